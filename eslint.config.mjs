@@ -1,0 +1,94 @@
+// Lint rules for everything TypeScript and for the scripts; layout is prettier's business.
+import js from '@eslint/js';
+import tseslint from 'typescript-eslint';
+
+const typed = ['extension/**/*.ts', 'webview/**/*.ts', 'tests/webview/**/*.ts', 'tests/extension/**/*.ts'];
+
+/** What must not cross a wall: each folder names what it may not import (see CONTRIBUTING.md). */
+const walls = (patterns) => ({ 'no-restricted-imports': ['error', { patterns }] });
+
+export default tseslint.config(
+  {
+    ignores: ['dist/', '.venv/', '.vscode-test/', '.cache/', '**/node_modules/', '**/*.gen.ts'],
+  },
+  { linterOptions: { reportUnusedDisableDirectives: 'error' } },
+  js.configs.recommended,
+  {
+    files: typed,
+    extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
+    languageOptions: {
+      parserOptions: {
+        project: ['extension/tsconfig.json', 'webview/tsconfig.json', 'tests/tsconfig.json'],
+        tsconfigRootDir: import.meta.dirname,
+      },
+    },
+    rules: {
+      eqeqeq: 'error',
+      'no-console': 'error',
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/explicit-module-boundary-types': 'error',
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      // Numbers read well in templates, and sizes and times are everywhere here.
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+    },
+  },
+  {
+    files: ['webview/**/*.ts', 'tests/webview/**/*.ts'],
+    rules: walls([
+      { group: ['vscode', 'node:*', 'vscode-languageclient*'], message: 'The webview runs in a browser.' },
+      { group: ['**/extension/src/**'], message: 'Only extension/shared is for both sides.' },
+    ]),
+  },
+  {
+    files: ['webview/src/**/*.ts'],
+    ignores: ['webview/src/api.ts'],
+    rules: {
+      'no-restricted-globals': [
+        'error',
+        { name: 'acquireVsCodeApi', message: 'Only webview/src/api.ts talks to the host.' },
+      ],
+      'no-restricted-properties': [
+        'error',
+        ...['innerHTML', 'outerHTML', 'insertAdjacentHTML'].map((property) => ({
+          property,
+          message: 'Names come from the snapshot: draw them as text (textContent).',
+        })),
+      ],
+    },
+  },
+  {
+    files: ['extension/shared/**/*.ts'],
+    rules: walls([
+      { group: ['vscode', 'node:*', '**/src/**'], message: 'Shared code runs on both sides and imports neither.' },
+    ]),
+  },
+  {
+    files: ['extension/src/**/*.ts'],
+    rules: walls([{ group: ['**/webview/**'], message: 'The webview is another program: share by extension/shared.' }]),
+  },
+  {
+    // node:test's describe and it return promises that the runner awaits.
+    files: ['tests/**/*.ts'],
+    rules: { '@typescript-eslint/no-floating-promises': 'off', '@typescript-eslint/no-non-null-assertion': 'off' },
+  },
+  {
+    files: ['**/*.mjs'],
+    languageOptions: {
+      globals: Object.fromEntries(
+        [
+          ...['AbortController', 'AbortSignal', 'Buffer', 'URL', 'URLSearchParams', 'console', 'fetch', 'performance'],
+          ...['process', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'structuredClone'],
+        ].map((name) => [name, 'readonly']),
+      ),
+    },
+    rules: { eqeqeq: 'error' },
+  },
+  {
+    // Functions handed to Playwright's evaluate run in the page.
+    files: ['tests/e2e/**/*.mjs'],
+    languageOptions: {
+      globals: { document: 'readonly', window: 'readonly', getComputedStyle: 'readonly', HTMLElement: 'readonly' },
+    },
+  },
+);

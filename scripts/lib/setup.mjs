@@ -1,0 +1,130 @@
+// Everything a checkout needs before it can be started or tested. Each step is skipped while its inputs stand.
+import { existsSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { ROOT, VENV, VENV_PYTHON, WINDOWS, venvProgram } from './paths.mjs';
+import { checkCompiler, describe, findPython } from './python.mjs';
+import { UserError, exclusively, filesUnder, hashOf, must, npm, seconds, step } from './steps.mjs';
+
+const PYSERVER = path.join(ROOT, 'pyserver');
+const PIP = [VENV_PYTHON, '-m', 'pip', '--disable-pip-version-check'];
+const relative = (file) => path.relative(ROOT, file);
+
+/** @param {(text: string) => void} [log] where the lines go; standard output unless told */
+export async function setup(log = (text) => void process.stdout.write(text)) {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major < 20) throw new UserError(`Memlens needs Node.js 20 or later; this is ${major}.${minor}.`);
+
+  const since = performance.now();
+  const did = await exclusively('setup', async () => {
+    const done = [
+      await nodePackages(log),
+      await environment(log),
+      await pythonPackages(log),
+      await kernels(log),
+      await editableInstall(log),
+      await bundles(log),
+    ];
+    return done.some(Boolean);
+  });
+  log(did ? `set-up: done in ${seconds(since)}\n` : `set-up: everything is current (${seconds(since)})\n`);
+}
+
+const nodePackages = (log) =>
+  step({
+    name: 'npm packages',
+    doing: 'npm ci',
+    stamp: 'node_modules/.memlens-stamp',
+    key: hashOf(['package-lock.json', '.npmrc'], [process.versions.node, process.platform, process.arch]),
+    work: () => must(npm('ci', '--no-audit', '--no-fund', '--ignore-scripts')),
+    log,
+  });
+
+async function environment(log) {
+  // Asking the environment's own Python also notices one whose base was removed or upgraded.
+  const here = existsSync(VENV_PYTHON) ? await describe([VENV_PYTHON]) : undefined;
+  const wanted = process.env.MEMLENS_PYTHON || !here ? await findPython() : here;
+  if (here && here.base === wanted.base && here.version.join() === wanted.version.join()) return false;
+  return step({
+    name: 'Python environment',
+    doing: `.venv with Python ${wanted.version.join('.')}`,
+    stamp: '.venv/.memlens-environment',
+    key: `${wanted.base} ${wanted.version.join('.')}`,
+    outputs: [relative(VENV_PYTHON), '.venv/pyvenv.cfg', ...(here ? ['(another Python)'] : [])],
+    work: async () => {
+      rmSync(VENV, { recursive: true, force: true });
+      try {
+        await must([wanted.executable, '-m', 'venv', VENV]);
+      } catch (error) {
+        throw new UserError(
+          `${error.message}\nPython's venv module does not work: install it (Debian, Ubuntu: apt-get install python3-venv).`,
+        );
+      }
+    },
+    log,
+  });
+}
+
+async function pythonPackages(log) {
+  const { version } = await describe([VENV_PYTHON]);
+  return step({
+    name: 'Python packages',
+    doing: 'pip install --require-hashes -r pyserver/requirements.lock',
+    stamp: '.venv/.memlens-packages',
+    key: hashOf(['pyserver/requirements.lock'], version),
+    work: () => must([...PIP, 'install', '--quiet', '--require-hashes', '-r', 'pyserver/requirements.lock']),
+    log,
+  });
+}
+
+async function kernels(log) {
+  const python = await describe([VENV_PYTHON]);
+  const sources = filesUnder('pyserver/memlens', ['.pyx', '.pxd']);
+  const recipe = ['pyserver/setup.py', 'pyserver/requirements.lock'];
+  // The compiled files are named after the interpreter; one that is missing is compiled again.
+  const suffix = WINDOWS ? '.pyd' : '.so';
+  const present = new Set(
+    filesUnder('pyserver/memlens', [suffix])
+      .filter((file) => file.includes(python.cacheTag.replace('cpython-', WINDOWS ? 'cp' : 'cpython-')))
+      .map((file) => path.join(path.dirname(file), path.basename(file).split('.')[0])),
+  );
+  const missing = sources.filter((file) => file.endsWith('.pyx') && !present.has(file.slice(0, -'.pyx'.length)));
+  return step({
+    name: 'kernels',
+    doing: `compiling ${sources.filter((file) => file.endsWith('.pyx')).length} Cython files`,
+    stamp: '.venv/.memlens-kernels',
+    key: hashOf([...recipe, ...sources], [...python.version, process.env.CC ?? '']),
+    outputs: missing.length ? ['(missing kernels)'] : [],
+    work: async () => {
+      if (sources.length) await checkCompiler(python);
+      await must([VENV_PYTHON, 'setup.py', '--quiet', 'build_ext', '--inplace'], { cwd: PYSERVER });
+    },
+    log,
+  });
+}
+
+const editableInstall = (log) =>
+  step({
+    name: 'memlens',
+    doing: 'pip install -e pyserver',
+    stamp: '.venv/.memlens-editable',
+    key: hashOf(['pyserver/pyproject.toml', 'pyserver/setup.py'], [PYSERVER]),
+    outputs: [relative(venvProgram('memlens'))],
+    work: () =>
+      must([...PIP, 'install', '--quiet', '--no-deps', '--no-index', '--no-build-isolation', '-e', PYSERVER]),
+    log,
+  });
+
+const bundles = (log) =>
+  step({
+    name: 'extension and webview',
+    doing: 'node scripts/build.mjs',
+    stamp: 'dist/.memlens-stamp',
+    key: hashOf([
+      'package-lock.json',
+      'scripts/build.mjs',
+      ...['extension', 'webview'].flatMap((folder) => filesUnder(folder, [''])),
+    ]),
+    outputs: ['dist/extension.js', 'dist/webview.js', 'dist/webview.css'],
+    work: () => must([process.execPath, 'scripts/build.mjs']),
+    log,
+  });
