@@ -1,0 +1,42 @@
+// Bundles the TypeScript unit tests for Node's own test runner: one file each, under .cache/unit.
+import { existsSync, readdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { CACHE, ROOT } from './paths.mjs';
+
+const FOLDERS = ['tests/webview', 'tests/extension'];
+
+/** @returns {Promise<string[]>} the bundled tests, relative to the root */
+export async function bundleUnitTests() {
+  const tests = FOLDERS.filter((folder) => existsSync(path.join(ROOT, folder)))
+    .flatMap((folder) => readdirSync(path.join(ROOT, folder)).map((name) => `${folder}/${name}`))
+    .filter((file) => file.endsWith('.test.ts'));
+  const outdir = path.join(CACHE, 'unit');
+  await rm(outdir, { recursive: true, force: true });
+  if (!tests.length) return [];
+
+  // Here and not above: set-up runs before node_modules exist, and shares this folder.
+  const { build } = await import('esbuild');
+  const standIn = 'tests/extension/vscode.ts';
+  await build({
+    absWorkingDir: ROOT,
+    entryPoints: tests,
+    outdir,
+    outbase: 'tests',
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    platform: 'node',
+    target: 'node20',
+    format: 'esm',
+    sourcemap: 'inline',
+    logLevel: 'warning',
+    loader: { '.glsl': 'text', '.vert': 'text', '.frag': 'text', '.svg': 'text' },
+    // Node has no `vscode` module: tests of the extension bring a stand-in.
+    ...(existsSync(path.join(ROOT, standIn)) ? { alias: { vscode: `./${standIn}` } } : { external: ['vscode'] }),
+    // Packages written as CommonJS call require; a module has to be given one.
+    banner: { js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url);" },
+  });
+  return tests.map((file) =>
+    path.relative(ROOT, path.join(outdir, path.relative('tests', file).replace(/\.ts$/, '.mjs'))),
+  );
+}

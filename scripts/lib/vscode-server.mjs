@@ -1,0 +1,145 @@
+// Starts VS Code's server from .vscode-test/ on a random port of the loopback interface, and ends it again.
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { createWriteStream, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { SERVER_MAIN, SERVER_NODE } from './code-server.mjs';
+import { ROOT } from './paths.mjs';
+import { UserError } from './steps.mjs';
+
+/** A quiet workbench: no account, no network, no first-run pages, no AI. */
+export const QUIET_SETTINGS = {
+  'chat.disableAIFeatures': true,
+  'extensions.autoCheckUpdates': false,
+  'extensions.autoUpdate': false,
+  'extensions.ignoreRecommendations': true,
+  'git.enabled': false,
+  'github.gitAuthentication': false,
+  'security.workspace.trust.enabled': false,
+  'telemetry.telemetryLevel': 'off',
+  'update.showReleaseNotes': false,
+  'window.commandCenter': false,
+  'workbench.enableExperiments': false,
+  'workbench.secondarySideBar.defaultVisibility': 'hidden',
+  'workbench.startupEditor': 'none',
+  'workbench.tips.enabled': false,
+};
+
+/** Built-in extensions that sign in somewhere. */
+const SKIPPED = ['vscode.github', 'vscode.github-authentication', 'vscode.microsoft-authentication'];
+
+const freePort = () =>
+  new Promise((resolve, reject) => {
+    const probe = createServer().on('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address();
+      probe.close(() => resolve(port));
+    });
+  });
+
+/**
+ * @param {{settings?: object, develop?: boolean, env?: Record<string, string>}} [options]
+ *   settings: on top of QUIET_SETTINGS. develop: pages may name a development extension in their payload (tests);
+ *   otherwise this checkout is installed as an extension, by a link.
+ * @returns {Promise<{authority: string, dataDir: string, log: string, pid: number,
+ *   page(options: {folder: string, file?: string, develop?: boolean}): string, stop(): Promise<void>}>}
+ */
+export async function startVSCodeServer({ settings = {}, develop = false, env = {} } = {}) {
+  const dataDir = mkdtempSync(path.join(os.tmpdir(), 'memlens-vscode-'));
+  const userDir = path.join(dataDir, 'data');
+  const extensionsDir = path.join(dataDir, 'extensions');
+  const log = path.join(dataDir, 'server.log');
+  for (const scope of ['Machine', 'User']) mkdirSync(path.join(userDir, scope), { recursive: true });
+  mkdirSync(extensionsDir);
+  // The server reads the first; a browser without stored settings has no other way to be told the same.
+  const text = JSON.stringify({ ...QUIET_SETTINGS, ...settings }, null, 2);
+  for (const scope of ['Machine', 'User']) writeFileSync(path.join(userDir, scope, 'settings.json'), text);
+  if (!develop) symlinkSync(ROOT, path.join(extensionsDir, 'memlens.memlens-0.1.0'), 'dir');
+
+  const port = await freePort();
+  const authority = `127.0.0.1:${port}`;
+  const token = randomBytes(16).toString('hex');
+  const tokenFile = path.join(dataDir, 'token');
+  writeFileSync(tokenFile, token, { mode: 0o600 }); // not an argument: those can be read by every user
+  const args = [
+    ...['--host', '127.0.0.1', '--port', String(port), '--connection-token-file', tokenFile],
+    ...['--server-data-dir', dataDir, '--user-data-dir', userDir, '--extensions-dir', extensionsDir],
+    ...['--accept-server-license-terms', '--disable-telemetry', '--disable-workspace-trust'],
+    '--disable-getting-started-override',
+    ...(develop ? ['--enable-smoke-test-driver'] : []),
+  ];
+  const child = spawn(SERVER_NODE, ['--require', path.join(ROOT, 'scripts/lib/end-with-parent.cjs'), SERVER_MAIN, ...args], {
+    cwd: dataDir,
+    // A group of its own, so that its extension hosts and their children can be ended with it.
+    detached: true,
+    env: {
+      ...process.env,
+      EXTENSIONS_GALLERY: '{"serviceUrl":""}',
+      MEMLENS_SERVER_PARENT: String(process.pid),
+      VSCODE_SKIP_BUILTIN_EXTENSIONS: SKIPPED.join(','),
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  const file = createWriteStream(log);
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk) => {
+      output = (output + chunk).slice(-20_000);
+      file.write(chunk);
+    });
+  }
+  const closed = new Promise((resolve) => child.on('close', resolve));
+
+  const signal = (name) => {
+    try {
+      process.kill(-child.pid, name);
+    } catch {
+      // the whole group is gone
+    }
+  };
+  const onExit = () => signal('SIGTERM');
+  process.once('exit', onExit);
+  const stop = async () => {
+    process.removeListener('exit', onExit);
+    signal('SIGTERM');
+    const late = setTimeout(() => signal('SIGKILL'), 5000);
+    await closed;
+    clearTimeout(late);
+    signal('SIGKILL'); // children that outlived it
+    file.end();
+    rmSync(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  };
+
+  try {
+    const until = Date.now() + 60_000;
+    for (;;) {
+      const up = await fetch(`http://${authority}/version`).then(
+        (response) => response.ok,
+        () => false,
+      );
+      if (up) break;
+      if (child.exitCode !== null || Date.now() > until) {
+        throw new UserError(`${output}\nVS Code's server did not start.`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+
+  const remote = (absolute) => `vscode-remote://${authority}${encodeURI(absolute)}`;
+  const page = ({ folder, file: opened }) => {
+    const payload = [
+      ['skipWelcome', 'true'],
+      ...(develop ? [['extensionDevelopmentPath', remote(ROOT)]] : []),
+      ...(opened ? [['openFile', remote(opened)]] : []),
+    ];
+    const query = new URLSearchParams({ tkn: token, folder, payload: JSON.stringify(payload) });
+    return `http://${authority}/?${query}`;
+  };
+  return { authority, dataDir, log, pid: child.pid, page, stop };
+}

@@ -1,0 +1,190 @@
+// npm test: set-up, then every check there is, then a table. `npm test -- --only python,e2e` picks steps,
+// `--verbose` shows the output of steps that pass too. What stands after a second `--` goes to the one step
+// that was picked: `npm test -- --only python -- -k timeline`.
+import { existsSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { findChromium } from './lib/chromium.mjs';
+import { installCodeServer } from './lib/code-server.mjs';
+import { ROOT, VENV_PYTHON, venvProgram } from './lib/paths.mjs';
+import { setup } from './lib/setup.mjs';
+import { UserError, filesUnder, main, run, seconds } from './lib/steps.mjs';
+import { bundleUnitTests } from './lib/unit.mjs';
+
+const exists = (file) => existsSync(path.join(ROOT, file));
+const present = (...files) => files.filter(exists);
+const node = (script, ...args) => [process.execPath, script, ...args];
+const PYTHON_FOLDERS = () => present('pyserver', 'tests', 'samples');
+const CONTRACT = 'extension/shared/protocol.gen.ts';
+
+/** A step that found nothing to check; shown as such, and neither passed nor failed. */
+class Nothing extends Error {}
+
+/**
+ * name: for --only. what: for people. commands: run one after another until one fails. shown: its output is of
+ * interest even when it passes. alone: nothing runs beside it, since it measures or is measured.
+ */
+const STEPS = [
+  {
+    name: 'contract',
+    what: 'generated types are those of the contract',
+    commands: () => [[VENV_PYTHON, '-m', 'memlens.server.contract', '--check', CONTRACT]],
+  },
+  {
+    name: 'ruff',
+    what: 'Python: lint and format',
+    commands: () => [
+      [venvProgram('ruff'), 'check', '--no-cache', ...PYTHON_FOLDERS()],
+      [venvProgram('ruff'), 'format', '--no-cache', '--check', ...PYTHON_FOLDERS()],
+    ],
+  },
+  {
+    name: 'mypy',
+    what: 'Python: types',
+    commands: () => [[venvProgram('mypy'), 'pyserver/memlens', ...present('tests/bench', 'tests/python')]],
+  },
+  {
+    name: 'cython-lint',
+    what: 'Cython: lint',
+    commands: () => {
+      const files = filesUnder('pyserver/memlens', ['.pyx', '.pxd']);
+      if (!files.length) throw new Nothing('no kernels');
+      return [[venvProgram('cython-lint'), ...files]];
+    },
+  },
+  {
+    name: 'tsc',
+    what: 'TypeScript: types',
+    commands: () => {
+      const projects = [
+        ['extension', ['extension/src', 'extension/shared']],
+        ['webview', ['webview/src']],
+        ['tests', ['tests/webview', 'tests/extension']],
+      ].filter(([, folders]) => folders.some((folder) => filesUnder(folder, ['.ts']).length));
+      if (!projects.length) throw new Nothing('no TypeScript');
+      return projects.map(([project]) => node('node_modules/typescript/bin/tsc', '-p', project));
+    },
+  },
+  {
+    name: 'eslint',
+    what: 'TypeScript and scripts: lint',
+    commands: () => [node('node_modules/eslint/bin/eslint.js', '--max-warnings=0', '.')],
+  },
+  {
+    name: 'prettier',
+    what: 'TypeScript and scripts: format',
+    commands: () => [node('node_modules/prettier/bin/prettier.cjs', '--check', '--log-level=warn', '.')],
+  },
+  {
+    name: 'python',
+    what: 'Python: tests',
+    shown: true,
+    commands: (rest) => {
+      if (!exists('tests/python')) throw new Nothing('no tests/python');
+      return [[VENV_PYTHON, '-m', 'pytest', ...(rest.length ? rest : ['tests/python'])]];
+    },
+  },
+  {
+    name: 'unit',
+    what: 'TypeScript: unit tests',
+    shown: true,
+    commands: async (rest) => {
+      const files = await bundleUnitTests();
+      if (!files.length) throw new Nothing('no unit tests');
+      return [node('--enable-source-maps', '--test', '--test-reporter=spec', ...rest, ...files)];
+    },
+  },
+  {
+    name: 'e2e',
+    what: 'in a real VS Code in a real browser',
+    shown: true,
+    alone: true,
+    commands: async (rest) => {
+      const files = readdirSync(path.join(ROOT, 'tests/e2e'))
+        .filter((name) => name.endsWith('.test.mjs'))
+        .map((name) => `tests/e2e/${name}`);
+      if (!files.length) throw new Nothing('no end-to-end tests');
+      process.env.CHROMIUM = await findChromium({ install: true });
+      await installCodeServer();
+      return [node('--test', '--test-concurrency=1', '--test-reporter=spec', ...rest, ...files)];
+    },
+  },
+];
+
+const { values, tokens } = parseArgs({
+  options: { only: { type: 'string' }, verbose: { type: 'boolean' } },
+  allowPositionals: true,
+  tokens: true,
+});
+const terminator = tokens.find((token) => token.kind === 'option-terminator');
+const rest = terminator ? process.argv.slice(2).slice(terminator.index + 1) : [];
+
+function selected() {
+  if (!values.only) return STEPS;
+  const wanted = values.only.split(',').map((name) => name.trim());
+  const unknown = wanted.filter((name) => !STEPS.some((step) => step.name === name));
+  if (unknown.length) {
+    throw new UserError(
+      `There is no step ${unknown.join(', ')}; there are ${STEPS.map((step) => step.name).join(', ')}.`,
+    );
+  }
+  if (rest.length && wanted.length !== 1) throw new UserError('Arguments after -- go to one step: pick it by --only.');
+  return STEPS.filter((step) => wanted.includes(step.name));
+}
+
+async function perform(step) {
+  const since = performance.now();
+  const result = { step, state: 'PASS', note: '', output: '', time: '' };
+  console.log(`>> ${step.name}: ${step.what}`);
+  try {
+    for (const command of await step.commands(rest)) {
+      const { code, output } = await run(command, { env: { FORCE_COLOR: '0' } });
+      result.output += output;
+      if (code !== 0) {
+        result.state = 'FAIL';
+        break;
+      }
+    }
+  } catch (error) {
+    result.state = error instanceof Nothing ? 'NONE' : 'FAIL';
+    result.note = error.message;
+    if (!(error instanceof Nothing || error instanceof UserError)) result.output += `${error.stack}\n`;
+  }
+  result.time = seconds(since);
+  const show = result.state === 'FAIL' || step.shown || values.verbose;
+  if (show && result.output) {
+    const rule = '-'.repeat(Math.max(8, 100 - step.name.length));
+    console.log(`\n-- ${step.name} ${rule}\n${result.output.trimEnd()}\n`);
+  }
+  console.log(`<< ${step.name}: ${result.state} ${result.time}${result.note ? ` (${result.note})` : ''}`);
+  return result;
+}
+
+/** Two at a time, since most steps use one core; a step that wants to be alone gets that. */
+async function performAll(steps) {
+  const results = [];
+  const queue = steps.filter((step) => !step.alone);
+  const worker = async () => {
+    for (let step = queue.shift(); step; step = queue.shift()) results.push(await perform(step));
+  };
+  await Promise.all([worker(), worker()]);
+  for (const step of steps.filter((one) => one.alone)) results.push(await perform(step));
+  return steps.map((step) => results.find((result) => result.step === step));
+}
+
+main(async () => {
+  const steps = selected();
+  const since = performance.now();
+  await setup();
+  const results = await performAll(steps);
+  const width = Math.max(...results.map(({ step }) => step.name.length));
+  console.log('');
+  for (const { step, state, time, note } of results) {
+    console.log(`${state}  ${step.name.padEnd(width)}  ${time.padStart(8)}  ${step.what}${note ? ` (${note})` : ''}`);
+  }
+  const count = (state) => results.filter((result) => result.state === state).length;
+  const none = count('NONE');
+  console.log(`\nall steps: ${seconds(since)}`);
+  console.log(`${count('PASS')} passed, ${count('FAIL')} failed${none ? `, ${none} skipped` : ''}`);
+  if (count('FAIL') || !count('PASS')) process.exitCode = 1;
+});

@@ -1,0 +1,14 @@
+// node scripts/venv.mjs PROGRAM ARGUMENTS...: sets the checkout up if need be, then runs a program of .venv.
+import { spawn } from 'node:child_process';
+import { ROOT, venvProgram } from './lib/paths.mjs';
+import { setup } from './lib/setup.mjs';
+import { main } from './lib/steps.mjs';
+
+main(async () => {
+  // What the program prints is its own; set-up speaks on the other stream.
+  await setup((text) => void process.stderr.write(text));
+  const [program, ...args] = process.argv.slice(2);
+  const child = spawn(venvProgram(program), args, { cwd: ROOT, stdio: 'inherit' });
+  process.on('SIGINT', () => {}); // the child gets it too, and its exit code is ours
+  child.on('close', (code) => (process.exitCode = code ?? 1));
+});
