@@ -1,0 +1,152 @@
+/* eslint-disable @typescript-eslint/no-non-null-assertion -- every index here is below a length that was just checked */
+// The packed geometry of one viewport, as `pyserver/memlens/views/viewport.py` describes it.
+//
+// Decoding makes views on the buffer and copies nothing; it checks everything that drawing relies on, so the code
+// behind it may index without looking.
+
+/** "MLG1", read as a little-endian number. */
+export const GEOMETRY_MAGIC = 0x31474c4d;
+export const HEADER_BYTES = 64;
+export const RECT_BYTES = 12;
+/** A rect's `band` with this bit holds a count of merged allocations in the other 31. */
+export const MERGED_BIT = 0x80000000;
+/** `category` of an allocation that has none. */
+export const NO_CATEGORY = 255;
+
+export class GeometryError extends Error {
+  override name = 'GeometryError';
+}
+
+export interface Geometry {
+  readonly columns: number;
+  readonly bands: number;
+  readonly rects: number;
+  /** The bounds that the columns and rows cover: axis units and bytes. */
+  readonly x0: number;
+  readonly x1: number;
+  readonly y0: number;
+  readonly y1: number;
+  /** Bytes per unit of a rect's y. */
+  readonly yQuantum: number;
+  /** The picture had to be coarser than asked, to stay small. */
+  readonly coarser: boolean;
+
+  /** By column: bytes live at the column's moment, that moment, how many live, how many came and went unseen. */
+  readonly total: Float64Array;
+  readonly moment: Uint32Array;
+  readonly live: Uint32Array;
+  readonly passed: Uint32Array;
+
+  /** By band. */
+  readonly size: Float64Array;
+  readonly allocation: Uint32Array;
+  readonly stack: Uint32Array;
+  readonly category: Uint8Array;
+
+  /** Six to a rect: x0, x1 (columns), y0, y1 (quanta above `y0`), then the two halves of `band`. */
+  readonly edges: Uint16Array;
+  /** Three to a rect; the third is `band`. */
+  readonly words: Uint32Array;
+}
+
+const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
+
+/** Decodes a packed viewport. Throws a GeometryError that says what is wrong and where. */
+export function decodeGeometry(packed: ArrayBuffer | Uint8Array): Geometry {
+  if (!LITTLE_ENDIAN) throw new GeometryError('This machine stores numbers big end first.');
+  const buffer = aligned(packed);
+  if (buffer.byteLength < HEADER_BYTES) {
+    throw new GeometryError(`The picture ends within its header, after ${buffer.byteLength} bytes.`);
+  }
+  const head = new DataView(buffer, 0, HEADER_BYTES);
+  const magic = head.getUint32(0, true);
+  if (magic !== GEOMETRY_MAGIC) {
+    throw new GeometryError(`The picture starts with 0x${magic.toString(16)} instead of "MLG1".`);
+  }
+  const columns = head.getUint32(4, true);
+  const bands = head.getUint32(8, true);
+  const rects = head.getUint32(12, true);
+
+  const columnsEnd = toEight(HEADER_BYTES + 20 * columns);
+  const bandsEnd = toEight(columnsEnd + 17 * bands);
+  const end = bandsEnd + RECT_BYTES * rects;
+  if (buffer.byteLength !== end) {
+    throw new GeometryError(
+      `The picture has ${buffer.byteLength} bytes, but ${columns} columns, ${bands} bands and ${rects} rects take ${end}.`,
+    );
+  }
+
+  const moments = HEADER_BYTES + 8 * columns;
+  const ids = columnsEnd + 8 * bands;
+  const geometry: Geometry = {
+    columns,
+    bands,
+    rects,
+    x0: head.getFloat64(16, true),
+    x1: head.getFloat64(24, true),
+    y0: head.getFloat64(32, true),
+    y1: head.getFloat64(40, true),
+    yQuantum: head.getFloat64(48, true),
+    coarser: head.getUint32(56, true) !== 0,
+    total: new Float64Array(buffer, HEADER_BYTES, columns),
+    moment: new Uint32Array(buffer, moments, columns),
+    live: new Uint32Array(buffer, moments + 4 * columns, columns),
+    passed: new Uint32Array(buffer, moments + 8 * columns, columns),
+    size: new Float64Array(buffer, columnsEnd, bands),
+    allocation: new Uint32Array(buffer, ids, bands),
+    stack: new Uint32Array(buffer, ids + 4 * bands, bands),
+    category: new Uint8Array(buffer, ids + 8 * bands, bands),
+    edges: new Uint16Array(buffer, bandsEnd, 6 * rects),
+    words: new Uint32Array(buffer, bandsEnd, 3 * rects),
+  };
+  checkBounds(geometry);
+  checkRects(geometry);
+  return geometry;
+}
+
+/** How many allocations a rect's `band` merges, or 0 when it is one allocation's. */
+export function mergedCount(band: number): number {
+  return band >= MERGED_BIT ? band - MERGED_BIT : 0;
+}
+
+function aligned(packed: ArrayBuffer | Uint8Array): ArrayBuffer {
+  if (packed instanceof ArrayBuffer) return packed;
+  // A view into a larger buffer may start anywhere; typed arrays may not.
+  const copy = new ArrayBuffer(packed.byteLength);
+  new Uint8Array(copy).set(packed);
+  return copy;
+}
+
+function toEight(offset: number): number {
+  return Math.ceil(offset / 8) * 8;
+}
+
+function checkBounds(g: Geometry): void {
+  if (g.columns === 0 || g.columns > 0xffff) {
+    throw new GeometryError(`The picture has ${g.columns} columns.`);
+  }
+  const x = Number.isFinite(g.x0) && Number.isFinite(g.x1) && g.x1 > g.x0;
+  const y = Number.isFinite(g.y0) && Number.isFinite(g.y1) && g.y1 >= g.y0;
+  if (!x || !y) {
+    throw new GeometryError(`The picture covers x ${g.x0} to ${g.x1} and y ${g.y0} to ${g.y1}.`);
+  }
+  if (!Number.isFinite(g.yQuantum) || g.yQuantum <= 0) {
+    throw new GeometryError(`A row of the picture is ${g.yQuantum} bytes high.`);
+  }
+}
+
+function checkRects(g: Geometry): void {
+  const { edges, words, columns, bands } = g;
+  for (let rect = 0; rect < g.rects; rect++) {
+    const at = 6 * rect;
+    const x0 = edges[at]!;
+    const x1 = edges[at + 1]!;
+    if (x0 >= x1 || x1 > columns || edges[at + 2]! > edges[at + 3]!) {
+      throw new GeometryError(`Rect ${rect} of the picture has no extent or leaves the ${columns} columns.`);
+    }
+    const band = words[3 * rect + 2]!;
+    if (band < MERGED_BIT && band >= bands) {
+      throw new GeometryError(`Rect ${rect} of the picture names band ${band} of ${bands}.`);
+    }
+  }
+}

@@ -1,0 +1,70 @@
+// What the extension host and the webview say to each other: one union each way.
+
+import type { Problem, Requests, SnapshotInfo } from './protocol.gen';
+
+/** The requests that a view may make. The host adds the `snapshot`, so a view can only ask about its own. */
+export type ViewMethod =
+  | 'memlens/viewport'
+  | 'memlens/overview'
+  | 'memlens/hit'
+  | 'memlens/stack'
+  | 'memlens/live'
+  | 'memlens/locate'
+  | 'memlens/step'
+  | 'memlens/line';
+
+export type ViewParams<M extends ViewMethod> = Omit<Requests[M]['params'], 'snapshot'>;
+
+/** A viewport's base64 geometry arrives as an ArrayBuffer, decoded by the host. */
+export type ViewResult<M extends ViewMethod> = M extends 'memlens/viewport'
+  ? ArrayBuffer
+  : Requests[M]['result'];
+
+/** Commands of the palette and its key bindings that act on the view in front. */
+export type ViewCommand =
+  | 'fit'
+  | 'peak'
+  | 'zoomIn'
+  | 'zoomOut'
+  | 'zoomToSelection'
+  | 'toggleAxis'
+  | 'toggleColour'
+  | 'toggleTable'
+  | 'nextDevice'
+  | 'clearSelection';
+
+/** Where a view stands; it survives hiding the tab and reloading the window. */
+export interface ViewState {
+  device: number;
+  axis: 'time' | 'event';
+  x0: number;
+  x1: number;
+  y0: number;
+  y1: number;
+  selection: number | null;
+  colour: 'stack' | 'category';
+  panel: 'stack' | 'table';
+}
+
+export type ToWebviewMessage =
+  | { type: 'progress'; stage: string; fraction: number | null }
+  | { type: 'opened'; info: SnapshotInfo; state: ViewState | null }
+  | { type: 'failed'; problem: Problem; canOpenAsText: boolean }
+  | { type: 'response'; id: number; ok: true; result: unknown }
+  | { type: 'response'; id: number; ok: false; problem: Problem }
+  /** Light up what a source line allocated (from a hover's link or a command). */
+  | { type: 'showLine'; file: string; line: number }
+  | { type: 'showAllocation'; allocation: number }
+  /** A frame's file was not found; shown in the stack panel, not as a popup. */
+  | { type: 'sourceMissing'; file: string; line: number; lookedFor: string }
+  | { type: 'command'; command: ViewCommand };
+
+export type FromWebviewMessage =
+  | { type: 'ready' }
+  | { type: 'request'; id: number; method: ViewMethod; params: unknown }
+  | { type: 'cancelRequest'; id: number }
+  | { type: 'cancelOpen' }
+  | { type: 'retry' }
+  | { type: 'openAsText' }
+  | { type: 'openSource'; file: string; line: number; beside: boolean }
+  | { type: 'state'; state: ViewState };

@@ -1,0 +1,67 @@
+"""The language server: ``create_server`` registers the handlers, ``main`` serves stdin and stdout."""
+
+import os
+import signal
+import sys
+from typing import BinaryIO
+
+from lsprotocol import types
+
+import memlens
+from memlens.server.finder import Finder
+from memlens.server.handlers import code_lens, hover, snapshots, sources, views, workspace
+from memlens.server.ingest import abandon_all
+from memlens.server.log import configure_logging
+from memlens.server.registry import Registry
+from memlens.server.settings import Configuration
+from memlens.server.sources import Sources
+from memlens.server.wire import Protocol, Server, make_converter
+
+
+def create_server() -> Server:
+    """A server with all handlers registered, ready to be started."""
+    server = Server(
+        "memlens",
+        memlens.__version__,
+        text_document_sync_kind=types.TextDocumentSyncKind.None_,
+        protocol_cls=Protocol,
+        converter_factory=make_converter,
+    )
+    configuration = Configuration()
+    registry = Registry(configuration)
+    finder = Finder()
+    files = Sources(configuration, registry, finder)
+
+    workspace.register(server, configuration, registry, finder)
+    snapshots.register(server, registry)
+    views.register(server, registry)
+    sources.register(server, configuration, files)
+    hover.register(server, configuration, files)
+    code_lens.register(server, configuration, files)
+    return server
+
+
+def main() -> int:
+    """Serve LSP on stdin and stdout until the client ends it or is gone. Logs go to stderr."""
+    configure_logging()
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _leave_at_once)
+    try:
+        create_server().start_io(sys.stdin.buffer, _own_stdout())
+    finally:
+        abandon_all()
+    return 0
+
+
+def _own_stdout() -> BinaryIO:
+    """The stream for messages. Whatever prints from now on prints to stderr and can't garble them."""
+    stream = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return stream
+
+
+def _leave_at_once(number: int, _frame: object) -> None:
+    """End without waiting for the thread that reads stdin; children don't outlive this process."""
+    abandon_all()
+    os._exit(128 + number)

@@ -1,0 +1,87 @@
+"""Finds files of the workspace by base name: asks the editor, which knows what is excluded, or walks."""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+AskClient = Callable[[list[str]], Awaitable[list[str]]]
+
+KEPT_S = 30.0
+"""How long an answer is taken for true."""
+
+_NAMES_PER_QUESTION = 200
+_CLIENT_TIMEOUT_S = 20.0
+_WALK_LIMIT_S = 5.0
+_WALK_LIMIT_FILES = 500_000
+_SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "venv", "env"})
+
+
+class Finder:
+    """Base names to paths, remembered for KEPT_S."""
+
+    def __init__(self) -> None:
+        self.ask_client: AskClient | None = None
+        """Set when the client can search; it may raise."""
+        self.folders: list[Path] = []
+        self._known: dict[str, tuple[float, list[str]]] = {}
+        self._one_at_a_time = asyncio.Lock()
+
+    def forget(self) -> None:
+        """The workspace changed."""
+        self._known.clear()
+
+    async def find(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """All files with these base names, whatever their case; the answer's keys are in lower case."""
+        wanted = {name.lower(): name for name in names}
+        # One at a time, so that the same name is never looked for twice at once.
+        async with self._one_at_a_time:
+            fresh_after = time.monotonic() - KEPT_S
+            missing = sorted(
+                name for key, name in wanted.items() if self._known.get(key, (0.0, []))[0] <= fresh_after
+            )
+            for start in range(0, len(missing), _NAMES_PER_QUESTION):
+                await self._look_for(missing[start : start + _NAMES_PER_QUESTION])
+        return {key: self._known[key][1] for key in wanted if key in self._known}
+
+    async def _look_for(self, names: list[str]) -> None:
+        paths: list[str] | None = None
+        if self.ask_client is not None:
+            try:
+                paths = await asyncio.wait_for(self.ask_client(names), _CLIENT_TIMEOUT_S)
+            except Exception as error:  # noqa: BLE001 - whatever the client answers, there is another way
+                logger.warning("the client could not search its files (%r); searching here", error)
+        if paths is None:
+            paths = await asyncio.to_thread(walk, self.folders, {name.lower() for name in names})
+        found: dict[str, list[str]] = {name.lower(): [] for name in names}
+        for path in paths:
+            same_name = found.get(Path(path).name.lower())
+            if same_name is not None:
+                same_name.append(path)
+        now = time.monotonic()
+        self._known.update({key: (now, same_name) for key, same_name in found.items()})
+
+
+def walk(folders: Iterable[Path], names: set[str]) -> list[str]:
+    """All files below ``folders`` whose base name in lower case is among ``names``.
+
+    There are limits of time and count. Hidden folders, environments and caches are passed over, links to
+    folders not followed.
+    """
+    found: list[str] = []
+    deadline = time.monotonic() + _WALK_LIMIT_S
+    seen = 0
+    for folder in folders:
+        for parent, children, files in os.walk(folder):
+            children[:] = sorted(name for name in children if name[0] != "." and name not in _SKIPPED_FOLDERS)
+            # A wide net here, the fine one when paths are compared: file systems differ in what case means.
+            found += [str(Path(parent, name)) for name in files if name.lower() in names]
+            seen += len(files)
+            if seen > _WALK_LIMIT_FILES or time.monotonic() > deadline:
+                logger.warning("the search for source files in %s was cut short after %d files", folder, seen)
+                return found
+    return found

@@ -1,0 +1,1 @@
+"""The answers to each request, one file a subject; ``app.create_server`` registers them."""

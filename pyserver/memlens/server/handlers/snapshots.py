@@ -1,0 +1,27 @@
+"""``memlens/open`` and ``memlens/close``."""
+
+import msgspec
+from pygls.lsp.server import LanguageServer
+
+from memlens.server.protocol import CloseParams, Done, OpenParams, OpenResult, ProgressParams
+from memlens.server.registry import Registry
+from memlens.server.wire import answer
+
+
+def register(server: LanguageServer, registry: Registry) -> None:
+    """Answer the requests that begin and end a view."""
+
+    async def open_snapshot(params: OpenParams) -> OpenResult:
+        def on_progress(stage: str, fraction: float | None) -> None:
+            progress = ProgressParams(params.view, stage, fraction)
+            server.protocol.notify("memlens/progress", msgspec.to_builtins(progress))
+
+        opened = await registry.open(params.path, params.view, on_progress)
+        return OpenResult(opened.name, opened.info)
+
+    async def close_snapshot(params: CloseParams) -> Done:
+        await registry.close(params.snapshot, params.view)
+        return Done()
+
+    answer(server, "memlens/open", open_snapshot)
+    answer(server, "memlens/close", close_snapshot)

@@ -1,0 +1,84 @@
+"""The life of the connection: what the client can do, its settings and folders, and what it is told."""
+
+import logging
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from lsprotocol import types
+from pygls import uris
+from pygls.lsp.server import LanguageServer
+
+from memlens.server.finder import Finder
+from memlens.server.protocol import (
+    FindFilesParams,
+    FindFilesResult,
+    InitializationOptions,
+    Settings,
+    SnapshotsChangedParams,
+)
+from memlens.server.registry import Registry
+from memlens.server.settings import Configuration
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+logger = logging.getLogger(__name__)
+
+
+def register(
+    server: LanguageServer, configuration: Configuration, registry: Registry, finder: Finder
+) -> None:
+    """Follow the client's settings and folders; tell it when totals may have changed."""
+
+    def take_folders() -> None:
+        folders = [
+            (folder.name, Path(path))
+            for folder in server.workspace.folders.values()
+            if (path := uris.to_fs_path(folder.uri))
+        ]
+        root = server.workspace.root_path
+        if not folders and root:
+            folders = [(Path(root).name, Path(root))]
+        configuration.set_folders(folders)
+
+    async def ask_client(names: list[str]) -> list[str]:
+        params = msgspec.to_builtins(FindFilesParams(names))
+        answer = await server.protocol.send_request_async("memlens/findFiles", params)
+        return msgspec.convert(answer, FindFilesResult).paths
+
+    @server.feature(types.INITIALIZE)
+    def initialize(params: types.InitializeParams) -> None:
+        options = _convert(params.initialization_options, InitializationOptions)
+        finder.ask_client = ask_client if options.find_files else None
+        configuration.replace(options.settings)
+        take_folders()
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    def configuration_changed(params: types.DidChangeConfigurationParams) -> None:
+        configuration.replace(_convert(params.settings, Settings))
+        refresh_lenses()
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def folders_changed(_params: types.DidChangeWorkspaceFoldersParams) -> None:
+        take_folders()
+
+    def snapshots_changed() -> None:
+        params = SnapshotsChangedParams(len(registry))
+        server.protocol.notify("memlens/snapshotsChanged", msgspec.to_builtins(params))
+        refresh_lenses()
+
+    def refresh_lenses() -> None:
+        workspace = server.client_capabilities.workspace
+        if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
+            server.workspace_code_lens_refresh(None)
+
+    registry.listeners.append(snapshots_changed)
+
+
+def _convert(value: object, kind: type[S]) -> S:
+    """The client's options; settings that can't be understood leave the defaults in force."""
+    try:
+        return msgspec.convert(value or {}, kind)
+    except msgspec.ValidationError as error:
+        logger.warning("settings were not understood: %s", error)
+        return kind()

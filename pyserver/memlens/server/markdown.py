@@ -1,0 +1,61 @@
+"""Text for editors, made safe: nothing that a snapshot says can become markup, a link or a command."""
+
+import json
+import re
+import unicodedata
+from urllib.parse import quote
+
+import msgspec
+
+from memlens.server.protocol import ShowLineArguments
+
+SHOW_LINE_COMMAND = "memlens.showLine"
+
+_NAME_LIMIT = 200
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+# Controls, and the format characters that hide text or turn its direction.
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+
+
+def plain(name: str) -> str:
+    """A name in one line: what can't be seen shows as a replacement, and too long ones are cut."""
+    shown = "".join(
+        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in _UNSEEN else c for c in name[:4096]
+    )
+    return shown if len(shown) <= _NAME_LIMIT else shown[: _NAME_LIMIT - 1] + "…"
+
+
+def escaped(name: str) -> str:
+    """A name from a snapshot as Markdown that shows just that name."""
+    text = plain(name).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    # Any ASCII punctuation may be escaped with a backslash (CommonMark 2.4); entities are left whole.
+    return re.sub(r"&(?:amp|lt|gt);|[!-/:-@\[-`{-~]", lambda m: m[0] if len(m[0]) > 1 else f"\\{m[0]}", text)
+
+
+def size(count_bytes: int) -> str:
+    """Three significant figures, then the exact one: ``1.25 GiB (1,342,177,280 bytes)``."""
+    exact = f"{count_bytes:,} bytes"
+    return exact if abs(count_bytes) < 1024 else f"{short_size(count_bytes)} ({exact})"
+
+
+def short_size(count_bytes: int) -> str:
+    """Three significant figures in binary units: ``1.25 GiB``."""
+    value = float(count_bytes)
+    unit = 0
+    # 1023.5 and more would be written as 1024.
+    while abs(value) >= 1023.5 and unit < len(_UNITS) - 1:
+        value /= 1024
+        unit += 1
+    digits = 0 if unit == 0 or abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
+    return f"{value:.{digits}f} {_UNITS[unit]}"
+
+
+def count(number: int, singular: str) -> str:
+    """``1 allocation``, ``1,234 allocations``."""
+    return f"{number:,} {singular}" + ("" if number == 1 else "s")
+
+
+def command_link(label: str, arguments: ShowLineArguments) -> str:
+    """A Markdown link that runs our one command. ``label`` is our own text."""
+    encoded = quote(json.dumps([msgspec.to_builtins(arguments)]), safe="")
+    return f"[{label}](command:{SHOW_LINE_COMMAND}?{encoded})"

@@ -1,0 +1,149 @@
+"""Which file here a path in a snapshot means. Pure: nothing in this file looks at a disk.
+
+A snapshot's paths are foreign: another user's home, a container, Windows, an installed package. They are
+compared component by component from the end, because the end of a path is what survives a move to another
+machine.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import NamedTuple
+
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+
+# Parents of installed packages, and of the interpreter's own modules (lib/python3.12/…).
+_PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
+_PYTHON_FOLDER = re.compile(r"python\d(\.\d+)?t?|Python\d+", re.ASCII)
+
+# So many projects have one of these that the name alone says nothing.
+_COMMON_NAMES = frozenset({"__init__.py", "__main__.py", "setup.py", "conftest.py"})
+
+
+class ForeignPath(NamedTuple):
+    """A path as the snapshot spells it, taken apart. ``anchor`` is empty for a relative one."""
+
+    text: str
+    windows: bool
+    anchor: str
+    parts: tuple[str, ...]
+    """The components after the anchor, with ``.`` and ``..`` resolved."""
+
+    @property
+    def name(self) -> str:
+        """The base name."""
+        return self.parts[-1]
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What is compared: Windows does not tell upper from lower case."""
+        return _fold(self.parts, self.windows)
+
+    @property
+    def remote(self) -> bool:
+        """Whether it names a share of another machine, as ``//host/share`` does."""
+        return self.anchor.startswith(("\\\\", "//"))
+
+    @property
+    def library(self) -> bool:
+        """Whether it belongs to an installed package or to Python itself."""
+        folders = self.parts[:-1]
+        if not _PACKAGE_FOLDERS.isdisjoint(folders):
+            return True
+        below_lib = any(_PYTHON_FOLDER.fullmatch(folder) for folder in folders) and "lib" in self.key
+        return below_lib or (bool(folders) and folders[0] == "torch" and not self.anchor)
+
+    @property
+    def needed_components(self) -> int:
+        """How many components a file here must share with it, at least, to be taken for it."""
+        return 2 if self.library or self.name in _COMMON_NAMES else 1
+
+
+class Match(NamedTuple):
+    """The best of some files here, and how many components they share with the foreign path."""
+
+    paths: list[str]
+    components: int
+
+
+def parse(text: str) -> ForeignPath | None:
+    """Take a path apart; None for what is no file's path (``<string>``, ``??``, nothing)."""
+    if not text or len(text) > 4096 or "\0" in text or text.endswith(("/", "\\")):
+        return None
+    if (text.startswith("<") and text.endswith(">")) or text == "??":
+        return None
+    windows = bool(_DRIVE.match(text)) or ("\\" in text and "/" not in text) or text.startswith("\\\\")
+    pure = PureWindowsPath(text) if windows else PurePosixPath(text)
+    parts = _resolve_dots(pure.parts[1:] if pure.anchor else pure.parts)
+    return ForeignPath(text, windows, pure.anchor, parts) if parts else None
+
+
+def best_matches(foreign: ForeignPath, candidates: Iterable[str | Path]) -> Match:
+    """Those of the files here that share the most components with ``foreign``, counted from the end.
+
+    Empty when none shares as many as it needs. Several mean a tie.
+    """
+    best: list[str] = []
+    most = 0
+    for candidate in candidates:
+        shared = common_components(foreign, candidate)
+        if shared > most:
+            best, most = [str(candidate)], shared
+        elif shared == most and shared > 0 and str(candidate) not in best:
+            best.append(str(candidate))
+    if most < min(foreign.needed_components, len(foreign.parts)):
+        return Match([], 0)
+    return Match(sorted(best), most)
+
+
+def common_components(foreign: ForeignPath, local: str | Path) -> int:
+    """How many components both paths have in common, counted from the end; 0 if the base names differ."""
+    path = Path(local)
+    parts = path.parts[1:] if path.anchor else path.parts
+    shared = 0
+    for ours, theirs in zip(reversed(_fold(parts, foreign.windows)), reversed(foreign.key), strict=False):
+        if ours != theirs:
+            break
+        shared += 1
+    return shared
+
+
+def mapped(foreign: ForeignPath, mappings: Mapping[str, Path]) -> list[Path]:
+    """Where ``mappings`` (foreign prefix to folder here) say it is: that of the longest prefix comes first.
+
+    A prefix ends at a component's end: ``/home/ann`` is none of ``/home/anna/train.py``.
+    """
+    found: list[tuple[int, Path]] = []
+    for prefix, folder in mappings.items():
+        rest = _below(foreign, prefix)
+        if rest is not None:
+            found.append((len(rest), folder.joinpath(*rest)))
+    return [path for _, path in sorted(found, key=lambda item: item[0])]
+
+
+def _below(foreign: ForeignPath, prefix: str) -> tuple[str, ...] | None:
+    """The components of ``foreign`` below ``prefix``; None if it doesn't lie below it."""
+    pure = PureWindowsPath(prefix) if foreign.windows else PurePosixPath(prefix)
+    if pure.anchor.replace("/", "\\").lower() != foreign.anchor.replace("/", "\\").lower():
+        return None
+    parts = _resolve_dots(pure.parts[1:] if pure.anchor else pure.parts)
+    length = len(parts)
+    if length >= len(foreign.parts) or _fold(parts, foreign.windows) != foreign.key[:length]:
+        return None
+    return foreign.parts[length:]
+
+
+def _fold(parts: Iterable[str], windows: bool) -> tuple[str, ...]:  # noqa: FBT001
+    return tuple(part.lower() for part in parts) if windows else tuple(parts)
+
+
+def _resolve_dots(parts: Iterable[str]) -> tuple[str, ...]:
+    """Resolve ``..`` by the text alone: links of another machine can't be followed."""
+    resolved: list[str] = []
+    for part in parts:
+        if part == "..":
+            if resolved:
+                resolved.pop()
+        elif part != ".":
+            resolved.append(part)
+    return tuple(resolved)

@@ -1,0 +1,273 @@
+"""The open snapshots: shared by the views that show them, released with the last one.
+
+A snapshot is known by its file's real path, size and time of change. Whoever opens a file that is being read
+waits for the same reading; the reading is given up when nobody waits for it any more.
+"""
+
+import asyncio
+import contextlib
+import logging
+import shutil
+import time
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from stat import S_ISREG
+from typing import NamedTuple, TypeVar
+
+from memlens.errors import MemlensError
+from memlens.server.ingest import ProgressListener, ingest
+from memlens.server.settings import Configuration
+from memlens.store.snapshot import Snapshot
+from memlens.views import lines
+from memlens.views.answers import SnapshotInfo, SourceLine
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+PROGRESS_INTERVAL_S = 0.1
+
+
+class NotOpenError(MemlensError):
+    """The request names a snapshot that is not open."""
+
+    code = "closed"
+    advice = "Open the file again."
+
+
+class FileError(MemlensError):
+    """The path given is no file that could be read."""
+
+    code = "file"
+    advice = "Check that the file is there and may be read."
+
+
+class Identity(NamedTuple):
+    """What makes a file the same file with the same content, short of reading it."""
+
+    path: str
+    size_bytes: int
+    mtime_ns: int
+
+    @classmethod
+    def of(cls, path: str) -> "Identity":
+        """Raises FileError when there is no such file, or it is something else than a file."""
+        if not Path(path).is_absolute():
+            raise FileError(f"The path of a snapshot must be absolute, not {path!r}")
+        try:
+            real = Path(path).resolve(strict=True)
+            status = real.stat()
+        except FileNotFoundError as error:
+            raise FileError(f"There is no file {path}") from error
+        except (OSError, RuntimeError, ValueError) as error:
+            raise FileError(f"The file {path} can't be read: {error}") from error
+        if not S_ISREG(status.st_mode):
+            raise FileError(f"{path} is not a file", advice="Open a snapshot file.")
+        return cls(str(real), status.st_size, status.st_mtime_ns)
+
+
+class OpenSnapshot:
+    """A snapshot that some view shows, with the one thread in which all questions to it are answered.
+
+    One thread a snapshot means: calls never overlap, a request that is cancelled while it waits never runs,
+    and closing comes after the call that is running, so maps are never released under it.
+    """
+
+    def __init__(self, name: str, path: str, snapshot: Snapshot, thread: ThreadPoolExecutor) -> None:
+        self.name = name
+        self.path = path
+        self.info: SnapshotInfo = snapshot.info
+        self.views: set[str] = set()
+        self._lines: dict[str, dict[int, list[SourceLine]]] = {}
+        self._snapshot = snapshot
+        self._thread = thread
+
+    @property
+    def title(self) -> str:
+        """The file's name."""
+        return Path(self.path).name
+
+    async def ask(self, question: Callable[[Snapshot], T]) -> T:
+        """Answer ``question`` in the snapshot's thread."""
+        try:
+            future = self._thread.submit(question, self._snapshot)
+        except RuntimeError as error:
+            raise NotOpenError(f"{self.title} has been closed") from error
+        return await asyncio.wrap_future(future)
+
+    async def lines_of(self, file: str) -> dict[int, list[SourceLine]]:
+        """Totals of one file's lines by line, kept so that the next hover in the file is a look-up."""
+        kept = self._lines.get(file)
+        if kept is None:
+            kept = {}
+            for row in await self.ask(lambda snapshot: lines.source_lines(snapshot, file)):
+                kept.setdefault(row.line, []).append(row)
+            self._lines[file] = kept
+        return kept
+
+    async def release(self) -> None:
+        """Give back maps, files and database; returns when they are given back."""
+        self._lines.clear()
+        with contextlib.suppress(RuntimeError):
+            closed = self._thread.submit(self._snapshot.close)
+            self._thread.shutdown(wait=False)
+            await asyncio.wrap_future(closed)
+
+
+class _Entry:
+    """A file that is being opened or open."""
+
+    def __init__(self, identity: Identity, path: str) -> None:
+        self.identity = identity
+        self.path = path
+        self.waiting: dict[str, ProgressListener] = {}
+        self.stage: tuple[str, float | None] | None = None
+        self.task: asyncio.Task[OpenSnapshot] | None = None
+        self._told_at = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def progress(self, stage: str, fraction: float | None) -> None:
+        """Tell those who wait, at most every PROGRESS_INTERVAL_S, and never leave out the latest for good."""
+        self.stage = (stage, fraction)
+        if self._timer is None:
+            wait_s = max(0.0, self._told_at + PROGRESS_INTERVAL_S - time.monotonic())
+            self._timer = asyncio.get_running_loop().call_later(wait_s, self._tell)
+
+    def _tell(self) -> None:
+        self._timer = None
+        self._told_at = time.monotonic()
+        if self.stage is not None:
+            for listener in self.waiting.values():
+                listener(*self.stage)
+
+    def done(self) -> None:
+        """No more progress: an answer follows."""
+        self.stage = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class Registry:
+    """All snapshots that are open or being opened. For the event loop's thread only."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+        self._entries: dict[Identity, _Entry] = {}
+        self._open: dict[str, OpenSnapshot] = {}
+        self.listeners: list[Callable[[], None]] = []
+        """Called when a snapshot was opened or released."""
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def snapshots(self) -> list[OpenSnapshot]:
+        """The open ones, in the order in which they were opened."""
+        return list(self._open.values())
+
+    def get(self, name: str) -> OpenSnapshot:
+        """Raises NotOpenError."""
+        found = self._open.get(name)
+        if found is None:
+            raise NotOpenError("This snapshot is not open any more")
+        return found
+
+    async def open(self, path: str, view: str, on_progress: ProgressListener) -> OpenSnapshot:
+        """Open ``path`` for ``view``; cancelling this ends the reading unless another view waits too."""
+        identity = await asyncio.to_thread(Identity.of, path)
+        entry = self._entries.get(identity)
+        if entry is None:
+            entry = self._entries[identity] = _Entry(identity, path)
+        entry.waiting[view] = on_progress
+        if entry.task is None:
+            entry.task = asyncio.create_task(self._read(entry))
+        elif entry.stage is not None:
+            on_progress(*entry.stage)
+        try:
+            opened = await asyncio.shield(entry.task)
+        except BaseException:
+            entry.waiting.pop(view, None)
+            await asyncio.shield(asyncio.ensure_future(self._drop_unwanted(entry)))
+            raise
+        # No await from here on: between waiting and showing, nobody may find the snapshot unwanted.
+        opened.views.add(view)
+        entry.waiting.pop(view, None)
+        return opened
+
+    async def close(self, name: str, view: str) -> None:
+        """``view`` is gone. Closing what is closed already is no error: both sides may come first."""
+        opened = self._open.get(name)
+        if opened is None:
+            return
+        opened.views.discard(view)
+        for entry in list(self._entries.values()):
+            if entry.task is not None and entry.task.done() and _result(entry.task) is opened:
+                await asyncio.shield(asyncio.ensure_future(self._drop_unwanted(entry)))
+
+    async def _drop_unwanted(self, entry: _Entry) -> None:
+        """Give up the reading that nobody waits for, release the snapshot that nobody shows."""
+        task = entry.task
+        if entry.waiting or task is None:
+            return
+        opened = _result(task) if task.done() else None
+        if opened is not None and opened.views:
+            return
+        if self._entries.get(entry.identity) is entry:
+            del self._entries[entry.identity]
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task])
+            opened = _result(task)
+        entry.done()
+        if opened is not None and self._open.pop(opened.name, None) is not None:
+            await opened.release()
+            self._changed()
+
+    async def _read(self, entry: _Entry) -> OpenSnapshot:
+        source = Path(entry.identity.path)
+        cache = self._configuration.cache
+        try:
+            archive = await asyncio.to_thread(cache.find, source)
+            if archive is not None:
+                try:
+                    return await self._enter(entry, archive)
+                except MemlensError as error:
+                    logger.warning("the archive of %s is damaged and is made again: %s", source, error)
+                    await asyncio.to_thread(shutil.rmtree, archive, ignore_errors=True)
+            archive = await ingest(source, cache, self._ingest_options(), entry.progress)
+            return await self._enter(entry, archive)
+        finally:
+            entry.done()
+
+    async def _enter(self, entry: _Entry, archive: Path) -> OpenSnapshot:
+        thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="snapshot")
+        opening = thread.submit(Snapshot.open, archive)
+        try:
+            snapshot = await asyncio.wrap_future(opening)
+        except BaseException:
+            # When cancelled while the thread was opening it, it must still be closed.
+            opening.add_done_callback(
+                lambda done: done.cancelled() or done.exception() or done.result().close()
+            )
+            thread.shutdown(wait=False)
+            raise
+        opened = OpenSnapshot(uuid.uuid4().hex, entry.path, snapshot, thread)
+        self._open[opened.name] = opened
+        self._changed()
+        return opened
+
+    def _ingest_options(self) -> list[str]:
+        settings = self._configuration.settings
+        options = ["--cache-limit", str(settings.cache_limit_bytes)]
+        folder = self._configuration.cache_folder
+        return options if folder is None else [*options, "--cache-dir", str(folder)]
+
+    def _changed(self) -> None:
+        for listener in self.listeners:
+            listener()
+
+
+def _result(task: "asyncio.Task[OpenSnapshot]") -> OpenSnapshot | None:
+    return None if task.cancelled() or task.exception() is not None else task.result()

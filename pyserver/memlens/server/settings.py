@@ -1,0 +1,91 @@
+"""The user's settings as the server sees them, with the folders of the workspace that they may name."""
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from memlens.server.protocol import Settings
+from memlens.store.cache import Cache
+
+_VARIABLE = re.compile(r"\$\{(workspaceFolder(?::(?P<folder>[^}]*))?|userHome)\}")
+
+
+class Configuration:
+    """The settings in force. Whoever needs to know of a change adds a function to ``listeners``."""
+
+    def __init__(self) -> None:
+        self.settings = Settings()
+        self.folders: list[tuple[str, Path]] = []
+        """The workspace's folders as pairs of name and path; two may have the same name."""
+        self.listeners: list[Callable[[], None]] = []
+        self._cache: Cache | None = None
+
+    def replace(self, settings: Settings) -> None:
+        """Take over all settings."""
+        old, self.settings = self.settings, settings
+        if (old.cache_directory, old.cache_limit_bytes) != (
+            settings.cache_directory,
+            settings.cache_limit_bytes,
+        ):
+            self._cache = None
+        self._changed()
+
+    def remember(self, foreign: str, path: str) -> None:
+        """Take over which file here a foreign path means."""
+        remembered = {**self.settings.remembered_paths, foreign: path}
+        self.replace(msgspec.structs.replace(self.settings, remembered_paths=remembered))
+
+    def set_folders(self, folders: Iterable[tuple[str, Path]]) -> None:
+        """Take over the workspace's folders, as pairs of name and path."""
+        self.folders = list(folders)
+        self._changed()
+
+    @property
+    def cache(self) -> Cache:
+        """The archives, where the settings have them."""
+        if self._cache is None:
+            self._cache = Cache(self.cache_folder, self.settings.cache_limit_bytes)
+        return self._cache
+
+    @property
+    def cache_folder(self) -> Path | None:
+        """None for the user's own cache folder."""
+        value = self.settings.cache_directory.strip()
+        return self.expand(value) if value else None
+
+    @property
+    def mappings(self) -> dict[str, Path]:
+        """``path_mappings`` with their variables filled in, without those that name an unknown folder."""
+        expanded = {prefix: self.expand(value) for prefix, value in self.settings.path_mappings.items()}
+        return {prefix: path for prefix, path in expanded.items() if path is not None}
+
+    def expand(self, value: str) -> Path | None:
+        """Fill in ``${workspaceFolder}``, ``${workspaceFolder:name}`` and ``${userHome}``.
+
+        A relative path is one in the first workspace folder. None when a folder is meant that isn't there.
+        """
+        first = self.folders[0][1] if self.folders else None
+        missing = False
+
+        def folder(match: re.Match[str]) -> str:
+            nonlocal missing
+            if match[0] == "${userHome}":
+                return str(Path.home())
+            name = match["folder"]
+            found = first if name is None else next((path for own, path in self.folders if own == name), None)
+            missing = missing or found is None
+            return str(found)
+
+        text = _VARIABLE.sub(folder, value)
+        if missing:
+            return None
+        path = Path(text).expanduser()
+        if path.is_absolute():
+            return path
+        return None if first is None else first / path
+
+    def _changed(self) -> None:
+        for listener in self.listeners:
+            listener()

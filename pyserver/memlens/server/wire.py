@@ -1,0 +1,118 @@
+"""Between pygls and our structs: parameters are checked on the way in, errors become data on the way out."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar, cast
+
+import msgspec
+from lsprotocol import types
+from lsprotocol.converters import get_converter
+from pygls.exceptions import FeatureRequestError, JsonRpcException, JsonRpcInvalidParams
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import (
+    JsonRPCNotification,
+    JsonRPCRequestMessage,
+    JsonRPCResponseMessage,
+    LanguageServerProtocol,
+)
+
+from memlens.errors import MemlensError
+from memlens.server.protocol import REQUESTS
+from memlens.views.answers import Problem
+
+logger = logging.getLogger(__name__)
+
+P = TypeVar("P", bound=msgspec.Struct)
+R = TypeVar("R", bound=msgspec.Struct)
+
+REQUEST_FAILED = types.LSPErrorCodes.RequestFailed.value
+
+# Whole documents are never pushed to us: a hover needs a path and a line.
+_UNWANTED = (
+    types.TEXT_DOCUMENT_DID_OPEN,
+    types.TEXT_DOCUMENT_DID_CHANGE,
+    types.TEXT_DOCUMENT_DID_CLOSE,
+    types.NOTEBOOK_DOCUMENT_DID_OPEN,
+    types.NOTEBOOK_DOCUMENT_DID_CHANGE,
+    types.NOTEBOOK_DOCUMENT_DID_CLOSE,
+)
+
+
+def make_converter() -> Any:
+    """Make the converter of lsprotocol, with the bodies of our own messages left as the dicts of JSON.
+
+    pygls' default turns them into named tuples, which lose the names that aren't identifiers (paths).
+    """
+    converter = get_converter()
+    for message in (JsonRPCRequestMessage, JsonRPCNotification):
+        converter.register_structure_hook(message, lambda data, cls: cls(**{"params": None, **data}))
+    converter.register_structure_hook(
+        JsonRPCResponseMessage, lambda data, cls: cls(**{"result": None, **data})
+    )
+    return converter
+
+
+class Protocol(LanguageServerProtocol):
+    """LSP without document synchronisation, answering malformed requests where pygls would stay silent."""
+
+    def __init__(self, server: LanguageServer, converter: Any) -> None:
+        super().__init__(server, converter)
+        for method in _UNWANTED:
+            self.fm.builtin_features.pop(method, None)
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """Make a message of decoded JSON; called for every object in it, innermost first."""
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if "id" not in data or "method" not in data:
+                raise
+            invalid = JsonRpcInvalidParams(f"{data['method']}: the parameters do not fit: {error.__cause__}")
+            self._send_response(data["id"], error=invalid.to_response_error())
+            # The caller needs a message; methods that begin with $/ may be ignored.
+            return JsonRPCNotification(method="$/malformed", jsonrpc="2.0", params=None)
+
+
+def answer(server: LanguageServer, method: str, handler: Callable[[P], Awaitable[R]]) -> None:
+    """Let ``handler`` answer a request of our contract."""
+    params_type, _ = REQUESTS[method]
+
+    async def answered(params: object) -> object:
+        try:
+            decoded = msgspec.convert(params, params_type)
+        except msgspec.ValidationError as error:
+            raise JsonRpcInvalidParams(f"{method}: the parameters do not fit: {error}") from error
+        try:
+            # REQUESTS pairs the method with the struct that its handler takes.
+            return msgspec.to_builtins(await handler(cast("P", decoded)))
+        except MemlensError as error:
+            raise failure(error.problem()) from error
+        except Exception as error:
+            logger.exception("%s failed", method)
+            raise failure(internal_problem(error)) from error
+
+    server.feature(method)(answered)
+
+
+def failure(problem: Problem) -> JsonRpcException:
+    """A problem as the error of a JSON-RPC response."""
+    return JsonRpcException(problem.message, REQUEST_FAILED, msgspec.to_builtins(problem))
+
+
+def internal_problem(error: BaseException) -> Problem:
+    """What to say of an error that nobody expected."""
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return Problem(
+        code="internal",
+        message=f"Memlens made a mistake ({what})",
+        advice="The log of the Memlens server has the details; please report them.",
+    )
+
+
+class Server(LanguageServer):
+    """A language server that keeps its troubles to the log: no popups for what the user didn't ask for."""
+
+    def report_server_error(self, error: Exception, source: type[Exception]) -> None:
+        """Log what pygls can't answer as the error of a request."""
+        if source is not FeatureRequestError:
+            logger.error("%s: %s", source.__name__, error)
