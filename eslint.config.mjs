@@ -85,6 +85,13 @@ export default tseslint.config(
     rules: { eqeqeq: 'error' },
   },
   {
+    files: ['**/*.cjs'],
+    languageOptions: {
+      sourceType: 'commonjs',
+      globals: { process: 'readonly', setInterval: 'readonly' },
+    },
+  },
+  {
     // Functions handed to Playwright's evaluate run in the page.
     files: ['tests/e2e/**/*.mjs'],
     languageOptions: {

@@ -40,13 +40,13 @@ const freePort = () =>
   });
 
 /**
- * @param {{settings?: object, develop?: boolean, env?: Record<string, string>}} [options]
+ * @param {{settings?: object, develop?: boolean, open?: string, env?: Record<string, string>}} [options]
  *   settings: on top of QUIET_SETTINGS. develop: pages may name a development extension in their payload (tests);
- *   otherwise this checkout is installed as an extension, by a link.
+ *   otherwise this checkout is installed as an extension, by a link. open: a file that a new window shows.
  * @returns {Promise<{authority: string, dataDir: string, log: string, pid: number,
- *   page(options: {folder: string, file?: string, develop?: boolean}): string, stop(): Promise<void>}>}
+ *   page(options: {folder: string}): string, stop(): Promise<void>}>}
  */
-export async function startVSCodeServer({ settings = {}, develop = false, env = {} } = {}) {
+export async function startVSCodeServer({ settings = {}, develop = false, open, env = {} } = {}) {
   const dataDir = mkdtempSync(path.join(os.tmpdir(), 'memlens-vscode-'));
   const userDir = path.join(dataDir, 'data');
   const extensionsDir = path.join(dataDir, 'extensions');
@@ -56,7 +56,11 @@ export async function startVSCodeServer({ settings = {}, develop = false, env = 
   // The server reads the first; a browser without stored settings has no other way to be told the same.
   const text = JSON.stringify({ ...QUIET_SETTINGS, ...settings }, null, 2);
   for (const scope of ['Machine', 'User']) writeFileSync(path.join(userDir, scope, 'settings.json'), text);
-  if (!develop) symlinkSync(ROOT, path.join(extensionsDir, 'memlens.memlens-0.1.0'), 'dir');
+  if (!develop) {
+    const link = (folder, name) => symlinkSync(path.join(ROOT, folder), path.join(extensionsDir, name), 'dir');
+    link('.', 'memlens.memlens-0.1.0');
+    if (open) link('scripts/opener', 'memlens-scripts.opener-0.0.0');
+  }
 
   const port = await freePort();
   const authority = `127.0.0.1:${port}`;
@@ -78,6 +82,7 @@ export async function startVSCodeServer({ settings = {}, develop = false, env = 
       ...process.env,
       EXTENSIONS_GALLERY: '{"serviceUrl":""}',
       MEMLENS_SERVER_PARENT: String(process.pid),
+      ...(open ? { MEMLENS_OPEN_FIRST: open } : {}),
       VSCODE_SKIP_BUILTIN_EXTENSIONS: SKIPPED.join(','),
       ...env,
     },
@@ -132,12 +137,9 @@ export async function startVSCodeServer({ settings = {}, develop = false, env = 
   }
 
   const remote = (absolute) => `vscode-remote://${authority}${encodeURI(absolute)}`;
-  const page = ({ folder, file: opened }) => {
-    const payload = [
-      ['skipWelcome', 'true'],
-      ...(develop ? [['extensionDevelopmentPath', remote(ROOT)]] : []),
-      ...(opened ? [['openFile', remote(opened)]] : []),
-    ];
+  /** The address of a window over a folder; it holds the token, and works as it is. */
+  const page = ({ folder }) => {
+    const payload = [['skipWelcome', 'true'], ...(develop ? [['extensionDevelopmentPath', remote(ROOT)]] : [])];
     const query = new URLSearchParams({ tkn: token, folder, payload: JSON.stringify(payload) });
     return `http://${authority}/?${query}`;
   };
