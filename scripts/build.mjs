@@ -9,12 +9,33 @@ import { ROOT } from './lib/paths.mjs';
 const watch = process.argv.includes('--watch');
 const production = process.argv.includes('--production');
 
+/** Says in the words of .vscode/tasks.json when bundling starts and ends, and where the errors are. */
+let running = 0;
+const reporter = {
+  name: 'reporter',
+  setup(build) {
+    build.onStart(() => {
+      if (running++ === 0) console.log('build started');
+    });
+    build.onEnd(({ errors, warnings }) => {
+      for (const [severity, messages] of Object.entries({ error: errors, warning: warnings })) {
+        for (const { location, text } of messages) {
+          const { file = 'package.json', line = 1, column = 0 } = location ?? {};
+          console.log(`${file}:${line}:${column + 1}: ${severity}: ${text}`);
+        }
+      }
+      if (--running === 0) console.log('build finished');
+    });
+  },
+};
+
 /** @type {import('esbuild').BuildOptions} */
 const shared = {
   absWorkingDir: ROOT,
   bundle: true,
   legalComments: 'none',
-  logLevel: 'warning',
+  logLevel: watch ? 'silent' : 'warning',
+  plugins: watch ? [reporter] : [],
   minify: production,
   sourcemap: !production,
   sourcesContent: false,
@@ -63,7 +84,6 @@ for (const options of programs) {
   const build = await context(options);
   if (watch) {
     await build.watch();
-    console.log(`watching ${entry} -> ${options.outfile}`);
     continue;
   }
   try {

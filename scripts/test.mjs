@@ -128,7 +128,8 @@ function selected() {
       `There is no step ${unknown.join(', ')}; there are ${STEPS.map((step) => step.name).join(', ')}.`,
     );
   }
-  if (rest.length && wanted.length !== 1) throw new UserError('Arguments after -- go to one step: pick it by --only.');
+  if (rest.length && wanted.length !== 1)
+    throw new UserError('Arguments after -- go to one step: pick it by --only.');
   return STEPS.filter((step) => wanted.includes(step.name));
 }
 
@@ -180,7 +181,9 @@ main(async () => {
   const width = Math.max(...results.map(({ step }) => step.name.length));
   console.log('');
   for (const { step, state, time, note } of results) {
-    console.log(`${state}  ${step.name.padEnd(width)}  ${time.padStart(8)}  ${step.what}${note ? ` (${note})` : ''}`);
+    console.log(
+      `${state}  ${step.name.padEnd(width)}  ${time.padStart(8)}  ${step.what}${note ? ` (${note})` : ''}`,
+    );
   }
   const count = (state) => results.filter((result) => result.state === state).length;
   const none = count('NONE');

@@ -3,7 +3,14 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import path from 'node:path';
 import { UserError, must, seconds } from './steps.mjs';
 
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome', 'microsoft-edge'];
+const NAMES = [
+  'chromium',
+  'chromium-browser',
+  'google-chrome',
+  'google-chrome-stable',
+  'chrome',
+  'microsoft-edge',
+];
 const ELSEWHERE = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
@@ -45,7 +52,10 @@ export async function findChromium({ install = false } = {}) {
     console.log('Chromium: apt-get install chromium fonts-dejavu-core');
     const env = { DEBIAN_FRONTEND: 'noninteractive' };
     await must(['apt-get', 'update', '-qq'], { env });
-    await must(['apt-get', 'install', '-y', '-qq', '--no-install-recommends', 'chromium', 'fonts-dejavu-core'], { env });
+    await must(
+      ['apt-get', 'install', '-y', '-qq', '--no-install-recommends', 'chromium', 'fonts-dejavu-core'],
+      { env },
+    );
     console.log(`Chromium: installed in ${seconds(since)}`);
     const installed = onPath(...NAMES);
     if (installed) return installed;

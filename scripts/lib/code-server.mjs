@@ -56,7 +56,11 @@ export async function installCodeServer(log = (text) => void process.stdout.writ
       key: `${NODE_VERSION} ${arch}`,
       outputs: [path.relative(ROOT, SERVER_NODE)],
       work: async () => {
-        await unpack(`node-linux-${arch}@${NODE_VERSION}`, 'package/bin', path.join(CODE_SERVER, 'node', 'bin'));
+        await unpack(
+          `node-linux-${arch}@${NODE_VERSION}`,
+          'package/bin',
+          path.join(CODE_SERVER, 'node', 'bin'),
+        );
         chmodSync(SERVER_NODE, 0o755);
       },
       log,
@@ -87,7 +91,8 @@ async function unpack(spec, folder, target) {
   const [name] = readdirSync(download);
   const file = path.join(download, name);
   const integrity = `sha512-${createHash('sha512').update(readFileSync(file)).digest('base64')}`;
-  if (integrity !== INTEGRITY[spec]) throw new UserError(`${spec} is not the package it was: its hash is ${integrity}.`);
+  if (integrity !== INTEGRITY[spec])
+    throw new UserError(`${spec} is not the package it was: its hash is ${integrity}.`);
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
   const strip = folder.split('/').length;
@@ -172,12 +177,16 @@ function prune(arch) {
   }
   remove('node_modules', 'cpu-features');
   const foreign = new RegExp(`^(darwin|win32|linux|alpine)-(?!${arch}$)|^(darwin|win32)-`);
-  for (const parts of [['node-pty', 'prebuilds'], ['@vscode', 'ripgrep-universal', 'bin']]) {
+  for (const parts of [
+    ['node-pty', 'prebuilds'],
+    ['@vscode', 'ripgrep-universal', 'bin'],
+  ]) {
     const folder = path.join(MODULES, ...parts);
     if (!existsSync(folder)) continue;
     for (const name of readdirSync(folder)) if (foreign.test(name)) remove('node_modules', ...parts, name);
   }
   for (const entry of readdirSync(VSCODE, { recursive: true, withFileTypes: true })) {
-    if (entry.isFile() && entry.name.endsWith('.map')) rmSync(path.join(entry.parentPath ?? entry.path, entry.name));
+    if (entry.isFile() && entry.name.endsWith('.map'))
+      rmSync(path.join(entry.parentPath ?? entry.path, entry.name));
   }
 }

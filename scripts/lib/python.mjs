@@ -49,7 +49,9 @@ export async function findPython() {
     const python = await describe([wanted]);
     if (!python) throw new UserError(`MEMLENS_PYTHON is ${wanted}, which does not run as a Python.`);
     if (!newEnough(python)) {
-      throw new UserError(`MEMLENS_PYTHON is Python ${python.version.join('.')}; Memlens needs 3.11 or later.`);
+      throw new UserError(
+        `MEMLENS_PYTHON is Python ${python.version.join('.')}; Memlens needs 3.11 or later.`,
+      );
     }
     return python;
   }

@@ -87,7 +87,9 @@ async function kernels(log) {
       .filter((file) => file.includes(python.cacheTag.replace('cpython-', WINDOWS ? 'cp' : 'cpython-')))
       .map((file) => path.join(path.dirname(file), path.basename(file).split('.')[0])),
   );
-  const missing = sources.filter((file) => file.endsWith('.pyx') && !present.has(file.slice(0, -'.pyx'.length)));
+  const missing = sources.filter(
+    (file) => file.endsWith('.pyx') && !present.has(file.slice(0, -'.pyx'.length)),
+  );
   return step({
     name: 'kernels',
     doing: `compiling ${sources.filter((file) => file.endsWith('.pyx')).length} Cython files`,

@@ -137,8 +137,8 @@ export async function exclusively(name, work) {
     } catch (error) {
       if (error.code !== 'EEXIST') throw error;
     }
-    let holder = NaN;
-    let age = Infinity;
+    let holder;
+    let age;
     try {
       holder = Number(readFileSync(lock, 'utf8'));
       age = Date.now() - statSync(lock).mtimeMs;

@@ -32,9 +32,13 @@ export async function bundleUnitTests() {
     logLevel: 'warning',
     loader: { '.glsl': 'text', '.vert': 'text', '.frag': 'text', '.svg': 'text' },
     // Node has no `vscode` module: tests of the extension bring a stand-in.
-    ...(existsSync(path.join(ROOT, standIn)) ? { alias: { vscode: `./${standIn}` } } : { external: ['vscode'] }),
+    ...(existsSync(path.join(ROOT, standIn))
+      ? { alias: { vscode: `./${standIn}` } }
+      : { external: ['vscode'] }),
     // Packages written as CommonJS call require; a module has to be given one.
-    banner: { js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url);" },
+    banner: {
+      js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url);",
+    },
   });
   return tests.map((file) =>
     path.relative(ROOT, path.join(outdir, path.relative('tests', file).replace(/\.ts$/, '.mjs'))),

@@ -44,7 +44,7 @@ const freePort = () =>
  *   settings: on top of QUIET_SETTINGS. develop: pages may name a development extension in their payload (tests);
  *   otherwise this checkout is installed as an extension, by a link. open: a file that a new window shows.
  * @returns {Promise<{authority: string, dataDir: string, log: string, pid: number,
- *   page(options: {folder: string}): string, stop(): Promise<void>}>}
+ *   closed: Promise<unknown>, output(): string, page(options: {folder: string}): string, stop(): Promise<void>}>}
  */
 export async function startVSCodeServer({ settings = {}, develop = false, open, env = {} } = {}) {
   const dataDir = mkdtempSync(path.join(os.tmpdir(), 'memlens-vscode-'));
@@ -57,7 +57,8 @@ export async function startVSCodeServer({ settings = {}, develop = false, open, 
   const text = JSON.stringify({ ...QUIET_SETTINGS, ...settings }, null, 2);
   for (const scope of ['Machine', 'User']) writeFileSync(path.join(userDir, scope, 'settings.json'), text);
   if (!develop) {
-    const link = (folder, name) => symlinkSync(path.join(ROOT, folder), path.join(extensionsDir, name), 'dir');
+    const link = (folder, name) =>
+      symlinkSync(path.join(ROOT, folder), path.join(extensionsDir, name), 'dir');
     link('.', 'memlens.memlens-0.1.0');
     if (open) link('scripts/opener', 'memlens-scripts.opener-0.0.0');
   }
@@ -74,20 +75,24 @@ export async function startVSCodeServer({ settings = {}, develop = false, open, 
     '--disable-getting-started-override',
     ...(develop ? ['--enable-smoke-test-driver'] : []),
   ];
-  const child = spawn(SERVER_NODE, ['--require', path.join(ROOT, 'scripts/lib/end-with-parent.cjs'), SERVER_MAIN, ...args], {
-    cwd: dataDir,
-    // A group of its own, so that its extension hosts and their children can be ended with it.
-    detached: true,
-    env: {
-      ...process.env,
-      EXTENSIONS_GALLERY: '{"serviceUrl":""}',
-      MEMLENS_SERVER_PARENT: String(process.pid),
-      ...(open ? { MEMLENS_OPEN_FIRST: open } : {}),
-      VSCODE_SKIP_BUILTIN_EXTENSIONS: SKIPPED.join(','),
-      ...env,
+  const child = spawn(
+    SERVER_NODE,
+    ['--require', path.join(ROOT, 'scripts/lib/end-with-parent.cjs'), SERVER_MAIN, ...args],
+    {
+      cwd: dataDir,
+      // A group of its own, so that its extension hosts and their children can be ended with it.
+      detached: true,
+      env: {
+        ...process.env,
+        EXTENSIONS_GALLERY: '{"serviceUrl":""}',
+        MEMLENS_SERVER_PARENT: String(process.pid),
+        ...(open ? { MEMLENS_OPEN_FIRST: open } : {}),
+        VSCODE_SKIP_BUILTIN_EXTENSIONS: SKIPPED.join(','),
+        ...env,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  );
   let output = '';
   const file = createWriteStream(log);
   for (const stream of [child.stdout, child.stderr]) {
@@ -139,9 +144,12 @@ export async function startVSCodeServer({ settings = {}, develop = false, open, 
   const remote = (absolute) => `vscode-remote://${authority}${encodeURI(absolute)}`;
   /** The address of a window over a folder; it holds the token, and works as it is. */
   const page = ({ folder }) => {
-    const payload = [['skipWelcome', 'true'], ...(develop ? [['extensionDevelopmentPath', remote(ROOT)]] : [])];
+    const payload = [
+      ['skipWelcome', 'true'],
+      ...(develop ? [['extensionDevelopmentPath', remote(ROOT)]] : []),
+    ];
     const query = new URLSearchParams({ tkn: token, folder, payload: JSON.stringify(payload) });
     return `http://${authority}/?${query}`;
   };
-  return { authority, dataDir, log, pid: child.pid, page, stop };
+  return { authority, dataDir, log, pid: child.pid, closed, output: () => output, page, stop };
 }
