@@ -30,7 +30,10 @@ export default tseslint.config(
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
       // Numbers read well in templates, and sizes and times are everywhere here.
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
-      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: true },
+      ],
     },
   },
   {
@@ -60,24 +63,41 @@ export default tseslint.config(
   {
     files: ['extension/shared/**/*.ts'],
     rules: walls([
-      { group: ['vscode', 'node:*', '**/src/**'], message: 'Shared code runs on both sides and imports neither.' },
+      {
+        group: ['vscode', 'node:*', '**/src/**'],
+        message: 'Shared code runs on both sides and imports neither.',
+      },
     ]),
   },
   {
     files: ['extension/src/**/*.ts'],
-    rules: walls([{ group: ['**/webview/**'], message: 'The webview is another program: share by extension/shared.' }]),
+    rules: walls([
+      { group: ['**/webview/**'], message: 'The webview is another program: share by extension/shared.' },
+    ]),
   },
   {
     // node:test's describe and it return promises that the runner awaits.
     files: ['tests/**/*.ts'],
-    rules: { '@typescript-eslint/no-floating-promises': 'off', '@typescript-eslint/no-non-null-assertion': 'off' },
+    rules: {
+      '@typescript-eslint/no-floating-promises': 'off',
+      '@typescript-eslint/no-non-null-assertion': 'off',
+    },
   },
   {
     files: ['**/*.mjs'],
     languageOptions: {
       globals: Object.fromEntries(
         [
-          ...['AbortController', 'AbortSignal', 'Buffer', 'URL', 'URLSearchParams', 'console', 'fetch', 'performance'],
+          ...[
+            'AbortController',
+            'AbortSignal',
+            'Buffer',
+            'URL',
+            'URLSearchParams',
+            'console',
+            'fetch',
+            'performance',
+          ],
           ...['process', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'structuredClone'],
         ].map((name) => [name, 'readonly']),
       ),
@@ -95,7 +115,12 @@ export default tseslint.config(
     // Functions handed to Playwright's evaluate run in the page.
     files: ['tests/e2e/**/*.mjs'],
     languageOptions: {
-      globals: { document: 'readonly', window: 'readonly', getComputedStyle: 'readonly', HTMLElement: 'readonly' },
+      globals: {
+        document: 'readonly',
+        window: 'readonly',
+        getComputedStyle: 'readonly',
+        HTMLElement: 'readonly',
+      },
     },
   },
 );

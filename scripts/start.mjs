@@ -1,0 +1,89 @@
+// npm start: opens samples/ with its snapshot in VS Code. Desktop VS Code where there is one and a screen to show
+// it on; else VS Code's server, installed into .vscode-test/, and an address for a browser.
+//
+//   npm start -- FILE              another snapshot, with the folder that it is in
+//   npm start -- --folder DIR      another folder (its snapshot stays closed unless FILE names one)
+//   npm start -- --browser         the browser even where desktop VS Code is installed
+//   npm start -- --print-url       for scripts: one line of JSON on standard output when ready, all else on the other
+import { existsSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { onPath } from './lib/chromium.mjs';
+import { installCodeServer } from './lib/code-server.mjs';
+import { ROOT, WINDOWS } from './lib/paths.mjs';
+import { setup } from './lib/setup.mjs';
+import { UserError, main, must } from './lib/steps.mjs';
+import { startVSCodeServer } from './lib/vscode-server.mjs';
+
+const SAMPLE = path.join(ROOT, 'samples', 'train.pickle');
+
+const { values, positionals } = parseArgs({
+  options: {
+    browser: { type: 'boolean' },
+    folder: { type: 'string' },
+    'print-url': { type: 'boolean' },
+  },
+  allowPositionals: true,
+});
+
+/** Paths on the command line are meant from where npm was called. */
+const fromCaller = (name) => path.resolve(process.env.INIT_CWD ?? process.cwd(), name);
+
+function whatToOpen() {
+  if (positionals.length > 1) throw new UserError('npm start opens one file: npm start -- FILE');
+  const named = positionals[0] && fromCaller(positionals[0]);
+  if (named && !existsSync(named)) throw new UserError(`There is no file ${named}.`);
+  const folder = values.folder && fromCaller(values.folder);
+  if (folder && !(existsSync(folder) && statSync(folder).isDirectory())) {
+    throw new UserError(`There is no folder ${folder}.`);
+  }
+  const file = named ?? (folder ? undefined : SAMPLE);
+  return { folder: folder ?? path.dirname(file), file };
+}
+
+/** The `code` of a desktop, if this is one; inside VS Code's own remote terminals it is another program. */
+function desktopCode() {
+  if (values.browser || values['print-url'] || process.env.VSCODE_IPC_HOOK_CLI) return undefined;
+  const screen =
+    WINDOWS || process.platform === 'darwin' || process.env.DISPLAY || process.env.WAYLAND_DISPLAY;
+  if (!screen || process.env.SSH_CONNECTION) return undefined;
+  return WINDOWS ? onPath('code.cmd') : onPath('code', 'codium', 'code-insiders');
+}
+
+async function openDesktop(code, { folder, file }) {
+  const developed = [ROOT, path.join(ROOT, 'scripts', 'opener')].map(
+    (each) => `--extensionDevelopmentPath=${each}`,
+  );
+  // The opener shows the file once custom editors are known, as in a browser's first window.
+  await must([code, '--new-window', ...developed, folder], { env: file ? { MEMLENS_OPEN_FIRST: file } : {} });
+  console.log(`Opened ${file ?? folder} in VS Code.`);
+}
+
+async function openBrowser({ folder, file }, log) {
+  await installCodeServer(log);
+  const server = await startVSCodeServer({ open: file });
+  const ended = new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => resolve(signal));
+    server.closed.then(() => resolve('closed'));
+  });
+  const url = server.page({ folder });
+  if (values['print-url']) {
+    process.stdout.write(`${JSON.stringify({ url, folder, file, log: server.log })}\n`);
+  } else {
+    console.log(`\nMemlens is ready. Open this address in a browser:\n\n  ${url}\n`);
+    console.log(`It shows ${file ?? folder}, answers on this machine only, and ends with Ctrl-C.`);
+  }
+  const why = await ended;
+  await server.stop();
+  if (why === 'closed') throw new UserError(`VS Code's server ended by itself:\n${server.output()}`);
+  log('\nended\n');
+}
+
+main(async () => {
+  const log = (text) => void (values['print-url'] ? process.stderr : process.stdout).write(text);
+  const opened = whatToOpen();
+  await setup(log);
+  const code = desktopCode();
+  if (code) await openDesktop(code, opened);
+  else await openBrowser(opened, log);
+});
