@@ -110,6 +110,17 @@ export interface LineParams {
   line: number;
 }
 
+/** A line of a file here: `path` is absolute, `line` counts from 1. */
+export interface LineTargetsParams {
+  path: string;
+  line: number;
+}
+
+/** What to show for the line, one for each open snapshot that has it in a stack. */
+export interface LineTargetsResult {
+  targets: ShowLineArguments[];
+}
+
 /** The allocations alive at a moment, as rows `offset … offset + len(rows)` of `live_count`. */
 export interface LiveAnswer {
   moment: number;
@@ -346,6 +357,7 @@ export interface Requests {
   'memlens/line': { params: LineParams; result: LineAnswer };
   'memlens/source': { params: SourceParams; result: SourceResult };
   'memlens/remember': { params: RememberParams; result: Done };
+  'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
 }
 
 /** The server asks, the client answers. */

@@ -202,6 +202,19 @@ class ShowLineArguments(Struct, frozen=True):
     line: int
 
 
+class LineTargetsParams(Struct, frozen=True):
+    """A line of a file here: ``path`` is absolute, ``line`` counts from 1."""
+
+    path: str
+    line: Count
+
+
+class LineTargetsResult(Struct, frozen=True):
+    """What to show for the line, one for each open snapshot that has it in a stack."""
+
+    targets: list[ShowLineArguments]
+
+
 class SnapshotsChangedParams(Struct, frozen=True):
     """Server to client: the open snapshots changed, so totals shown in source files may have as well."""
 
@@ -247,6 +260,7 @@ REQUESTS: dict[str, tuple[type[Struct], type[Struct]]] = {
     "memlens/line": (LineParams, LineAnswer),
     "memlens/source": (SourceParams, SourceResult),
     "memlens/remember": (RememberParams, Done),
+    "memlens/lineTargets": (LineTargetsParams, LineTargetsResult),
 }
 
 # the server asks, the client answers

@@ -11,9 +11,11 @@ from typing import Literal, NamedTuple
 from memlens.errors import MemlensError
 from memlens.server.finder import KEPT_S, Finder
 from memlens.server.paths import ForeignPath, best_matches, mapped, parse
+from memlens.server.protocol import ShowLineArguments
 from memlens.server.registry import OpenSnapshot, Registry
 from memlens.server.settings import Configuration
 from memlens.views import lines
+from memlens.views.answers import SourceLine
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +44,11 @@ class BoundFile(NamedTuple):
     file: str
     """As the snapshot spells it."""
     binding: Binding
+
+
+def show_line(bound: BoundFile, row: SourceLine) -> ShowLineArguments:
+    """What makes the editor show the allocations of a line."""
+    return ShowLineArguments(bound.snapshot.name, bound.snapshot.path, row.file, row.line)
 
 
 class Sources:
@@ -77,6 +84,18 @@ class Sources:
         found = self._index.get(_key(path))
         if found is None:
             found = self._index.get(_key(await asyncio.to_thread(os.path.realpath, path)), [])
+        return found
+
+    async def rows_at(self, path: str, line: int) -> list[tuple[BoundFile, SourceLine]]:
+        """What open snapshots say about a line (counted from 1) of the file ``path``."""
+        found: list[tuple[BoundFile, SourceLine]] = []
+        for bound in await self.bound_to(path):
+            try:
+                rows = (await bound.snapshot.lines_of(bound.file)).get(line, [])
+            except MemlensError as error:
+                logger.info("no totals of %s: %s", bound.file, error)
+                continue
+            found += [(bound, row) for row in rows]
         return found
 
     def invalidate(self) -> None:

@@ -14,9 +14,8 @@ from pygls.lsp.server import LanguageServer
 
 from memlens.errors import MemlensError
 from memlens.server.markdown import SHOW_LINE_COMMAND, count, plain, short_size
-from memlens.server.protocol import ShowLineArguments
 from memlens.server.settings import Configuration
-from memlens.server.sources import BoundFile, Sources
+from memlens.server.sources import BoundFile, Sources, show_line
 from memlens.views.answers import SourceLine
 
 logger = logging.getLogger(__name__)
@@ -124,7 +123,7 @@ def _lens(bound: BoundFile, function: Function, several: bool) -> types.CodeLens
     if several:
         # A lens title may hold icons, written $(name).
         title += f" · {plain(bound.snapshot.title).replace('$(', '$ (')}"
-    arguments = ShowLineArguments(bound.snapshot.name, bound.snapshot.path, heaviest.file, heaviest.line)
+    arguments = show_line(bound, heaviest)
     start = types.Position(function.line - 1, 0)
     return types.CodeLens(
         types.Range(start, start),

@@ -6,11 +6,9 @@ from lsprotocol import types
 from pygls import uris
 from pygls.lsp.server import LanguageServer
 
-from memlens.errors import MemlensError
 from memlens.server.markdown import command_link, count, escaped, size
-from memlens.server.protocol import ShowLineArguments
 from memlens.server.settings import Configuration
-from memlens.server.sources import BoundFile, Sources
+from memlens.server.sources import BoundFile, Sources, show_line
 from memlens.views.answers import SourceLine
 
 logger = logging.getLogger(__name__)
@@ -40,22 +38,14 @@ async def _sections(sources: Sources, uri: str, line: int) -> list[str]:
     path = uris.to_fs_path(uri)
     if not path:
         return []
-    sections: list[str] = []
-    for bound in await sources.bound_to(path):
-        try:
-            rows = (await bound.snapshot.lines_of(bound.file)).get(line, [])
-        except MemlensError as error:
-            logger.info("no totals of %s: %s", bound.file, error)
-            continue
-        sections += [_section(bound, row) for row in rows]
-    return sections
+    return [_section(bound, row) for bound, row in await sources.rows_at(path, line)]
 
 
 def _section(bound: BoundFile, row: SourceLine) -> str:
     """One snapshot's figures for the line. All text of the snapshot's goes through ``escaped``."""
     link = command_link(
         "Show these allocations",
-        ShowLineArguments(bound.snapshot.name, bound.snapshot.path, row.file, row.line),
+        show_line(bound, row),
     )
     title = f"**{escaped(bound.snapshot.title)}** · what this line allocated"
     if row.function:

@@ -1,14 +1,21 @@
-"""``memlens/source`` and ``memlens/remember``: from a frame's path to a file here."""
+"""From a frame's path to a file here, and from a line here to what snapshots say about it."""
 
 import asyncio
 from pathlib import Path
 
 from pygls.lsp.server import LanguageServer
 
-from memlens.server.protocol import Done, RememberParams, SourceParams, SourceResult
+from memlens.server.protocol import (
+    Done,
+    LineTargetsParams,
+    LineTargetsResult,
+    RememberParams,
+    SourceParams,
+    SourceResult,
+)
 from memlens.server.registry import FileError
 from memlens.server.settings import Configuration
-from memlens.server.sources import Sources
+from memlens.server.sources import Sources, show_line
 from memlens.server.wire import answer
 
 
@@ -32,5 +39,11 @@ def register(server: LanguageServer, configuration: Configuration, sources: Sour
         configuration.remember(params.file, params.path)
         return Done()
 
+    async def line_targets(params: LineTargetsParams) -> LineTargetsResult:
+        rows = await sources.rows_at(params.path, params.line)
+        # A line may stand in two functions (a lambda's, say); it is shown as one.
+        return LineTargetsResult(list(dict.fromkeys(show_line(bound, row) for bound, row in rows)))
+
     answer(server, "memlens/source", source)
+    answer(server, "memlens/lineTargets", line_targets)
     answer(server, "memlens/remember", remember)

@@ -1,0 +1,75 @@
+import path from 'node:path';
+import * as vscode from 'vscode';
+import type { ShowLineArguments } from '../../shared/protocol.gen';
+import { type SnapshotEditorProvider, VIEW_TYPE } from '../editor/provider';
+import type { SnapshotView } from '../editor/view';
+import { type Server, SHOW_LINE } from '../server/client';
+
+/** From a line of source to what it allocated. */
+export function registerLineCommands(editors: SnapshotEditorProvider, server: Server): vscode.Disposable {
+  const show = async (target: ShowLineArguments): Promise<void> => {
+    const view = await viewOf(editors, target);
+    if (view === undefined) return;
+    view.reveal();
+    view.tell({ type: 'showLine', file: target.file, line: target.line });
+  };
+
+  return vscode.Disposable.from(
+    vscode.commands.registerCommand(SHOW_LINE, async (target: unknown) => {
+      // Anybody may run a command, so its argument is checked.
+      if (isShowLineArguments(target)) await show(target);
+    }),
+    vscode.commands.registerCommand('memlens.showLineAllocations', async () => {
+      const editor = vscode.window.activeTextEditor;
+      if (editor?.document.uri.scheme !== 'file') return;
+      const line = editor.selection.active.line + 1;
+      const { targets } =
+        editors.views.length === 0
+          ? { targets: [] }
+          : await server.request('memlens/lineTargets', { path: editor.document.uri.fsPath, line });
+      const target = targets.length > 1 ? await choose(targets) : targets[0];
+      if (target !== undefined) await show(target);
+      else if (targets.length === 0) {
+        const message = `No open snapshot has an allocation with line ${line} in its stack`;
+        vscode.window.setStatusBarMessage(message, 5_000);
+      }
+    }),
+  );
+}
+
+/** The view that shows the snapshot; one is opened when there is none (the link was older than the view). */
+async function viewOf(
+  editors: SnapshotEditorProvider,
+  target: ShowLineArguments,
+): Promise<SnapshotView | undefined> {
+  const known = find(editors, target);
+  if (known !== undefined) return known;
+  const uri = vscode.Uri.file(target.path);
+  await vscode.commands.executeCommand('vscode.openWith', uri, VIEW_TYPE, vscode.ViewColumn.Beside);
+  return find(editors, target);
+}
+
+function find(editors: SnapshotEditorProvider, target: ShowLineArguments): SnapshotView | undefined {
+  const views = editors.views;
+  return (
+    views.find((view) => view.snapshot === target.snapshot) ??
+    views.find((view) => view.uri.scheme === 'file' && view.uri.fsPath === target.path)
+  );
+}
+
+async function choose(targets: ShowLineArguments[]): Promise<ShowLineArguments | undefined> {
+  const items = targets.map((target) => ({
+    label: path.basename(target.path),
+    description: target.file,
+    target,
+  }));
+  const choice = await vscode.window.showQuickPick(items, { title: 'Show the allocations of this line in' });
+  return choice?.target;
+}
+
+function isShowLineArguments(value: unknown): value is ShowLineArguments {
+  if (typeof value !== 'object' || value === null) return false;
+  const target = value as Partial<Record<keyof ShowLineArguments, unknown>>;
+  const texts = [target.snapshot, target.path, target.file];
+  return texts.every((text) => typeof text === 'string') && Number.isInteger(target.line);
+}

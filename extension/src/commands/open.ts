@@ -1,0 +1,26 @@
+import * as vscode from 'vscode';
+import { VIEW_TYPE } from '../editor/provider';
+
+/** "Open as Memory Snapshot", for files of any name. */
+export function registerOpenCommands(): vscode.Disposable {
+  return vscode.commands.registerCommand('memlens.openAsSnapshot', async (resource?: unknown) => {
+    const uri = resource instanceof vscode.Uri ? resource : (activeUri() ?? (await askForFile()));
+    if (uri !== undefined) await vscode.commands.executeCommand('vscode.openWith', uri, VIEW_TYPE);
+  });
+}
+
+/** What the active tab shows, whichever editor shows it. */
+function activeUri(): vscode.Uri | undefined {
+  const input: unknown = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+  if (input instanceof vscode.TabInputText || input instanceof vscode.TabInputCustom) return input.uri;
+  return undefined;
+}
+
+async function askForFile(): Promise<vscode.Uri | undefined> {
+  const chosen = await vscode.window.showOpenDialog({ title: 'Open as Memory Snapshot', openLabel: 'Open' });
+  return chosen?.[0];
+}
+
+export async function openAsText(uri: vscode.Uri, column: vscode.ViewColumn | undefined): Promise<void> {
+  await vscode.commands.executeCommand('vscode.openWith', uri, 'default', column ?? vscode.ViewColumn.Active);
+}

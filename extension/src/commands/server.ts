@@ -1,0 +1,28 @@
+import * as vscode from 'vscode';
+import { type Logger, messageOf } from '../base/logger';
+import type { Server } from '../server/client';
+import { forgetPaths } from '../settings';
+
+/** Commands about the server and what it remembers. */
+export function registerServerCommands(
+  server: Server,
+  memory: vscode.Memento,
+  log: Logger,
+): vscode.Disposable {
+  return vscode.Disposable.from(
+    vscode.commands.registerCommand('memlens.restartServer', async () => {
+      try {
+        await server.restart();
+      } catch (error) {
+        log.error(`restart: ${messageOf(error)}`); // the status item and the views say so too
+      }
+    }),
+    vscode.commands.registerCommand('memlens.showLog', () => {
+      log.show();
+    }),
+    vscode.commands.registerCommand('memlens.forgetPaths', async () => {
+      await forgetPaths(memory);
+      await server.sendSettings();
+    }),
+  );
+}

@@ -1,0 +1,48 @@
+/** What the page is made of; the addresses are the webview's own. */
+export interface PageParts {
+  /** `webview.cspSource` */
+  cspSource: string;
+  scriptUri: string;
+  styleUri: string;
+  nonce: string;
+}
+
+/**
+ * The webview's page. Nothing may be loaded but our script and our styles: no network, no images, no inline script,
+ * so that a name from a snapshot could not do anything even if it were taken for HTML.
+ */
+export function page(parts: PageParts): string {
+  const policy = [
+    "default-src 'none'",
+    `script-src 'nonce-${parts.nonce}'`,
+    `style-src ${parts.cspSource}`,
+    "img-src 'none'",
+    "font-src 'none'",
+    "connect-src 'none'",
+    "form-action 'none'",
+    "base-uri 'none'",
+  ].join('; ');
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+  <meta charset="utf-8">
+  <meta http-equiv="Content-Security-Policy" content="${attribute(policy)}">
+  <meta name="viewport" content="width=device-width, initial-scale=1">
+  <link rel="stylesheet" href="${attribute(parts.styleUri)}">
+  <title>Memlens</title>
+</head>
+<body>
+  <div id="memlens"></div>
+  <script nonce="${attribute(parts.nonce)}" src="${attribute(parts.scriptUri)}"></script>
+</body>
+</html>
+`;
+}
+
+function attribute(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('"', '&quot;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;');
+}

@@ -1,0 +1,77 @@
+import * as vscode from 'vscode';
+import { Disposable } from '../base/disposable';
+import type { Logger } from '../base/logger';
+import type { Server } from '../server/client';
+import { SnapshotDocument } from './document';
+import type { ViewStates } from './states';
+import { SnapshotView, type ViewHost } from './view';
+
+export const VIEW_TYPE = 'memlens.snapshot';
+/** The same editor for names that more often mean something else; VS Code has one priority for a view type. */
+export const OPTIONAL_VIEW_TYPE = 'memlens.snapshot.optional';
+
+/** Makes a view for each tab, and knows which are open. */
+export class SnapshotEditorProvider
+  extends Disposable
+  implements vscode.CustomReadonlyEditorProvider<SnapshotDocument>
+{
+  readonly #views = new Set<SnapshotView>();
+  readonly #opened = this.own(new vscode.EventEmitter<SnapshotView>());
+  #last: SnapshotView | undefined;
+  /** A tab was opened; its snapshot may still be read. */
+  readonly onDidOpenView = this.#opened.event;
+
+  constructor(
+    private readonly extensionUri: vscode.Uri,
+    private readonly server: Server,
+    private readonly states: ViewStates,
+    private readonly host: ViewHost,
+    private readonly log: Logger,
+  ) {
+    super();
+    for (const viewType of [VIEW_TYPE, OPTIONAL_VIEW_TYPE]) {
+      this.own(
+        vscode.window.registerCustomEditorProvider(viewType, this, {
+          supportsMultipleEditorsPerDocument: true,
+          webviewOptions: { retainContextWhenHidden: false },
+        }),
+      );
+    }
+  }
+
+  /** The open views, the one used last at the front. */
+  get views(): SnapshotView[] {
+    const last = this.#last;
+    const others = [...this.#views].filter((view) => view !== last);
+    return last === undefined ? others : [last, ...others];
+  }
+
+  /** The view in front, if a view of ours is. */
+  get active(): SnapshotView | undefined {
+    return this.views.find((view) => view.panel.active);
+  }
+
+  openCustomDocument(uri: vscode.Uri): SnapshotDocument {
+    return new SnapshotDocument(uri);
+  }
+
+  resolveCustomEditor(document: SnapshotDocument, panel: vscode.WebviewPanel): void {
+    const dist = vscode.Uri.joinPath(this.extensionUri, 'dist');
+    const view = new SnapshotView(document.uri, panel, this.server, this.states, this.host, this.log, dist);
+    this.#views.add(view);
+    this.#last = view;
+    panel.onDidChangeViewState(() => {
+      if (panel.active) this.#last = view;
+    });
+    panel.onDidDispose(() => {
+      this.#views.delete(view);
+      if (this.#last === view) this.#last = undefined;
+    });
+    this.#opened.fire(view);
+  }
+
+  override dispose(): void {
+    for (const view of this.#views) view.dispose();
+    super.dispose();
+  }
+}

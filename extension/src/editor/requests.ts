@@ -1,0 +1,97 @@
+import * as vscode from 'vscode';
+import type { FromWebviewMessage, ToWebviewMessage, ViewMethod } from '../../shared/messages';
+import type { Problem, Requests, ViewportResult } from '../../shared/protocol.gen';
+import { Disposable } from '../base/disposable';
+import type { Server } from '../server/client';
+import { CANCELLED, problem, problemOf } from '../server/problem';
+
+type RequestMessage = Extract<FromWebviewMessage, { type: 'request' }>;
+
+const METHODS: Record<ViewMethod, true> = {
+  'memlens/viewport': true,
+  'memlens/overview': true,
+  'memlens/hit': true,
+  'memlens/stack': true,
+  'memlens/live': true,
+  'memlens/locate': true,
+  'memlens/step': true,
+  'memlens/line': true,
+};
+
+/** The requests that one view has under way. Of viewports only the latest is of any use. */
+export class ViewRequests extends Disposable {
+  readonly #pending = new Map<number, { method: ViewMethod; cancel: vscode.CancellationTokenSource }>();
+
+  constructor(
+    private readonly server: Server,
+    private readonly post: (message: ToWebviewMessage) => void,
+    /** Called when the server doesn't know the snapshot (any more). */
+    private readonly onClosed: (snapshot: string) => void,
+  ) {
+    super();
+  }
+
+  /** Pass a request of the view's on to the server, about the view's own snapshot, and the answer back. */
+  async answer(message: RequestMessage, snapshot: string | null): Promise<void> {
+    const { id, method } = message;
+    if (!Object.hasOwn(METHODS, method)) return;
+    if (snapshot === null) {
+      this.#fail(id, problem('closed', 'The snapshot is not open yet', ''));
+      return;
+    }
+    if (method === 'memlens/viewport') this.#cancelAll(method);
+    const cancel = new vscode.CancellationTokenSource();
+    this.#pending.set(id, { method, cancel });
+    try {
+      // SAFETY: the view's types pair method and parameters; the server checks them against its structs.
+      const params = { ...(message.params as object), snapshot } as Requests[ViewMethod]['params'];
+      const result = await this.server.request(method, params, cancel.token);
+      if (cancel.token.isCancellationRequested) this.#fail(id, problem(CANCELLED, 'Cancelled', ''));
+      else
+        this.post({
+          type: 'response',
+          id,
+          ok: true,
+          result: method === 'memlens/viewport' ? unpacked(result) : result,
+        });
+    } catch (error) {
+      const failure = problemOf(error);
+      this.#fail(id, failure);
+      if (failure.code === 'closed') this.onClosed(snapshot);
+    } finally {
+      this.#pending.delete(id);
+      cancel.dispose();
+    }
+  }
+
+  cancel(id: number): void {
+    this.#pending.get(id)?.cancel.cancel();
+  }
+
+  /** The page is gone: nobody waits for its answers. */
+  cancelAll(): void {
+    this.#cancelAll();
+  }
+
+  override dispose(): void {
+    this.#cancelAll();
+    super.dispose();
+  }
+
+  #cancelAll(method?: ViewMethod): void {
+    for (const pending of this.#pending.values()) {
+      if (method === undefined || pending.method === method) pending.cancel.cancel();
+    }
+  }
+
+  #fail(id: number, failure: Problem): void {
+    this.post({ type: 'response', id, ok: false, problem: failure });
+  }
+}
+
+/** Base64 as an ArrayBuffer of its own, which crosses to the webview without becoming text again. */
+function unpacked(result: unknown): ArrayBuffer {
+  // SAFETY: the contract pairs memlens/viewport with this result.
+  const bytes = Buffer.from((result as ViewportResult).geometry, 'base64');
+  return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
+}

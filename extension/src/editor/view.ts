@@ -1,0 +1,250 @@
+import { randomBytes } from 'node:crypto';
+import * as vscode from 'vscode';
+import type { FromWebviewMessage, ToWebviewMessage, ViewState } from '../../shared/messages';
+import type { OpenResult, Problem } from '../../shared/protocol.gen';
+import { Disposable } from '../base/disposable';
+import { type Logger, messageOf } from '../base/logger';
+import type { Server } from '../server/client';
+import { CANCELLED, NO_SERVER, problem, ProblemError, problemOf } from '../server/problem';
+import { page } from './html';
+import { ViewRequests } from './requests';
+import type { ViewStates } from './states';
+
+/** What a view asks of the rest of the extension. */
+export interface ViewHost {
+  openSource(view: SnapshotView, file: string, line: number, beside: boolean): Promise<void>;
+  openAsText(uri: vscode.Uri, column: vscode.ViewColumn | undefined): Promise<void>;
+}
+
+type Status =
+  | { is: 'opening'; stage: string; fraction: number | null }
+  | { is: 'open'; result: OpenResult }
+  | { is: 'failed'; problem: Problem };
+
+/** Failures that say nothing about whether the file might be text. */
+const NOT_THE_FILES_FAULT = new Set([
+  NO_SERVER,
+  CANCELLED,
+  'file',
+  'ingest-died',
+  'out-of-memory',
+  'internal',
+]);
+
+/**
+ * One editor tab: its page, and its reference to the server's snapshot.
+ *
+ * The reference lives as long as the tab. The page comes and goes: VS Code drops it when the tab is hidden, and it
+ * says `ready` again when it is back.
+ */
+export class SnapshotView extends Disposable {
+  readonly id = randomBytes(8).toString('hex');
+  readonly #requests: ViewRequests;
+  #status: Status = { is: 'opening', stage: '', fraction: null };
+  #opening: vscode.CancellationTokenSource | undefined;
+  #state: ViewState | null;
+  #pageReady = false;
+  /** What to tell the page once it shows the snapshot. */
+  #later: ToWebviewMessage[] = [];
+
+  constructor(
+    readonly uri: vscode.Uri,
+    readonly panel: vscode.WebviewPanel,
+    private readonly server: Server,
+    private readonly states: ViewStates,
+    private readonly host: ViewHost,
+    private readonly log: Logger,
+    distUri: vscode.Uri,
+  ) {
+    super();
+    this.#state = states.get(uri.toString());
+    this.#requests = this.own(
+      new ViewRequests(
+        server,
+        (message) => {
+          this.#post(message);
+        },
+        (snapshot) => {
+          if (this.snapshot === snapshot) this.#open();
+        },
+      ),
+    );
+    this.own(
+      server.onDidProgress(({ view, stage, fraction }) => {
+        if (view === this.id && this.#status.is === 'opening')
+          this.#setStatus({ is: 'opening', stage, fraction });
+      }),
+    );
+    this.own(
+      server.onDidStart(() => {
+        // A server that died took the snapshot with it. While `#open` waits for the server, that is its own start.
+        if (this.#status.is === 'open' || this.#failedForWantOfServer) this.#open();
+      }),
+    );
+    this.own(panel.webview.onDidReceiveMessage((message: FromWebviewMessage) => void this.#receive(message)));
+    this.own(
+      panel.onDidChangeViewState(() => {
+        if (!panel.visible) {
+          this.#pageReady = false;
+          this.#requests.cancelAll();
+        }
+      }),
+    );
+    this.own(
+      panel.onDidDispose(() => {
+        this.dispose();
+      }),
+    );
+    this.#showPage(distUri);
+    this.#open();
+  }
+
+  /** The server's name for the snapshot, while it is open. */
+  get snapshot(): string | null {
+    return this.#status.is === 'open' ? this.#status.result.snapshot : null;
+  }
+
+  /** Send `message` when the page shows the snapshot: at once if it does. */
+  tell(message: ToWebviewMessage): void {
+    if (this.#pageReady && this.#status.is === 'open') this.#post(message);
+    else if (message.type !== 'command') this.#later.push(message);
+  }
+
+  /** Bring the tab to the front of where it is. */
+  reveal(): void {
+    this.panel.reveal(undefined, false);
+  }
+
+  override dispose(): void {
+    if (this.disposed) return;
+    this.#opening?.cancel();
+    this.#release();
+    super.dispose();
+  }
+
+  get #failedForWantOfServer(): boolean {
+    return this.#status.is === 'failed' && this.#status.problem.code === NO_SERVER;
+  }
+
+  #open(): void {
+    this.#opening?.cancel();
+    const opening = new vscode.CancellationTokenSource();
+    this.#opening = opening;
+    this.#setStatus({ is: 'opening', stage: '', fraction: null });
+    this.#ask(opening.token)
+      .then(
+        (result): Status => ({ is: 'open', result }),
+        (error: unknown): Status => ({ is: 'failed', problem: problemOf(error) }),
+      )
+      .then((status) => {
+        // The answer to an opening that was given up must not replace its successor's, nor leave a reference behind.
+        if (this.#opening !== opening || this.disposed) {
+          if (status.is === 'open') this.#close(status.result.snapshot);
+          return;
+        }
+        this.#opening = undefined;
+        this.#setStatus(status);
+      })
+      .catch((error: unknown) => {
+        this.log.error(messageOf(error));
+      })
+      .finally(() => {
+        opening.dispose();
+      });
+  }
+
+  async #ask(token: vscode.CancellationToken): Promise<OpenResult> {
+    if (this.uri.scheme !== 'file') {
+      const where =
+        this.uri.scheme === 'untitled' ? 'has not been saved' : `is not a file here (${this.uri.scheme}:)`;
+      const advice = 'Save it as a file of this machine and open that.';
+      throw new ProblemError(problem('file', `${this.uri.path} ${where}`, advice, false));
+    }
+    return await this.server.request('memlens/open', { path: this.uri.fsPath, view: this.id }, token);
+  }
+
+  #release(): void {
+    if (this.snapshot !== null) this.#close(this.snapshot);
+  }
+
+  #close(snapshot: string): void {
+    if (this.server.health !== 'running') return;
+    this.server.request('memlens/close', { snapshot, view: this.id }).catch((error: unknown) => {
+      this.log.warn(`a snapshot could not be closed: ${messageOf(error)}`);
+    });
+  }
+
+  async #receive(message: FromWebviewMessage): Promise<void> {
+    try {
+      switch (message.type) {
+        case 'ready':
+          this.#pageReady = true;
+          this.#tellStatus();
+          return;
+        case 'request':
+          await this.#requests.answer(message, this.snapshot);
+          return;
+        case 'cancelRequest':
+          this.#requests.cancel(message.id);
+          return;
+        case 'cancelOpen':
+          this.#opening?.cancel();
+          return;
+        case 'retry':
+          if (this.#status.is === 'failed') this.#open();
+          return;
+        case 'openAsText':
+          await this.host.openAsText(this.uri, this.panel.viewColumn);
+          this.panel.dispose();
+          return;
+        case 'openSource':
+          await this.host.openSource(this, message.file, message.line, message.beside);
+          return;
+        case 'state':
+          this.#state = message.state;
+          await this.states.set(this.uri.toString(), message.state);
+          return;
+      }
+    } catch (error) {
+      this.log.error(`${message.type}: ${messageOf(error)}`);
+    }
+  }
+
+  #setStatus(status: Status): void {
+    this.#status = status;
+    this.#tellStatus();
+  }
+
+  #tellStatus(): void {
+    if (!this.#pageReady) return;
+    const status = this.#status;
+    switch (status.is) {
+      case 'opening':
+        this.#post({ type: 'progress', stage: status.stage, fraction: status.fraction });
+        return;
+      case 'failed': {
+        const canOpenAsText = !NOT_THE_FILES_FAULT.has(status.problem.code);
+        this.#post({ type: 'failed', problem: status.problem, canOpenAsText });
+        return;
+      }
+      case 'open':
+        this.#post({ type: 'opened', info: status.result.info, state: this.#state });
+        for (const message of this.#later.splice(0)) this.#post(message);
+    }
+  }
+
+  #post(message: ToWebviewMessage): void {
+    if (this.#pageReady && !this.disposed) void this.panel.webview.postMessage(message);
+  }
+
+  #showPage(distUri: vscode.Uri): void {
+    const webview = this.panel.webview;
+    webview.options = { enableScripts: true, enableForms: false, localResourceRoots: [distUri] };
+    webview.html = page({
+      cspSource: webview.cspSource,
+      scriptUri: webview.asWebviewUri(vscode.Uri.joinPath(distUri, 'webview.js')).toString(),
+      styleUri: webview.asWebviewUri(vscode.Uri.joinPath(distUri, 'webview.css')).toString(),
+      nonce: randomBytes(18).toString('base64'),
+    });
+  }
+}

@@ -1,0 +1,51 @@
+// Wiring, and nothing else: what exists, and who knows whom.
+
+import type * as vscode from 'vscode';
+import { createLogger, messageOf } from './base/logger';
+import { registerLineCommands } from './commands/lines';
+import { openAsText, registerOpenCommands } from './commands/open';
+import { registerServerCommands } from './commands/server';
+import { registerViewCommands } from './commands/view';
+import { SnapshotEditorProvider } from './editor/provider';
+import { ViewStates } from './editor/states';
+import { Server } from './server/client';
+import { ServerStatus } from './server/status';
+import { SourceOpener } from './source/open';
+
+let running: Server | undefined;
+
+export function activate(context: vscode.ExtensionContext): void {
+  const log = createLogger();
+  const memory = context.workspaceState;
+  const server = new Server(context, log);
+  running = server;
+  const sources = new SourceOpener(server, memory);
+  const editors = new SnapshotEditorProvider(
+    context.extensionUri,
+    server,
+    new ViewStates(memory),
+    {
+      openSource: (view, file, line, beside) => sources.open(view, file, line, beside),
+      openAsText,
+    },
+    log,
+  );
+  context.subscriptions.push(
+    log,
+    server,
+    new ServerStatus(server),
+    editors,
+    registerViewCommands(editors),
+    registerLineCommands(editors, server),
+    registerOpenCommands(),
+    registerServerCommands(server, memory, log),
+  );
+  // Whatever activated us needs the server soon; who asks first waits for this start.
+  server.start().catch((error: unknown) => {
+    log.error(messageOf(error));
+  });
+}
+
+export async function deactivate(): Promise<void> {
+  await running?.stop();
+}

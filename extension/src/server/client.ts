@@ -1,0 +1,265 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import * as vscode from 'vscode';
+import {
+  CloseAction,
+  ErrorAction,
+  type ErrorHandler,
+  type LanguageClientOptions,
+  LanguageClient,
+  RevealOutputChannelOn,
+  State,
+  type ServerOptions,
+} from 'vscode-languageclient/node';
+import type {
+  ClientRequests,
+  InitializationOptions,
+  Notifications,
+  ProgressParams,
+  Requests,
+} from '../../shared/protocol.gen';
+import { Disposable } from '../base/disposable';
+import { type Logger, messageOf } from '../base/logger';
+import { readSettings, SECTION } from '../settings';
+import { findFiles } from './findFiles';
+import { findInterpreter, type Interpreter, NoInterpreterError, pythonEnvironment } from './interpreter';
+import { NO_SERVER, problem, ProblemError } from './problem';
+
+/** The only command that a hover of ours may run. */
+export const SHOW_LINE = 'memlens.showLine';
+
+export type Health = 'starting' | 'running' | 'failed' | 'stopped';
+
+const MAX_RESTARTS = 5;
+const RESTART_WINDOW_MS = 3 * 60_000;
+
+/** The language server: finds a Python, starts it, starts it again when it dies, and speaks the typed contract. */
+export class Server extends Disposable {
+  readonly #healthChanged = this.own(new vscode.EventEmitter<Health>());
+  readonly #started = this.own(new vscode.EventEmitter<void>());
+  readonly #progress = this.own(new vscode.EventEmitter<ProgressParams>());
+  readonly #openChanged = this.own(new vscode.EventEmitter<number>());
+  readonly onDidChangeHealth = this.#healthChanged.event;
+  /** The server runs, for the first time or again: whatever was open in an earlier one is not any more. */
+  readonly onDidStart = this.#started.event;
+  readonly onDidProgress = this.#progress.event;
+  /** How many snapshots the server holds open. */
+  readonly onDidChangeOpen = this.#openChanged.event;
+
+  #client: LanguageClient | undefined;
+  #starting: Promise<void> | undefined;
+  #health: Health = 'stopped';
+  #failure: ProblemError | undefined;
+
+  constructor(
+    private readonly context: vscode.ExtensionContext,
+    private readonly log: Logger,
+  ) {
+    super();
+    this.own(
+      vscode.workspace.onDidChangeConfiguration((event) => {
+        this.#configurationChanged(event);
+      }),
+    );
+  }
+
+  get health(): Health {
+    return this.#health;
+  }
+
+  /** Start the server unless it runs. Rejects with a ProblemError when it can't be started. */
+  start(): Promise<void> {
+    this.#starting ??= this.#start();
+    return this.#starting;
+  }
+
+  async restart(): Promise<void> {
+    await this.stop();
+    await this.start();
+  }
+
+  async stop(): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    this.#starting = undefined;
+    this.#setHealth('stopped');
+    try {
+      await client?.dispose();
+    } catch (error) {
+      this.log.warn(`the server did not stop by itself: ${messageOf(error)}`);
+    }
+  }
+
+  /** Ask the server. Rejects with what `problemOf` understands. */
+  async request<M extends keyof Requests>(
+    method: M,
+    params: Requests[M]['params'],
+    token?: vscode.CancellationToken,
+  ): Promise<Requests[M]['result']> {
+    await this.start();
+    if (this.#client === undefined) throw this.#failure ?? noServer('The Memlens server is not running');
+    return await this.#client.sendRequest<Requests[M]['result']>(method, params, token);
+  }
+
+  /** Tell the server the settings as they are now. */
+  async sendSettings(): Promise<void> {
+    if (this.#client?.state !== State.Running) return;
+    const settings = readSettings(this.context.workspaceState);
+    await this.#client.sendNotification('workspace/didChangeConfiguration', { settings });
+  }
+
+  override dispose(): void {
+    void this.stop();
+    super.dispose();
+  }
+
+  async #start(): Promise<void> {
+    this.#setHealth('starting');
+    this.#failure = undefined;
+    try {
+      const interpreter = await findInterpreter(this.context.extensionPath, this.log);
+      const client = this.#createClient(interpreter);
+      this.#client = client;
+      await client.start();
+    } catch (error) {
+      this.#setHealth('failed');
+      this.#starting = undefined;
+      this.#failure = this.#explain(error);
+      throw this.#failure;
+    }
+  }
+
+  #createClient(interpreter: Interpreter): LanguageClient {
+    const initializationOptions = (): InitializationOptions => ({
+      settings: readSettings(this.context.workspaceState),
+      find_files: true,
+    });
+    const options: LanguageClientOptions = {
+      documentSelector: [{ scheme: 'file' }],
+      initializationOptions,
+      outputChannel: this.log,
+      revealOutputChannelOn: RevealOutputChannelOn.Never,
+      markdown: { isTrusted: { enabledCommands: [SHOW_LINE] }, supportHtml: false },
+      errorHandler: this.#errorHandler(),
+      initializationFailedHandler: (error: unknown) => {
+        this.log.error(`the server could not be initialized: ${messageOf(error)}`);
+        return false;
+      },
+    };
+    const client = new LanguageClient(SECTION, 'Memlens', serverOptions(interpreter, this.context), options);
+    client.onNotification('memlens/progress' satisfies keyof Notifications, (params: ProgressParams) => {
+      this.#progress.fire(params);
+    });
+    client.onNotification(
+      'memlens/snapshotsChanged' satisfies keyof Notifications,
+      (params: Notifications['memlens/snapshotsChanged']) => {
+        this.#openChanged.fire(params.open);
+      },
+    );
+    client.onRequest(
+      'memlens/findFiles' satisfies keyof ClientRequests,
+      (params: ClientRequests['memlens/findFiles']['params'], token: vscode.CancellationToken) =>
+        findFiles(params, token),
+    );
+    client.onDidChangeState(({ newState }) => {
+      if (this.#client !== client) return;
+      if (newState === State.Running) {
+        this.#setHealth('running');
+        this.#openChanged.fire(0);
+        this.#started.fire();
+      } else if (newState === State.Starting) {
+        this.#setHealth('starting');
+      } else if (this.#health !== 'failed') {
+        this.#setHealth('stopped');
+      }
+    });
+    return client;
+  }
+
+  /** Start again what died, at most 5 times in 3 minutes, and leave the telling to the status item and the views. */
+  #errorHandler(): ErrorHandler {
+    const deaths: number[] = [];
+    return {
+      error: () => ({ action: ErrorAction.Continue, handled: true }),
+      closed: () => {
+        const now = Date.now();
+        deaths.push(now);
+        while (deaths.length > 0 && now - (deaths[0] ?? now) > RESTART_WINDOW_MS) deaths.shift();
+        if (deaths.length <= MAX_RESTARTS) return { action: CloseAction.Restart, handled: true };
+        this.log.error(`the server died ${deaths.length} times within ${RESTART_WINDOW_MS / 60_000} minutes`);
+        this.#failure = noServer('The Memlens server keeps dying');
+        this.#client = undefined;
+        this.#setHealth('failed');
+        return { action: CloseAction.DoNotRestart, handled: true };
+      },
+    };
+  }
+
+  #explain(error: unknown): ProblemError {
+    if (!(error instanceof NoInterpreterError)) {
+      this.log.error(`the server could not be started: ${messageOf(error)}`);
+      return noServer(`The Memlens server could not be started (${messageOf(error)})`);
+    }
+    this.log.error([error.message, ...error.tried].join('\n  '));
+    const command = setupCommand(this.context.extensionPath);
+    void tellOfMissingPython(command);
+    const advice = `Run "${command}", or name a Python that has it in the setting memlens.interpreter.`;
+    return new ProblemError(
+      problem(NO_SERVER, 'Memlens found no Python 3.11 or later with its package', advice),
+    );
+  }
+
+  #configurationChanged(event: vscode.ConfigurationChangeEvent): void {
+    if (event.affectsConfiguration(`${SECTION}.interpreter`)) {
+      this.restart().catch((error: unknown) => {
+        this.log.error(messageOf(error));
+      });
+    } else if (event.affectsConfiguration(SECTION)) {
+      void this.sendSettings();
+    }
+  }
+
+  #setHealth(health: Health): void {
+    if (this.#health === health) return;
+    this.#health = health;
+    this.#healthChanged.fire(health);
+  }
+}
+
+function serverOptions(interpreter: Interpreter, context: vscode.ExtensionContext): ServerOptions {
+  // Set by the launch configuration: the debugger attaches to that port.
+  const port = process.env['MEMLENS_DEBUGPY_PORT'];
+  const debugging = port ? ['-m', 'debugpy', '--listen', `127.0.0.1:${port}`] : [];
+  return {
+    command: interpreter.command,
+    args: [...interpreter.args, ...debugging, '-m', 'memlens', 'lsp'],
+    options: { cwd: context.extensionPath, env: pythonEnvironment() },
+  };
+}
+
+function noServer(message: string): ProblemError {
+  return new ProblemError(
+    problem(
+      NO_SERVER,
+      message,
+      '"Memlens: Restart Server" tries again; "Memlens: Show Log" has the details.',
+    ),
+  );
+}
+
+/** A checkout sets itself up; an installed extension carries the package to be installed. */
+function setupCommand(extensionPath: string): string {
+  if (existsSync(path.join(extensionPath, 'scripts', 'setup.mjs')))
+    return `npm --prefix "${extensionPath}" run setup`;
+  return `python3 -m pip install "${path.join(extensionPath, 'pyserver')}"`;
+}
+
+async function tellOfMissingPython(command: string): Promise<void> {
+  const copy = 'Copy Command';
+  const settings = 'Open Settings';
+  const message = `Memlens needs Python 3.11 or later with its package. To install it, run: ${command}`;
+  const choice = await vscode.window.showErrorMessage(message, copy, settings);
+  if (choice === copy) await vscode.env.clipboard.writeText(command);
+  if (choice === settings)
+    await vscode.commands.executeCommand('workbench.action.openSettings', 'memlens.interpreter');
+}

@@ -1,0 +1,24 @@
+import * as vscode from 'vscode';
+import type { FindFilesParams, FindFilesResult } from '../../shared/protocol.gen';
+
+const MOST = 5_000;
+// `findFiles` leaves out what `files.exclude` does, but not what is only excluded from searches.
+const EXCLUDED = '{**/node_modules/**,**/__pycache__/**,**/site-packages/**,**/.git/**}';
+
+/** Answers the server: workspace files with one of these base names. */
+export async function findFiles(
+  params: FindFilesParams,
+  token: vscode.CancellationToken,
+): Promise<FindFilesResult> {
+  const glob = globFor(params.names);
+  if (glob === null) return { paths: [] };
+  const found = await vscode.workspace.findFiles(glob, EXCLUDED, MOST, token);
+  return { paths: found.filter((uri) => uri.scheme === 'file').map((uri) => uri.fsPath) };
+}
+
+/** A glob for any of the names. What means something in a glob matches any character; the server looks again. */
+export function globFor(names: string[]): string | null {
+  const literal = names.map((name) => name.replace(/[[\]{}*?,!\\/]/g, '?'));
+  if (literal.length === 0) return null;
+  return literal.length === 1 ? `**/${literal[0] ?? ''}` : `**/{${literal.join(',')}}`;
+}

@@ -1,0 +1,123 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import * as vscode from 'vscode';
+import { type Logger, messageOf } from '../base/logger';
+import { interpreterSetting } from '../settings';
+
+const CHECK = 'import memlens.server.app';
+const CHECK_LIMIT_MS = 20_000;
+const WINDOWS = process.platform === 'win32';
+
+/** How a Python is started: `py -3` needs an argument of its own. */
+export interface Interpreter {
+  command: string;
+  args: string[];
+}
+
+interface Candidate extends Interpreter {
+  from: string;
+}
+
+/** No Python with Memlens was found; `tried` says what was looked at and why it would not do. */
+export class NoInterpreterError extends Error {
+  constructor(readonly tried: string[]) {
+    super('No Python with the memlens package was found');
+  }
+}
+
+/**
+ * Finds the Python that runs the server. The first one that can import Memlens is taken, of
+ *
+ * 1. the setting `memlens.interpreter`; when it is set, nothing else is tried,
+ * 2. the extension's own `.venv`, which `npm run setup` makes,
+ * 3. the interpreter that is active in the Python extension, if that is installed and the workspace is trusted
+ *    (it may lie in the workspace),
+ * 4. `python3`, `python` or `py` on the PATH.
+ *
+ * Throws NoInterpreterError.
+ */
+export async function findInterpreter(extensionPath: string, log: Logger): Promise<Interpreter> {
+  const setting = interpreterSetting();
+  if (setting !== '') {
+    const chosen = { command: withHome(setting), args: [], from: 'the setting memlens.interpreter' };
+    const failure = await check(chosen, extensionPath);
+    if (failure === null) return chosen;
+    throw new NoInterpreterError([`${chosen.command} (${chosen.from}): ${failure}`]);
+  }
+  const tried: string[] = [];
+  for (const find of [ownVenv, pythonExtension, onPath]) {
+    for (const candidate of await find(extensionPath, log)) {
+      const failure = await check(candidate, extensionPath);
+      if (failure === null) {
+        log.info(`Python for the server: ${candidate.command} (${candidate.from})`);
+        return candidate;
+      }
+      tried.push(`${candidate.command} (${candidate.from}): ${failure}`);
+    }
+  }
+  throw new NoInterpreterError(tried);
+}
+
+/** The environment in which Python is run: the current folder, which may be anybody's, is never imported from. */
+export function pythonEnvironment(): NodeJS.ProcessEnv {
+  return { ...process.env, PYTHONSAFEPATH: '1', PYTHONUTF8: '1', PYTHONUNBUFFERED: '1' };
+}
+
+function ownVenv(extensionPath: string): Candidate[] {
+  const command = path.join(
+    extensionPath,
+    '.venv',
+    ...(WINDOWS ? ['Scripts', 'python.exe'] : ['bin', 'python']),
+  );
+  return existsSync(command) ? [{ command, args: [], from: "the extension's own environment" }] : [];
+}
+
+/** What we use of the Python extension's interface, all of it optional to us. */
+interface PythonExtension {
+  environments?: {
+    getActiveEnvironmentPath?: (resource?: vscode.Uri) => { path: string };
+    resolveEnvironment?: (environment: {
+      path: string;
+    }) => Promise<{ executable?: { uri?: vscode.Uri } } | undefined>;
+  };
+}
+
+async function pythonExtension(_extensionPath: string, log: Logger): Promise<Candidate[]> {
+  const extension = vscode.extensions.getExtension<PythonExtension | undefined>('ms-python.python');
+  if (extension === undefined || !vscode.workspace.isTrusted) return [];
+  try {
+    const environments = (await extension.activate())?.environments;
+    const active = environments?.getActiveEnvironmentPath?.(vscode.workspace.workspaceFolders?.[0]?.uri);
+    if (active === undefined) return [];
+    const resolved = await environments?.resolveEnvironment?.(active);
+    const command = resolved?.executable?.uri?.fsPath ?? active.path;
+    return [{ command, args: [], from: 'the Python extension' }];
+  } catch (error) {
+    log.warn(`the Python extension did not say which interpreter is active: ${messageOf(error)}`);
+    return [];
+  }
+}
+
+function onPath(): Candidate[] {
+  const from = 'the PATH';
+  const both = ['python3', 'python'].map((command) => ({ command, args: [], from }));
+  return WINDOWS ? [...both, { command: 'py', args: ['-3'], from }] : both;
+}
+
+/** Why this Python can't run the server, null if it can. */
+function check(candidate: Interpreter, cwd: string): Promise<string | null> {
+  const options = { cwd, env: pythonEnvironment(), timeout: CHECK_LIMIT_MS, windowsHide: true };
+  return new Promise((resolve) => {
+    execFile(candidate.command, [...candidate.args, '-c', CHECK], options, (error, _stdout, stderr) => {
+      if (error === null) resolve(null);
+      else if (error.killed === true) resolve(`gave no answer within ${CHECK_LIMIT_MS / 1000} seconds`);
+      else resolve(stderr.trim().split('\n').at(-1) ?? (error.message || 'failed'));
+    });
+  });
+}
+
+function withHome(file: string): string {
+  const home = process.env[WINDOWS ? 'USERPROFILE' : 'HOME'] ?? '~';
+  return file.replace(/^~(?=[\\/])/, home).replace('${userHome}', home);
+}

@@ -1,0 +1,50 @@
+import * as vscode from 'vscode';
+import type { Settings } from '../shared/protocol.gen';
+
+export const SECTION = 'memlens';
+
+const REMEMBERED_KEY = 'memlens.rememberedPaths';
+const BYTES_PER_GB = 2 ** 30;
+
+/** The setting, without what an untrusted workspace says about it (`capabilities` in package.json). */
+export function interpreterSetting(): string {
+  return configuration().get('interpreter', '').trim();
+}
+
+/** All that the server wants to know. A value of the wrong type counts as not set. */
+export function readSettings(memory: vscode.Memento): Settings {
+  const settings = configuration();
+  const limit: unknown = settings.get('cache.limit');
+  return {
+    path_mappings: strings(settings.get('pathMappings')),
+    remembered_paths: rememberedPaths(memory),
+    code_lens: settings.get('codeLens') === true,
+    hover: settings.get('hover') !== false,
+    cache_limit_bytes: Math.round((typeof limit === 'number' && limit >= 0 ? limit : 10) * BYTES_PER_GB),
+    cache_directory: settings.get('cache.directory', ''),
+  };
+}
+
+/** Which file the user chose for a path of a snapshot, in this workspace. */
+export function rememberedPaths(memory: vscode.Memento): Record<string, string> {
+  return strings(memory.get(REMEMBERED_KEY));
+}
+
+export async function rememberPath(memory: vscode.Memento, file: string, path: string): Promise<void> {
+  await memory.update(REMEMBERED_KEY, { ...rememberedPaths(memory), [file]: path });
+}
+
+export async function forgetPaths(memory: vscode.Memento): Promise<void> {
+  await memory.update(REMEMBERED_KEY, undefined);
+}
+
+function configuration(): vscode.WorkspaceConfiguration {
+  return vscode.workspace.getConfiguration(SECTION);
+}
+
+function strings(value: unknown): Record<string, string> {
+  if (typeof value !== 'object' || value === null) return {};
+  return Object.fromEntries(
+    Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
+}
