@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from memlens.errors import MemlensError
-from memlens.store.cache import Cache
+from memlens.store.cache import Cache, partial_folder
 from memlens.views.answers import Problem
 
 logger = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ async def ingest(source: Path, cache: Cache, options: list[str], on_progress: Pr
 
 def remove_unfinished(folder: Path, pid: int) -> None:
     """Remove what a killed child left: it writes beside the archive's place and renames at the end."""
-    shutil.rmtree(folder.with_name(f"{folder.name}.partial-{pid}"), ignore_errors=True)
+    shutil.rmtree(partial_folder(folder, pid), ignore_errors=True)
 
 
 def _command(source: Path) -> list[str]:

@@ -10,8 +10,8 @@ import logging
 import shutil
 import time
 import uuid
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple, TypeVar
@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 from memlens.errors import MemlensError
 from memlens.server.ingest import ProgressListener, ingest
 from memlens.server.settings import Configuration
+from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.views import lines
 from memlens.views.answers import SnapshotInfo, SourceLine
@@ -75,7 +76,14 @@ class OpenSnapshot:
     and closing comes after the call that is running, so maps are never released under it.
     """
 
-    def __init__(self, name: str, path: str, snapshot: Snapshot, thread: ThreadPoolExecutor) -> None:
+    def __init__(
+        self,
+        name: str,
+        path: str,
+        snapshot: Snapshot,
+        thread: ThreadPoolExecutor,
+        on_damaged: Callable[["OpenSnapshot"], Awaitable[None]],
+    ) -> None:
         self.name = name
         self.path = path
         self.info: SnapshotInfo = snapshot.info
@@ -83,6 +91,12 @@ class OpenSnapshot:
         self._lines: dict[str, dict[int, list[SourceLine]]] = {}
         self._snapshot = snapshot
         self._thread = thread
+        self._on_damaged = on_damaged
+
+    @property
+    def archive(self) -> Path:
+        """The folder of its archive."""
+        return self._snapshot.archive
 
     @property
     def title(self) -> str:
@@ -90,12 +104,21 @@ class OpenSnapshot:
         return Path(self.path).name
 
     async def ask(self, question: Callable[[Snapshot], T]) -> T:
-        """Answer ``question`` in the snapshot's thread."""
+        """Answer ``question`` in the snapshot's thread.
+
+        A damaged archive may show itself as late as here. It is given up then: opening the file again makes
+        another.
+        """
         try:
             future = self._thread.submit(question, self._snapshot)
         except RuntimeError as error:
             raise NotOpenError(f"{self.title} has been closed") from error
-        return await asyncio.wrap_future(future)
+        try:
+            return await asyncio.wrap_future(future)
+        except ArchiveError as error:
+            logger.warning("the archive of %s is given up: %s", self.path, error)
+            await self._on_damaged(self)
+            raise NotOpenError(f"The archive of {self.title} was damaged and has to be made again") from error
 
     async def lines_of(self, file: str) -> dict[int, list[SourceLine]]:
         """Totals of one file's lines by line, kept so that the next hover in the file is a look-up."""
@@ -229,11 +252,14 @@ class Registry:
         source = Path(entry.identity.path)
         cache = self._configuration.cache
         try:
-            archive = await asyncio.to_thread(cache.find, source)
+            try:
+                archive = await asyncio.to_thread(cache.find, source)
+            except OSError as error:
+                raise FileError(f"The file {source} can't be read: {error}") from error
             if archive is not None:
                 try:
                     return await self._enter(entry, archive)
-                except MemlensError as error:
+                except ArchiveError as error:
                     logger.warning("the archive of %s is damaged and is made again: %s", source, error)
                     await asyncio.to_thread(shutil.rmtree, archive, ignore_errors=True)
             archive = await ingest(source, cache, self._ingest_options(), entry.progress)
@@ -248,15 +274,23 @@ class Registry:
             snapshot = await asyncio.wrap_future(opening)
         except BaseException:
             # When cancelled while the thread was opening it, it must still be closed.
-            opening.add_done_callback(
-                lambda done: done.cancelled() or done.exception() or done.result().close()
-            )
+            opening.add_done_callback(_close_if_opened)
             thread.shutdown(wait=False)
             raise
-        opened = OpenSnapshot(uuid.uuid4().hex, entry.path, snapshot, thread)
+        opened = OpenSnapshot(uuid.uuid4().hex, entry.path, snapshot, thread, self._give_up)
         self._open[opened.name] = opened
         self._changed()
         return opened
+
+    async def _give_up(self, damaged: OpenSnapshot) -> None:
+        """Release a snapshot whose archive is damaged, and remove the archive."""
+        for identity, entry in list(self._entries.items()):
+            if entry.task is not None and entry.task.done() and _result(entry.task) is damaged:
+                del self._entries[identity]
+        if self._open.pop(damaged.name, None) is not None:
+            await damaged.release()
+            await asyncio.to_thread(shutil.rmtree, damaged.archive, ignore_errors=True)
+            self._changed()
 
     def _ingest_options(self) -> list[str]:
         settings = self._configuration.settings
@@ -271,3 +305,8 @@ class Registry:
 
 def _result(task: "asyncio.Task[OpenSnapshot]") -> OpenSnapshot | None:
     return None if task.cancelled() or task.exception() is not None else task.result()
+
+
+def _close_if_opened(opening: "Future[Snapshot]") -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()

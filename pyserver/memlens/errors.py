@@ -1,0 +1,42 @@
+"""The errors that Memlens shows to people: what happened, where in the file, what to do about it."""
+
+from msgspec import Struct
+
+
+class Problem(Struct, frozen=True):
+    """An error for people: what, where in the file, what to do."""
+
+    code: str
+    message: str
+    advice: str
+    offset: int | None = None
+    """Byte offset in the (decompressed) file, where one is to blame."""
+    retry: bool = True
+    """Whether trying again can help."""
+
+
+class MemlensError(Exception):
+    """An error with a sentence that a user can act on.
+
+    ``code`` is stable (tests and clients compare it), ``offset`` is a byte offset in the decompressed file.
+    """
+
+    code = "error"
+    advice = ""
+    retry = True
+
+    def __init__(self, message: str, *, offset: int | None = None, advice: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+        if advice is not None:
+            self.advice = advice
+
+    def problem(self) -> Problem:
+        """The same as data, for the wire."""
+        return Problem(self.code, self.message, self.advice, self.offset, self.retry)
+
+    def __str__(self) -> str:
+        where = "" if self.offset is None else f" (at byte {self.offset:,})"
+        sentence = f"{self.message}{where}."
+        return f"{sentence} {self.advice}" if self.advice else sentence

@@ -1,0 +1,36 @@
+"""Readers, one file a format, and the registry that tells them apart by content."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct
+
+from memlens.formats import torch
+from memlens.formats.containers import Source
+from memlens.model.timeline import Timeline
+
+Report = Callable[[str, float], None]
+
+
+class Format(Struct, frozen=True):
+    """A row of the registry: ``sniff`` looks at the first bytes, ``read`` fills a model."""
+
+    name: str
+    sniff: Callable[[bytes], bool]
+    read: Callable[[Source, Path, Report], Timeline]
+
+
+FORMATS = [
+    Format("PyTorch memory snapshot", torch.sniff, torch.read),
+]
+
+
+def read(source: Source, scratch: Path, report: Report) -> Timeline:
+    """Read a file with the first format that its first bytes may be of."""
+    head = source.head()
+    if not head:
+        raise torch.NotASnapshot("The file is empty")
+    for form in FORMATS:
+        if form.sniff(head):
+            return form.read(source, scratch, report)
+    raise torch.NotASnapshot("The file is none of the kinds that Memlens reads")

@@ -1,0 +1,427 @@
+"""PyTorch CUDA memory snapshots: pickle, JSON, or the HTML of ``torch.cuda._memory_viz``.
+
+Sources of the format: ``torch/cuda/memory.py`` (``_snapshot``, ``_dump_snapshot``),
+``torch/csrc/cuda/memory_snapshot.cpp``, and for ``category`` and frames inside names
+``torch/cuda/_memory_viz.py`` (``_profile_to_snapshot``).
+"""
+
+import binascii
+import pickle
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from memlens.errors import MemlensError
+from memlens.formats.containers import Source, plain_source
+from memlens.kernels import torch_pickle as kernel
+from memlens.model.frames import NATIVE, Frames, source_frame
+from memlens.model.info import Warning
+from memlens.model.timeline import (
+    ACTIONS,
+    NO_CATEGORY,
+    Blocks,
+    Column,
+    DeviceTimeline,
+    Events,
+    Timeline,
+    build_device,
+)
+
+KIND = "pytorch-snapshot"
+Report = Callable[[str, float], None]
+
+_STEP_BYTES = 8 << 20
+_RING_BUFFER_SIZES = frozenset((2**63 - 1, 2**64 - 1, 0))
+_PENDING_STATES = ("active_pending_free", "active_awaiting_free")
+_HTML_PICKLE = re.compile(rb'"base64"\s*:\s*"([A-Za-z0-9+/=\s]*)"')
+
+
+class NotASnapshot(MemlensError):
+    """The file holds something else."""
+
+    code = "not-a-snapshot"
+    advice = "Open it as text, or make a snapshot with torch.cuda.memory._dump_snapshot()."
+    retry = False
+
+
+class UnsafePickle(MemlensError):
+    """The pickle asks its reader to run something."""
+
+    code = "unsafe-pickle"
+    advice = "A memory snapshot never needs that, and nothing was run. Don't load this file with pickle.load."
+    retry = False
+
+
+class DamagedSnapshot(MemlensError):
+    """A snapshot that breaks off or contradicts itself."""
+
+    code = "damaged"
+    advice = "Copy or record the file again."
+
+
+_OPCODES = {
+    0x63: "GLOBAL", 0x93: "STACK_GLOBAL", 0x52: "REDUCE", 0x62: "BUILD", 0x69: "INST", 0x6F: "OBJ", 0x81: "NEWOBJ",
+    0x92: "NEWOBJ_EX", 0x82: "EXT1", 0x83: "EXT2", 0x84: "EXT4", 0x50: "PERSID", 0x51: "BINPERSID",
+    0x97: "NEXT_BUFFER", 0x98: "READONLY_BUFFER",
+}  # fmt: skip
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the first bytes may be a snapshot: a pickle of protocol 2 to 5, JSON, or HTML that may embed one."""
+    text = head.lstrip()[:512].lower()
+    return (
+        (len(head) > 1 and head[0] == 0x80 and 2 <= head[1] <= 5)
+        or text[:1] in (b"{", b"[")
+        or text.startswith((b"<!doctype html", b"<html", b"<head", b"<script", b"<!--"))
+    )
+
+
+def read(source: Source, scratch: Path, report: Report) -> Timeline:
+    """Read a snapshot into a Timeline; ``report`` gets ``("reading", fraction)``.
+
+    Raises :class:`NotASnapshot`, :class:`UnsafePickle`, :class:`DamagedSnapshot`, or MemoryError.
+    """
+    with _pickle_of(source, scratch) as plain:
+        scanner = _scan(plain, report)
+        root = scanner.root()
+        if root is None:
+            raise NotASnapshot("The pickle holds no memory snapshot: neither 'segments' nor 'device_traces'")
+        return _Tables(scanner, root).timeline(report)
+
+
+def _pickle_of(source: Source, scratch: Path) -> AbstractContextManager[Source]:
+    head = source.head()
+    if not head:
+        raise NotASnapshot("The file is empty")
+    if head[0] == 0x80:
+        return nullcontext(source)
+    first = head.lstrip()[:1]
+    if first in (b"{", b"["):
+        return plain_source(source.path, _pickle_of_json(source), scratch)
+    if first == b"<":
+        return plain_source(source.path, _pickle_of_html(source), scratch)
+    raise NotASnapshot("The file is neither a pickle of protocol 2 to 5, nor JSON, nor a page of _memory_viz")
+
+
+def _pickle_of_json(source: Source) -> bytes:
+    """The same data as a pickle, so that one reader knows the format."""
+    try:
+        data = msgspec.json.decode(source.data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise NotASnapshot(f"The file is not whole JSON: {error}") from error
+    try:
+        return pickle.dumps(data, protocol=4)
+    except RecursionError as error:
+        raise NotASnapshot("The JSON is nested too deeply for a snapshot") from error
+
+
+def _pickle_of_html(source: Source) -> bytes:
+    found = _HTML_PICKLE.search(source.data)
+    if found is None:
+        raise NotASnapshot('The page embeds no snapshot: it has no "base64" data as trace_plot writes it')
+    try:
+        return binascii.a2b_base64(found[1])
+    except binascii.Error as error:
+        raise DamagedSnapshot(f"The snapshot in the page is damaged: {error}", offset=found.start(1)) from error
+
+
+def _scan(source: Source, report: Report) -> kernel.Scanner:
+    scanner = kernel.Scanner(source.data)
+    done = 0
+    while True:
+        done += _STEP_BYTES
+        status = scanner.run(done)
+        source.release(scanner.offset)
+        if status == kernel.OK:
+            break
+        if status != kernel.MORE:
+            raise _scan_error(scanner, status, source)
+        report("reading", done / source.length)
+    report("reading", 1.0)
+    return scanner
+
+
+def _scan_error(scanner: kernel.Scanner, status: int, source: Source) -> Exception:
+    offset = scanner.error_offset
+    detail = scanner.error_detail
+    match status:
+        case kernel.NO_MEMORY:
+            return MemoryError()
+        case kernel.FORBIDDEN:
+            return UnsafePickle(
+                f"The pickle is not plain data: opcode {_OPCODES[detail]} would run code", offset=offset
+            )
+        case kernel.TRUNCATED:
+            return DamagedSnapshot(f"The pickle breaks off after {source.length:,} bytes", offset=offset)
+        case kernel.ABSURD_LENGTH:
+            return DamagedSnapshot("A length in the pickle is larger than the whole file", offset=offset)
+        case kernel.BAD_MEMO:
+            return DamagedSnapshot("The pickle refers to something that it has not stored", offset=offset)
+        case kernel.TOO_DEEP:
+            return DamagedSnapshot("The pickle is nested far deeper than any snapshot", offset=offset)
+        case kernel.TOO_MANY:
+            return DamagedSnapshot("The pickle holds more objects than can be numbered", offset=offset)
+        case kernel.BAD_FIELD:
+            return DamagedSnapshot(
+                f"The field '{kernel.FIELD_NAMES[detail]}' holds a value that it can't have", offset=offset
+            )
+        case kernel.UNKNOWN_OPCODE:
+            return NotASnapshot(f"Byte 0x{detail:02x} is no opcode of a snapshot's pickle", offset=offset)
+        case _:
+            return DamagedSnapshot("The pickle's opcodes don't fit together", offset=offset)
+
+
+class _Tables:
+    """What the scanner found, turned into the model."""
+
+    def __init__(self, scanner: kernel.Scanner, root: dict[str, int]) -> None:
+        self.scanner = scanner
+        self.root = root
+        self.traces = self._traces()
+        self.settings: dict[str, Any] = (
+            scanner.settings(root["allocator_settings"]) if "allocator_settings" in root else {}
+        )
+        annotations = self._rows("external_annotations", "annotations")
+        segments = self._rows("segments", "segments")
+        starts, rows = scanner.block_lists()
+        self.block_starts, self.block_rows = np.asarray(starts), np.asarray(rows)
+        scanner.drop_scratch()
+        self.actions = self._names("actions")
+        self.categories = self._names("categories")
+        self.streams = np.asarray(scanner.take("streams"))
+        self.pools = [(int(first), int(second)) for first, second in np.asarray(scanner.take("pools")).tolist()]
+        self.annotations = np.asarray(scanner.take("annotations"))[annotations]
+        self.segment_rows = segments
+        self.segments = np.asarray(scanner.take("segments"))
+        self.blocks = np.asarray(scanner.take("blocks"))
+        self.events = np.asarray(scanner.take("events"))
+        self.extras = np.asarray(scanner.take("extras"))
+
+    def _traces(self) -> list[npt.NDArray[np.uint32]]:
+        """The event rows of each device."""
+        if "device_traces" not in self.root:
+            return []
+        lists = self.scanner.list_of_lists(self.root["device_traces"])
+        if lists is None:
+            raise DamagedSnapshot("'device_traces' is not a list of lists")
+        traces = []
+        for device, row in enumerate(lists):
+            rows = self.scanner.rows(row, "events")
+            if rows is None:
+                raise DamagedSnapshot(f"The trace of device {device} holds something that is not an event")
+            traces.append(np.asarray(rows))
+        return traces
+
+    def _rows(self, key: str, table: str) -> npt.NDArray[np.uint32]:
+        if key not in self.root:
+            return np.empty(0, np.uint32)
+        rows = self.scanner.rows(self.root[key], table)
+        if rows is None:
+            raise DamagedSnapshot(f"'{key}' holds something that it can't hold")
+        return np.asarray(rows)
+
+    def _names(self, table: str) -> list[str]:
+        return [self.scanner.string_at(int(row)) for row in np.asarray(self.scanner.take(table))]
+
+    def timeline(self, report: Report) -> Timeline:
+        frames = self._frames()
+        action_numbers, action_names = self._action_numbers()
+        category_numbers, category_names = self._category_numbers()
+        warnings: list[Warning] = []
+        segments = self.segments[self.segment_rows]
+        shown = sorted({device for device, rows in enumerate(self.traces) if len(rows)} | set(segments["device"].tolist()))
+        if not shown:
+            raise NotASnapshot("The snapshot holds no segment and no event, so there is nothing to show")
+        devices = []
+        for number, device in enumerate(shown):
+            report("matching", number / len(shown))
+            rows = self.traces[device] if device < len(self.traces) else np.empty(0, np.uint32)
+            events = self._events(rows, action_numbers, category_numbers)
+            mine = self.segment_rows[segments["device"] == device]
+            built = build_device(device, events, self._live_blocks(mine), int(self.segments["total"][mine].sum()))
+            devices.append(built)
+            warnings += _device_warnings(built, self.settings, "segments" in self.root)
+        warnings += _file_warnings(frames, devices, self.root)
+        return Timeline(
+            KIND, frames, devices, action_names, category_names, self.streams.tolist(), self.pools, self.settings,
+            warnings, *self._further_tables(),
+        )  # fmt: skip
+
+    def _frames(self) -> Frames:
+        rows = np.asarray(self.scanner.take("frames"))
+        texts = _Texts(self.scanner)
+        frames = [
+            source_frame(texts[file], line, texts[name])
+            for file, name, line in zip(rows["file"].tolist(), rows["name"].tolist(), rows["line"].tolist(), strict=True)
+        ]
+        starts = np.asarray(self.scanner.take("stack_starts"))
+        return Frames(frames, starts, np.asarray(self.scanner.take("stack_frames")))
+
+    def _action_numbers(self) -> tuple[npt.NDArray[np.uint8], list[str]]:
+        """The scanner's action rows as numbers of the model, with the file's own actions after the known ones."""
+        names = list(ACTIONS)
+        numbers = np.zeros(256, np.uint8)
+        for row, action in enumerate(self.actions):
+            known = "free_completed" if action == "free" else action
+            if known not in names:
+                names.append(known)
+            numbers[row] = names.index(known)
+        return numbers, names
+
+    def _category_numbers(self) -> tuple[npt.NDArray[np.uint8], list[str]]:
+        names = self.categories[1:]
+        numbers = np.full(256, NO_CATEGORY, np.uint8)
+        numbers[1 : len(names) + 1] = np.arange(len(names), dtype=np.uint8)
+        return numbers, names
+
+    def _events(
+        self, rows: npt.NDArray[np.uint32], actions: npt.NDArray[np.uint8], categories: npt.NDArray[np.uint8]
+    ) -> Events:
+        count = len(rows)
+        if count and int(rows[-1]) - int(rows[0]) == count - 1 and bool(np.all(rows[1:] > rows[:-1])):
+            table = self.events[int(rows[0]) : int(rows[0]) + count]
+        else:
+            table = self.events[rows]
+        times = table["time_us"]
+        return Events(
+            actions[table["action"]], table["addr"], table["size"], table["stack"], table["stream"], table["pool"],
+            categories[table["category"]], times if count and bool(times.any()) else None,
+        )  # fmt: skip
+
+    def _live_blocks(self, segments: npt.NDArray[np.uint32]) -> Blocks:
+        """The active blocks of some segments; a block without an address follows the one before it (torch 2.0)."""
+        rows, owners = [], []
+        for segment in segments.tolist():
+            found = self.block_rows[int(self.block_starts[segment]) : int(self.block_starts[segment + 1])]
+            rows.append(found)
+            owners.append(np.full(len(found), segment, np.uint32))
+            missing = self.blocks["has_address"][found] == 0
+            if missing.any():
+                sizes = self.blocks["size"][found].astype(np.uint64)
+                ends = np.cumsum(sizes, dtype=np.uint64) + self.segments["address"][segment]
+                self.blocks["address"][found] = np.where(missing, ends - sizes, self.blocks["address"][found])
+        row = np.concatenate(rows) if rows else np.empty(0, np.uint32)
+        owner = np.concatenate(owners) if owners else np.empty(0, np.uint32)
+        blocks = self.blocks[row]
+        active = self.scanner_string_mask(blocks["state"], ("active_allocated",))
+        pending = self.scanner_string_mask(blocks["state"], _PENDING_STATES)
+        keep = active | pending
+        blocks = blocks[keep]
+        return Blocks(
+            blocks["address"], blocks["size"], blocks["requested"], blocks["stack"],
+            self.segments["stream"][owner[keep]], pending[keep].astype(np.uint8),
+        )  # fmt: skip
+
+    def scanner_string_mask(self, ids: Column, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+        """Where a column of string ids says one of ``names``."""
+        wanted = [string for string in np.unique(ids).tolist() if self.scanner.string_at(string) in names]
+        return np.isin(ids, wanted)
+
+    def _further_tables(self) -> tuple[dict[str, Column], dict[int, str]]:
+        """The tables that later views ask, and the strings that their rows refer to."""
+        tables = {
+            "segments": self.segments[self.segment_rows],
+            "blocks": self.blocks[self.block_rows],
+            "annotations": self.annotations,
+            "notes": self.extras,
+        }
+        texts = self.extras["kind"] == kernel.STRING_KIND
+        ids = [
+            tables["segments"]["type"], tables["blocks"]["state"], self.annotations["name"], self.annotations["stage"],
+            self.extras["payload"][texts].astype(np.uint32),
+        ]  # fmt: skip
+        return tables, {row: self.scanner.string_at(row) for row in np.unique(np.concatenate(ids)).tolist()}
+
+
+class _Texts:
+    """Strings of the scanner by id, each decoded once."""
+
+    def __init__(self, scanner: kernel.Scanner) -> None:
+        self.scanner = scanner
+        self.known: dict[int, str] = {}
+
+    def __getitem__(self, row: int) -> str:
+        found = self.known.get(row)
+        if found is None:
+            found = self.known[row] = self.scanner.string_at(row)
+        return found
+
+
+def _device_warnings(built: DeviceTimeline, settings: dict[str, Any], has_segments: bool) -> list[Warning]:
+    """What the file could not tell about one device."""
+    device = built.device
+    count = len(built.events.action)
+    found = []
+    if count == 0:
+        found.append(
+            Warning("no-trace", f"Device {device} has no trace: only what was live when the snapshot was taken is shown.", device)
+        )
+        return found
+    before = int(np.count_nonzero(built.allocations["start"] == 0))
+    freed = built.allocations[(built.allocations["start"] == 0) & (built.allocations["end"] != 0xFFFFFFFF)]
+    if len(freed):
+        found.append(
+            Warning(
+                "start-lost",
+                f"The trace of device {device} begins in the middle: {before:,} allocations ({int(built.live[0]):,} bytes) "
+                "were live before its first event, so when and sometimes where they were made is not in the file.",
+                device,
+            )
+        )
+    elif before:
+        found.append(
+            Warning(
+                "live-before",
+                f"On device {device} {before:,} allocations ({int(built.live[0]):,} bytes) were live before recording began.",
+                device,
+            )
+        )
+    if built.implicit_frees:
+        found.append(
+            Warning(
+                "frees-missing",
+                f"On device {device} {built.implicit_frees:,} frees were not recorded; those allocations are shown to end "
+                "when their address is used again.",
+                device,
+            )
+        )
+    if built.events.time_us is None:
+        found.append(
+            Warning("no-times", f"The trace of device {device} has no times (PyTorch before 2.2): the axis counts events.", device)
+        )
+    return found
+
+
+def _file_warnings(frames: Frames, devices: list[DeviceTimeline], root: dict[str, int]) -> list[Warning]:
+    """What the file could not tell as a whole."""
+    found = []
+    total = sum(len(device.allocations) for device in devices)
+    if total:
+        python_stacks = np.zeros(len(frames.starts) - 1, bool)
+        owner = np.repeat(np.arange(len(python_stacks)), np.diff(frames.starts).astype(np.int64))
+        python_stacks[owner[frames.kinds[frames.sequence] != NATIVE]] = True
+        empty = np.diff(frames.starts) == 0
+        stacks = np.concatenate([device.allocations["stack"] for device in devices])
+        bare = int(np.count_nonzero(empty[stacks]))
+        native = int(np.count_nonzero(~python_stacks[stacks])) - bare
+        if bare:
+            found.append(
+                Warning("no-stacks", f"{bare:,} of {total:,} allocations have no stack in the file.")
+            )
+        if native:
+            found.append(
+                Warning(
+                    "native-only",
+                    f"{native:,} of {total:,} allocations have only C++ frames: the operator is named, "
+                    "but no line of Python is known.",
+                )
+            )
+    if "host_traces" in root or "host_segments" in root:
+        found.append(Warning("host-memory", "The file also holds pinned host memory, which is not shown."))
+    return found

@@ -1,0 +1,69 @@
+# Growable C arrays for kernels that do not know beforehand how many rows a file holds.
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int64_t, int32_t
+from libc.stdlib cimport malloc, realloc, free
+from libc.string cimport memcpy
+
+
+cdef struct Vector:
+    uint8_t *data
+    size_t count        # items in use
+    size_t room         # items that fit
+    size_t item_bytes
+
+
+cdef inline void vector_init(Vector *vector, size_t item_bytes) noexcept nogil:
+    vector.data = NULL
+    vector.count = 0
+    vector.room = 0
+    vector.item_bytes = item_bytes
+
+
+cdef inline int vector_reserve(Vector *vector, size_t count) noexcept nogil:
+    """Room for ``count`` items in all; -1 without memory. Grows by half, which realloc does by remapping."""
+    cdef size_t room
+    cdef uint8_t *data
+    if count <= vector.room:
+        return 0
+    room = vector.room + vector.room // 2
+    if room < count:
+        room = count
+    if room < 16:
+        room = 16
+    data = <uint8_t *> realloc(vector.data, room * vector.item_bytes)
+    if data == NULL:
+        return -1
+    vector.data = data
+    vector.room = room
+    return 0
+
+
+cdef inline int vector_extend(Vector *vector, const void *items, size_t count) noexcept nogil:
+    if vector_reserve(vector, vector.count + count) < 0:
+        return -1
+    if count:
+        memcpy(vector.data + vector.count * vector.item_bytes, items, count * vector.item_bytes)
+    vector.count += count
+    return 0
+
+
+cdef inline int vector_push(Vector *vector, const void *item) noexcept nogil:
+    return vector_extend(vector, item, 1)
+
+
+cdef inline void vector_free(Vector *vector) noexcept nogil:
+    free(vector.data)
+    vector.data = NULL
+    vector.count = 0
+    vector.room = 0
+
+
+cdef class Column:
+    # Owns one vector's memory and lends it through the buffer protocol, so that NumPy maps it without a copy.
+    cdef Vector vector
+    cdef bytes format
+    cdef Py_ssize_t shape[1]
+    cdef Py_ssize_t strides[1]
+
+
+cdef Column column_of(Vector *vector, bytes format)

@@ -1,0 +1,107 @@
+"""Source frames: whose code they are, and the file and line in names that hide them."""
+
+import re
+import sys
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+USER, LIBRARY, NATIVE = 0, 1, 2
+"""Kinds of a frame, the most telling first."""
+
+KIND_NAMES = ("user", "library", "native")
+
+_LIBRARY_PATH = re.compile(
+    r"(^|/)(site-packages|dist-packages|lib/python\d[.\d]*|lib64/python\d[.\d]*|Python\d+/Lib)/|^<frozen ", re.IGNORECASE
+)
+_NATIVE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".so", ".pyx")
+_NO_FILE = frozenset(("", "??", "none", "<unknown>"))
+_PROFILER_NAME = re.compile(r"^(?P<file>.+)\((?P<line>\d+)\): (?P<function>.+)$")
+# the profiler cuts the interpreter's prefixes off, so library code is told by its first folder or module
+_LIBRARY_TOPS = frozenset(sys.stdlib_module_names) | {
+    "torch", "torchvision", "torchaudio", "numpy", "transformers", "accelerate", "lightning", "pytorch_lightning",
+    "deepspeed", "triton", "IPython", "ipykernel", "_pytest",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFrame:
+    """One frame: ``line`` is 0 and ``file`` empty when the file does not tell them."""
+
+    file: str
+    line: int
+    function: str
+    kind: int
+
+
+def source_frame(filename: str, line: int, name: str) -> SourceFrame:
+    """A frame as PyTorch wrote it, told apart into user code, library code and native code.
+
+    The CPU profiler's frames carry their place in the name, ``torch/nn/modules/linear.py(130): forward``, with the
+    file name ``none`` (``torch.cuda._memory_viz._profile_to_snapshot``).
+    """
+    relative = False
+    if filename in _NO_FILE:
+        found = _PROFILER_NAME.match(name)
+        if found is None:
+            return SourceFrame("", 0, name, NATIVE)
+        filename, line, name = found["file"], int(found["line"]), found["function"]
+        relative = True
+        if filename in _NO_FILE or filename.startswith("<built-in"):
+            return SourceFrame("", 0, name, NATIVE)
+    if filename.lower().endswith(_NATIVE_SUFFIXES):
+        return SourceFrame(filename, line, name, NATIVE)
+    path = filename.replace("\\", "/")
+    if _LIBRARY_PATH.search(path):
+        return SourceFrame(filename, line, name, LIBRARY)
+    if relative:
+        top = path.split("/", 1)[0].removesuffix(".py")
+        if top in _LIBRARY_TOPS:
+            return SourceFrame(filename, line, name, LIBRARY)
+    if path.startswith("<") and not path.startswith("<ipython-input"):
+        return SourceFrame(filename, line, name, LIBRARY)
+    return SourceFrame(filename, line, name, USER)
+
+
+def is_python(frame: SourceFrame) -> bool:
+    """Whether the frame stands on a line of Python, user's or library's."""
+    return frame.kind != NATIVE and frame.line > 0
+
+
+_OPERATOR = re.compile(r"at::_ops::([A-Za-z0-9_]+)::|^(aten::[A-Za-z0-9_.]+)|at::native::([a-z][a-z0-9_]*)[(<]")
+
+
+def operator_of(functions: list[str]) -> str | None:
+    """The operator that native frames (innermost first) name, as ``aten::mm``; the outermost dispatch wins.
+
+    ``at::_ops::NAME::call`` is PyTorch's generated entry of an operator, so it names what user code called; the
+    innermost one is the operator that allocated.
+    """
+    for pattern_group in (0, 2):
+        for function in functions:
+            found = _OPERATOR.search(function)
+            if found is None:
+                continue
+            if pattern_group == 0 and (found[1] or found[2]):
+                return found[2] or f"aten::{found[1]}"
+            if pattern_group == 2 and found[3]:
+                return f"aten::{found[3]}"
+    return None
+
+
+@dataclass(slots=True)
+class Frames:
+    """The distinct frames of a snapshot and the stacks made of them.
+
+    ``starts`` and ``sequence`` hold the stacks: those of stack ``s``, innermost first, are
+    ``sequence[starts[s]:starts[s + 1]]``; stack 0 is the empty one.
+    """
+
+    frames: list[SourceFrame]
+    starts: npt.NDArray[np.uint64]
+    sequence: npt.NDArray[np.uint32]
+    kinds: npt.NDArray[np.uint8] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.kinds = np.fromiter((frame.kind for frame in self.frames), np.uint8, len(self.frames))

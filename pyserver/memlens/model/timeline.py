@@ -1,0 +1,122 @@
+"""The Timeline model: events and allocations over time, one set of columns a device.
+
+Names of rows are those of :mod:`memlens.views.answers`: an ``allocation`` numbers a device's allocations from its
+``first_allocation`` on, a ``moment`` is the state after that many events.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels import timeline as kernel
+from memlens.model.frames import Frames
+from memlens.model.info import Warning
+
+ACTIONS = (
+    "alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map", "segment_unmap",
+    "oom", "snapshot", "annotate",
+)  # fmt: skip
+"""Names of the first action numbers; a file's own further actions follow."""
+
+OOM = ACTIONS.index("oom")
+NEVER = kernel.NEVER
+NO_CATEGORY = 255
+
+Column = npt.NDArray[Any]
+
+
+@dataclass(slots=True)
+class Events:
+    """One device's trace, an item an event. ``time_us`` is None when the file has no times."""
+
+    action: npt.NDArray[np.uint8]
+    address: npt.NDArray[np.uint64]
+    size: npt.NDArray[np.int64]
+    stack: npt.NDArray[np.uint32]
+    stream: npt.NDArray[np.uint16]
+    pool: npt.NDArray[np.uint16]
+    category: npt.NDArray[np.uint8]
+    time_us: npt.NDArray[np.int64] | None
+
+
+@dataclass(slots=True)
+class Blocks:
+    """The live blocks of one device's final segments, in the order of the file."""
+
+    address: npt.NDArray[np.uint64]
+    size: npt.NDArray[np.int64]
+    requested: npt.NDArray[np.int64]
+    stack: npt.NDArray[np.uint32]
+    stream: npt.NDArray[np.uint16]
+    pending: npt.NDArray[np.uint8]
+
+
+@dataclass(slots=True)
+class DeviceTimeline:
+    """One device: its events, its allocations in the order of the stacked picture, and what was live when."""
+
+    device: int
+    events: Events
+    allocations: Column
+    """Structured rows, see ``ALLOCATION_FORMAT`` in ``kernels/timeline.pyx``."""
+    owners: npt.NDArray[np.uint32]
+    """The allocation that each event starts or frees, NEVER for none."""
+    live: npt.NDArray[np.int64]
+    live_counts: npt.NDArray[np.uint32]
+    time_us: npt.NDArray[np.int64] | None
+    """Microseconds since the first event, made to never go back."""
+    time_origin_us: int | None
+    reserved_at_end: int
+    implicit_frees: int
+
+    @property
+    def peak_moment(self) -> int:
+        """The first moment at which the most was live."""
+        return int(np.argmax(self.live))
+
+
+def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: int) -> DeviceTimeline:
+    """Match a device's events into allocations and add up what was live."""
+    count = len(events.action)
+    owners = np.empty(count, np.uint32)
+    matcher = kernel.Matcher()
+    allocations = np.asarray(
+        matcher.match(
+            events.action, events.address, events.size, events.stack, events.stream, events.category, owners,
+            (blocks.address, blocks.size, blocks.requested, blocks.stack, blocks.stream, blocks.pending),
+        )  # fmt: skip
+    )
+    live = np.empty(count + 1, np.int64)
+    live_counts = np.empty(count + 1, np.uint32)
+    kernel.live_over_time(allocations["size"], allocations["start"], allocations["end"], live, live_counts)
+    time_us, origin = None, None
+    if events.time_us is not None and count:
+        origin = int(events.time_us[0])
+        # threads may stamp events a little out of order; the picture's axis must not run back
+        time_us = np.maximum.accumulate(events.time_us)
+        time_us -= origin
+    return DeviceTimeline(
+        device, events, allocations, owners, live, live_counts, time_us, origin, reserved_at_end,
+        matcher.implicit_frees,
+    )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Timeline:
+    """A whole snapshot in memory, ready to be archived."""
+
+    kind: str
+    frames: Frames
+    devices: list[DeviceTimeline]
+    actions: list[str]
+    categories: list[str]
+    streams: list[int]
+    pools: list[tuple[int, int]]
+    settings: dict[str, Any]
+    warnings: list[Warning]
+    tables: dict[str, Column] = field(default_factory=dict)
+    """Further tables of the format as structured arrays: segments, blocks, annotations, notes on events."""
+    strings: dict[int, str] = field(default_factory=dict)
+    """The strings that rows of ``tables`` refer to."""

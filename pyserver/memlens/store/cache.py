@@ -1,0 +1,113 @@
+"""Where archives are kept: a folder of archives keyed by the source file's identity, least recently used out first."""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import platformdirs
+
+from memlens.store.manifest import FILE_NAME, FORMAT_VERSION, ArchiveError, SourceFile, read_manifest
+
+DEFAULT_LIMIT_BYTES = 10 * 2**30
+
+
+class Cache:
+    """Archives under one folder (default: the user's cache folder), together no larger than ``limit_bytes``."""
+
+    def __init__(self, folder: Path | None = None, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+        self.folder = folder or platformdirs.user_cache_path("memlens", appauthor=False) / "archives"
+        self.limit_bytes = limit_bytes
+
+    def folder_for(self, source: Path) -> Path:
+        """The archive folder for a file as it is now. Raises OSError when the file isn't there."""
+        identity = SourceFile.of(source)
+        key = f"{FORMAT_VERSION}\0{identity.path}\0{identity.size}\0{identity.mtime_ns}"
+        digest = hashlib.blake2b(key.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
+        return self.folder / f"{digest}-v{FORMAT_VERSION}"
+
+    def find(self, source: Path) -> Path | None:
+        """The archive of a file as it is now, or None when there is none that is whole. Marks it as used."""
+        archive = self.folder_for(source)
+        try:
+            manifest = read_manifest(archive)
+        except ArchiveError:
+            return None
+        if manifest.source != SourceFile.of(source):
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(archive / FILE_NAME)
+        return archive
+
+    def evict(self, keep: Path | None = None) -> None:
+        """Remove what interrupted runs left, then the least recently used archives until the limit is kept."""
+        archives = []
+        with contextlib.suppress(OSError):
+            for entry in list(self.folder.iterdir()):
+                if ".partial-" in entry.name or ".old-" in entry.name:
+                    if not _running(entry.name.rpartition("-")[2]):
+                        shutil.rmtree(entry, ignore_errors=True)
+                elif (entry / FILE_NAME).is_file():
+                    size = sum(file.stat().st_size for file in entry.iterdir())
+                    archives.append(((entry / FILE_NAME).stat().st_mtime_ns, size, entry))
+        total = sum(size for _, size, _ in archives)
+        for _, size, entry in sorted(archives, key=lambda row: row[0]):
+            if total <= self.limit_bytes:
+                break
+            if entry == keep:
+                continue
+            shutil.rmtree(entry, ignore_errors=True)
+            total -= size
+
+
+def partial_folder(archive: Path, pid: int) -> Path:
+    """Where process ``pid`` writes what is to become ``archive``."""
+    return archive.with_name(f"{archive.name}.partial-{pid}")
+
+
+@contextlib.contextmanager
+def making(archive: Path) -> Iterator[Path]:
+    """A temporary folder beside ``archive`` that is renamed to it when the block ends well, removed otherwise."""
+    # what users record is theirs alone, and so is what is made of it
+    archive.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    partial = partial_folder(archive, os.getpid())
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(mode=0o700)
+    try:
+        yield partial
+        _rename(partial, archive)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _rename(partial: Path, archive: Path) -> None:
+    """Put the new archive in place. One that another process made meanwhile is as good, if it is whole."""
+    try:
+        partial.rename(archive)
+    except OSError:
+        try:
+            if read_manifest(archive).source == read_manifest(partial).source:
+                return
+        except ArchiveError:
+            pass
+        old = Path(tempfile.mkdtemp(prefix=f"{archive.name}.old-", suffix=f"-{os.getpid()}", dir=archive.parent))
+        archive.rename(old / "archive")
+        partial.rename(archive)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _running(pid: str) -> bool:
+    if not pid.isdigit():
+        return False
+    if os.name == "nt":
+        return True     # signal 0 would end the process there; a later run under another system cleans up
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

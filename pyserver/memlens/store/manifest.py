@@ -1,0 +1,81 @@
+"""``manifest.json``, the one file of an archive that names the others."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from memlens.errors import MemlensError
+from memlens.model.info import SnapshotInfo
+
+FORMAT_VERSION = 1
+"""Raised whenever an older archive could be misread; such archives are made anew."""
+
+FILE_NAME = "manifest.json"
+
+
+class ArchiveError(MemlensError):
+    """An archive is missing, damaged or of another version."""
+
+    code = "archive"
+    advice = "Open the snapshot again: the archive is made anew."
+
+
+class SourceFile(Struct, frozen=True):
+    """The file that an archive was made of, as it was then."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+    @classmethod
+    def of(cls, path: Path) -> "SourceFile":
+        """The file's identity now. Raises OSError when it isn't there."""
+        real = path.resolve(strict=True)
+        status = real.stat()
+        return cls(str(real), status.st_size, status.st_mtime_ns)
+
+
+class ColumnEntry(Struct, frozen=True):
+    """A column file: ``dtype`` as NumPy writes it (a list for structured rows), ``count`` rows."""
+
+    dtype: Any
+    count: int
+    bytes: int
+
+
+class Manifest(Struct, frozen=True):
+    """All that is known of an archive without opening its columns."""
+
+    format_version: int
+    source: SourceFile
+    info: SnapshotInfo
+    first_allocations: list[int]
+    """Number of each device's first allocation, in the order of ``info.devices``, and behind the last the total."""
+    actions: list[str]
+    streams: list[int]
+    pools: list[tuple[int, int]]
+    settings: dict[str, Any]
+    columns: dict[str, ColumnEntry]
+    text_bytes: int
+
+
+def read_manifest(archive: Path) -> Manifest:
+    """Read and check an archive's manifest against its files' sizes. Raises :class:`ArchiveError`."""
+    try:
+        data = (archive / FILE_NAME).read_bytes()
+        # the version first: another one may have other fields
+        version = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).get("format_version")
+        if version is None or bytes(version) != str(FORMAT_VERSION).encode():
+            raise ArchiveError(f"The archive {archive.name} has another format version")
+        manifest = msgspec.json.decode(data, type=Manifest)
+        sizes = {entry.name: entry.stat().st_size for entry in archive.iterdir()}
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ArchiveError(f"The archive {archive.name} can't be read: {error}") from error
+    for name, column in manifest.columns.items():
+        if sizes.get(name) != column.bytes:
+            raise ArchiveError(f"The archive {archive.name} is damaged: column {name} has another size")
+    if sizes.get("text.db") != manifest.text_bytes:
+        raise ArchiveError(f"The archive {archive.name} is damaged: text.db has another size")
+    return manifest

@@ -1,0 +1,141 @@
+"""An archive opened for reading: mapped columns and the text database, released at once by :meth:`close`."""
+
+import bisect
+import mmap
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+import numpy.typing as npt
+
+from memlens.model.info import DeviceInfo, SnapshotInfo
+from memlens.store.manifest import ArchiveError, ColumnEntry, Manifest, read_manifest
+
+Column = npt.NDArray[Any]
+
+
+class Device:
+    """One device's columns; the names are those of the files, see ``store/writer.py``."""
+
+    def __init__(self, snapshot: "Snapshot", info: DeviceInfo, first_allocation: int) -> None:
+        def column(name: str) -> Column:
+            return snapshot.column(f"{info.device}.{name}")
+
+        self.info = info
+        self.first_allocation = first_allocation
+        self.time: npt.NDArray[np.int64] | None = column("time") if info.time_axis else None
+        self.event_stack: npt.NDArray[np.uint32] = column("event_stack")
+        self.live: npt.NDArray[np.int64] = column("live")
+        self.live_64: npt.NDArray[np.int64] = column("live_64")
+        self.live_4096: npt.NDArray[np.int64] = column("live_4096")
+        self.low_64: npt.NDArray[np.int64] = column("low_64")
+        self.live_count: npt.NDArray[np.uint32] = column("live_count")
+        self.address: npt.NDArray[np.uint64] = column("address")
+        self.size: npt.NDArray[np.int64] = column("size")
+        self.rounded: npt.NDArray[np.int64] = column("rounded")
+        self.start: npt.NDArray[np.uint32] = column("start")
+        self.end: npt.NDArray[np.uint32] = column("end")
+        self.end_64: npt.NDArray[np.uint32] = column("end_64")
+        self.end_4096: npt.NDArray[np.uint32] = column("end_4096")
+        self.stack: npt.NDArray[np.uint32] = column("stack")
+        self.stream: npt.NDArray[np.uint16] = column("stream")
+        self.category: npt.NDArray[np.uint8] = column("category")
+        self.flags: npt.NDArray[np.uint8] = column("flags")
+
+
+class Snapshot:
+    """An open archive; columns are mapped when they are first asked for. Not for two threads at once."""
+
+    def __init__(self, archive: Path, manifest: Manifest, text: apsw.Connection) -> None:
+        self.archive = archive
+        self.manifest = manifest
+        self.info: SnapshotInfo = manifest.info
+        self.text = text
+        self._columns: dict[str, Column] = {}
+        self._devices: dict[int, Device] = {}
+
+    @classmethod
+    def open(cls, archive: Path) -> "Snapshot":
+        """Open an archive folder. Raises :class:`ArchiveError` when it is damaged or of another version."""
+        manifest = read_manifest(archive)
+        try:
+            text = apsw.Connection(
+                f"{(archive / 'text.db').resolve().as_uri()}?immutable=1",
+                flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
+            )
+            text.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        except apsw.Error as error:
+            raise ArchiveError(f"The archive {archive.name} is damaged: {error}") from error
+        return cls(archive, manifest, text)
+
+    def close(self) -> None:
+        """Release maps and database. The snapshot is of no use afterwards."""
+        self._devices.clear()
+        self._columns.clear()
+        self.text.close()
+
+    def column(self, name: str) -> Column:
+        """A column, mapped. Raises :class:`ArchiveError` when it is damaged or missing."""
+        found = self._columns.get(name)
+        if found is None:
+            try:
+                found = _map_column(self.archive / name, self.manifest.columns[name])
+            except (OSError, ValueError, TypeError, KeyError) as error:
+                raise ArchiveError(f"The archive {self.archive.name} is damaged: {error}") from error
+            self._columns[name] = found
+        return found
+
+    def device(self, number: int) -> Device:
+        """A device's columns. Raises KeyError for a device that the snapshot has not."""
+        found = self._devices.get(number)
+        if found is None:
+            devices = self.info.devices
+            index = [info.device for info in devices].index(number) if number in {d.device for d in devices} else -1
+            if index < 0:
+                raise KeyError(number)
+            found = Device(self, devices[index], self.manifest.first_allocations[index])
+            self._devices[number] = found
+        return found
+
+    def device_of(self, allocation: int) -> Device:
+        """The device that an allocation lies on. Raises IndexError for a number that there isn't."""
+        ends = self.manifest.first_allocations[1:]
+        if 0 <= allocation < ends[-1]:
+            return self.device(self.info.devices[bisect.bisect_right(ends, allocation)].device)
+        raise IndexError(allocation)
+
+    def stack_frame_ids(self, stack: int) -> list[int]:
+        """The frames of a stack, innermost first."""
+        parents, frames = self.column("node_parent"), self.column("node_frame")
+        node = int(self.column("stack_node")[stack])
+        ids = []
+        while node:
+            ids.append(int(frames[node]))
+            above = int(parents[node])
+            if above >= node:
+                raise ArchiveError("The archive's stacks are damaged")
+            node = above
+        return ids
+
+    def frames(self, ids: Iterable[int]) -> dict[int, tuple[str, int, str, int]]:
+        """``(file, line, function, kind)`` of some frames."""
+        rows = self.text.executemany(
+            "SELECT id, file, line, function, kind FROM frames WHERE id = ?", ((frame,) for frame in set(ids))
+        )
+        return {row[0]: row[1:] for row in rows}
+
+
+def _map_column(path: Path, entry: ColumnEntry) -> Column:
+    dtype = np.dtype(entry.dtype if isinstance(entry.dtype, str) else [(name, kind) for name, kind in entry.dtype])
+    if dtype.hasobject or dtype.itemsize * entry.count != entry.bytes:
+        raise ValueError(f"column {path.name} does not fit its description")
+    if entry.count == 0:
+        return np.empty(0, dtype)
+    with path.open("rb") as file:
+        if sys.version_info >= (3, 13):
+            # the map needs no descriptor of its own, and a snapshot of many devices has many columns
+            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ, trackfd=False), dtype)
+        return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), dtype)

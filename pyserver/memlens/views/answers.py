@@ -1,0 +1,150 @@
+"""What the views answer, for the command line and for the wire alike.
+
+Every struct here is plain data: sizes are bytes, times are microseconds. ``allocation``, ``stack`` and ``moment``
+are row numbers in the archive:
+
+* ``allocation`` counts a snapshot's allocations, device after device, each device in the order of its stacked
+  picture (oldest at the bottom).
+* ``moment`` ``m`` of a device is the state after its first ``m`` events, so ``0`` is the state before the trace.
+* Coordinates on the x axis are moments (axis ``"event"``) or microseconds since the device's first event
+  (axis ``"time"``).
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from memlens.errors import Problem
+from memlens.model.info import AxisRange, DeviceInfo, SnapshotInfo, Warning
+
+Axis = Literal["time", "event"]
+FrameKind = Literal["user", "library", "native"]
+AllocationState = Literal["freed", "live", "pending_free"]
+
+
+class Frame(Struct, frozen=True):
+    """A stack frame. ``line`` is 0 when the file has none."""
+
+    file: str
+    line: int
+    function: str
+    kind: FrameKind
+
+
+class AllocationSummary(Struct, frozen=True):
+    """One allocation. ``rounded_bytes`` is the allocator's block size where the file tells it."""
+
+    allocation: int
+    device: int
+    address: str
+    """Hexadecimal: addresses do not fit in a JavaScript number."""
+    size_bytes: int
+    rounded_bytes: int | None
+    start_moment: int
+    end_moment: int | None
+    """None while it was never freed."""
+    start_time_us: float | None
+    """On the time axis; None without times or when it was live before the trace began."""
+    end_time_us: float | None
+    lifetime_us: float | None
+    state: AllocationState
+    before_trace: bool
+    """It was live before the first event, so its true start is not in the file."""
+    stream: str
+    stack: int
+    category: str | None
+    label: Frame | None
+    """The frame to show first: the innermost user frame, else the innermost Python frame, else the innermost."""
+    operator: str | None
+    """The operator that allocated it, where native frames name one (``aten::mm``)."""
+
+
+class Totals(Struct, frozen=True):
+    """Sums over a set of allocations; ``live_at_peak_bytes`` is at each device's own peak."""
+
+    total_bytes: int
+    count: int
+    live_at_peak_bytes: int
+    live_at_peak_count: int
+    live_at_end_bytes: int
+    largest_bytes: int
+    largest_allocation: int | None
+
+
+class StackAnswer(Struct, frozen=True):
+    """An allocation with its frames, innermost first. ``freed_frames`` is the stack of its free, if recorded."""
+
+    allocation: AllocationSummary
+    frames: list[Frame]
+    freed_frames: list[Frame]
+    same_stack: Totals
+
+
+class HitAnswer(Struct, frozen=True):
+    """What is at a moment and a height. ``allocation`` is None above the stack."""
+
+    moment: int
+    time_us: float | None
+    live_bytes: int
+    live_count: int
+    allocation: AllocationSummary | None
+
+
+class LiveAnswer(Struct, frozen=True):
+    """The allocations alive at a moment, as rows ``offset … offset + len(rows)`` of ``live_count``."""
+
+    moment: int
+    time_us: float | None
+    live_bytes: int
+    live_count: int
+    offset: int
+    rows: list[AllocationSummary]
+
+
+class LocateAnswer(Struct, frozen=True):
+    """The box in which an allocation lies on its device: its whole life, and the height at ``moment``."""
+
+    device: int
+    allocation: int
+    moment: int
+    x0: float
+    x1: float
+    y0: float
+    y1: float
+
+
+class OverviewAnswer(Struct, frozen=True):
+    """The height of the whole run in even columns over ``[x0, x1]``."""
+
+    x0: float
+    x1: float
+    columns: int
+    peak_bytes: int
+    highest: str
+    """base64 of ``float64[columns]``, little-endian: the most that was live within each column, in bytes."""
+    lowest: str
+    """base64 of ``float64[columns]``, little-endian: the least that was live within each column, in bytes."""
+
+
+class SourceLine(Struct, frozen=True):
+    """Totals of one source line. ``self_*`` counts only allocations whose innermost Python frame is the line."""
+
+    file: str
+    line: int
+    function: str
+    total_bytes: int
+    count: int
+    live_at_peak_bytes: int
+    live_at_end_bytes: int
+    largest_bytes: int
+    self_total_bytes: int
+    self_count: int
+
+
+class LineAnswer(Struct, frozen=True):
+    """The allocations that a source line made, to be lit up: every stack in which the line stands."""
+
+    file: str
+    line: int
+    totals: Totals
+    stacks: list[int]

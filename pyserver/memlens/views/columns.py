@@ -1,0 +1,142 @@
+"""What the views share: axes, moments, and the allocations that are live at one."""
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.errors import MemlensError
+from memlens.kernels import stacked
+from memlens.kernels import timeline as kernel
+from memlens.model.frames import KIND_NAMES
+from memlens.store.snapshot import Device, Snapshot
+from memlens.views.answers import AllocationSummary, Axis, AxisRange, Frame
+
+NEVER = kernel.NEVER
+
+
+class BadRequest(MemlensError):
+    """A question about something that the snapshot has not."""
+
+    code = "bad-request"
+    retry = False
+
+
+def device_of(snapshot: Snapshot, number: int) -> Device:
+    """The device of that number. Raises :class:`BadRequest`."""
+    try:
+        return snapshot.device(number)
+    except KeyError as error:
+        raise BadRequest(f"The snapshot has no device {number}") from error
+
+
+def allocation_of(snapshot: Snapshot, allocation: int) -> tuple[Device, int]:
+    """An allocation's device and its row there. Raises :class:`BadRequest`."""
+    try:
+        device = snapshot.device_of(allocation)
+    except IndexError as error:
+        raise BadRequest(f"The snapshot has no allocation {allocation}") from error
+    return device, allocation - device.first_allocation
+
+
+def axis_range(device: Device, axis: Axis) -> AxisRange:
+    """A device's whole extent on an axis. Raises :class:`BadRequest` for times that the file hasn't."""
+    if axis == "event":
+        return device.info.event_axis
+    if device.info.time_axis is None:
+        raise BadRequest("The snapshot has no times, only the order of events")
+    return device.info.time_axis
+
+
+def moments_between(
+    device: Device, axis: Axis, edges: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The first and the last moment that falls into each of the columns between ``edges``.
+
+    A moment lasts from its event to the next, so a column without an event holds the moment that is going on.
+    """
+    events = device.info.events
+    if axis == "event" or device.time is None:
+        first = np.floor(edges[:-1]).astype(np.int64)
+        last = np.ceil(edges[1:]).astype(np.int64) - 1
+    else:
+        # times are whole microseconds, so comparing as integers is exact
+        first = np.searchsorted(device.time, np.floor(edges[:-1]).astype(np.int64), "right").astype(np.int64)
+        last = np.searchsorted(device.time, np.ceil(edges[1:]).astype(np.int64), "left").astype(np.int64)
+    first = np.clip(first, 0, events)
+    return first, np.clip(np.maximum(first, last), 0, events)
+
+
+def x_of_moment(device: Device, axis: Axis, moment: int) -> float:
+    """Where a moment begins on an axis; behind the last one, where the axis ends."""
+    extent = axis_range(device, axis)
+    if axis == "event":
+        return float(min(moment, extent.x1))
+    if device.time is None or moment <= 0:
+        return extent.x0
+    if moment > device.info.events:
+        return extent.x1
+    return float(device.time[moment - 1])
+
+
+def time_of_moment(device: Device, moment: int) -> float | None:
+    """Microseconds since the first event at which a moment begins; None without times and before the trace."""
+    if device.time is None or moment <= 0 or moment > device.info.events:
+        return None
+    return float(device.time[moment - 1])
+
+
+def check_moment(device: Device, moment: int) -> int:
+    """The moment itself. Raises :class:`BadRequest` for one that the trace hasn't."""
+    if not 0 <= moment <= device.info.events:
+        raise BadRequest(f"Device {device.info.device} has no moment {moment}")
+    return moment
+
+
+def live_rows(device: Device, moment: int) -> npt.NDArray[np.uint32]:
+    """The rows of the allocations live at a moment, oldest first."""
+    stop = int(np.searchsorted(device.start, moment, "right"))
+    return np.asarray(stacked.live_at(device.end, device.end_64, device.end_4096, stop, moment))
+
+
+def frame(row: tuple[str, int, str, int]) -> Frame:
+    """A frame as an answer."""
+    return Frame(row[0], row[1], row[2], KIND_NAMES[row[3]])
+
+
+def summaries(snapshot: Snapshot, device: Device, rows: npt.NDArray[np.uint32]) -> list[AllocationSummary]:
+    """Some allocations of a device, told in full; the operator is left out."""
+    stacks = device.stack[rows]
+    label_ids = snapshot.column("stack_label")[stacks].tolist()
+    labels = snapshot.frames(label for label in label_ids if label != NEVER)
+    return [
+        _summary(snapshot, device, int(row), labels.get(label)) for row, label in zip(rows, label_ids, strict=True)
+    ]
+
+
+def _summary(
+    snapshot: Snapshot, device: Device, row: int, label: tuple[str, int, str, int] | None
+) -> AllocationSummary:
+    start, end, flags = int(device.start[row]), int(device.end[row]), int(device.flags[row])
+    freed = end != NEVER
+    start_time = time_of_moment(device, start)
+    end_time = time_of_moment(device, end) if freed else None
+    category = int(device.category[row])
+    names = snapshot.info.categories
+    return AllocationSummary(
+        allocation=device.first_allocation + row,
+        device=device.info.device,
+        address=hex(int(device.address[row])),
+        size_bytes=int(device.size[row]),
+        rounded_bytes=int(device.rounded[row]) or None,
+        start_moment=start,
+        end_moment=end if freed else None,
+        start_time_us=start_time,
+        end_time_us=end_time,
+        lifetime_us=end_time - start_time if end_time is not None and start_time is not None else None,
+        state="freed" if freed else "pending_free" if flags & kernel.PENDING_FREE else "live",
+        before_trace=bool(flags & kernel.BEFORE_TRACE),
+        stream=str(snapshot.manifest.streams[int(device.stream[row])]),
+        stack=int(device.stack[row]),
+        category=names[category] if category < len(names) else None,
+        label=frame(label) if label else None,
+        operator=None,
+    )

@@ -1,0 +1,55 @@
+"""What source lines allocated."""
+
+import numpy as np
+
+from memlens.kernels import timeline as kernel
+from memlens.store.snapshot import Snapshot
+from memlens.views.answers import LineAnswer, SourceLine
+from memlens.views.stack import totals
+
+_COLUMNS = (
+    "file, line, function, total_bytes, count, live_at_peak_bytes, live_at_end_bytes, largest_bytes, "
+    "self_total_bytes, self_count"
+)
+
+
+def source_files(snapshot: Snapshot) -> list[str]:
+    """Every file that the snapshot's lines name, as it spells them."""
+    return [row[0] for row in snapshot.text.execute("SELECT DISTINCT file FROM source_lines ORDER BY file")]
+
+
+def source_lines(snapshot: Snapshot, file: str, line: int | None = None) -> list[SourceLine]:
+    """The lines of one file (as the snapshot spells it) that allocated, or one of them."""
+    condition = "" if line is None else " AND line = ?"
+    values = (file,) if line is None else (file, line)
+    rows = snapshot.text.execute(
+        f"SELECT {_COLUMNS} FROM source_lines WHERE file = ?{condition} ORDER BY line", values
+    )
+    return [SourceLine(*row) for row in rows]
+
+
+def top_lines(snapshot: Snapshot, limit: int | None = None) -> list[SourceLine]:
+    """The lines that allocated the most, user code before the rest where they are equal; None for all."""
+    rows = snapshot.text.execute(
+        f"SELECT {_COLUMNS} FROM source_lines ORDER BY live_at_peak_bytes DESC, total_bytes DESC, kind, file, line LIMIT ?",
+        (-1 if limit is None else limit,),
+    )
+    return [SourceLine(*row) for row in rows]
+
+
+def line(snapshot: Snapshot, file: str, number: int) -> LineAnswer:
+    """Every stack in which a line stands, and what they come to."""
+    ids = [row[0] for row in snapshot.text.execute("SELECT id FROM frames WHERE file = ? AND line = ?", (file, number))]
+    stacks: list[int] = []
+    if ids:
+        wanted = np.zeros(_highest_frame(snapshot) + 1, np.uint8)
+        wanted[ids] = 1
+        below = np.empty(len(snapshot.column("node_parent")), np.uint8)
+        kernel.mark_below(snapshot.column("node_parent"), snapshot.column("node_frame"), wanted, below)
+        made = snapshot.column("stack_totals").reshape(-1, 6)[:, 1] > 0
+        stacks = np.flatnonzero((below[snapshot.column("stack_node")] != 0) & made).tolist()
+    return LineAnswer(file, number, totals(snapshot, stacks), stacks)
+
+
+def _highest_frame(snapshot: Snapshot) -> int:
+    return int(snapshot.text.execute("SELECT coalesce(max(id), 0) FROM frames").fetchone()[0])

@@ -1,0 +1,30 @@
+"""The height of a whole run in a few hundred columns, for the minimap."""
+
+import base64
+
+import numpy as np
+
+from memlens.kernels import stacked
+from memlens.store.snapshot import Snapshot
+from memlens.views.answers import Axis, OverviewAnswer
+from memlens.views.columns import BadRequest, axis_range, device_of, moments_between
+
+MOST_COLUMNS = 8192
+
+
+def overview(snapshot: Snapshot, device: int, axis: Axis, columns: int) -> OverviewAnswer:
+    """The most and the least that was live in each of ``columns`` even columns. Raises :class:`BadRequest`."""
+    if not 0 < columns <= MOST_COLUMNS:
+        raise BadRequest(f"An overview has 1 to {MOST_COLUMNS} columns")
+    found = device_of(snapshot, device)
+    extent = axis_range(found, axis)
+    first, last = moments_between(found, axis, np.linspace(extent.x0, extent.x1, columns + 1))
+    highest, lowest = np.empty(columns), np.empty(columns)
+    stacked.range_extremes(
+        found.live, first, last, highest, lowest, found.live_64, found.live_4096, found.low_64
+    )
+    return OverviewAnswer(
+        extent.x0, extent.x1, columns, found.info.peak_bytes,
+        base64.b64encode(highest.astype("<f8").tobytes()).decode(),
+        base64.b64encode(lowest.astype("<f8").tobytes()).decode(),
+    )  # fmt: skip

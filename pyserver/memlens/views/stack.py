@@ -1,0 +1,55 @@
+"""An allocation with its stack, and the totals of a stack."""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from memlens.model.frames import operator_of
+from memlens.store.snapshot import Snapshot
+from memlens.views.answers import Frame, StackAnswer, Totals
+from memlens.views.columns import NEVER, allocation_of, frame, summaries
+
+
+def stack(snapshot: Snapshot, allocation: int) -> StackAnswer:
+    """An allocation, its frames innermost first, and what its stack allocated in all. Raises BadRequest."""
+    device, row = allocation_of(snapshot, allocation)
+    summary = summaries(snapshot, device, np.asarray([row], np.uint32))[0]
+    frames = stack_frames(snapshot, summary.stack)
+    freed: list[Frame] = []
+    if summary.end_moment is not None:
+        freed_stack = int(device.event_stack[summary.end_moment - 1])
+        # where the recorder keeps no stacks of frees it repeats the allocation's
+        if freed_stack != summary.stack:
+            freed = stack_frames(snapshot, freed_stack)
+    operator = operator_of([entry.function for entry in frames if entry.kind == "native"])
+    return StackAnswer(
+        msgspec.structs.replace(summary, operator=operator), frames, freed, totals(snapshot, [summary.stack])
+    )
+
+
+def stack_frames(snapshot: Snapshot, number: int) -> list[Frame]:
+    """The frames of a stack, innermost first."""
+    ids = snapshot.stack_frame_ids(number)
+    rows = snapshot.frames(ids)
+    return [frame(rows[row]) for row in ids]
+
+
+def totals(snapshot: Snapshot, stacks: Sequence[int]) -> Totals:
+    """What all allocations of some stacks come to."""
+    chosen = np.asarray(stacks, np.int64)
+    table = snapshot.column("stack_totals").reshape(-1, 6)[chosen]
+    if not len(table):
+        return Totals(0, 0, 0, 0, 0, 0, None)
+    sums = table[:, :5].sum(axis=0).tolist()
+    biggest = int(np.argmax(table[:, 5]))
+    largest = int(snapshot.column("stack_largest")[chosen[biggest]])
+    return Totals(
+        total_bytes=sums[0],
+        count=sums[1],
+        live_at_peak_bytes=sums[2],
+        live_at_peak_count=sums[3],
+        live_at_end_bytes=sums[4],
+        largest_bytes=int(table[biggest, 5]),
+        largest_allocation=None if largest == NEVER else largest,
+    )

@@ -1,0 +1,128 @@
+"""The stacked picture of live memory over time, as packed geometry for one viewport.
+
+The picture: every allocation is a band from its start to its end; at any moment the bands of the live allocations
+stand on each other, oldest at the bottom (the order of PyTorch's own viewer). A column of the answer shows the
+stack at a real moment: the one with the most live bytes among the moments that fall into the column, so that no
+peak is lost at any zoom. What is thinner than a row is merged with its thin neighbours into one band that says how
+many it holds; ``total`` and ``live`` of a column are exact, and ``passed`` counts what came and went within the
+column without being alive at its moment.
+
+The packed buffer, little-endian:
+
+====== ===================== =========================================================================
+offset type                  meaning
+====== ===================== =========================================================================
+0      u32                   ``0x31474C4D`` ("MLG1")
+4      u32                   ``columns``
+8      u32                   ``bands``
+12     u32                   ``rects``
+16     f64 x 4               ``x0, x1, y0, y1``: the bounds that the answer covers (at least those asked)
+48     f64                   ``y_quantum``: bytes per unit of a rect's y
+56     u32                   1 when the picture had to be coarser than asked, to stay small
+60     u32                   0
+64     f64[columns]          ``total``: live bytes at each column's moment
+       u32[columns]          ``moment`` of each column
+       u32[columns]          ``live``: how many allocations are alive at that moment
+       u32[columns]          ``passed``: how many came and went within the column, not alive at its moment
+       (to a multiple of 8)
+       f64[bands]            ``size`` in bytes
+       u32[bands]            ``allocation``
+       u32[bands]            ``stack``
+       u8[bands]             ``category``: number in the snapshot's ``categories``, 255 for none
+       (to a multiple of 8)
+       12 bytes x rects      u16 ``x0``, u16 ``x1`` (columns, end exclusive), u16 ``y0``, u16 ``y1``
+                             (``y = y0 of the answer + value * y_quantum``), u32 ``band``
+====== ===================== =========================================================================
+
+A rect whose ``band`` has its highest bit set is a merged one; the low 31 bits say how many allocations it holds.
+Rects of one column never overlap and leave no hole: their edges are rounded on the running sum.
+"""
+
+import struct
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels import stacked
+from memlens.store.snapshot import Device, Snapshot
+from memlens.views.answers import Axis
+from memlens.views.columns import BadRequest, axis_range, device_of, moments_between
+
+MAGIC = 0x31474C4D
+MOST_COLUMNS = 4096
+MOST_ROWS = 8192
+MOST_RECTS = 40_000
+"""Rects and bands together stay well under a megabyte."""
+
+
+def viewport(
+    snapshot: Snapshot, device: int, axis: Axis, x0: float, x1: float, y0: float, y1: float, columns: int, rows: int
+) -> bytes:
+    """The packed geometry for ``columns`` x ``rows`` pixels over ``[x0, x1] x [y0, y1]`` (axis units, bytes).
+
+    Raises :class:`BadRequest` for a box or a resolution that can't be drawn.
+    """
+    if not (np.isfinite([x0, x1, y0, y1]).all() and x0 < x1 and y0 < y1):
+        raise BadRequest("The viewport has no area")
+    if not (0 < columns <= MOST_COLUMNS and 0 < rows <= MOST_ROWS):
+        raise BadRequest(f"A viewport has 1 to {MOST_COLUMNS} columns and 1 to {MOST_ROWS} rows")
+    found = device_of(snapshot, device)
+    coarser = 0
+    while (packed := _packed(found, axis, x0, x1, y0, y1, columns, rows, coarser)) is None:
+        # too much detail for the wire: halve the rows first, which merges the thinnest bands, then the columns
+        if coarser % 2 == 0 and rows > 64:
+            rows = (rows + 1) // 2
+        else:
+            columns = max(columns // 2, 1)
+        coarser += 1
+    return packed
+
+
+def _packed(
+    device: Device, axis: Axis, x0: float, x1: float, y0: float, y1: float, columns: int, rows: int, coarser: int
+) -> bytes | None:
+    extent = axis_range(device, axis)
+    edges = np.linspace(x0, x1, columns + 1)
+    # columns wholly outside of the device's extent stay empty
+    first = int(np.searchsorted(edges[1:], extent.x0, "right"))
+    last = int(np.searchsorted(edges[:-1], extent.x1, "left"))
+    low, high = moments_between(device, axis, edges)
+    moments = np.empty(columns, np.uint32)
+    stacked.range_peaks(device.live, device.live_64, device.live_4096, low, high, moments)
+    starts = np.searchsorted(device.start, np.concatenate((moments.astype(np.int64), low, high)), "right")
+    stops, stops_low, stops_high = starts.astype(np.uint32).reshape(3, columns)
+    sweep = stacked.Sweep(device.size, device.end, device.end_64, device.end_4096)
+    laid = sweep.run(moments, stops, first, max(first, last), y0, y1, rows, MOST_RECTS)
+    if laid is None:
+        return None
+    rects, bands = np.asarray(laid[0]), np.asarray(laid[1])
+    inside = np.zeros(columns, bool)
+    inside[first:last] = True
+    live = np.where(inside, device.live_count[moments], 0).astype(np.uint32)
+    lived = device.live_count[low].astype(np.int64) + stops_high.astype(np.int64) - stops_low
+    total = np.where(inside, device.live[moments], 0).astype("<f8")
+    passed = np.where(inside, lived - live, 0).astype(np.uint32)
+    ids = bands["allocation"]
+    header = struct.pack(
+        "<4I5d2I", MAGIC, columns, len(bands), len(rects), x0, x1, y0, y1, (y1 - y0) / (rows * 4), int(coarser > 0), 0
+    )
+    return b"".join(
+        (
+            header,
+            total.tobytes(),
+            moments.tobytes(),
+            live.tobytes(),
+            _padded(passed),
+            bands["size"].astype("<f8").tobytes(),
+            (ids + np.uint32(device.first_allocation)).tobytes(),
+            device.stack[ids].tobytes(),
+            _padded(device.category[ids]),
+            rects.tobytes(),
+        )
+    )
+
+
+def _padded(column: npt.NDArray[np.generic]) -> bytes:
+    """The column's bytes, filled up so that what follows lies on a multiple of eight."""
+    data = column.tobytes()
+    return data + bytes(-len(data) % 8)
