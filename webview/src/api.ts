@@ -1,0 +1,89 @@
+// The only file that talks to the host.
+
+import type {
+  FromWebviewMessage,
+  ToWebviewMessage,
+  ViewMethod,
+  ViewParams,
+  ViewResult,
+} from '../../extension/shared/messages';
+import type { Problem } from '../../extension/shared/protocol.gen';
+import type { SavedState } from './scene/state';
+
+/** A request that the server answered with a Problem. */
+export class RequestError extends Error {
+  override name = 'RequestError';
+  constructor(readonly problem: Problem) {
+    super(problem.message);
+  }
+}
+
+export interface Pending<T> {
+  readonly answer: Promise<T>;
+  /** Tells the server not to bother. The answer never comes then. */
+  cancel(): void;
+}
+
+export interface Api {
+  post(message: FromWebviewMessage): void;
+  request<M extends ViewMethod>(method: M, params: ViewParams<M>): Pending<ViewResult<M>>;
+  listen(handler: (message: HostMessage) => void): void;
+  saved(): SavedState | undefined;
+  save(state: SavedState): void;
+}
+
+/** Responses are handled here; the rest is for the view. */
+export type HostMessage = Exclude<ToWebviewMessage, { type: 'response' }>;
+
+interface Waiting {
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+}
+
+export function connect(): Api {
+  const vscode = acquireVsCodeApi<SavedState>();
+  const waiting = new Map<number, Waiting>();
+  let lastId = 0;
+  let handler: ((message: HostMessage) => void) | null = null;
+
+  const post = (message: FromWebviewMessage): void => {
+    vscode.postMessage(message);
+  };
+
+  window.addEventListener('message', (event: MessageEvent<ToWebviewMessage>) => {
+    const message = event.data;
+    if (message.type !== 'response') {
+      handler?.(message);
+      return;
+    }
+    const request = waiting.get(message.id);
+    waiting.delete(message.id);
+    if (message.ok) request?.resolve(message.result);
+    else request?.reject(new RequestError(message.problem));
+  });
+
+  return {
+    post,
+    request<M extends ViewMethod>(method: M, params: ViewParams<M>): Pending<ViewResult<M>> {
+      const id = ++lastId;
+      const answer = new Promise<ViewResult<M>>((resolve, reject) => {
+        // SAFETY: the host answers a method with that method's result, as messages.ts says.
+        waiting.set(id, { resolve: resolve as (result: unknown) => void, reject });
+      });
+      post({ type: 'request', id, method, params });
+      return {
+        answer,
+        cancel: () => {
+          if (waiting.delete(id)) post({ type: 'cancelRequest', id });
+        },
+      };
+    },
+    listen: (next) => {
+      handler = next;
+    },
+    saved: () => vscode.getState(),
+    save: (state) => {
+      vscode.setState(state);
+    },
+  };
+}

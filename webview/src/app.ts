@@ -1,0 +1,89 @@
+// Which screen is shown: reading, failed, or the snapshot.
+
+import type { Api, HostMessage } from './api';
+import { SnapshotView } from './view';
+import { replace } from './ui/dom';
+import { failedScreen, ProgressScreen } from './ui/screens';
+
+export class App {
+  private progress: ProgressScreen | null = null;
+  private view: SnapshotView | null = null;
+
+  constructor(
+    private readonly api: Api,
+    private readonly root: HTMLElement,
+  ) {}
+
+  start(): void {
+    this.root.dataset['pictures'] = '0';
+    this.showProgress();
+    this.api.listen((message) => {
+      this.receive(message);
+    });
+    this.api.post({ type: 'ready' });
+  }
+
+  private receive(message: HostMessage): void {
+    switch (message.type) {
+      case 'progress':
+        if (this.view) return; // late: the snapshot is there
+        if (!this.progress) this.showProgress();
+        this.progress?.update(message.stage, message.fraction);
+        return;
+      case 'opened':
+        this.showView(message);
+        return;
+      case 'failed':
+        this.leave('failed');
+        replace(
+          this.root,
+          failedScreen(message.problem, message.canOpenAsText, {
+            retry: () => {
+              this.showProgress();
+              this.api.post({ type: 'retry' });
+            },
+            openAsText: () => {
+              this.api.post({ type: 'openAsText' });
+            },
+          }),
+        );
+        return;
+      default:
+        this.view?.receive(message);
+    }
+  }
+
+  private showProgress(): void {
+    this.leave('loading');
+    this.progress = new ProgressScreen(() => {
+      this.api.post({ type: 'cancelOpen' });
+    });
+    replace(this.root, this.progress.root);
+  }
+
+  private showView(message: HostMessage & { type: 'opened' }): void {
+    if (message.info.devices.length === 0) {
+      this.receive({
+        type: 'failed',
+        problem: {
+          code: 'empty',
+          message: 'This snapshot holds no device.',
+          advice: 'Nothing was recorded in it.',
+          offset: null,
+          retry: false,
+        },
+        canOpenAsText: false,
+      });
+      return;
+    }
+    this.leave('loading');
+    this.view = new SnapshotView(this.api, this.root, message.info, message.state);
+  }
+
+  private leave(state: 'loading' | 'failed'): void {
+    this.view?.dispose();
+    this.view = null;
+    this.progress = null;
+    this.root.dataset['state'] = state;
+  }
+}

@@ -1,0 +1,135 @@
+// What each action does to the view.
+
+import type { Action } from './input/keys';
+import type { Plot } from './plot';
+import { fitAll, panBy, zoomAt } from './scene/camera';
+import type { Selection } from './selection';
+
+/** The part of the view that actions need. */
+export interface Commanded {
+  readonly plot: Plot;
+  readonly selection: Selection;
+  /** The peak's place on the axis, null where there is none. */
+  peak(): { x: number; bytes: number } | null;
+  toggleAxis(): void;
+  toggleColour(): void;
+  toggleTable(): void;
+  togglePanel(): void;
+  toggleBoxTool(): void;
+  toggleHelp(): void;
+  nextDevice(): void;
+  openSource(beside: boolean): void;
+  /** Something smaller than the selection was given up: a box, a tool. */
+  giveUp(): boolean;
+}
+
+const ZOOM = 1.5;
+const STEP = 0.15;
+const FAR = 0.9;
+/** Going to the peak from afar shows this share of the run around it. */
+const PEAK_VIEW = 0.1;
+
+export function runAction(action: Action, view: Commanded): void {
+  const { plot, selection } = view;
+  const zoom = (fx: number, fy: number): void => {
+    const c = plot.target;
+    plot.moveTo(zoomAt(c, plot.bounds, { x: (c.x0 + c.x1) / 2, y: fx === 1 ? c.y0 : (c.y0 + c.y1) / 2 }, fx, fy), true);
+  };
+  const pan = (dx: number, dy: number): void => {
+    plot.moveTo(panBy(plot.target, plot.bounds, dx, dy), true);
+  };
+  switch (action) {
+    case 'fit':
+      plot.moveTo(fitAll(plot.bounds), true);
+      return;
+    case 'peak':
+      goToPeak(view);
+      return;
+    case 'zoomIn':
+      zoom(1 / ZOOM, 1);
+      return;
+    case 'zoomOut':
+      zoom(ZOOM, 1);
+      return;
+    case 'zoomInHeight':
+      zoom(1, 1 / ZOOM);
+      return;
+    case 'zoomOutHeight':
+      zoom(1, ZOOM);
+      return;
+    case 'left':
+      pan(-STEP, 0);
+      return;
+    case 'right':
+      pan(STEP, 0);
+      return;
+    case 'up':
+      pan(0, STEP);
+      return;
+    case 'down':
+      pan(0, -STEP);
+      return;
+    case 'farLeft':
+      pan(-FAR, 0);
+      return;
+    case 'farRight':
+      pan(FAR, 0);
+      return;
+    case 'older':
+    case 'younger':
+      selection.step(action);
+      return;
+    case 'previousSameStack':
+      selection.step('previous_same_stack');
+      return;
+    case 'nextSameStack':
+      selection.step('next_same_stack');
+      return;
+    case 'zoomToSelection':
+      selection.zoomTo();
+      return;
+    case 'openSource':
+      view.openSource(false);
+      return;
+    case 'openSourceBeside':
+      view.openSource(true);
+      return;
+    case 'clearSelection':
+      if (!view.giveUp()) selection.clear();
+      return;
+    case 'toggleAxis':
+      view.toggleAxis();
+      return;
+    case 'toggleColour':
+      view.toggleColour();
+      return;
+    case 'toggleTable':
+      view.toggleTable();
+      return;
+    case 'togglePanel':
+      view.togglePanel();
+      return;
+    case 'nextDevice':
+      view.nextDevice();
+      return;
+    case 'boxTool':
+      view.toggleBoxTool();
+      return;
+    case 'help':
+      view.toggleHelp();
+      return;
+  }
+}
+
+function goToPeak(view: Commanded): void {
+  const { plot } = view;
+  const peak = view.peak();
+  if (!peak) {
+    plot.moveTo(fitAll(plot.bounds), true);
+    return;
+  }
+  // A view that is closer already keeps its zoom.
+  const all = plot.bounds.x1 - plot.bounds.x0;
+  const span = Math.min(plot.target.x1 - plot.target.x0, all * PEAK_VIEW);
+  plot.moveTo({ x0: peak.x - span / 2, x1: peak.x + span / 2, y0: 0, y1: plot.bounds.top }, true);
+}

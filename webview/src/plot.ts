@@ -1,0 +1,423 @@
+// The picture on the screen: canvases, camera, frames. It knows nothing of panels, keys or the pointer.
+
+import type { Geometry } from '../../extension/shared/geometry';
+import type { DeviceInfo } from '../../extension/shared/protocol.gen';
+import type { Pending } from './api';
+import { RendererHost } from './render/create';
+import { FrameLoop } from './render/frames';
+import { labelSpots, type LabelSpot } from './render/labels';
+import { rectsOf } from './render/outline';
+import { drawOverlay, inkFor } from './render/overlay';
+import type { Painted } from './render/renderer';
+import {
+  between,
+  clampCamera,
+  fitAll,
+  fromPixelX,
+  fromPixelY,
+  sameCamera,
+  type Camera,
+  type Extent,
+  type PlotSize,
+} from './scene/camera';
+import { Feed } from './scene/feed';
+import { covers, requestFor, type PictureRequest } from './scene/fetch';
+import { hitTest, visibleBox, type Hit } from './scene/hit';
+import { colourOf, isLit, paintBands, type Highlight, type Palette } from './scene/paint';
+import { mix } from './scene/colour';
+import { deviceExtent, peakAt, type Axis } from './scene/state';
+import { byteTicks, eventTicks, timeTicks, type Ticks } from './scene/ticks';
+import { element } from './ui/dom';
+import { bytes, count, time } from './ui/format';
+import type { Theme } from './ui/theme';
+
+export interface PlotEvents {
+  ask(request: PictureRequest): Pending<ArrayBuffer>;
+  /** The camera stands elsewhere; called once a frame at most. */
+  moved(camera: Camera): void;
+  /** A new picture is on the screen. */
+  drawn(geometry: Geometry): void;
+  failed(error: unknown): void;
+  busy(busy: boolean): void;
+  /** What a band may be called, the best first. */
+  textsOf(geometry: Geometry, band: number): readonly string[];
+}
+
+const GUTTER = { left: 78, bottom: 22 };
+const REST_MS = 120;
+const GLIDE_MS = 170;
+
+export class Plot {
+  readonly root: HTMLElement;
+  /** Takes the focus and the pointer; the picture's canvas lies in it. */
+  readonly surface: HTMLElement;
+  readonly frames = new FrameLoop((now) => {
+    this.frame(now);
+  });
+  /** Pictures drawn since the view was opened. */
+  pictures = 0;
+
+  private readonly overlay = element('canvas', { class: 'plot-overlay', attributes: { 'aria-hidden': 'true' } });
+  private readonly renderer: RendererHost;
+  private readonly feed: Feed;
+  private readonly reducedMotion = matchMedia('(prefers-reduced-motion: reduce)');
+
+  private readonly resized = new ResizeObserver(() => {
+    this.measure();
+  });
+
+  private size: PlotSize = { width: 0, height: 0 };
+  private scale = 1;
+  private gutter = GUTTER;
+  private device: DeviceInfo | null = null;
+  private axis: Axis = 'event';
+  private extent: Extent = { x0: 0, x1: 1, top: 1, minWidth: 1, minHeight: 1 };
+  private view: Camera = { x0: 0, x1: 1, y0: 0, y1: 1 };
+  private glide: { from: Camera; to: Camera; start: number | null } | null = null;
+  private lastMove = 0;
+  private restTimer: ReturnType<typeof setTimeout> | undefined;
+  private stale = true;
+  private told = false;
+
+  private theme: Theme | null = null;
+  private palette: Palette | null = null;
+  private highlight: Highlight = { kind: 'none' };
+  private picture: Painted | null = null;
+  private whole: Painted | null = null;
+  private wholeAsked = false;
+  private labels: LabelSpot[] = [];
+  private selected: { allocation: number; life: { x0: number; x1: number } | null } | null = null;
+  private selectedRects: number[] = [];
+  private cursor: { x: number; y: number } | null = null;
+  private box: { x0: number; y0: number; x1: number; y1: number } | null = null;
+
+  constructor(private readonly events: PlotEvents, prefer: 'webgl2' | 'canvas2d') {
+    this.surface = element('div', {
+      class: 'plot-surface',
+      tabIndex: 0,
+      role: 'application',
+      attributes: { 'aria-roledescription': 'memory timeline' },
+    });
+    this.root = element('div', { class: 'plot' }, this.surface, this.overlay);
+    this.renderer = new RendererHost(
+      this.surface,
+      () => element('canvas', { id: 'memlens-canvas', attributes: { 'aria-hidden': 'true' } }),
+      () => {
+        this.redraw();
+      },
+      prefer,
+    );
+    this.feed = new Feed({
+      ask: (request) => events.ask(request),
+      deliver: (geometry, asked) => {
+        this.deliver(geometry, asked);
+      },
+      failed: (error) => {
+        events.failed(error);
+      },
+      busy: (busy) => {
+        events.busy(busy);
+      },
+    });
+    this.resized.observe(this.root);
+  }
+
+  get rendererKind(): 'webgl2' | 'canvas2d' {
+    return this.renderer.kind;
+  }
+
+  get camera(): Camera {
+    return this.view;
+  }
+
+  /** Where the camera will be when it stands still. */
+  get target(): Camera {
+    return this.glide?.to ?? this.view;
+  }
+
+  get bounds(): Extent {
+    return this.extent;
+  }
+
+  get plotSize(): PlotSize {
+    return this.size;
+  }
+
+  get pixelRatio(): number {
+    return this.scale;
+  }
+
+  get geometry(): Geometry | null {
+    return this.picture?.geometry ?? null;
+  }
+
+  /** Another device or axis: a new world, of which nothing is known yet. */
+  show(device: DeviceInfo, axis: Axis, camera: Camera | null): void {
+    this.device = device;
+    this.axis = axis;
+    this.extent = deviceExtent(device, axis);
+    this.view = camera ? clampCamera(camera, this.extent) : fitAll(this.extent);
+    this.glide = null;
+    this.picture = null;
+    this.whole = null;
+    this.wholeAsked = false;
+    this.labels = [];
+    this.selected = null;
+    this.selectedRects = [];
+    this.feed.reset();
+    this.renderer.setPictures(null, null);
+    this.moved();
+  }
+
+  setTheme(theme: Theme, palette: Palette): void {
+    this.theme = theme;
+    this.palette = palette;
+    this.renderer.setStyle(theme.picture);
+    this.repaint();
+  }
+
+  setHighlight(highlight: Highlight): void {
+    this.highlight = highlight;
+    this.repaint();
+  }
+
+  setSelection(selected: { allocation: number; life: { x0: number; x1: number } | null } | null): void {
+    this.selected = selected;
+    this.findSelection();
+    this.frames.request();
+  }
+
+  setCursor(cursor: { x: number; y: number } | null): void {
+    this.cursor = cursor;
+    this.frames.request();
+  }
+
+  setBox(box: { x0: number; y0: number; x1: number; y1: number } | null): void {
+    this.box = box;
+    this.frames.request();
+  }
+
+  setLabel(label: string): void {
+    this.surface.setAttribute('aria-label', label);
+  }
+
+  /** Names were learnt: bands may be called something now. */
+  renamed(): void {
+    this.frames.request();
+  }
+
+  moveTo(camera: Camera, glide: boolean): void {
+    const to = clampCamera(camera, this.extent);
+    if (glide && !this.reducedMotion.matches) {
+      this.glide = { from: this.view, to, start: null };
+      this.frames.request();
+      return;
+    }
+    this.glide = null;
+    if (sameCamera(to, this.view)) return;
+    this.view = to;
+    this.moved();
+  }
+
+  /** What lies at a point of the surface, in CSS pixels. */
+  hit(x: number, y: number): Hit | null {
+    const g = this.geometry;
+    return g ? hitTest(g, this.view, this.size, x * this.scale, y * this.scale) : null;
+  }
+
+  /** Data coordinates of a point of the surface, in CSS pixels. */
+  dataAt(x: number, y: number): { x: number; y: number } {
+    return {
+      x: fromPixelX(this.view, this.size, x * this.scale),
+      y: fromPixelY(this.view, this.size, y * this.scale),
+    };
+  }
+
+  /** The largest visible part of an allocation's band, in CSS pixels of the canvas. */
+  rectOf(allocation: number): { x: number; y: number; width: number; height: number } | null {
+    const g = this.geometry;
+    const box = g ? visibleBox(g, this.view, this.size, allocation) : null;
+    if (!box) return null;
+    const k = 1 / this.scale;
+    return { x: box.x * k, y: box.y * k, width: box.width * k, height: box.height * k };
+  }
+
+  /** The pixel at a point of the surface, in CSS pixels, as drawn now. */
+  pixel(x: number, y: number): [number, number, number, number] {
+    return this.renderer.readPixel(this.view, x * this.scale, y * this.scale);
+  }
+
+  redraw(): void {
+    this.stale = true;
+    this.frames.request();
+  }
+
+  dispose(): void {
+    this.frames.stop();
+    clearTimeout(this.restTimer);
+    this.feed.reset();
+    this.resized.disconnect();
+    this.renderer.dispose();
+  }
+
+  private deliver(geometry: Geometry, asked: PictureRequest): void {
+    const painted = this.paint(geometry);
+    const everything = covers(asked, fitAll(this.extent), this.size);
+    if (everything) this.whole = painted;
+    this.picture = painted;
+    this.labels = labelSpots(geometry);
+    this.findSelection();
+    this.renderer.setPictures(this.picture, this.whole);
+    this.pictures++;
+    this.redraw();
+    this.events.drawn(geometry);
+  }
+
+  /** A picture of the whole run to show where the present one ends, when the view was not opened on all of it. */
+  private fetchWhole(): void {
+    if (this.whole || this.wholeAsked || !this.picture) return;
+    this.wholeAsked = true;
+    const feed = new Feed({
+      ask: (request) => this.events.ask(request),
+      deliver: (geometry) => {
+        if (this.extent !== extent) return;
+        this.whole = this.paint(geometry);
+        this.renderer.setPictures(this.picture, this.whole);
+        this.redraw();
+      },
+      failed: () => undefined, // it is only a backdrop
+      busy: () => undefined,
+    });
+    const { extent } = this;
+    const all = fitAll(extent);
+    feed.update(all, extent, this.size, requestFor(all, extent, this.size), true);
+  }
+
+  private paint(geometry: Geometry): Painted {
+    const colours = this.palette ? paintBands(geometry, this.palette, this.highlight) : new Uint32Array(geometry.bands);
+    return { geometry, colours };
+  }
+
+  private repaint(): void {
+    if (this.picture) {
+      const whole = this.whole === this.picture;
+      this.picture = this.paint(this.picture.geometry);
+      this.whole = whole ? this.picture : this.whole && this.paint(this.whole.geometry);
+      this.renderer.setPictures(this.picture, this.whole);
+    }
+    this.redraw();
+  }
+
+  private findSelection(): void {
+    const g = this.geometry;
+    this.selectedRects = g && this.selected ? rectsOf(g, this.selected.allocation) : [];
+  }
+
+  private measure(): void {
+    const scale = window.devicePixelRatio || 1;
+    const { clientWidth, clientHeight } = this.root;
+    // Whole device pixels, or every edge of the picture would be blurred by the compositor.
+    const left = Math.round(GUTTER.left * scale) / scale;
+    const width = Math.floor((clientWidth - left) * scale);
+    const height = Math.floor((clientHeight - GUTTER.bottom) * scale);
+    if (width < 1 || height < 1) return;
+    if (width === this.size.width && height === this.size.height && scale === this.scale) return;
+    this.scale = scale;
+    this.gutter = { left, bottom: GUTTER.bottom };
+    this.size = { width, height };
+    place(this.surface, left, width / scale, height / scale);
+    place(this.overlay, 0, clientWidth, clientHeight);
+    this.overlay.width = Math.ceil(clientWidth * scale);
+    this.overlay.height = Math.ceil(clientHeight * scale);
+    this.renderer.resize(this.size);
+    place(this.renderer.canvas, 0, width / scale, height / scale);
+    this.moved();
+  }
+
+  private moved(): void {
+    this.stale = true;
+    this.told = false;
+    this.lastMove = performance.now();
+    clearTimeout(this.restTimer);
+    this.restTimer = setTimeout(() => {
+      this.redraw();
+    }, REST_MS + 10);
+    this.frames.request();
+  }
+
+  private frame(now: number): void {
+    if (this.size.width === 0 || !this.theme || !this.device) return;
+    this.advance(now);
+    const resting = !this.glide && performance.now() - this.lastMove >= REST_MS;
+    if (this.stale) this.renderer.draw(this.view, resting);
+    this.stale = false;
+    this.drawOverlay(this.theme, this.device);
+    if (!this.told) {
+      this.told = true;
+      this.events.moved(this.view);
+    }
+    this.feed.update(this.view, this.extent, this.size, requestFor(this.view, this.extent, this.size), resting);
+    if (resting) this.fetchWhole();
+  }
+
+  private advance(now: number): void {
+    const { glide } = this;
+    if (!glide) return;
+    glide.start ??= now;
+    const share = Math.min((now - glide.start) / GLIDE_MS, 1);
+    this.view = between(glide.from, glide.to, 1 - (1 - share) ** 3);
+    if (share >= 1) this.glide = null;
+    this.moved();
+  }
+
+  private drawOverlay(theme: Theme, device: DeviceInfo): void {
+    const context = this.overlay.getContext('2d');
+    if (!context) return;
+    const { picture, axis, palette, cursor } = this;
+    const peakX = peakAt(device, axis);
+    drawOverlay(context, {
+      camera: this.view,
+      plot: this.size,
+      scale: this.scale,
+      gutter: this.gutter,
+      theme,
+      xTicks: this.ticksX(device),
+      yTicks: byteTicks(this.view.y0, this.view.y1, Math.max(2, this.size.height / this.scale / 56)),
+      picture: picture?.geometry ?? null,
+      labels: this.labels,
+      textsOf: (band) => (picture ? this.events.textsOf(picture.geometry, band) : []),
+      inkUnder: (band) => {
+        if (!picture || !palette) return theme.foreground;
+        const { stack, category } = picture.geometry;
+        const colour = colourOf(stack[band] ?? 0, category[band] ?? 0, palette);
+        const lit = isLit(picture.geometry, band, this.highlight);
+        return lit ? inkFor(colour) : mix(theme.foreground, theme.background, 0.45);
+      },
+      peak: peakX === null ? null : { x: peakX, bytes: device.peak_bytes, text: `Peak ${bytes(device.peak_bytes)}` },
+      selectedRects: this.selectedRects,
+      selectedLife: this.selected?.life ?? null,
+      cursor: cursor && { ...cursor, ...this.cursorTexts(cursor) },
+      box: this.box,
+    });
+  }
+
+  private ticksX(device: DeviceInfo): Ticks {
+    if (device.events === 0) return { ticks: [], base: null };
+    const wanted = Math.max(2, this.size.width / this.scale / 110);
+    return this.axis === 'time'
+      ? timeTicks(this.view.x0, this.view.x1, wanted)
+      : eventTicks(this.view.x0, this.view.x1, wanted);
+  }
+
+  private cursorTexts(cursor: { x: number; y: number }): { textX: string; textY: string } {
+    const at = this.dataAt(cursor.x, cursor.y);
+    const textX = this.axis === 'time' ? time(at.x) : `event ${count(Math.floor(at.x))}`;
+    return { textX, textY: bytes(Math.max(0, at.y)) };
+  }
+}
+
+function place(target: HTMLElement, left: number, width: number, height: number): void {
+  target.style.left = `${left}px`;
+  target.style.width = `${width}px`;
+  target.style.height = `${height}px`;
+}

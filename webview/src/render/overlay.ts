@@ -1,0 +1,284 @@
+// The 2D canvas over the picture: axes, grid, labels on bands, the peak, the selection, the cursor.
+//
+// It covers the plot and its gutters. Units here are CSS pixels; `scale` is device pixels to one of them.
+
+import type { Geometry } from '../../../extension/shared/geometry';
+import { toPixelX, toPixelY, type Camera, type PlotSize } from '../scene/camera';
+import { css, inkOn, type Rgb } from '../scene/colour';
+import type { Ticks } from '../scene/ticks';
+import type { Theme } from '../ui/theme';
+import { fitText, labelRoom, type LabelSpot } from './labels';
+import { outlinePaths } from './outline';
+
+export interface OverlayModel {
+  readonly camera: Camera;
+  readonly plot: PlotSize;
+  readonly scale: number;
+  readonly gutter: { readonly left: number; readonly bottom: number };
+  readonly theme: Theme;
+  readonly xTicks: Ticks;
+  readonly yTicks: Ticks;
+  readonly picture: Geometry | null;
+  readonly labels: readonly LabelSpot[];
+  /** What a band may be called, the best first; empty for nothing. */
+  readonly textsOf: (band: number) => readonly string[];
+  readonly inkUnder: (band: number) => Rgb;
+  readonly peak: { readonly x: number; readonly bytes: number; readonly text: string } | null;
+  readonly selectedRects: readonly number[];
+  /** The selection's life on the x axis, whether its band is large enough to be seen or not. */
+  readonly selectedLife: { readonly x0: number; readonly x1: number } | null;
+  readonly cursor: { readonly x: number; readonly y: number; readonly textX: string; readonly textY: string } | null;
+  readonly box: { readonly x0: number; readonly y0: number; readonly x1: number; readonly y1: number } | null;
+}
+
+type Context = CanvasRenderingContext2D;
+
+const SMALL = 11;
+
+export function drawOverlay(context: Context, model: OverlayModel): void {
+  const { scale, plot, gutter } = model;
+  const width = plot.width / scale;
+  const height = plot.height / scale;
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  context.clearRect(0, 0, width + gutter.left + 1, height + gutter.bottom + 1);
+  context.font = `${SMALL}px ${model.theme.font}`;
+  context.textBaseline = 'middle';
+  context.translate(gutter.left, 0);
+  context.save();
+  context.beginPath();
+  context.rect(0, 0, width, height);
+  context.clip();
+  drawGrid(context, model, width, height);
+  drawLabels(context, model);
+  drawPeakLine(context, model, height);
+  drawSelection(context, model, height);
+  drawCursorLines(context, model, width, height);
+  drawBox(context, model);
+  context.restore();
+  drawAxisX(context, model, width, height);
+  drawAxisY(context, model, width, height);
+  drawPeakLabel(context, model, width, height);
+  drawCursorLabels(context, model, width, height);
+}
+
+function xOf(model: OverlayModel, x: number): number {
+  return toPixelX(model.camera, model.plot, x) / model.scale;
+}
+
+function yOf(model: OverlayModel, y: number): number {
+  return toPixelY(model.camera, model.plot, y) / model.scale;
+}
+
+/** The middle of the device pixel that holds a coordinate, so that thin lines are sharp. */
+function crisp(model: OverlayModel, value: number): number {
+  return (Math.floor(value * model.scale) + 0.5) / model.scale;
+}
+
+function drawGrid(context: Context, model: OverlayModel, width: number, height: number): void {
+  context.lineWidth = 1 / model.scale;
+  context.strokeStyle = css(model.theme.grid, model.theme.contrast ? 0.35 : 0.13);
+  context.beginPath();
+  for (const tick of model.yTicks.ticks) {
+    const y = crisp(model, yOf(model, tick.at));
+    context.moveTo(0, y);
+    context.lineTo(width, y);
+  }
+  context.stroke();
+  context.strokeStyle = css(model.theme.grid, model.theme.contrast ? 0.25 : 0.07);
+  context.beginPath();
+  for (const tick of model.xTicks.ticks) {
+    const x = crisp(model, xOf(model, tick.at));
+    context.moveTo(x, 0);
+    context.lineTo(x, height);
+  }
+  context.stroke();
+}
+
+function drawLabels(context: Context, model: OverlayModel): void {
+  const { picture, camera, plot, scale } = model;
+  if (!picture) return;
+  context.textAlign = 'left';
+  const measure = (text: string): number => textWidth(context, text);
+  for (const spot of model.labels) {
+    const room = labelRoom(picture, camera, plot, spot, 44 * scale, 14 * scale);
+    if (!room) continue;
+    const text = fitText(model.textsOf(spot.band), room.width / scale - 10, measure);
+    if (text === null) continue;
+    context.fillStyle = css(model.inkUnder(spot.band), 0.92);
+    context.fillText(text, room.x / scale + 5, (room.y + room.height / 2) / scale + 0.5);
+  }
+}
+
+const widths = new Map<string, number>();
+let widthsFont = '';
+
+function textWidth(context: Context, text: string): number {
+  if (context.font !== widthsFont || widths.size > 5000) {
+    widths.clear();
+    widthsFont = context.font;
+  }
+  let width = widths.get(text);
+  if (width === undefined) {
+    width = context.measureText(text).width;
+    widths.set(text, width);
+  }
+  return width;
+}
+
+function drawPeakLine(context: Context, model: OverlayModel, height: number): void {
+  if (!model.peak) return;
+  const x = crisp(model, xOf(model, model.peak.x));
+  context.strokeStyle = css(model.theme.foreground, model.theme.contrast ? 1 : 0.65);
+  context.lineWidth = 1 / model.scale;
+  context.setLineDash([4, 3]);
+  context.beginPath();
+  context.moveTo(x, 0);
+  context.lineTo(x, height);
+  context.stroke();
+  context.setLineDash([]);
+}
+
+function drawPeakLabel(context: Context, model: OverlayModel, width: number, height: number): void {
+  const { peak, theme } = model;
+  if (!peak) return;
+  const x = xOf(model, peak.x);
+  if (x < 0 || x > width) return;
+  const y = yOf(model, peak.bytes);
+  if (y >= -1 && y <= height) {
+    context.fillStyle = css(theme.foreground);
+    context.strokeStyle = css(theme.background);
+    context.lineWidth = 1.5;
+    context.beginPath();
+    context.arc(x, y, 3.5, 0, 7);
+    context.fill();
+    context.stroke();
+  }
+  const pill = textWidth(context, peak.text) + 12;
+  const left = Math.min(Math.max(x - pill / 2, 2), width - pill - 2);
+  drawPill(context, model, left, 3, pill, peak.text, theme.foreground, theme.background);
+}
+
+function drawSelection(context: Context, model: OverlayModel, height: number): void {
+  const { picture, theme, scale } = model;
+  if (model.selectedLife) {
+    const x0 = xOf(model, model.selectedLife.x0);
+    const x1 = Math.max(xOf(model, model.selectedLife.x1), x0 + 2);
+    context.fillStyle = css(theme.accent);
+    context.fillRect(x0, height - 3, x1 - x0, 3);
+  }
+  if (!picture || model.selectedRects.length === 0) return;
+  context.lineJoin = 'miter';
+  for (const path of outlinePaths(picture, model.camera, model.plot, model.selectedRects)) {
+    context.beginPath();
+    for (let i = 0; i + 1 < path.length; i += 2) context.lineTo((path[i] ?? 0) / scale, (path[i + 1] ?? 0) / scale);
+    context.closePath();
+    context.strokeStyle = css(theme.background);
+    context.lineWidth = 4;
+    context.stroke();
+    context.strokeStyle = css(theme.contrast ? theme.focus : theme.foreground);
+    context.lineWidth = 2;
+    context.stroke();
+  }
+}
+
+function drawCursorLines(context: Context, model: OverlayModel, width: number, height: number): void {
+  if (!model.cursor) return;
+  const x = crisp(model, model.cursor.x);
+  const y = crisp(model, model.cursor.y);
+  context.strokeStyle = css(model.theme.foreground, model.theme.contrast ? 0.9 : 0.4);
+  context.lineWidth = 1 / model.scale;
+  context.beginPath();
+  context.moveTo(x, 0);
+  context.lineTo(x, height);
+  context.moveTo(0, y);
+  context.lineTo(width, y);
+  context.stroke();
+}
+
+function drawCursorLabels(context: Context, model: OverlayModel, width: number, height: number): void {
+  const { cursor, theme, gutter } = model;
+  if (!cursor) return;
+  const wide = textWidth(context, cursor.textX) + 12;
+  const left = Math.min(Math.max(cursor.x - wide / 2, -gutter.left + 2), width - wide - 2);
+  drawPill(context, model, left, height + 2, wide, cursor.textX, theme.foreground, theme.background);
+  const high = textWidth(context, cursor.textY) + 12;
+  const top = Math.min(Math.max(cursor.y - 8.5, 0), height - 17);
+  drawPill(context, model, -high - 3, top, high, cursor.textY, theme.foreground, theme.background);
+}
+
+function drawPill(
+  context: Context,
+  model: OverlayModel,
+  x: number,
+  y: number,
+  width: number,
+  text: string,
+  fill: Rgb,
+  ink: Rgb,
+): void {
+  context.fillStyle = css(fill, model.theme.contrast ? 1 : 0.9);
+  context.beginPath();
+  context.roundRect(x, y, width, 17, 3);
+  context.fill();
+  context.textAlign = 'left';
+  context.fillStyle = css(ink);
+  context.fillText(text, x + 6, y + 9);
+}
+
+function drawBox(context: Context, model: OverlayModel): void {
+  if (!model.box) return;
+  const { x0, y0, x1, y1 } = model.box;
+  context.fillStyle = css(model.theme.focus, 0.18);
+  context.fillRect(x0, y0, x1 - x0, y1 - y0);
+  context.strokeStyle = css(model.theme.focus);
+  context.lineWidth = 1;
+  context.strokeRect(Math.floor(x0) + 0.5, Math.floor(y0) + 0.5, Math.floor(x1 - x0), Math.floor(y1 - y0));
+}
+
+function drawAxisX(context: Context, model: OverlayModel, width: number, height: number): void {
+  const { theme, xTicks, gutter } = model;
+  context.strokeStyle = css(theme.foreground, theme.contrast ? 1 : 0.3);
+  context.lineWidth = 1 / model.scale;
+  const base = crisp(model, height);
+  context.beginPath();
+  context.moveTo(0, base);
+  context.lineTo(width, base);
+  for (const tick of xTicks.ticks) {
+    const x = crisp(model, xOf(model, tick.at));
+    if (x < 0 || x > width) continue;
+    context.moveTo(x, height);
+    context.lineTo(x, height + 4);
+  }
+  context.stroke();
+  context.fillStyle = css(theme.muted);
+  context.textAlign = 'left';
+  let free = -gutter.left + 4;
+  if (xTicks.base !== null) {
+    context.fillText(xTicks.base, free, height + 13);
+    free += textWidth(context, xTicks.base) + 8;
+  }
+  for (const tick of xTicks.ticks) {
+    const wide = textWidth(context, tick.label);
+    const x = Math.min(Math.max(xOf(model, tick.at) - wide / 2, -gutter.left + 2), width - wide - 2);
+    if (x < free) continue;
+    context.fillText(tick.label, x, height + 13);
+    free = x + wide + 12;
+  }
+}
+
+function drawAxisY(context: Context, model: OverlayModel, _width: number, height: number): void {
+  const { theme, yTicks } = model;
+  context.fillStyle = css(theme.muted);
+  context.textAlign = 'right';
+  if (yTicks.base !== null) context.fillText(yTicks.base, -6, 8);
+  for (const tick of yTicks.ticks) {
+    const y = yOf(model, tick.at);
+    if (y < (yTicks.base === null ? 6 : 20) || y > height + 0.5) continue;
+    context.fillText(tick.label, -6, Math.min(y, height - 6) + 0.5);
+  }
+}
+
+/** Ink for a label on a band's colour. */
+export function inkFor(colour: Rgb): Rgb {
+  return inkOn(colour);
+}

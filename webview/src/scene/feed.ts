@@ -1,0 +1,93 @@
+// Keeps the picture up to date: one request under way, and only what is wanted now after it.
+
+import { decodeGeometry, type Geometry } from '../../../extension/shared/geometry';
+import type { Pending } from '../api';
+import type { Camera, Extent, PlotSize } from './camera';
+import { isUseful, needsPicture, type PictureRequest } from './fetch';
+
+export interface FeedEvents {
+  ask(request: PictureRequest): Pending<ArrayBuffer>;
+  deliver(geometry: Geometry, asked: PictureRequest): void;
+  failed(error: unknown): void;
+  /** Something is under way that takes long enough to be told (or no longer is). */
+  busy(busy: boolean): void;
+}
+
+const TELL_AFTER_MS = 400;
+
+export class Feed {
+  private asked: PictureRequest | null = null;
+  private current: { asked: PictureRequest; pending: Pending<ArrayBuffer> } | null = null;
+  private refused: PictureRequest | null = null;
+  private tell: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly events: FeedEvents) {}
+
+  /** Asks if the picture that is there does not serve this view. Called every frame. */
+  update(camera: Camera, extent: Extent, plot: PlotSize, want: PictureRequest, resting: boolean): void {
+    if (this.current) {
+      if (isUseful(this.current.asked, camera)) return;
+      this.current.pending.cancel();
+      this.settle();
+    }
+    if (!needsPicture(this.asked, camera, extent, plot, resting)) return;
+    // What failed once is not asked again until the view is another.
+    if (this.refused && same(this.refused, want)) return;
+    this.send(want);
+  }
+
+  /** Another device or axis: nothing that was asked before is of use. */
+  reset(): void {
+    this.current?.pending.cancel();
+    this.settle();
+    this.asked = null;
+    this.refused = null;
+  }
+
+  private send(asked: PictureRequest): void {
+    const pending = this.events.ask(asked);
+    const current = { asked, pending };
+    this.current = current;
+    this.tell = setTimeout(() => {
+      this.events.busy(true);
+    }, TELL_AFTER_MS);
+    pending.answer.then(
+      (packed) => {
+        if (this.current !== current) return;
+        this.settle();
+        try {
+          const geometry = decodeGeometry(packed);
+          this.asked = asked;
+          this.refused = null;
+          this.events.deliver(geometry, asked);
+        } catch (error) {
+          this.refused = asked;
+          this.events.failed(error);
+        }
+      },
+      (error: unknown) => {
+        if (this.current !== current) return;
+        this.settle();
+        this.refused = asked;
+        this.events.failed(error);
+      },
+    );
+  }
+
+  private settle(): void {
+    clearTimeout(this.tell);
+    this.current = null;
+    this.events.busy(false);
+  }
+}
+
+function same(a: PictureRequest, b: PictureRequest): boolean {
+  return (
+    a.x0 === b.x0 &&
+    a.x1 === b.x1 &&
+    a.y0 === b.y0 &&
+    a.y1 === b.y1 &&
+    a.columns === b.columns &&
+    a.rows === b.rows
+  );
+}

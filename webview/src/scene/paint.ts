@@ -1,0 +1,75 @@
+/* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
+// Which colour each band of a picture gets, packed for the renderers.
+
+import { NO_CATEGORY, type Geometry } from '../../../extension/shared/geometry';
+import { mix, type Rgb } from './colour';
+
+/** What is lit up; everything else is dimmed. */
+export type Highlight =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'stacks'; readonly stacks: ReadonlySet<number> }
+  | { readonly kind: 'category'; readonly category: number };
+
+export interface Palette {
+  readonly by: 'stack' | 'category';
+  readonly stacks: readonly Rgb[];
+  readonly categories: readonly Rgb[];
+  readonly none: Rgb;
+  readonly background: Rgb;
+  /** Hatch bands by category as well, so that colour is not all that tells them apart. */
+  readonly patterns: boolean;
+}
+
+/** How far a dimmed colour goes towards the background. */
+const DIM = 0.72;
+/** Patterns that the renderers know, none included. */
+export const PATTERNS = 6;
+
+/** One 32-bit word to a band: red, green, blue, and a pattern's number in the highest byte. */
+export function paintBands(g: Geometry, palette: Palette, highlight: Highlight): Uint32Array {
+  const words = new Uint32Array(g.bands);
+  const stacks = packAll(palette.stacks);
+  const categories = packAll(palette.categories);
+  const none = packAll([palette.none]);
+  const dimStacks = packAll(palette.stacks.map((c) => dimmed(c, palette)));
+  const dimCategories = packAll(palette.categories.map((c) => dimmed(c, palette)));
+  const dimNone = packAll([dimmed(palette.none, palette)]);
+  for (let band = 0; band < g.bands; band++) {
+    const lit = isLit(g, band, highlight);
+    const category = g.category[band]!;
+    if (palette.by === 'stack') {
+      const table = lit ? stacks : dimStacks;
+      words[band] = table[g.stack[band]! % table.length]!;
+    } else {
+      const table = lit ? categories : dimCategories;
+      const colour = category < table.length ? table[category]! : (lit ? none : dimNone)[0]!;
+      const pattern = palette.patterns && category !== NO_CATEGORY ? category % PATTERNS : 0;
+      words[band] = (colour | (pattern << 24)) >>> 0;
+    }
+  }
+  return words;
+}
+
+export function isLit(g: Geometry, band: number, highlight: Highlight): boolean {
+  if (highlight.kind === 'stacks') return highlight.stacks.has(g.stack[band]!);
+  if (highlight.kind === 'category') return g.category[band] === highlight.category;
+  return true;
+}
+
+/** The colour of a band as drawn, for swatches and for ink on it. */
+export function colourOf(stack: number, category: number, palette: Palette): Rgb {
+  if (palette.by === 'stack') return palette.stacks[stack % palette.stacks.length] ?? palette.none;
+  return palette.categories[category] ?? palette.none;
+}
+
+function dimmed(colour: Rgb, palette: Palette): Rgb {
+  return mix(colour, palette.background, DIM);
+}
+
+function packAll(colours: readonly Rgb[]): Uint32Array {
+  return Uint32Array.from(colours, pack);
+}
+
+export function pack([r, g, b]: Rgb): number {
+  return (r | (g << 8) | (b << 16)) >>> 0;
+}

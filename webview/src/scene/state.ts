@@ -1,0 +1,86 @@
+// What of a view survives hiding its tab and reloading the window.
+
+import type { ViewState } from '../../../extension/shared/messages';
+import type { DeviceInfo, SnapshotInfo } from '../../../extension/shared/protocol.gen';
+import { clampCamera, extentOf, fitAll, type Camera, type Extent } from './camera';
+
+export type Axis = ViewState['axis'];
+
+/** Kept by the webview itself; `view` is also what the host keeps. */
+export interface SavedState {
+  readonly view: ViewState | null;
+  readonly layout: Layout;
+}
+
+export interface Layout {
+  readonly panelWidth: number;
+  readonly panelOpen: boolean;
+  readonly tableHeight: number;
+  readonly warningsOpen: boolean;
+}
+
+export const FIRST_LAYOUT: Layout = { panelWidth: 340, panelOpen: true, tableHeight: 260, warningsOpen: true };
+
+export function deviceExtent(device: DeviceInfo, axis: Axis): Extent {
+  const range = axis === 'time' && device.time_axis ? device.time_axis : device.event_axis;
+  return extentOf(range, device.peak_bytes, axis);
+}
+
+export function firstAxis(device: DeviceInfo): Axis {
+  return hasTimes(device) ? 'time' : 'event';
+}
+
+export function hasTimes(device: DeviceInfo): boolean {
+  return device.time_axis !== null && device.time_axis.x1 > device.time_axis.x0;
+}
+
+/** The peak's place on the axis, or null where the file does not tell. */
+export function peakAt(device: DeviceInfo, axis: Axis): number | null {
+  if (axis === 'event') return device.events > 0 ? device.peak_moment : null;
+  const { peak_time_us: time, time_axis: range } = device;
+  return time !== null && range && time >= range.x0 && time <= range.x1 ? time : null;
+}
+
+/** A state that fits this snapshot: what is unknown or out of range is replaced by the first view of it. */
+export function restoreState(info: SnapshotInfo, saved: ViewState | null | undefined): ViewState {
+  const device =
+    info.devices.find((d) => d.device === saved?.device) ??
+    info.devices.find((d) => d.device === info.default_device) ??
+    info.devices[0];
+  if (!device) throw new Error('The snapshot has no device.');
+  const known = saved?.device === device.device ? saved : null;
+  const axis: Axis = known?.axis === 'event' || !hasTimes(device) ? 'event' : 'time';
+  const extent = deviceExtent(device, axis);
+  const camera = known?.axis === axis && isCamera(known) ? clampCamera(known, extent) : fitAll(extent);
+  const total = info.devices.reduce((sum, d) => sum + d.allocations, 0);
+  const selection = known?.selection ?? null;
+  return {
+    device: device.device,
+    axis,
+    x0: camera.x0,
+    x1: camera.x1,
+    y0: camera.y0,
+    y1: camera.y1,
+    selection: selection !== null && Number.isInteger(selection) && selection >= 0 && selection < total ? selection : null,
+    colour: saved?.colour === 'category' && info.categories.length > 0 ? 'category' : 'stack',
+    panel: saved?.panel === 'table' ? 'table' : 'stack',
+  };
+}
+
+function isCamera(c: Camera): boolean {
+  return [c.x0, c.x1, c.y0, c.y1].every(Number.isFinite) && c.x1 > c.x0 && c.y1 > c.y0;
+}
+
+export function restoreLayout(saved: Layout | undefined): Layout {
+  const layout = { ...FIRST_LAYOUT, ...saved };
+  return {
+    panelWidth: bounded(layout.panelWidth, 220, 900),
+    panelOpen: layout.panelOpen,
+    tableHeight: bounded(layout.tableHeight, 120, 1200),
+    warningsOpen: layout.warningsOpen,
+  };
+}
+
+function bounded(value: number, least: number, most: number): number {
+  return Number.isFinite(value) ? Math.min(Math.max(value, least), most) : least;
+}

@@ -1,0 +1,40 @@
+// What end-to-end tests and the bench read: where things are on the screen, and how long frames took.
+
+import type { Plot } from './plot';
+import type { Camera } from './scene/camera';
+
+export interface MemlensTest {
+  /** What lies at a point of the canvas (CSS pixels); null where there is nothing. */
+  bandAt(x: number, y: number): { allocation: number | null; merged: number; column: number } | null;
+  /** The largest visible part of an allocation's band, in CSS pixels of the canvas. */
+  rectOf(allocation: number): { x: number; y: number; width: number; height: number } | null;
+  /** The allocations that are bands of their own in the picture. */
+  bands(): number[];
+  camera(): Camera;
+  /** The pixel at a point of the canvas (CSS pixels), drawn and read back. */
+  pixel(x: number, y: number): [number, number, number, number];
+  /** Milliseconds of scripting of the latest frames. */
+  readonly frameTimes: readonly number[];
+}
+
+declare global {
+  interface Window {
+    memlensTest?: MemlensTest;
+  }
+}
+
+export function exposeForTests(plot: Plot): void {
+  window.memlensTest = {
+    bandAt: (x, y) => {
+      const hit = plot.hit(x, y);
+      if (hit?.rect == null) return null;
+      const allocation = hit.band === null ? null : (plot.geometry?.allocation[hit.band] ?? null);
+      return { allocation, merged: hit.merged, column: hit.column };
+    },
+    rectOf: (allocation) => plot.rectOf(allocation),
+    bands: () => Array.from(plot.geometry?.allocation ?? []),
+    camera: () => plot.camera,
+    pixel: (x, y) => plot.pixel(x, y),
+    frameTimes: plot.frames.times,
+  };
+}

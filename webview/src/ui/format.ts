@@ -1,0 +1,81 @@
+// Figures and names as people read them.
+
+import type { AllocationSummary, Frame } from '../../../extension/shared/protocol.gen';
+
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+/** "1.23 GiB": three significant digits, or whole bytes. */
+export function bytes(value: number): string {
+  let unit = 0;
+  let scaled = value;
+  // 1023.5 KiB would be printed as 1024 KiB: it is 1 MiB already.
+  while (unit < UNITS.length - 1 && Math.abs(scaled) >= (unit === 0 ? 1024 : 999.5)) {
+    scaled /= 1024;
+    unit++;
+  }
+  const places = unit === 0 ? 0 : scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
+  // 512 MiB and 1 GiB rather than 512.0 MiB and 1.00 GiB.
+  const text = scaled.toFixed(places);
+  const short = places > 0 && Number(text) === Math.round(scaled) && Number.isInteger(scaled) ? scaled.toFixed(0) : text;
+  return `${short} ${UNITS[unit] ?? ''}`;
+}
+
+/** "1,288,490,188 bytes". */
+export function exactBytes(value: number): string {
+  return `${count(value)} ${value === 1 ? 'byte' : 'bytes'}`;
+}
+
+export function count(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+/** A span or a point of time in microseconds: "1.204 s", "35.2 ms", "17 µs". */
+export function time(us: number): string {
+  const size = Math.abs(us);
+  if (size < 1000) return `${trim(us, 1)} µs`;
+  if (size < 1e6) return `${trim(us / 1e3, size < 1e5 ? 2 : 1)} ms`;
+  if (size < 120e6) return `${trim(us / 1e6, 3)} s`;
+  if (size < 7200e6) return `${Math.floor(us / 60e6)} min ${trim((us % 60e6) / 1e6, 1)} s`;
+  if (size < 172800e6) return `${Math.floor(us / 3600e6)} h ${Math.floor((us % 3600e6) / 60e6)} min`;
+  return `${trim(us / 86400e6, 2)} d`;
+}
+
+function trim(value: number, places: number): string {
+  return String(Number(value.toFixed(places)));
+}
+
+/** The last part of a path of any system. */
+export function baseName(path: string): string {
+  return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1) || path;
+}
+
+/** A frame that names a place in a source file that could be opened. */
+export interface SourceFrame extends Frame {
+  kind: 'library' | 'user';
+}
+
+export function hasSource(frame: Frame | null): frame is SourceFrame {
+  return frame !== null && frame.line > 0 && frame.file !== '' && frame.kind !== 'native';
+}
+
+/** What to call an allocation: its line of code, or the best the file has. */
+export function nameOf(allocation: AllocationSummary): { title: string; place: string | null } {
+  const { label, operator } = allocation;
+  if (hasSource(label)) return { title: label.function, place: `${baseName(label.file)}:${label.line}` };
+  return { title: operator ?? label?.function ?? 'No stack recorded', place: null };
+}
+
+export const STATES: Record<AllocationSummary['state'], string> = {
+  freed: 'freed',
+  live: 'live at the end',
+  pending_free: 'free requested, still held',
+};
+
+/** A category as words: "optimizer_state" is "optimizer state". */
+export function categoryName(category: string): string {
+  return category.replaceAll('_', ' ');
+}

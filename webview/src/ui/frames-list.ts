@@ -1,0 +1,159 @@
+// A stack's frames: one's own code in full, runs of library frames folded.
+
+import type { Frame } from '../../../extension/shared/protocol.gen';
+import { element, icon, replace } from './dom';
+import { baseName, counted, hasSource } from './format';
+import { shorten, visible } from './text';
+
+export type OpenSource = (frame: Frame, beside: boolean) => void;
+
+/** Runs of this many library or native frames are folded. */
+const FOLD_FROM = 2;
+
+/** Frames innermost first, in runs: each run is one user frame, or neighbouring frames that are not. */
+export function foldFrames(frames: readonly Frame[]): { readonly folded: boolean; readonly frames: readonly Frame[] }[] {
+  const runs: { folded: boolean; frames: Frame[] }[] = [];
+  for (const frame of frames) {
+    const last = runs.at(-1);
+    if (frame.kind === 'user') runs.push({ folded: false, frames: [frame] });
+    else if (last?.folded) last.frames.push(frame);
+    else runs.push({ folded: true, frames: [frame] });
+  }
+  return runs.map((run) => ({ folded: run.folded && run.frames.length >= FOLD_FROM, frames: run.frames }));
+}
+
+export class FrameList {
+  readonly root = element('ol', { class: 'frames' });
+  private readonly rows: { frame: Frame; row: HTMLElement; unfold: (() => void) | null }[] = [];
+
+  constructor(
+    frames: readonly Frame[],
+    private readonly label: Frame | null,
+    private readonly open: OpenSource,
+  ) {
+    // With no user frame anywhere everything would be folded, and nothing would be seen.
+    const hasUser = frames.some((frame) => frame.kind === 'user');
+    for (const run of foldFrames(frames)) {
+      if (!run.folded || (!hasUser && frames.length < 12)) {
+        for (const frame of run.frames) this.root.append(this.row(frame, null));
+        continue;
+      }
+      const inner = element('ol', { class: 'frames', hidden: true });
+      const toggle = element(
+        'button',
+        { class: 'fold', type: 'button', attributes: { 'aria-expanded': 'false' } },
+        icon('chevron'),
+        element('span', {}, foldTitle(run.frames)),
+        element('bdi', { class: 'muted' }, foldHint(run.frames)),
+      );
+      const set = (opened: boolean): void => {
+        inner.hidden = !opened;
+        toggle.setAttribute('aria-expanded', String(opened));
+      };
+      toggle.addEventListener('click', () => {
+        set(toggle.getAttribute('aria-expanded') !== 'true');
+      });
+      for (const frame of run.frames) {
+        inner.append(
+          this.row(frame, () => {
+            set(true);
+          }),
+        );
+      }
+      this.root.append(element('li', { class: 'fold-item' }, toggle, inner));
+    }
+  }
+
+  /** Says beside a frame that its file was not found. False when the frame is not in this stack. */
+  missing(file: string, line: number, lookedFor: string): boolean {
+    const found = this.rows.filter(({ frame }) => frame.file === file && frame.line === line);
+    for (const { row, unfold } of found) {
+      unfold?.();
+      row.querySelector('.frame-note')?.remove();
+      row.append(missingNote(lookedFor));
+    }
+    found[0]?.row.scrollIntoView({ block: 'nearest' });
+    return found.length > 0;
+  }
+
+  private row(frame: Frame, unfold: (() => void) | null): HTMLElement {
+    const isLabel =
+      this.label !== null &&
+      frame.file === this.label.file &&
+      frame.line === this.label.line &&
+      frame.function === this.label.function;
+    const name = element('bdi', { class: 'code frame-function' }, shorten(frame.function || '?', 90));
+    const classes = `frame ${frame.kind}${isLabel ? ' label' : ''}`;
+    const row = element('li', { class: classes });
+    if (hasSource(frame)) {
+      const place = `${baseName(frame.file)}:${frame.line}`;
+      row.append(
+        element(
+          'button',
+          {
+            type: 'button',
+            title: `${visible(frame.file)}:${frame.line}`,
+            on: {
+              click: (event) => {
+                this.open(frame, event.ctrlKey || event.metaKey);
+              },
+              keydown: (event) => {
+                // A button clicks by Enter itself, but would lose what was held with it.
+                if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+                event.preventDefault();
+                this.open(frame, true);
+              },
+            },
+          },
+          name,
+          element('bdi', { class: 'place' }, shorten(place, 60)),
+        ),
+      );
+    } else {
+      const place = frame.file === '' ? 'no file' : shorten(baseName(frame.file), 60);
+      row.append(
+        element('div', { class: 'no-source', title: visible(frame.file) }, name, element('bdi', { class: 'muted' }, place)),
+      );
+    }
+    this.rows.push({ frame, row, unfold });
+    return row;
+  }
+}
+
+export function missingNote(lookedFor: string): HTMLElement {
+  return element(
+    'p',
+    { class: 'frame-note', role: 'alert' },
+    'Not found in this workspace. Looked for ',
+    element('bdi', { class: 'code' }, shorten(lookedFor, 200)),
+  );
+}
+
+function foldTitle(frames: readonly Frame[]): string {
+  const native = frames.every((frame) => frame.kind === 'native');
+  return counted(frames.length, native ? 'native frame' : 'library frame');
+}
+
+/** Which files they are of, the first few. */
+function foldHint(frames: readonly Frame[]): string {
+  const files = [...new Set(frames.filter((f) => f.file !== '').map((f) => baseName(f.file)))];
+  const shown = files.slice(0, 2).join(', ');
+  return shorten(files.length > 2 ? `${shown}, …` : shown, 44);
+}
+
+/** The frames of another stack, folded away until asked for. */
+export function foldedSection(title: string, list: () => HTMLElement): HTMLElement {
+  const body = element('div', { class: 'section-body', hidden: true });
+  const toggle = element(
+    'button',
+    { class: 'fold section-fold', type: 'button', attributes: { 'aria-expanded': 'false' } },
+    icon('chevron'),
+    element('span', {}, title),
+  );
+  toggle.addEventListener('click', () => {
+    if (body.childElementCount === 0) replace(body, list());
+    body.hidden = !body.hidden;
+    toggle.setAttribute('aria-expanded', String(!body.hidden));
+  });
+  return element('section', {}, toggle, body);
+}

@@ -1,0 +1,281 @@
+// The panel at the side: the selected allocation with its stack, a source line's allocations, or the device's figures.
+
+import type {
+  AllocationSummary,
+  DeviceInfo,
+  Frame,
+  LineAnswer,
+  StackAnswer,
+  Totals,
+} from '../../../extension/shared/protocol.gen';
+import { css, type Rgb } from '../scene/colour';
+import { element, iconButton, replace, type IconName } from './dom';
+import {
+  baseName,
+  bytes,
+  categoryName,
+  count,
+  counted,
+  exactBytes,
+  hasSource,
+  nameOf,
+  STATES,
+  time,
+} from './format';
+import { FrameList, foldedSection, missingNote, type OpenSource } from './frames-list';
+import { shorten, visible } from './text';
+import type { Action } from '../input/keys';
+
+export interface PanelActions {
+  readonly run: (action: Action) => void;
+  readonly open: OpenSource;
+  readonly select: (allocation: number) => void;
+}
+
+export class Panel {
+  readonly root = element('aside', { class: 'panel', attributes: { 'aria-label': 'Stack' } });
+  private readonly body = element('div', { class: 'panel-body' });
+  private readonly title = element('h2', {});
+  private readonly buttons = element('div', { class: 'panel-buttons' });
+  private lists: FrameList[] = [];
+
+  constructor(private readonly actions: PanelActions) {
+    replace(this.root, element('header', {}, this.title, this.buttons), this.body);
+  }
+
+  /** Nothing is selected: what the device's figures are, and what was largest at the peak. */
+  showDevice(device: DeviceInfo, largest: readonly AllocationSummary[], colourOf: (a: AllocationSummary) => Rgb): void {
+    this.begin(`Device ${device.device}`, []);
+    const atPeak = device.peak_time_us !== null && device.time_axis ? ` at ${time(device.peak_time_us)}` : '';
+    replace(
+      this.body,
+      facts([
+        ['Peak', `${bytes(device.peak_bytes)}${atPeak}`, exactBytes(device.peak_bytes)],
+        ['Live at the start', bytes(device.live_at_start_bytes), exactBytes(device.live_at_start_bytes)],
+        [
+          'Live at the end',
+          `${bytes(device.live_at_end_bytes)} in ${counted(device.live_at_end_count, 'allocation')}`,
+          exactBytes(device.live_at_end_bytes),
+        ],
+        ['Reserved at the end', bytes(device.reserved_at_end_bytes), exactBytes(device.reserved_at_end_bytes)],
+        ['Allocations', count(device.allocations)],
+        ['Events', count(device.events)],
+        device.ooms > 0 ? ['Out of memory', counted(device.ooms, 'time')] : null,
+      ]),
+      largest.length > 0 && element('h3', {}, device.events > 0 ? 'Largest at the peak' : 'Largest'),
+      largest.length > 0 &&
+        element('ol', { class: 'largest' }, ...largest.map((each) => this.largestRow(each, colourOf(each)))),
+      element('p', { class: 'hint' }, 'Click an allocation in the picture to see the stack that made it.'),
+    );
+  }
+
+  /** Selected, but the answer is still on its way. */
+  showWaiting(sizeBytes: number | null): void {
+    this.begin(sizeBytes === null ? 'Allocation' : bytes(sizeBytes), ['clear']);
+    replace(this.body, element('p', { class: 'hint' }, 'Fetching its stack…'));
+  }
+
+  showStack(answer: StackAnswer, colour: Rgb): void {
+    const { allocation } = answer;
+    const named = nameOf(allocation);
+    this.begin(bytes(allocation.size_bytes), ['zoom', 'clear'], colour);
+    const label = allocation.label;
+    const frames = new FrameList(answer.frames, label, this.actions.open);
+    this.lists = [frames];
+    replace(
+      this.body,
+      element(
+        'div',
+        { class: 'panel-name' },
+        element('bdi', { class: 'code' }, shorten(named.title, 120)),
+        hasSource(label)
+          ? sourceLink(label, this.actions.open)
+          : element('p', { class: 'hint' }, 'The file has no Python frame for this allocation.'),
+      ),
+      sameStackText(answer.same_stack),
+      element(
+        'div',
+        { class: 'steps', role: 'group', attributes: { 'aria-label': 'Neighbours' } },
+        this.step('left', 'Previous of this stack', 'previousSameStack', '['),
+        this.step('right', 'Next of this stack', 'nextSameStack', ']'),
+        this.step('down', 'Older, below', 'older', 'Alt+ArrowDown'),
+        this.step('up', 'Younger, above', 'younger', 'Alt+ArrowUp'),
+      ),
+      element('h3', {}, answer.frames.length > 0 ? 'Allocated by' : 'No stack was recorded'),
+      frames.root,
+      answer.freed_frames.length > 0 &&
+        foldedSection('Freed by', () => {
+          const list = new FrameList(answer.freed_frames, null, this.actions.open);
+          this.lists.push(list);
+          return list.root;
+        }),
+      element('h3', {}, 'Allocation'),
+      allocationFacts(allocation),
+    );
+    this.body.scrollTop = 0;
+  }
+
+  showLine(answer: LineAnswer): void {
+    this.begin(`Line ${answer.line}`, ['clear']);
+    const { totals } = answer;
+    replace(
+      this.body,
+      element(
+        'div',
+        { class: 'panel-name' },
+        sourceLink({ file: answer.file, line: answer.line, function: '', kind: 'user' }, this.actions.open),
+      ),
+      answer.stacks.length === 0
+        ? element('p', { class: 'hint' }, 'No allocation in this snapshot has this line in its stack.')
+        : element('p', {}, `Lit up: what this line allocated, by ${counted(answer.stacks.length, 'stack')}.`),
+      totalFacts(totals),
+      totals.largest_allocation !== null && this.largestButton(totals.largest_allocation),
+    );
+  }
+
+  showProblem(message: string, advice: string): void {
+    this.begin('No answer', ['clear']);
+    replace(
+      this.body,
+      element('p', { role: 'alert' }, element('bdi', {}, visible(message))),
+      element('p', { class: 'hint' }, element('bdi', {}, visible(advice))),
+    );
+  }
+
+  sourceMissing(file: string, line: number, lookedFor: string): void {
+    if (this.lists.some((list) => list.missing(file, line, lookedFor))) return;
+    this.body.querySelector(':scope > .frame-note')?.remove();
+    this.body.prepend(missingNote(lookedFor));
+  }
+
+  private begin(title: string, buttons: readonly ('zoom' | 'clear')[], colour?: Rgb): void {
+    this.lists = [];
+    const swatch = element('span', { class: 'swatch' });
+    if (colour) swatch.style.background = css(colour);
+    replace(this.title, colour && swatch, title);
+    replace(
+      this.buttons,
+      buttons.includes('zoom') && this.button('fit', 'Zoom to it', 'zoomToSelection', 'z'),
+      buttons.includes('clear') && this.button('close', 'Clear', 'clearSelection', 'Escape'),
+      buttons.length === 0 && this.button('close', 'Close the panel', 'togglePanel', 's'),
+    );
+  }
+
+  private button(name: IconName, label: string, action: Action, key: string): HTMLButtonElement {
+    return iconButton(name, label, () => { this.actions.run(action); }, key);
+  }
+
+  private step(name: IconName, label: string, action: Action, key: string): HTMLButtonElement {
+    const made = this.button(name, label, action, key);
+    made.classList.add('step');
+    return made;
+  }
+
+  private largestRow(each: AllocationSummary, colour: Rgb): HTMLElement {
+    const swatch = element('span', { class: 'swatch' });
+    swatch.style.background = css(colour);
+    const { title, place } = nameOf(each);
+    return element(
+      'li',
+      {},
+      element(
+        'button',
+        { type: 'button', on: { click: () => { this.actions.select(each.allocation); } } },
+        swatch,
+        element('strong', {}, bytes(each.size_bytes)),
+        element('bdi', { class: 'code' }, shorten(title, 60)),
+        element('bdi', { class: 'place' }, place === null ? '' : shorten(place, 40)),
+      ),
+    );
+  }
+
+  private largestButton(allocation: number): HTMLElement {
+    return element(
+      'button',
+      { class: 'button secondary', type: 'button', on: { click: () => { this.actions.select(allocation); } } },
+      'Select the largest',
+    );
+  }
+}
+
+function sourceLink(frame: Frame, open: OpenSource): HTMLElement {
+  return element(
+    'button',
+    {
+      class: 'link',
+      type: 'button',
+      title: `${visible(frame.file)}:${frame.line}`,
+      on: { click: (event) => { open(frame, event.ctrlKey || event.metaKey); } },
+    },
+    element('bdi', {}, shorten(`${baseName(frame.file)}:${frame.line}`, 60)),
+  );
+}
+
+/** "Same stack: 128 allocations, 1.2 GiB in total, 300 MiB at the peak." */
+export function sameStackSentence(totals: Totals): string {
+  return `${counted(totals.count, 'allocation')}, ${bytes(totals.total_bytes)} in total, ${bytes(totals.live_at_peak_bytes)} at the peak`;
+}
+
+function sameStackText(totals: Totals): HTMLElement {
+  return element(
+    'p',
+    { class: 'same-stack', title: exactBytes(totals.total_bytes) },
+    element('span', { class: 'same-stack-title' }, 'Same stack'),
+    element('span', {}, sameStackSentence(totals)),
+  );
+}
+
+type Fact = readonly [name: string, value: string, title?: string] | null;
+
+function facts(rows: readonly Fact[]): HTMLElement {
+  return element(
+    'dl',
+    { class: 'facts' },
+    ...rows.flatMap((row) => {
+      if (!row) return [];
+      const [name, value, title] = row;
+      return [element('dt', {}, name), element('dd', title === undefined ? {} : { title }, element('bdi', {}, value))];
+    }),
+  );
+}
+
+function totalFacts(totals: Totals): HTMLElement {
+  return facts([
+    ['Total allocated', bytes(totals.total_bytes), exactBytes(totals.total_bytes)],
+    ['Allocations', count(totals.count)],
+    [
+      'Live at the peak',
+      `${bytes(totals.live_at_peak_bytes)} in ${count(totals.live_at_peak_count)}`,
+      exactBytes(totals.live_at_peak_bytes),
+    ],
+    ['Live at the end', bytes(totals.live_at_end_bytes), exactBytes(totals.live_at_end_bytes)],
+    ['Largest', bytes(totals.largest_bytes), exactBytes(totals.largest_bytes)],
+  ]);
+}
+
+function allocationFacts(a: AllocationSummary): HTMLElement {
+  const start = a.before_trace
+    ? 'alive before the trace began'
+    : a.start_time_us === null
+      ? `event ${count(a.start_moment)}`
+      : `${time(a.start_time_us)} (event ${count(a.start_moment)})`;
+  const end =
+    a.end_moment === null
+      ? 'never freed in the trace'
+      : a.end_time_us === null
+        ? `event ${count(a.end_moment)}`
+        : `${time(a.end_time_us)} (event ${count(a.end_moment)})`;
+  return facts([
+    ['Requested', `${bytes(a.size_bytes)} (${exactBytes(a.size_bytes)})`],
+    a.rounded_bytes === null ? null : ['Rounded', `${bytes(a.rounded_bytes)} (${exactBytes(a.rounded_bytes)})`],
+    ['Start', start],
+    ['End', end],
+    a.lifetime_us === null ? null : ['Lifetime', time(a.lifetime_us)],
+    ['State', STATES[a.state]],
+    a.category === null ? null : ['Category', shorten(categoryName(a.category), 60)],
+    a.operator === null ? null : ['Operator', shorten(a.operator, 80)],
+    ['Address', shorten(a.address, 40)],
+    ['Stream', shorten(a.stream, 40)],
+    ['Number', count(a.allocation)],
+  ]);
+}
