@@ -15,6 +15,12 @@ from torch._C._profiler import _EventType
 from torch.profiler import ProfilerActivity, profile
 from torch.profiler._memory_profiler import Action, TensorKey
 
+#: Where packages and Python's own modules lie, and how a snapshot names these places.
+INSTALLED = {
+    "site-packages/": sysconfig.get_path("purelib"),
+    f"lib/python{sysconfig.get_python_version()}/": sysconfig.get_path("stdlib"),
+}
+
 
 @contextmanager
 def recording(device: str, file: Path) -> Iterator[None]:
@@ -96,24 +102,29 @@ def stack_of(event: Any) -> list[dict[str, Any]]:
             line = place.line_number  # of the `def`
             if callee is not None and callee.function_name == place.function_name:
                 line = callee.line_number
-            frames.append({"filename": place.file_name, "line": line, "name": place.function_name})
+            frames.append({"filename": located(place.file_name), "line": line, "name": place.function_name})
         if event.tag in (_EventType.PyCall, _EventType.PyCCall):
             callee = event.extra_fields.caller
     return frames
 
 
+def located(file: str) -> str:
+    """The profiler names an installed file from its package on; say again that it is an installed one."""
+    if Path(file).is_file():
+        return file
+    return next((name + file for name, folder in INSTALLED.items() if Path(folder, file).is_file()), file)
+
+
 class Portable:
-    """Makes a snapshot independent of the machine: paths start here or in site-packages.
+    """Makes a snapshot independent of the machine: paths start here, or at site-packages.
 
     Equal values become one object, which pickle writes once.
     """
 
     def __init__(self) -> None:
-        places = [sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib")]
-        places += [str(Path.cwd()), *sys.path]
-        self.prefixes = sorted(
-            {f"{Path(place).absolute()}{os.sep}" for place in places if place}, key=len, reverse=True
-        )
+        self.prefixes = {f"{Path(folder).absolute()}{os.sep}": name for name, folder in INSTALLED.items()}
+        for place in (Path.cwd(), *map(Path, sys.path)):
+            self.prefixes.setdefault(f"{place.absolute()}{os.sep}", "")
         self.seen: dict[Any, Any] = {}
 
     def plain(self, value: Any) -> Any:
@@ -135,7 +146,7 @@ class Portable:
         return self.seen[key]
 
     def text(self, text: str) -> str:
-        """Take off where things are installed, and the addresses that the profiler puts into names."""
-        for prefix in self.prefixes:
-            text = text.replace(prefix, "")
+        """Take off where things lie on this machine, and the addresses that are put into names."""
+        for prefix in sorted(self.prefixes, key=len, reverse=True):
+            text = text.replace(prefix, self.prefixes[prefix])
         return re.sub(r" at 0x[0-9a-f]+", "", text)
