@@ -25,7 +25,10 @@ type Status =
 const NOT_THE_FILES_FAULT = new Set([
   NO_SERVER,
   CANCELLED,
+  'closed',
   'file',
+  'system',
+  'archive',
   'ingest-died',
   'out-of-memory',
   'internal',

@@ -3,11 +3,11 @@
 import os
 import signal
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from typing import BinaryIO
 
 from lsprotocol import types
 
-import memlens
 from memlens.server.finder import Finder
 from memlens.server.handlers import code_lens, hover, snapshots, sources, views, workspace
 from memlens.server.ingest import abandon_all
@@ -22,7 +22,7 @@ def create_server() -> Server:
     """A server with all handlers registered, ready to be started."""
     server = Server(
         "memlens",
-        memlens.__version__,
+        _version(),
         text_document_sync_kind=types.TextDocumentSyncKind.None_,
         protocol_cls=Protocol,
         converter_factory=make_converter,
@@ -52,6 +52,13 @@ def main() -> int:
     finally:
         abandon_all()
     return 0
+
+
+def _version() -> str:
+    try:
+        return version("memlens")
+    except PackageNotFoundError:
+        return "0"  # run from a folder and not installed
 
 
 def _own_stdout() -> BinaryIO:

@@ -16,9 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from memlens.errors import MemlensError
+from memlens.errors import MemlensError, Problem
 from memlens.store.cache import Cache, partial_folder
-from memlens.views.answers import Problem
 
 logger = logging.getLogger(__name__)
 

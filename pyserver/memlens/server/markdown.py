@@ -8,11 +8,11 @@ from urllib.parse import quote
 import msgspec
 
 from memlens.server.protocol import ShowLineArguments
+from memlens.views.units import format_bytes
 
 SHOW_LINE_COMMAND = "memlens.showLine"
 
 _NAME_LIMIT = 200
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 # Controls, and the format characters that hide text or turn its direction.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
@@ -33,21 +33,9 @@ def escaped(name: str) -> str:
 
 
 def size(count_bytes: int) -> str:
-    """Three significant figures, then the exact one: ``1.25 GiB (1,342,177,280 bytes)``."""
+    """A size as people read it, then the exact one: ``1.25 GiB (1,342,177,280 bytes)``."""
     exact = f"{count_bytes:,} bytes"
-    return exact if abs(count_bytes) < 1024 else f"{short_size(count_bytes)} ({exact})"
-
-
-def short_size(count_bytes: int) -> str:
-    """Three significant figures in binary units: ``1.25 GiB``."""
-    value = float(count_bytes)
-    unit = 0
-    # 1023.5 and more would be written as 1024.
-    while abs(value) >= 1023.5 and unit < len(_UNITS) - 1:
-        value /= 1024
-        unit += 1
-    digits = 0 if unit == 0 or abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
-    return f"{value:.{digits}f} {_UNITS[unit]}"
+    return exact if abs(count_bytes) < 1024 else f"{format_bytes(count_bytes)} ({exact})"
 
 
 def count(number: int, singular: str) -> str:

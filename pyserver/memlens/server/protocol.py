@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from memlens.errors import Problem
+from memlens.model.info import SnapshotInfo
 from memlens.views.answers import (
     AllocationSummary,
     Axis,
@@ -17,8 +19,6 @@ from memlens.views.answers import (
     LiveAnswer,
     LocateAnswer,
     OverviewAnswer,
-    Problem,
-    SnapshotInfo,
     StackAnswer,
 )
 

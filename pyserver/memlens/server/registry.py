@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from stat import S_ISREG
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from memlens.errors import MemlensError
 from memlens.server.ingest import ProgressListener, ingest
@@ -22,7 +22,10 @@ from memlens.server.settings import Configuration
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.views import lines
-from memlens.views.answers import SnapshotInfo, SourceLine
+from memlens.views.answers import SourceLine
+
+if TYPE_CHECKING:
+    from memlens.model.info import SnapshotInfo
 
 logger = logging.getLogger(__name__)
 
@@ -294,7 +297,7 @@ class Registry:
 
     def _ingest_options(self) -> list[str]:
         settings = self._configuration.settings
-        options = ["--cache-limit", str(settings.cache_limit_bytes)]
+        options = ["--cache-limit", str(max(1, settings.cache_limit_bytes))]
         folder = self._configuration.cache_folder
         return options if folder is None else [*options, "--cache-dir", str(folder)]
 

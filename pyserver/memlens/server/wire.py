@@ -16,9 +16,8 @@ from pygls.protocol import (
     LanguageServerProtocol,
 )
 
-from memlens.errors import MemlensError
+from memlens.errors import MemlensError, Problem
 from memlens.server.protocol import REQUESTS
-from memlens.views.answers import Problem
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +76,8 @@ def answer(server: LanguageServer, method: str, handler: Callable[[P], Awaitable
     """Let ``handler`` answer a request of our contract."""
     params_type, _ = REQUESTS[method]
 
-    async def answered(params: object) -> object:
+    # Annotated as Any: pygls would pass the server first to whatever takes a server, and `object` does.
+    async def answered(params: Any) -> object:
         try:
             decoded = msgspec.convert(params, params_type)
         except msgspec.ValidationError as error:

@@ -13,10 +13,11 @@ from pygls import uris
 from pygls.lsp.server import LanguageServer
 
 from memlens.errors import MemlensError
-from memlens.server.markdown import SHOW_LINE_COMMAND, count, plain, short_size
+from memlens.server.markdown import SHOW_LINE_COMMAND, count, plain
 from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, Sources, show_line
 from memlens.views.answers import SourceLine
+from memlens.views.units import format_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -116,8 +117,8 @@ def _definitions(path: Path) -> list[tuple[int, str]]:
 def _lens(bound: BoundFile, function: Function, several: bool) -> types.CodeLens:  # noqa: FBT001
     heaviest = max(function.rows, key=lambda row: row.total_bytes)
     allocations = count(sum(row.count for row in function.rows), "allocation")
-    live = short_size(sum(row.live_at_peak_bytes for row in function.rows))
-    title = f"{short_size(function.total_bytes)} in {allocations}, {live} live at peak"
+    live = format_bytes(sum(row.live_at_peak_bytes for row in function.rows))
+    title = f"{format_bytes(function.total_bytes)} in {allocations}, {live} live at peak"
     if len(function.rows) > 1:
         title += f", line {heaviest.line} most"
     if several:
