@@ -7,7 +7,9 @@ from memlens.formats import read
 from memlens.formats.containers import FileError, open_source
 from memlens.store.cache import Cache, making
 from memlens.store.manifest import SourceFile
+from memlens.store.snapshot import Snapshot
 from memlens.store.writer import write_archive
+from memlens.views.viewport import make_fits
 
 Report = Callable[[str, float], None]
 
@@ -35,6 +37,10 @@ def ingest(path: Path, cache: Cache, report: Report, out: Path | None = None) ->
         with open_source(path, partial, overall) as opened:
             timeline = read(opened, partial, overall)
         write_archive(timeline, source, partial, overall)
+        del timeline
+        snapshot = Snapshot.open(partial)
+        make_fits(snapshot)
+        snapshot.close()
     if out is None:
         cache.evict(keep=archive)
     return archive

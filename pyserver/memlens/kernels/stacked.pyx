@@ -23,6 +23,8 @@ cdef enum:
     QUANTA = 4              # a rect's edges are rounded to quarters of a row
     TOP = 0                 # the slot that stands for what is left over on top of a column
     COMPACT_SLOTS = 65536
+    RECT_BYTES = 12         # of the packed buffer
+    BAND_BYTES = 17
 
 cdef extern from *:
     """
@@ -191,7 +193,7 @@ cdef class Sweep:
     cdef double y0, per_quantum
     cdef int64_t threshold
     cdef int64_t limit_q
-    cdef size_t most_rects
+    cdef size_t most_bytes
 
     def __cinit__(self, const int64_t[::1] sizes, const uint32_t[::1] ends, const uint32_t[::1] ends_64,
                   const uint32_t[::1] ends_4096):
@@ -507,7 +509,7 @@ cdef class Sweep:
         if self.start_over() < 0:
             return -1
         for column in range(first_column, last_column):
-            if self.rects.count > self.most_rects:
+            if self.rects.count * RECT_BYTES + self.bands.count * BAND_BYTES > self.most_bytes:
                 return 1
             dirty = self.blocks.count
             heads = <uint32_t *> self.heads.data
@@ -549,11 +551,11 @@ cdef class Sweep:
         return self.close_items(0, <uint32_t> last_column)
 
     def run(self, const uint32_t[::1] moments, const uint32_t[::1] stops, size_t first_column, size_t last_column,
-            double y0, double y1, uint32_t rows, size_t most_rects):
+            double y0, double y1, uint32_t rows, size_t most_bytes):
         """Lay out columns ``first_column … last_column`` of ``moments``; the others stay empty.
 
-        ``stops[column]`` is how many allocations have started by its moment. Returns False when there would be more
-        than ``most_rects`` rects, else ``(rects, band sizes and ids)``.
+        ``stops[column]`` is how many allocations have started by its moment. Returns None when the packed rects and
+        bands would take more than ``most_bytes``, else ``(rects, bands)``.
         """
         cdef int status
         cdef double row = (y1 - y0) / rows
@@ -563,14 +565,14 @@ cdef class Sweep:
         self.threshold = <int64_t> row
         if <double> self.threshold < row:
             self.threshold += 1
-        self.most_rects = most_rects
+        self.most_bytes = most_bytes
         self.rects.count = 0
         self.bands.count = 0
         with nogil:
             status = self.sweep(moments, stops, first_column, last_column)
         if status < 0:
             raise MemoryError
-        if status > 0 or self.rects.count > most_rects:
+        if status > 0 or self.rects.count * RECT_BYTES + self.bands.count * BAND_BYTES > most_bytes:
             return None
         return (column_of(&self.rects, b"T{H:x0:H:x1:H:y0:H:y1:I:band:}"),
                 column_of(&self.bands, b"T{q:size:I:allocation:xxxx}"))

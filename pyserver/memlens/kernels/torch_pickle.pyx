@@ -31,6 +31,7 @@ cdef enum:
     STRING      # string id
     LIST        # row of self.lists
     DICT        # row of self.dicts
+    FRAME_REF   # frame id: a frame's dict once it is referred to
     OTHER       # something of no interest: bytes, sets, numbers beyond 64 bits
 
 # what a list holds; its payload's meaning follows
@@ -132,7 +133,10 @@ cdef enum:
     MAX_ROWS = 0x0FFFFFFF
     MAX_PAIRS_KEPT = 10_000
     MAX_BOXES = 1_000_000
+    RUN = 512           # references taken in one go
     BOXED = 15          # memo tag of a value that does not fit: its payload is a row of self.boxes
+
+cdef uint32_t UNSET = ~<uint32_t> 0     # a memo that was never stored
 
 cdef struct Value:
     uint64_t payload
@@ -425,7 +429,7 @@ cdef class Scanner:
                 memset(self.memo.data + 4 * old, 0xFF, 4 * (index - old))
             self.memo.count = index + 1
         top = &(<Value *> self.stack.data)[self.stack.count - 1]
-        if top.kind >= STRING and top.kind <= DICT:
+        if top.kind >= STRING and top.kind <= FRAME_REF:
             entry = <uint32_t> (top.kind << 28 | top.payload)
         else:
             if self.boxes.count >= MAX_BOXES:
@@ -436,18 +440,51 @@ cdef class Scanner:
         (<uint32_t *> self.memo.data)[index] = entry
         return 0
 
-    cdef inline int recall(self, size_t index) noexcept nogil:
-        cdef uint32_t entry
-        cdef Value *box
-        if index >= self.memo.count:
-            return self.fail_with(E_BAD_MEMO, 0)
-        entry = (<uint32_t *> self.memo.data)[index]
-        if entry == ~<uint32_t> 0:      # never set
-            return self.fail_with(E_BAD_MEMO, 0)
-        if entry >> 28 == BOXED:
-            box = &(<Value *> self.boxes.data)[entry & MAX_ROWS]
-            return self.push(box.kind, box.payload)
-        return self.push(entry >> 28, entry & MAX_ROWS)
+    cdef size_t recall_run(self, size_t at) noexcept nogil:
+        """Push what a run of BINGET and LONG_BINGET refers to; returns where it ends, 0 on error.
+
+        A stack of 35 frames is 35 of these, so this loop is most of the work.
+        """
+        cdef const uint8_t *data = self.data
+        cdef size_t length = self.length
+        cdef const uint32_t *memo = <uint32_t *> self.memo.data
+        cdef size_t memos = self.memo.count
+        cdef Value *top
+        cdef Value *end
+        cdef uint32_t entry, index
+        cdef size_t begin = at
+        if vector_reserve(&self.stack, self.stack.count + RUN) < 0:
+            self.fail_with(E_NO_MEMORY, 0)
+            return 0
+        if self.stack.count > MAX_STACK:
+            self.fail_with(E_TOO_DEEP, 0)
+            return 0
+        top = &(<Value *> self.stack.data)[self.stack.count]
+        end = top + RUN
+        while top < end:
+            if length - at >= 2 and data[at] == 0x68:
+                index = data[at + 1]
+                at += 2
+            elif length - at >= 5 and data[at] == 0x6A:
+                memcpy(&index, data + at + 1, 4)
+                at += 5
+            else:
+                break
+            entry = memo[index] if index < memos else UNSET
+            if entry >> 28 == BOXED:
+                if entry == UNSET:
+                    self.fail_with(E_BAD_MEMO, 0)
+                    return 0
+                top[0] = (<Value *> self.boxes.data)[entry & MAX_ROWS]
+            else:
+                top.kind = entry >> 28
+                top.payload = entry & MAX_ROWS
+            top += 1
+        self.stack.count = top - <Value *> self.stack.data
+        if at == begin:
+            self.fail_with(E_TRUNCATED, 0)
+            return 0
+        return at
 
     cdef int new_list(self) noexcept nogil:
         cdef uint8_t kind = EMPTY_LIST
@@ -532,6 +569,9 @@ cdef class Scanner:
         cdef size_t index
         cdef size_t dict_row
         cdef int kind, field
+        if (end - first) % 2 == 0 and first and values[first - 1].kind == FRAME_REF:
+            self.stack.count = first    # a frame is complete with its first items
+            return 0
         if (end - first) % 2 or first == 0 or values[first - 1].kind != DICT:
             return self.fail_with(E_UNDERFLOW, 0)
         dict_row = values[first - 1].payload
@@ -808,9 +848,11 @@ cdef class Scanner:
         cdef uint8_t wanted = EMPTY_DICT
         cdef size_t index
         cdef int64_t id
-        if values[first].kind == DICT:
-            wanted = dict_kinds[values[first].payload]
+        if values[first].kind == DICT or values[first].kind == FRAME_REF:
+            wanted = FRAME if values[first].kind == FRAME_REF else dict_kinds[values[first].payload]
             for index in range(first + 1, end):
+                if values[index].kind == FRAME_REF and wanted == FRAME:
+                    continue
                 if values[index].kind != DICT or dict_kinds[values[index].payload] != wanted:
                     wanted = EMPTY_DICT
                     break
@@ -845,7 +887,6 @@ cdef class Scanner:
         cdef uint64_t *starts
         cdef size_t old = 0, index
         cdef uint32_t stack = 0
-        cdef int64_t id
         if kind == FRAMES:
             stack = (<uint32_t *> self.list_payloads.data)[list_row]
             starts = <uint64_t *> self.stacks.starts.data
@@ -856,12 +897,62 @@ cdef class Scanner:
         if old:
             memcpy(sequence, self.stacks.units.data + 4 * starts[stack], 4 * old)
         for index in range(first, end):
-            sequence[old + index - first] = rows[values[index].payload]
-        id = intern_units(&self.stacks, sequence, old + end - first)
+            sequence[old + index - first] = <uint32_t> values[index].payload if values[index].kind == FRAME_REF \
+                else rows[values[index].payload]
+        return self.set_stack(list_row, old + end - first)
+
+    cdef int set_stack(self, size_t list_row, size_t depth) noexcept nogil:
+        """The list is the stack of the first ``depth`` frames in ``sequence``."""
+        cdef int64_t id = intern_units(&self.stacks, self.sequence.data, depth)
         if id < 0 or id > MAX_ROWS:
             return self.fail_with(E_NO_MEMORY if id < 0 else E_TOO_MANY, 0)
         (<uint8_t *> self.list_kinds.data)[list_row] = FRAMES
         (<uint32_t *> self.list_payloads.data)[list_row] = <uint32_t> id
+        return 0
+
+    cdef size_t frame_run(self, size_t at) noexcept nogil:
+        """Take a whole stack at once: references to frames up to APPENDS, for the empty list on top.
+
+        Almost all bytes of a snapshot are such runs. Returns where it ends; 0 when it is something else (nothing is
+        taken then, and the machine goes on opcode by opcode) or on error.
+        """
+        cdef const uint8_t *data = self.data
+        cdef size_t length = self.length
+        cdef uint32_t *memo = <uint32_t *> self.memo.data
+        cdef size_t memos = self.memo.count
+        cdef uint32_t *sequence
+        cdef uint32_t entry, index
+        cdef size_t depth = 0
+        cdef Value *top
+        if self.stack.count == 0:
+            return 0
+        top = &(<Value *> self.stack.data)[self.stack.count - 1]
+        if top.kind != LIST or (<uint8_t *> self.list_kinds.data)[top.payload] != EMPTY_LIST:
+            return 0
+        if vector_reserve(&self.sequence, RUN) < 0:
+            return 0
+        sequence = <uint32_t *> self.sequence.data
+        while depth < RUN and length - at >= 5:
+            if data[at] == 0x68:
+                index = data[at + 1]
+                at += 2
+            elif data[at] == 0x6A:
+                memcpy(&index, data + at + 1, 4)
+                at += 5
+            elif data[at] == 0x65 and depth:
+                return at + 1 if self.set_stack(top.payload, depth) == 0 else 0
+            else:
+                return 0
+            if index >= memos:
+                return 0
+            entry = memo[index]
+            if entry >> 28 == DICT and (<uint8_t *> self.dict_kinds.data)[entry & MAX_ROWS] == FRAME:
+                entry = <uint32_t> FRAME_REF << 28 | (<uint32_t *> self.dict_rows.data)[entry & MAX_ROWS]
+                memo[index] = entry
+            if entry >> 28 != FRAME_REF:
+                return 0
+            sequence[depth] = entry & MAX_ROWS
+            depth += 1
         return 0
 
     cdef int fill_rows(
@@ -967,22 +1058,18 @@ cdef class Scanner:
             op = data[at]
             at += 1
             # the opcodes that a snapshot is made of come first
-            if op == 0x68:                                          # BINGET
-                if at >= length:
-                    self.fail_with(E_TRUNCATED, 0)
+            if op == 0x68 or op == 0x6A:                            # BINGET, LONG_BINGET
+                at = self.recall_run(start)
+                if at == 0:
                     break
-                status = self.recall(data[at])
-                at += 1
-            elif op == 0x6A:                                        # LONG_BINGET
-                if length - at < 4:
-                    self.fail_with(E_TRUNCATED, 0)
-                    break
-                memcpy(&u32, data + at, 4)
-                status = self.recall(u32)
-                at += 4
             elif op == 0x94:                                        # MEMOIZE
                 status = self.memoize(self.memo.count, at)
             elif op == 0x28:                                        # MARK
+                if at < length and (data[at] == 0x68 or data[at] == 0x6A):
+                    mark = self.frame_run(at)
+                    if mark:
+                        at = mark
+                        continue
                 if self.marks.count >= MAX_MARKS:
                     self.fail_with(E_TOO_DEEP, 0)
                     break

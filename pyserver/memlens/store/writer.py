@@ -1,5 +1,6 @@
 """Writes a Timeline into an archive folder: one flat file a column, ``text.db``, ``manifest.json`` last."""
 
+import contextlib
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
@@ -18,6 +19,8 @@ from memlens.store.manifest import FILE_NAME, FORMAT_VERSION, ColumnEntry, Manif
 
 BLOCK, SUPER_BLOCK = 64, 4096
 """Rows summed up by one row of a column's ``_64`` and ``_4096`` companions."""
+
+_STRETCH_ROWS = 1 << 14
 
 Report = Callable[[str, float], None]
 
@@ -70,14 +73,31 @@ class _Columns:
         self.entries: dict[str, ColumnEntry] = {}
 
     def write(self, name: str, column: Column) -> None:
-        column = np.ascontiguousarray(column)
-        if column.dtype.names is None:
-            column = column.astype(column.dtype.newbyteorder("<"), copy=False)
-            dtype: Any = column.dtype.str
-        else:
-            dtype = [[field, str(kind)] for field, kind in column.dtype.descr]
-        column.tofile(self.folder / name)
-        self.entries[name] = ColumnEntry(dtype, len(column), column.nbytes)
+        """Write one column."""
+        self.write_all({name: column})
+
+    def write_all(self, columns: dict[str, Column]) -> None:
+        """Write columns of one length together, a stretch of rows at a time.
+
+        Columns are often fields of wide rows; so the rows stay in the processor's cache until each field is out, and
+        no copy of a whole column is ever made.
+        """
+        with contextlib.ExitStack() as stack:
+            opened = []
+            for name, column in columns.items():
+                if column.dtype.names is None:
+                    dtype: Any = column.dtype.newbyteorder("<").str
+                else:
+                    dtype = [[field, str(kind)] for field, kind in column.dtype.descr]
+                self.entries[name] = ColumnEntry(dtype, len(column), column.nbytes)
+                opened.append((stack.enter_context((self.folder / name).open("wb", buffering=0)), column, np.dtype(
+                    dtype if isinstance(dtype, str) else column.dtype)))
+            for start in range(0, max((len(column) for _, column, _ in opened), default=0), _STRETCH_ROWS):
+                for file, column, kind in opened:
+                    rows = np.ascontiguousarray(column[start : start + _STRETCH_ROWS], dtype=kind)
+                    view = memoryview(rows).cast("B")
+                    while len(view):
+                        view = view[file.write(view) or 0 :]
 
     def write_with_peaks(self, name: str, column: Column) -> None:
         """Write a column and the largest value of each 64 and each 4,096 rows."""
@@ -97,20 +117,24 @@ def block_peaks(column: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
 def _write_device(columns: _Columns, device: DeviceTimeline) -> None:
     prefix = f"{device.device}."
     events, rows = device.events, device.allocations
-    columns.write(f"{prefix}event_action", events.action)
-    columns.write(f"{prefix}event_address", events.address)
-    columns.write(f"{prefix}event_size", events.size)
-    columns.write(f"{prefix}event_stack", events.stack)
-    columns.write(f"{prefix}event_stream", events.stream)
-    columns.write(f"{prefix}event_pool", events.pool)
-    columns.write(f"{prefix}event_owner", device.owners)
+    columns.write_all(
+        {
+            f"{prefix}event_action": events.action,
+            f"{prefix}event_address": events.address,
+            f"{prefix}event_size": events.size,
+            f"{prefix}event_stack": events.stack,
+            f"{prefix}event_stream": events.stream,
+            f"{prefix}event_pool": events.pool,
+            f"{prefix}event_owner": device.owners,
+        }
+    )
     if device.time_us is not None:
         columns.write(f"{prefix}time", device.time_us)
     columns.write_with_peaks(f"{prefix}live", device.live)
     columns.write(f"{prefix}low_64", -block_peaks(-device.live, BLOCK))
     columns.write(f"{prefix}live_count", device.live_counts)
-    for name in ("address", "size", "rounded", "start", "stack", "stream", "category", "flags"):
-        columns.write(f"{prefix}{name}", rows[name])
+    names = ("address", "size", "rounded", "start", "stack", "stream", "category", "flags")
+    columns.write_all({f"{prefix}{name}": rows[name] for name in names})
     columns.write_with_peaks(f"{prefix}end", np.ascontiguousarray(rows["end"]))
 
 

@@ -38,7 +38,9 @@ A rect whose ``band`` has its highest bit set is a merged one; the low 31 bits s
 Rects of one column never overlap and leave no hole: their edges are rounded on the running sum.
 """
 
+import contextlib
 import struct
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -51,8 +53,12 @@ from memlens.views.columns import BadRequest, axis_range, device_of, moments_bet
 MAGIC = 0x31474C4D
 MOST_COLUMNS = 4096
 MOST_ROWS = 8192
-MOST_RECTS = 40_000
-"""Rects and bands together stay well under a megabyte."""
+MOST_BYTES = 640_000
+"""Rects and bands stay under it, so that the whole answer is under a megabyte as base64."""
+
+FIT_COLUMNS, FIT_ROWS = 2048, 1024
+FIT_HEADROOM = 1.05
+"""The picture of a whole device that ingest makes ahead, from nothing to a little over the peak."""
 
 
 def viewport(
@@ -67,13 +73,45 @@ def viewport(
     if not (0 < columns <= MOST_COLUMNS and 0 < rows <= MOST_ROWS):
         raise BadRequest(f"A viewport has 1 to {MOST_COLUMNS} columns and 1 to {MOST_ROWS} rows")
     found = device_of(snapshot, device)
+    extent = axis_range(found, axis)
+    top = found.info.peak_bytes * FIT_HEADROOM
+    if x0 <= extent.x0 and x1 >= extent.x1 and y0 <= 0 and y1 >= found.info.peak_bytes:
+        # the whole device is asked for: the picture made ahead will do where it is about as fine
+        fit_columns = columns * (extent.x1 - extent.x0) / (x1 - x0)
+        fit_rows = rows * top / (y1 - y0)
+        if FIT_COLUMNS / 4 <= fit_columns <= FIT_COLUMNS * 1.25 and FIT_ROWS / 4 <= fit_rows <= FIT_ROWS * 1.25:
+            with contextlib.suppress(OSError):
+                return _fit_file(snapshot.archive, device, axis).read_bytes()
+    return _fine_as_fits(found, axis, x0, x1, y0, y1, columns, rows)
+
+
+def make_fits(snapshot: Snapshot) -> None:
+    """Draw each device's whole picture on its first axis into the archive, so that opening costs no more for more."""
+    for info in snapshot.info.devices:
+        axis: Axis = "time" if info.time_axis else "event"
+        extent = info.time_axis or info.event_axis
+        if info.peak_bytes > 0:
+            packed = _fine_as_fits(
+                snapshot.device(info.device), axis, extent.x0, extent.x1, 0.0, info.peak_bytes * FIT_HEADROOM,
+                FIT_COLUMNS, FIT_ROWS,
+            )  # fmt: skip
+            _fit_file(snapshot.archive, info.device, axis).write_bytes(packed)
+
+
+def _fit_file(archive: Path, device: int, axis: Axis) -> Path:
+    return archive / f"{device}.fit_{axis}"
+
+
+def _fine_as_fits(
+    device: Device, axis: Axis, x0: float, x1: float, y0: float, y1: float, columns: int, rows: int
+) -> bytes:
+    """The geometry as fine as asked, or as fine as the wire takes: fewer columns first, then thicker rows."""
     coarser = 0
-    while (packed := _packed(found, axis, x0, x1, y0, y1, columns, rows, coarser)) is None:
-        # too much detail for the wire: halve the rows first, which merges the thinnest bands, then the columns
-        if coarser % 2 == 0 and rows > 64:
-            rows = (rows + 1) // 2
+    while (packed := _packed(device, axis, x0, x1, y0, y1, columns, rows, coarser)) is None:
+        if coarser % 2 == 0:
+            columns = max(columns * 7 // 10, 1)
         else:
-            columns = max(columns // 2, 1)
+            rows = max(rows * 7 // 10, 1)
         coarser += 1
     return packed
 
@@ -92,7 +130,7 @@ def _packed(
     starts = np.searchsorted(device.start, np.concatenate((moments.astype(np.int64), low, high)), "right")
     stops, stops_low, stops_high = starts.astype(np.uint32).reshape(3, columns)
     sweep = stacked.Sweep(device.size, device.end, device.end_64, device.end_4096)
-    laid = sweep.run(moments, stops, first, max(first, last), y0, y1, rows, MOST_RECTS)
+    laid = sweep.run(moments, stops, first, max(first, last), y0, y1, rows, MOST_BYTES)
     if laid is None:
         return None
     rects, bands = np.asarray(laid[0]), np.asarray(laid[1])

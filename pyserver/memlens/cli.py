@@ -1,0 +1,271 @@
+"""The ``memlens`` command: exit status 0, or 1 with one sentence on stderr."""
+
+import argparse
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+import msgspec
+
+from memlens.errors import MemlensError, Problem
+
+# what a command needs is imported in it: `memlens ingest` must not wait for pygls, nor `memlens lsp` for NumPy
+
+# no command multiplies matrices; starting NumPy's threads for it would take longer than some commands do
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+_PROGRESS_SECONDS = 0.1
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        status: int = options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # the reader (head, a pager) has seen enough
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        return _fail(options, problem_of(error))
+    return status
+
+
+def problem_of(error: Exception) -> Problem:
+    """What went wrong, as data: our own errors as they are, the system's in our words."""
+    match error:
+        case MemlensError():
+            return error.problem()
+        case MemoryError():
+            return Problem("out-of-memory", "There is not enough memory to read the file", "Close other programs.")
+        case OSError():
+            return Problem("system", f"{error.filename or 'A file'}: {error.strerror or error}", "Check disk and access rights.")
+        case _:
+            return Problem("internal", f"Memlens failed: {type(error).__name__}: {error}", "Please report this.")
+
+
+def _fail(options: argparse.Namespace, problem: Problem) -> int:
+    if getattr(options, "progress", None) == "json":
+        _json_line({"type": "error", "problem": problem})
+    where = "" if problem.offset is None else f" (at byte {problem.offset:,})"
+    sentence = f"memlens: {problem.message}{where}. {problem.advice}"
+    # one line, whatever a file's name or text holds
+    print("".join(char if char.isprintable() else "?" for char in sentence).strip(), file=sys.stderr)
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="memlens", description="Reads memory snapshots.")
+    parser.add_argument("--version", action="version", version=_version())
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: Callable[[argparse.Namespace], int], help: str) -> argparse.ArgumentParser:
+        found = commands.add_parser(name, help=help, description=help)
+        found.set_defaults(run=run)
+        return found
+
+    ingest = command("ingest", _ingest, "Read a snapshot into an archive and print the archive's folder.")
+    ingest.add_argument("file", type=Path)
+    ingest.add_argument("--out", type=Path, help="the archive folder to make, instead of one in the cache")
+    ingest.add_argument("--progress", choices=("auto", "json", "none"), default="auto",
+                        help="auto: on a terminal; json: JSON lines on stdout")  # fmt: skip
+    info = command("info", _info, "Print what a snapshot holds: devices, peaks, warnings.")
+    info.add_argument("file", type=Path)
+    lines = command("lines", _lines, "Print the source lines that allocated the most.")
+    lines.add_argument("file", type=Path)
+    lines.add_argument("--top", type=_positive, metavar="N", help="only the first N lines")
+    stack = command("stack", _stack, "Print an allocation and its stack.")
+    stack.add_argument("file", type=Path)
+    stack.add_argument("allocation", type=int, metavar="ALLOCATION_ID")
+    for sub in (info, lines, stack):
+        sub.add_argument("--json", action="store_true", help="print JSON")
+    for sub in (ingest, info, lines, stack):
+        sub.add_argument("--cache-dir", type=Path, help="where archives are kept")
+        sub.add_argument("--cache-limit", type=_positive, metavar="BYTES", help="how large they may be together")
+    command("lsp", _lsp, "Run the language server on stdin and stdout.")
+    return parser
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError("must be more than 0")
+    return value
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return f"memlens {version('memlens')}"
+    except PackageNotFoundError:
+        return "memlens (not installed)"
+
+
+def _cache(options: argparse.Namespace) -> Any:
+    from memlens.store.cache import DEFAULT_LIMIT_BYTES, Cache
+
+    return Cache(options.cache_dir, options.cache_limit or DEFAULT_LIMIT_BYTES)
+
+
+def _json_line(value: Any) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _ingest(options: argparse.Namespace) -> int:
+    from memlens.ingest import ingest
+
+    report = _reporter(options.progress)
+    archive = ingest(options.file, _cache(options), report, options.out)
+    report("done", 1.0)
+    if options.progress == "json":
+        _json_line({"type": "done", "archive": str(archive)})
+    else:
+        print(archive)
+    return 0
+
+
+def _reporter(style: str, terminal: TextIO | None = None) -> Callable[[str, float], None]:
+    """How progress is told: JSON lines, a line that changes on a terminal, or not at all."""
+    terminal = terminal or sys.stderr
+    last = [0.0]
+
+    def due() -> bool:
+        now = time.monotonic()
+        if now - last[0] < _PROGRESS_SECONDS:
+            return False
+        last[0] = now
+        return True
+
+    def json_lines(stage: str, fraction: float) -> None:
+        if stage != "done" and due():
+            _json_line({"type": "progress", "stage": stage, "fraction": round(fraction, 4)})
+
+    def on_terminal(stage: str, fraction: float) -> None:
+        if stage == "done":
+            terminal.write("\r\x1b[K")
+        elif due():
+            terminal.write(f"\r\x1b[K{stage} {fraction:4.0%}")
+        terminal.flush()
+
+    if style == "json":
+        return json_lines
+    if style == "auto" and terminal.isatty():
+        return on_terminal
+    return lambda stage, fraction: None
+
+
+@contextlib.contextmanager
+def _opened(options: argparse.Namespace) -> Iterator[Any]:
+    """The file's snapshot, from the cache or freshly read."""
+    from memlens.formats.containers import FileError
+    from memlens.ingest import ingest
+    from memlens.store.manifest import ArchiveError
+    from memlens.store.snapshot import Snapshot
+
+    cache = _cache(options)
+    report = _reporter("auto")
+    try:
+        archive = cache.find(options.file)
+    except OSError as error:
+        raise FileError(f"{options.file} can't be opened: {error.strerror}") from error
+    snapshot = None
+    if archive is not None:
+        with contextlib.suppress(ArchiveError):
+            snapshot = Snapshot.open(archive)
+    if snapshot is None:
+        snapshot = Snapshot.open(ingest(options.file, cache, report))
+        report("done", 1.0)
+    try:
+        yield snapshot
+    finally:
+        snapshot.close()
+
+
+def _info(options: argparse.Namespace) -> int:
+    from memlens.views.units import format_bytes, format_time
+
+    with _opened(options) as snapshot:
+        info = snapshot.info
+        if options.json:
+            _json_line(info)
+            return 0
+        print(f"{info.path}: {info.kind}, {format_bytes(info.file_bytes)}")
+        for device in info.devices:
+            print(
+                f"device {device.device}: {device.events:,} events, {device.allocations:,} allocations, "
+                f"peak {format_bytes(device.peak_bytes)} ({device.peak_bytes:,} bytes)"
+                f"{_after(device, format_time)}, live at the end {format_bytes(device.live_at_end_bytes)} "
+                f"in {device.live_at_end_count:,} allocations"
+                f"{f', {device.ooms} out-of-memory events' if device.ooms else ''}"
+            )
+        for warning in info.warnings:
+            print(f"note: {warning.message}")
+    return 0
+
+
+def _after(device: Any, format_time: Callable[[float], str]) -> str:
+    if device.peak_time_us is None or device.time_origin_us is None:
+        return f" at event {device.peak_moment:,}"
+    return f" after {format_time(device.peak_time_us - device.time_origin_us)}"
+
+
+def _lines(options: argparse.Namespace) -> int:
+    from memlens.views.lines import top_lines
+    from memlens.views.units import format_bytes
+
+    with _opened(options) as snapshot:
+        rows = top_lines(snapshot, options.top)
+        if options.json:
+            _json_line(rows)
+            return 0
+        print(f"{'at peak':>10} {'total':>10} {'count':>10} {'at end':>10} {'self':>10}  line")
+        for row in rows:
+            print(
+                f"{format_bytes(row.live_at_peak_bytes):>10} {format_bytes(row.total_bytes):>10} {row.count:>10,} "
+                f"{format_bytes(row.live_at_end_bytes):>10} {format_bytes(row.self_total_bytes):>10}  "
+                f"{_plain(row.file)}:{row.line} {_plain(row.function)}"
+            )
+    return 0
+
+
+def _stack(options: argparse.Namespace) -> int:
+    from memlens.views.stack import stack
+    from memlens.views.units import format_bytes
+
+    with _opened(options) as snapshot:
+        answer = stack(snapshot, options.allocation)
+        if options.json:
+            _json_line(answer)
+            return 0
+        allocation, same = answer.allocation, answer.same_stack
+        print(
+            f"allocation {allocation.allocation} on device {allocation.device}: {format_bytes(allocation.size_bytes)} "
+            f"({allocation.size_bytes:,} bytes) at {allocation.address}, {allocation.state.replace('_', ' ')}"
+        )
+        print(f"same stack: {same.count:,} allocations, {format_bytes(same.total_bytes)} in all, "
+              f"{format_bytes(same.live_at_peak_bytes)} at the peak")  # fmt: skip
+        for frame in answer.frames:
+            place = f"{_plain(frame.file)}:{frame.line}" if frame.file else "(native)"
+            print(f"  {place} {_plain(frame.function)}")
+    return 0
+
+
+def _plain(text: str) -> str:
+    """Text from a file, safe for a terminal: no control or formatting characters."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def _lsp(options: argparse.Namespace) -> int:
+    from memlens.server.app import main as serve
+
+    return int(serve() or 0)
