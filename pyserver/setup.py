@@ -30,7 +30,8 @@ class BuildExt(build_ext):
 
 def extensions():
     """Turn the .pyx files into C and describe them; none is a fine answer."""
-    if not PYX:
+    # Set-up compiles in place, where what is current stays; an editable install would compile all of it again.
+    if not PYX or os.environ.get("MEMLENS_KERNELS_ARE_BUILT"):
         return []
     from Cython.Build import cythonize
 

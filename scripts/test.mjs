@@ -133,13 +133,20 @@ function selected() {
   return STEPS.filter((step) => wanted.includes(step.name));
 }
 
+/** Plain output, and the environment's own programs first: cython-lint calls pycodestyle by name. */
+const STEP_ENV = {
+  FORCE_COLOR: '0',
+  NO_COLOR: '1',
+  PATH: `${path.dirname(VENV_PYTHON)}${path.delimiter}${process.env.PATH}`,
+};
+
 async function perform(step) {
   const since = performance.now();
   const result = { step, state: 'PASS', note: '', output: '', time: '' };
   console.log(`>> ${step.name}: ${step.what}`);
   try {
     for (const command of await step.commands(rest)) {
-      const { code, output } = await run(command, { env: { FORCE_COLOR: '0' } });
+      const { code, output } = await run(command, { env: STEP_ENV });
       result.output += output;
       if (code !== 0) {
         result.state = 'FAIL';

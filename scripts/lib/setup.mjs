@@ -111,8 +111,10 @@ const editableInstall = (log) =>
     stamp: '.venv/.memlens-editable',
     key: hashOf(['pyserver/pyproject.toml', 'pyserver/setup.py'], [PYSERVER]),
     outputs: [relative(venvProgram('memlens'))],
-    work: () =>
-      must([...PIP, 'install', '--quiet', '--no-deps', '--no-index', '--no-build-isolation', '-e', PYSERVER]),
+    work: () => {
+      const flags = ['--quiet', '--no-deps', '--no-index', '--no-build-isolation'];
+      return must([...PIP, 'install', ...flags, '-e', PYSERVER], { env: { MEMLENS_KERNELS_ARE_BUILT: '1' } });
+    },
     log,
   });
 

@@ -73,7 +73,9 @@ export async function openVSCode(options = {}) {
 
   let server;
   let browser;
+  let vscode;
   const close = async () => {
+    await vscode?.screenshot('last').catch(() => undefined); // what a failed test ended on
     await browser?.close().catch(() => undefined);
     await server?.stop();
     rmSync(temporary, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
@@ -81,7 +83,7 @@ export async function openVSCode(options = {}) {
   try {
     const executablePath = await findChromium();
     await installCodeServer();
-    const vscode = new VSCode(folder);
+    vscode = new VSCode(folder);
     vscode.writeSettings({
       'editor.minimap.enabled': false,
       'workbench.colorTheme': THEMES[theme].name,
@@ -126,8 +128,8 @@ class VSCode {
     const own = `http://${this.server.authority}`;
     this.page.on('request', (request) => {
       const url = request.url();
-      if (!url.startsWith(own) && !/^(data|blob|vscode-[\w-]+|about):/.test(url))
-        this.foreignRequests.push(url);
+      if (url.startsWith(own) || OWN_SCHEMES.test(url) || WEBVIEW_RESOURCE.test(url)) return;
+      this.foreignRequests.push(url);
     });
     const note = (text) => {
       if (!WORKBENCH_NOISE.some((noise) => noise.test(text))) this.consoleErrors.push(text);
