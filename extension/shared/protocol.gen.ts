@@ -159,6 +159,13 @@ export interface LocateParams {
   moment: number | null;
 }
 
+/** Something that the file could not tell, in a sentence for people. `code` is stable for tests. */
+export interface Notice {
+  code: string;
+  message: string;
+  device: number | null;
+}
+
 /**
  * Open a snapshot file for one view. `view` is the caller's own name for that view, unique while open.
  *
@@ -253,7 +260,7 @@ export interface SnapshotInfo {
   devices: DeviceInfo[];
   default_device: number;
   categories: string[];
-  warnings: Warning[];
+  warnings: Notice[];
 }
 
 /** Server to client: the open snapshots changed, so totals shown in source files may have as well. */
@@ -334,13 +341,6 @@ export interface ViewportParams {
 /** `geometry` is base64 of the packed buffer that `memlens.views.viewport` describes. */
 export interface ViewportResult {
   geometry: string;
-}
-
-/** Something that the file could not tell, in a sentence for people. `code` is stable for tests. */
-export interface Warning {
-  code: string;
-  message: string;
-  device: number | null;
 }
 
 /** The client asks, the server answers. */

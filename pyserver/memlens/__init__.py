@@ -1,0 +1,1 @@
+"""Memlens: opens memory snapshots, and answers what filled the memory, when, and from which line of source."""

@@ -13,7 +13,8 @@ import msgspec
 
 from memlens.errors import MemlensError, Problem
 
-# what a command needs is imported in it: `memlens ingest` must not wait for pygls, nor `memlens lsp` for NumPy
+# what a command needs is imported in the function: `memlens ingest` must not wait for
+# pygls, nor `memlens lsp` for NumPy
 
 # no command multiplies matrices; starting NumPy's threads for it would take longer than some commands do
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -34,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - one sentence for people, whatever it is
         return _fail(options, problem_of(error))
     return status
 
@@ -45,11 +46,15 @@ def problem_of(error: Exception) -> Problem:
         case MemlensError():
             return error.problem()
         case MemoryError():
-            return Problem("out-of-memory", "There is not enough memory to read the file", "Close other programs.")
+            return Problem(
+                "out-of-memory", "There is not enough memory for this file", "Close other programs."
+            )
         case OSError():
-            return Problem("system", f"{error.filename or 'A file'}: {error.strerror or error}", "Check disk and access rights.")
+            message = f"{error.filename or 'A file'}: {error.strerror or error}"
+            return Problem("system", message, "Check the disk and your rights on it.")
         case _:
-            return Problem("internal", f"Memlens failed: {type(error).__name__}: {error}", "Please report this.")
+            message = f"Memlens failed: {type(error).__name__}: {error}"
+            return Problem("internal", message, "Please report this.")
 
 
 def _fail(options: argparse.Namespace, problem: Problem) -> int:
@@ -67,8 +72,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, run: Callable[[argparse.Namespace], int], help: str) -> argparse.ArgumentParser:
-        found = commands.add_parser(name, help=help, description=help)
+    def command(name: str, run: Callable[[argparse.Namespace], int], what: str) -> argparse.ArgumentParser:
+        found = commands.add_parser(name, help=what, description=what)
         found.set_defaults(run=run)
         return found
 
@@ -89,7 +94,9 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("--json", action="store_true", help="print JSON")
     for sub in (ingest, info, lines, stack):
         sub.add_argument("--cache-dir", type=Path, help="where archives are kept")
-        sub.add_argument("--cache-limit", type=_positive, metavar="BYTES", help="how large they may be together")
+        sub.add_argument(
+            "--cache-limit", type=_positive, metavar="BYTES", help="how large they may be together"
+        )
     command("lsp", _lsp, "Run the language server on stdin and stdout.")
     return parser
 
@@ -161,7 +168,7 @@ def _reporter(style: str, terminal: TextIO | None = None) -> Callable[[str, floa
         return json_lines
     if style == "auto" and terminal.isatty():
         return on_terminal
-    return lambda stage, fraction: None
+    return lambda _stage, _fraction: None
 
 
 @contextlib.contextmanager
@@ -265,7 +272,7 @@ def _plain(text: str) -> str:
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
-def _lsp(options: argparse.Namespace) -> int:
+def _lsp(_options: argparse.Namespace) -> int:
     from memlens.server.app import main as serve
 
     return int(serve() or 0)

@@ -29,8 +29,8 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline:
     """Read a file with the first format that its first bytes may be of."""
     head = source.head()
     if not head:
-        raise torch.NotASnapshot("The file is empty")
+        raise torch.NotASnapshotError("The file is empty")
     for form in FORMATS:
         if form.sniff(head):
             return form.read(source, scratch, report)
-    raise torch.NotASnapshot("The file is none of the kinds that Memlens reads")
+    raise torch.NotASnapshotError("The file is none of the kinds that Memlens reads")

@@ -22,6 +22,8 @@ MOST_UNPACKED_BYTES = 64 << 30
 MOST_EXPANSION = 1_000
 _CHUNK_BYTES = 1 << 20
 
+Report = Callable[[str, float], None]
+
 
 class FileError(MemlensError):
     """The file can't be read at all."""
@@ -30,7 +32,7 @@ class FileError(MemlensError):
     advice = "Check that the file is there and can be read."
 
 
-class DamagedContainer(MemlensError):
+class DamagedContainerError(MemlensError):
     """The compressed wrapper is broken or too large."""
 
     code = "damaged"
@@ -73,10 +75,10 @@ class Source:
 
 
 @contextlib.contextmanager
-def open_source(path: Path, scratch: Path, report: Callable[[str, float], None]) -> Iterator[Source]:
+def open_source(path: Path, scratch: Path, report: Report) -> Iterator[Source]:
     """Open ``path``, unpacked if it is compressed; temporary files go to ``scratch``.
 
-    Raises :class:`FileError` and :class:`DamagedContainer`.
+    Raises :class:`FileError` and :class:`DamagedContainerError`.
     """
     try:
         file = path.open("rb")
@@ -88,45 +90,40 @@ def open_source(path: Path, scratch: Path, report: Callable[[str, float], None])
         magic = file.read(4)
         file.seek(0)
         if magic[:2] == b"\x1f\x8b":
-            opened: BinaryIO = cast(BinaryIO, gzip.GzipFile(fileobj=file))
+            opened: BinaryIO = cast("BinaryIO", gzip.GzipFile(fileobj=file))
         elif magic == b"\x28\xb5\x2f\xfd":
-            opened = cast(
-                BinaryIO, zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True, closefd=False)
-            )
+            unpacker = zstandard.ZstdDecompressor()
+            opened = cast("BinaryIO", unpacker.stream_reader(file, read_across_frames=True, closefd=False))
         else:
-            source = Source(path, file)
-            try:
+            with _mapped(path, file) as source:
                 yield source
-            finally:
-                source.close()
             return
         with tempfile.TemporaryFile(dir=scratch) as plain:
             _unpack(path, file, opened, plain, report)
-            source = Source(path, plain)
-            try:
+            with _mapped(path, plain) as source:
                 yield source
-            finally:
-                source.close()
 
 
-def plain_source(path: Path, data: bytes | memoryview, scratch: Path) -> contextlib.AbstractContextManager[Source]:
+@contextlib.contextmanager
+def plain_source(path: Path, data: bytes, scratch: Path) -> Iterator[Source]:
     """The same for bytes that were found inside another file."""
-
-    @contextlib.contextmanager
-    def opened() -> Iterator[Source]:
-        with tempfile.TemporaryFile(dir=scratch) as plain:
-            plain.write(data)
-            plain.flush()
-            source = Source(path, plain)
-            try:
-                yield source
-            finally:
-                source.close()
-
-    return opened()
+    with tempfile.TemporaryFile(dir=scratch) as plain:
+        plain.write(data)
+        plain.flush()
+        with _mapped(path, plain) as source:
+            yield source
 
 
-def _unpack(path: Path, file: BinaryIO, opened: BinaryIO, plain: BinaryIO, report: Callable[[str, float], None]) -> None:
+@contextlib.contextmanager
+def _mapped(path: Path, file: BinaryIO) -> Iterator[Source]:
+    source = Source(path, file)
+    try:
+        yield source
+    finally:
+        source.close()
+
+
+def _unpack(path: Path, file: BinaryIO, opened: BinaryIO, plain: BinaryIO, report: Report) -> None:
     size = max(path.stat().st_size, 1)
     most = min(MOST_UNPACKED_BYTES, max(size, 4096) * MOST_EXPANSION)
     written = 0
@@ -134,12 +131,14 @@ def _unpack(path: Path, file: BinaryIO, opened: BinaryIO, plain: BinaryIO, repor
         while chunk := opened.read(_CHUNK_BYTES):
             written += len(chunk)
             if written > most:
-                raise DamagedContainer(
+                raise DamagedContainerError(
                     f"{path.name} unpacks to more than {most:,} bytes", offset=most,
                     advice="Unpack it yourself if you trust it, and open the result.",
                 )  # fmt: skip
             plain.write(chunk)
             report("unpacking", min(file.tell() / size, 1.0))
     except (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError) as error:
-        raise DamagedContainer(f"{path.name} is damaged: after {written:,} bytes the compressed data breaks off") from error
+        raise DamagedContainerError(
+            f"{path.name} is damaged: after {written:,} bytes the compressed data breaks off"
+        ) from error
     plain.flush()

@@ -21,9 +21,10 @@ from memlens.errors import MemlensError
 from memlens.formats.containers import Source, plain_source
 from memlens.kernels import torch_pickle as kernel
 from memlens.model.frames import NATIVE, Frames, source_frame
-from memlens.model.info import Warning
+from memlens.model.info import Notice
 from memlens.model.timeline import (
     ACTIONS,
+    NEVER,
     NO_CATEGORY,
     Blocks,
     Column,
@@ -37,12 +38,11 @@ KIND = "pytorch-snapshot"
 Report = Callable[[str, float], None]
 
 _STEP_BYTES = 8 << 20
-_RING_BUFFER_SIZES = frozenset((2**63 - 1, 2**64 - 1, 0))
 _PENDING_STATES = ("active_pending_free", "active_awaiting_free")
 _HTML_PICKLE = re.compile(rb'"base64"\s*:\s*"([A-Za-z0-9+/=\s]*)"')
 
 
-class NotASnapshot(MemlensError):
+class NotASnapshotError(MemlensError):
     """The file holds something else."""
 
     code = "not-a-snapshot"
@@ -50,7 +50,7 @@ class NotASnapshot(MemlensError):
     retry = False
 
 
-class UnsafePickle(MemlensError):
+class UnsafePickleError(MemlensError):
     """The pickle asks its reader to run something."""
 
     code = "unsafe-pickle"
@@ -58,7 +58,7 @@ class UnsafePickle(MemlensError):
     retry = False
 
 
-class DamagedSnapshot(MemlensError):
+class DamagedSnapshotError(MemlensError):
     """A snapshot that breaks off or contradicts itself."""
 
     code = "damaged"
@@ -85,20 +85,22 @@ def sniff(head: bytes) -> bool:
 def read(source: Source, scratch: Path, report: Report) -> Timeline:
     """Read a snapshot into a Timeline; ``report`` gets ``("reading", fraction)``.
 
-    Raises :class:`NotASnapshot`, :class:`UnsafePickle`, :class:`DamagedSnapshot`, or MemoryError.
+    Raises :class:`NotASnapshotError`, :class:`UnsafePickleError`, :class:`DamagedSnapshotError`, or MemoryError.
     """
     with _pickle_of(source, scratch) as plain:
         scanner = _scan(plain, report)
         root = scanner.root()
         if root is None:
-            raise NotASnapshot("The pickle holds no memory snapshot: neither 'segments' nor 'device_traces'")
+            raise NotASnapshotError(
+                "The pickle holds no memory snapshot: neither 'segments' nor 'device_traces'"
+            )
         return _Tables(scanner, root).timeline(report)
 
 
 def _pickle_of(source: Source, scratch: Path) -> AbstractContextManager[Source]:
     head = source.head()
     if not head:
-        raise NotASnapshot("The file is empty")
+        raise NotASnapshotError("The file is empty")
     if head[0] == 0x80:
         return nullcontext(source)
     first = head.lstrip()[:1]
@@ -106,7 +108,9 @@ def _pickle_of(source: Source, scratch: Path) -> AbstractContextManager[Source]:
         return plain_source(source.path, _pickle_of_json(source), scratch)
     if first == b"<":
         return plain_source(source.path, _pickle_of_html(source), scratch)
-    raise NotASnapshot("The file is neither a pickle of protocol 2 to 5, nor JSON, nor a page of _memory_viz")
+    raise NotASnapshotError(
+        "The file is neither a pickle of protocol 2 to 5, nor JSON, nor a page of _memory_viz"
+    )
 
 
 def _pickle_of_json(source: Source) -> bytes:
@@ -114,21 +118,25 @@ def _pickle_of_json(source: Source) -> bytes:
     try:
         data = msgspec.json.decode(source.data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise NotASnapshot(f"The file is not whole JSON: {error}") from error
+        raise NotASnapshotError(f"The file is not whole JSON: {error}") from error
     try:
         return pickle.dumps(data, protocol=4)
     except RecursionError as error:
-        raise NotASnapshot("The JSON is nested too deeply for a snapshot") from error
+        raise NotASnapshotError("The JSON is nested too deeply for a snapshot") from error
 
 
 def _pickle_of_html(source: Source) -> bytes:
     found = _HTML_PICKLE.search(source.data)
     if found is None:
-        raise NotASnapshot('The page embeds no snapshot: it has no "base64" data as trace_plot writes it')
+        raise NotASnapshotError(
+            'The page embeds no snapshot: it has no "base64" data as trace_plot writes it'
+        )
     try:
         return binascii.a2b_base64(found[1])
     except binascii.Error as error:
-        raise DamagedSnapshot(f"The snapshot in the page is damaged: {error}", offset=found.start(1)) from error
+        raise DamagedSnapshotError(
+            f"The snapshot in the page is damaged: {error}", offset=found.start(1)
+        ) from error
 
 
 def _scan(source: Source, report: Report) -> kernel.Scanner:
@@ -147,34 +155,29 @@ def _scan(source: Source, report: Report) -> kernel.Scanner:
     return scanner
 
 
+_SCAN_ERRORS: dict[int, tuple[type[MemlensError], str]] = {
+    kernel.FORBIDDEN: (UnsafePickleError, "The pickle is not plain data: opcode {opcode} would run code"),
+    kernel.TRUNCATED: (DamagedSnapshotError, "The pickle breaks off after {length:,} bytes"),
+    kernel.ABSURD_LENGTH: (DamagedSnapshotError, "A length in the pickle is larger than the whole file"),
+    kernel.BAD_MEMO: (DamagedSnapshotError, "The pickle refers to something that it has not stored"),
+    kernel.TOO_DEEP: (DamagedSnapshotError, "The pickle is nested far deeper than any snapshot"),
+    kernel.TOO_MANY: (DamagedSnapshotError, "The pickle holds more objects than can be numbered"),
+    kernel.BAD_FIELD: (DamagedSnapshotError, "The field '{field}' holds a value that it can't have"),
+    kernel.UNKNOWN_OPCODE: (NotASnapshotError, "Byte 0x{detail:02x} is no opcode of a snapshot's pickle"),
+    kernel.UNDERFLOW: (DamagedSnapshotError, "The pickle's opcodes don't fit together"),
+}
+
+
 def _scan_error(scanner: kernel.Scanner, status: int, source: Source) -> Exception:
-    offset = scanner.error_offset
+    if status == kernel.NO_MEMORY:
+        return MemoryError()
+    error, sentence = _SCAN_ERRORS[status]
     detail = scanner.error_detail
-    match status:
-        case kernel.NO_MEMORY:
-            return MemoryError()
-        case kernel.FORBIDDEN:
-            return UnsafePickle(
-                f"The pickle is not plain data: opcode {_OPCODES[detail]} would run code", offset=offset
-            )
-        case kernel.TRUNCATED:
-            return DamagedSnapshot(f"The pickle breaks off after {source.length:,} bytes", offset=offset)
-        case kernel.ABSURD_LENGTH:
-            return DamagedSnapshot("A length in the pickle is larger than the whole file", offset=offset)
-        case kernel.BAD_MEMO:
-            return DamagedSnapshot("The pickle refers to something that it has not stored", offset=offset)
-        case kernel.TOO_DEEP:
-            return DamagedSnapshot("The pickle is nested far deeper than any snapshot", offset=offset)
-        case kernel.TOO_MANY:
-            return DamagedSnapshot("The pickle holds more objects than can be numbered", offset=offset)
-        case kernel.BAD_FIELD:
-            return DamagedSnapshot(
-                f"The field '{kernel.FIELD_NAMES[detail]}' holds a value that it can't have", offset=offset
-            )
-        case kernel.UNKNOWN_OPCODE:
-            return NotASnapshot(f"Byte 0x{detail:02x} is no opcode of a snapshot's pickle", offset=offset)
-        case _:
-            return DamagedSnapshot("The pickle's opcodes don't fit together", offset=offset)
+    field = kernel.FIELD_NAMES[detail] if detail < len(kernel.FIELD_NAMES) else ""
+    message = sentence.format(
+        opcode=_OPCODES.get(detail, ""), length=source.length, field=field, detail=detail
+    )
+    return error(message, offset=scanner.error_offset)
 
 
 class _Tables:
@@ -195,7 +198,9 @@ class _Tables:
         self.actions = self._names("actions")
         self.categories = self._names("categories")
         self.streams = np.asarray(scanner.take("streams"))
-        self.pools = [(int(first), int(second)) for first, second in np.asarray(scanner.take("pools")).tolist()]
+        self.pools = [
+            (int(first), int(second)) for first, second in np.asarray(scanner.take("pools")).tolist()
+        ]
         self.annotations = np.asarray(scanner.take("annotations"))[annotations]
         self.segment_rows = segments
         self.segments = np.asarray(scanner.take("segments"))
@@ -209,48 +214,53 @@ class _Tables:
             return []
         lists = self.scanner.list_of_lists(self.root["device_traces"])
         if lists is None:
-            raise DamagedSnapshot("'device_traces' is not a list of lists")
+            raise DamagedSnapshotError("'device_traces' is not a list of lists")
         traces = []
         for device, row in enumerate(lists):
             rows = self.scanner.rows(row, "events")
             if rows is None:
-                raise DamagedSnapshot(f"The trace of device {device} holds something that is not an event")
+                raise DamagedSnapshotError(
+                    f"The trace of device {device} holds something that is not an event"
+                )
             traces.append(np.asarray(rows))
         return traces
 
-    def _rows(self, key: str, table: str) -> npt.NDArray[np.uint32]:
+    def _rows(self, key: str, table: "kernel.RowTable") -> npt.NDArray[np.uint32]:
         if key not in self.root:
             return np.empty(0, np.uint32)
         rows = self.scanner.rows(self.root[key], table)
         if rows is None:
-            raise DamagedSnapshot(f"'{key}' holds something that it can't hold")
+            raise DamagedSnapshotError(f"'{key}' holds something that it can't hold")
         return np.asarray(rows)
 
-    def _names(self, table: str) -> list[str]:
+    def _names(self, table: "kernel.Table") -> list[str]:
         return [self.scanner.string_at(int(row)) for row in np.asarray(self.scanner.take(table))]
 
     def timeline(self, report: Report) -> Timeline:
         frames = self._frames()
         action_numbers, action_names = self._action_numbers()
         category_numbers, category_names = self._category_numbers()
-        warnings: list[Warning] = []
+        notices: list[Notice] = []
         segments = self.segments[self.segment_rows]
-        shown = sorted({device for device, rows in enumerate(self.traces) if len(rows)} | set(segments["device"].tolist()))
+        traced = {device for device, rows in enumerate(self.traces) if len(rows)}
+        shown = sorted(traced | set(segments["device"].tolist()))
         if not shown:
-            raise NotASnapshot("The snapshot holds no segment and no event, so there is nothing to show")
+            raise NotASnapshotError("The snapshot holds no segment and no event, so there is nothing to show")
         devices = []
         for number, device in enumerate(shown):
             report("matching", number / len(shown))
             rows = self.traces[device] if device < len(self.traces) else np.empty(0, np.uint32)
             events = self._events(rows, action_numbers, category_numbers)
             mine = self.segment_rows[segments["device"] == device]
-            built = build_device(device, events, self._live_blocks(mine), int(self.segments["total"][mine].sum()))
+            built = build_device(
+                device, events, self._live_blocks(mine), int(self.segments["total"][mine].sum())
+            )
             devices.append(built)
-            warnings += _device_warnings(built, self.settings, "segments" in self.root)
-        warnings += _file_warnings(frames, devices, self.root)
+            notices += _device_notices(built)
+        notices += _file_notices(frames, devices, self.root)
         return Timeline(
             KIND, frames, devices, action_names, category_names, self.streams.tolist(), self.pools, self.settings,
-            warnings, *self._further_tables(),
+            notices, *self._further_tables(),
         )  # fmt: skip
 
     def _frames(self) -> Frames:
@@ -258,7 +268,9 @@ class _Tables:
         texts = _Texts(self.scanner)
         frames = [
             source_frame(texts[file], line, texts[name])
-            for file, name, line in zip(rows["file"].tolist(), rows["name"].tolist(), rows["line"].tolist(), strict=True)
+            for file, name, line in zip(
+                rows["file"].tolist(), rows["name"].tolist(), rows["line"].tolist(), strict=True
+            )
         ]
         starts = np.asarray(self.scanner.take("stack_starts"))
         return Frames(frames, starts, np.asarray(self.scanner.take("stack_frames")))
@@ -309,8 +321,8 @@ class _Tables:
         row = np.concatenate(rows) if rows else np.empty(0, np.uint32)
         owner = np.concatenate(owners) if owners else np.empty(0, np.uint32)
         blocks = self.blocks[row]
-        active = self.scanner_string_mask(blocks["state"], ("active_allocated",))
-        pending = self.scanner_string_mask(blocks["state"], _PENDING_STATES)
+        active = self._says(blocks["state"], ("active_allocated",))
+        pending = self._says(blocks["state"], _PENDING_STATES)
         keep = active | pending
         blocks = blocks[keep]
         return Blocks(
@@ -318,7 +330,7 @@ class _Tables:
             self.segments["stream"][owner[keep]], pending[keep].astype(np.uint8),
         )  # fmt: skip
 
-    def scanner_string_mask(self, ids: Column, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+    def _says(self, ids: Column, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
         """Where a column of string ids says one of ``names``."""
         wanted = [string for string in np.unique(ids).tolist() if self.scanner.string_at(string) in names]
         return np.isin(ids, wanted)
@@ -353,75 +365,54 @@ class _Texts:
         return found
 
 
-def _device_warnings(built: DeviceTimeline, settings: dict[str, Any], has_segments: bool) -> list[Warning]:
+def _device_notices(built: DeviceTimeline) -> list[Notice]:
     """What the file could not tell about one device."""
     device = built.device
-    count = len(built.events.action)
+    if len(built.events.action) == 0:
+        message = f"Device {device} has no trace: only what was live when the snapshot was taken is shown."
+        return [Notice("no-trace", message, device)]
     found = []
-    if count == 0:
-        found.append(
-            Warning("no-trace", f"Device {device} has no trace: only what was live when the snapshot was taken is shown.", device)
+    early = built.allocations["start"] == 0
+    before = f"{int(np.count_nonzero(early)):,} allocations ({int(built.live[0]):,} bytes)"
+    if bool(np.any(early & (built.allocations["end"] != NEVER))):
+        message = (
+            f"The trace of device {device} begins in the middle: {before} were live before its first event, "
+            "so when they were made is not in the file, and their stacks are those of their frees."
         )
-        return found
-    before = int(np.count_nonzero(built.allocations["start"] == 0))
-    freed = built.allocations[(built.allocations["start"] == 0) & (built.allocations["end"] != 0xFFFFFFFF)]
-    if len(freed):
-        found.append(
-            Warning(
-                "start-lost",
-                f"The trace of device {device} begins in the middle: {before:,} allocations ({int(built.live[0]):,} bytes) "
-                "were live before its first event, so when and sometimes where they were made is not in the file.",
-                device,
-            )
-        )
-    elif before:
-        found.append(
-            Warning(
-                "live-before",
-                f"On device {device} {before:,} allocations ({int(built.live[0]):,} bytes) were live before recording began.",
-                device,
-            )
-        )
+        found.append(Notice("start-lost", message, device))
+    elif bool(early.any()):
+        message = f"On device {device} {before} were live before recording began."
+        found.append(Notice("live-before", message, device))
     if built.implicit_frees:
-        found.append(
-            Warning(
-                "frees-missing",
-                f"On device {device} {built.implicit_frees:,} frees were not recorded; those allocations are shown to end "
-                "when their address is used again.",
-                device,
-            )
+        message = (
+            f"On device {device} {built.implicit_frees:,} frees were not recorded; those allocations are shown to "
+            "end when their address is used again."
         )
+        found.append(Notice("frees-missing", message, device))
     if built.events.time_us is None:
-        found.append(
-            Warning("no-times", f"The trace of device {device} has no times (PyTorch before 2.2): the axis counts events.", device)
-        )
+        message = f"The trace of device {device} has no times (PyTorch before 2.2): the axis counts events."
+        found.append(Notice("no-times", message, device))
     return found
 
 
-def _file_warnings(frames: Frames, devices: list[DeviceTimeline], root: dict[str, int]) -> list[Warning]:
+def _file_notices(frames: Frames, devices: list[DeviceTimeline], root: dict[str, int]) -> list[Notice]:
     """What the file could not tell as a whole."""
     found = []
-    total = sum(len(device.allocations) for device in devices)
-    if total:
-        python_stacks = np.zeros(len(frames.starts) - 1, bool)
-        owner = np.repeat(np.arange(len(python_stacks)), np.diff(frames.starts).astype(np.int64))
-        python_stacks[owner[frames.kinds[frames.sequence] != NATIVE]] = True
-        empty = np.diff(frames.starts) == 0
-        stacks = np.concatenate([device.allocations["stack"] for device in devices])
-        bare = int(np.count_nonzero(empty[stacks]))
-        native = int(np.count_nonzero(~python_stacks[stacks])) - bare
-        if bare:
-            found.append(
-                Warning("no-stacks", f"{bare:,} of {total:,} allocations have no stack in the file.")
-            )
-        if native:
-            found.append(
-                Warning(
-                    "native-only",
-                    f"{native:,} of {total:,} allocations have only C++ frames: the operator is named, "
-                    "but no line of Python is known.",
-                )
-            )
+    depths = np.diff(frames.starts).astype(np.int64)
+    has_python = np.zeros(len(depths), bool)
+    has_python[np.repeat(np.arange(len(depths)), depths)[frames.kinds[frames.sequence] != NATIVE]] = True
+    stacks = np.concatenate([device.allocations["stack"] for device in devices])
+    total = len(stacks)
+    bare = int(np.count_nonzero(depths[stacks] == 0))
+    native = int(np.count_nonzero(~has_python[stacks])) - bare
+    if bare:
+        found.append(Notice("no-stacks", f"{bare:,} of {total:,} allocations have no stack in the file."))
+    if native:
+        message = (
+            f"{native:,} of {total:,} allocations have only C++ frames: "
+            "the operator is named, but no line of Python is known."
+        )
+        found.append(Notice("native-only", message))
     if "host_traces" in root or "host_segments" in root:
-        found.append(Warning("host-memory", "The file also holds pinned host memory, which is not shown."))
+        found.append(Notice("host-memory", "The file also holds pinned host memory, which is not shown."))
     return found

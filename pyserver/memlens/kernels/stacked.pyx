@@ -9,7 +9,7 @@ a block with a sum, and lays a column out anew only from the lowest block that c
 """
 
 from libc.math cimport floor
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int64_t
+from libc.stdint cimport uint16_t, uint32_t, uint64_t, int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
@@ -30,7 +30,9 @@ cdef extern from *:
     """
     #if defined(_MSC_VER)
     #include <intrin.h>
-    static int lowest_bit(unsigned long long word) { unsigned long bit; _BitScanForward64(&bit, word); return (int)bit; }
+    static int lowest_bit(unsigned long long word) {
+        unsigned long bit; _BitScanForward64(&bit, word); return (int)bit;
+    }
     #else
     static int lowest_bit(unsigned long long word) { return __builtin_ctzll(word); }
     #endif
@@ -294,7 +296,6 @@ cdef class Sweep:
     cdef int compact(self, uint32_t column, size_t columns) noexcept nogil:
         """Drop the dead slots. Every open rect ends here and is opened again by the next layout."""
         cdef Vector old = self.slots
-        cdef Vector alive
         cdef size_t index
         cdef SlotRow *slot
         cdef uint64_t *masks

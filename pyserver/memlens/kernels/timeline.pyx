@@ -316,7 +316,7 @@ def build_tree(const uint64_t[:] starts, const uint32_t[:] frames, uint32_t[::1]
     cdef Vector parents, node_frames
     cdef AddressMap map
     cdef size_t stack, position
-    cdef uint32_t node, zero = 0, none = NONE
+    cdef uint32_t node, none = NONE
     cdef Slot *slot
     cdef bint failed = False
     vector_init(&parents, 4)

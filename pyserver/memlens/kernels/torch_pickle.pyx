@@ -575,7 +575,7 @@ cdef class Scanner:
         if (end - first) % 2 or first == 0 or values[first - 1].kind != DICT:
             return self.fail_with(E_UNDERFLOW, 0)
         dict_row = values[first - 1].payload
-        for index in range(FIELDS):
+        for index in range(<size_t> FIELDS):
             found[index] = NULL
         for index in range(first, end, 2):
             if values[index].kind == STRING:
@@ -1256,23 +1256,11 @@ cdef class Scanner:
             status = self.run_until(limit)
         return status
 
-    def memory_bytes(self):
-        """What the tables hold now, in bytes."""
-        return (
-            self.memo.room * 4 + self.events.room * sizeof(EventRow) + self.stack.room * sizeof(Value)
-            + self.list_kinds.room * 5 + self.dict_kinds.room * 5
-            + self.strings.units.room + self.stacks.units.room * 4
-        )
-
     def root(self):
-        """``(trace lists, segment list, settings dict, host rows)`` as list and dict rows, or None if no snapshot.
-
-        ``trace lists`` is the list row of each device's events in order; -1 stands for an empty one.
-        """
+        """The top level's lists and dicts by key, as list and dict rows; None when it is no snapshot's."""
         cdef PairRow *pairs = <PairRow *> self.pairs.data
         cdef uint8_t *fields = <uint8_t *> self.fields.data
         cdef size_t index
-        cdef uint32_t list_row
         if self.root_kind == LIST:
             if self.rows_kind(self.root_payload) == SEGMENT:
                 return {"segments": self.root_payload}
@@ -1287,9 +1275,9 @@ cdef class Scanner:
                     result[name] = pairs[index].payload
         return result
 
-    def string_at(self, uint32_t id):
+    def string_at(self, uint32_t row):
         cdef uint64_t *starts = <uint64_t *> self.strings.starts.data
-        return (<char *> self.strings.units.data)[starts[id]:starts[id + 1]].decode("utf-8", "replace")
+        return (<char *> self.strings.units.data)[starts[row]:starts[row + 1]].decode("utf-8", "replace")
 
     def settings(self, uint32_t dict_row):
         """A dict of plain values that is no row of a table, such as ``allocator_settings``."""
@@ -1402,10 +1390,6 @@ cdef class Scanner:
             return column_of(&self.categories, b"I")
         if table == "pools":
             return column_of(&self.pools, b"T{q:first:q:second:}")
-        if table == "string_bytes":
-            return column_of(&self.strings.units, b"B")
-        if table == "string_starts":
-            return column_of(&self.strings.starts, b"Q")
         if table == "stack_frames":
             return column_of(&self.stacks.units, b"I")
         if table == "stack_starts":
@@ -1415,7 +1399,9 @@ cdef class Scanner:
 
 TABLES = {"events": EVENT, "blocks": BLOCK, "segments": SEGMENT, "annotations": ANNOTATION}
 
-cdef bytes EVENT_FORMAT = b"T{Q:addr:q:size:q:time_us:I:stack:H:stream:H:pool:B:action:B:category:H:unused:I:unused_too:}"
+cdef bytes EVENT_FORMAT = (
+    b"T{Q:addr:q:size:q:time_us:I:stack:H:stream:H:pool:B:action:B:category:H:unused:I:unused_too:}"
+)
 cdef bytes FRAME_FORMAT = b"T{I:file:I:name:i:line:I:fx_name:I:fx_trace:}"
 cdef bytes BLOCK_FORMAT = b"T{Q:address:q:size:q:requested:I:stack:I:state:I:has_address:I:unused:}"
 cdef bytes SEGMENT_FORMAT = (

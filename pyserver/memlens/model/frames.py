@@ -3,6 +3,7 @@
 import re
 import sys
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -10,10 +11,11 @@ import numpy.typing as npt
 USER, LIBRARY, NATIVE = 0, 1, 2
 """Kinds of a frame, the most telling first."""
 
-KIND_NAMES = ("user", "library", "native")
+KIND_NAMES: tuple[Literal["user"], Literal["library"], Literal["native"]] = ("user", "library", "native")
 
 _LIBRARY_PATH = re.compile(
-    r"(^|/)(site-packages|dist-packages|lib/python\d[.\d]*|lib64/python\d[.\d]*|Python\d+/Lib)/|^<frozen ", re.IGNORECASE
+    r"(^|/)(site-packages|dist-packages|lib/python\d[.\d]*|lib64/python\d[.\d]*|Python\d+/Lib)/|^<frozen ",
+    re.IGNORECASE,
 )
 _NATIVE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".so", ".pyx")
 _NO_FILE = frozenset(("", "??", "none", "<unknown>"))
@@ -69,7 +71,9 @@ def is_python(frame: SourceFrame) -> bool:
     return frame.kind != NATIVE and frame.line > 0
 
 
-_OPERATOR = re.compile(r"at::_ops::([A-Za-z0-9_]+)::|^(aten::[A-Za-z0-9_.]+)|at::native::([a-z][a-z0-9_]*)[(<]")
+_OPERATOR = re.compile(
+    r"at::_ops::([A-Za-z0-9_]+)::|^(aten::[A-Za-z0-9_.]+)|at::native::([a-z][a-z0-9_]*)[(<]"
+)
 
 
 def operator_of(functions: list[str]) -> str | None:

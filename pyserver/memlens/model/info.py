@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 
-class Warning(Struct, frozen=True):
+class Notice(Struct, frozen=True):
     """Something that the file could not tell, in a sentence for people. ``code`` is stable for tests."""
 
     code: str
@@ -57,4 +57,4 @@ class SnapshotInfo(Struct, frozen=True):
     """The device to show first: one with an out-of-memory event, else the one with the highest peak."""
     categories: list[str]
     """Names of the category numbers in geometry; empty when the file has no categories."""
-    warnings: list[Warning]
+    warnings: list[Notice]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from memlens.kernels import timeline as kernel
 from memlens.model.frames import Frames
-from memlens.model.info import Warning
+from memlens.model.info import Notice
 
 ACTIONS = (
     "alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map", "segment_unmap",
@@ -84,9 +84,15 @@ def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: i
     matcher = kernel.Matcher()
     allocations = np.asarray(
         matcher.match(
-            events.action, events.address, events.size, events.stack, events.stream, events.category, owners,
+            events.action,
+            events.address,
+            events.size,
+            events.stack,
+            events.stream,
+            events.category,
+            owners,
             (blocks.address, blocks.size, blocks.requested, blocks.stack, blocks.stream, blocks.pending),
-        )  # fmt: skip
+        )
     )
     live = np.empty(count + 1, np.int64)
     live_counts = np.empty(count + 1, np.uint32)
@@ -115,7 +121,7 @@ class Timeline:
     streams: list[int]
     pools: list[tuple[int, int]]
     settings: dict[str, Any]
-    warnings: list[Warning]
+    notices: list[Notice]
     tables: dict[str, Column] = field(default_factory=dict)
     """Further tables of the format as structured arrays: segments, blocks, annotations, notes on events."""
     strings: dict[int, str] = field(default_factory=dict)

@@ -93,7 +93,9 @@ def _rename(partial: Path, archive: Path) -> None:
                 return
         except ArchiveError:
             pass
-        old = Path(tempfile.mkdtemp(prefix=f"{archive.name}.old-", suffix=f"-{os.getpid()}", dir=archive.parent))
+        old = Path(
+            tempfile.mkdtemp(prefix=f"{archive.name}.old-", suffix=f"-{os.getpid()}", dir=archive.parent)
+        )
         archive.rename(old / "archive")
         partial.rename(archive)
         shutil.rmtree(old, ignore_errors=True)
@@ -103,7 +105,7 @@ def _running(pid: str) -> bool:
     if not pid.isdigit():
         return False
     if os.name == "nt":
-        return True     # signal 0 would end the process there; a later run under another system cleans up
+        return True  # signal 0 would end the process there; a later run under another system cleans up
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:

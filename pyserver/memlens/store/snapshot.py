@@ -93,7 +93,11 @@ class Snapshot:
         found = self._devices.get(number)
         if found is None:
             devices = self.info.devices
-            index = [info.device for info in devices].index(number) if number in {d.device for d in devices} else -1
+            index = (
+                [info.device for info in devices].index(number)
+                if number in {d.device for d in devices}
+                else -1
+            )
             if index < 0:
                 raise KeyError(number)
             found = Device(self, devices[index], self.manifest.first_allocations[index])
@@ -129,7 +133,9 @@ class Snapshot:
 
 
 def _map_column(path: Path, entry: ColumnEntry) -> Column:
-    dtype = np.dtype(entry.dtype if isinstance(entry.dtype, str) else [(name, kind) for name, kind in entry.dtype])
+    dtype = np.dtype(
+        entry.dtype if isinstance(entry.dtype, str) else [(name, kind) for name, kind in entry.dtype]
+    )
     if dtype.hasobject or dtype.itemsize * entry.count != entry.bytes:
         raise ValueError(f"column {path.name} does not fit its description")
     if entry.count == 0:

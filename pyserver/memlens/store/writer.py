@@ -56,7 +56,7 @@ def write_archive(timeline: Timeline, source: SourceFile, folder: Path, report: 
         devices=devices,
         default_device=max(devices, key=lambda device: (device.ooms > 0, device.peak_bytes)).device,
         categories=timeline.categories,
-        warnings=timeline.warnings,
+        warnings=timeline.notices,
     )
     manifest = Manifest(
         FORMAT_VERSION, source, info, first_allocations, timeline.actions, timeline.streams, timeline.pools,
@@ -85,19 +85,14 @@ class _Columns:
         with contextlib.ExitStack() as stack:
             opened = []
             for name, column in columns.items():
-                if column.dtype.names is None:
-                    dtype: Any = column.dtype.newbyteorder("<").str
-                else:
-                    dtype = [[field, str(kind)] for field, kind in column.dtype.descr]
-                self.entries[name] = ColumnEntry(dtype, len(column), column.nbytes)
-                opened.append((stack.enter_context((self.folder / name).open("wb", buffering=0)), column, np.dtype(
-                    dtype if isinstance(dtype, str) else column.dtype)))
-            for start in range(0, max((len(column) for _, column, _ in opened), default=0), _STRETCH_ROWS):
-                for file, column, kind in opened:
-                    rows = np.ascontiguousarray(column[start : start + _STRETCH_ROWS], dtype=kind)
-                    view = memoryview(rows).cast("B")
-                    while len(view):
-                        view = view[file.write(view) or 0 :]
+                little = column.dtype.newbyteorder("<")
+                description = little.str if little.names is None else [list(field) for field in little.descr]
+                self.entries[name] = ColumnEntry(description, len(column), column.nbytes)
+                opened.append((stack.enter_context((self.folder / name).open("wb")), column, little))
+            longest = max((len(column) for column in columns.values()), default=0)
+            for start in range(0, longest, _STRETCH_ROWS):
+                for file, column, little in opened:
+                    file.write(np.ascontiguousarray(column[start : start + _STRETCH_ROWS], dtype=little).data)
 
     def write_with_peaks(self, name: str, column: Column) -> None:
         """Write a column and the largest value of each 64 and each 4,096 rows."""
@@ -168,7 +163,8 @@ def _write_text(path: Path, timeline: Timeline, totals: npt.NDArray[np.int64]) -
                 ),
             )
             database.executemany(
-                f"INSERT INTO source_lines VALUES ({', '.join('?' * 12)})", _source_lines(timeline.frames, totals)
+                "INSERT INTO source_lines VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                _source_lines(timeline.frames, totals),
             )
     finally:
         database.close()
@@ -191,7 +187,13 @@ def _source_lines(frames: Frames, totals: npt.NDArray[np.int64]) -> list[tuple[A
     own = np.zeros((len(rows), 2), np.int64)
     if rows:
         kernel.fold_lines(
-            frames.starts, frames.sequence, lines, totals, inclusive, own, (frames.kinds != NATIVE).astype(np.uint8)
+            frames.starts,
+            frames.sequence,
+            lines,
+            totals,
+            inclusive,
+            own,
+            (frames.kinds != NATIVE).astype(np.uint8),
         )
     return sorted(
         (*row, *sums, *self_sums)

@@ -1,0 +1,1 @@
+"""Questions about an open snapshot, each a small function that knows no format."""

@@ -14,9 +14,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-from memlens.errors import Problem
-from memlens.model.info import AxisRange, DeviceInfo, SnapshotInfo, Warning
-
 Axis = Literal["time", "event"]
 FrameKind = Literal["user", "library", "native"]
 AllocationState = Literal["freed", "live", "pending_free"]

@@ -7,13 +7,14 @@ from memlens.errors import MemlensError
 from memlens.kernels import stacked
 from memlens.kernels import timeline as kernel
 from memlens.model.frames import KIND_NAMES
+from memlens.model.info import AxisRange
 from memlens.store.snapshot import Device, Snapshot
-from memlens.views.answers import AllocationSummary, Axis, AxisRange, Frame
+from memlens.views.answers import AllocationSummary, Axis, Frame
 
 NEVER = kernel.NEVER
 
 
-class BadRequest(MemlensError):
+class BadRequestError(MemlensError):
     """A question about something that the snapshot has not."""
 
     code = "bad-request"
@@ -21,28 +22,28 @@ class BadRequest(MemlensError):
 
 
 def device_of(snapshot: Snapshot, number: int) -> Device:
-    """The device of that number. Raises :class:`BadRequest`."""
+    """The device of that number. Raises :class:`BadRequestError`."""
     try:
         return snapshot.device(number)
     except KeyError as error:
-        raise BadRequest(f"The snapshot has no device {number}") from error
+        raise BadRequestError(f"The snapshot has no device {number}") from error
 
 
 def allocation_of(snapshot: Snapshot, allocation: int) -> tuple[Device, int]:
-    """An allocation's device and its row there. Raises :class:`BadRequest`."""
+    """An allocation's device and its row there. Raises :class:`BadRequestError`."""
     try:
         device = snapshot.device_of(allocation)
     except IndexError as error:
-        raise BadRequest(f"The snapshot has no allocation {allocation}") from error
+        raise BadRequestError(f"The snapshot has no allocation {allocation}") from error
     return device, allocation - device.first_allocation
 
 
 def axis_range(device: Device, axis: Axis) -> AxisRange:
-    """A device's whole extent on an axis. Raises :class:`BadRequest` for times that the file hasn't."""
+    """A device's whole extent on an axis. Raises :class:`BadRequestError` for times that the file hasn't."""
     if axis == "event":
         return device.info.event_axis
     if device.info.time_axis is None:
-        raise BadRequest("The snapshot has no times, only the order of events")
+        raise BadRequestError("The snapshot has no times, only the order of events")
     return device.info.time_axis
 
 
@@ -85,9 +86,9 @@ def time_of_moment(device: Device, moment: int) -> float | None:
 
 
 def check_moment(device: Device, moment: int) -> int:
-    """The moment itself. Raises :class:`BadRequest` for one that the trace hasn't."""
+    """The moment itself. Raises :class:`BadRequestError` for one that the trace hasn't."""
     if not 0 <= moment <= device.info.events:
-        raise BadRequest(f"Device {device.info.device} has no moment {moment}")
+        raise BadRequestError(f"Device {device.info.device} has no moment {moment}")
     return moment
 
 
@@ -108,7 +109,8 @@ def summaries(snapshot: Snapshot, device: Device, rows: npt.NDArray[np.uint32]) 
     label_ids = snapshot.column("stack_label")[stacks].tolist()
     labels = snapshot.frames(label for label in label_ids if label != NEVER)
     return [
-        _summary(snapshot, device, int(row), labels.get(label)) for row, label in zip(rows, label_ids, strict=True)
+        _summary(snapshot, device, int(row), labels.get(label))
+        for row, label in zip(rows, label_ids, strict=True)
     ]
 
 

@@ -8,13 +8,13 @@ from memlens.views.columns import check_moment, device_of, live_rows, summaries,
 
 
 def hit(snapshot: Snapshot, device: int, moment: int, y_bytes: float) -> HitAnswer:
-    """The allocation at ``y_bytes`` above the bottom at ``moment``. Raises BadRequest."""
+    """The allocation at ``y_bytes`` above the bottom at ``moment``. Raises BadRequestError."""
     found = device_of(snapshot, device)
     check_moment(found, moment)
     rows = live_rows(found, moment)
     tops = np.cumsum(found.size[rows])
     place = int(np.searchsorted(tops, y_bytes, "right"))
-    inside = 0 <= y_bytes and place < len(rows)
+    inside = y_bytes >= 0 and place < len(rows)
     return HitAnswer(
         moment=moment,
         time_us=time_of_moment(found, moment),

@@ -23,7 +23,9 @@ def source_lines(snapshot: Snapshot, file: str, line: int | None = None) -> list
     condition = "" if line is None else " AND line = ?"
     values = (file,) if line is None else (file, line)
     rows = snapshot.text.execute(
-        f"SELECT {_COLUMNS} FROM source_lines WHERE file = ?{condition} ORDER BY line", values
+        # the column names are ours, values are bound
+        f"SELECT {_COLUMNS} FROM source_lines WHERE file = ?{condition} ORDER BY line",  # noqa: S608
+        values,
     )
     return [SourceLine(*row) for row in rows]
 
@@ -31,7 +33,8 @@ def source_lines(snapshot: Snapshot, file: str, line: int | None = None) -> list
 def top_lines(snapshot: Snapshot, limit: int | None = None) -> list[SourceLine]:
     """The lines that allocated the most, user code before the rest where they are equal; None for all."""
     rows = snapshot.text.execute(
-        f"SELECT {_COLUMNS} FROM source_lines ORDER BY live_at_peak_bytes DESC, total_bytes DESC, kind, file, line LIMIT ?",
+        f"SELECT {_COLUMNS} FROM source_lines "  # noqa: S608
+        "ORDER BY live_at_peak_bytes DESC, total_bytes DESC, kind, file, line LIMIT ?",
         (-1 if limit is None else limit,),
     )
     return [SourceLine(*row) for row in rows]
@@ -39,7 +42,10 @@ def top_lines(snapshot: Snapshot, limit: int | None = None) -> list[SourceLine]:
 
 def line(snapshot: Snapshot, file: str, number: int) -> LineAnswer:
     """Every stack in which a line stands, and what they come to."""
-    ids = [row[0] for row in snapshot.text.execute("SELECT id FROM frames WHERE file = ? AND line = ?", (file, number))]
+    ids = [
+        row[0]
+        for row in snapshot.text.execute("SELECT id FROM frames WHERE file = ? AND line = ?", (file, number))
+    ]
     stacks: list[int] = []
     if ids:
         wanted = np.zeros(_highest_frame(snapshot) + 1, np.uint8)
@@ -52,4 +58,4 @@ def line(snapshot: Snapshot, file: str, number: int) -> LineAnswer:
 
 
 def _highest_frame(snapshot: Snapshot) -> int:
-    return int(snapshot.text.execute("SELECT coalesce(max(id), 0) FROM frames").fetchone()[0])
+    return int(snapshot.text.execute("SELECT coalesce(max(id), 0) FROM frames").get)

@@ -4,7 +4,14 @@ import numpy as np
 
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import LiveAnswer
-from memlens.views.columns import BadRequest, check_moment, device_of, live_rows, summaries, time_of_moment
+from memlens.views.columns import (
+    BadRequestError,
+    check_moment,
+    device_of,
+    live_rows,
+    summaries,
+    time_of_moment,
+)
 
 MOST_ROWS = 1000
 
@@ -12,7 +19,7 @@ MOST_ROWS = 1000
 def live(snapshot: Snapshot, device: int, moment: int | None, offset: int, limit: int) -> LiveAnswer:
     """Rows ``offset … offset + limit`` of what is live at a moment (None: the peak), largest first."""
     if offset < 0 or not 0 < limit <= MOST_ROWS:
-        raise BadRequest(f"A table's page has 1 to {MOST_ROWS} rows")
+        raise BadRequestError(f"A table's page has 1 to {MOST_ROWS} rows")
     found = device_of(snapshot, device)
     moment = check_moment(found, found.info.peak_moment if moment is None else moment)
     rows = live_rows(found, moment)

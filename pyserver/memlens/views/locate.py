@@ -7,7 +7,15 @@ import numpy as np
 from memlens.kernels import stacked
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views.answers import AllocationSummary, Axis, LocateAnswer
-from memlens.views.columns import NEVER, BadRequest, allocation_of, check_moment, live_rows, summaries, x_of_moment
+from memlens.views.columns import (
+    NEVER,
+    BadRequestError,
+    allocation_of,
+    check_moment,
+    live_rows,
+    summaries,
+    x_of_moment,
+)
 
 Direction = Literal["older", "younger", "previous_same_stack", "next_same_stack"]
 
@@ -15,7 +23,7 @@ Direction = Literal["older", "younger", "previous_same_stack", "next_same_stack"
 def locate(snapshot: Snapshot, allocation: int, axis: Axis, moment: int | None) -> LocateAnswer:
     """An allocation's box: its whole life, and its height at ``moment`` (None: when the most was live in its life).
 
-    Raises BadRequest for an unknown allocation, a moment outside of its life, or an axis without times.
+    Raises BadRequestError for an unknown allocation, a moment outside of its life, or an axis without times.
     """
     device, row = allocation_of(snapshot, allocation)
     start, end = _life(device, row)
@@ -26,7 +34,7 @@ def locate(snapshot: Snapshot, allocation: int, axis: Axis, moment: int | None) 
         )
         moment = int(peak[0])
     elif not start <= moment < end:
-        raise BadRequest(f"Allocation {allocation} is not alive at moment {moment}")
+        raise BadRequestError(f"Allocation {allocation} is not alive at moment {moment}")
     rows = live_rows(device, moment)
     below = int(device.size[rows[: np.searchsorted(rows, row)]].sum())
     return LocateAnswer(

@@ -12,7 +12,7 @@ from memlens.views.columns import NEVER, allocation_of, frame, summaries
 
 
 def stack(snapshot: Snapshot, allocation: int) -> StackAnswer:
-    """An allocation, its frames innermost first, and what its stack allocated in all. Raises BadRequest."""
+    """An allocation, its frames innermost first, and what its stack allocated in all. Raises BadRequestError."""
     device, row = allocation_of(snapshot, allocation)
     summary = summaries(snapshot, device, np.asarray([row], np.uint32))[0]
     frames = stack_frames(snapshot, summary.stack)

@@ -17,8 +17,10 @@ def format_bytes(count: int) -> str:
 
 
 def format_time(microseconds: float) -> str:
-    """A span of time, ``1.25 s``."""
-    for limit, scale, unit in ((1e3, 1.0, "µs"), (1e6, 1e3, "ms"), (float("inf"), 1e6, "s")):
-        if abs(microseconds) < limit:
-            break
-    return f"{microseconds / scale:.3g} {unit}" if abs(microseconds / scale) < 1000 else f"{microseconds / scale:,.0f} {unit}"
+    """A span of time with three digits, ``1.25 s``; whole seconds from a thousand on."""
+    value, unit = microseconds, "µs"
+    if abs(microseconds) >= 1e6:
+        value, unit = microseconds / 1e6, "s"
+    elif abs(microseconds) >= 1e3:
+        value, unit = microseconds / 1e3, "ms"
+    return f"{value:,.0f} {unit}" if abs(value) >= 1000 else f"{value:.3g} {unit}"

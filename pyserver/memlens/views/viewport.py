@@ -48,7 +48,7 @@ import numpy.typing as npt
 from memlens.kernels import stacked
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views.answers import Axis
-from memlens.views.columns import BadRequest, axis_range, device_of, moments_between
+from memlens.views.columns import BadRequestError, axis_range, device_of, moments_between
 
 MAGIC = 0x31474C4D
 MOST_COLUMNS = 4096
@@ -62,16 +62,24 @@ FIT_HEADROOM = 1.05
 
 
 def viewport(
-    snapshot: Snapshot, device: int, axis: Axis, x0: float, x1: float, y0: float, y1: float, columns: int, rows: int
+    snapshot: Snapshot,
+    device: int,
+    axis: Axis,
+    x0: float,
+    x1: float,
+    y0: float,
+    y1: float,
+    columns: int,
+    rows: int,
 ) -> bytes:
     """The packed geometry for ``columns`` x ``rows`` pixels over ``[x0, x1] x [y0, y1]`` (axis units, bytes).
 
-    Raises :class:`BadRequest` for a box or a resolution that can't be drawn.
+    Raises :class:`BadRequestError` for a box or a resolution that can't be drawn.
     """
     if not (np.isfinite([x0, x1, y0, y1]).all() and x0 < x1 and y0 < y1):
-        raise BadRequest("The viewport has no area")
+        raise BadRequestError("The viewport has no area")
     if not (0 < columns <= MOST_COLUMNS and 0 < rows <= MOST_ROWS):
-        raise BadRequest(f"A viewport has 1 to {MOST_COLUMNS} columns and 1 to {MOST_ROWS} rows")
+        raise BadRequestError(f"A viewport has 1 to {MOST_COLUMNS} columns and 1 to {MOST_ROWS} rows")
     found = device_of(snapshot, device)
     extent = axis_range(found, axis)
     top = found.info.peak_bytes * FIT_HEADROOM
@@ -79,7 +87,10 @@ def viewport(
         # the whole device is asked for: the picture made ahead will do where it is about as fine
         fit_columns = columns * (extent.x1 - extent.x0) / (x1 - x0)
         fit_rows = rows * top / (y1 - y0)
-        if FIT_COLUMNS / 4 <= fit_columns <= FIT_COLUMNS * 1.25 and FIT_ROWS / 4 <= fit_rows <= FIT_ROWS * 1.25:
+        if (
+            FIT_COLUMNS / 4 <= fit_columns <= FIT_COLUMNS * 1.25
+            and FIT_ROWS / 4 <= fit_rows <= FIT_ROWS * 1.25
+        ):
             with contextlib.suppress(OSError):
                 return _fit_file(snapshot.archive, device, axis).read_bytes()
     return _fine_as_fits(found, axis, x0, x1, y0, y1, columns, rows)
@@ -117,7 +128,15 @@ def _fine_as_fits(
 
 
 def _packed(
-    device: Device, axis: Axis, x0: float, x1: float, y0: float, y1: float, columns: int, rows: int, coarser: int
+    device: Device,
+    axis: Axis,
+    x0: float,
+    x1: float,
+    y0: float,
+    y1: float,
+    columns: int,
+    rows: int,
+    coarser: int,
 ) -> bytes | None:
     extent = axis_range(device, axis)
     edges = np.linspace(x0, x1, columns + 1)
@@ -142,7 +161,18 @@ def _packed(
     passed = np.where(inside, lived - live, 0).astype(np.uint32)
     ids = bands["allocation"]
     header = struct.pack(
-        "<4I5d2I", MAGIC, columns, len(bands), len(rects), x0, x1, y0, y1, (y1 - y0) / (rows * 4), int(coarser > 0), 0
+        "<4I5d2I",
+        MAGIC,
+        columns,
+        len(bands),
+        len(rects),
+        x0,
+        x1,
+        y0,
+        y1,
+        (y1 - y0) / (rows * 4),
+        int(coarser > 0),
+        0,
     )
     return b"".join(
         (
