@@ -33,7 +33,10 @@ export function runAction(action: Action, view: Commanded): void {
   const { plot, selection } = view;
   const zoom = (fx: number, fy: number): void => {
     const c = plot.target;
-    plot.moveTo(zoomAt(c, plot.bounds, { x: (c.x0 + c.x1) / 2, y: fx === 1 ? c.y0 : (c.y0 + c.y1) / 2 }, fx, fy), true);
+    plot.moveTo(
+      zoomAt(c, plot.bounds, { x: (c.x0 + c.x1) / 2, y: fx === 1 ? c.y0 : (c.y0 + c.y1) / 2 }, fx, fy),
+      true,
+    );
   };
   const pan = (dx: number, dy: number): void => {
     plot.moveTo(panBy(plot.target, plot.bounds, dx, dy), true);

@@ -57,7 +57,10 @@ export class Plot {
   /** Pictures drawn since the view was opened. */
   pictures = 0;
 
-  private readonly overlay = element('canvas', { class: 'plot-overlay', attributes: { 'aria-hidden': 'true' } });
+  private readonly overlay = element('canvas', {
+    class: 'plot-overlay',
+    attributes: { 'aria-hidden': 'true' },
+  });
   private readonly renderer: RendererHost;
   private readonly feed: Feed;
   private readonly reducedMotion = matchMedia('(prefers-reduced-motion: reduce)');
@@ -91,7 +94,10 @@ export class Plot {
   private cursor: { x: number; y: number } | null = null;
   private box: { x0: number; y0: number; x1: number; y1: number } | null = null;
 
-  constructor(private readonly events: PlotEvents, prefer: 'webgl2' | 'canvas2d') {
+  constructor(
+    private readonly events: PlotEvents,
+    prefer: 'webgl2' | 'canvas2d',
+  ) {
     this.surface = element('div', {
       class: 'plot-surface',
       tabIndex: 0,
@@ -294,7 +300,9 @@ export class Plot {
   }
 
   private paint(geometry: Geometry): Painted {
-    const colours = this.palette ? paintBands(geometry, this.palette, this.highlight) : new Uint32Array(geometry.bands);
+    const colours = this.palette
+      ? paintBands(geometry, this.palette, this.highlight)
+      : new Uint32Array(geometry.bands);
     return { geometry, colours };
   }
 
@@ -356,7 +364,13 @@ export class Plot {
       this.told = true;
       this.events.moved(this.view);
     }
-    this.feed.update(this.view, this.extent, this.size, requestFor(this.view, this.extent, this.size), resting);
+    this.feed.update(
+      this.view,
+      this.extent,
+      this.size,
+      requestFor(this.view, this.extent, this.size),
+      resting,
+    );
     if (resting) this.fetchWhole();
   }
 
@@ -393,7 +407,10 @@ export class Plot {
         const lit = isLit(picture.geometry, band, this.highlight);
         return lit ? inkFor(colour) : mix(theme.foreground, theme.background, 0.45);
       },
-      peak: peakX === null ? null : { x: peakX, bytes: device.peak_bytes, text: `Peak ${bytes(device.peak_bytes)}` },
+      peak:
+        peakX === null
+          ? null
+          : { x: peakX, bytes: device.peak_bytes, text: `Peak ${bytes(device.peak_bytes)}` },
       selectedRects: this.selectedRects,
       selectedLife: this.selected?.life ?? null,
       cursor: cursor && { ...cursor, ...this.cursorTexts(cursor) },

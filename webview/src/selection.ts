@@ -1,6 +1,11 @@
 // What is selected or lit up, and the ways from one allocation to the next.
 
-import type { AllocationSummary, LineAnswer, LocateAnswer, StackAnswer } from '../../extension/shared/protocol.gen';
+import type {
+  AllocationSummary,
+  LineAnswer,
+  LocateAnswer,
+  StackAnswer,
+} from '../../extension/shared/protocol.gen';
 import { RequestError, type Api, type Pending } from './api';
 import type { Plot } from './plot';
 import { fitBox, type Camera } from './scene/camera';
@@ -112,26 +117,32 @@ export class Selection {
       return;
     }
     const moment = this.moment ?? this.answer?.allocation.start_moment ?? 0;
-    this.run(this.context.api.request('memlens/step', { allocation: current, moment, direction }), (answer) => {
-      if (!answer.allocation) {
-        this.context.say(END[direction]);
-        return;
-      }
-      this.context.names.learn([answer.allocation]);
-      const stays = direction === 'older' || direction === 'younger';
-      this.select(answer.allocation.allocation, stays ? moment : null, true);
-    });
+    this.run(
+      this.context.api.request('memlens/step', { allocation: current, moment, direction }),
+      (answer) => {
+        if (!answer.allocation) {
+          this.context.say(END[direction]);
+          return;
+        }
+        this.context.names.learn([answer.allocation]);
+        const stays = direction === 'older' || direction === 'younger';
+        this.select(answer.allocation.allocation, stays ? moment : null, true);
+      },
+    );
   }
 
   /** The largest allocation at the highest moment in view: a way in for the keyboard. */
   selectLargest(): void {
     const { plot, api } = this.context;
     const moment = highestMoment(plot);
-    this.run(api.request('memlens/live', { device: this.context.device(), moment, offset: 0, limit: 1 }), (answer) => {
-      const [largest] = answer.rows;
-      if (largest) this.select(largest.allocation, answer.moment, true);
-      else this.context.say('Nothing is live here.');
-    });
+    this.run(
+      api.request('memlens/live', { device: this.context.device(), moment, offset: 0, limit: 1 }),
+      (answer) => {
+        const [largest] = answer.rows;
+        if (largest) this.select(largest.allocation, answer.moment, true);
+        else this.context.say('Nothing is live here.');
+      },
+    );
   }
 
   /** Zooms to an allocation's whole life. */

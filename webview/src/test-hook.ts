@@ -26,10 +26,9 @@ declare global {
 export function exposeForTests(plot: Plot): void {
   window.memlensTest = {
     bandAt: (x, y) => {
-      const hit = plot.hit(x, y);
-      if (hit?.rect == null) return null;
-      const allocation = hit.band === null ? null : (plot.geometry?.allocation[hit.band] ?? null);
-      return { allocation, merged: hit.merged, column: hit.column };
+      const { rect = null, band = null, merged = 0, column = 0 } = plot.hit(x, y) ?? {};
+      if (rect === null) return null;
+      return { allocation: band === null ? null : (plot.geometry?.allocation[band] ?? null), merged, column };
     },
     rectOf: (allocation) => plot.rectOf(allocation),
     bands: () => Array.from(plot.geometry?.allocation ?? []),

@@ -3,13 +3,15 @@
 import type { ViewState } from '../../extension/shared/messages';
 import type { Geometry } from '../../extension/shared/geometry';
 import type { AllocationSummary, DeviceInfo, Frame, SnapshotInfo } from '../../extension/shared/protocol.gen';
-import { RequestError, type Api, type HostMessage, type Pending } from './api';
+import { RequestError, type Api, type HostMessage } from './api';
 import { runAction, type Commanded } from './commands';
+import { DeviceData } from './device-data';
+import { gestures, type Gestured } from './gestures';
 import { Hover } from './hover';
 import { actionOf, type Action } from './input/keys';
-import { PointerInput, type PointerActions } from './input/pointer';
+import { PointerInput } from './input/pointer';
 import { Plot } from './plot';
-import { fitBox, zoomAt, type Camera } from './scene/camera';
+import type { Camera } from './scene/camera';
 import type { Rgb } from './scene/colour';
 import { Names } from './scene/names';
 import { colourOf, type Palette } from './scene/paint';
@@ -17,13 +19,13 @@ import { hasTimes, peakAt, restoreLayout, restoreState, type Axis } from './scen
 import { Selection } from './selection';
 import { exposeForTests } from './test-hook';
 import { debounce, replace, setText } from './ui/dom';
-import { bytes, count, counted, hasSource, nameOf, time } from './ui/format';
+import { bandTexts, bytes, deviceFigures, hasSource, nameOf } from './ui/format';
 import { ViewFrame } from './ui/frame';
 import { Help } from './ui/help';
 import { legend } from './ui/legend';
 import { Minimap } from './ui/minimap';
 import { Panel, sameStackSentence } from './ui/panel';
-import { LiveTable, TABLE_PAGE, type TableMoment } from './ui/table';
+import { LiveTable } from './ui/table';
 import { paletteOf, readTheme, watchTheme, type Theme } from './ui/theme';
 import { Toolbar } from './ui/toolbar';
 import { Tooltip } from './ui/tooltip';
@@ -31,10 +33,8 @@ import { warningStrip } from './ui/warnings';
 
 const SAVE_AFTER_MS = 250;
 const LARGEST_SHOWN = 12;
-/** A box thinner than this zooms the other axis only. */
-const THIN_BOX = 8;
 
-export class SnapshotView implements Commanded {
+export class SnapshotView implements Commanded, Gestured {
   readonly plot: Plot;
   readonly selection: Selection;
   private device: DeviceInfo;
@@ -44,7 +44,6 @@ export class SnapshotView implements Commanded {
   private theme: Theme = readTheme();
   private palette: Palette;
   private largest: AllocationSummary[] = [];
-  private overview: Pending<unknown> | null = null;
 
   private readonly names = new Names();
   private readonly tooltip = new Tooltip();
@@ -53,6 +52,7 @@ export class SnapshotView implements Commanded {
   private readonly toolbar: Toolbar;
   private readonly panel: Panel;
   private readonly table: LiveTable;
+  private readonly data: DeviceData;
   private readonly hover: Hover;
   private readonly pointer: PointerInput;
   private readonly frame: ViewFrame;
@@ -103,6 +103,7 @@ export class SnapshotView implements Commanded {
       },
     });
     this.table = this.makeTable();
+    this.data = this.makeData();
     this.selection = this.makeSelection();
     this.hover = new Hover({
       api,
@@ -114,7 +115,7 @@ export class SnapshotView implements Commanded {
       palette: () => this.palette,
       categories: info.categories,
     });
-    this.pointer = new PointerInput(this.plot.surface, this.pointerActions());
+    this.pointer = new PointerInput(this.plot.surface, gestures(this));
     const warnings = warningStrip(info.warnings, () => {
       this.frame.set({ warningsOpen: false });
     });
@@ -138,13 +139,18 @@ export class SnapshotView implements Commanded {
     watchTheme(this.stop.signal, () => {
       this.setTheme();
     });
-    window.addEventListener('keydown', (event) => { this.key(event); }, { signal: this.stop.signal });
+    window.addEventListener(
+      'keydown',
+      (event) => {
+        this.key(event);
+      },
+      { signal: this.stop.signal },
+    );
     exposeForTests(this.plot);
     root.dataset['renderer'] = this.plot.rendererKind;
     this.setTheme();
     this.show(this.device, this.axis, state);
     if (state.selection !== null) this.selection.select(state.selection, null, false);
-    this.plot.surface.focus({ preventScroll: true });
   }
 
   dispose(): void {
@@ -240,6 +246,25 @@ export class SnapshotView implements Commanded {
     return true;
   }
 
+  // --- what gestures need ------------------------------------------------------------------------------------------
+
+  hoverAt(at: { x: number; y: number } | null): void {
+    this.hover.move(at);
+  }
+
+  picked(moment: number): void {
+    this.table.setClicked(moment);
+  }
+
+  openLabel(allocation: AllocationSummary): void {
+    if (hasSource(allocation.label)) this.openFrame(allocation.label, false);
+    else this.say('The file has no Python frame for this allocation.');
+  }
+
+  boxUsed(): void {
+    if (this.pointer.boxTool) this.toggleBoxTool();
+  }
+
   // --- devices, axes, colours --------------------------------------------------------------------------------------
 
   private show(device: DeviceInfo, axis: Axis, camera: Camera | null): void {
@@ -254,10 +279,10 @@ export class SnapshotView implements Commanded {
       this.largest = [];
       this.selection.clear();
       this.table.forget();
+      this.data.turnTo(device.device);
       if (this.tableOpen) this.table.show(null);
-      this.fetchLargest();
     } else if (selected !== null) this.selection.select(selected, null, true);
-    this.fetchOverview();
+    this.data.fetchOverview(this.axis, this.minimap.columns);
     this.describe();
     this.arrange();
   }
@@ -268,7 +293,8 @@ export class SnapshotView implements Commanded {
     this.plot.setTheme(this.theme, this.palette);
     this.minimap.setTheme(this.theme);
     this.table.recolour((allocation) => this.names.allocation(allocation));
-    if (this.selection.answer) this.panel.showStack(this.selection.answer, this.colourOf(this.selection.answer.allocation));
+    if (this.selection.answer)
+      this.panel.showStack(this.selection.answer, this.colourOf(this.selection.answer.allocation));
     else if (this.selection.current === null && !this.selection.line) this.showDevicePanel();
     this.arrange();
   }
@@ -305,64 +331,10 @@ export class SnapshotView implements Commanded {
   }
 
   private describe(): void {
-    const d = this.device;
-    const at = d.peak_time_us !== null && hasTimes(d) ? ` at ${time(d.peak_time_us)}` : '';
-    const parts = [
-      `Peak ${bytes(d.peak_bytes)}${at}`,
-      `${bytes(d.live_at_end_bytes)} live at the end`,
-      counted(d.allocations, 'allocation'),
-      d.events > 0 ? counted(d.events, 'event') : 'no trace: what was live when the snapshot was made',
-    ];
+    const parts = deviceFigures(this.device);
     setText(this.frame.status, parts.join('  ·  '));
-    this.plot.setLabel(`Memory of device ${d.device} over time. ${parts.join(', ')}. Press ? for the keys.`);
-  }
-
-  // --- asking the server -------------------------------------------------------------------------------------------
-
-  private fetchOverview(): void {
-    this.overview?.cancel();
-    this.minimap.setOverview(null);
-    const { device } = this.device;
-    const pending = this.api.request('memlens/overview', { device, axis: this.axis, columns: this.minimap.columns });
-    this.overview = pending;
-    pending.answer.then(
-      (answer) => {
-        this.minimap.setOverview(answer);
-      },
-      (error: unknown) => {
-        this.failed(error);
-      },
-    );
-  }
-
-  /** The largest at the peak: names for the bands that are large enough to carry one, and the panel's list. */
-  private fetchLargest(): void {
-    const { device } = this.device;
-    this.api.request('memlens/live', { device, moment: null, offset: 0, limit: TABLE_PAGE }).answer.then(
-      (answer) => {
-        this.names.learn(answer.rows);
-        this.plot.renamed();
-        if (device !== this.device.device) return;
-        this.largest = answer.rows.slice(0, LARGEST_SHOWN);
-        if (this.selection.current === null && !this.selection.line) this.showDevicePanel();
-      },
-      (error: unknown) => {
-        this.failed(error);
-      },
-    );
-  }
-
-  private fetchTable(moment: TableMoment, offset: number): void {
-    const { device } = this.device;
-    this.api.request('memlens/live', { device, moment, offset, limit: TABLE_PAGE }).answer.then(
-      (answer) => {
-        this.names.learn(answer.rows);
-        this.plot.renamed();
-        if (device === this.device.device) this.table.add(answer, moment);
-      },
-      (error: unknown) => {
-        this.table.failed(error instanceof Error ? error.message : String(error));
-      },
+    this.plot.setLabel(
+      `Memory of device ${this.device.device} over time. ${parts.join(', ')}. Press ? for the keys.`,
     );
   }
 
@@ -408,11 +380,34 @@ export class SnapshotView implements Commanded {
         this.selection.select(allocation, moment, true);
       },
       fetch: (moment, offset) => {
-        this.fetchTable(moment, offset);
+        this.data.fetchRows(moment, offset);
       },
       colourOf: (allocation) => this.colourOf(allocation),
       close: () => {
         this.toggleTable();
+      },
+    });
+  }
+
+  private makeData(): DeviceData {
+    return new DeviceData(this.api, this.names, {
+      overview: (answer) => {
+        this.minimap.setOverview(answer);
+      },
+      largest: (rows) => {
+        this.largest = rows.slice(0, LARGEST_SHOWN);
+        this.plot.renamed();
+        if (this.selection.current === null && !this.selection.line) this.showDevicePanel();
+      },
+      rows: (answer, asked) => {
+        this.plot.renamed();
+        this.table.add(answer, asked);
+      },
+      rowsFailed: (error) => {
+        this.table.failed(error instanceof Error ? error.message : String(error));
+      },
+      failed: (error) => {
+        this.failed(error);
       },
     });
   }
@@ -437,7 +432,9 @@ export class SnapshotView implements Commanded {
         this.table.setSelected(answer.allocation.allocation);
         const { title, place } = nameOf(answer.allocation);
         const where = place === null ? title : `${title}, ${place}`;
-        this.say(`${bytes(answer.allocation.size_bytes)}, ${where}. Same stack: ${sameStackSentence(answer.same_stack)}.`);
+        this.say(
+          `${bytes(answer.allocation.size_bytes)}, ${where}. Same stack: ${sameStackSentence(answer.same_stack)}.`,
+        );
         this.saveSoon();
       },
       lineShown: (answer) => {
@@ -459,66 +456,6 @@ export class SnapshotView implements Commanded {
       },
     });
   }
-
-  private pointerActions(): PointerActions {
-    const { plot } = this;
-    return {
-      hover: (at) => {
-        this.hover.move(at);
-      },
-      click: (at, modified) => {
-        const hit = plot.hit(at.x, at.y);
-        const g = plot.geometry;
-        if (!hit || !g) return;
-        const moment = g.moment[hit.column] ?? 0;
-        this.table.setClicked(moment);
-        if (hit.band === null) {
-          if (hit.merged === 0) this.selection.clear();
-          else this.selection.selectAt(moment, hit.yBytes, modified ? this.openLabel : null);
-          return;
-        }
-        const allocation = g.allocation[hit.band] ?? 0;
-        this.selection.select(allocation, moment, false, modified ? this.openLabel : null);
-      },
-      doubleClick: () => {
-        // The first click of the two selected it; the panel it opened may have moved the picture since.
-        this.selection.zoomTo();
-      },
-      drag: (dx, dy) => {
-        const c = plot.camera;
-        const x = (-dx * plot.pixelRatio * (c.x1 - c.x0)) / plot.plotSize.width;
-        const y = (dy * plot.pixelRatio * (c.y1 - c.y0)) / plot.plotSize.height;
-        plot.moveTo({ x0: c.x0 + x, x1: c.x1 + x, y0: c.y0 + y, y1: c.y1 + y }, false);
-      },
-      wheel: (at, turn) => {
-        const width = plot.plotSize.width / plot.pixelRatio;
-        const c = zoomAt(plot.camera, plot.bounds, plot.dataAt(at.x, at.y), turn.zoomX, turn.zoomY);
-        const x = (turn.panX / width) * (c.x1 - c.x0);
-        plot.moveTo({ ...c, x0: c.x0 + x, x1: c.x1 + x }, false);
-      },
-      pinch: (at, factor) => {
-        plot.moveTo(zoomAt(plot.camera, plot.bounds, plot.dataAt(at.x, at.y), factor, 1), false);
-      },
-      box: (from, to) => {
-        plot.setBox(to && { x0: from.x, y0: from.y, x1: to.x, y1: to.y });
-      },
-      boxDone: (from, to) => {
-        plot.setBox(null);
-        const a = plot.dataAt(Math.min(from.x, to.x), Math.max(from.y, to.y));
-        const b = plot.dataAt(Math.max(from.x, to.x), Math.min(from.y, to.y));
-        const c = plot.camera;
-        const x = Math.abs(to.x - from.x) < THIN_BOX ? { x0: c.x0, x1: c.x1 } : { x0: a.x, x1: b.x };
-        const y = Math.abs(to.y - from.y) < THIN_BOX ? { y0: c.y0, y1: c.y1 } : { y0: a.y, y1: b.y };
-        plot.moveTo(fitBox({ ...x, ...y }, plot.bounds, 0), true);
-        if (this.pointer.boxTool) this.toggleBoxTool();
-      },
-    };
-  }
-
-  private readonly openLabel = (allocation: AllocationSummary): void => {
-    if (hasSource(allocation.label)) this.openFrame(allocation.label, false);
-    else this.say('The file has no Python frame for this allocation.');
-  };
 
   private openFrame(frame: Frame, beside: boolean): void {
     this.api.post({ type: 'openSource', file: frame.file, line: frame.line, beside });
@@ -547,9 +484,8 @@ export class SnapshotView implements Commanded {
   }
 
   private bandTexts(geometry: Geometry, band: number): readonly string[] {
-    const size = bytes(geometry.size[band] ?? 0);
-    const known = this.names.allocation(geometry.allocation[band] ?? -1) ?? this.names.stack(geometry.stack[band] ?? -1);
-    return known ? [`${nameOf(known).title}  ${size}`, size] : [size];
+    const allocation = this.names.allocation(geometry.allocation[band] ?? -1);
+    return bandTexts(geometry.size[band] ?? 0, allocation ?? this.names.stack(geometry.stack[band] ?? -1));
   }
 
   private showDevicePanel(): void {
@@ -580,7 +516,7 @@ export class SnapshotView implements Commanded {
 
   private deviceOf(device: number): DeviceInfo {
     const found = this.info.devices.find((each) => each.device === device) ?? this.info.devices[0];
-    if (!found) throw new Error(`The snapshot has no device ${count(device)}.`);
+    if (!found) throw new Error(`The snapshot has no device ${device}.`);
     return found;
   }
 }

@@ -66,7 +66,8 @@ export class FakeServer {
       warnings: [
         {
           code: 'ring_buffer',
-          message: 'The recorder kept only the last 100,000 events: what was freed before them is not in the file.',
+          message:
+            'The recorder kept only the last 100,000 events: what was freed before them is not in the file.',
           device: 0,
         },
       ],
@@ -129,6 +130,7 @@ export class FakeServer {
           continue;
         }
         flush(low);
+        mergedFrom = high; // what had no room of its own goes to the next merged band
         if (high <= low) continue;
         let band = bandOf.get(i);
         if (band === undefined) {
@@ -222,15 +224,25 @@ export class FakeServer {
     const end = made.end ?? this.run.times.length;
     let moment = params.moment ?? made.start;
     if (params.moment === null) {
-      for (let m = made.start; m < end; m++) if ((this.totals[m] ?? 0) > (this.totals[moment] ?? 0)) moment = m;
+      for (let m = made.start; m < end; m++)
+        if ((this.totals[m] ?? 0) > (this.totals[moment] ?? 0)) moment = m;
     }
     let y0 = 0;
     for (const i of this.order[moment] ?? []) {
       if (i === params.allocation) break;
       y0 += this.size(i);
     }
-    const x = (m: number): number => (params.axis === 'event' ? m : (this.run.times[m] ?? this.run.times.at(-1) ?? 0));
-    return { device: 0, allocation: params.allocation, moment, x0: x(made.start), x1: x(end), y0, y1: y0 + made.size };
+    const x = (m: number): number =>
+      params.axis === 'event' ? m : (this.run.times[m] ?? this.run.times.at(-1) ?? 0);
+    return {
+      device: 0,
+      allocation: params.allocation,
+      moment,
+      x0: x(made.start),
+      x1: x(end),
+      y0,
+      y1: y0 + made.size,
+    };
   }
 
   private step(params: ViewParams<'memlens/step'>): { allocation: AllocationSummary | null } {
@@ -247,9 +259,13 @@ export class FakeServer {
 
   private line(params: ViewParams<'memlens/line'>): unknown {
     const stacks = [...this.run.stacks.keys()].filter(
-      (s) => this.run.stacks[s]?.file === params.file && this.run.stacks[s]?.line === params.line,
+      (s) => this.run.stacks[s]?.file === params.file && this.run.stacks[s].line === params.line,
     );
-    return { ...params, stacks, totals: this.sum((i) => stacks.includes(this.run.allocations[i]?.stack ?? -1)) };
+    return {
+      ...params,
+      stacks,
+      totals: this.sum((i) => stacks.includes(this.run.allocations[i]?.stack ?? -1)),
+    };
   }
 
   private sum(include: (allocation: number) => boolean): Totals {
@@ -302,7 +318,10 @@ export class FakeServer {
 }
 
 function framesOf(label: Frame | null, operator: string): Frame[] {
-  const native = ['c10::cuda::CUDACachingAllocator::malloc(unsigned long)', `at::_ops::${operator}::call(at::Tensor const&)`];
+  const native = [
+    'c10::cuda::CUDACachingAllocator::malloc(unsigned long)',
+    `at::_ops::${operator}::call(at::Tensor const&)`,
+  ];
   const library = ['linear', '_call_impl', '_wrapped_call_impl', 'forward'];
   return [
     ...native.map((name): Frame => ({ file: '??', line: 0, function: name, kind: 'native' })),
@@ -313,10 +332,25 @@ function framesOf(label: Frame | null, operator: string): Frame[] {
       kind: 'library',
     })),
     ...(label ? [label] : []),
-    { file: '/usr/lib/python3.11/site-packages/torch/nn/modules/module.py', line: 1518, function: '_call_impl', kind: 'library' },
+    {
+      file: '/usr/lib/python3.11/site-packages/torch/nn/modules/module.py',
+      line: 1518,
+      function: '_call_impl',
+      kind: 'library',
+    },
     { file: '/home/dev/train/model.py', line: 140, function: 'Transformer.forward', kind: 'user' },
-    { file: '/usr/lib/python3.11/site-packages/torch/nn/modules/module.py', line: 1518, function: '_call_impl', kind: 'library' },
-    { file: '/usr/lib/python3.11/site-packages/torch/nn/modules/module.py', line: 1527, function: '_wrapped_call_impl', kind: 'library' },
+    {
+      file: '/usr/lib/python3.11/site-packages/torch/nn/modules/module.py',
+      line: 1518,
+      function: '_call_impl',
+      kind: 'library',
+    },
+    {
+      file: '/usr/lib/python3.11/site-packages/torch/nn/modules/module.py',
+      line: 1527,
+      function: '_wrapped_call_impl',
+      kind: 'library',
+    },
     { file: '/home/dev/train/train.py', line: 44, function: 'train_step', kind: 'user' },
     { file: '/home/dev/train/train.py', line: 71, function: '<module>', kind: 'user' },
   ];
@@ -337,7 +371,13 @@ function put(
     before.x1 = column + 1;
     return;
   }
-  const rect = { x0: column, x1: column + 1, y0, y1, ...(band === undefined ? { merged: merged ?? 1 } : { band }) };
+  const rect = {
+    x0: column,
+    x1: column + 1,
+    y0,
+    y1,
+    ...(band === undefined ? { merged: merged ?? 1 } : { band }),
+  };
   open.set(key, rect);
   parts.rects.push(rect);
 }

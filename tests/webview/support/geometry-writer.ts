@@ -21,8 +21,12 @@ export function writeGeometry(parts: PictureParts): ArrayBuffer {
   const bandsEnd = toEight(columnsEnd + 17 * bands.length);
   const buffer = new ArrayBuffer(bandsEnd + RECT_BYTES * rects.length);
   const view = new DataView(buffer);
-  [GEOMETRY_MAGIC, columns.length, bands.length, rects.length].forEach((n, i) => { view.setUint32(4 * i, n, true); });
-  [parts.x0, parts.x1, parts.y0, parts.y1, parts.yQuantum].forEach((n, i) => { view.setFloat64(16 + 8 * i, n, true); });
+  [GEOMETRY_MAGIC, columns.length, bands.length, rects.length].forEach((n, i) => {
+    view.setUint32(4 * i, n, true);
+  });
+  [parts.x0, parts.x1, parts.y0, parts.y1, parts.yQuantum].forEach((n, i) => {
+    view.setFloat64(16 + 8 * i, n, true);
+  });
   view.setUint32(56, parts.coarser === true ? 1 : 0, true);
   const moments = HEADER_BYTES + 8 * columns.length;
   columns.forEach((column, i) => {
@@ -40,7 +44,9 @@ export function writeGeometry(parts: PictureParts): ArrayBuffer {
   });
   rects.forEach((rect, i) => {
     const at = bandsEnd + RECT_BYTES * i;
-    [rect.x0, rect.x1, rect.y0, rect.y1].forEach((n, k) => { view.setUint16(at + 2 * k, n, true); });
+    [rect.x0, rect.x1, rect.y0, rect.y1].forEach((n, k) => {
+      view.setUint16(at + 2 * k, n, true);
+    });
     view.setUint32(at + 8, rect.merged === undefined ? (rect.band ?? 0) : MERGED_BIT + rect.merged, true);
   });
   return buffer;

@@ -56,7 +56,9 @@ export function trainingRun(layers: number, steps: number, seed = 1): Run {
   const parameters: number[] = [];
   for (let layer = 0; layer < layers; layer++) {
     for (const [i, op] of OPS.entries()) {
-      parameters.push(alloc(2 + 14 * (i % 3) * random(), stackOf(`${op}.__init__`, '/home/dev/train/model.py', 20 + i), 0));
+      parameters.push(
+        alloc(2 + 14 * (i % 3) * random(), stackOf(`${op}.__init__`, '/home/dev/train/model.py', 20 + i), 0),
+      );
     }
   }
   const optimizer: number[] = [];
@@ -65,21 +67,39 @@ export function trainingRun(layers: number, steps: number, seed = 1): Run {
     const activations: number[] = [];
     for (let layer = 0; layer < layers; layer++) {
       for (const [i, op] of OPS.entries()) {
-        const temporary = alloc(8 + 60 * random(), stackOf(`${op}.scratch`, '/home/dev/train/ops.py', 100 + 7 * i), 4);
-        activations.push(alloc(4 + 40 * random() * ((i % 4) + 1), stackOf(`${op}.forward`, '/home/dev/train/model.py', 88 + 9 * i), 1));
+        const temporary = alloc(
+          8 + 60 * random(),
+          stackOf(`${op}.scratch`, '/home/dev/train/ops.py', 100 + 7 * i),
+          4,
+        );
+        activations.push(
+          alloc(
+            4 + 40 * random() * ((i % 4) + 1),
+            stackOf(`${op}.forward`, '/home/dev/train/model.py', 88 + 9 * i),
+            1,
+          ),
+        );
         free(temporary);
       }
     }
     const gradients: number[] = [];
     for (const [i, activation] of activations.reverse().entries()) {
       const detail = alloc(1 + 9 * random(), stackOf('backward', '/home/dev/train/train.py', 47), 5);
-      gradients.push(alloc(2 + 14 * ((i + 1) % 3) * random(), stackOf('loss.backward', '/home/dev/train/train.py', 48), 2));
+      gradients.push(
+        alloc(2 + 14 * ((i + 1) % 3) * random(), stackOf('loss.backward', '/home/dev/train/train.py', 48), 2),
+      );
       free(activation);
       free(detail);
     }
     if (step === 0) {
       for (const i of parameters.keys()) {
-        optimizer.push(alloc(3 + 20 * ((i + 1) % 3) * random(), stackOf('optimizer.step', '/home/dev/train/train.py', 52), 3));
+        optimizer.push(
+          alloc(
+            3 + 20 * ((i + 1) % 3) * random(),
+            stackOf('optimizer.step', '/home/dev/train/train.py', 52),
+            3,
+          ),
+        );
       }
     }
     for (const gradient of gradients) free(gradient);

@@ -36,7 +36,12 @@ export const KEYS: readonly KeyRow[] = [
   { keys: ['ArrowUp'], action: 'up', text: 'Move up', group: 'Look around' },
   { keys: ['ArrowDown'], action: 'down', text: 'Move down', group: 'Look around' },
   { keys: ['Shift+ArrowLeft', 'PageUp'], action: 'farLeft', text: 'A whole view left', group: 'Look around' },
-  { keys: ['Shift+ArrowRight', 'PageDown'], action: 'farRight', text: 'A whole view right', group: 'Look around' },
+  {
+    keys: ['Shift+ArrowRight', 'PageDown'],
+    action: 'farRight',
+    text: 'A whole view right',
+    group: 'Look around',
+  },
   { keys: ['+', '=', 'Shift++'], action: 'zoomIn', text: 'Zoom in', group: 'Look around' },
   { keys: ['-', '_'], action: 'zoomOut', text: 'Zoom out', group: 'Look around' },
   { keys: ['Shift+ArrowUp'], action: 'zoomInHeight', text: 'Stretch the height', group: 'Look around' },
@@ -50,7 +55,12 @@ export const KEYS: readonly KeyRow[] = [
     text: 'Select the next younger allocation, above (with none selected: the largest here)',
     group: 'Allocations',
   },
-  { keys: ['Alt+ArrowDown'], action: 'older', text: 'Select the next older allocation, below', group: 'Allocations' },
+  {
+    keys: ['Alt+ArrowDown'],
+    action: 'older',
+    text: 'Select the next older allocation, below',
+    group: 'Allocations',
+  },
   {
     keys: ['[', 'Alt+ArrowLeft'],
     action: 'previousSameStack',
@@ -92,7 +102,9 @@ export function actionOf(press: KeyPress): Action | null {
   const key = press.key.length === 1 ? press.key.toLowerCase() : press.key;
   const shift = press.shiftKey ? 'Shift+' : '';
   const symbol = press.key.length === 1 && !/[a-z0-9]/i.test(press.key);
-  return ACTIONS.get(`${mod}${alt}${shift}${key}`) ?? (symbol ? (ACTIONS.get(`${mod}${alt}${key}`) ?? null) : null);
+  return (
+    ACTIONS.get(`${mod}${alt}${shift}${key}`) ?? (symbol ? (ACTIONS.get(`${mod}${alt}${key}`) ?? null) : null)
+  );
 }
 
 const SYMBOLS: Record<string, string> = {
@@ -109,5 +121,7 @@ const SYMBOLS: Record<string, string> = {
 export function keyName(key: string, mac: boolean): string {
   const parts = key === 'Shift++' ? ['Shift', '+'] : key.length === 1 ? [key] : key.split('+');
   const names: Record<string, string> = { Mod: mac ? '⌘' : 'Ctrl', Alt: mac ? '⌥' : 'Alt' };
-  return parts.map((part) => names[part] ?? SYMBOLS[part] ?? (part.length === 1 ? part.toUpperCase() : part)).join(' ');
+  return parts
+    .map((part) => names[part] ?? SYMBOLS[part] ?? (part.length === 1 ? part.toUpperCase() : part))
+    .join(' ');
 }

@@ -76,7 +76,8 @@ export class Canvas2dRenderer implements Renderer {
   }
 
   private drawLayer(each: Layer, camera: Camera, resting: boolean, style: PictureStyle): void {
-    const stale = !each.camera || (resting && !sameScale(each.camera, camera)) || !within(camera, each, resting);
+    const stale =
+      !each.camera || (resting && !sameScale(each.camera, camera)) || !within(camera, each, resting);
     if (stale) this.make(each, camera, style);
     const made = each.camera;
     if (!made) return;
@@ -115,7 +116,7 @@ export class Canvas2dRenderer implements Renderer {
 
 function layer(old: Layer | null, painted: Painted | null): Layer | null {
   if (!painted) return null;
-  if (old && old.painted.geometry === painted.geometry) {
+  if (old?.painted.geometry === painted.geometry) {
     const same = old.painted.colours === painted.colours;
     return { ...old, painted, camera: same ? old.camera : null };
   }

@@ -43,7 +43,11 @@ export function labelRoom(
 }
 
 /** The longest of some texts, the best first, that fits; the last is cut down if none does. */
-export function fitText(texts: readonly string[], width: number, measure: (text: string) => number): string | null {
+export function fitText(
+  texts: readonly string[],
+  width: number,
+  measure: (text: string) => number,
+): string | null {
   for (const text of texts) if (measure(text) <= width) return text;
   const last = texts[0];
   if (last === undefined) return null;

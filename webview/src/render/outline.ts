@@ -15,7 +15,12 @@ export function rectsOf(g: Geometry, allocation: number): number[] {
 }
 
 /** Closed paths, in device pixels: along the upper edges to the right, and back along the lower ones. */
-export function outlinePaths(g: Geometry, camera: Camera, plot: PlotSize, rects: readonly number[]): number[][] {
+export function outlinePaths(
+  g: Geometry,
+  camera: Camera,
+  plot: PlotSize,
+  rects: readonly number[],
+): number[][] {
   const paths: number[][] = [];
   let upper: number[] = [];
   let lower: number[] = [];

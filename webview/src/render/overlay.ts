@@ -27,7 +27,12 @@ export interface OverlayModel {
   readonly selectedRects: readonly number[];
   /** The selection's life on the x axis, whether its band is large enough to be seen or not. */
   readonly selectedLife: { readonly x0: number; readonly x1: number } | null;
-  readonly cursor: { readonly x: number; readonly y: number; readonly textX: string; readonly textY: string } | null;
+  readonly cursor: {
+    readonly x: number;
+    readonly y: number;
+    readonly textX: string;
+    readonly textY: string;
+  } | null;
   readonly box: { readonly x0: number; readonly y0: number; readonly x1: number; readonly y1: number } | null;
 }
 
@@ -170,7 +175,8 @@ function drawSelection(context: Context, model: OverlayModel, height: number): v
   context.lineJoin = 'miter';
   for (const path of outlinePaths(picture, model.camera, model.plot, model.selectedRects)) {
     context.beginPath();
-    for (let i = 0; i + 1 < path.length; i += 2) context.lineTo((path[i] ?? 0) / scale, (path[i + 1] ?? 0) / scale);
+    for (let i = 0; i + 1 < path.length; i += 2)
+      context.lineTo((path[i] ?? 0) / scale, (path[i + 1] ?? 0) / scale);
     context.closePath();
     context.strokeStyle = css(theme.background);
     context.lineWidth = 4;

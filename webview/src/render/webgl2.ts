@@ -148,7 +148,7 @@ export class WebGl2Renderer implements Renderer {
 
   private load(old: Loaded | null, painted: Painted | null): Loaded | null {
     const { gl } = this;
-    if (old && painted && old.painted.geometry === painted.geometry) {
+    if (old && painted?.geometry === old.painted.geometry) {
       if (old.painted.colours !== painted.colours) fillColours(gl, old.colours, painted.colours);
       return { ...old, painted };
     }
@@ -169,7 +169,12 @@ function fillColours(gl: WebGL2RenderingContext, texture: WebGLTexture, colours:
   fillTexture(gl, texture, colours, 1);
 }
 
-function fillTexture(gl: WebGL2RenderingContext, texture: WebGLTexture, words: Uint32Array, each: 1 | 3): void {
+function fillTexture(
+  gl: WebGL2RenderingContext,
+  texture: WebGLTexture,
+  words: Uint32Array,
+  each: 1 | 3,
+): void {
   const rows = Math.max(1, Math.ceil(words.length / each / TEXTURE_WIDTH));
   const padded = new Uint32Array(rows * TEXTURE_WIDTH * each);
   padded.set(words);

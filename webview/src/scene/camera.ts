@@ -32,7 +32,11 @@ const HEADROOM = 0.08;
 const CLOSEST = { time: 4, event: 4 };
 const CLOSEST_BYTES = 256;
 
-export function extentOf(range: { x0: number; x1: number }, peakBytes: number, axis: 'time' | 'event'): Extent {
+export function extentOf(
+  range: { x0: number; x1: number },
+  peakBytes: number,
+  axis: 'time' | 'event',
+): Extent {
   // A run of no length still is one picture: one unit wide.
   const x1 = range.x1 > range.x0 ? range.x1 : range.x0 + 1;
   const top = Math.max(peakBytes, 1) * (1 + HEADROOM);
@@ -68,7 +72,13 @@ function clampRange(from: number, to: number, low: number, high: number, least: 
 }
 
 /** Zooms about a point in data space; a factor below 1 comes closer. */
-export function zoomAt(camera: Camera, extent: Extent, at: { x: number; y: number }, fx: number, fy: number): Camera {
+export function zoomAt(
+  camera: Camera,
+  extent: Extent,
+  at: { x: number; y: number },
+  fx: number,
+  fy: number,
+): Camera {
   // At its limit an axis stays put, instead of sliding.
   const kx = limited(fx, camera.x1 - camera.x0, extent.minWidth, extent.x1 - extent.x0);
   const ky = limited(fy, camera.y1 - camera.y0, extent.minHeight, extent.top);

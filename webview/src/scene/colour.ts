@@ -31,7 +31,9 @@ export function stackPalette(theme: ThemeKind): readonly Rgb[] {
   return Array.from({ length: STACK_COLOURS }, (_, i) => {
     const hue = (0.61 + i * GOLDEN) % 1;
     const shade = i % lightness.length;
-    return oklch(lightness[shade] ?? 0.7, chroma[shade] ?? 0.1, hue * 360);
+    // Dark yellows are browns that look like dirt: lighter there.
+    const lift = 0.07 * Math.exp(-(((hue * 360 - 85) / 40) ** 2));
+    return oklch((lightness[shade] ?? 0.7) + lift, chroma[shade] ?? 0.1, hue * 360);
   });
 }
 
@@ -63,7 +65,8 @@ export function oklch(lightness: number, chroma: number, hue: number): Rgb {
   const angle = (hue * Math.PI) / 180;
   for (let c = chroma; ; c -= 0.004) {
     const rgb = oklabToLinear(lightness, Math.max(c, 0) * Math.cos(angle), Math.max(c, 0) * Math.sin(angle));
-    if (c <= 0 || rgb.every((v) => v >= -0.0005 && v <= 1.0005)) return [byte(rgb[0]), byte(rgb[1]), byte(rgb[2])];
+    if (c <= 0 || rgb.every((v) => v >= -0.0005 && v <= 1.0005))
+      return [byte(rgb[0]), byte(rgb[1]), byte(rgb[2])];
   }
 }
 
@@ -118,7 +121,7 @@ type Rgba = readonly [number, number, number, number];
 
 function hexParts(hex: string): Rgba | null {
   if (!/^([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})$/.test(hex)) return null;
-  const full = hex.length <= 4 ? [...hex].map((c) => c + c).join('') : hex;
+  const full = hex.length <= 4 ? hex.replace(/./g, '$&$&') : hex;
   const at = (i: number) => Number.parseInt(full.slice(i, i + 2), 16);
   return [at(0), at(2), at(4), full.length === 8 ? at(6) / 255 : 1];
 }
@@ -127,8 +130,11 @@ function functionParts(text: string): Rgba | null {
   const match = /^rgba?\(([^)]*)\)$/.exec(text);
   if (!match) return null;
   const numbers = (match[1] ?? '').split(/[\s,/]+/).filter(Boolean);
-  const [r, g, b, a = 1] = numbers.map((n) => (n.endsWith('%') ? Number.parseFloat(n) / 100 : Number.parseFloat(n)));
-  if (r === undefined || g === undefined || b === undefined || ![r, g, b, a].every(Number.isFinite)) return null;
+  const [r, g, b, a = 1] = numbers.map((n) =>
+    n.endsWith('%') ? Number.parseFloat(n) / 100 : Number.parseFloat(n),
+  );
+  if (r === undefined || g === undefined || b === undefined || ![r, g, b, a].every(Number.isFinite))
+    return null;
   return [r, g, b, a];
 }
 

@@ -58,7 +58,8 @@ export function needsPicture(
   if (!asked) return true;
   if (!covers(asked, camera, plot)) return true;
   const want = requestFor(camera, extent, plot);
-  const factorX = spanPerPixel(asked.x0, asked.x1, asked.columns) / spanPerPixel(want.x0, want.x1, want.columns);
+  const factorX =
+    spanPerPixel(asked.x0, asked.x1, asked.columns) / spanPerPixel(want.x0, want.x1, want.columns);
   const factorY = spanPerPixel(asked.y0, asked.y1, asked.rows) / spanPerPixel(want.y0, want.y1, want.rows);
   const slack = resting ? 1.005 : 2;
   return factorX > slack || factorX < 1 / slack || factorY > slack || factorY < 1 / slack;

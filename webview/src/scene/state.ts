@@ -19,7 +19,12 @@ export interface Layout {
   readonly warningsOpen: boolean;
 }
 
-export const FIRST_LAYOUT: Layout = { panelWidth: 340, panelOpen: true, tableHeight: 260, warningsOpen: true };
+export const FIRST_LAYOUT: Layout = {
+  panelWidth: 340,
+  panelOpen: true,
+  tableHeight: 260,
+  warningsOpen: true,
+};
 
 export function deviceExtent(device: DeviceInfo, axis: Axis): Extent {
   const range = axis === 'time' && device.time_axis ? device.time_axis : device.event_axis;
@@ -61,7 +66,10 @@ export function restoreState(info: SnapshotInfo, saved: ViewState | null | undef
     x1: camera.x1,
     y0: camera.y0,
     y1: camera.y1,
-    selection: selection !== null && Number.isInteger(selection) && selection >= 0 && selection < total ? selection : null,
+    selection:
+      selection !== null && Number.isInteger(selection) && selection >= 0 && selection < total
+        ? selection
+        : null,
     colour: saved?.colour === 'category' && info.categories.length > 0 ? 'category' : 'stack',
     panel: saved?.panel === 'table' ? 'table' : 'stack',
   };

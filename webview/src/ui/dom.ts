@@ -41,7 +41,8 @@ export function element<K extends keyof HTMLElementTagNameMap>(
 }
 
 export function add(parent: Element, ...children: Child[]): void {
-  for (const child of children) if (child !== null && child !== undefined && child !== false) parent.append(child);
+  for (const child of children)
+    if (child !== null && child !== undefined && child !== false) parent.append(child);
 }
 
 export function replace(parent: Element, ...children: Child[]): void {

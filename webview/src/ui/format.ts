@@ -1,6 +1,6 @@
 // Figures and names as people read them.
 
-import type { AllocationSummary, Frame } from '../../../extension/shared/protocol.gen';
+import type { AllocationSummary, DeviceInfo, Frame } from '../../../extension/shared/protocol.gen';
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
@@ -16,7 +16,8 @@ export function bytes(value: number): string {
   const places = unit === 0 ? 0 : scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
   // 512 MiB and 1 GiB rather than 512.0 MiB and 1.00 GiB.
   const text = scaled.toFixed(places);
-  const short = places > 0 && Number(text) === Math.round(scaled) && Number.isInteger(scaled) ? scaled.toFixed(0) : text;
+  const short =
+    places > 0 && Number(text) === Math.round(scaled) && Number.isInteger(scaled) ? scaled.toFixed(0) : text;
   return `${short} ${UNITS[unit] ?? ''}`;
 }
 
@@ -78,4 +79,23 @@ export const STATES: Record<AllocationSummary['state'], string> = {
 /** A category as words: "optimizer_state" is "optimizer state". */
 export function categoryName(category: string): string {
   return category.replaceAll('_', ' ');
+}
+
+/** A device in a few figures, for the status line and for screen readers. */
+export function deviceFigures(device: DeviceInfo): string[] {
+  const at = device.peak_time_us !== null && device.time_axis ? ` at ${time(device.peak_time_us)}` : '';
+  return [
+    `Peak ${bytes(device.peak_bytes)}${at}`,
+    `${bytes(device.live_at_end_bytes)} live at the end`,
+    counted(device.allocations, 'allocation'),
+    device.events > 0
+      ? counted(device.events, 'event')
+      : 'no trace: what was live when the snapshot was made',
+  ];
+}
+
+/** What may stand on a band, the best first; `known` is any allocation of its stack. */
+export function bandTexts(sizeBytes: number, known: AllocationSummary | undefined): readonly string[] {
+  const size = bytes(sizeBytes);
+  return known ? [`${nameOf(known).title}  ${size}`, size] : [size];
 }

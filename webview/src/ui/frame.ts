@@ -37,12 +37,22 @@ export class ViewFrame {
     private layout: Layout,
     private readonly changed: (layout: Layout) => void,
   ) {
-    this.side = splitter('Width of the stack panel', 'vertical', () => this.layout.panelWidth, (panelWidth) => {
-      this.set({ panelWidth });
-    });
-    this.bottom = splitter('Height of the table', 'horizontal', () => this.layout.tableHeight, (tableHeight) => {
-      this.set({ tableHeight });
-    });
+    this.side = splitter(
+      'Width of the stack panel',
+      'vertical',
+      () => this.layout.panelWidth,
+      (panelWidth) => {
+        this.set({ panelWidth });
+      },
+    );
+    this.bottom = splitter(
+      'Height of the table',
+      'horizontal',
+      () => this.layout.tableHeight,
+      (tableHeight) => {
+        this.set({ tableHeight });
+      },
+    );
     const middle = element(
       'div',
       { class: 'middle' },

@@ -11,7 +11,9 @@ export type OpenSource = (frame: Frame, beside: boolean) => void;
 const FOLD_FROM = 2;
 
 /** Frames innermost first, in runs: each run is one user frame, or neighbouring frames that are not. */
-export function foldFrames(frames: readonly Frame[]): { readonly folded: boolean; readonly frames: readonly Frame[] }[] {
+export function foldFrames(
+  frames: readonly Frame[],
+): { readonly folded: boolean; readonly frames: readonly Frame[] }[] {
   const runs: { folded: boolean; frames: Frame[] }[] = [];
   for (const frame of frames) {
     const last = runs.at(-1);
@@ -112,7 +114,12 @@ export class FrameList {
     } else {
       const place = frame.file === '' ? 'no file' : shorten(baseName(frame.file), 60);
       row.append(
-        element('div', { class: 'no-source', title: visible(frame.file) }, name, element('bdi', { class: 'muted' }, place)),
+        element(
+          'div',
+          { class: 'no-source', title: visible(frame.file) },
+          name,
+          element('bdi', { class: 'muted' }, place),
+        ),
       );
     }
     this.rows.push({ frame, row, unfold });
@@ -130,13 +137,14 @@ export function missingNote(lookedFor: string): HTMLElement {
 }
 
 function foldTitle(frames: readonly Frame[]): string {
-  const native = frames.every((frame) => frame.kind === 'native');
-  return counted(frames.length, native ? 'native frame' : 'library frame');
+  const native = frames.filter((frame) => frame.kind === 'native').length;
+  if (native === frames.length) return counted(native, 'native frame');
+  return counted(frames.length, native > 0 ? 'library and native frame' : 'library frame');
 }
 
 /** Which files they are of, the first few. */
 function foldHint(frames: readonly Frame[]): string {
-  const files = [...new Set(frames.filter((f) => f.file !== '').map((f) => baseName(f.file)))];
+  const files = [...new Set(frames.filter((f) => f.line > 0).map((f) => baseName(f.file)))];
   const shown = files.slice(0, 2).join(', ');
   return shorten(files.length > 2 ? `${shown}, …` : shown, 44);
 }

@@ -23,9 +23,14 @@ export class Help {
         'header',
         {},
         element('h2', {}, 'Keys'),
-        iconButton('close', 'Close', () => {
-          this.root.close();
-        }, 'Escape'),
+        iconButton(
+          'close',
+          'Close',
+          () => {
+            this.root.close();
+          },
+          'Escape',
+        ),
       ),
       element(
         'div',
@@ -34,7 +39,9 @@ export class Help {
           part(
             group,
             KEYS.filter((row) => row.group === group).map((row) => [
-              row.keys.filter((key) => !['=', '_', 'Shift++', 'Shift+?'].includes(key)).map((key) => keyName(key, mac)),
+              row.keys
+                .filter((key) => !['=', '_', 'Shift++', 'Shift+?'].includes(key))
+                .map((key) => keyName(key, mac)),
               row.text,
             ]),
           ),

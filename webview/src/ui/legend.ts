@@ -23,7 +23,11 @@ export function legend(
         {
           type: 'button',
           attributes: { 'aria-pressed': i === lit },
-          on: { click: () => { press(i === lit ? null : i); } },
+          on: {
+            click: () => {
+              press(i === lit ? null : i);
+            },
+          },
         },
         swatch,
         element('bdi', {}, shorten(categoryName(name), 32)),

@@ -35,7 +35,14 @@ export class Minimap {
       element('div', { class: 'minimap-grip start' }),
       element('div', { class: 'minimap-grip end' }),
     );
-    this.strip = element('div', { class: 'minimap-strip' }, this.canvas, this.before, this.after, this.window);
+    this.strip = element(
+      'div',
+      { class: 'minimap-strip' },
+      this.canvas,
+      this.before,
+      this.after,
+      this.window,
+    );
     // Everything that it does has a key on the plot, so it is not another stop for Tab.
     this.root = element('div', { class: 'minimap', attributes: { 'aria-hidden': 'true' } }, this.strip);
     this.strip.addEventListener('pointerdown', (event) => {
@@ -133,8 +140,10 @@ export class Minimap {
     const moved = (next: PointerEvent): void => {
       const dx = (next.clientX - startX) * dataPerPixel;
       const least = this.extent.minWidth;
-      const x0 = grip === 'end' ? start.x0 : Math.min(start.x0 + dx, grip === 'start' ? start.x1 - least : Infinity);
-      const x1 = grip === 'start' ? start.x1 : Math.max(start.x1 + dx, grip === 'end' ? start.x0 + least : -Infinity);
+      const x0 =
+        grip === 'end' ? start.x0 : Math.min(start.x0 + dx, grip === 'start' ? start.x1 - least : Infinity);
+      const x1 =
+        grip === 'start' ? start.x1 : Math.max(start.x1 + dx, grip === 'end' ? start.x0 + least : -Infinity);
       const inside = { x0: Math.max(x0, this.extent.x0), x1: Math.min(x1, this.extent.x1) };
       this.move({ ...start, ...(grip === 'start' || grip === 'end' ? inside : { x0, x1 }) }, false);
     };
@@ -149,7 +158,8 @@ export class Minimap {
 }
 
 function gripAt(target: Element): Grip | null {
-  if (target.closest('.minimap-window.whole')) return target.closest('.start') ? 'start' : target.closest('.end') ? 'end' : null;
+  if (target.closest('.minimap-window.whole'))
+    return target.closest('.start') ? 'start' : target.closest('.end') ? 'end' : null;
   if (target.closest('.start')) return 'start';
   if (target.closest('.end')) return 'end';
   return target.closest('.minimap-window') ? 'window' : null;

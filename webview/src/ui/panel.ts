@@ -44,7 +44,11 @@ export class Panel {
   }
 
   /** Nothing is selected: what the device's figures are, and what was largest at the peak. */
-  showDevice(device: DeviceInfo, largest: readonly AllocationSummary[], colourOf: (a: AllocationSummary) => Rgb): void {
+  showDevice(
+    device: DeviceInfo,
+    largest: readonly AllocationSummary[],
+    colourOf: (a: AllocationSummary) => Rgb,
+  ): void {
     this.begin(`Device ${device.device}`, []);
     const atPeak = device.peak_time_us !== null && device.time_axis ? ` at ${time(device.peak_time_us)}` : '';
     replace(
@@ -57,7 +61,11 @@ export class Panel {
           `${bytes(device.live_at_end_bytes)} in ${counted(device.live_at_end_count, 'allocation')}`,
           exactBytes(device.live_at_end_bytes),
         ],
-        ['Reserved at the end', bytes(device.reserved_at_end_bytes), exactBytes(device.reserved_at_end_bytes)],
+        [
+          'Reserved at the end',
+          bytes(device.reserved_at_end_bytes),
+          exactBytes(device.reserved_at_end_bytes),
+        ],
         ['Allocations', count(device.allocations)],
         ['Events', count(device.events)],
         device.ooms > 0 ? ['Out of memory', counted(device.ooms, 'time')] : null,
@@ -162,7 +170,14 @@ export class Panel {
   }
 
   private button(name: IconName, label: string, action: Action, key: string): HTMLButtonElement {
-    return iconButton(name, label, () => { this.actions.run(action); }, key);
+    return iconButton(
+      name,
+      label,
+      () => {
+        this.actions.run(action);
+      },
+      key,
+    );
   }
 
   private step(name: IconName, label: string, action: Action, key: string): HTMLButtonElement {
@@ -180,7 +195,14 @@ export class Panel {
       {},
       element(
         'button',
-        { type: 'button', on: { click: () => { this.actions.select(each.allocation); } } },
+        {
+          type: 'button',
+          on: {
+            click: () => {
+              this.actions.select(each.allocation);
+            },
+          },
+        },
         swatch,
         element('strong', {}, bytes(each.size_bytes)),
         element('bdi', { class: 'code' }, shorten(title, 60)),
@@ -192,7 +214,15 @@ export class Panel {
   private largestButton(allocation: number): HTMLElement {
     return element(
       'button',
-      { class: 'button secondary', type: 'button', on: { click: () => { this.actions.select(allocation); } } },
+      {
+        class: 'button secondary',
+        type: 'button',
+        on: {
+          click: () => {
+            this.actions.select(allocation);
+          },
+        },
+      },
       'Select the largest',
     );
   }
@@ -205,7 +235,11 @@ function sourceLink(frame: Frame, open: OpenSource): HTMLElement {
       class: 'link',
       type: 'button',
       title: `${visible(frame.file)}:${frame.line}`,
-      on: { click: (event) => { open(frame, event.ctrlKey || event.metaKey); } },
+      on: {
+        click: (event) => {
+          open(frame, event.ctrlKey || event.metaKey);
+        },
+      },
     },
     element('bdi', {}, shorten(`${baseName(frame.file)}:${frame.line}`, 60)),
   );
@@ -234,7 +268,10 @@ function facts(rows: readonly Fact[]): HTMLElement {
     ...rows.flatMap((row) => {
       if (!row) return [];
       const [name, value, title] = row;
-      return [element('dt', {}, name), element('dd', title === undefined ? {} : { title }, element('bdi', {}, value))];
+      return [
+        element('dt', {}, name),
+        element('dd', title === undefined ? {} : { title }, element('bdi', {}, value)),
+      ];
     }),
   );
 }
@@ -267,7 +304,9 @@ function allocationFacts(a: AllocationSummary): HTMLElement {
         : `${time(a.end_time_us)} (event ${count(a.end_moment)})`;
   return facts([
     ['Requested', `${bytes(a.size_bytes)} (${exactBytes(a.size_bytes)})`],
-    a.rounded_bytes === null ? null : ['Rounded', `${bytes(a.rounded_bytes)} (${exactBytes(a.rounded_bytes)})`],
+    a.rounded_bytes === null
+      ? null
+      : ['Rounded', `${bytes(a.rounded_bytes)} (${exactBytes(a.rounded_bytes)})`],
     ['Start', start],
     ['End', end],
     a.lifetime_us === null ? null : ['Lifetime', time(a.lifetime_us)],

@@ -6,7 +6,11 @@ import { visible } from './text';
 
 export class ProgressScreen {
   readonly root: HTMLElement;
-  private readonly stage = element('p', { class: 'screen-stage', attributes: { 'aria-live': 'polite' } }, 'Opening…');
+  private readonly stage = element(
+    'p',
+    { class: 'screen-stage', attributes: { 'aria-live': 'polite' } },
+    'Opening…',
+  );
   private readonly percent = element('span', { class: 'screen-percent' });
   private readonly fill = element('div', { class: 'progress-fill' });
   private readonly bar: HTMLElement;
@@ -14,7 +18,11 @@ export class ProgressScreen {
   constructor(cancel: () => void) {
     this.bar = element(
       'div',
-      { class: 'progress unknown', role: 'progressbar', attributes: { 'aria-label': 'Reading the snapshot' } },
+      {
+        class: 'progress unknown',
+        role: 'progressbar',
+        attributes: { 'aria-label': 'Reading the snapshot' },
+      },
       this.fill,
     );
     this.root = element(
@@ -53,8 +61,8 @@ export class ProgressScreen {
 }
 
 export interface FailedActions {
-  retry(): void;
-  openAsText(): void;
+  readonly retry: () => void;
+  readonly openAsText: () => void;
 }
 
 export function failedScreen(problem: Problem, canOpenAsText: boolean, actions: FailedActions): HTMLElement {

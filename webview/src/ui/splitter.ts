@@ -25,7 +25,13 @@ export function splitter(
       resize(from + start - along(next));
     };
     bar.addEventListener('pointermove', move);
-    bar.addEventListener('lostpointercapture', () => { bar.removeEventListener('pointermove', move); }, { once: true });
+    bar.addEventListener(
+      'lostpointercapture',
+      () => {
+        bar.removeEventListener('pointermove', move);
+      },
+      { once: true },
+    );
   });
   bar.addEventListener('keydown', (event) => {
     const grow = direction === 'vertical' ? 'ArrowLeft' : 'ArrowUp';

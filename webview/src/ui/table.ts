@@ -47,12 +47,42 @@ export class LiveTable {
     this.more = element('button', {
       class: 'button secondary table-more',
       type: 'button',
-      on: { click: () => { this.actions.fetch(this.moment, this.shown); } },
+      on: {
+        click: () => {
+          this.actions.fetch(this.moment, this.shown);
+        },
+      },
     });
-    this.atPeak = element('button', { type: 'button', on: { click: () => { this.show(null); } } }, 'At the peak');
-    this.atClick = element('button', { type: 'button', on: { click: () => { this.show(this.clicked); } } }, 'At the last click');
-    this.rows.addEventListener('click', (event) => { this.pick(event.target); });
-    this.rows.addEventListener('keydown', (event) => { this.key(event); });
+    this.atPeak = element(
+      'button',
+      {
+        type: 'button',
+        on: {
+          click: () => {
+            this.show(null);
+          },
+        },
+      },
+      'At the peak',
+    );
+    this.atClick = element(
+      'button',
+      {
+        type: 'button',
+        on: {
+          click: () => {
+            this.show(this.clicked);
+          },
+        },
+      },
+      'At the last click',
+    );
+    this.rows.addEventListener('click', (event) => {
+      this.pick(event.target);
+    });
+    this.rows.addEventListener('keydown', (event) => {
+      this.key(event);
+    });
     this.root = element(
       'section',
       { class: 'table', attributes: { 'aria-label': 'Live allocations' } },
@@ -60,12 +90,22 @@ export class LiveTable {
         'header',
         {},
         element('h2', {}, 'Live allocations'),
-        element('div', { class: 'choice', role: 'group', attributes: { 'aria-label': 'Moment' } }, this.atPeak, this.atClick),
+        element(
+          'div',
+          { class: 'choice', role: 'group', attributes: { 'aria-label': 'Moment' } },
+          this.atPeak,
+          this.atClick,
+        ),
         element('span', { class: 'muted' }, 'largest first'),
         element('div', { class: 'toolbar-gap' }),
         iconButton('close', 'Close the table', actions.close, 't'),
       ),
-      element('div', { class: 'table-scroll' }, element('table', {}, this.caption, this.head, this.rows), this.more),
+      element(
+        'div',
+        { class: 'table-scroll' },
+        element('table', {}, this.caption, this.head, this.rows),
+        this.more,
+      ),
     );
     this.marks();
   }
@@ -162,10 +202,16 @@ export class LiveTable {
     if (this.head.querySelectorAll('th').length === COLUMNS.length) {
       cells.push(element('td', {}, a.category === null ? '–' : shorten(categoryName(a.category), 40)));
     }
-    cells.push(element('td', {}, a.before_trace ? `${STATES[a.state]}, alive before the trace` : STATES[a.state]));
+    cells.push(
+      element('td', {}, a.before_trace ? `${STATES[a.state]}, alive before the trace` : STATES[a.state]),
+    );
     // Only one row is a stop for Tab; the arrow keys go on from there.
     const first = this.rows.childElementCount === 0;
-    return element('tr', { tabIndex: first ? 0 : -1, attributes: { 'data-allocation': a.allocation } }, ...cells);
+    return element(
+      'tr',
+      { tabIndex: first ? 0 : -1, attributes: { 'data-allocation': a.allocation } },
+      ...cells,
+    );
   }
 
   private mark(): void {

@@ -49,7 +49,7 @@ export function readTheme(): Theme {
     muted,
     grid: foreground,
     focus,
-    accent: contrast ? focus : (variable(style, '--vscode-textLink-foreground', background) ?? focus),
+    accent: variable(style, '--vscode-textLink-foreground', background) ?? focus,
     warning: variable(style, '--vscode-editorWarning-foreground', background) ?? [204, 167, 0],
     picture: {
       background,

@@ -18,7 +18,11 @@ export interface ToolbarState {
 }
 
 export class Toolbar {
-  readonly root = element('div', { class: 'toolbar', role: 'toolbar', attributes: { 'aria-label': 'Memory timeline' } });
+  readonly root = element('div', {
+    class: 'toolbar',
+    role: 'toolbar',
+    attributes: { 'aria-label': 'Memory timeline' },
+  });
   private readonly device: HTMLSelectElement;
   private readonly axis: Choice<ViewState['axis']>;
   private readonly colour: Choice<ViewState['colour']>;
@@ -49,18 +53,51 @@ export class Toolbar {
       add(this.device, element('option', { attributes: { value: each.device } }, text));
     }
     this.device.hidden = devices.length < 2;
-    this.axis = new Choice('Horizontal axis (a)', [
-      { value: 'time', text: 'Time' },
-      { value: 'event', text: 'Events' },
-    ], () => { run('toggleAxis'); });
-    this.colour = new Choice('Colours (c)', [
-      { value: 'stack', text: 'By stack' },
-      { value: 'category', text: 'By category' },
-    ], () => { run('toggleColour'); });
+    this.axis = new Choice(
+      'Horizontal axis (a)',
+      [
+        { value: 'time', text: 'Time' },
+        { value: 'event', text: 'Events' },
+      ],
+      () => {
+        run('toggleAxis');
+      },
+    );
+    this.colour = new Choice(
+      'Colours (c)',
+      [
+        { value: 'stack', text: 'By stack' },
+        { value: 'category', text: 'By category' },
+      ],
+      () => {
+        run('toggleColour');
+      },
+    );
     this.colour.root.hidden = !hasCategories;
-    this.box = iconButton('box', 'Zoom to a box', () => { run('boxTool'); }, 'b');
-    this.table = iconButton('table', 'Table of live allocations', () => { run('toggleTable'); }, 't');
-    this.panel = iconButton('panel', 'Stack panel', () => { run('togglePanel'); }, 's');
+    this.box = iconButton(
+      'box',
+      'Zoom to a box',
+      () => {
+        run('boxTool');
+      },
+      'b',
+    );
+    this.table = iconButton(
+      'table',
+      'Table of live allocations',
+      () => {
+        run('toggleTable');
+      },
+      't',
+    );
+    this.panel = iconButton(
+      'panel',
+      'Stack panel',
+      () => {
+        run('togglePanel');
+      },
+      's',
+    );
     this.warnings = iconButton('warning', 'What this file could not tell', showWarnings);
     this.warnings.classList.add('has-warnings');
     replace(
@@ -70,15 +107,50 @@ export class Toolbar {
       this.colour.root,
       element('div', { class: 'toolbar-gap' }),
       this.warnings,
-      iconButton('minus', 'Zoom out', () => { run('zoomOut'); }, '-'),
-      iconButton('plus', 'Zoom in', () => { run('zoomIn'); }, '+'),
+      iconButton(
+        'minus',
+        'Zoom out',
+        () => {
+          run('zoomOut');
+        },
+        '-',
+      ),
+      iconButton(
+        'plus',
+        'Zoom in',
+        () => {
+          run('zoomIn');
+        },
+        '+',
+      ),
       this.box,
-      iconButton('fit', 'Show everything', () => { run('fit'); }, '0'),
-      iconButton('peak', 'Go to the peak', () => { run('peak'); }, 'p'),
+      iconButton(
+        'fit',
+        'Show everything',
+        () => {
+          run('fit');
+        },
+        '0',
+      ),
+      iconButton(
+        'peak',
+        'Go to the peak',
+        () => {
+          run('peak');
+        },
+        'p',
+      ),
       element('div', { class: 'toolbar-line' }),
       this.table,
       this.panel,
-      iconButton('help', 'Keys', () => { run('help'); }, '?'),
+      iconButton(
+        'help',
+        'Keys',
+        () => {
+          run('help');
+        },
+        '?',
+      ),
     );
   }
 

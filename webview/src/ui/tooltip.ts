@@ -15,7 +15,11 @@ export interface TooltipModel {
     /** Null until the server has told. */
     readonly details: AllocationSummary | null;
   } | null;
-  readonly merged: { readonly count: number; readonly bytes: number; readonly there: AllocationSummary | null } | null;
+  readonly merged: {
+    readonly count: number;
+    readonly bytes: number;
+    readonly there: AllocationSummary | null;
+  } | null;
   readonly column: {
     readonly at: string;
     readonly totalBytes: number;
@@ -79,7 +83,9 @@ function mergedPart(merged: NonNullable<TooltipModel['merged']>): HTMLElement {
     element(
       'div',
       { class: 'muted' },
-      merged.count === 1 ? 'Under a pixel here: zoom in to see it' : 'Each under a pixel here: zoom in to see them',
+      merged.count === 1
+        ? 'Under a pixel here: zoom in to see it'
+        : 'Each under a pixel here: zoom in to see them',
     ),
     merged.there &&
       element(
@@ -99,11 +105,7 @@ function columnPart(column: TooltipModel['column'], ruled: boolean): HTMLElement
     element('div', {}, `${bytes(column.totalBytes)} live in ${counted(column.live, 'allocation')}`),
     element('div', { class: 'muted' }, `at ${column.at}`),
     column.passed > 0 &&
-      element(
-        'div',
-        { class: 'muted' },
-        `${count(column.passed)} more came and went within this pixel`,
-      ),
+      element('div', { class: 'muted' }, `${count(column.passed)} more came and went within this pixel`),
   );
 }
 

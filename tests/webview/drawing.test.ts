@@ -1,0 +1,126 @@
+// Pixels: what the software renderer draws, what a hit finds there, and that the two agree at any scale.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { decodeGeometry, type Geometry } from '../../extension/shared/geometry';
+import { rasterise } from '../../webview/src/render/raster';
+import { markStarts } from '../../webview/src/render/rects';
+import type { PictureStyle } from '../../webview/src/render/renderer';
+import { fitAll, zoomAt, type Camera, type PlotSize } from '../../webview/src/scene/camera';
+import { hitTest, visibleBox } from '../../webview/src/scene/hit';
+import { isLit, pack, paintBands, type Palette } from '../../webview/src/scene/paint';
+import { placementOf } from '../../webview/src/scene/place';
+import { deviceExtent } from '../../webview/src/scene/state';
+import { FakeServer } from './support/fake-server';
+import { generator, trainingRun } from './support/training-run';
+
+const server = new FakeServer(trainingRun(3, 2));
+const [device] = server.info.devices;
+assert.ok(device);
+const extent = deviceExtent(device, 'event');
+const PLOT: PlotSize = { width: 311, height: 207 };
+const STYLE: PictureStyle = {
+  background: [0, 0, 0],
+  merged: [1, 1, 1],
+  mergedInk: [1, 1, 1],
+  separator: [0, 0, 0],
+  separatorShare: 0, // no lines: a band is one colour
+};
+const OPAQUE = 0xff000000;
+
+function picture(camera: Camera, columns: number, rows: number): Geometry {
+  return decodeGeometry(server.viewport({ device: 0, axis: 'event', ...camera, columns, rows }));
+}
+
+/** Draws with each band's number as its colour, so that every pixel says whose it is. */
+function draw(g: Geometry, camera: Camera): Uint32Array {
+  const pixels = new Uint32Array(PLOT.width * PLOT.height);
+  const colours = Uint32Array.from({ length: g.bands }, (_, band) => pack([2, band >> 8, band & 0xff]));
+  rasterise(pixels, PLOT, markStarts(g), colours, placementOf(g, camera, PLOT), STYLE);
+  return pixels;
+}
+
+describe('drawing', () => {
+  it('shows at every pixel what a hit finds there, at any zoom of an older picture', () => {
+    const random = generator(5);
+    for (let i = 0; i < 12; i++) {
+      const whole = fitAll(extent);
+      const g = picture(whole, 250, 180);
+      const at = { x: extent.x0 + random() * (extent.x1 - extent.x0), y: random() * extent.top };
+      const camera = zoomAt(whole, extent, at, 10 ** (-1.5 * random()), 10 ** -random());
+      const pixels = draw(g, camera);
+      for (let n = 0; n < 4000; n++) {
+        const x = Math.floor(random() * PLOT.width);
+        const y = Math.floor(random() * PLOT.height);
+        const { rect = null, band = null } = hitTest(g, camera, PLOT, x, y) ?? {};
+        const drawn = pixels[y * PLOT.width + x];
+        const colour = band === null ? pack(STYLE.merged) : pack([2, band >> 8, band & 0xff]);
+        const found = rect === null ? 0 : (colour | OPAQUE) >>> 0;
+        assert.equal(drawn, found, `at ${x}, ${y}`);
+      }
+    }
+  });
+
+  it('leaves no hole and no overlap in a column: its height is the rounded sum', () => {
+    const random = generator(6);
+    const whole = fitAll(extent);
+    for (let i = 0; i < 6; i++) {
+      const g = picture(whole, 311, 100 + Math.floor(random() * 200));
+      const pixels = draw(g, whole);
+      for (let x = 0; x < PLOT.width; x++) {
+        let height = 0;
+        while (height < PLOT.height && pixels[(PLOT.height - 1 - height) * PLOT.width + x] !== 0) height++;
+        for (let y = height; y < PLOT.height; y++) {
+          assert.equal(pixels[(PLOT.height - 1 - y) * PLOT.width + x], 0, `a hole in column ${x}`);
+        }
+        const exact = ((g.total[x] ?? 0) / extent.top) * PLOT.height;
+        const rowsPerPixel = (PLOT.height * g.yQuantum) / extent.top;
+        assert.ok(
+          Math.abs(height - exact) <= 0.5 + 0.5 * rowsPerPixel + 1e-6,
+          `column ${x}: ${height} for ${exact}`,
+        );
+      }
+    }
+  });
+
+  it('tells where a band is, cut to what is visible', () => {
+    const whole = fitAll(extent);
+    const g = picture(whole, PLOT.width, PLOT.height);
+    const pixels = draw(g, whole);
+    for (const [band, allocation] of g.allocation.entries()) {
+      const box = visibleBox(g, whole, PLOT, allocation);
+      if (!box) continue;
+      const colour = (pack([2, band >> 8, band & 0xff]) | OPAQUE) >>> 0;
+      for (const [x, y] of [
+        [box.x, box.y],
+        [box.x + box.width - 1, box.y + box.height - 1],
+      ] as const) {
+        assert.equal(pixels[y * PLOT.width + x], colour);
+      }
+    }
+    assert.equal(visibleBox(g, whole, PLOT, 1e9), null);
+  });
+
+  it('lights up the stacks that are asked for and dims the others', () => {
+    const g = picture(fitAll(extent), 200, 200);
+    const palette: Palette = {
+      by: 'stack',
+      stacks: [
+        [200, 0, 0],
+        [0, 200, 0],
+      ],
+      categories: [],
+      none: [9, 9, 9],
+      background: [0, 0, 0],
+      patterns: false,
+    };
+    const lit = g.stack[0] ?? 0;
+    const highlight = { kind: 'stacks', stacks: new Set([lit]) } as const;
+    const words = paintBands(g, palette, highlight);
+    for (const [band, stack] of g.stack.entries()) {
+      assert.equal(isLit(g, band, highlight), stack === lit);
+      const brightest = Math.max((words[band] ?? 0) & 0xff, ((words[band] ?? 0) >> 8) & 0xff);
+      assert.equal(brightest, stack === lit ? 200 : 56);
+    }
+  });
+});

@@ -1,0 +1,172 @@
+// What is said: figures, names from hostile files, frames, keys, and the state that comes back.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Frame } from '../../extension/shared/protocol.gen';
+import { actionOf, KEYS } from '../../webview/src/input/keys';
+import { wheelTurn } from '../../webview/src/input/wheel';
+import { restoreState } from '../../webview/src/scene/state';
+import { baseName, bytes, exactBytes, time } from '../../webview/src/ui/format';
+import { foldFrames } from '../../webview/src/ui/frames-list';
+import { shorten, visible } from '../../webview/src/ui/text';
+import { FakeServer } from './support/fake-server';
+import { trainingRun } from './support/training-run';
+
+describe('figures', () => {
+  it('have a unit and three digits', () => {
+    const cases: [number, string][] = [
+      [0, '0 B'],
+      [512, '512 B'],
+      [1023, '1023 B'],
+      [1024, '1 KiB'],
+      [1536, '1.50 KiB'],
+      [1023 * 1024, '1.00 MiB'],
+      [512 * 2 ** 20, '512 MiB'],
+      [1.234 * 2 ** 30, '1.23 GiB'],
+      [20.04 * 2 ** 30, '20.0 GiB'],
+      [80 * 2 ** 40, '80 TiB'],
+    ];
+    for (const [value, text] of cases) assert.equal(bytes(value), text);
+    assert.equal(exactBytes(1), '1 byte');
+    assert.equal(exactBytes(1234567), '1,234,567 bytes');
+    assert.deepEqual([17, 1500, 120_000, 1_204_000, 125e6, 7300e6, 86400e6 * 11.5].map(time), [
+      '17 µs',
+      '1.5 ms',
+      '120 ms',
+      '1.204 s',
+      '2 min 5 s',
+      '2 h 1 min',
+      '11.5 d',
+    ]);
+  });
+});
+
+describe('names from a file', () => {
+  it('can neither hide nor reorder anything', () => {
+    assert.equal(visible('a\u202egnp.exe\u2066'), 'a<U+202E>gnp.exe<U+2066>');
+    assert.equal(visible('two\nlines\u0000\u007f'), 'two␊lines␀␡');
+    assert.equal(visible('zero\u200bwidth\ufeff'), 'zero<U+200B>width<U+FEFF>');
+    assert.equal(visible('half \ud83d and whole \ud83d\ude00'), 'half \ufffd and whole \ud83d\ude00');
+    assert.equal(visible('<img src=x onerror=alert(1)>'), '<img src=x onerror=alert(1)>');
+    assert.equal(visible('größe_混合.py'), 'größe_混合.py');
+  });
+
+  it('are shortened in the middle, whole characters only, however long', () => {
+    assert.equal(shorten('abcdefghij', 10), 'abcdefghij');
+    assert.equal(shorten('abcdefghijk', 10), 'abcde…hijk');
+    assert.equal(Array.from(shorten('😀'.repeat(50), 9)).length, 9);
+    assert.ok(!shorten('😀'.repeat(50), 9).includes('\ufffd'));
+    const start = performance.now();
+    assert.equal(Array.from(shorten('x'.repeat(20_000_000), 60)).length, 60);
+    assert.ok(performance.now() - start < 200);
+  });
+
+  it('of files are cut at any separator', () => {
+    assert.equal(baseName('/home/dev/train.py'), 'train.py');
+    assert.equal(baseName('C:\\work\\train.py'), 'train.py');
+    assert.equal(baseName('train.py'), 'train.py');
+  });
+});
+
+describe('frames', () => {
+  it('fold where they are not one’s own, and none is lost', () => {
+    const frame = (kind: Frame['kind'], line: number): Frame => ({ file: 'f.py', line, function: 'f', kind });
+    const frames = [
+      frame('native', 0),
+      frame('library', 1),
+      frame('user', 2),
+      frame('library', 3),
+      frame('user', 4),
+      frame('user', 5),
+      frame('library', 6),
+      frame('library', 7),
+    ];
+    const runs = foldFrames(frames);
+    assert.deepEqual(
+      runs.map((run) => [run.folded, run.frames.length]),
+      [
+        [true, 2],
+        [false, 1],
+        [false, 1],
+        [false, 1],
+        [false, 1],
+        [true, 2],
+      ],
+    );
+    assert.deepEqual(
+      runs.flatMap((run) => run.frames),
+      frames,
+    );
+  });
+});
+
+describe('input', () => {
+  const press = (
+    key: string,
+    held: Partial<Record<'shiftKey' | 'altKey' | 'ctrlKey' | 'metaKey', boolean>> = {},
+  ) => actionOf({ key, shiftKey: false, altKey: false, ctrlKey: false, metaKey: false, ...held });
+
+  it('gives every key to one action', () => {
+    const keys = KEYS.flatMap((row) => row.keys);
+    assert.equal(new Set(keys).size, keys.length);
+    assert.equal(press('P', { shiftKey: true }), null);
+    assert.equal(press('P'), 'peak', 'caps lock');
+    assert.equal(press('+', { shiftKey: true }), 'zoomIn');
+    assert.equal(press('?', { shiftKey: true }), 'help');
+    assert.equal(press('ArrowUp', { altKey: true }), 'younger');
+    assert.equal(press('Enter', { metaKey: true }), 'openSourceBeside');
+    assert.equal(press('c', { ctrlKey: true }), null, 'copying is not ours');
+  });
+
+  it('zooms the axis that the held key says', () => {
+    const turn = { deltaX: 0, deltaY: 100, deltaMode: 0, shiftKey: false, ctrlKey: false, metaKey: false };
+    assert.ok(wheelTurn(turn).zoomX > 1 && wheelTurn(turn).zoomY === 1);
+    assert.ok(
+      wheelTurn({ ...turn, shiftKey: true }).zoomY > 1 && wheelTurn({ ...turn, shiftKey: true }).zoomX === 1,
+    );
+    assert.ok(
+      wheelTurn({ ...turn, deltaX: 100, deltaY: 0, shiftKey: true }).zoomY > 1,
+      'turned sideways by the system',
+    );
+    assert.ok(
+      wheelTurn({ ...turn, metaKey: true }).zoomX > 1 && wheelTurn({ ...turn, metaKey: true }).zoomY > 1,
+    );
+    assert.deepEqual(wheelTurn({ ...turn, deltaX: 30, deltaY: 2 }), { zoomX: 1, zoomY: 1, panX: 30 });
+    assert.equal(
+      wheelTurn({ ...turn, deltaY: 3, deltaMode: 1 }).zoomX,
+      wheelTurn({ ...turn, deltaY: 54 }).zoomX,
+    );
+  });
+});
+
+describe('the state that comes back', () => {
+  const { info } = new FakeServer(trainingRun(2, 1));
+  const first = restoreState(info, null);
+
+  it('is the whole run on the default device when there is none', () => {
+    const device = info.devices[0];
+    assert.equal(first.axis, 'time');
+    assert.deepEqual([first.x0, first.x1, first.y0], [device?.time_axis?.x0, device?.time_axis?.x1, 0]);
+    assert.ok(first.y1 > (device?.peak_bytes ?? Infinity));
+  });
+
+  it('is what was saved, within what the snapshot has', () => {
+    const saved = {
+      ...first,
+      axis: 'event',
+      x0: 3,
+      x1: 30,
+      y0: 10,
+      y1: 1e6,
+      selection: 2,
+      colour: 'category',
+      panel: 'table',
+    } as const;
+    assert.deepEqual(restoreState(info, saved), saved);
+    const wild = restoreState(info, { ...saved, x0: -1e9, x1: NaN, selection: 10_000_000 });
+    assert.deepEqual([wild.x0, wild.x1], [0, info.devices[0]?.event_axis.x1]);
+    assert.equal(wild.selection, null);
+    assert.equal(restoreState(info, { ...saved, device: 77 }).device, info.default_device);
+    assert.equal(restoreState({ ...info, categories: [] }, saved).colour, 'stack');
+  });
+});
