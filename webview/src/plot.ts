@@ -7,7 +7,8 @@ import { RendererHost } from './render/create';
 import { FrameLoop } from './render/frames';
 import { labelSpots, type LabelSpot } from './render/labels';
 import { rectsOf } from './render/outline';
-import { drawOverlay, inkFor } from './render/overlay';
+import { drawOverlay } from './render/overlay';
+import { overlayModel, type OverlayState } from './render/overlay-model';
 import type { Painted } from './render/renderer';
 import {
   between,
@@ -23,12 +24,9 @@ import {
 import { Feed } from './scene/feed';
 import { covers, requestFor, type PictureRequest } from './scene/fetch';
 import { hitTest, visibleBox, type Hit } from './scene/hit';
-import { colourOf, isLit, paintBands, type Highlight, type Palette } from './scene/paint';
-import { mix } from './scene/colour';
-import { deviceExtent, peakAt, type Axis } from './scene/state';
-import { byteTicks, eventTicks, timeTicks, type Ticks } from './scene/ticks';
+import { paintBands, type Highlight, type Palette } from './scene/paint';
+import { deviceExtent, type Axis } from './scene/state';
 import { element } from './ui/dom';
-import { bytes, count, time } from './ui/format';
 import type { Theme } from './ui/theme';
 
 export interface PlotEvents {
@@ -39,6 +37,8 @@ export interface PlotEvents {
   drawn(geometry: Geometry): void;
   failed(error: unknown): void;
   busy(busy: boolean): void;
+  /** Another renderer took over. */
+  rendererChanged(): void;
   /** What a band may be called, the best first. */
   textsOf(geometry: Geometry, band: number): readonly string[];
 }
@@ -110,6 +110,7 @@ export class Plot {
       () => element('canvas', { id: 'memlens-canvas', attributes: { 'aria-hidden': 'true' } }),
       () => {
         this.redraw();
+        events.rendererChanged();
       },
       prefer,
     );
@@ -354,12 +355,12 @@ export class Plot {
   }
 
   private frame(now: number): void {
-    if (this.size.width === 0 || !this.theme || !this.device) return;
+    if (this.size.width === 0 || !this.theme || !this.palette || !this.device) return;
     this.advance(now);
     const resting = !this.glide && performance.now() - this.lastMove >= REST_MS;
     if (this.stale) this.renderer.draw(this.view, resting);
     this.stale = false;
-    this.drawOverlay(this.theme, this.device);
+    this.drawOverlay(this.device, this.theme, this.palette);
     if (!this.told) {
       this.told = true;
       this.events.moved(this.view);
@@ -384,52 +385,30 @@ export class Plot {
     this.moved();
   }
 
-  private drawOverlay(theme: Theme, device: DeviceInfo): void {
+  private drawOverlay(device: DeviceInfo, theme: Theme, palette: Palette): void {
     const context = this.overlay.getContext('2d');
     if (!context) return;
-    const { picture, axis, palette, cursor } = this;
-    const peakX = peakAt(device, axis);
-    drawOverlay(context, {
+    const state: OverlayState = {
       camera: this.view,
       plot: this.size,
       scale: this.scale,
       gutter: this.gutter,
+      device,
+      axis: this.axis,
       theme,
-      xTicks: this.ticksX(device),
-      yTicks: byteTicks(this.view.y0, this.view.y1, Math.max(2, this.size.height / this.scale / 56)),
-      picture: picture?.geometry ?? null,
+      palette,
+      highlight: this.highlight,
+      picture: this.geometry,
       labels: this.labels,
-      textsOf: (band) => (picture ? this.events.textsOf(picture.geometry, band) : []),
-      inkUnder: (band) => {
-        if (!picture || !palette) return theme.foreground;
-        const { stack, category } = picture.geometry;
-        const colour = colourOf(stack[band] ?? 0, category[band] ?? 0, palette);
-        const lit = isLit(picture.geometry, band, this.highlight);
-        return lit ? inkFor(colour) : mix(theme.foreground, theme.background, 0.45);
-      },
-      peak:
-        peakX === null
-          ? null
-          : { x: peakX, bytes: device.peak_bytes, text: `Peak ${bytes(device.peak_bytes)}` },
       selectedRects: this.selectedRects,
       selectedLife: this.selected?.life ?? null,
-      cursor: cursor && { ...cursor, ...this.cursorTexts(cursor) },
+      cursor: this.cursor,
       box: this.box,
-    });
-  }
-
-  private ticksX(device: DeviceInfo): Ticks {
-    if (device.events === 0) return { ticks: [], base: null };
-    const wanted = Math.max(2, this.size.width / this.scale / 110);
-    return this.axis === 'time'
-      ? timeTicks(this.view.x0, this.view.x1, wanted)
-      : eventTicks(this.view.x0, this.view.x1, wanted);
-  }
-
-  private cursorTexts(cursor: { x: number; y: number }): { textX: string; textY: string } {
-    const at = this.dataAt(cursor.x, cursor.y);
-    const textX = this.axis === 'time' ? time(at.x) : `event ${count(Math.floor(at.x))}`;
-    return { textX, textY: bytes(Math.max(0, at.y)) };
+    };
+    drawOverlay(
+      context,
+      overlayModel(state, (geometry, band) => this.events.textsOf(geometry, band)),
+    );
   }
 }
 

@@ -131,7 +131,7 @@ export class SnapshotView implements Commanded, Gestured {
         tooltip: this.tooltip.root,
         help: this.help.root,
       },
-      restoreLayout(saved?.layout),
+      restoreLayout(saved?.layout, root.clientWidth),
       () => {
         this.arrange();
       },
@@ -368,6 +368,9 @@ export class SnapshotView implements Commanded, Gestured {
         busy: (busy) => {
           this.frame.busy.hidden = !busy;
         },
+        rendererChanged: () => {
+          this.root.dataset['renderer'] = this.plot.rendererKind;
+        },
         textsOf: (geometry, band) => this.bandTexts(geometry, band),
       },
       prefer,
@@ -423,6 +426,7 @@ export class SnapshotView implements Commanded, Gestured {
         this.show(this.deviceOf(device), this.axis, null);
       },
       waiting: (sizeBytes) => {
+        if (!this.frame.current.panelOpen) this.frame.set({ panelOpen: true });
         this.panel.showWaiting(sizeBytes);
         this.table.setSelected(this.selection.current);
         this.arrange();
@@ -476,7 +480,6 @@ export class SnapshotView implements Commanded, Gestured {
 
   private drawn(geometry: Geometry): void {
     this.root.dataset['pictures'] = String(this.plot.pictures);
-    this.root.dataset['renderer'] = this.plot.rendererKind;
     this.root.dataset['state'] = 'ready';
     this.frame.note.classList.remove('error');
     setText(this.frame.note, geometry.coarser ? 'Simplified here: zoom in for every allocation' : '');

@@ -20,6 +20,8 @@ export interface PointerActions {
   boxDone(from: Point, to: Point): void;
 }
 
+/** A click this soon after another at the same place is the second of a double-click, and selects nothing new. */
+const DOUBLE_MS = 400;
 /** A press that moves less than this is a click. */
 const SLOP = 4;
 
@@ -34,6 +36,7 @@ export class PointerInput {
   /** The toolbar's box tool: a plain drag draws a box. */
   boxTool = false;
   private press: Press | null = null;
+  private lastClick: { at: Point; time: number } | null = null;
   private readonly fingers = new Map<number, Point>();
 
   constructor(
@@ -128,7 +131,17 @@ export class PointerInput {
       if (press.moved) this.actions.boxDone(press.from, at);
       else this.actions.box(press.from, null);
     }
-    if (!press.moved && event.button === 0) this.actions.click(at, event.ctrlKey || event.metaKey);
+    if (press.moved || event.button !== 0 || this.isSecond(at, event.timeStamp)) return;
+    this.lastClick = { at, time: event.timeStamp };
+    this.actions.click(at, event.ctrlKey || event.metaKey);
+  }
+
+  private isSecond(at: Point, time: number): boolean {
+    const last = this.lastClick;
+    this.lastClick = null;
+    return (
+      last !== null && time - last.time < DOUBLE_MS && Math.hypot(at.x - last.at.x, at.y - last.at.y) < SLOP
+    );
   }
 
   private pinch(finger: number, before: Point, at: Point): void {

@@ -77,7 +77,9 @@ export class Canvas2dRenderer implements Renderer {
 
   private drawLayer(each: Layer, camera: Camera, resting: boolean, style: PictureStyle): void {
     const stale =
-      !each.camera || (resting && !sameScale(each.camera, camera)) || !within(camera, each, resting);
+      !each.camera ||
+      (resting && !sameScale(each.camera, camera, this.plot)) ||
+      !within(camera, each, resting);
     if (stale) this.make(each, camera, style);
     const made = each.camera;
     if (!made) return;
@@ -95,8 +97,8 @@ export class Canvas2dRenderer implements Renderer {
     const { geometry } = each.painted;
     const perX = (camera.x1 - camera.x0) / this.plot.width;
     const perY = (camera.y1 - camera.y0) / this.plot.height;
-    const rimX = Math.round(this.plot.width * RIM);
-    const rimY = Math.round(this.plot.height * RIM);
+    const rimX = rim(this.plot.width);
+    const rimY = rim(this.plot.height);
     const size = { width: this.plot.width + 2 * rimX, height: this.plot.height + 2 * rimY };
     const wide: Camera = {
       x0: camera.x0 - rimX * perX,
@@ -123,9 +125,14 @@ function layer(old: Layer | null, painted: Painted | null): Layer | null {
   return { painted, words: markStarts(painted.geometry), image: new OffscreenCanvas(1, 1), camera: null };
 }
 
-function sameScale(made: Camera, camera: Camera): boolean {
-  const share = (1 + 2 * RIM) * (camera.x1 - camera.x0);
-  const shareY = (1 + 2 * RIM) * (camera.y1 - camera.y0);
+/** A multiple of every hatch's period, so that hatches stand where the other renderer has them. */
+function rim(pixels: number): number {
+  return Math.round((pixels * RIM) / 24) * 24;
+}
+
+function sameScale(made: Camera, camera: Camera, plot: PlotSize): boolean {
+  const share = (1 + (2 * rim(plot.width)) / plot.width) * (camera.x1 - camera.x0);
+  const shareY = (1 + (2 * rim(plot.height)) / plot.height) * (camera.y1 - camera.y0);
   return (
     Math.abs((made.x1 - made.x0) / share - 1) < 2e-3 && Math.abs((made.y1 - made.y0) / shareY - 1) < 2e-3
   );

@@ -4,7 +4,7 @@
 
 import type { Geometry } from '../../../extension/shared/geometry';
 import { toPixelX, toPixelY, type Camera, type PlotSize } from '../scene/camera';
-import { css, inkOn, type Rgb } from '../scene/colour';
+import { css, type Rgb } from '../scene/colour';
 import type { Ticks } from '../scene/ticks';
 import type { Theme } from '../ui/theme';
 import { fitText, labelRoom, type LabelSpot } from './labels';
@@ -282,9 +282,4 @@ function drawAxisY(context: Context, model: OverlayModel, _width: number, height
     if (y < (yTicks.base === null ? 6 : 20) || y > height + 0.5) continue;
     context.fillText(tick.label, -6, Math.min(y, height - 6) + 0.5);
   }
-}
-
-/** Ink for a label on a band's colour. */
-export function inkFor(colour: Rgb): Rgb {
-  return inkOn(colour);
 }

@@ -19,7 +19,8 @@ export interface Layout {
   readonly warningsOpen: boolean;
 }
 
-export const FIRST_LAYOUT: Layout = {
+const ROOMY = 800;
+const FIRST_LAYOUT: Layout = {
   panelWidth: 340,
   panelOpen: true,
   tableHeight: 260,
@@ -79,8 +80,9 @@ function isCamera(c: Camera): boolean {
   return [c.x0, c.x1, c.y0, c.y1].every(Number.isFinite) && c.x1 > c.x0 && c.y1 > c.y0;
 }
 
-export function restoreLayout(saved: Layout | undefined): Layout {
-  const layout = { ...FIRST_LAYOUT, ...saved };
+/** `width`: of the whole view; a narrow one starts without the panel. */
+export function restoreLayout(saved: Layout | undefined, width: number): Layout {
+  const layout = { ...FIRST_LAYOUT, panelOpen: width >= ROOMY, ...saved };
   return {
     panelWidth: bounded(layout.panelWidth, 220, 900),
     panelOpen: layout.panelOpen,

@@ -114,6 +114,7 @@ export class Minimap {
     const x1 = ((this.camera.x1 - this.extent.x0) / span) * this.width;
     const whole = x0 < 0.5 && x1 > this.width - 0.5;
     this.window.classList.toggle('whole', whole);
+    this.window.classList.toggle('narrow', x1 - x0 < 24);
     // Never so narrow that it can't be found and held.
     const wide = Math.max(x1 - x0, 8);
     const left = Math.min(Math.max(x0 - (wide - (x1 - x0)) / 2, 0), this.width - wide);

@@ -1,0 +1,73 @@
+// What the overlay shows for a view: ticks, texts and colours, gathered from the plot's state.
+
+import type { DeviceInfo } from '../../../extension/shared/protocol.gen';
+import type { Geometry } from '../../../extension/shared/geometry';
+import { fromPixelX, fromPixelY, type Camera, type PlotSize } from '../scene/camera';
+import { inkOn, mix, type Rgb } from '../scene/colour';
+import { colourOf, isLit, type Highlight, type Palette } from '../scene/paint';
+import { peakAt, type Axis } from '../scene/state';
+import { byteTicks, eventTicks, timeTicks, type Ticks } from '../scene/ticks';
+import { bytes, count, time } from '../ui/format';
+import type { Theme } from '../ui/theme';
+import type { LabelSpot } from './labels';
+import type { OverlayModel } from './overlay';
+
+export interface OverlayState {
+  readonly camera: Camera;
+  readonly plot: PlotSize;
+  readonly scale: number;
+  readonly gutter: { readonly left: number; readonly bottom: number };
+  readonly device: DeviceInfo;
+  readonly axis: Axis;
+  readonly theme: Theme;
+  readonly palette: Palette;
+  readonly highlight: Highlight;
+  readonly picture: Geometry | null;
+  readonly labels: readonly LabelSpot[];
+  readonly selectedRects: readonly number[];
+  readonly selectedLife: { readonly x0: number; readonly x1: number } | null;
+  readonly cursor: { readonly x: number; readonly y: number } | null;
+  readonly box: OverlayModel['box'];
+}
+
+/** CSS pixels that a tick's label needs around it. */
+const TICK_ROOM = { x: 110, y: 56 };
+
+export function overlayModel(
+  state: OverlayState,
+  textsOf: (geometry: Geometry, band: number) => readonly string[],
+): OverlayModel {
+  const { device, axis, picture, camera, plot, scale, cursor } = state;
+  const x = peakAt(device, axis);
+  return {
+    ...state,
+    xTicks: ticksX(state),
+    yTicks: byteTicks(camera.y0, camera.y1, Math.max(2, plot.height / scale / TICK_ROOM.y)),
+    textsOf: (band) => (picture ? textsOf(picture, band) : []),
+    inkUnder: (band) => inkUnder(state, band),
+    peak: x === null ? null : { x, bytes: device.peak_bytes, text: `Peak ${bytes(device.peak_bytes)}` },
+    cursor: cursor && { ...cursor, ...cursorTexts(state, cursor) },
+  };
+}
+
+function ticksX({ device, axis, camera, plot, scale }: OverlayState): Ticks {
+  if (device.events === 0) return { ticks: [], base: null };
+  const wanted = Math.max(2, plot.width / scale / TICK_ROOM.x);
+  return axis === 'time' ? timeTicks(camera.x0, camera.x1, wanted) : eventTicks(camera.x0, camera.x1, wanted);
+}
+
+function inkUnder({ picture, palette, theme, highlight }: OverlayState, band: number): Rgb {
+  if (!picture) return theme.foreground;
+  if (!isLit(picture, band, highlight)) return mix(theme.foreground, theme.background, 0.45);
+  return inkOn(colourOf(picture.stack[band] ?? 0, picture.category[band] ?? 0, palette));
+}
+
+function cursorTexts(
+  { camera, plot, scale, axis, device }: OverlayState,
+  cursor: { x: number; y: number },
+): { textX: string; textY: string } {
+  const x = fromPixelX(camera, plot, cursor.x * scale);
+  const y = fromPixelY(camera, plot, cursor.y * scale);
+  const event = device.events === 0 ? '' : `event ${count(Math.floor(x))}`;
+  return { textX: axis === 'time' ? time(x) : event, textY: bytes(Math.max(0, y)) };
+}
