@@ -45,7 +45,8 @@ const WORKBENCH_NOISE = [
   /authentication provider/i,
   /\[Service ?Worker\]/i,
   /Error while loading (the )?(account|default account)/i,
-  // Microsoft's own builds carry these; the page's own service worker, too.
+  // The npm package leaves these out.
+  /favicon/,
   /\/vsda/,
   /bad HTTP response code \(404\) was received when fetching the script/,
   /\/update\/check/,
@@ -216,8 +217,8 @@ class VSCode {
   }
 
   /**
-   * The text of the hover over a word of the visible text editor.
-   * @param {string} word as it stands in the text
+   * The text of the hover over some text of the visible text editor.
+   * @param {string} word a word, or some words of one line
    * @param {{line?: string, expecting?: RegExp}} [options] line: some other text of the same line, where the word
    *   occurs more than once; expecting: waits for a hover that matches, since other extensions give hovers too
    */
@@ -238,22 +239,29 @@ class VSCode {
     throw new Error(`No hover like ${expecting} came over "${word}".`);
   }
 
-  /** Text is drawn in runs of one colour, so a word is found by its place in the line and not by an element. */
-  async #moveTo(row, word) {
+  /** Points at the middle of some text of a line, which is drawn in runs of one colour, each its own element. */
+  async #moveTo(row, text) {
     const place = await row.evaluate((element, wanted) => {
+      const nodes = [];
       const walker = document.createTreeWalker(element, 4 /* text nodes */);
-      for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-        const at = node.data.replaceAll('\u00a0', ' ').indexOf(wanted);
-        if (at < 0) continue;
-        const range = document.createRange();
-        range.setStart(node, at);
-        range.setEnd(node, at + wanted.length);
-        const { x, y, width, height } = range.getBoundingClientRect();
-        return { x: x + width / 2, y: y + height / 2 };
+      for (let node = walker.nextNode(); node; node = walker.nextNode()) nodes.push(node);
+      const whole = nodes.map((node) => node.data.replaceAll('\u00a0', ' ')).join('');
+      const start = whole.indexOf(wanted);
+      if (start < 0) return undefined;
+      let middle = start + Math.floor(wanted.length / 2);
+      for (const node of nodes) {
+        if (middle < node.length) {
+          const range = document.createRange();
+          range.setStart(node, middle);
+          range.setEnd(node, middle + 1);
+          const { x, y, width, height } = range.getBoundingClientRect();
+          return { x: x + width / 2, y: y + height / 2 };
+        }
+        middle -= node.length;
       }
       return undefined;
-    }, word);
-    if (!place) throw new Error(`"${word}" is not one run of the line's text.`);
+    }, text);
+    if (!place) throw new Error(`"${text}" is not in the line.`);
     await this.page.mouse.move(place.x, place.y, { steps: 3 });
   }
 
