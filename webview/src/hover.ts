@@ -122,7 +122,10 @@ export class Hover {
     if (hit.band !== null) {
       // The picture knows which allocation it is, so the answer is exact, and a click has its stack already.
       const allocation = g.allocation[hit.band] ?? 0;
-      if (names.allocation(allocation)) return;
+      if (names.allocation(allocation)) {
+        this.refresh();
+        return;
+      }
       const pending = api.request('memlens/stack', { allocation });
       this.await(pending, pending.answer, (answer) => {
         names.learn([answer.allocation]);

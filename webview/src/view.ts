@@ -434,6 +434,7 @@ export class SnapshotView implements Commanded, Gestured {
       shown: (answer) => {
         this.panel.showStack(answer, this.colourOf(answer.allocation));
         this.table.setSelected(answer.allocation.allocation);
+        this.hover.refresh();
         const { title, place } = nameOf(answer.allocation);
         const where = place === null ? title : `${title}, ${place}`;
         this.say(

@@ -13,6 +13,9 @@ import type {
 import { writeGeometry, type PictureParts } from './geometry-writer';
 import type { Run } from './training-run';
 
+/** Unix time of the first event. */
+const ORIGIN_US = 1_700_000_000_000_000;
+
 export class FakeServer {
   readonly info: SnapshotInfo;
   private readonly order: number[][] = [];
@@ -45,7 +48,7 @@ export class FakeServer {
       allocations: run.allocations.length,
       peak_bytes: this.totals[peak] ?? 0,
       peak_moment: peak,
-      peak_time_us: options.times === false ? null : (run.times[peak] ?? 0),
+      peak_time_us: options.times === false ? null : ORIGIN_US + (run.times[peak] ?? 0),
       live_at_start_bytes: 0,
       live_at_end_bytes: this.totals.at(-1) ?? 0,
       live_at_end_count: last.length,
@@ -53,7 +56,7 @@ export class FakeServer {
       ooms: 0,
       event_axis: { x0: 0, x1: moments },
       time_axis: options.times === false ? null : { x0: 0, x1: (run.times.at(-1) ?? 0) + 1 },
-      time_origin_us: 1.7e15,
+      time_origin_us: options.times === false ? null : ORIGIN_US,
     };
     this.info = {
       kind: 'torch',

@@ -42,15 +42,12 @@ export function labelRoom(
   return box && box.width >= leastWidth && box.height >= leastHeight ? box : null;
 }
 
-/** The longest of some texts, the best first, that fits; the last is cut down if none does. */
+/** The first of some texts, the best first, that fits. */
 export function fitText(
   texts: readonly string[],
   width: number,
   measure: (text: string) => number,
 ): string | null {
   for (const text of texts) if (measure(text) <= width) return text;
-  const last = texts[0];
-  if (last === undefined) return null;
-  const room = Math.floor((width / measure(last)) * last.length) - 1;
-  return room >= 4 ? `${last.slice(0, room)}…` : null;
+  return null;
 }

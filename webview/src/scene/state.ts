@@ -40,11 +40,16 @@ export function hasTimes(device: DeviceInfo): boolean {
   return device.time_axis !== null && device.time_axis.x1 > device.time_axis.x0;
 }
 
-/** The peak's place on the axis, or null where the file does not tell. */
+/** The peak's time in microseconds since the first event, or null where the file has no times. */
+export function peakTime(device: DeviceInfo): number | null {
+  const { peak_time_us: time, time_origin_us: origin } = device;
+  return time === null || origin === null || !hasTimes(device) ? null : time - origin;
+}
+
+/** The peak's place on the axis, or null where there is none. */
 export function peakAt(device: DeviceInfo, axis: Axis): number | null {
-  if (axis === 'event') return device.events > 0 ? device.peak_moment : null;
-  const { peak_time_us: time, time_axis: range } = device;
-  return time !== null && range && time >= range.x0 && time <= range.x1 ? time : null;
+  if (axis === 'time') return peakTime(device);
+  return device.events > 0 ? device.peak_moment : null;
 }
 
 /** A state that fits this snapshot: what is unknown or out of range is replaced by the first view of it. */

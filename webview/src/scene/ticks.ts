@@ -80,7 +80,6 @@ function unitFor(units: readonly Unit[], step: Step, from: number, to: number, f
   for (const unit of units.slice(step.unit)) {
     if (unit.size <= largest && step.value * finest >= unit.size * 0.999) chosen = unit;
   }
-  // SAFETY of the fallback: stepOf only gives indices of `units`.
   return chosen ?? { size: 1, name: '', steps: [] };
 }
 
@@ -125,6 +124,6 @@ function positions(from: number, to: number, step: number): number[] {
   const first = Math.ceil(from / step - 1e-9);
   const last = Math.floor(to / step + 1e-9);
   const all: number[] = [];
-  for (let i = first; i <= last && all.length < 200; i++) all.push(i * step);
+  for (let i = first; i <= last && all.length < 200; i++) all.push(i * step + 0); // never -0
   return all;
 }

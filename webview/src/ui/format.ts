@@ -1,6 +1,8 @@
 // Figures and names as people read them.
 
 import type { AllocationSummary, DeviceInfo, Frame } from '../../../extension/shared/protocol.gen';
+import { shorten } from './text';
+import { peakTime } from '../scene/state';
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
@@ -70,6 +72,11 @@ export function nameOf(allocation: AllocationSummary): { title: string; place: s
   return { title: operator ?? label?.function ?? 'No stack recorded', place: null };
 }
 
+/** Names of code in code type; that there is none is said in words. */
+export function codeClass(allocation: AllocationSummary): string {
+  return allocation.label === null && allocation.operator === null ? 'muted' : 'code';
+}
+
 export const STATES: Record<AllocationSummary['state'], string> = {
   freed: 'freed',
   live: 'live at the end',
@@ -81,11 +88,16 @@ export function categoryName(category: string): string {
   return category.replaceAll('_', ' ');
 }
 
+/** "79.8 MiB at 545.6 ms". */
+export function peakText(device: DeviceInfo): string {
+  const at = peakTime(device);
+  return at === null ? bytes(device.peak_bytes) : `${bytes(device.peak_bytes)} at ${time(at)}`;
+}
+
 /** A device in a few figures, for the status line and for screen readers. */
 export function deviceFigures(device: DeviceInfo): string[] {
-  const at = device.peak_time_us !== null && device.time_axis ? ` at ${time(device.peak_time_us)}` : '';
   return [
-    `Peak ${bytes(device.peak_bytes)}${at}`,
+    `Peak ${peakText(device)}`,
     `${bytes(device.live_at_end_bytes)} live at the end`,
     counted(device.allocations, 'allocation'),
     device.events > 0
@@ -97,5 +109,10 @@ export function deviceFigures(device: DeviceInfo): string[] {
 /** What may stand on a band, the best first; `known` is any allocation of its stack. */
 export function bandTexts(sizeBytes: number, known: AllocationSummary | undefined): readonly string[] {
   const size = bytes(sizeBytes);
-  return known ? [`${nameOf(known).title}  ${size}`, size] : [size];
+  if (!known) return [size];
+  const { title, place } = nameOf(known);
+  const name = shorten(title, 80);
+  if (place === null) return [`${name}  ${size}`, name, size];
+  const short = shorten(place, 40);
+  return [`${name}  ${short}  ${size}`, `${name}  ${size}`, short, size];
 }

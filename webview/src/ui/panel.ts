@@ -14,11 +14,13 @@ import {
   baseName,
   bytes,
   categoryName,
+  codeClass,
   count,
   counted,
   exactBytes,
   hasSource,
   nameOf,
+  peakText,
   STATES,
   time,
 } from './format';
@@ -50,11 +52,10 @@ export class Panel {
     colourOf: (a: AllocationSummary) => Rgb,
   ): void {
     this.begin(`Device ${device.device}`, []);
-    const atPeak = device.peak_time_us !== null && device.time_axis ? ` at ${time(device.peak_time_us)}` : '';
     replace(
       this.body,
       facts([
-        ['Peak', `${bytes(device.peak_bytes)}${atPeak}`, exactBytes(device.peak_bytes)],
+        ['Peak', peakText(device), exactBytes(device.peak_bytes)],
         ['Live at the start', bytes(device.live_at_start_bytes), exactBytes(device.live_at_start_bytes)],
         [
           'Live at the end',
@@ -95,7 +96,7 @@ export class Panel {
       element(
         'div',
         { class: 'panel-name' },
-        element('bdi', { class: 'code' }, shorten(named.title, 120)),
+        element('bdi', { class: codeClass(allocation) }, shorten(named.title, 120)),
         hasSource(label)
           ? sourceLink(label, this.actions.open)
           : element('p', { class: 'hint' }, 'The file has no Python frame for this allocation.'),
@@ -205,8 +206,8 @@ export class Panel {
         },
         swatch,
         element('strong', {}, bytes(each.size_bytes)),
-        element('bdi', { class: 'code' }, shorten(title, 60)),
-        element('bdi', { class: 'place' }, place === null ? '' : shorten(place, 40)),
+        element('bdi', { class: codeClass(each) }, shorten(title, 60)),
+        element('bdi', { class: 'place' }, place === null ? '' : shorten(place, 24)),
       ),
     );
   }

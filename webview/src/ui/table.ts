@@ -3,7 +3,7 @@
 import type { AllocationSummary, LiveAnswer } from '../../../extension/shared/protocol.gen';
 import { css, type Rgb } from '../scene/colour';
 import { element, iconButton, setText } from './dom';
-import { bytes, categoryName, count, counted, exactBytes, nameOf, STATES, time } from './format';
+import { bytes, categoryName, codeClass, count, counted, exactBytes, nameOf, STATES, time } from './format';
 import { shorten } from './text';
 
 export const TABLE_PAGE = 200;
@@ -195,7 +195,7 @@ export class LiveTable {
       element(
         'td',
         { class: 'wide' },
-        element('bdi', { class: 'code' }, shorten(title, 70)),
+        element('bdi', { class: codeClass(a) }, shorten(title, 70)),
         place !== null && element('bdi', { class: 'place' }, shorten(place, 60)),
       ),
     ];

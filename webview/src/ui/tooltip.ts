@@ -3,7 +3,7 @@
 import type { AllocationSummary } from '../../../extension/shared/protocol.gen';
 import { css, type Rgb } from '../scene/colour';
 import { element, replace } from './dom';
-import { bytes, categoryName, count, counted, nameOf, STATES, time } from './format';
+import { bytes, categoryName, codeClass, count, counted, nameOf, STATES, time } from './format';
 import { shorten } from './text';
 
 export interface TooltipModel {
@@ -115,7 +115,7 @@ export function nameLine(allocation: AllocationSummary): HTMLElement {
   return element(
     'span',
     { class: 'name-line' },
-    element('bdi', { class: 'code' }, shorten(title, 60)),
+    element('bdi', { class: codeClass(allocation) }, shorten(title, 60)),
     place !== null && element('bdi', { class: 'place' }, shorten(place, 48)),
   );
 }
