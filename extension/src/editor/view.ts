@@ -31,7 +31,6 @@ const NOT_THE_FILES_FAULT = new Set([
   'archive',
   'ingest-died',
   'out-of-memory',
-  'internal',
 ]);
 
 /**
@@ -113,9 +112,9 @@ export class SnapshotView extends Disposable {
     else if (message.type !== 'command') this.#later.push(message);
   }
 
-  /** Bring the tab to the front of where it is. */
+  /** Bring the tab to the front where it is; without its column VS Code would move it to the active one. */
   reveal(): void {
-    this.panel.reveal(undefined, false);
+    this.panel.reveal(this.panel.viewColumn, false);
   }
 
   override dispose(): void {

@@ -98,7 +98,11 @@ export class Server extends Disposable {
   ): Promise<Requests[M]['result']> {
     await this.start();
     if (this.#client === undefined) throw this.#failure ?? noServer('The Memlens server is not running');
-    return await this.#client.sendRequest<Requests[M]['result']>(method, params, token);
+    // An undefined token would count as a second parameter, and the parameters would become an array.
+    const client = this.#client;
+    return await (token === undefined
+      ? client.sendRequest<Requests[M]['result']>(method, params)
+      : client.sendRequest<Requests[M]['result']>(method, params, token));
   }
 
   /** Tell the server the settings as they are now. */

@@ -56,9 +56,9 @@ async function showAtLine(uri: vscode.Uri, line: number, viewColumn: vscode.View
   editor.revealRange(selection, vscode.TextEditorRevealType.InCenter);
 }
 
-/** Beside the view: in the group of texts that is there already, else in a new one. */
+/** Never over the view: in the group of texts that is there already, else in a new one beside it. */
 function columnFor(own: vscode.ViewColumn | undefined, beside: boolean): vscode.ViewColumn {
-  if (!beside) return own ?? vscode.ViewColumn.Active;
+  if (beside) return vscode.ViewColumn.Beside;
   const others = vscode.window.tabGroups.all.filter((group) => group.viewColumn !== own);
   const withText = others.find((group) => group.activeTab?.input instanceof vscode.TabInputText);
   return (withText ?? others[0])?.viewColumn ?? vscode.ViewColumn.Beside;
