@@ -59,7 +59,7 @@ const STEPS = [
       const projects = [
         ['extension', ['extension/src', 'extension/shared']],
         ['webview', ['webview/src']],
-        ['tests', ['tests/webview', 'tests/extension']],
+        ['tests', ['tests']],
       ].filter(([, folders]) => folders.some((folder) => filesUnder(folder, ['.ts']).length));
       if (!projects.length) throw new Nothing('no TypeScript');
       return projects.map(([project]) => node('node_modules/typescript/bin/tsc', '-p', project));
