@@ -5,7 +5,7 @@ from pathlib import Path
 
 from memlens.formats import read
 from memlens.formats.containers import FileError, open_source
-from memlens.store.cache import Cache, making
+from memlens.store.cache import Cache, check_place, making
 from memlens.store.manifest import SourceFile
 from memlens.store.snapshot import Snapshot
 from memlens.store.writer import write_archive
@@ -32,6 +32,8 @@ def ingest(path: Path, cache: Cache, report: Report, out: Path | None = None) ->
         source = SourceFile.of(path)
     except OSError as error:
         raise FileError(f"{path} can't be opened: {error.strerror}") from error
+    if out is not None:
+        check_place(out)
     archive = out if out is not None else cache.folder_for(path)
     with making(archive) as partial:
         with open_source(path, partial, overall) as opened:

@@ -215,15 +215,16 @@ class _Tables:
         lists = self.scanner.list_of_lists(self.root["device_traces"])
         if lists is None:
             raise DamagedSnapshotError("'device_traces' is not a list of lists")
-        traces = []
+        # a list's rows can be taken only once, and two devices may share a list
+        taken: dict[int, npt.NDArray[np.uint32]] = {}
         for device, row in enumerate(lists):
-            rows = self.scanner.rows(row, "events")
-            if rows is None:
-                raise DamagedSnapshotError(
-                    f"The trace of device {device} holds something that is not an event"
-                )
-            traces.append(np.asarray(rows))
-        return traces
+            if row not in taken:
+                rows = self.scanner.rows(row, "events")
+                if rows is None:
+                    message = f"The trace of device {device} holds something that is not an event"
+                    raise DamagedSnapshotError(message)
+                taken[row] = np.asarray(rows)
+        return [taken[row] for row in lists]
 
     def _rows(self, key: str, table: "kernel.RowTable") -> npt.NDArray[np.uint32]:
         if key not in self.root:

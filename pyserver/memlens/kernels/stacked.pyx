@@ -412,7 +412,7 @@ cdef class Sweep:
             count += carry[0]
             carry[0] = 0
             return self.lay_run(key, column, q0, q1, count & 0x7FFFFFFF)
-        if 0 < q0 < self.limit_q or <double> below > self.y0 and q0 == 0:
+        if <double> below >= self.y0 and q0 < self.limit_q:
             carry[0] += count
         return 0
 

@@ -10,9 +10,17 @@ from pathlib import Path
 
 import platformdirs
 
+from memlens.errors import MemlensError
 from memlens.store.manifest import FILE_NAME, FORMAT_VERSION, ArchiveError, SourceFile, read_manifest
 
 DEFAULT_LIMIT_BYTES = 10 * 2**30
+
+
+class NotAnArchiveError(MemlensError):
+    """Something that is not ours stands where an archive is to be written."""
+
+    code = "not-an-archive"
+    advice = "Choose another folder."
 
 
 class Cache:
@@ -81,6 +89,17 @@ def making(archive: Path) -> Iterator[Path]:
         _rename(partial, archive)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def check_place(archive: Path) -> None:
+    """A chosen folder is replaced only if it is an archive, of whatever version and state, or empty.
+
+    Raises :class:`NotAnArchiveError` when it is something else.
+    """
+    if not archive.exists():
+        return
+    if not archive.is_dir() or (not (archive / FILE_NAME).is_file() and any(archive.iterdir())):
+        raise NotAnArchiveError(f"{archive} is there already and is no archive")
 
 
 def _rename(partial: Path, archive: Path) -> None:

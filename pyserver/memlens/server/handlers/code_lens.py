@@ -88,8 +88,8 @@ def functions(rows: list[SourceLine], definitions: list[tuple[int, str]]) -> lis
         by_name.setdefault(name, []).append(line)
     grouped: dict[tuple[str, int], list[SourceLine]] = {}
     for row in rows:
-        if row.line < 1:
-            continue
+        if row.line < 1 or row.function.startswith("<"):
+            continue  # comprehensions, lambdas and modules have no definition to stand above
         starts = by_name.get(row.function.rsplit(".", 1)[-1], [])
         above = bisect_right(starts, row.line)
         grouped.setdefault((row.function, starts[above - 1] if above else 0), []).append(row)

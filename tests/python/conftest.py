@@ -1,0 +1,52 @@
+"""Fixtures shared by the Python tests."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memlens.ingest import ingest
+from memlens.store.cache import Cache
+from memlens.store.snapshot import Snapshot
+
+ROOT = Path(__file__).parents[2]
+# real files that are not part of the project; tests that need them are skipped where they aren't there
+REAL = Path(os.environ.get("MEMLENS_TEST_DATA", ROOT.parent / "shared" / "data")) / "torch"
+
+
+def real_files(*patterns: str) -> list[Path]:
+    return sorted(path for pattern in patterns for path in REAL.glob(pattern))
+
+
+@pytest.fixture
+def sample() -> Path:
+    return ROOT / "samples" / "train.pickle"
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "cache")
+
+
+@pytest.fixture
+def opened(cache: Cache) -> Iterator[Callable[[Path], Snapshot]]:
+    """Ingest a file and open its archive; closed after the test."""
+    snapshots: list[Snapshot] = []
+
+    def open_file(path: Path) -> Snapshot:
+        snapshots.append(Snapshot.open(ingest(path, cache, lambda *_: None)))
+        return snapshots[-1]
+
+    yield open_file
+    for snapshot in snapshots:
+        snapshot.close()
+
+
+def frame(file: str, line: int, name: str, **more: Any) -> dict[str, Any]:
+    return {"filename": file, "line": line, "name": name, **more}
+
+
+def event(action: str, addr: int, size: int, *frames: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"action": action, "addr": addr, "size": size, "stream": 0, "frames": list(frames), **more}

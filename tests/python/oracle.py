@@ -1,0 +1,101 @@
+"""A slow, plain reading of snapshots, written from the format's description alone, that the real reader is held to.
+
+Nothing here imports memlens. Allocations stand in the order of PyTorch's viewer: what was live before the trace
+first, the last one found at the bottom, then the trace's own.
+"""
+
+import io
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PENDING = ("active_pending_free", "active_awaiting_free")
+
+
+class PlainUnpickler(pickle.Unpickler):
+    """Loads plain data and nothing else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise pickle.UnpicklingError(f"{module}.{name}")
+
+
+def load(path: Path) -> Any:
+    return PlainUnpickler(io.BytesIO(path.read_bytes())).load()
+
+
+@dataclass
+class Alloc:
+    addr: int
+    size: int
+    start: int
+    end: int | None
+    frames: tuple[tuple[str, int, str], ...]
+    pending: int | None = None
+
+
+def frames_of(entry: dict[str, Any]) -> tuple[tuple[str, int, str], ...]:
+    return tuple((f["filename"], f["line"], f["name"]) for f in entry.get("frames") or ())
+
+
+def allocations(snapshot: Any, device: int) -> list[Alloc]:  # noqa: C901 - one rule after the other
+    segments = snapshot if isinstance(snapshot, list) else snapshot.get("segments", [])
+    traces = [] if isinstance(snapshot, list) else snapshot.get("device_traces", [])
+    trace = traces[device] if device < len(traces) else []
+    before: list[Alloc] = []
+    during: list[Alloc] = []
+    live: dict[int, Alloc] = {}
+    completions = 0
+    for moment, event in enumerate(trace, 1):
+        action, addr = event["action"], event.get("addr")
+        if action == "alloc":
+            if addr in live:
+                live[addr].end = live[addr].pending or moment
+            live[addr] = Alloc(addr, event["size"], moment, None, frames_of(event))
+            during.append(live[addr])
+        elif action in ("free_requested", "free_completed", "free"):
+            if addr not in live:
+                live[addr] = Alloc(addr, event["size"], 0, None, frames_of(event))
+                before.append(live[addr])
+            if action == "free_requested":
+                live[addr].pending = live[addr].pending or moment
+            else:
+                completions += 1
+                live.pop(addr).end = moment
+    if not completions:
+        for addr, alloc in list(live.items()):
+            if alloc.pending:
+                alloc.end = alloc.pending
+                del live[addr]
+    for segment in segments:
+        if segment.get("device", 0) != device:
+            continue
+        addr = segment["address"]
+        for block in segment["blocks"]:
+            history = block.get("history") or [{}]
+            here = block.get("address", history[0].get("addr", addr))
+            if (block["state"] == "active_allocated" or block["state"] in PENDING) and here not in live:
+                size = block.get("requested_size", history[0].get("real_size", block["size"]))
+                before.append(Alloc(here, size, 0, None, frames_of(block) or frames_of(history[0])))
+                live[here] = before[-1]
+            addr += block["size"]
+    return before[::-1] + during
+
+
+def live_bytes(found: list[Alloc], events: int) -> list[int]:
+    """What was live at each moment, 0 to ``events``."""
+    deltas = [0] * (events + 2)
+    for alloc in found:
+        deltas[alloc.start] += alloc.size
+        if alloc.end is not None:
+            deltas[alloc.end] -= alloc.size
+    result, now = [], 0
+    for delta in deltas[: events + 1]:
+        now += delta
+        result.append(now)
+    return result
+
+
+def alive(found: list[Alloc], moment: int) -> list[int]:
+    """The numbers of what is live at a moment, oldest first."""
+    return [i for i, a in enumerate(found) if a.start <= moment and (a.end is None or a.end > moment)]

@@ -1,0 +1,186 @@
+"""Archives and their cache: whole or not at all, current or made anew, shared without harm, small enough."""
+
+import os
+import pickle
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.python.conftest import event, frame
+
+from memlens.errors import MemlensError
+from memlens.ingest import ingest
+from memlens.store.cache import Cache
+from memlens.store.manifest import ArchiveError, read_manifest
+from memlens.store.snapshot import Snapshot
+from memlens.views.viewport import viewport
+
+
+def quiet(*_: object) -> None:
+    """Report nothing."""
+
+
+def snapshot_file(path: Path, size: int) -> Path:
+    trace = [event("alloc", i, size, frame("/p/a.py", 1, "f"), time_us=i) for i in range(3)]
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
+    return path
+
+
+def peak(archive: Path) -> int:
+    snapshot = Snapshot.open(archive)
+    try:
+        return snapshot.info.devices[0].peak_bytes
+    finally:
+        snapshot.close()
+
+
+def test_found_again_until_the_file_changes(cache: Cache, tmp_path: Path) -> None:
+    path = snapshot_file(tmp_path / "s.pickle", 10)
+    assert cache.find(path) is None
+    archive = ingest(path, cache, quiet)
+    assert cache.find(path) == archive
+    link = tmp_path / "link.pickle"
+    link.symlink_to(path)
+    assert cache.find(link) == archive
+    snapshot_file(path, 20)
+    os.utime(path, ns=(1, 2))
+    assert cache.find(path) is None
+    assert peak(ingest(path, cache, quiet)) == 60
+    with pytest.raises(FileNotFoundError):
+        cache.find(tmp_path / "missing.pickle")
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "column cut": lambda archive: os.truncate(archive / "0.size", 8),
+    "column gone": lambda archive: (archive / "stack_node").unlink(),
+    "text cut": lambda archive: os.truncate(archive / "text.db", 100),
+    "manifest cut": lambda archive: os.truncate(archive / "manifest.json", 100),
+    "manifest gone": lambda archive: (archive / "manifest.json").unlink(),
+    "manifest of another version": lambda archive: (archive / "manifest.json").write_text(
+        '{"format_version": 0}'
+    ),
+    "manifest is a list": lambda archive: (archive / "manifest.json").write_text("[]"),
+    "empty folder": lambda archive: deque(map(os.unlink, archive.iterdir()), maxlen=0),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_is_noticed_and_mended(name: str, cache: Cache, tmp_path: Path) -> None:
+    path = snapshot_file(tmp_path / "s.pickle", 10)
+    archive = ingest(path, cache, quiet)
+    DAMAGE[name](archive)
+    assert cache.find(path) is None
+    with pytest.raises(ArchiveError):
+        Snapshot.open(archive)
+    assert ingest(path, cache, quiet) == archive
+    assert cache.find(path) == archive
+    assert peak(archive) == 30
+    assert [entry.name for entry in cache.folder.iterdir()] == [archive.name]
+
+
+def test_text_that_is_no_database(cache: Cache, tmp_path: Path) -> None:
+    archive = ingest(snapshot_file(tmp_path / "s.pickle", 10), cache, quiet)
+    text = archive / "text.db"
+    text.write_bytes(b"x" * text.stat().st_size)
+    with pytest.raises(ArchiveError):
+        Snapshot.open(archive)
+
+
+def test_private_and_whole(cache: Cache, tmp_path: Path) -> None:
+    archive = ingest(snapshot_file(tmp_path / "s.pickle", 10), cache, quiet)
+    if os.name == "posix":
+        assert stat.S_IMODE(archive.stat().st_mode) == 0o700
+        assert stat.S_IMODE(cache.folder.stat().st_mode) == 0o700
+    manifest = read_manifest(archive)
+    assert set(manifest.columns) <= {entry.name for entry in archive.iterdir()}
+    # a chosen folder is filled as well, and only if nobody keeps something else there
+    out = tmp_path / "out"
+    assert ingest(tmp_path / "s.pickle", cache, quiet, out) == out
+    assert peak(out) == 30
+    assert ingest(tmp_path / "s.pickle", cache, quiet, out) == out
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "thesis.txt").write_text("do not lose")
+    with pytest.raises(MemlensError) as caught:
+        ingest(tmp_path / "s.pickle", cache, quiet, precious)
+    assert caught.value.code == "not-an-archive"
+    assert (precious / "thesis.txt").read_text() == "do not lose"
+
+
+def test_least_recently_used_goes_first(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    files = [snapshot_file(tmp_path / f"{i}.pickle", 10) for i in range(4)]
+    archives = [ingest(path, cache, quiet) for path in files[:3]]
+    for age, archive in enumerate(archives):
+        then = time.time() - 1000 + age
+        os.utime(archive / "manifest.json", (then, then))
+    assert cache.find(files[0]) == archives[0]  # used just now
+    size = sum(file.stat().st_size for file in archives[0].iterdir())
+    cache.limit_bytes = int(size * 3.5)
+    newest = ingest(files[3], cache, quiet)
+    assert {entry.name for entry in cache.folder.iterdir()} == {
+        archives[0].name,
+        archives[2].name,
+        newest.name,
+    }
+    cache.limit_bytes = 1
+    cache.evict(keep=newest)
+    assert [entry.name for entry in cache.folder.iterdir()] == [newest.name]
+
+
+def test_what_a_killed_run_left_goes(cache: Cache, tmp_path: Path) -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    archive = ingest(snapshot_file(tmp_path / "s.pickle", 10), cache, quiet)
+    dead = cache.folder / f"x.partial-{child.pid}"
+    alive = cache.folder / f"x.partial-{os.getpid()}"
+    for folder in (dead, alive):
+        folder.mkdir()
+    cache.evict()
+    assert {entry.name for entry in cache.folder.iterdir()} == {archive.name, alive.name}
+
+
+def test_many_at_once(sample: Path, tmp_path: Path) -> None:
+    """Processes that ingest the same file at the same time all end well, and leave one archive."""
+    command = [sys.executable, "-m", "memlens", "ingest", str(sample), "--cache-dir", str(tmp_path / "cache")]
+    children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    told = {child.communicate()[0].strip() for child in children}
+    assert [child.returncode for child in children] == [0] * 4
+    assert told == {str(next((tmp_path / "cache").iterdir()))}
+    assert Cache(tmp_path / "cache").find(sample) is not None
+
+
+def test_replaced_while_open(cache: Cache, sample: Path) -> None:
+    """An archive that is evicted or made anew under an open snapshot goes on answering."""
+    archive = ingest(sample, cache, quiet)
+    snapshot = Snapshot.open(archive)
+    extent = snapshot.info.devices[0].event_axis
+    before = viewport(snapshot, 0, "event", extent.x0, extent.x1, 0, 1e8, 100, 100)
+    ingest(sample, cache, quiet)
+    shutil.rmtree(archive)
+    assert viewport(snapshot, 0, "event", extent.x0, extent.x1, 0, 1e8, 100, 100) == before
+    snapshot.close()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts descriptors and maps through /proc")
+def test_closing_releases_everything(cache: Cache, sample: Path) -> None:
+    archive = ingest(sample, cache, quiet)
+
+    def use() -> None:
+        snapshot = Snapshot.open(archive)
+        extent = snapshot.info.devices[0].event_axis
+        viewport(snapshot, 0, "event", extent.x0, extent.x1, 0, 1e8, 100, 100)
+        snapshot.close()
+
+    use()
+    descriptors = sum(1 for _ in Path("/proc/self/fd").iterdir())
+    for _ in range(50):
+        use()
+    assert sum(1 for _ in Path("/proc/self/fd").iterdir()) == descriptors
+    assert str(archive) not in Path("/proc/self/maps").read_text()

@@ -1,0 +1,188 @@
+"""The ``memlens`` command as a person or a script runs it."""
+
+import json
+import os
+import pickle
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.python import oracle
+from tests.python.conftest import event, frame
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home-cache"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path / "home-cache"
+
+
+def run(*arguments: object, status: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "memlens", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def test_info(sample: Path) -> None:
+    told = json.loads(run("info", sample, "--json").stdout)
+    assert (told["kind"], told["model"]) == ("pytorch-snapshot", "timeline")
+    assert isinstance(told["warnings"], list)
+    data = oracle.load(sample)
+    found = oracle.allocations(data, 0)
+    heights = oracle.live_bytes(found, len(data["device_traces"][0]))
+    (device,) = told["devices"]
+    peak = heights.index(max(heights))
+    expected = {
+        "device": 0,
+        "events": len(data["device_traces"][0]),
+        "allocations": len(found),
+        "peak_bytes": max(heights),
+        "peak_time_us": data["device_traces"][0][peak - 1]["time_us"],
+        "live_at_end_bytes": heights[-1],
+    }
+    assert {key: device[key] for key in expected} == expected
+    words = run("info", sample).stdout
+    assert f"{max(heights):,} bytes" in words
+    assert "note:" in words or not told["warnings"]
+
+
+def expected_lines(path: Path) -> dict[tuple[str, int], dict[str, int]]:
+    """Inclusive and self totals of every line, by walking every stack of every allocation."""
+    data = oracle.load(path)
+    found = oracle.allocations(data, 0)
+    events = len(data["device_traces"][0])
+    heights = oracle.live_bytes(found, events)
+    at_peak = set(oracle.alive(found, heights.index(max(heights))))
+    at_end = set(oracle.alive(found, events))
+    table: dict[tuple[str, int], dict[str, int]] = {}
+    for number, alloc in enumerate(found):
+        places = [(file, line) for file, line, _ in alloc.frames if line]
+        for place in set(places):
+            row = table.setdefault(place, dict.fromkeys(("total", "count", "peak", "end", "self"), 0))
+            row["total"] += alloc.size
+            row["count"] += 1
+            row["peak"] += alloc.size * (number in at_peak)
+            row["end"] += alloc.size * (number in at_end)
+        if places:
+            table[places[0]]["self"] += alloc.size
+    return table
+
+
+def test_lines(sample: Path) -> None:
+    rows = json.loads(run("lines", sample, "--json").stdout)
+    expected = expected_lines(sample)
+    assert len(rows) == len(expected)
+    for row in rows:
+        wanted = expected[row["file"], row["line"]]
+        assert (row["total_bytes"], row["count"]) == (wanted["total"], wanted["count"])
+        assert (row["live_at_peak_bytes"], row["live_at_end_bytes"]) == (wanted["peak"], wanted["end"])
+        assert row["self_total_bytes"] == wanted["self"]
+        assert row["function"]
+    peaks = [row["live_at_peak_bytes"] for row in rows]
+    assert peaks == sorted(peaks, reverse=True)
+    assert json.loads(run("lines", sample, "--top", 3, "--json").stdout) == rows[:3]
+    words = run("lines", sample, "--top", 3).stdout.splitlines()
+    assert len(words) == 4
+    assert f"{rows[0]['file']}:{rows[0]['line']}" in words[1]
+
+
+def test_recursion_counts_once(tmp_path: Path) -> None:
+    again = frame("/p/walk.py", 7, "walk")
+    trace = [
+        event(
+            "alloc", 1, 100, frame("??", 0, "at::empty"), again, again, frame("/p/walk.py", 20, "main"), again
+        )
+    ]
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace, trace]}))
+    rows = {row["line"]: row for row in json.loads(run("lines", path, "--json").stdout)}
+    assert (rows[7]["total_bytes"], rows[7]["count"], rows[7]["self_total_bytes"]) == (200, 2, 200)
+    assert (rows[20]["total_bytes"], rows[20]["self_total_bytes"]) == (200, 0)
+    assert rows[7]["live_at_peak_bytes"] == 200
+
+
+def test_stack(sample: Path) -> None:
+    found = oracle.allocations(oracle.load(sample), 0)
+    told = json.loads(run("stack", sample, 1000, "--json").stdout)
+    assert told["allocation"]["size_bytes"] == found[1000].size
+    assert told["allocation"]["address"] == hex(found[1000].addr)
+    assert [(f["line"], f["function"]) for f in told["frames"]] == [
+        (n, name) for _, n, name in found[1000].frames
+    ]
+    same = [alloc for alloc in found if alloc.frames == found[1000].frames]
+    assert told["same_stack"]["count"] == len(same)
+    assert told["same_stack"]["total_bytes"] == sum(alloc.size for alloc in same)
+    assert told["frames"][0]["function"] in run("stack", sample, 1000).stdout
+
+
+def test_ingest_tells_progress(sample: Path, tmp_path: Path, own_cache: Path) -> None:
+    lines = [json.loads(line) for line in run("ingest", sample, "--progress", "json").stdout.splitlines()]
+    assert lines[-1]["type"] == "done"
+    assert Path(lines[-1]["archive"]).is_relative_to(own_cache)
+    told: list[Any] = [line["fraction"] for line in lines[:-1]]
+    assert told == sorted(told)
+    assert all(line["type"] == "progress" and 0 <= line["fraction"] <= 1 for line in lines[:-1])
+    out = tmp_path / "archive"
+    assert run("ingest", sample, "--out", out).stdout.strip() == str(out)
+    assert (out / "manifest.json").is_file()
+
+
+def test_ingest_on_a_terminal(sample: Path) -> None:
+    main, other = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "memlens", "ingest", str(sample)],
+        stderr=other,
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    os.close(other)
+    shown = os.read(main, 10_000).decode()
+    os.close(main)
+    assert done.returncode == 0
+    assert "%" in shown
+    assert shown.endswith("\r\x1b[K"), "the line is cleared at the end"
+
+
+@pytest.mark.parametrize("command", [["info"], ["lines"], ["stack", 0], ["ingest"]])
+def test_one_sentence_when_it_fails(command: list[Any], tmp_path: Path) -> None:
+    bad = tmp_path / "evil\x1b[31m\n.pickle"
+    bad.write_bytes(b"\x80\x04cos\nsystem\n.")
+    for path in (bad, tmp_path / "missing.pickle", tmp_path):
+        done = run(command[0], path, *command[1:], status=1)
+        assert done.stdout == ""
+        assert done.stderr.startswith("memlens: ")
+        assert done.stderr.count("\n") == 1
+        assert "\x1b" not in done.stderr
+    assert "GLOBAL" in run(command[0], bad, *command[1:], status=1).stderr
+    assert "at byte 2" in run(command[0], bad, *command[1:], status=1).stderr
+
+
+def test_error_as_json(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.pickle"
+    bad.write_bytes(b"\x80\x04cos\nsystem\n.")
+    (line,) = run("ingest", bad, "--progress", "json", status=1).stdout.splitlines()
+    told = json.loads(line)
+    assert told["type"] == "error"
+    assert (told["problem"]["code"], told["problem"]["offset"]) == ("unsafe-pickle", 2)
+
+
+def test_stack_that_is_not_there(sample: Path) -> None:
+    assert "no allocation 99999999" in run("stack", sample, 99999999, status=1).stderr
+
+
+def test_a_reader_that_leaves_early(sample: Path) -> None:
+    command = f"{sys.executable} -m memlens lines {sample} --json | head -c 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+def test_folder_that_cannot_be_written(sample: Path, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    done = run("ingest", sample, "--cache-dir", blocked / "cache", status=1)
+    assert done.stderr.count("\n") == 1

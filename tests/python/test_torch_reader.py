@@ -1,0 +1,538 @@
+"""The PyTorch reader: every container and version, real files against PyTorch's own viewer, hostile files."""
+
+import base64
+import gzip
+import json
+import pickle
+import pickletools
+import random
+import resource
+import struct
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.python import oracle
+from tests.python.conftest import REAL, event, frame, real_files
+
+from memlens.errors import MemlensError
+from memlens.ingest import ingest
+from memlens.store.cache import Cache
+from memlens.store.snapshot import Snapshot
+from memlens.views.lines import top_lines
+from memlens.views.live import live
+from memlens.views.stack import stack
+
+Opened = Callable[[Path], Snapshot]
+
+USER = frame("/home/someone/project/train.py", 42, "step")
+MODULE = frame("/opt/venv/lib/python3.12/site-packages/torch/nn/modules/module.py", 1779, "_call_impl")
+NATIVE = frame("??", 0, "at::_ops::mm::call(at::Tensor const&, at::Tensor const&)")
+
+
+def small() -> dict[str, Any]:
+    """One of everything that a current snapshot holds."""
+    high = 0xFFFF_8000_0000_0000  # needs nine bytes as a pickled integer
+    trace = [
+        event("segment_alloc", 0x7F0000, 2097152, USER, time_us=1000),
+        event(
+            "alloc", 0x7F0000, 1000, NATIVE, MODULE, USER, time_us=1001, category="activation", pool_id=(0, 0)
+        ),
+        event("alloc", high, 4096, MODULE, USER, time_us=1002, user_metadata="note", compile_context="0/1"),
+        event("free_requested", 0x7F0000, 1000, USER, time_us=1003),
+        event("free_completed", 0x7F0000, 1000, USER, time_us=1005),
+        event("free_requested", 0x7E0000, 512, USER, time_us=1006),
+        event("free_completed", 0x7E0000, 512, USER, time_us=1006),
+        {
+            "action": "oom",
+            "device_free": 123456,
+            "size": 1 << 40,
+            "stream": 0,
+            "time_us": 1007,
+            "frames": [USER],
+        },
+        event("empty_cache", 0, 0, time_us=1008, some_new_key=[1, {"deep": (1, 2)}]),
+        event("snapshot", 0, 0, time_us=1009),
+    ]
+    block = {
+        "address": high,
+        "size": 4096,
+        "requested_size": 4000,
+        "state": "active_allocated",
+        "frames": [USER],
+    }
+    early = {**block, "address": high + 4096, "size": 512, "requested_size": 300}
+    pending = {"address": high + 4608, "size": 512, "requested_size": 512, "state": "active_awaiting_free"}
+    hole = {"address": high + 5120, "size": 512, "requested_size": 0, "state": "inactive", "frames": []}
+    segment = {
+        "device": 0,
+        "address": high,
+        "total_size": 5632,
+        "allocated_size": 4608,
+        "active_size": 5120,
+        "requested_size": 4300,
+        "stream": 0x55_0000_0000,
+        "segment_type": "small",
+        "segment_pool_id": (0, 1),
+        "is_expandable": False,
+        "frames": [],
+        "blocks": [block, early, pending, hole],
+    }
+    other = event("alloc", 1, 64, USER, time_us=5)
+    return {
+        "segments": [segment],
+        "device_traces": [trace, [], [other]],
+        "allocator_settings": {
+            "max_split_size": -1,
+            "PYTORCH_CUDA_ALLOC_CONF": "",
+            "expandable_segments": False,
+        },
+        "external_annotations": [
+            {"stage": "START", "name": "Optimizer.step#AdamW", "device": 0, "time_us": 1002}
+        ],
+        "host_segments": [],
+        "host_traces": [[event("alloc", 9, 9, USER)]],
+    }
+
+
+def facts(snapshot: Snapshot) -> Any:
+    """All that a snapshot says, for comparing one container with another."""
+    rows = [live(snapshot, d.device, None, 0, 100).rows for d in snapshot.info.devices]
+    stacks = [stack(snapshot, row.allocation) for page in rows for row in page]
+    return (
+        snapshot.info.devices,
+        rows,
+        stacks,
+        top_lines(snapshot),
+        snapshot.info.warnings,
+        snapshot.info.categories,
+    )
+
+
+def test_one_of_everything(opened: Opened, tmp_path: Path) -> None:
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps(small()))
+    snapshot = opened(path)
+    zero, two = snapshot.info.devices
+    assert (zero.device, zero.events, zero.allocations, zero.ooms) == (0, 10, 5, 1)
+    assert (two.device, two.events, two.allocations, two.peak_bytes) == (2, 1, 1, 64)
+    # before the trace: the freed block, the early block and the pending one
+    assert zero.live_at_start_bytes == 512 + 300 + 512
+    assert zero.peak_bytes == 512 + 300 + 512 + 1000 + 4096
+    assert (zero.peak_moment, zero.peak_time_us) == (3, 1002)
+    assert zero.live_at_end_bytes == 4096 + 300 + 512
+    assert zero.reserved_at_end_bytes == 5632
+    assert snapshot.info.default_device == 0
+    assert {w.code for w in snapshot.info.warnings} >= {"start-lost", "host-memory"}
+    rows = {row.address: row for row in live(snapshot, 0, None, 0, 10).rows}
+    assert rows["0xffff800000000000"].rounded_bytes == 4096
+    assert rows["0xffff800000001200"].state == "pending_free"
+    first = rows["0x7f0000"]
+    assert (first.category, first.label and first.label.line, first.lifetime_us) == ("activation", 42, 4.0)
+    answer = stack(snapshot, first.allocation)
+    assert [f.kind for f in answer.frames] == ["native", "library", "user"]
+    assert answer.allocation.operator == "aten::mm"
+    assert [f.line for f in answer.freed_frames] == [42]
+    assert snapshot.manifest.actions[-1] == "empty_cache"
+    assert snapshot.manifest.settings["max_split_size"] == -1
+
+
+def protocol_2(data: Any) -> bytes:
+    """As the C++ writer does it: BINPUT, LONG_BINPUT and BINUNICODE, from the pure Python pickler."""
+    import io
+
+    file = io.BytesIO()
+    pickle._Pickler(file, 2).dump(data)
+    return file.getvalue()
+
+
+def html(data: bytes) -> bytes:
+    encoded = base64.b64encode(data + b"\0\0")
+    return b'<!DOCTYPE html><script>init([{"name": "snapshot", "base64": "' + encoded + b'"}])</script>'
+
+
+CONTAINERS: dict[str, Callable[[Any], bytes]] = {
+    "protocol 2": protocol_2,
+    "protocol 3": lambda data: pickle.dumps(data, 3),
+    "protocol 4": lambda data: pickle.dumps(data, 4),
+    "protocol 5": lambda data: pickle.dumps(data, 5),
+    "optimized": lambda data: pickletools.optimize(pickle.dumps(data, 4)),
+    "gzip": lambda data: gzip.compress(pickle.dumps(data)),
+    "zstd": lambda data: zstandard.compress(pickle.dumps(data)),
+    "zstd frames": lambda data: b"".join(
+        zstandard.compress(part) for part in (pickle.dumps(data)[:100], pickle.dumps(data)[100:])
+    ),
+    "json": lambda data: json.dumps(data).encode(),
+    "json.gz": lambda data: gzip.compress(json.dumps(data).encode()),
+    "html": lambda data: html(pickle.dumps(data)),
+    "trailing zeros": lambda data: pickle.dumps(data) + b"\0\0\0",
+}
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_containers_hold_the_same(name: str, opened: Opened, tmp_path: Path) -> None:
+    plain, wrapped = tmp_path / "plain", tmp_path / "wrapped"
+    plain.write_bytes(pickle.dumps(small()))
+    wrapped.write_bytes(CONTAINERS[name](small()))
+    assert facts(opened(wrapped)) == facts(opened(plain))
+
+
+def strip(snapshot: dict[str, Any], keys: set[str]) -> dict[str, Any]:
+    for trace in snapshot["device_traces"]:
+        for entry in trace:
+            for key in keys:
+                entry.pop(key, None)
+    return snapshot
+
+
+def test_absent_frames_and_times(opened: Opened, tmp_path: Path) -> None:
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps(strip(small(), {"frames", "time_us"})))
+    snapshot = opened(path)
+    assert snapshot.info.devices[0].time_axis is None
+    assert snapshot.info.devices[0].peak_time_us is None
+    assert snapshot.info.devices[0].peak_bytes == 6420
+    assert {w.code for w in snapshot.info.warnings} >= {"no-times", "no-stacks"}
+
+
+def test_bare_list_and_torch_2_0(opened: Opened, tmp_path: Path) -> None:
+    history = [{"addr": 100, "real_size": 90, "frames": [USER]}, {"addr": 100, "real_size": 7, "frames": []}]
+    blocks = [
+        {"size": 100, "state": "inactive"},
+        {"size": 100, "state": "active_allocated", "history": history},
+        {"size": 312, "requested_size": 300, "state": "active_pending_free", "history": []},
+    ]
+    segment = {
+        "device": 1,
+        "address": 0,
+        "total_size": 512,
+        "stream": 0,
+        "segment_type": "large",
+        "blocks": blocks,
+    }
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps([segment], 2))
+    snapshot = opened(path)
+    (device,) = snapshot.info.devices
+    assert (device.device, device.events, device.allocations, device.peak_bytes) == (1, 0, 2, 390)
+    rows = live(snapshot, 1, None, 0, 10).rows
+    assert [(row.address, row.size_bytes, row.label and row.label.line) for row in rows] == [
+        ("0xc8", 300, None),
+        ("0x64", 90, 42),
+    ]
+    assert [w.code for w in snapshot.info.warnings] == ["no-trace", "no-stacks"]
+
+
+def test_only_requested_frees(opened: Opened, tmp_path: Path) -> None:
+    """Without completions in the trace a request is the free; with them it is not yet."""
+    trace = [event("alloc", 1, 10), event("free_requested", 1, 10), event("alloc", 2, 20)]
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
+    assert opened(path).info.devices[0].live_at_end_bytes == 20
+    trace += [event("free_requested", 2, 20), event("alloc", 3, 1), event("free_completed", 3, 1)]
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
+    snapshot = opened(path)
+    assert snapshot.info.devices[0].live_at_end_bytes == 30
+    assert [row.state for row in live(snapshot, 0, 6, 0, 9).rows] == ["pending_free", "pending_free"]
+
+
+# ---- real files ----
+
+EXPECTED: dict[str, Any] = json.loads((REAL / "memory_viz_oracle.json").read_text()) if REAL.is_dir() else {}
+
+
+@pytest.mark.parametrize("path", real_files("*.pickle", "*.html"), ids=lambda path: path.name)
+def test_real_file(path: Path, opened: Opened) -> None:
+    snapshot = opened(path)
+    assert all(device.allocations for device in snapshot.info.devices)
+    if path.suffix == ".pickle":
+        data = oracle.load(path)
+        for device in snapshot.info.devices:
+            found = oracle.allocations(data, device.device)
+            heights = oracle.live_bytes(found, device.events)
+            assert device.allocations == len(found)
+            assert (device.peak_bytes, device.live_at_end_bytes) == (max(heights), heights[-1])
+            rows = snapshot.device(device.device)
+            assert rows.size.tolist() == [alloc.size for alloc in found]
+            assert rows.live.tolist() == heights
+            # every allocation has its own stack, not its neighbour's
+            for number in random.Random(1).sample(range(len(found)), min(50, len(found))):
+                answer = stack(snapshot, rows.first_allocation + number)
+                assert answer.allocation.address == hex(found[number].addr)
+                if found[number].frames and found[number].frames[0][0] != "none":
+                    told = [(f.file, f.line, f.function) for f in answer.frames]
+                    assert told == [
+                        ("" if f in ("??", "") else f, n, name) for f, n, name in found[number].frames
+                    ]
+    viewer = EXPECTED.get(path.name, {}).get("devices", [])
+    for expected, device in zip(viewer, snapshot.info.devices, strict=False):
+        if "elements" not in expected:
+            assert (
+                device.events == 0
+            )  # PyTorch's viewer shows nothing without a trace; here the live blocks are shown
+            continue
+        assert device.allocations == expected["elements"]
+        if device.peak_bytes != expected["peak_bytes"]:
+            # The one event of these files is a free. PyTorch's viewer takes its maximum only after an event, so
+            # it misses what was live before the first; what is freed there was live, so ours is the peak.
+            heights = oracle.live_bytes(oracle.allocations(oracle.load(path), device.device), device.events)
+            assert device.events == 1
+            assert heights[0] == device.peak_bytes
+            assert heights[1] == expected["peak_bytes"]
+
+
+# ---- matching ----
+
+ACTIONS = st.sampled_from(["alloc", "free_requested", "free_completed", "segment_alloc", "mystery"])
+EVENTS = st.lists(st.tuples(ACTIONS, st.integers(0, 5), st.integers(0, 2000)), max_size=60)
+STATES = st.sampled_from(["active_allocated", "inactive", *oracle.PENDING])
+BLOCKS = st.lists(st.tuples(STATES, st.integers(1, 9)), max_size=8)
+
+
+@settings(max_examples=150, deadline=None)
+@given(EVENTS, BLOCKS, st.booleans())
+def test_matching_against_the_oracle(
+    tmp_path_factory: pytest.TempPathFactory, events: list[Any], blocks: list[Any], times: bool
+) -> None:
+    tmp_path = tmp_path_factory.mktemp("matching")
+    trace = [
+        event(action, addr, size, frame("a.py", 1 + addr, "f"), **({"time_us": 10 * i} if times else {}))
+        for i, (action, addr, size) in enumerate(events)
+    ]
+    segment = {
+        "device": 0, "address": 0, "total_size": 99, "stream": 0, "segment_type": "small",
+        "blocks": [{"address": i, "size": size, "requested_size": size, "state": state, "frames": []}
+                   for i, (state, size) in enumerate(blocks)],
+    }  # fmt: skip
+    data = {"segments": [segment], "device_traces": [trace]}
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps(data))
+    snapshot = Snapshot.open(ingest(path, Cache(tmp_path / "c"), lambda *_: None))
+    found = oracle.allocations(data, 0)
+    device = snapshot.device(0)
+    assert [int(n) for n in device.live] == oracle.live_bytes(found, len(trace))
+    assert list(zip(device.address.tolist(), device.size.tolist(), device.start.tolist(), strict=True)) == [
+        (alloc.addr, alloc.size, alloc.start) for alloc in found
+    ]
+    for moment in range(len(trace) + 1):
+        told = live(snapshot, 0, moment, 0, 1000)
+        assert sorted(row.allocation for row in told.rows) == oracle.alive(found, moment)
+        assert told.live_count == device.live_count[moment]
+    snapshot.close()
+
+
+# ---- hostile and damaged files ----
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return print, ("executed",)
+
+
+def refuse(tmp_path: Path, data: bytes) -> MemlensError:
+    path = tmp_path / "bad.pickle"
+    path.write_bytes(data)
+    cache = Cache(tmp_path / "cache")
+    with pytest.raises(MemlensError) as caught:
+        ingest(path, cache, lambda *_: None)
+    assert not cache.folder.exists() or not list(cache.folder.iterdir()), "something was left behind"
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+HEAD = b"\x80\x04}\x94(\x8c\x08segments\x94]\x94"
+FORBIDDEN = {
+    "GLOBAL": b"cos\nsystem\n", "STACK_GLOBAL": b"\x8c\x02os\x8c\x06system\x93", "REDUCE": b"R", "BUILD": b"b",
+    "INST": b"(ios\nsystem\n", "OBJ": b"o", "NEWOBJ": b"\x81", "NEWOBJ_EX": b"\x92", "EXT1": b"\x82\x01",
+    "EXT2": b"\x83\x01\x01", "EXT4": b"\x84\x01\x01\x01\x01", "PERSID": b"Px\n", "BINPERSID": b"Q",
+    "NEXT_BUFFER": b"\x97", "READONLY_BUFFER": b"\x98",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("opcode", FORBIDDEN)
+def test_code_is_never_run(opcode: str, tmp_path: Path) -> None:
+    error = refuse(tmp_path, HEAD + FORBIDDEN[opcode] + b"u.")
+    assert error.code == "unsafe-pickle"
+    assert opcode in error.message.split()
+    skipped = {"STACK_GLOBAL": 12, "INST": 1}.get(
+        opcode, 0
+    )  # strings or a mark come before the opcode itself
+    assert error.offset == len(HEAD) + skipped
+
+
+@pytest.mark.parametrize("protocol", range(2, 6))
+def test_real_reduce_is_refused(protocol: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    error = refuse(tmp_path, pickle.dumps({"segments": [Evil()], "device_traces": []}, protocol))
+    assert error.code == "unsafe-pickle"
+    assert "executed" not in capsys.readouterr().out
+
+
+def huge(opcode: bytes, width: int) -> bytes:
+    most: int = 2 ** (8 * width - 1) - 1
+    return HEAD + opcode + most.to_bytes(width, "little")
+
+
+DAMAGED: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "empty"),
+    "text": (b"hello, world", "none of the kinds"),
+    "protocol 0": (pickle.dumps({"segments": []}, 0), "none of the kinds"),
+    "other pickle": (pickle.dumps([1, 2, 3]), "no memory snapshot"),
+    "other dict": (pickle.dumps({"epoch": 3}), "no memory snapshot"),
+    "nothing in it": (pickle.dumps({"segments": [], "device_traces": [[]]}), "nothing to show"),
+    "no stop": (pickle.dumps(small())[:-1], "breaks off"),
+    "absurd string": (huge(b"X", 4), "larger than the whole file"),
+    "absurd long string": (huge(b"\x8d", 8), "larger than the whole file"),
+    "absurd bytes": (huge(b"\x8e", 8), "larger than the whole file"),
+    "absurd integer": (huge(b"\x8b", 4), "larger than the whole file"),
+    "absurd frame": (b"\x80\x04\x95" + b"\xff" * 8, "larger than the whole file"),
+    "memo beyond": (HEAD + b"j\xff\xff\xff\x7f.", "not stored"),
+    "memo hole": (HEAD + b"h\x30.", "not stored"),
+    "memo put beyond": (HEAD + b"r\xff\xff\xff\x7f.", "not stored"),
+    "deep marks": (b"\x80\x04" + b"(" * 100_000, "nested far deeper"),
+    "deep lists": (b"\x80\x04" + b"]" * 5_000_000, "nested far deeper"),
+    "pop nothing": (b"\x80\x040.", "fit together"),
+    "append to nothing": (b"\x80\x04K\x01a.", "fit together"),
+    "odd items": (b"\x80\x04}(K\x01u.", "fit together"),
+    "items without a dict": (b"\x80\x04](K\x01K\x02u.", "fit together"),
+    "unknown opcode": (b"\x80\x04\xff.", "no opcode"),
+    "protocol 9": (b"\x80\x04\x80\x09.", "no opcode"),
+    "size is text": (pickle.dumps({"device_traces": [[event("alloc", 1, "big")]]}), "'size'"),  # type: ignore[arg-type]
+    "size is negative": (pickle.dumps({"device_traces": [[event("alloc", 1, -5)]]}), "'size'"),
+    "size beyond memory": (pickle.dumps({"device_traces": [[event("alloc", 1, 1 << 60)]]}), "'size'"),
+    "frames of numbers": (
+        pickle.dumps({"device_traces": [[{**event("alloc", 1, 1), "frames": [1]}]]}),
+        "'frames'",
+    ),
+    "trace of numbers": (pickle.dumps({"segments": [], "device_traces": [[1, 2]]}), "trace of device 0"),
+    "traces of dicts": (pickle.dumps({"segments": [], "device_traces": [{}]}), "list of lists"),
+    "segments of numbers": (pickle.dumps({"segments": [1], "device_traces": []}), "'segments'"),
+    "half json": (b'{"segments": [', "not whole JSON"),
+    "deep json": (b"[" * 200_000, "JSON"),
+    "page without data": (b"<html><body>hello</body></html>", "embeds no snapshot"),
+    "half gzip": (gzip.compress(pickle.dumps(small()) * 50)[:400], "damaged"),
+    "half zstd": (zstandard.compress(random.Random(1).randbytes(5000))[:300], ""),
+    "gzip bomb": (gzip.compress(bytes(50_000_000)), "unpacks to more"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged(name: str, tmp_path: Path) -> None:
+    data, words = DAMAGED[name]
+    error = refuse(tmp_path, data)
+    assert words in error.message
+    assert error.advice
+    assert error.code in ("damaged", "not-a-snapshot")
+
+
+def test_missing_file_and_folder(tmp_path: Path) -> None:
+    for path in (tmp_path / "missing.pickle", tmp_path):
+        with pytest.raises(MemlensError) as caught:
+            ingest(path, Cache(tmp_path / "cache"), lambda *_: None)
+        assert caught.value.code == "file"
+
+
+def memory_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def attempt(path: Path, cache: Cache) -> str:
+    """Read a file that may be damaged: the code of an error of ours, or "opened", and nothing else."""
+    try:
+        snapshot = Snapshot.open(ingest(path, cache, lambda *_: None))
+    except MemlensError as error:
+        return error.code if error.message and error.advice else "no sentence"
+    for device in snapshot.info.devices:
+        for row in live(snapshot, device.device, None, 0, 5).rows:
+            stack(snapshot, row.allocation)
+    top_lines(snapshot, 5)
+    snapshot.close()
+    return "opened"
+
+
+def test_truncated_anywhere(tmp_path: Path, cache: Cache) -> None:
+    whole = pickle.dumps(small())
+    path = tmp_path / "cut.pickle"
+    for length in range(1, len(whole)):
+        path.write_bytes(whole[:length])
+        assert attempt(path, cache) in ("damaged", "not-a-snapshot")
+
+
+def test_flipped_anywhere(tmp_path: Path, cache: Cache, sample: Path) -> None:
+    """Damaged files: each is an error or is shown, in bounded memory, and none ends the process."""
+    rng = random.Random(7)
+    path = tmp_path / "flipped.pickle"
+    outcomes: dict[str, int] = {}
+    before = memory_bytes()
+    for whole, rounds in ((pickle.dumps(small()), 400), (sample.read_bytes(), 40)):
+        for _ in range(rounds):
+            data = bytearray(whole)
+            for _ in range(rng.randint(1, 4)):
+                data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+            path.write_bytes(data)
+            outcome = attempt(path, cache)
+            outcomes[outcome] = outcomes.get(outcome, 0) + 1
+    assert set(outcomes) <= {"opened", "damaged", "not-a-snapshot", "unsafe-pickle"}
+    assert min(outcomes["opened"], outcomes["damaged"]) > 50
+    assert memory_bytes() - before < 100 * 2**20
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.sampled_from(sorted(opcode.code for opcode in pickletools.opcodes)), max_size=40),
+    st.binary(max_size=40),
+)
+def test_any_opcodes(tmp_path_factory: pytest.TempPathFactory, opcodes: list[str], tail: bytes) -> None:
+    """Programs that no pickler would write."""
+    tmp_path = tmp_path_factory.mktemp("opcodes", numbered=True)
+    path = tmp_path / "any.pickle"
+    path.write_bytes(b"\x80\x04" + "".join(opcodes).encode("latin-1") + tail + b".")
+    assert attempt(path, Cache(tmp_path / "c")) in ("damaged", "not-a-snapshot", "unsafe-pickle", "opened")
+
+
+def test_nested_snapshots_share_nothing(opened: Opened, tmp_path: Path) -> None:
+    """A long stack is batched by the pickler into several APPENDS; a single frame into one APPEND."""
+    frames = [frame(f"/p/m{i % 7}.py", i + 1, f"f{i}") for i in range(2500)]
+    trace = [
+        event("alloc", 1, 8, *frames),
+        event("alloc", 2, 8, frames[0]),
+        event("alloc", 3, 8, *frames[:1000]),
+    ]
+    path = tmp_path / "s.pickle"
+    for protocol in (2, 4):
+        path.write_bytes(pickle.dumps({"device_traces": [trace], "segments": []}, protocol))
+        snapshot = opened(path)
+        assert [len(stack(snapshot, i).frames) for i in range(3)] == [2500, 1, 1000]
+        assert [f.line for f in stack(snapshot, 0).frames] == list(range(1, 2501))
+
+
+def test_text_that_is_not_text(opened: Opened, tmp_path: Path) -> None:
+    """Lone surrogates, NUL, escapes and a long name come out as text that can be sent on."""
+    names = ["\ud800lone", "nul\0name", "\x1b[31mred\u202e", "<img src=x onerror=alert(1)>", "x" * 100_000]
+    trace = [event("alloc", i, 8, frame(f"/p/{i}.py", 1, name)) for i, name in enumerate(names)]
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps({"device_traces": [trace], "segments": []}))
+    snapshot = opened(path)
+    told = [stack(snapshot, i).frames[0].function for i in range(5)]
+    assert told[1:] == names[1:]
+    assert "lone" in told[0]
+    told[0].encode()
+
+
+def test_integers_of_any_width(opened: Opened, tmp_path: Path) -> None:
+    sizes = [0, 255, 256, 65535, 65536, 2**31 - 1, 2**31, 2**40]
+    addresses = [0, 2**31, 2**63 - 1, 2**63, 2**64 - 1, 7, 8, 9]
+    trace = [event("alloc", a, s) for a, s in zip(addresses, sizes, strict=True)]
+    path = tmp_path / "s.pickle"
+    data = pickle.dumps({"device_traces": [trace], "segments": []})
+    path.write_bytes(data)
+    device = opened(path).device(0)
+    assert device.size.tolist() == sizes
+    assert device.address.tolist() == addresses
+    # the same number written with more bytes than it needs
+    path.write_bytes(data.replace(b"K\xff", b"\x8a\x08" + struct.pack("<q", 255)))
+    assert opened(path).device(0).size.tolist() == sizes
