@@ -70,7 +70,7 @@ try {
     return metrics.find((metric) => metric.name === 'ScriptDuration').value * 1000;
   };
   const before = await scripts();
-  const times = await page.evaluate(drive, Number(values.frames));
+  const { scripting, intervals } = await page.evaluate(drive, Number(values.frames));
   const after = await scripts();
   const facts = await page.evaluate(() => ({
     ...window.benchPicture,
@@ -78,9 +78,14 @@ try {
   }));
   console.log(
     JSON.stringify({
-      scripting_ms_per_frame: { median: at(times, 0.5), p95: at(times, 0.95), most: at(times, 1) },
-      all_scripts_ms_per_frame: round((after - before) / times.length),
-      frames: times.length,
+      scripting_ms_per_frame: {
+        median: at(scripting, 0.5),
+        p95: at(scripting, 0.95),
+        most: at(scripting, 1),
+      },
+      all_scripts_ms_per_frame: round((after - before) / scripting.length),
+      frame_interval_ms: { median: at(intervals, 0.5), p95: at(intervals, 0.95) },
+      frames: scripting.length,
       bands: facts.bands,
       rects: facts.rects,
       answers: facts.answers,
@@ -97,7 +102,9 @@ async function drive(frames) {
   const surface = document.querySelector('.plot-surface');
   const box = surface.getBoundingClientRect();
   const times = window.memlensTest.frameTimes;
-  const seen = [];
+  const scripting = [];
+  const intervals = [];
+  let last = 0;
   for (let i = 0; i < frames; i++) {
     const at = {
       bubbles: true,
@@ -110,10 +117,16 @@ async function drive(frames) {
     const turn =
       phase < 30 ? { deltaY: -60 } : phase < 60 ? { deltaX: 25 * (i % 180 < 90 ? 1 : -1) } : { deltaY: 60 };
     surface.dispatchEvent(new WheelEvent('wheel', { ...at, ...turn }));
-    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
-    seen.push(times[times.length - 1]);
+    const now = await new Promise((resolve) => {
+      requestAnimationFrame((time) => {
+        setTimeout(resolve, 0, time);
+      });
+    });
+    scripting.push(times[times.length - 1]);
+    if (last > 0) intervals.push(now - last);
+    last = now;
   }
-  return seen;
+  return { scripting, intervals };
 }
 
 function at(times, share) {

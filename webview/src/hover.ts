@@ -26,12 +26,17 @@ export interface HoverContext {
 
 /** Rest this long before the server is asked. */
 const ASK_AFTER_MS = 60;
+const REST_MS = 90;
 const CACHED = 256;
 
 export class Hover {
   private at: Point | null = null;
   private pending: Pending<unknown> | null = null;
   private readonly there = new Map<string, AllocationSummary | null>();
+  private readonly refreshSoon = debounce(REST_MS, () => {
+    this.refresh();
+    if (this.at) this.ask();
+  });
   private readonly askSoon = debounce(ASK_AFTER_MS, () => {
     this.ask();
   });
@@ -45,10 +50,13 @@ export class Hover {
     this.pending = null;
     this.refresh();
     if (at) this.askSoon();
-    else this.askSoon.cancel();
+    else {
+      this.askSoon.cancel();
+      this.refreshSoon.cancel();
+    }
   }
 
-  /** The picture moved under the pointer, or another one came. */
+  /** Another picture came, or more is known. */
   refresh(): void {
     const { plot, tooltip } = this.context;
     const found = this.find();
@@ -62,6 +70,12 @@ export class Hover {
       width: parent.clientWidth,
       height: parent.clientHeight,
     });
+  }
+
+  /** The picture moves: what is under the pointer changes too fast to be read, and is told when it rests. */
+  moving(): void {
+    this.context.tooltip.hide();
+    this.refreshSoon();
   }
 
   /** Another device or axis. */

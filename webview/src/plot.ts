@@ -3,7 +3,7 @@
 import type { Geometry } from '../../extension/shared/geometry';
 import type { DeviceInfo } from '../../extension/shared/protocol.gen';
 import type { Pending } from './api';
-import { RendererHost } from './render/create';
+import { RendererHost, type Preference } from './render/create';
 import { FrameLoop } from './render/frames';
 import { labelSpots, type LabelSpot } from './render/labels';
 import { rectsOf } from './render/outline';
@@ -96,7 +96,7 @@ export class Plot {
 
   constructor(
     private readonly events: PlotEvents,
-    prefer: 'webgl2' | 'canvas2d',
+    prefer: Preference,
   ) {
     this.surface = element('div', {
       class: 'plot-surface',

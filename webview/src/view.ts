@@ -341,22 +341,22 @@ export class SnapshotView implements Commanded, Gestured {
   private failed(error: unknown): void {
     if (error instanceof RequestError && error.problem.code === 'cancelled') return;
     const text = error instanceof Error ? error.message : String(error);
-    setText(this.frame.note, text);
-    this.frame.note.classList.add('error');
     this.say(text);
+    this.frame.note.classList.add('error');
   }
 
   // --- the parts ---------------------------------------------------------------------------------------------------
 
   private makePlot(): Plot {
-    const prefer = this.root.dataset['prefer'] === 'canvas2d' ? 'canvas2d' : 'webgl2';
+    // Set by tests and the bench; the host does not.
+    const { prefer } = this.root.dataset;
     return new Plot(
       {
         ask: (request) =>
           this.api.request('memlens/viewport', { device: this.device.device, axis: this.axis, ...request }),
         moved: (camera) => {
           this.minimap.setCamera(camera, this.plot.bounds);
-          this.hover.refresh();
+          this.hover.moving();
           this.saveSoon();
         },
         drawn: (geometry) => {
@@ -373,7 +373,7 @@ export class SnapshotView implements Commanded, Gestured {
         },
         textsOf: (geometry, band) => this.bandTexts(geometry, band),
       },
-      prefer,
+      prefer === 'webgl2' || prefer === 'canvas2d' ? prefer : 'auto',
     );
   }
 
@@ -482,8 +482,8 @@ export class SnapshotView implements Commanded, Gestured {
   private drawn(geometry: Geometry): void {
     this.root.dataset['pictures'] = String(this.plot.pictures);
     this.root.dataset['state'] = 'ready';
-    this.frame.note.classList.remove('error');
-    setText(this.frame.note, geometry.coarser ? 'Simplified here: zoom in for every allocation' : '');
+    this.frame.coarser.hidden = !geometry.coarser;
+    if (this.frame.note.classList.contains('error')) this.say('');
     this.hover.refresh();
   }
 
@@ -498,7 +498,8 @@ export class SnapshotView implements Commanded, Gestured {
 
   private say(text: string): void {
     setText(this.frame.live, text);
-    if (!this.frame.note.classList.contains('error')) setText(this.frame.note, text);
+    setText(this.frame.note, text);
+    this.frame.note.classList.remove('error');
   }
 
   private save(): void {

@@ -2,7 +2,7 @@
 // last pixels are moved and stretched, as the other renderer does with the last answer.
 
 import type { Camera, PlotSize } from '../scene/camera';
-import { placementOf } from '../scene/place';
+import { placementOf, snap } from '../scene/place';
 import { rasterise } from './raster';
 import { markStarts } from './rects';
 import type { Painted, PictureStyle, Renderer } from './renderer';
@@ -56,8 +56,10 @@ export class Canvas2dRenderer implements Renderer {
     context.fillStyle = css(style.background);
     context.fillRect(0, 0, plot.width, plot.height);
     context.imageSmoothingEnabled = false;
-    const covered = this.picture && reaches(this.picture, camera);
-    if (this.whole && !covered) this.drawLayer(this.whole, camera, resting, style);
+    if (this.whole && !(this.picture && reaches(this.picture, camera))) {
+      this.drawLayer(this.whole, camera, resting, style);
+      if (this.picture) this.clearUnder(this.picture, camera);
+    }
     if (this.picture) this.drawLayer(this.picture, camera, resting, style);
   }
 
@@ -69,6 +71,16 @@ export class Canvas2dRenderer implements Renderer {
 
   dispose(): void {
     this.setPictures(null, null);
+  }
+
+  /** Takes away what lies where a picture knows better. */
+  private clearUnder({ painted: { geometry } }: Layer, camera: Camera): void {
+    const place = placementOf(geometry, camera, this.plot);
+    const left = snap(0, place.scaleX, place.offsetX);
+    const right = snap(geometry.columns, place.scaleX, place.offsetX);
+    const low = snap(0, place.scaleY, place.offsetY);
+    const high = snap((geometry.y1 - geometry.y0) / geometry.yQuantum, place.scaleY, place.offsetY);
+    this.context.fillRect(left, this.plot.height - high, right - left, high - low);
   }
 
   private forget(): void {

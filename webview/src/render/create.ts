@@ -9,6 +9,9 @@ import type { Camera, PlotSize } from '../scene/camera';
 const PATIENCE_MS = 3000;
 const LOSSES = 3;
 
+/** `auto` takes WebGL2 where a GPU stands behind it. */
+export type Preference = Renderer['kind'] | 'auto';
+
 export class RendererHost implements Renderer {
   private inner: Renderer;
   private pictures: [Painted | null, Painted | null] = [null, null];
@@ -22,7 +25,7 @@ export class RendererHost implements Renderer {
     private readonly parent: HTMLElement,
     private readonly newCanvas: () => HTMLCanvasElement,
     private readonly changed: () => void,
-    prefer: 'webgl2' | 'canvas2d' = 'webgl2',
+    prefer: Preference,
   ) {
     this.inner = this.create(prefer);
   }
@@ -63,11 +66,11 @@ export class RendererHost implements Renderer {
     this.inner.dispose();
   }
 
-  private create(prefer: Renderer['kind']): Renderer {
+  private create(prefer: Preference): Renderer {
     let canvas = this.newCanvas();
     this.parent.prepend(canvas);
-    if (prefer === 'webgl2') {
-      const gl = WebGl2Renderer.create(canvas);
+    if (prefer !== 'canvas2d') {
+      const gl = WebGl2Renderer.create(canvas, prefer === 'webgl2');
       if (gl) {
         this.watch(gl);
         return gl;

@@ -55,7 +55,7 @@ export function eventTicks(from: number, to: number, count: number): Ticks {
   const rough = Math.max((to - from) / count, 1);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((s) => s * power).find((s) => s >= rough * 0.999) ?? 10 * power;
-  const ticks = positions(from, to, step).map((at) => ({ at, label: at.toLocaleString('en-US') }));
+  const ticks = positions(from, to, step).map((at) => ({ at, label: fixed(at, 0) }));
   return { ticks, base: null };
 }
 
@@ -116,8 +116,15 @@ function decimals(value: number): number {
   return 7;
 }
 
+// Made once: making one for each label takes longer than all else in a frame.
+const FIXED = Array.from(
+  { length: 8 },
+  (_, places) =>
+    new Intl.NumberFormat('en-US', { minimumFractionDigits: places, maximumFractionDigits: places }),
+);
+
 function fixed(value: number, places: number): string {
-  return value.toLocaleString('en-US', { minimumFractionDigits: places, maximumFractionDigits: places });
+  return FIXED[places]?.format(value) ?? String(value);
 }
 
 function positions(from: number, to: number, step: number): number[] {

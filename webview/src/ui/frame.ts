@@ -24,6 +24,11 @@ export class ViewFrame {
   readonly legend = element('div', { class: 'legend-slot' });
   readonly status = element('div', { class: 'status-text' });
   readonly note = element('div', { class: 'status-note' });
+  readonly coarser = element(
+    'div',
+    { class: 'status-coarser', hidden: true, title: 'This part has more than the screen can show' },
+    'Simplified here: zoom in for every allocation',
+  );
   /** Read out by screen readers. */
   readonly live = element('div', { class: 'sr-only', role: 'status', attributes: { 'aria-live': 'polite' } });
   readonly busy = element('div', { class: 'busy', hidden: true });
@@ -67,7 +72,7 @@ export class ViewFrame {
       parts.toolbar,
       parts.warnings,
       element('div', { class: 'columns' }, middle, this.side, parts.panel),
-      element('footer', { class: 'status' }, this.status, this.note, this.legend),
+      element('footer', { class: 'status' }, this.status, this.note, this.coarser, this.legend),
       this.live,
     );
     replace(host, this.root);

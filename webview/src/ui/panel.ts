@@ -246,9 +246,9 @@ function sourceLink(frame: Frame, open: OpenSource): HTMLElement {
   );
 }
 
-/** "Same stack: 128 allocations, 1.2 GiB in total, 300 MiB at the peak." */
+/** "128 allocations, 1.2 GiB allocated in total, 300 MiB live at the peak" */
 export function sameStackSentence(totals: Totals): string {
-  return `${counted(totals.count, 'allocation')}, ${bytes(totals.total_bytes)} in total, ${bytes(totals.live_at_peak_bytes)} at the peak`;
+  return `${counted(totals.count, 'allocation')}, ${bytes(totals.total_bytes)} allocated in total, ${bytes(totals.live_at_peak_bytes)} live at the peak`;
 }
 
 function sameStackText(totals: Totals): HTMLElement {
