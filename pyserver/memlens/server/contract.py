@@ -100,7 +100,7 @@ def _comment(text: str, indent: str) -> str:
     return f"{indent}/**\n{body}\n{indent} */"
 
 
-def _type(kind: Any) -> str:  # noqa: PLR0911 - one kind a line reads best
+def _type(kind: Any) -> str:
     match kind:
         case types.StructType():
             return str(kind.cls.__name__)

@@ -1,0 +1,129 @@
+// What a view meets: a panel, a server, a memory, a log.
+
+import type * as vscode from 'vscode';
+import type { ToWebviewMessage, ViewState } from '../../extension/shared/messages';
+import type { ProgressParams, Requests, SnapshotInfo } from '../../extension/shared/protocol.gen';
+import type { Logger } from '../../extension/src/base/logger';
+import type { Server } from '../../extension/src/server/client';
+import { EventEmitter } from './vscode';
+
+export const INFO = { kind: 'torch', path: '/a.pickle', devices: [] } as unknown as SnapshotInfo;
+
+export const STATE: ViewState = {
+  ...{ device: 0, axis: 'time', x0: 1, x1: 2, y0: 0, y1: 5 },
+  ...{ selection: null, colour: 'stack', panel: 'stack' },
+};
+
+interface Asked {
+  method: keyof Requests;
+  params: Record<string, unknown>;
+  token: vscode.CancellationToken | undefined;
+  resolve: (result: unknown) => void;
+  reject: (error: unknown) => void;
+}
+
+/** A server that answers when the test says so. */
+export class FakeServer {
+  readonly progress = new EventEmitter<ProgressParams>();
+  readonly started = new EventEmitter<void>();
+  readonly onDidProgress = this.progress.event;
+  readonly onDidStart = this.started.event;
+  readonly asked: Asked[] = [];
+  health = 'running';
+
+  request(method: keyof Requests, params: object, token?: vscode.CancellationToken): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.asked.push({ method, params: { ...params }, token, resolve, reject });
+    });
+  }
+
+  /** The latest question of that kind. */
+  last(method: keyof Requests): Asked {
+    const found = this.asked.filter((each) => each.method === method).at(-1);
+    if (found === undefined) throw new Error(`${method} was never asked`);
+    return found;
+  }
+
+  count(method: keyof Requests): number {
+    return this.asked.filter((each) => each.method === method).length;
+  }
+
+  get typed(): Server {
+    return this as unknown as Server;
+  }
+}
+
+export class FakePanel {
+  readonly received = new EventEmitter<unknown>();
+  readonly viewState = new EventEmitter<void>();
+  readonly disposed = new EventEmitter<void>();
+  readonly onDidChangeViewState = this.viewState.event;
+  readonly onDidDispose = this.disposed.event;
+  readonly posted: ToWebviewMessage[] = [];
+  readonly webview = {
+    options: {},
+    html: '',
+    cspSource: 'https://own.example',
+    asWebviewUri: (uri: unknown): unknown => uri,
+    onDidReceiveMessage: this.received.event,
+    postMessage: (message: ToWebviewMessage): Promise<boolean> => {
+      this.posted.push(message);
+      return Promise.resolve(true);
+    },
+  };
+  visible = true;
+  active = true;
+  viewColumn = 1;
+
+  hide(): void {
+    this.visible = false;
+    this.viewState.fire();
+  }
+
+  show(): void {
+    this.visible = true;
+    this.viewState.fire();
+  }
+
+  dispose(): void {
+    this.disposed.fire();
+  }
+
+  /** What was posted since the last look. */
+  taken(): ToWebviewMessage[] {
+    return this.posted.splice(0);
+  }
+
+  get typed(): vscode.WebviewPanel {
+    return this as unknown as vscode.WebviewPanel;
+  }
+}
+
+export class FakeMemory {
+  readonly values = new Map<string, unknown>();
+
+  get(key: string): unknown {
+    return this.values.get(key);
+  }
+
+  update(key: string, value: unknown): Promise<void> {
+    this.values.set(key, value);
+    return Promise.resolve();
+  }
+
+  get typed(): vscode.Memento {
+    return this as unknown as vscode.Memento;
+  }
+}
+
+export const log = {
+  ...{ info: () => undefined, warn: () => undefined, error: () => undefined, debug: () => undefined },
+} as unknown as Logger;
+
+/** Lets everything that waits go on. */
+export const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** A JSON-RPC error as the language client throws it. */
+export function responseError(code: number, data?: unknown): Error {
+  return Object.assign(new Error('the server said no'), { code, data });
+}

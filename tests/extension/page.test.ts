@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { page } from '../../extension/src/editor/html';
+
+const html = page({
+  cspSource: 'https://own.example',
+  scriptUri: 'https://own.example/dist/webview.js?a=1&b="2"',
+  styleUri: 'https://own.example/dist/webview.css',
+  nonce: 'bm9uY2U=',
+});
+
+describe('the page of a view', () => {
+  it('lets nothing in but our script and our styles', () => {
+    const policy = /Content-Security-Policy" content="([^"]*)"/.exec(html)?.[1];
+    assert.ok(policy);
+    const directives: Record<string, string> = Object.fromEntries(
+      policy.split('; ').map((each): [string, string] => [each.split(' ')[0] ?? '', each]),
+    );
+    assert.equal(directives['default-src'], "default-src 'none'");
+    assert.equal(directives['script-src'], "script-src 'nonce-bm9uY2U='");
+    assert.equal(directives['style-src'], 'style-src https://own.example');
+    for (const kind of ['img', 'font', 'connect'])
+      assert.equal(directives[`${kind}-src`], `${kind}-src 'none'`);
+    assert.doesNotMatch(policy, /unsafe|\*|data:/);
+  });
+
+  it('carries one script, with the nonce, and escapes addresses', () => {
+    assert.equal(html.match(/<script/g)?.length, 1);
+    assert.match(
+      html,
+      /<script nonce="bm9uY2U=" src="https:\/\/own\.example\/dist\/webview\.js\?a=1&amp;b=&quot;2&quot;">/,
+    );
+    assert.match(html, /<div id="memlens"><\/div>/);
+  });
+});

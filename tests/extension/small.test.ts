@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type * as vscode from 'vscode';
+import { Disposable } from '../../extension/src/base/disposable';
+import { ViewStates } from '../../extension/src/editor/states';
+import { findFiles, globFor } from '../../extension/src/server/findFiles';
+import { problem, ProblemError, problemOf } from '../../extension/src/server/problem';
+import { forgetPaths, readSettings, rememberPath } from '../../extension/src/settings';
+import { FakeMemory, responseError, STATE } from './fakes';
+import { files, settings, Uri } from './vscode';
+
+describe('globs for file names', () => {
+  it('match any of the names', () => {
+    assert.equal(globFor([]), null);
+    assert.equal(globFor(['train.py']), '**/train.py');
+    assert.equal(globFor(['a.py', 'b.py']), '**/{a.py,b.py}');
+  });
+
+  it('take nothing in a name for a pattern', () => {
+    assert.equal(globFor(['*.{py,x}', '[a]?.py', '!..\\x']), '**/{?.?py?x?,?a??.py,?..?x}');
+  });
+
+  it('are asked of the workspace; only files of this machine are answers', async () => {
+    files.found = [Uri.file('/w/a.py'), Uri.from({ scheme: 'vscode-vfs', path: '/w/a.py' })];
+    const token = {} as vscode.CancellationToken;
+    assert.deepEqual(await findFiles({ names: ['a.py'] }, token), { paths: ['/w/a.py'] });
+    assert.equal(files.asked.at(-1), '**/a.py');
+  });
+});
+
+describe('problems', () => {
+  it('come from the server as they are', () => {
+    const told = problem('damaged', 'The file is damaged', 'Make another.');
+    assert.deepEqual(problemOf(responseError(-32803, told)), told);
+    assert.deepEqual(problemOf(new ProblemError(told)), told);
+  });
+
+  it('are made of whatever else goes wrong', () => {
+    assert.equal(problemOf(responseError(-32800)).code, 'cancelled');
+    assert.equal(problemOf(responseError(-32603, 'text')).code, 'no-server');
+    assert.equal(problemOf('odd').code, 'no-server');
+    assert.equal(problemOf(new Error('closed')).retry, true);
+  });
+});
+
+describe('settings', () => {
+  it('are sent as the server knows them, without what makes no sense', async () => {
+    const memory = new FakeMemory();
+    Object.assign(settings, { pathMappings: { '/a': '/b', '/c': 5 }, codeLens: true, 'cache.limit': 2 });
+    await rememberPath(memory.typed, '/x/a.py', '/w/a.py');
+    assert.deepEqual(readSettings(memory.typed), {
+      path_mappings: { '/a': '/b' },
+      remembered_paths: { '/x/a.py': '/w/a.py' },
+      code_lens: true,
+      hover: true,
+      cache_limit_bytes: 2 * 2 ** 30,
+      cache_directory: '',
+    });
+    Object.assign(settings, { pathMappings: 'no', codeLens: 'yes', 'cache.limit': 'much' });
+    await forgetPaths(memory.typed);
+    const read = readSettings(memory.typed);
+    assert.deepEqual(
+      [read.path_mappings, read.remembered_paths, read.code_lens, read.cache_limit_bytes],
+      [{}, {}, false, 10 * 2 ** 30],
+    );
+  });
+});
+
+describe('places of views', () => {
+  it('are kept for the files used last', async () => {
+    const states = new ViewStates(new FakeMemory().typed);
+    for (let number = 0; number < 60; number++)
+      await states.set(`file:///${number}`, { ...STATE, device: number });
+    await states.set('file:///59', { ...STATE, device: 100 });
+    assert.equal(states.get('file:///59')?.device, 100);
+    assert.equal(states.get('file:///10')?.device, 10);
+    assert.equal(states.get('file:///9'), null);
+  });
+});
+
+describe('what owns disposables', () => {
+  class Owner extends Disposable {
+    add(name: string, gone: string[]): void {
+      this.own({ dispose: () => gone.push(name) });
+    }
+  }
+
+  it('gives them back once, the last first, and late ones at once', () => {
+    const gone: string[] = [];
+    const owner = new Owner();
+    owner.add('a', gone);
+    owner.add('b', gone);
+    owner.dispose();
+    owner.dispose();
+    owner.add('late', gone);
+    assert.deepEqual(gone, ['b', 'a', 'late']);
+  });
+});

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, it } from 'node:test';
+import type * as vscode from 'vscode';
+import { ViewStates } from '../../extension/src/editor/states';
+import { SnapshotView } from '../../extension/src/editor/view';
+import { FakeMemory, FakePanel, FakeServer, INFO, log, responseError, settle, STATE } from './fakes';
+import { Uri } from './vscode';
+
+const PROBLEM = { code: 'not-a-snapshot', message: 'No snapshot', advice: '', offset: null, retry: false };
+const OPENED = { snapshot: 's1', info: INFO };
+
+let server: FakeServer;
+let panel: FakePanel;
+let memory: FakeMemory;
+let opened: string[];
+
+function makeView(uri = Uri.file('/a.pickle')): SnapshotView {
+  const host = {
+    openSource: () => Promise.resolve(),
+    openAsText: (asked: vscode.Uri) => {
+      opened.push(asked.toString());
+      return Promise.resolve();
+    },
+  };
+  const typed = uri as unknown as vscode.Uri;
+  const dist = Uri.file('/dist') as unknown as vscode.Uri;
+  return new SnapshotView(typed, panel.typed, server.typed, new ViewStates(memory.typed), host, log, dist);
+}
+
+async function openView(): Promise<SnapshotView> {
+  const view = makeView();
+  panel.received.fire({ type: 'ready' });
+  server.last('memlens/open').resolve(OPENED);
+  await settle();
+  panel.taken();
+  return view;
+}
+
+beforeEach(() => {
+  server = new FakeServer();
+  panel = new FakePanel();
+  memory = new FakeMemory();
+  opened = [];
+});
+
+describe('a view', () => {
+  it('opens its file at once and tells the page when it is ready', async () => {
+    const view = makeView();
+    assert.deepEqual(server.last('memlens/open').params, { path: '/a.pickle', view: view.id });
+    assert.deepEqual(panel.taken(), []);
+    panel.received.fire({ type: 'ready' });
+    assert.deepEqual(panel.taken(), [{ type: 'progress', stage: '', fraction: null }]);
+    server.progress.fire({ view: view.id, stage: 'reading', fraction: 0.5 });
+    server.progress.fire({ view: 'another', stage: 'reading', fraction: 0.6 });
+    assert.deepEqual(panel.taken(), [{ type: 'progress', stage: 'reading', fraction: 0.5 }]);
+    server.last('memlens/open').resolve(OPENED);
+    await settle();
+    assert.deepEqual(panel.taken(), [{ type: 'opened', info: INFO, state: null }]);
+    assert.equal(view.snapshot, 's1');
+  });
+
+  it('is told again when its page comes back, at the place where it was', async () => {
+    await openView();
+    panel.received.fire({ type: 'state', state: STATE });
+    panel.hide();
+    panel.show();
+    assert.deepEqual(panel.taken(), []);
+    panel.received.fire({ type: 'ready' });
+    assert.deepEqual(panel.taken(), [{ type: 'opened', info: INFO, state: STATE }]);
+    assert.equal(server.count('memlens/open'), 1);
+  });
+
+  it('comes back at the same place in a new window', async () => {
+    await openView();
+    panel.received.fire({ type: 'state', state: STATE });
+    await settle();
+    panel = new FakePanel();
+    makeView();
+    panel.received.fire({ type: 'ready' });
+    server.last('memlens/open').resolve(OPENED);
+    await settle();
+    assert.deepEqual(panel.taken().at(-1), { type: 'opened', info: INFO, state: STATE });
+  });
+
+  it('keeps what it is told to show until the page can show it', async () => {
+    const view = makeView();
+    const message = { type: 'showLine', file: 'a.py', line: 3 } as const;
+    view.tell(message);
+    view.tell({ type: 'command', command: 'fit' });
+    panel.received.fire({ type: 'ready' });
+    server.last('memlens/open').resolve(OPENED);
+    await settle();
+    assert.deepEqual(panel.taken().slice(-2), [{ type: 'opened', info: INFO, state: null }, message]);
+    view.tell(message);
+    assert.deepEqual(panel.taken(), [message]);
+  });
+
+  it('closes its snapshot with its tab', async () => {
+    const view = await openView();
+    panel.dispose();
+    assert.deepEqual(server.last('memlens/close').params, { snapshot: 's1', view: view.id });
+  });
+
+  it('gives up the reading with its tab, and closes what was opened all the same', async () => {
+    const view = makeView();
+    const opening = server.last('memlens/open');
+    panel.dispose();
+    assert.equal(opening.token?.isCancellationRequested, true);
+    assert.equal(server.count('memlens/close'), 0);
+    opening.resolve(OPENED);
+    await settle();
+    assert.deepEqual(server.last('memlens/close').params, { snapshot: 's1', view: view.id });
+  });
+
+  it('says what went wrong, offers the text editor, and tries again', async () => {
+    makeView();
+    panel.received.fire({ type: 'ready' });
+    server.last('memlens/open').reject(responseError(-32803, PROBLEM));
+    await settle();
+    assert.deepEqual(panel.taken().at(-1), { type: 'failed', problem: PROBLEM, canOpenAsText: true });
+    panel.received.fire({ type: 'retry' });
+    assert.equal(server.count('memlens/open'), 2);
+    server.last('memlens/open').reject(responseError(-32803, { ...PROBLEM, code: 'out-of-memory' }));
+    await settle();
+    const failed = panel.taken().at(-1);
+    assert.ok(failed?.type === 'failed' && !failed.canOpenAsText);
+    panel.received.fire({ type: 'openAsText' });
+    await settle();
+    assert.deepEqual(opened, ['file:///a.pickle']);
+  });
+
+  it('can be cancelled while it reads', async () => {
+    makeView();
+    panel.received.fire({ type: 'ready' });
+    panel.received.fire({ type: 'cancelOpen' });
+    const opening = server.last('memlens/open');
+    assert.equal(opening.token?.isCancellationRequested, true);
+    opening.reject(responseError(-32800));
+    await settle();
+    const failed = panel.taken().at(-1);
+    assert.ok(failed?.type === 'failed' && failed.problem.code === 'cancelled' && failed.problem.retry);
+  });
+
+  it('opens its file again in a server that was started again', async () => {
+    const view = await openView();
+    server.started.fire();
+    assert.equal(server.count('memlens/open'), 2);
+    server.last('memlens/open').resolve({ ...OPENED, snapshot: 's2' });
+    await settle();
+    assert.equal(view.snapshot, 's2');
+    assert.equal(panel.taken().at(-1)?.type, 'opened');
+    assert.equal(server.count('memlens/close'), 0);
+  });
+
+  it('opens its file again when the server has lost it', async () => {
+    await openView();
+    panel.received.fire({ type: 'request', id: 1, method: 'memlens/stack', params: { allocation: 1 } });
+    server.last('memlens/stack').reject(responseError(-32803, { ...PROBLEM, code: 'closed' }));
+    await settle();
+    assert.equal(server.count('memlens/open'), 2);
+  });
+
+  it('says so when its file is none of this machine', async () => {
+    makeView(Uri.from({ scheme: 'git', path: '/a.pickle' }));
+    panel.received.fire({ type: 'ready' });
+    await settle();
+    const failed = panel.taken().at(-1);
+    assert.ok(failed?.type === 'failed');
+    assert.match(failed.problem.message, /not a file here/);
+    assert.equal(server.count('memlens/open'), 0);
+  });
+});
+
+describe('requests of a view', () => {
+  it('are about its own snapshot, whatever the page says', async () => {
+    await openView();
+    panel.received.fire({
+      ...{ type: 'request', id: 7, method: 'memlens/stack' },
+      params: { allocation: 3, snapshot: 'another' },
+    });
+    assert.deepEqual(server.last('memlens/stack').params, { allocation: 3, snapshot: 's1' });
+    server.last('memlens/stack').resolve({ frames: [] });
+    await settle();
+    assert.deepEqual(panel.taken(), [{ type: 'response', id: 7, ok: true, result: { frames: [] } }]);
+  });
+
+  it('can only be of the kinds that a view may make', async () => {
+    await openView();
+    for (const method of ['memlens/close', 'shutdown', 'toString']) {
+      panel.received.fire({ type: 'request', id: 1, method, params: {} });
+    }
+    assert.deepEqual(
+      server.asked.map((each) => each.method),
+      ['memlens/open'],
+    );
+  });
+
+  it('give geometry as bytes', async () => {
+    await openView();
+    panel.received.fire({ type: 'request', id: 1, method: 'memlens/viewport', params: {} });
+    server.last('memlens/viewport').resolve({ geometry: Buffer.from([1, 2, 3, 255]).toString('base64') });
+    await settle();
+    const [answer] = panel.taken();
+    assert.ok(answer?.type === 'response' && answer.ok && answer.result instanceof ArrayBuffer);
+    assert.deepEqual([...new Uint8Array(answer.result)], [1, 2, 3, 255]);
+  });
+
+  it('for a viewport are given up when a newer one comes', async () => {
+    await openView();
+    const ask = (id: number, method: string): void => {
+      panel.received.fire({ type: 'request', id, method, params: {} });
+    };
+    ask(1, 'memlens/viewport');
+    ask(2, 'memlens/stack');
+    ask(3, 'memlens/viewport');
+    const [first, stack, second] = server.asked.slice(1);
+    assert.equal(first?.token?.isCancellationRequested, true);
+    assert.equal(stack?.token?.isCancellationRequested, false);
+    assert.equal(second?.token?.isCancellationRequested, false);
+    first!.reject(responseError(-32800));
+    await settle();
+    const [answer] = panel.taken();
+    assert.ok(answer?.type === 'response' && !answer.ok && answer.problem.code === 'cancelled');
+  });
+
+  it('are given up with the page', async () => {
+    await openView();
+    panel.received.fire({ type: 'request', id: 1, method: 'memlens/live', params: {} });
+    panel.hide();
+    assert.equal(server.last('memlens/live').token?.isCancellationRequested, true);
+  });
+});

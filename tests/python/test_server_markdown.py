@@ -1,0 +1,73 @@
+"""What a hover shows of a snapshot's own text, and how functions are told apart for lenses."""
+
+import json
+import re
+from urllib.parse import unquote
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memlens.server.handlers.code_lens import functions
+from memlens.server.markdown import command_link, count, escaped, plain, size
+from memlens.server.protocol import ShowLineArguments
+from memlens.views.answers import SourceLine
+
+PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+
+
+@given(name=st.text(max_size=80))
+def test_an_escaped_name_has_no_markup_left(name: str) -> None:
+    text = escaped(name)
+    # What remains without a backslash is the entities, and characters that mean nothing.
+    bare = re.sub(r"\\[!-/:-@\[-`{-~]|&(?:amp|lt|gt);", "", text)
+    assert not set(bare) & set(PUNCTUATION)
+    assert "\n" not in text
+    assert "\r" not in text
+
+
+@given(name=st.text(st.characters(codec="ascii", min_codepoint=32, max_codepoint=126), max_size=80))
+def test_an_escaped_name_reads_as_the_name(name: str) -> None:
+    shown = re.sub(r"\\(.)", r"\1", escaped(name))
+    for entity, character in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
+        shown = shown.replace(entity, character)
+    assert shown == name
+
+
+def test_names_are_one_short_line_without_hidden_parts() -> None:
+    assert plain("a\u202eb\nc\x00d\u200be") == "a\ufffdb\ufffdc\ufffdd\ufffde"
+    assert len(plain("x" * 100_000)) == 200
+    assert plain("x" * 201).endswith("…")
+    assert plain("größe") == "größe"
+
+
+def test_figures_are_exact_and_readable() -> None:
+    assert size(0) == "0 bytes"
+    assert size(1023) == "1,023 bytes"
+    assert size(1_342_177_280) == "1.25 GiB (1,342,177,280 bytes)"
+    assert count(1, "allocation") == "1 allocation"
+    assert count(1234, "allocation") == "1,234 allocations"
+
+
+@given(path=st.text(max_size=40), file=st.text(max_size=40))
+def test_a_link_carries_its_arguments_and_nothing_else(path: str, file: str) -> None:
+    link = command_link("Show", ShowLineArguments("s", path, file, 3))
+    found = re.fullmatch(r"\[Show\]\(command:memlens\.showLine\?([A-Za-z0-9%._~-]*)\)", link)
+    assert found is not None
+    assert json.loads(unquote(found[1], errors="surrogatepass")) == [
+        {"snapshot": "s", "path": path, "file": file, "line": 3}
+    ]
+
+
+def row(line: int, function: str, total: int) -> SourceLine:
+    return SourceLine("net.py", line, function, total, 1, 0, 0, total, 0, 0)
+
+
+def test_methods_of_one_name_are_two_functions() -> None:
+    rows = [row(12, "forward", 5), row(13, "forward", 6), row(22, "forward", 7), row(40, "Net.run", 8)]
+    found = functions(rows, [(10, "forward"), (20, "forward"), (39, "run")])
+    assert [(function.line, function.total_bytes) for function in found] == [(10, 11), (20, 7), (39, 8)]
+
+
+def test_functions_without_a_definition_stand_above_their_first_line() -> None:
+    found = functions([row(8, "other", 1), row(7, "other", 2), row(3, "<lambda>", 9)], [])
+    assert [(function.line, function.total_bytes) for function in found] == [(7, 3)]
