@@ -9,7 +9,6 @@ between; 35 frames a stack, 4,000 frames, 20,000 stacks; ``alloc``, ``free_reque
 import argparse
 import random
 import struct
-from collections.abc import Callable
 from pathlib import Path
 
 DEPTH = 35
@@ -17,6 +16,9 @@ FRAMES = 4_000
 STACKS = 20_000
 LAYERS = 48
 FLUSH_BYTES = 1 << 22
+
+Block = tuple[int, int, int]
+"""Address, size, stack."""
 
 
 class Pickler:
@@ -53,7 +55,9 @@ class Pickler:
 
 def text(value: str) -> bytes:
     data = value.encode()
-    return b"\x8c" + bytes([len(data)]) + data if len(data) < 256 else b"X" + struct.pack("<I", len(data)) + data
+    return (
+        b"\x8c" + bytes([len(data)]) + data if len(data) < 256 else b"X" + struct.pack("<I", len(data)) + data
+    )
 
 
 def number(value: int) -> bytes:
@@ -98,8 +102,12 @@ class Writer:
             self.out.write(b"(")
             for key, value in (
                 ("name", f"function_{index % 977}"),
-                ("filename", f"/home/user/project/package_{index % 61}/module_{index % 307}.py"
-                 if index % 3 else f"/usr/lib/python3.11/site-packages/torch/nn/modules/part_{index % 97}.py"),
+                (
+                    "filename",
+                    f"/home/user/project/package_{index % 61}/module_{index % 307}.py"
+                    if index % 3
+                    else f"/usr/lib/python3.11/site-packages/torch/nn/modules/part_{index % 97}.py",
+                ),
             ):
                 self.push(key)
                 self.push(value)
@@ -116,9 +124,21 @@ class Writer:
         k = self.keys
         self.out.memo += 2
         self.out.write(
-            b"}\x94(" + k["action"] + action + k["addr"] + number(addr) + k["size"] + number(size)
-            + k["stream"] + b"K\x00" + k["time_us"] + number(time_us) + k["frames"] + b"]\x94"
-            + self.stacks[stack] + b"u"
+            b"}\x94("
+            + k["action"]
+            + action
+            + k["addr"]
+            + number(addr)
+            + k["size"]
+            + number(size)
+            + k["stream"]
+            + b"K\x00"
+            + k["time_us"]
+            + number(time_us)
+            + k["frames"]
+            + b"]\x94"
+            + self.stacks[stack]
+            + b"u"
         )
 
     def run(self, events: int) -> None:
@@ -130,7 +150,16 @@ class Writer:
         self.push("words")
         out.memoized(b"]")
         out.write(b"(")
-        for word in ("action", "addr", "size", "stream", "time_us", "alloc", "free_requested", "free_completed"):
+        for word in (
+            "action",
+            "addr",
+            "size",
+            "stream",
+            "time_us",
+            "alloc",
+            "free_requested",
+            "free_completed",
+        ):
             self.push(word)
         out.write(b"e")
         self.keys = self.strings
@@ -141,77 +170,90 @@ class Writer:
         out.write(b"(")
         out.memoized(b"]")
         self.trace(events)
-        out.write(b"e")     # the list of traces
+        out.write(b"e")  # the list of traces
         out.write(b"u")
         out.close()
 
     def trace(self, events: int) -> None:
-        """The loop. APPENDS comes every thousand events, as from C pickle."""
-        choose = self.random.random
-        below = self.random.randrange
-        alloc, requested, completed = (self.strings[name] for name in ("alloc", "free_requested", "free_completed"))
-        done = 0
-        clock = 1_790_000_000_000_000
-        free: dict[int, list[int]] = {}
-        top = 0x7F00_0000_0000
-        live: list[tuple[int, int, int]] = []
-
-        def emit(action: bytes, addr: int, size: int, stack: int) -> None:
-            nonlocal done, clock
-            if done % 1000 == 0:
-                self.out.write(b"(" if done == 0 else b"e(")
-            clock += 1 + below(12)
-            self.event(action, addr, size, clock, stack)
-            done += 1
-
-        def allocate(size: int) -> tuple[int, int, int]:
-            nonlocal top
-            reuse = free.get(size)
-            if reuse:
-                addr = reuse.pop()
-            else:
-                addr = top
-                top += (size + 511) // 512 * 512
-            stack = below(STACKS)
-            emit(alloc, addr, size, stack)
-            return addr, size, stack
-
-        def release(block: tuple[int, int, int]) -> None:
-            addr, size, stack = block
-            emit(requested, addr, size, stack)
-            emit(completed, addr, size, stack)
-            free.setdefault(size, []).append(addr)
-
-        sizes: Callable[[], int] = lambda: int(512 * 2 ** (choose() * 16)) // 4 * 4
-        kinds = [sizes() for _ in range(400)]
-        live = [allocate(kinds[below(400)] * 4) for _ in range(min(2_000, events // 20))]
+        """The loop: parameters, then steps, until there are about ``events`` events."""
+        heap = Heap(self, events)
+        kinds = [int(512 * 2 ** (self.random.random() * 16)) // 4 * 4 for _ in range(400)]
+        pick = self.random.choice
+        kept = [heap.allocate(pick(kinds) * 4) for _ in range(min(2_000, events // 20))]
         step = 0
-        while done < events - 16:
+        while heap.wanted:
             step += 1
-            activations: list[tuple[int, int, int]] = []
-            for _ in range(LAYERS):
-                for _ in range(12):
-                    activations.append(allocate(kinds[below(400)]))
-                    if choose() < 0.5:
-                        release(allocate(kinds[below(400)]))
-                if done >= events - 16:
-                    return self.finish(done)
-            gradients = []
-            while activations:
-                release(activations.pop())
-                if choose() < 0.2:
-                    gradients.append(allocate(kinds[below(400)] * 2))
-                if done >= events - 16:
-                    return self.finish(done)
-            for gradient in gradients:
-                release(gradient)
-            if step % 50 == 0:      # what leaks a little from step to step
-                live.append(allocate(kinds[below(400)]))
-        self.finish(done)
+            self.step(heap, kinds)
+            if step % 50 == 0:  # what leaks a little from step to step
+                kept.append(heap.allocate(pick(kinds)))
+        heap.close()
 
-    def finish(self, done: int) -> None:
-        if done:
-            self.out.write(b"e")
+    def step(self, heap: "Heap", kinds: list[int]) -> None:
+        """Forward with temporaries, backward in the other order with gradients, and the gradients go."""
+        pick, chance = self.random.choice, self.random.random
+        activations: list[Block] = []
+        for _ in range(LAYERS * 12):
+            if not heap.wanted:
+                return
+            activations.append(heap.allocate(pick(kinds)))
+            if chance() < 0.5:
+                heap.release(heap.allocate(pick(kinds)))
+        gradients = []
+        while activations and heap.wanted:
+            heap.release(activations.pop())
+            if chance() < 0.2:
+                gradients.append(heap.allocate(pick(kinds) * 2))
+        while gradients and heap.wanted:
+            heap.release(gradients.pop())
+
+
+class Heap:
+    """Hands out addresses and writes each event. APPENDS comes every thousand events, as from C pickle."""
+
+    def __init__(self, writer: Writer, events: int) -> None:
+        self.writer = writer
+        self.events = events
+        self.done = 0
+        self.clock_us = 1_790_000_000_000_000
+        self.free: dict[int, list[int]] = {}
+        self.top = 0x7F00_0000_0000
+        self.actions = [writer.strings[name] for name in ("alloc", "free_requested", "free_completed")]
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is room for more events."""
+        return self.done < self.events
+
+    def allocate(self, size: int) -> Block:
+        """Write an ``alloc``, at an address of that size that was freed if there is one."""
+        reuse = self.free.get(size)
+        if reuse:
+            addr = reuse.pop()
+        else:
+            addr = self.top
+            self.top += (size + 511) // 512 * 512
+        block = addr, size, self.writer.random.randrange(STACKS)
+        self.emit(0, block)
+        return block
+
+    def release(self, block: Block) -> None:
+        """Write ``free_requested`` and ``free_completed``."""
+        self.emit(1, block)
+        self.emit(2, block)
+        self.free.setdefault(block[1], []).append(block[0])
+
+    def emit(self, action: int, block: Block) -> None:
+        """Write one event."""
+        if self.done % 1000 == 0:
+            self.writer.out.write(b"e(" if self.done else b"(")
+        self.clock_us += 1 + self.writer.random.randrange(12)
+        self.writer.event(self.actions[action], block[0], block[1], self.clock_us, block[2])
+        self.done += 1
+
+    def close(self) -> None:
+        """End the list of events."""
+        if self.done:
+            self.writer.out.write(b"e")
 
 
 def generate(path: Path, events: int, seed: int = 1) -> None:

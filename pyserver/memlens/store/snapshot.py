@@ -15,6 +15,8 @@ from memlens.model.info import DeviceInfo, SnapshotInfo
 from memlens.store.manifest import ArchiveError, ColumnEntry, Manifest, read_manifest
 
 Column = npt.NDArray[Any]
+FrameRow = tuple[str, int, str, int]
+"""File, line, function, kind."""
 
 
 class Device:
@@ -124,8 +126,8 @@ class Snapshot:
             node = above
         return ids
 
-    def frames(self, ids: Iterable[int]) -> dict[int, tuple[str, int, str, int]]:
-        """``(file, line, function, kind)`` of some frames."""
+    def frames(self, ids: Iterable[int]) -> dict[int, FrameRow]:
+        """Some frames by id."""
         rows = self.text.executemany(
             "SELECT id, file, line, function, kind FROM frames WHERE id = ?", ((frame,) for frame in set(ids))
         )

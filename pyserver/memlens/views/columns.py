@@ -8,10 +8,11 @@ from memlens.kernels import stacked
 from memlens.kernels import timeline as kernel
 from memlens.model.frames import KIND_NAMES
 from memlens.model.info import AxisRange
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Device, FrameRow, Snapshot
 from memlens.views.answers import AllocationSummary, Axis, Frame
 
 NEVER = kernel.NEVER
+_NO_LABEL: FrameRow = ("", 0, "", -1)
 
 
 class BadRequestError(MemlensError):
@@ -98,7 +99,7 @@ def live_rows(device: Device, moment: int) -> npt.NDArray[np.uint32]:
     return np.asarray(stacked.live_at(device.end, device.end_64, device.end_4096, stop, moment))
 
 
-def frame(row: tuple[str, int, str, int]) -> Frame:
+def frame(row: FrameRow) -> Frame:
     """A frame as an answer."""
     return Frame(row[0], row[1], row[2], KIND_NAMES[row[3]])
 
@@ -115,7 +116,7 @@ def summaries(snapshot: Snapshot, device: Device, rows: npt.NDArray[np.uint32]) 
 
 
 def _summary(
-    snapshot: Snapshot, device: Device, row: int, label: tuple[str, int, str, int] | None
+    snapshot: Snapshot, device: Device, row: int, label: FrameRow | None, operator: str | None
 ) -> AllocationSummary:
     start, end, flags = int(device.start[row]), int(device.end[row]), int(device.flags[row])
     freed = end != NEVER
@@ -140,5 +141,5 @@ def _summary(
         stack=int(device.stack[row]),
         category=names[category] if category < len(names) else None,
         label=frame(label) if label else None,
-        operator=None,
+        operator=operator,
     )

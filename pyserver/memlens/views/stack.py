@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from memlens.model.frames import operator_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import Frame, StackAnswer, Totals
-from memlens.views.columns import NEVER, allocation_of, frame, summaries
+from memlens.views.columns import NEVER, allocation_of, frame, operator_of_stack, summaries
 
 
 def stack(snapshot: Snapshot, allocation: int) -> StackAnswer:
@@ -22,10 +21,8 @@ def stack(snapshot: Snapshot, allocation: int) -> StackAnswer:
         # where the recorder keeps no stacks of frees it repeats the allocation's
         if freed_stack != summary.stack:
             freed = stack_frames(snapshot, freed_stack)
-    operator = operator_of([entry.function for entry in frames if entry.kind == "native"])
-    return StackAnswer(
-        msgspec.structs.replace(summary, operator=operator), frames, freed, totals(snapshot, [summary.stack])
-    )
+    summary = msgspec.structs.replace(summary, operator=operator_of_stack(snapshot, summary.stack))
+    return StackAnswer(summary, frames, freed, totals(snapshot, [summary.stack]))
 
 
 def stack_frames(snapshot: Snapshot, number: int) -> list[Frame]:

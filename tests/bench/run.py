@@ -1,0 +1,234 @@
+"""What Memlens reaches, beside a peer in the same run. ``npm run bench``, or ``-- --quick`` for a small first look.
+
+Times of whole processes are taken in turn (ours, peer, ours, peer, …) and compared pair by pair, so that a machine
+that is busy now and then does not favour one of them. Medians are printed; the JSON file has every run.
+"""
+
+import argparse
+import json
+import os
+import platform
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.bench.generate import generate  # noqa: E402
+from tests.python.lsp_client import LspClient  # noqa: E402
+
+PICKLE_LOAD = (
+    "import gc, os, pickle, sys; gc.disable(); kept = pickle.load(open(sys.argv[1], 'rb')); os._exit(0)"
+)
+# in os._exit the peer does not even pay for freeing its objects
+
+
+def process(command: list[str]) -> tuple[float, int]:
+    """Wall seconds and peak resident bytes of one run of a command."""
+    start = time.perf_counter()
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise subprocess.CalledProcessError(child.returncode, command)
+    return time.perf_counter() - start, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def warm(path: Path) -> None:
+    """Bring a file into the system's cache, so that the disk is nobody's handicap."""
+    with path.open("rb") as file:
+        while file.read(1 << 24):
+            pass
+
+
+def ingest_against_pickle(path: Path, cache: Path, rounds: int) -> dict[str, Any]:
+    ours = [
+        sys.executable,
+        "-m",
+        "memlens",
+        "ingest",
+        str(path),
+        "--cache-dir",
+        str(cache),
+        "--progress",
+        "none",
+    ]
+    peer = [sys.executable, "-c", PICKLE_LOAD, str(path)]
+    warm(path)
+    runs = []
+    for _ in range(rounds):
+        shutil.rmtree(cache, ignore_errors=True)
+        runs.append((process(ours), process(peer)))
+    size = path.stat().st_size
+    archive = sum(file.stat().st_size for file in cache.rglob("*") if file.is_file())
+    return {
+        "file_bytes": size,
+        "archive_bytes": archive,
+        "ingest_s": statistics.median(run[0][0] for run in runs),
+        "pickle_load_s": statistics.median(run[1][0] for run in runs),
+        "time_ratio": statistics.median(run[0][0] / run[1][0] for run in runs),
+        "ingest_peak_bytes": max(run[0][1] for run in runs),
+        "pickle_load_peak_bytes": max(run[1][1] for run in runs),
+        "memory_to_file": max(run[0][1] for run in runs) / size,
+        "runs": runs,
+    }
+
+
+def milliseconds(client: LspClient, method: str, params: dict[str, Any]) -> tuple[float, Any]:
+    pending = client.send(method, params)
+    answer = pending.result()
+    return pending.took_s * 1000, answer
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    ordered = sorted(values)
+    return {
+        "median": statistics.median(ordered),
+        "p95": ordered[int(len(ordered) * 0.95)],
+        "max": ordered[-1],
+    }
+
+
+def serve(path: Path, cache: Path, workspace: Path, rounds: int) -> dict[str, Any]:
+    """Ask a real server process the questions of a session; the snapshot is archived already."""
+    first: list[float] = []
+    for number in range(3):
+        with LspClient() as client:
+            client.start(workspace, {"cache_directory": str(cache)})
+            opening, opened = milliseconds(
+                client, "memlens/open", {"path": str(path), "view": f"bench{number}"}
+            )
+            info = opened["info"]["devices"][0]
+            axis = info["time_axis"]
+            whole = {
+                "snapshot": opened["snapshot"], "device": 0, "axis": "time", "x0": axis["x0"], "x1": axis["x1"],
+                "y0": 0.0, "y1": info["peak_bytes"] * 1.05, "columns": 1600, "rows": 900,
+            }  # fmt: skip
+            first.append(opening + milliseconds(client, "memlens/viewport", whole)[0])
+            if number == 2:
+                return {"first_geometry_ms": first, **session(client, whole, info, workspace, rounds)}
+    raise AssertionError
+
+
+def session(
+    client: LspClient, whole: dict[str, Any], info: dict[str, Any], workspace: Path, rounds: int
+) -> Any:
+    rng = random.Random(1)
+    took: dict[str, list[float]] = {"viewport": [], "hit": [], "stack": [], "hover": []}
+    largest = 0
+    source = workspace / "module_1.py"
+    source.write_text("pass\n" * 2000)
+    document = {"textDocument": {"uri": source.as_uri()}, "position": {"line": 7, "character": 0}}
+    width, height = whole["x1"] - whole["x0"], whole["y1"]
+    milliseconds(client, "textDocument/hover", document)
+    for _ in range(rounds):
+        w, h = width * 10 ** (-5 * rng.random()), height * 10 ** (-2 * rng.random())
+        x, y = whole["x0"] + rng.random() * (width - w), rng.random() * (height - h)
+        view = {**whole, "x0": x, "x1": x + w, "y0": y, "y1": y + h}
+        taken, answer = milliseconds(client, "memlens/viewport", view)
+        took["viewport"].append(taken)
+        largest = max(largest, len(json.dumps(answer)))
+        at = {"snapshot": whole["snapshot"], "device": 0, "moment": rng.randrange(info["events"])}
+        taken, _ = milliseconds(
+            client, "memlens/hit", {**at, "y_bytes": rng.random() * info["peak_bytes"] / 2}
+        )
+        took["hit"].append(taken)
+        number = rng.randrange(info["allocations"])
+        took["stack"].append(
+            milliseconds(client, "memlens/stack", {"snapshot": whole["snapshot"], "allocation": number})[0]
+        )
+        document["position"] = {"line": rng.randrange(1500), "character": 0}
+        took["hover"].append(milliseconds(client, "textDocument/hover", document)[0])
+    return {
+        **{f"{name}_ms": spread(values) for name, values in took.items()},
+        "largest_answer_bytes": largest,
+    }
+
+
+def webview(bands: int) -> dict[str, Any]:
+    """Scripting time a frame while panning and zooming, in Chromium."""
+    command = ["node", str(ROOT / "tests/bench/webview.mjs"), "--bands", str(bands)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
+    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return result
+
+
+def table(results: dict[str, Any]) -> str:
+    rows = ["| work | must | aim | reached |", "|---|---|---|---|"]
+
+    def row(work: str, must: str, aim: str, reached: str) -> None:
+        rows.append(f"| {work} | {must} | {aim} | {reached} |")
+
+    for name, found in results["sizes"].items():
+        ingest, served = found["ingest"], found["server"]
+        row(f"{name} events: file to archive, against C `pickle.load`", "0.5x", "0.25x",
+            f"{ingest['time_ratio']:.2f}x ({ingest['ingest_s']:.2f} s, {ingest['pickle_load_s']:.2f} s)")  # fmt: skip
+        row(f"{name} events: peak memory of ingest, against the file", "1.0x", "0.5x",
+            f"{ingest['memory_to_file']:.2f}x ({ingest['ingest_peak_bytes'] / 2**20:.0f} MiB; "
+            f"`pickle.load` {ingest['pickle_load_peak_bytes'] / ingest['file_bytes']:.2f}x)")  # fmt: skip
+        row(f"{name} events: open an archived snapshot to the first geometry", "300 ms", "100 ms",
+            f"{statistics.median(served['first_geometry_ms']):.0f} ms")  # fmt: skip
+        row(f"{name} events: `viewport` at random zooms, p95", "50 ms", "16 ms",
+            f"{served['viewport_ms']['p95']:.1f} ms, at most {served['largest_answer_bytes'] / 1e6:.2f} MB")  # fmt: skip
+        row(f"{name} events: `stack`, `hit` and hover, p95", "10 ms", "2 ms",
+            ", ".join(f"{served[f'{view}_ms']['p95']:.1f} ms" for view in ("stack", "hit", "hover")))  # fmt: skip
+    drawn = results.get("webview")
+    if drawn:
+        row(f"pan and zoom, {drawn['bands']:,} bands, scripting a frame ({drawn['renderer']})", "8 ms", "4 ms",
+            f"{drawn['scripting_ms_per_frame']['median']:.2f} ms, p95 {drawn['scripting_ms_per_frame']['p95']:.2f} ms")  # fmt: skip
+    return "\n".join(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="200,000 events and few rounds")
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each process (default 5)")
+    parser.add_argument("--no-webview", action="store_true")
+    parser.add_argument("--folder", type=Path, help="keep the made files here, and use those that are there")
+    parser.add_argument("--out", type=Path, help="write every figure there as JSON")
+    options = parser.parse_args()
+    sizes = {"200 k": 200_000} if options.quick else {"2 M": 2_000_000, "8 M": 8_000_000}
+    results: dict[str, Any] = {
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        "sizes": {},
+    }
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.folder or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, events in sizes.items():
+            path = folder / f"bench-{events}.pickle"
+            if not path.exists():
+                told(f"making {path.name}", partial(generate, path, events))
+            cache, workspace = Path(scratch) / f"cache-{events}", Path(scratch) / f"workspace-{events}"
+            workspace.mkdir()
+            rounds = 2 if options.quick else options.rounds
+            ingest = told(f"{name}: reading", partial(ingest_against_pickle, path, cache, rounds))
+            served = told(f"{name}: serving", partial(serve, path, cache, workspace, 40 * rounds))
+            results["sizes"][name] = {"ingest": ingest, "server": served}
+    if not options.no_webview:
+        results["webview"] = told("drawing", partial(webview, 20_000))
+    results["load_at_end"] = os.getloadavg() if hasattr(os, "getloadavg") else None
+    print(f"\n{results['machine']}\n\n{table(results)}")
+    if options.out:
+        options.out.write_text(json.dumps(results, indent=1))
+
+
+def told(what: str, work: Callable[[], Any]) -> Any:
+    """Do it and say how long it took."""
+    start = time.monotonic()
+    result = work()
+    print(f"{what}: {time.monotonic() - start:.1f} s", file=sys.stderr)
+    return result
+
+
+if __name__ == "__main__":
+    main()
