@@ -6,7 +6,7 @@ import numpy.typing as npt
 from memlens.errors import MemlensError
 from memlens.kernels import stacked
 from memlens.kernels import timeline as kernel
-from memlens.model.frames import KIND_NAMES
+from memlens.model.frames import KIND_NAMES, NATIVE, operator_of
 from memlens.model.info import AxisRange
 from memlens.store.snapshot import Device, FrameRow, Snapshot
 from memlens.views.answers import AllocationSummary, Axis, Frame
@@ -105,14 +105,28 @@ def frame(row: FrameRow) -> Frame:
 
 
 def summaries(snapshot: Snapshot, device: Device, rows: npt.NDArray[np.uint32]) -> list[AllocationSummary]:
-    """Some allocations of a device, told in full; the operator is left out."""
-    stacks = device.stack[rows]
-    label_ids = snapshot.column("stack_label")[stacks].tolist()
+    """Some allocations of a device, told in full."""
+    stacks = device.stack[rows].tolist()
+    label_ids = snapshot.column("stack_label")[device.stack[rows]].tolist()
     labels = snapshot.frames(label for label in label_ids if label != NEVER)
+    # only native frames name an operator, and where a line of Python is known nobody asks for it
+    native = {
+        stack
+        for stack, label in zip(stacks, label_ids, strict=True)
+        if labels.get(label, _NO_LABEL)[3] == NATIVE
+    }
+    operators = {stack: operator_of_stack(snapshot, stack) for stack in native}
     return [
-        _summary(snapshot, device, int(row), labels.get(label))
-        for row, label in zip(rows, label_ids, strict=True)
+        _summary(snapshot, device, row, labels.get(label), operators.get(stack))
+        for row, label, stack in zip(rows.tolist(), label_ids, stacks, strict=True)
     ]
+
+
+def operator_of_stack(snapshot: Snapshot, stack: int) -> str | None:
+    """The operator that a stack's native frames name."""
+    ids = snapshot.stack_frame_ids(stack)
+    frames = snapshot.frames(ids)
+    return operator_of([frames[row][2] for row in ids if frames[row][3] == NATIVE])
 
 
 def _summary(
