@@ -23,6 +23,7 @@ cdef enum:
     QUANTA = 4              # a rect's edges are rounded to quarters of a row
     TOP = 0                 # the slot that stands for what is left over on top of a column
     COMPACT_SLOTS = 65536
+    GUESSES = 4096
     RECT_BYTES = 12         # of the packed buffer
     BAND_BYTES = 17
 
@@ -190,7 +191,7 @@ cdef class Sweep:
     cdef const uint32_t[::1] ends
     cdef const uint32_t[::1] ends_64
     cdef const uint32_t[::1] ends_4096
-    cdef Vector slots, blocks, items, old_items, rects, bands, found, heads
+    cdef Vector slots, blocks, items, old_items, rects, bands, found, heads, guesses
     cdef size_t live_count, dead_count
     cdef double y0, per_quantum
     cdef int64_t threshold
@@ -211,6 +212,7 @@ cdef class Sweep:
         vector_init(&self.bands, sizeof(Band))
         vector_init(&self.found, 4)
         vector_init(&self.heads, 4)
+        vector_init(&self.guesses, 4)
 
     def __dealloc__(self):
         vector_free(&self.slots)
@@ -221,6 +223,7 @@ cdef class Sweep:
         vector_free(&self.bands)
         vector_free(&self.found)
         vector_free(&self.heads)
+        vector_free(&self.guesses)
 
     cdef inline SlotRow *slot(self, size_t index) noexcept nogil:
         return &(<SlotRow *> self.slots.data)[index]
@@ -502,9 +505,27 @@ cdef class Sweep:
         cdef size_t column, index, dirty, stop = 0
         cdef uint32_t slot, end, id
         cdef uint32_t *heads
-        cdef size_t low, high, middle
+        cdef size_t low, bucket
+        cdef int shift = 0
+        cdef uint32_t begin, span
+        cdef uint32_t *guesses
         if vector_reserve(&self.heads, columns + 1) < 0:
             return -1
+        if last_column <= first_column:
+            return 0
+        # for each stretch of moments the first column at or after it, so that an end finds its column at once
+        begin = moments[first_column]
+        span = moments[last_column - 1] - begin
+        while span >> shift >= GUESSES:
+            shift += 1
+        if vector_reserve(&self.guesses, GUESSES) < 0:
+            return -1
+        guesses = <uint32_t *> self.guesses.data
+        column = first_column
+        for bucket in range(GUESSES):
+            while column < last_column and (moments[column] - begin) >> shift < bucket:
+                column += 1
+            guesses[bucket] = <uint32_t> column
         self.heads.count = columns + 1
         memset(self.heads.data, 0xFF, self.heads.count * 4)
         if self.start_over() < 0:
@@ -533,14 +554,13 @@ cdef class Sweep:
                 id = (<uint32_t *> self.found.data)[index]
                 end = self.ends[id]
                 # the first column whose moment is at or after its end
-                low = column + 1
-                high = last_column
-                while low < high:
-                    middle = (low + high) >> 1
-                    if moments[middle] >= end:
-                        high = middle
-                    else:
-                        low = middle + 1
+                low = last_column
+                if end - begin <= span:
+                    low = guesses[(end - begin) >> shift]
+                    if low <= column:
+                        low = column + 1
+                    while moments[low] < end:
+                        low += 1
                 if self.append(id, self.sizes[id], <uint32_t> low if low < last_column else NONE, columns) < 0:
                     return -1
             if self.dead_count > COMPACT_SLOTS and self.dead_count > self.live_count:

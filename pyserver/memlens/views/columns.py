@@ -95,7 +95,8 @@ def check_moment(device: Device, moment: int) -> int:
 
 def live_rows(device: Device, moment: int) -> npt.NDArray[np.uint32]:
     """The rows of the allocations live at a moment, oldest first."""
-    stop = int(np.searchsorted(device.start, moment, "right"))
+    # in the column's own type, or NumPy would convert the whole column
+    stop = int(np.searchsorted(device.start, np.uint32(moment), "right"))
     return np.asarray(stacked.live_at(device.end, device.end_64, device.end_4096, stop, moment))
 
 

@@ -146,7 +146,9 @@ def _packed(
     low, high = moments_between(device, axis, edges)
     moments = np.empty(columns, np.uint32)
     stacked.range_peaks(device.live, device.live_64, device.live_4096, low, high, moments)
-    starts = np.searchsorted(device.start, np.concatenate((moments.astype(np.int64), low, high)), "right")
+    # in the column's own type, or NumPy would convert the whole column
+    wanted = np.concatenate((moments, low, high), dtype=np.uint32, casting="unsafe")
+    starts = np.searchsorted(device.start, wanted, "right")
     stops, stops_low, stops_high = starts.astype(np.uint32).reshape(3, columns)
     sweep = stacked.Sweep(device.size, device.end, device.end_64, device.end_4096)
     laid = sweep.run(moments, stops, first, max(first, last), y0, y1, rows, MOST_BYTES)
