@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from memlens.errors import MemlensError
 from memlens.formats.containers import Source, plain_source
+from memlens.kernels import pickle_machine as machine
 from memlens.kernels import torch_pickle as kernel
 from memlens.model.frames import NATIVE, Frames, source_frame
 from memlens.model.info import Notice
@@ -146,9 +147,9 @@ def _scan(source: Source, report: Report) -> kernel.Scanner:
         done += _STEP_BYTES
         status = scanner.run(done)
         source.release(scanner.offset)
-        if status == kernel.OK:
+        if status == machine.OK:
             break
-        if status != kernel.MORE:
+        if status != machine.MORE:
             raise _scan_error(scanner, status, source)
         report("reading", done / source.length)
     report("reading", 1.0)
@@ -156,20 +157,20 @@ def _scan(source: Source, report: Report) -> kernel.Scanner:
 
 
 _SCAN_ERRORS: dict[int, tuple[type[MemlensError], str]] = {
-    kernel.FORBIDDEN: (UnsafePickleError, "The pickle is not plain data: opcode {opcode} would run code"),
-    kernel.TRUNCATED: (DamagedSnapshotError, "The pickle breaks off after {length:,} bytes"),
-    kernel.ABSURD_LENGTH: (DamagedSnapshotError, "A length in the pickle is larger than the whole file"),
-    kernel.BAD_MEMO: (DamagedSnapshotError, "The pickle refers to something that it has not stored"),
-    kernel.TOO_DEEP: (DamagedSnapshotError, "The pickle is nested far deeper than any snapshot"),
-    kernel.TOO_MANY: (DamagedSnapshotError, "The pickle holds more objects than can be numbered"),
-    kernel.BAD_FIELD: (DamagedSnapshotError, "The field '{field}' holds a value that it can't have"),
-    kernel.UNKNOWN_OPCODE: (NotASnapshotError, "Byte 0x{detail:02x} is no opcode of a snapshot's pickle"),
-    kernel.UNDERFLOW: (DamagedSnapshotError, "The pickle's opcodes don't fit together"),
+    machine.FORBIDDEN: (UnsafePickleError, "The pickle is not plain data: opcode {opcode} would run code"),
+    machine.TRUNCATED: (DamagedSnapshotError, "The pickle breaks off after {length:,} bytes"),
+    machine.ABSURD_LENGTH: (DamagedSnapshotError, "A length in the pickle is larger than the whole file"),
+    machine.BAD_MEMO: (DamagedSnapshotError, "The pickle refers to something that it has not stored"),
+    machine.TOO_DEEP: (DamagedSnapshotError, "The pickle is nested far deeper than any snapshot"),
+    machine.TOO_MANY: (DamagedSnapshotError, "The pickle holds more objects than can be numbered"),
+    machine.BAD_FIELD: (DamagedSnapshotError, "The field '{field}' holds a value that it can't have"),
+    machine.UNKNOWN_OPCODE: (NotASnapshotError, "Byte 0x{detail:02x} is no opcode of a snapshot's pickle"),
+    machine.UNDERFLOW: (DamagedSnapshotError, "The pickle's opcodes don't fit together"),
 }
 
 
 def _scan_error(scanner: kernel.Scanner, status: int, source: Source) -> Exception:
-    if status == kernel.NO_MEMORY:
+    if status == machine.NO_MEMORY:
         return MemoryError()
     error, sentence = _SCAN_ERRORS[status]
     detail = scanner.error_detail
@@ -344,7 +345,7 @@ class _Tables:
             "annotations": self.annotations,
             "notes": self.extras,
         }
-        texts = self.extras["kind"] == kernel.STRING_KIND
+        texts = self.extras["kind"] == machine.STRING_KIND
         ids = [
             tables["segments"]["type"], tables["blocks"]["state"], self.annotations["name"], self.annotations["stage"],
             self.extras["payload"][texts].astype(np.uint32),

@@ -1,43 +1,33 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Scans a PyTorch memory snapshot's pickle straight into columns. Nothing in it is executed.
+"""Scans a PyTorch memory snapshot's pickle straight into columns.
 
-A pickle is a program for a small stack machine. This kernel is that machine for plain data only (the opcodes of
-protocols 2 to 5 that build None, bool, int, float, str, bytes, list, tuple, dict and set); any opcode that could
-import or call something ends the scan with its name and offset. Instead of Python objects the stack holds tagged
-numbers: strings are interned, a list of frames becomes an interned stack, and a dict becomes a row of the table that
-its keys name (event, frame, block, segment, annotation) the moment its items are set.
+On the machine of ``pickle_machine``: a list of frames becomes an interned stack, and a dict becomes a row of the table
+that its keys name (event, frame, block, segment, annotation) the moment its items are set.
 
-Sources: the opcodes are those of CPython's ``pickletools``; the keys those that ``torch/csrc/cuda/memory_snapshot.cpp``
-and ``torch/cuda/_memory_viz.py`` write.
+Source: the keys are those that ``torch/csrc/cuda/memory_snapshot.cpp`` and ``torch/cuda/_memory_viz.py`` write.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int32_t, int64_t
 from libc.string cimport memcpy, memset
 
 from memlens.kernels.interning cimport Interner, interner_init, interner_free, intern_units
+from memlens.kernels.pickle_machine cimport (
+    BOOL, DICT, EMPTY_DICT, EMPTY_LIST, E_BAD_FIELD, E_NO_MEMORY, E_TOO_MANY, E_UNDERFLOW, FLOAT, INT, LIST, MAX_ROWS,
+    NONE, ROW_REF, RUN, STRING, UINT, Machine, PairRow, Value,
+)
 from memlens.kernels.vectors cimport (
     Vector, vector_init, vector_reserve, vector_extend, vector_push, vector_free, column_of,
 )
 
 import os
 
-# the kinds of a value on the machine's stack; the payload's meaning follows
 cdef enum:
-    NONE        # 0
-    BOOL        # 0 or 1
-    INT         # int64
-    UINT        # uint64 above int64's range
-    FLOAT       # the bits of a double
-    STRING      # string id
-    LIST        # row of self.lists
-    DICT        # row of self.dicts
-    FRAME_REF   # frame id: a frame's dict once it is referred to
-    OTHER       # something of no interest: bytes, sets, numbers beyond 64 bits
+    # pairs of dicts that are no row of a table, such as allocator_settings
+    MAX_PAIRS_KEPT = 10_000
 
 # what a list holds; its payload's meaning follows
 cdef enum:
-    EMPTY_LIST
-    FRAMES      # stack id
+    FRAMES = 1      # stack id
     ROWS        # row of self.vectors: a list of dict rows, all of the kind in the high bits of list_kinds
     PAIR        # pair id: a pool id such as (0, 1)
     LISTS       # row of self.vectors: list rows
@@ -45,8 +35,7 @@ cdef enum:
 
 # what a dict is
 cdef enum:
-    EMPTY_DICT
-    EVENT
+    EVENT = 1
     FRAME
     BLOCK
     SEGMENT
@@ -103,44 +92,6 @@ FIELD_NAMES = (
     "segment_type", "segment_pool_id", "is_expandable", "blocks", "stage", "segments", "device_traces",
     "allocator_settings", "external_annotations", "host_traces", "host_segments",
 )
-
-STRING_KIND = STRING
-
-# what ended a scan; the sentence is made in formats/torch.py
-OK, MORE, TRUNCATED, FORBIDDEN, UNKNOWN_OPCODE, UNDERFLOW, BAD_MEMO, NO_MEMORY, BAD_FIELD, TOO_DEEP, \
-    ABSURD_LENGTH, TOO_MANY = range(12)
-
-cdef enum:
-    E_OK
-    E_MORE
-    E_TRUNCATED
-    E_FORBIDDEN
-    E_UNKNOWN_OPCODE
-    E_UNDERFLOW
-    E_BAD_MEMO
-    E_NO_MEMORY
-    E_BAD_FIELD
-    E_TOO_DEEP
-    E_ABSURD_LENGTH
-    E_TOO_MANY
-
-cdef enum:
-    # the machine's stack and its marks: a real snapshot nests eight deep and batches a thousand items, and a frame
-    # list built by TUPLE may stand on the stack whole
-    MAX_STACK = 4_000_000
-    MAX_MARKS = 1_000
-    # ids are packed with a tag into 32 bits in the memo
-    MAX_ROWS = 0x0FFFFFFF
-    MAX_PAIRS_KEPT = 10_000
-    MAX_BOXES = 1_000_000
-    RUN = 512           # references taken in one go
-    BOXED = 15          # memo tag of a value that does not fit: its payload is a row of self.boxes
-
-cdef uint32_t UNSET = ~<uint32_t> 0     # a memo that was never stored
-
-cdef struct Value:
-    uint64_t payload
-    uint64_t kind
 
 cdef struct EventRow:
     # one trace entry; written once, read as a structured column
@@ -206,59 +157,22 @@ cdef struct ExtraRow:
     uint8_t kind
     uint16_t unused
 
-cdef struct PairRow:
-    # an item of a dict that is no row of a table (allocator_settings)
-    uint64_t payload
-    uint32_t dict
-    uint32_t key
-    uint32_t kind
-    uint32_t unused
 
+cdef class Scanner(Machine):
+    """Scan a whole pickle in steps, then ``take`` the tables."""
 
-cdef class Scanner:
-    """Scan ``data`` (the whole pickle, usually a mapped file) in steps, then ``take`` the tables."""
-
-    cdef const uint8_t *data
-    cdef size_t length
-    cdef size_t position
-    cdef object view
-    cdef const uint8_t[::1] bytes
-
-    cdef Vector stack, marks, memo, boxes
-    cdef Vector list_kinds, list_payloads, vectors
-    cdef Vector dict_kinds, dict_rows
-    cdef Vector events, frames, blocks, segments, annotations, histories, extras, pairs
-    cdef Vector fields          # uint8 of a string id
-    cdef Vector sequence        # scratch: frame ids of the list being interned
-    cdef Vector streams, pools  # uint64 streams; int64 pairs
+    cdef Vector vectors                 # the rows of each list that has rows
+    cdef Vector events, frames, blocks, segments, annotations, histories, extras
+    cdef Vector sequence                # scratch: frame ids of the list being interned
+    cdef Vector streams, pools          # uint64 streams; int64 pairs
     cdef Vector actions, categories     # string ids
-    cdef Interner strings, stacks, frame_keys
-
+    cdef Interner stacks, frame_keys
     cdef uint32_t na_string, empty_string
-    cdef public int error
-    cdef public size_t error_offset
-    cdef public int error_detail
-    cdef int root_kind
-    cdef uint64_t root_payload
 
     def __cinit__(self, const uint8_t[::1] data):
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
-        cdef int64_t id
-        self.bytes = data
-        self.length = data.shape[0]
-        self.data = &data[0] if self.length else NULL
-        self.position = 0
-        self.error = E_OK
-        self.root_kind = NONE
-        vector_init(&self.stack, sizeof(Value))
-        vector_init(&self.marks, sizeof(size_t))
-        vector_init(&self.memo, 4)
-        vector_init(&self.boxes, sizeof(Value))
-        vector_init(&self.list_kinds, 1)
-        vector_init(&self.list_payloads, 4)
+        cdef int64_t row
         vector_init(&self.vectors, sizeof(Vector))
-        vector_init(&self.dict_kinds, 1)
-        vector_init(&self.dict_rows, 4)
         vector_init(&self.events, sizeof(EventRow))
         vector_init(&self.frames, sizeof(FrameRow))
         vector_init(&self.blocks, sizeof(BlockRow))
@@ -266,28 +180,20 @@ cdef class Scanner:
         vector_init(&self.annotations, sizeof(AnnotationRow))
         vector_init(&self.histories, sizeof(HistoryRow))
         vector_init(&self.extras, sizeof(ExtraRow))
-        vector_init(&self.pairs, sizeof(PairRow))
-        vector_init(&self.fields, 1)
         vector_init(&self.sequence, 4)
         vector_init(&self.streams, 8)
         vector_init(&self.pools, 16)
         vector_init(&self.actions, 4)
         vector_init(&self.categories, 4)
-        if (
-            interner_init(&self.strings, 1, seed) < 0
-            or interner_init(&self.stacks, 4, seed) < 0
-            or interner_init(&self.frame_keys, 4, seed) < 0
-        ):
+        if interner_init(&self.stacks, 4, seed) < 0 or interner_init(&self.frame_keys, 4, seed) < 0:
             raise MemoryError
-        # id 0 of strings is '', of stacks the empty stack, of streams 0 and of pools "not told"
-        self.intern_string(b"", 0)
+        # stack 0 is the empty stack, stream 0 the default one, pool 0 and category 0 are "not told"
         self.empty_string = 0
         self.na_string = <uint32_t> self.intern_string(b"N/A", 3)
-        for index, name in enumerate(FIELD_NAMES):
+        for index, name in enumerate(FIELD_NAMES[1:], 1):
             text = name.encode()
-            id = self.intern_string(text, len(text))
-            (<uint8_t *> self.fields.data)[id] = index
-        (<uint8_t *> self.fields.data)[0] = F_NONE
+            row = self.intern_string(text, len(text))
+            (<uint8_t *> self.fields.data)[row] = index
         intern_units(&self.stacks, NULL, 0)
         self.stream_of(0)
         self.pool_of(-1, -1)
@@ -297,15 +203,7 @@ cdef class Scanner:
         cdef size_t index
         for index in range(self.vectors.count):
             vector_free(&(<Vector *> self.vectors.data)[index])
-        vector_free(&self.stack)
-        vector_free(&self.marks)
-        vector_free(&self.memo)
-        vector_free(&self.boxes)
-        vector_free(&self.list_kinds)
-        vector_free(&self.list_payloads)
         vector_free(&self.vectors)
-        vector_free(&self.dict_kinds)
-        vector_free(&self.dict_rows)
         vector_free(&self.events)
         vector_free(&self.frames)
         vector_free(&self.blocks)
@@ -313,27 +211,15 @@ cdef class Scanner:
         vector_free(&self.annotations)
         vector_free(&self.histories)
         vector_free(&self.extras)
-        vector_free(&self.pairs)
-        vector_free(&self.fields)
         vector_free(&self.sequence)
         vector_free(&self.streams)
         vector_free(&self.pools)
         vector_free(&self.actions)
         vector_free(&self.categories)
-        interner_free(&self.strings)
         interner_free(&self.stacks)
         interner_free(&self.frame_keys)
 
-    # ---- small tables -------------------------------------------------------------------------------------------
-
-    cdef int64_t intern_string(self, const uint8_t *text, size_t length) noexcept nogil:
-        cdef int64_t id = intern_units(&self.strings, text, length)
-        cdef uint8_t field = F_NONE
-        if id < 0 or id > MAX_ROWS:
-            return self.fail_with(E_NO_MEMORY if id < 0 else E_TOO_MANY, 0)
-        if <size_t> id == self.fields.count and vector_push(&self.fields, &field) < 0:
-            return self.fail_with(E_NO_MEMORY, 0)
-        return id
+    # ---- small tables ----
 
     cdef int64_t stream_of(self, uint64_t stream) noexcept nogil:
         """Index of a stream; there are few, so the last ones seen are found first by walking back."""
@@ -379,132 +265,7 @@ cdef class Scanner:
             return self.fail_with(E_NO_MEMORY, 0)
         return <int64_t> names.count - 1
 
-    cdef int fail_with(self, int error, int detail) noexcept nogil:
-        if self.error == E_OK:
-            self.error = error
-            self.error_detail = detail
-        return -1
-
-    # ---- the machine's stack ------------------------------------------------------------------------------------
-
-    cdef inline int push(self, uint64_t kind, uint64_t payload) noexcept nogil:
-        cdef Value value
-        cdef size_t count = self.stack.count
-        if count >= self.stack.room:
-            if count >= MAX_STACK:
-                return self.fail_with(E_TOO_DEEP, 0)
-            if vector_reserve(&self.stack, count + 1) < 0:
-                return self.fail_with(E_NO_MEMORY, 0)
-        value.kind = kind
-        value.payload = payload
-        (<Value *> self.stack.data)[count] = value
-        self.stack.count = count + 1
-        return 0
-
-    cdef inline size_t floor(self) noexcept nogil:
-        """How far down the stack may be popped: to the last mark."""
-        if self.marks.count:
-            return (<size_t *> self.marks.data)[self.marks.count - 1]
-        return 0
-
-    cdef int64_t pop_mark(self) noexcept nogil:
-        if self.marks.count == 0:
-            return self.fail_with(E_UNDERFLOW, 0)
-        self.marks.count -= 1
-        return <int64_t> (<size_t *> self.marks.data)[self.marks.count]
-
-    cdef int memoize(self, size_t index, size_t at) noexcept nogil:
-        """Remember the stack's top under ``index``. Memos are numbered in order, so none is beyond the bytes read."""
-        cdef Value *top
-        cdef uint32_t entry
-        cdef size_t old = self.memo.count
-        if self.stack.count <= self.floor():
-            return self.fail_with(E_UNDERFLOW, 0)
-        if index > at:
-            return self.fail_with(E_BAD_MEMO, 0)
-        if index >= old:
-            if vector_reserve(&self.memo, index + 1) < 0:
-                return self.fail_with(E_NO_MEMORY, 0)
-            if index > old:
-                memset(self.memo.data + 4 * old, 0xFF, 4 * (index - old))
-            self.memo.count = index + 1
-        top = &(<Value *> self.stack.data)[self.stack.count - 1]
-        if top.kind >= STRING and top.kind <= FRAME_REF:
-            entry = <uint32_t> (top.kind << 28 | top.payload)
-        else:
-            if self.boxes.count >= MAX_BOXES:
-                return self.fail_with(E_TOO_MANY, 0)
-            entry = <uint32_t> (<uint64_t> BOXED << 28 | self.boxes.count)
-            if vector_push(&self.boxes, top) < 0:
-                return self.fail_with(E_NO_MEMORY, 0)
-        (<uint32_t *> self.memo.data)[index] = entry
-        return 0
-
-    cdef size_t recall_run(self, size_t at) noexcept nogil:
-        """Push what a run of BINGET and LONG_BINGET refers to; returns where it ends, 0 on error.
-
-        A stack of 35 frames is 35 of these, so this loop is most of the work.
-        """
-        cdef const uint8_t *data = self.data
-        cdef size_t length = self.length
-        cdef const uint32_t *memo = <uint32_t *> self.memo.data
-        cdef size_t memos = self.memo.count
-        cdef Value *top
-        cdef Value *end
-        cdef uint32_t entry, index
-        cdef size_t begin = at
-        if vector_reserve(&self.stack, self.stack.count + RUN) < 0:
-            self.fail_with(E_NO_MEMORY, 0)
-            return 0
-        if self.stack.count > MAX_STACK:
-            self.fail_with(E_TOO_DEEP, 0)
-            return 0
-        top = &(<Value *> self.stack.data)[self.stack.count]
-        end = top + RUN
-        while top < end:
-            if length - at >= 2 and data[at] == 0x68:
-                index = data[at + 1]
-                at += 2
-            elif length - at >= 5 and data[at] == 0x6A:
-                memcpy(&index, data + at + 1, 4)
-                at += 5
-            else:
-                break
-            entry = memo[index] if index < memos else UNSET
-            if entry >> 28 == BOXED:
-                if entry == UNSET:
-                    self.fail_with(E_BAD_MEMO, 0)
-                    return 0
-                top[0] = (<Value *> self.boxes.data)[entry & MAX_ROWS]
-            else:
-                top.kind = entry >> 28
-                top.payload = entry & MAX_ROWS
-            top += 1
-        self.stack.count = top - <Value *> self.stack.data
-        if at == begin:
-            self.fail_with(E_TRUNCATED, 0)
-            return 0
-        return at
-
-    cdef int new_list(self) noexcept nogil:
-        cdef uint8_t kind = EMPTY_LIST
-        cdef uint32_t payload = 0
-        if self.list_kinds.count > MAX_ROWS - 1:
-            return self.fail_with(E_TOO_MANY, 0)
-        if vector_push(&self.list_kinds, &kind) < 0 or vector_push(&self.list_payloads, &payload) < 0:
-            return self.fail_with(E_NO_MEMORY, 0)
-        return self.push(LIST, self.list_kinds.count - 1)
-
-    cdef int new_dict(self) noexcept nogil:
-        cdef uint8_t kind = EMPTY_DICT
-        cdef uint32_t row = 0
-        if self.dict_kinds.count > MAX_ROWS - 1:
-            return self.fail_with(E_TOO_MANY, 0)
-        if vector_push(&self.dict_kinds, &kind) < 0 or vector_push(&self.dict_rows, &row) < 0:
-            return self.fail_with(E_NO_MEMORY, 0)
-        return self.push(DICT, self.dict_kinds.count - 1)
-
-    # ---- values of fields ---------------------------------------------------------------------------------------
+    # ---- values of fields ----
 
     cdef int64_t integer(self, Value *value, int field) noexcept nogil:
         """A field's number; None and absent are 0. Sizes and times beyond 64 bits are an error of the file."""
@@ -559,7 +320,7 @@ cdef class Scanner:
             return <uint16_t> (<uint32_t *> self.list_payloads.data)[value.payload]
         return 0
 
-    # ---- dicts become rows --------------------------------------------------------------------------------------
+    # ---- dicts become rows ----
 
     cdef int set_items(self, size_t first, size_t end) noexcept nogil:
         """Set the key and value pairs in stack[first:end] on the dict below them and drop them."""
@@ -569,7 +330,7 @@ cdef class Scanner:
         cdef size_t index
         cdef size_t dict_row
         cdef int kind, field
-        if (end - first) % 2 == 0 and first and values[first - 1].kind == FRAME_REF:
+        if (end - first) % 2 == 0 and first and values[first - 1].kind == ROW_REF:
             self.stack.count = first    # a frame is complete with its first items
             return 0
         if (end - first) % 2 or first == 0 or values[first - 1].kind != DICT:
@@ -803,23 +564,7 @@ cdef class Scanner:
         if found[F_TIME_US] != NULL:
             row.time_us = self.integer(found[F_TIME_US], F_TIME_US)
 
-    cdef void keep_pairs(self, size_t dict_row, size_t first, size_t end, size_t most) noexcept nogil:
-        cdef Value *values = <Value *> self.stack.data
-        cdef PairRow row
-        cdef size_t index
-        for index in range(first, end, 2):
-            if values[index].kind != STRING or self.pairs.count >= most:
-                continue
-            memset(&row, 0, sizeof(row))
-            row.dict = <uint32_t> dict_row
-            row.key = <uint32_t> values[index].payload
-            row.kind = <uint32_t> values[index + 1].kind
-            row.payload = values[index + 1].payload
-            if vector_push(&self.pairs, &row) < 0:
-                self.fail_with(E_NO_MEMORY, 0)
-                return
-
-    # ---- lists --------------------------------------------------------------------------------------------------
+    # ---- lists become stacks and lists of rows ----
 
     cdef Vector *list_vector(self, size_t list_row) noexcept nogil:
         return &(<Vector *> self.vectors.data)[(<uint32_t *> self.list_payloads.data)[list_row]]
@@ -829,18 +574,6 @@ cdef class Scanner:
         cdef uint8_t kind = (<uint8_t *> self.list_kinds.data)[list_row]
         return kind >> 4 if kind & 15 == ROWS else EMPTY_DICT
 
-    cdef int append(self, size_t first, size_t end) noexcept nogil:
-        """Append stack[first:end] to the list below them and drop them."""
-        cdef Value *values = <Value *> self.stack.data
-        cdef size_t list_row
-        if first == 0 or values[first - 1].kind != LIST:
-            return self.fail_with(E_UNDERFLOW, 0)
-        list_row = values[first - 1].payload
-        if end > first and self.fill_list(list_row, first, end) < 0:
-            return -1
-        self.stack.count = first
-        return 0
-
     cdef int fill_list(self, size_t list_row, size_t first, size_t end) noexcept nogil:
         cdef Value *values = <Value *> self.stack.data
         cdef uint8_t kind = (<uint8_t *> self.list_kinds.data)[list_row]
@@ -848,10 +581,10 @@ cdef class Scanner:
         cdef uint8_t wanted = EMPTY_DICT
         cdef size_t index
         cdef int64_t id
-        if values[first].kind == DICT or values[first].kind == FRAME_REF:
-            wanted = FRAME if values[first].kind == FRAME_REF else dict_kinds[values[first].payload]
+        if values[first].kind == DICT or values[first].kind == ROW_REF:
+            wanted = FRAME if values[first].kind == ROW_REF else dict_kinds[values[first].payload]
             for index in range(first + 1, end):
-                if values[index].kind == FRAME_REF and wanted == FRAME:
+                if values[index].kind == ROW_REF and wanted == FRAME:
                     continue
                 if values[index].kind != DICT or dict_kinds[values[index].payload] != wanted:
                     wanted = EMPTY_DICT
@@ -897,7 +630,7 @@ cdef class Scanner:
         if old:
             memcpy(sequence, self.stacks.units.data + 4 * starts[stack], 4 * old)
         for index in range(first, end):
-            sequence[old + index - first] = <uint32_t> values[index].payload if values[index].kind == FRAME_REF \
+            sequence[old + index - first] = <uint32_t> values[index].payload if values[index].kind == ROW_REF \
                 else rows[values[index].payload]
         return self.set_stack(list_row, old + end - first)
 
@@ -910,7 +643,7 @@ cdef class Scanner:
         (<uint32_t *> self.list_payloads.data)[list_row] = <uint32_t> id
         return 0
 
-    cdef size_t frame_run(self, size_t at) noexcept nogil:
+    cdef size_t list_run(self, size_t at) noexcept nogil:
         """Take a whole stack at once: references to frames up to APPENDS, for the empty list on top.
 
         Almost all bytes of a snapshot are such runs. Returns where it ends; 0 when it is something else (nothing is
@@ -947,9 +680,9 @@ cdef class Scanner:
                 return 0
             entry = memo[index]
             if entry >> 28 == DICT and (<uint8_t *> self.dict_kinds.data)[entry & MAX_ROWS] == FRAME:
-                entry = <uint32_t> FRAME_REF << 28 | (<uint32_t *> self.dict_rows.data)[entry & MAX_ROWS]
+                entry = <uint32_t> ROW_REF << 28 | (<uint32_t *> self.dict_rows.data)[entry & MAX_ROWS]
                 memo[index] = entry
-            if entry >> 28 != FRAME_REF:
+            if entry >> 28 != ROW_REF:
                 return 0
             sequence[depth] = entry & MAX_ROWS
             depth += 1
@@ -978,283 +711,7 @@ cdef class Scanner:
                 return self.fail_with(E_NO_MEMORY, 0)
         return 0
 
-    cdef int tuple_of(self, size_t first) noexcept nogil:
-        """Replace stack[first:] by a tuple, which here is a list."""
-        cdef size_t end = self.stack.count
-        cdef size_t list_row = self.list_kinds.count
-        cdef Value value
-        if self.new_list() < 0:
-            return -1
-        if end > first and self.fill_list(list_row, first, end) < 0:
-            return -1
-        value.kind = LIST
-        value.payload = list_row
-        (<Value *> self.stack.data)[first] = value
-        self.stack.count = first + 1
-        return 0
-
-    # ---- the machine --------------------------------------------------------------------------------------------
-
-    cdef int64_t counted(self, size_t at, int width) noexcept nogil:
-        """The length that stands at ``at`` in ``width`` bytes, checked against what is left; -1 on error."""
-        cdef uint64_t length = 0
-        if self.length - at < <size_t> width:
-            return self.fail_with(E_TRUNCATED, 0)
-        memcpy(&length, self.data + at, width)
-        if length > self.length - at - width:
-            # more than the whole file could hold is a damaged number rather than a missing end
-            return self.fail_with(E_ABSURD_LENGTH if length > self.length else E_TRUNCATED, 0)
-        return <int64_t> length
-
-    cdef int long_integer(self, size_t at, size_t length) noexcept nogil:
-        """LONG1 and LONG4: little-endian two's complement of any length."""
-        cdef uint64_t value = 0
-        cdef const uint8_t *data = self.data + at
-        cdef size_t index
-        if length == 0:
-            return self.push(INT, 0)
-        if length <= 8:
-            memcpy(&value, data, length)
-            if length < 8 and data[length - 1] & 0x80:
-                value |= ~<uint64_t> 0 << (8 * length)
-            return self.push(INT, value)
-        for index in range(8, length):
-            if data[index] != 0:
-                return self.push(OTHER, 0)
-        memcpy(&value, data, 8)
-        return self.push(UINT if value >> 63 else INT, value)
-
-    cdef int string(self, size_t at, size_t length) noexcept nogil:
-        cdef int64_t id = self.intern_string(self.data + at, length)
-        if id < 0:
-            return -1
-        return self.push(STRING, <uint64_t> id)
-
-    cdef int run_until(self, size_t limit) noexcept nogil:
-        """Run opcodes until ``limit`` bytes are read (E_MORE) or STOP (E_OK); the error otherwise."""
-        cdef const uint8_t *data = self.data
-        cdef size_t length = self.length
-        cdef size_t at = self.position
-        cdef size_t start = at
-        cdef size_t need
-        cdef uint8_t op
-        cdef uint32_t u32
-        cdef int32_t i32
-        cdef uint64_t u64
-        cdef int64_t count
-        cdef size_t mark
-        cdef Value *top
-        cdef int status = 0
-        while True:
-            start = at
-            if status < 0 or self.error:
-                break
-            if at >= limit:
-                self.position = at
-                return E_MORE
-            if at >= length:
-                self.fail_with(E_TRUNCATED, 0)
-                break
-            op = data[at]
-            at += 1
-            # the opcodes that a snapshot is made of come first
-            if op == 0x68 or op == 0x6A:                            # BINGET, LONG_BINGET
-                at = self.recall_run(start)
-                if at == 0:
-                    break
-            elif op == 0x94:                                        # MEMOIZE
-                status = self.memoize(self.memo.count, at)
-            elif op == 0x28:                                        # MARK
-                if at < length and (data[at] == 0x68 or data[at] == 0x6A):
-                    mark = self.frame_run(at)
-                    if mark:
-                        at = mark
-                        continue
-                if self.marks.count >= MAX_MARKS:
-                    self.fail_with(E_TOO_DEEP, 0)
-                    break
-                mark = self.stack.count
-                if vector_push(&self.marks, &mark) < 0:
-                    self.fail_with(E_NO_MEMORY, 0)
-            elif op == 0x75:                                        # SETITEMS
-                count = self.pop_mark()
-                if count < 0 or <size_t> count <= self.floor():
-                    self.fail_with(E_UNDERFLOW, 0)
-                    break
-                status = self.set_items(<size_t> count, self.stack.count)
-            elif op == 0x65:                                        # APPENDS
-                count = self.pop_mark()
-                if count < 0 or <size_t> count <= self.floor():
-                    self.fail_with(E_UNDERFLOW, 0)
-                    break
-                status = self.append(<size_t> count, self.stack.count)
-            elif op == 0x7D:                                        # EMPTY_DICT
-                status = self.new_dict()
-            elif op == 0x5D:                                        # EMPTY_LIST
-                status = self.new_list()
-            elif op == 0x4B:                                        # BININT1
-                if at >= length:
-                    self.fail_with(E_TRUNCATED, 0)
-                    break
-                status = self.push(INT, data[at])
-                at += 1
-            elif op == 0x4D:                                        # BININT2
-                if length - at < 2:
-                    self.fail_with(E_TRUNCATED, 0)
-                    break
-                status = self.push(INT, data[at] | <uint64_t> data[at + 1] << 8)
-                at += 2
-            elif op == 0x4A:                                        # BININT
-                if length - at < 4:
-                    self.fail_with(E_TRUNCATED, 0)
-                    break
-                memcpy(&i32, data + at, 4)
-                status = self.push(INT, <uint64_t> <int64_t> i32)
-                at += 4
-            elif op == 0x8A or op == 0x8B:                          # LONG1, LONG4
-                need = 1 if op == 0x8A else 4
-                count = self.counted(at, <int> need)
-                if count < 0:
-                    break
-                status = self.long_integer(at + need, <size_t> count)
-                at += need + count
-            elif op == 0x8C or op == 0x58 or op == 0x8D or op == 0x54 or op == 0x55:
-                # SHORT_BINUNICODE, BINUNICODE, BINUNICODE8 and Python 2's BINSTRING, SHORT_BINSTRING
-                need = 1 if op == 0x8C or op == 0x55 else 8 if op == 0x8D else 4
-                count = self.counted(at, <int> need)
-                if count < 0:
-                    break
-                status = self.string(at + need, <size_t> count)
-                at += need + count
-            elif op == 0x4E:                                        # NONE
-                status = self.push(NONE, 0)
-            elif op == 0x88 or op == 0x89:                          # NEWTRUE, NEWFALSE
-                status = self.push(BOOL, op == 0x88)
-            elif op == 0x47:                                        # BINFLOAT, big-endian
-                if length - at < 8:
-                    self.fail_with(E_TRUNCATED, 0)
-                    break
-                u64 = 0
-                for mark in range(8):
-                    u64 = u64 << 8 | data[at + mark]
-                status = self.push(FLOAT, u64)
-                at += 8
-            elif op == 0x95:                                        # FRAME: only a hint for buffered readers
-                if length - at < 8:
-                    self.fail_with(E_TRUNCATED, 0)
-                    break
-                memcpy(&u64, data + at, 8)
-                at += 8
-                if u64 > length:
-                    self.fail_with(E_ABSURD_LENGTH, 0)
-            elif op == 0x71 or op == 0x72:                          # BINPUT, LONG_BINPUT
-                need = 1 if op == 0x71 else 4
-                if length - at < need:
-                    self.fail_with(E_TRUNCATED, 0)
-                    break
-                u32 = 0
-                memcpy(&u32, data + at, need)
-                at += need
-                status = self.memoize(u32, at)
-            elif op == 0x73:                                        # SETITEM
-                if self.stack.count < self.floor() + 3:
-                    self.fail_with(E_UNDERFLOW, 0)
-                    break
-                status = self.set_items(self.stack.count - 2, self.stack.count)
-            elif op == 0x61:                                        # APPEND
-                if self.stack.count < self.floor() + 2:
-                    self.fail_with(E_UNDERFLOW, 0)
-                    break
-                status = self.append(self.stack.count - 1, self.stack.count)
-            elif op == 0x29:                                        # EMPTY_TUPLE
-                status = self.tuple_of(self.stack.count)
-            elif op == 0x85 or op == 0x86 or op == 0x87:            # TUPLE1, TUPLE2, TUPLE3
-                need = op - 0x84
-                if self.stack.count < self.floor() + need:
-                    self.fail_with(E_UNDERFLOW, 0)
-                    break
-                status = self.tuple_of(self.stack.count - need)
-            elif op == 0x74:                                        # TUPLE
-                count = self.pop_mark()
-                if count < 0:
-                    break
-                status = self.tuple_of(<size_t> count)
-            elif op == 0x42 or op == 0x43 or op == 0x8E or op == 0x96:
-                # BINBYTES, SHORT_BINBYTES, BINBYTES8, BYTEARRAY8
-                need = 1 if op == 0x43 else 4 if op == 0x42 else 8
-                count = self.counted(at, <int> need)
-                if count < 0:
-                    break
-                status = self.push(OTHER, 0)
-                at += need + count
-            elif op == 0x8F:                                        # EMPTY_SET
-                status = self.push(OTHER, 0)
-            elif op == 0x90 or op == 0x91:                          # ADDITEMS, FROZENSET
-                count = self.pop_mark()
-                if count < 0 or (op == 0x90 and <size_t> count <= self.floor()):
-                    self.fail_with(E_UNDERFLOW, 0)
-                    break
-                self.stack.count = <size_t> count
-                if op == 0x91:
-                    status = self.push(OTHER, 0)
-            elif op == 0x30:                                        # POP
-                if self.stack.count > self.floor():
-                    self.stack.count -= 1
-                else:
-                    status = -1 if self.pop_mark() < 0 else 0
-            elif op == 0x31:                                        # POP_MARK
-                count = self.pop_mark()
-                if count >= 0:
-                    self.stack.count = <size_t> count
-            elif op == 0x32:                                        # DUP
-                if self.stack.count <= self.floor():
-                    self.fail_with(E_UNDERFLOW, 0)
-                    break
-                top = &(<Value *> self.stack.data)[self.stack.count - 1]
-                status = self.push(top.kind, top.payload)
-            elif op == 0x80:                                        # PROTO
-                if at >= length:
-                    self.fail_with(E_TRUNCATED, 0)
-                    break
-                if data[at] > 5:
-                    self.fail_with(E_UNKNOWN_OPCODE, op)
-                at += 1
-            elif op == 0x2E:                                        # STOP
-                if self.stack.count != 1 or self.marks.count != 0:
-                    self.fail_with(E_UNDERFLOW, 0)
-                    break
-                self.root_kind = <int> (<Value *> self.stack.data)[0].kind
-                self.root_payload = (<Value *> self.stack.data)[0].payload
-                self.position = at
-                return E_OK
-            else:
-                self.fail_with(E_FORBIDDEN if self.forbidden(op) else E_UNKNOWN_OPCODE, op)
-                break
-        self.position = start
-        self.error_offset = start
-        return self.error
-
-    cdef bint forbidden(self, uint8_t op) noexcept nogil:
-        """Opcodes that import, call, or ask the reader for something from outside the file."""
-        # GLOBAL, STACK_GLOBAL, REDUCE, BUILD, INST, OBJ, NEWOBJ, NEWOBJ_EX, EXT1, EXT2, EXT4, PERSID, BINPERSID,
-        # NEXT_BUFFER, READONLY_BUFFER
-        return op in (
-            0x63, 0x93, 0x52, 0x62, 0x69, 0x6F, 0x81, 0x92, 0x82, 0x83, 0x84, 0x50, 0x51, 0x97, 0x98
-        )
-
-    # ---- what formats/torch.py calls ------------------------------------------------------------------------------
-
-    @property
-    def offset(self):
-        """How many bytes are read, or where the error is."""
-        return self.position
-
-    def run(self, size_t limit):
-        """Read on until at least ``limit`` bytes are read. Returns OK at the end, MORE, or what went wrong."""
-        cdef int status
-        with nogil:
-            status = self.run_until(limit)
-        return status
+    # ---- for formats/torch.py ----
 
     def root(self):
         """The top level's lists and dicts by key, as list and dict rows; None when it is no snapshot's."""
@@ -1273,39 +730,6 @@ cdef class Scanner:
                 name = FIELD_NAMES[fields[pairs[index].key]] or self.string_at(pairs[index].key)
                 if pairs[index].kind in (LIST, DICT):
                     result[name] = pairs[index].payload
-        return result
-
-    def string_at(self, uint32_t row):
-        cdef uint64_t *starts = <uint64_t *> self.strings.starts.data
-        return (<char *> self.strings.units.data)[starts[row]:starts[row + 1]].decode("utf-8", "replace")
-
-    def settings(self, uint32_t dict_row):
-        """A dict of plain values that is no row of a table, such as ``allocator_settings``."""
-        cdef PairRow *pairs = <PairRow *> self.pairs.data
-        cdef size_t index
-        cdef double number
-        result = {}
-        for index in range(self.pairs.count):
-            if pairs[index].dict != dict_row:
-                continue
-            kind = pairs[index].kind
-            payload = pairs[index].payload
-            if kind == STRING:
-                value = self.string_at(<uint32_t> pairs[index].payload)
-            elif kind == INT:
-                value = <int64_t> pairs[index].payload
-            elif kind == UINT:
-                value = pairs[index].payload
-            elif kind == BOOL:
-                value = bool(payload)
-            elif kind == FLOAT:
-                memcpy(&number, &pairs[index].payload, 8)
-                value = number
-            elif kind == NONE:
-                value = None
-            else:
-                continue
-            result[self.string_at(pairs[index].key)] = value
         return result
 
     def list_of_lists(self, uint32_t list_row):
@@ -1359,12 +783,7 @@ cdef class Scanner:
 
     def drop_scratch(self):
         """Give back what only the scan needed."""
-        vector_free(&self.stack)
-        vector_free(&self.marks)
-        vector_free(&self.memo)
-        vector_free(&self.boxes)
-        vector_free(&self.dict_kinds)
-        vector_free(&self.dict_rows)
+        self.forget_scratch()
         vector_free(&self.sequence)
         interner_free(&self.frame_keys)
 

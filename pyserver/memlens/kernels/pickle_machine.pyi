@@ -1,0 +1,26 @@
+from typing_extensions import Buffer
+
+OK: int
+MORE: int
+TRUNCATED: int
+FORBIDDEN: int
+UNKNOWN_OPCODE: int
+UNDERFLOW: int
+BAD_MEMO: int
+NO_MEMORY: int
+BAD_FIELD: int
+TOO_DEEP: int
+ABSURD_LENGTH: int
+TOO_MANY: int
+STRING_KIND: int
+
+class Machine:
+    error: int
+    error_offset: int
+    error_detail: int
+    def __init__(self, data: Buffer) -> None: ...
+    @property
+    def offset(self) -> int: ...
+    def run(self, limit: int) -> int: ...
+    def string_at(self, row: int) -> str: ...
+    def settings(self, dict_row: int) -> dict[str, str | int | float | bool | None]: ...
