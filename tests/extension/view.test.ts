@@ -217,7 +217,7 @@ describe('requests of a view', () => {
     assert.equal(first?.token?.isCancellationRequested, true);
     assert.equal(stack?.token?.isCancellationRequested, false);
     assert.equal(second?.token?.isCancellationRequested, false);
-    first!.reject(responseError(-32800));
+    first.reject(responseError(-32800));
     await settle();
     const [answer] = panel.taken();
     assert.ok(answer?.type === 'response' && !answer.ok && answer.problem.code === 'cancelled');

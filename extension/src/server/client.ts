@@ -50,6 +50,9 @@ export class Server extends Disposable {
   #starting: Promise<void> | undefined;
   #health: Health = 'stopped';
   #failure: ProblemError | undefined;
+  #toldOfMissingPython = false;
+  /** Counts starts and stops, so that a start that was overtaken knows. */
+  #attempt = 0;
 
   constructor(
     private readonly context: vscode.ExtensionContext,
@@ -69,7 +72,7 @@ export class Server extends Disposable {
 
   /** Start the server unless it runs. Rejects with a ProblemError when it can't be started. */
   start(): Promise<void> {
-    this.#starting ??= this.#start();
+    this.#starting ??= this.#start(++this.#attempt);
     return this.#starting;
   }
 
@@ -80,8 +83,10 @@ export class Server extends Disposable {
 
   async stop(): Promise<void> {
     const client = this.#client;
+    this.#attempt++;
     this.#client = undefined;
     this.#starting = undefined;
+    this.#failure = undefined;
     this.#setHealth('stopped');
     try {
       await client?.dispose();
@@ -90,12 +95,13 @@ export class Server extends Disposable {
     }
   }
 
-  /** Ask the server. Rejects with what `problemOf` understands. */
+  /** Ask the server. Rejects with what `problemOf` understands. A server that failed is started again to open a file. */
   async request<M extends keyof Requests>(
     method: M,
     params: Requests[M]['params'],
     token?: vscode.CancellationToken,
   ): Promise<Requests[M]['result']> {
+    if (this.#failure !== undefined && method !== 'memlens/open') throw this.#failure;
     await this.start();
     if (this.#client === undefined) throw this.#failure ?? noServer('The Memlens server is not running');
     // An undefined token would count as a second parameter, and the parameters would become an array.
@@ -117,15 +123,21 @@ export class Server extends Disposable {
     super.dispose();
   }
 
-  async #start(): Promise<void> {
+  async #start(attempt: number): Promise<void> {
     this.#setHealth('starting');
     this.#failure = undefined;
+    let client: LanguageClient | undefined;
     try {
       const interpreter = await findInterpreter(this.context.extensionPath, this.log);
-      const client = this.#createClient(interpreter);
+      if (attempt !== this.#attempt) throw noServer('The Memlens server was stopped');
+      client = this.#createClient(interpreter);
       this.#client = client;
       await client.start();
+      this.#toldOfMissingPython = false;
     } catch (error) {
+      if (attempt !== this.#attempt) throw error;
+      this.#client = undefined;
+      client?.dispose().catch(() => undefined);
       this.#setHealth('failed');
       this.#starting = undefined;
       this.#failure = this.#explain(error);
@@ -193,6 +205,7 @@ export class Server extends Disposable {
         this.log.error(`the server died ${deaths.length} times within ${RESTART_WINDOW_MS / 60_000} minutes`);
         this.#failure = noServer('The Memlens server keeps dying');
         this.#client = undefined;
+        this.#starting = undefined; // to open a file, or to press Retry, tries once more
         this.#setHealth('failed');
         return { action: CloseAction.DoNotRestart, handled: true };
       },
@@ -206,7 +219,8 @@ export class Server extends Disposable {
     }
     this.log.error([error.message, ...error.tried].join('\n  '));
     const command = setupCommand(this.context.extensionPath);
-    void tellOfMissingPython(command);
+    if (!this.#toldOfMissingPython) void tellOfMissingPython(command);
+    this.#toldOfMissingPython = true;
     const advice = `Run "${command}", or name a Python that has it in the setting memlens.interpreter.`;
     return new ProblemError(
       problem(NO_SERVER, 'Memlens found no Python 3.11 or later with its package', advice),

@@ -112,7 +112,11 @@ function check(candidate: Interpreter, cwd: string): Promise<string | null> {
     execFile(candidate.command, [...candidate.args, '-c', CHECK], options, (error, _stdout, stderr) => {
       if (error === null) resolve(null);
       else if (error.killed === true) resolve(`gave no answer within ${CHECK_LIMIT_MS / 1000} seconds`);
-      else resolve(stderr.trim().split('\n').at(-1) ?? (error.message || 'failed'));
+      else {
+        // The last line of a traceback says what is missing; a program that isn't there says nothing.
+        const said = stderr.trim().split('\n').at(-1);
+        resolve(said === undefined || said === '' ? error.message : said);
+      }
     });
   });
 }

@@ -1,0 +1,41 @@
+"""Fixtures of the server's tests, a pytest plugin: a server process, a workspace, a big snapshot."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.bench.generate import generate
+from tests.python.lsp_client import LspClient
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "code").mkdir(parents=True)
+    lines = [f"# line {number}" for number in range(1, 40)]
+    lines[8] = "def step():"
+    lines[28] = "def main():"
+    (folder / "code" / "train.py").write_text("\n".join(lines), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def cache_folder(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def server(workspace: Path, cache_folder: Path) -> Iterator[LspClient]:
+    with LspClient() as client:
+        client.start(workspace, {"cache_directory": str(cache_folder)})
+        yield client
+    assert "Traceback" not in client.stderr.decode(), client.stderr.decode()
+
+
+@pytest.fixture(scope="session")
+def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of some 300 MB, which takes a while to read."""
+    path = tmp_path_factory.mktemp("big") / "big.pickle"
+    generate(path, 2_000_000)
+    assert path.stat().st_size > 250e6
+    return path

@@ -1,0 +1,161 @@
+"""The server and its child processes: responsive, cancelled, killed, orphaned; and that nothing is kept."""
+
+import os
+import signal
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.python.lsp_client import LspClient, RpcError
+from tests.python.server_harness import (
+    children,
+    leftovers,
+    open_view,
+    problem_of,
+    wait_until,
+    write_snapshot,
+)
+
+pytest_plugins = ("tests.python.server_fixtures",)
+
+LINUX = sys.platform.startswith("linux")
+
+
+@pytest.mark.slow
+def test_hover_answers_while_a_big_file_is_read(
+    server: LspClient, tmp_path: Path, workspace: Path, big: Path
+) -> None:
+    open_view(server, write_snapshot(tmp_path / "a.pickle"))
+    source = workspace / "code" / "train.py"
+    assert server.hover(source, 10)
+    opening = server.send("memlens/open", {"path": str(big), "view": "big"})
+    server.wait_for("memlens/progress", lambda p: p["view"] == "big" and p["stage"])
+    times = []
+    for _ in range(50):
+        start = time.perf_counter()
+        assert server.hover(source, 10)
+        times.append(time.perf_counter() - start)
+        if opening.took_s:
+            break
+    assert len(times) > 5, "the file was read too quickly for this test to mean anything"
+    assert statistics.quantiles(times, n=20)[-1] < 0.05, times
+    assert opening.result()["info"]["devices"][0]["allocations"] > 100_000
+    stages = [p for name, p in server.notifications if name == "memlens/progress" and p["view"] == "big"]
+    assert len(stages) <= 10 * opening.took_s + 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LINUX, reason="looks for processes in /proc")
+def test_cancel_ends_the_child_at_once_and_leaves_nothing(
+    server: LspClient, cache_folder: Path, big: Path
+) -> None:
+    opening = server.send("memlens/open", {"path": str(big), "view": "v1"})
+    wait_until(lambda: leftovers(cache_folder))
+    (child,) = children(server.pid)
+    start = time.perf_counter()
+    opening.cancel()
+    with pytest.raises(RpcError) as caught:
+        opening.result()
+    assert time.perf_counter() - start < 2.0
+    assert caught.value.code == -32800
+    assert not Path(f"/proc/{child}").exists()
+    assert leftovers(cache_folder) == []
+    assert list(cache_folder.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LINUX, reason="looks for processes in /proc")
+def test_two_views_share_one_reading(server: LspClient, cache_folder: Path, big: Path) -> None:
+    first = server.send("memlens/open", {"path": str(big), "view": "v1"})
+    second = server.send("memlens/open", {"path": str(big.parent / "." / big.name), "view": "v2"})
+    wait_until(lambda: leftovers(cache_folder))
+    assert len(children(server.pid)) == 1
+    first.cancel()
+    with pytest.raises(RpcError):
+        first.result()
+    assert len(children(server.pid)) == 1, "the other view still waits"
+    name = second.result()["snapshot"]
+    third = open_view(server, big, "v3")
+    assert third["snapshot"] == name
+    server.request("memlens/close", {"snapshot": name, "view": "v2"})
+    assert server.request("memlens/stack", {"snapshot": name, "allocation": 0})["frames"]
+    server.request("memlens/close", {"snapshot": name, "view": "v3"})
+    assert problem_of(server, "memlens/stack", {"snapshot": name, "allocation": 0})["code"] == "closed"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LINUX, reason="looks for processes in /proc")
+def test_a_killed_child_is_a_problem_with_a_retry(server: LspClient, cache_folder: Path, big: Path) -> None:
+    opening = server.send("memlens/open", {"path": str(big), "view": "v1"})
+    wait_until(lambda: leftovers(cache_folder))
+    (child,) = children(server.pid)
+    os.kill(child, signal.SIGKILL)
+    with pytest.raises(RpcError) as caught:
+        opening.result()
+    problem = caught.value.data
+    assert problem["code"] == "ingest-died"
+    assert problem["retry"] is True
+    assert leftovers(cache_folder) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LINUX, reason="looks for processes in /proc")
+@pytest.mark.parametrize("end", ["stdin", "SIGTERM"])
+def test_no_child_outlives_the_server(workspace: Path, cache_folder: Path, big: Path, end: str) -> None:
+    client = LspClient()
+    client.start(workspace, {"cache_directory": str(cache_folder)})
+    client.send("memlens/open", {"path": str(big), "view": "v1"})
+    wait_until(lambda: leftovers(cache_folder))
+    (child,) = children(client.pid)
+    if end == "stdin":
+        assert client.process.stdin is not None
+        client.process.stdin.close()
+    else:
+        client.process.terminate()
+    client.process.wait(10)
+    wait_until(lambda: not Path(f"/proc/{child}").exists(), 5)
+    assert leftovers(cache_folder) == []
+    client.end()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LINUX, reason="looks at descriptors and memory in /proc")
+def test_open_and_close_200_times_gives_everything_back(
+    server: LspClient, tmp_path: Path, workspace: Path
+) -> None:
+    path = write_snapshot(tmp_path / "a.pickle", 40_000)
+
+    def round_trip() -> None:
+        opened = open_view(server, path)
+        device = opened["info"]["devices"][0]
+        about = {"snapshot": opened["snapshot"], "device": device["device"]}
+        box = {
+            "x0": 0,
+            "x1": device["event_axis"]["x1"],
+            "y0": 0,
+            "y1": device["peak_bytes"],
+        }
+        server.request(
+            "memlens/viewport",
+            {**about, "axis": "event", **box, "columns": 300, "rows": 200},
+        )
+        server.request("memlens/stack", {"snapshot": opened["snapshot"], "allocation": 0})
+        assert server.hover(workspace / "code" / "train.py", 10)
+        server.request("memlens/close", {"snapshot": opened["snapshot"], "view": "v1"})
+
+    def descriptors() -> list[str]:
+        return sorted(str(link.readlink()) for link in Path(f"/proc/{server.pid}/fd").iterdir())
+
+    def resident_bytes() -> int:
+        return int(Path(f"/proc/{server.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    for _ in range(20):
+        round_trip()
+    before = len(descriptors()), resident_bytes()
+    for _ in range(200):
+        round_trip()
+    assert len(descriptors()) == before[0], descriptors()
+    assert resident_bytes() - before[1] < 8 * 2**20
+    assert "a.pickle" not in Path(f"/proc/{server.pid}/maps").read_text()

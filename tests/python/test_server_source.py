@@ -1,0 +1,245 @@
+"""From source lines to snapshots and back: hovers, code lenses, and where a foreign path is here."""
+
+import json
+import pickle
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.python.lsp_client import LspClient, RpcError
+from tests.python.server_harness import find_source, open_view, snapshot_of, wait_until, write_snapshot
+
+pytest_plugins = ("tests.python.server_fixtures",)
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+
+
+def test_hover_tells_what_a_line_allocated(server: LspClient, tmp_path: Path, workspace: Path) -> None:
+    source = workspace / "code" / "train.py"
+    assert server.hover(source, 11) is None, "nothing is open yet"
+    open_view(server, write_snapshot(tmp_path / "a.pickle", 4_000))
+    text = server.hover(source, 11)
+    assert text is not None
+    assert "Total allocated: **1000 KiB (1,024,000 bytes)** in 1,000 allocations" in text
+    assert "Largest: 1.00 KiB (1,024 bytes)" in text
+    assert server.hover(source, 12) is None
+    outer = server.hover(source, 30)
+    assert outer is not None
+    assert "1,536,000 bytes" in outer
+    assert "By the line itself, not by what it calls: 0 bytes in 0 allocations" in outer
+    elsewhere = workspace / "code" / "other.py"
+    elsewhere.write_text("x\n")
+    assert server.hover(elsewhere, 11) is None
+
+    second = open_view(server, write_snapshot(tmp_path / "b.pickle", 400), "v2")
+    text = server.hover(source, 11)
+    assert text is not None
+    assert "**a\\.pickle**" in text
+    assert "**b\\.pickle**" in text
+    server.request("memlens/close", {"snapshot": second["snapshot"], "view": "v2"})
+    text = server.hover(source, 11)
+    assert text is not None
+    assert "pickle**" in text.replace("b\\.pickle", "")
+
+
+def test_hover_says_the_same_as_the_command_line(server: LspClient, tmp_path: Path) -> None:
+    sample = Path(shutil.copy(SAMPLES / "train.pickle", tmp_path))
+    for source in SAMPLES.glob("*.py"):
+        shutil.copy(source, tmp_path)
+    server.notify(
+        "workspace/didChangeWorkspaceFolders",
+        {
+            "event": {
+                "added": [{"uri": tmp_path.as_uri(), "name": "samples"}],
+                "removed": [],
+            }
+        },
+    )
+    open_view(server, sample)
+    command = [
+        sys.executable,
+        "-m",
+        "memlens",
+        "lines",
+        str(sample),
+        "--json",
+        "--cache-dir",
+        str(tmp_path / "c2"),
+    ]
+    rows = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    ours = [row for row in rows if (tmp_path / Path(row["file"]).name).exists()]
+    assert ours
+    for row in ours:
+        text = server.hover(tmp_path / Path(row["file"]).name, row["line"])
+        assert text is not None, row
+        figures = [int(figure.replace(",", "")) for figure in re.findall(r"([\d,]+) bytes", text)]
+        assert row["total_bytes"] in figures
+        assert row["live_at_peak_bytes"] in figures
+        assert row["self_total_bytes"] in figures
+
+
+def test_hover_is_quick(server: LspClient, tmp_path: Path, workspace: Path) -> None:
+    open_view(server, write_snapshot(tmp_path / "a.pickle", 40_000))
+    source = workspace / "code" / "train.py"
+    server.hover(source, 10)
+    times = []
+    for _ in range(200):
+        start = time.perf_counter()
+        server.hover(source, 10)
+        times.append(time.perf_counter() - start)
+    assert statistics.quantiles(times, n=20)[-1] < 0.01, sorted(times)[-20:]
+
+
+def test_names_in_a_snapshot_stay_text(server: LspClient, tmp_path: Path, workspace: Path) -> None:
+    evil = "](command:workbench.action.quit) <img src=x onerror=f(1)> $(bug) https://x.example **b** `c`\n# h"
+    content = snapshot_of(40)
+    for event in content["device_traces"][0]:
+        event["frames"] = [{**event["frames"][0], "name": evil}]
+    path = tmp_path / "[x](command:y) <b>.pickle"
+    path.write_bytes(pickle.dumps(content))
+    open_view(server, path)
+    text = server.hover(workspace / "code" / "train.py", 10)
+    assert text is not None
+    links = re.findall(r"(?<!\\)\]\(([^)]*)\)", text)
+    assert len(links) == 1
+    assert links[0].startswith("command:memlens.showLine?%5B")
+    before_link = text[: text.index("[Show these")]
+    assert "<" not in before_link
+    assert not re.search(
+        r"(?<!\\)[`\[\]()_#$:]",
+        re.sub(r"\(([\d,]+ bytes)\)|allocated:|peak:|Largest:|calls:", "", before_link),
+    )
+    assert "\n#" not in before_link
+
+
+def test_hover_can_be_switched_off(
+    server: LspClient, tmp_path: Path, workspace: Path, cache_folder: Path
+) -> None:
+    open_view(server, write_snapshot(tmp_path / "a.pickle"))
+    source = workspace / "code" / "train.py"
+    assert server.hover(source, 10)
+    settings = {"cache_directory": str(cache_folder), "hover": False}
+    server.notify("workspace/didChangeConfiguration", {"settings": settings})
+    assert server.hover(source, 10) is None
+
+
+def test_code_lenses_stand_above_functions(
+    server: LspClient, tmp_path: Path, workspace: Path, cache_folder: Path
+) -> None:
+    open_view(server, write_snapshot(tmp_path / "a.pickle", 4_000))
+    document = {"textDocument": {"uri": (workspace / "code" / "train.py").as_uri()}}
+    assert server.request("textDocument/codeLens", document) == []
+    server.notify(
+        "workspace/didChangeConfiguration",
+        {"settings": {"cache_directory": str(cache_folder), "code_lens": True}},
+    )
+    lenses = server.request("textDocument/codeLens", document)
+    assert [lens["range"]["start"]["line"] + 1 for lens in lenses] == [9, 29]
+    assert (
+        lenses[0]["command"]["title"] == "1.46 MiB in 2,000 allocations, 501 KiB live at peak, line 11 most"
+    )
+    assert lenses[0]["command"]["command"] == "memlens.showLine"
+    assert lenses[0]["command"]["arguments"][0]["line"] == 11
+
+
+def test_a_line_leads_to_what_to_show(server: LspClient, tmp_path: Path, workspace: Path) -> None:
+    path = write_snapshot(tmp_path / "a.pickle")
+    opened = open_view(server, path)
+    params = {"path": str(workspace / "code" / "train.py"), "line": 10}
+    assert server.request("memlens/lineTargets", params)["targets"] == [
+        {
+            "snapshot": opened["snapshot"],
+            "path": str(path),
+            "file": "/elsewhere/project/code/train.py",
+            "line": 10,
+        }
+    ]
+    assert server.request("memlens/lineTargets", {**params, "line": 5})["targets"] == []
+
+
+def test_source_is_found_in_the_order_that_is_promised(
+    server: LspClient, workspace: Path, cache_folder: Path
+) -> None:
+    foreign = "/elsewhere/project/code/train.py"
+    here = workspace / "code" / "train.py"
+    assert (find_source(server, foreign)["how"], find_source(server, foreign)["path"]) == (
+        "suffix",
+        str(here),
+    )
+    assert find_source(server, str(here))["how"] == "exact"
+    assert find_source(server, "code/train.py")["how"] == "exact"
+
+    other = workspace / "copy" / "train.py"
+    other.parent.mkdir()
+    other.write_text("x\n")
+    mappings = {"/elsewhere/project/code": "${workspaceFolder}/copy"}
+    settings = {"cache_directory": str(cache_folder), "path_mappings": mappings}
+    server.notify("workspace/didChangeConfiguration", {"settings": settings})
+    assert (find_source(server, foreign)["how"], find_source(server, foreign)["path"]) == (
+        "mapping",
+        str(other),
+    )
+
+    gone = find_source(server, "/elsewhere/project/code/gone.py")
+    assert gone["how"] == "none"
+    assert gone["path"] is None
+    assert gone["looked_for"] == str(workspace / "copy" / "gone.py")
+    assert find_source(server, "<string>")["how"] == "none"
+
+
+def test_a_tie_is_asked_once(server: LspClient, tmp_path: Path, workspace: Path) -> None:
+    for name in ("a", "b"):
+        (workspace / name).mkdir()
+        (workspace / name / "net.py").write_text("x\n" * 20)
+    foreign = "/job/net.py"
+    found = find_source(server, foreign)
+    assert found["how"] == "ambiguous"
+    assert found["candidates"] == [
+        str(workspace / "a" / "net.py"),
+        str(workspace / "b" / "net.py"),
+    ]
+    open_view(server, write_snapshot(tmp_path / "a.pickle", file=foreign))
+    text = server.hover(workspace / "b" / "net.py", 10)
+    assert text is not None
+    assert "may as well be 1 other file here" in text
+
+    server.request("memlens/remember", {"file": foreign, "path": str(workspace / "b" / "net.py")})
+    found = find_source(server, foreign)
+    assert (found["how"], found["path"]) == (
+        "remembered",
+        str(workspace / "b" / "net.py"),
+    )
+    wait_until(lambda: server.hover(workspace / "a" / "net.py", 10) is None)
+    text = server.hover(workspace / "b" / "net.py", 10)
+    assert text is not None
+    assert "may as well" not in text
+    with pytest.raises(RpcError):
+        server.request("memlens/remember", {"file": foreign, "path": str(workspace / "none.py")})
+
+
+def test_the_client_is_asked_for_files_when_it_can(workspace: Path, cache_folder: Path) -> None:
+    asked: list[list[str]] = []
+
+    def find_files(params: Any) -> Any:
+        asked.append(params["names"])
+        return {"paths": [str(workspace / "code" / "train.py"), "/not/asked/for.py"]}
+
+    with LspClient() as client:
+        client.handlers["memlens/findFiles"] = find_files
+        client.start(workspace, {"cache_directory": str(cache_folder)}, find_files=True)
+        for _ in range(3):
+            assert find_source(client, "/x/y/train.py")["path"] == str(workspace / "code" / "train.py")
+        assert asked == [["train.py"]]
+
+
+def test_only_files_are_ever_found(server: LspClient, workspace: Path) -> None:
+    (workspace / "folder.py").mkdir()
+    assert find_source(server, "/x/folder.py")["how"] == "none"
+    assert find_source(server, str(workspace))["how"] == "none"
+    assert find_source(server, "/dev/zero")["how"] == "none"
