@@ -247,7 +247,8 @@ export class Server extends Disposable {
 function serverOptions(interpreter: Interpreter, context: vscode.ExtensionContext): ServerOptions {
   // Set by the launch configuration: the debugger attaches to that port.
   const port = process.env['MEMLENS_DEBUGPY_PORT'];
-  const debugging = port ? ['-m', 'debugpy', '--listen', `127.0.0.1:${port}`] : [];
+  const debugpy = ['-X', 'frozen_modules=off', '-m', 'debugpy', '--listen'];
+  const debugging = port ? [...debugpy, `127.0.0.1:${port}`] : [];
   return {
     command: interpreter.command,
     args: [...interpreter.args, ...debugging, '-m', 'memlens', 'lsp'],
