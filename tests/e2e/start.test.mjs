@@ -1,0 +1,53 @@
+// `npm start` as a new user runs it: an address that answers to its token alone, with the sample's picture on it.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, before, test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { findChromium } from '../../scripts/lib/chromium.mjs';
+import { CHROMIUM_FLAGS, ROOT, TIMEOUT_MS } from './harness.mjs';
+
+let start;
+let opened;
+before(async () => {
+  start = spawn(process.execPath, [path.join(ROOT, 'scripts/start.mjs'), '--print-url'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = await once(createInterface({ input: start.stdout }), 'line');
+  opened = JSON.parse(line);
+});
+after(() => start?.kill('SIGKILL'));
+
+test('the address is on the loopback interface and answers to its token alone', async () => {
+  const address = new URL(opened.url);
+  assert.equal(address.hostname, '127.0.0.1');
+  const token = address.searchParams.get('tkn');
+  assert.ok(token && token.length >= 16);
+  address.searchParams.set('tkn', 'x'.repeat(token.length));
+  assert.equal((await fetch(address)).status, 403);
+});
+
+test('the workspace and the snapshot are open, and the picture is drawn', { timeout: 3 * TIMEOUT_MS }, async () => {
+  const browser = await chromium.launch({
+    executablePath: await findChromium({ install: false }),
+    args: CHROMIUM_FLAGS,
+  });
+  try {
+    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+    await page.goto(opened.url);
+    await page.locator('.tab.active', { hasText: 'train.pickle' }).waitFor({ timeout: 2 * TIMEOUT_MS });
+    const view = page.frameLocator('iframe.webview.ready').frameLocator('iframe#active-frame');
+    await view.locator('#memlens[data-state="ready"]').waitFor({ timeout: TIMEOUT_MS });
+    await page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'train.py' }).waitFor();
+  } finally {
+    await browser.close();
+  }
+});
+
+test('it ends when it is told to, and its server with it', { timeout: TIMEOUT_MS }, async () => {
+  start.kill('SIGINT');
+  await once(start, 'exit');
+  await assert.rejects(fetch(opened.url));
+});
