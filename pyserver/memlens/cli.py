@@ -199,7 +199,7 @@ def _opened(options: argparse.Namespace) -> Iterator[Any]:
 
 
 def _info(options: argparse.Namespace) -> int:
-    from memlens.views.units import format_bytes, format_time
+    from memlens.units import format_bytes, format_time
 
     with _opened(options) as snapshot:
         info = snapshot.info
@@ -227,8 +227,8 @@ def _after(device: Any, format_time: Callable[[float], str]) -> str:
 
 
 def _lines(options: argparse.Namespace) -> int:
+    from memlens.units import format_bytes
     from memlens.views.lines import top_lines
-    from memlens.views.units import format_bytes
 
     with _opened(options) as snapshot:
         rows = top_lines(snapshot, options.top)
@@ -246,8 +246,8 @@ def _lines(options: argparse.Namespace) -> int:
 
 
 def _stack(options: argparse.Namespace) -> int:
+    from memlens.units import format_bytes
     from memlens.views.stack import stack
-    from memlens.views.units import format_bytes
 
     with _opened(options) as snapshot:
         answer = stack(snapshot, options.allocation)

@@ -32,6 +32,7 @@ Opened = Callable[[Path], Snapshot]
 
 USER = frame("/home/someone/project/train.py", 42, "step")
 MODULE = frame("/opt/venv/lib/python3.12/site-packages/torch/nn/modules/module.py", 1779, "_call_impl")
+EMPTY = frame("RegisterCUDA.o", 0, "at::_ops::empty_strided::redispatch(c10::DispatchKeySet)")
 NATIVE = frame("??", 0, "at::_ops::mm::call(at::Tensor const&, at::Tensor const&)")
 
 
@@ -135,7 +136,7 @@ def test_one_of_everything(opened: Opened, tmp_path: Path) -> None:
     first = rows["0x7f0000"]
     assert (first.category, first.label and first.label.line, first.lifetime_us) == ("activation", 42, 4.0)
     answer = stack(snapshot, first.allocation)
-    assert [f.kind for f in answer.frames] == ["native", "library", "user"]
+    assert [f.kind for f in answer.frames] == ["native", "native", "library", "user"]
     assert answer.allocation.operator == "aten::mm"
     assert [f.line for f in answer.freed_frames] == [42]
     assert snapshot.manifest.actions[-1] == "empty_cache"

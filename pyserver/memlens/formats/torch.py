@@ -34,6 +34,7 @@ from memlens.model.timeline import (
     Timeline,
     build_device,
 )
+from memlens.units import format_bytes
 
 KIND = "pytorch-snapshot"
 Report = Callable[[str, float], None]
@@ -375,11 +376,11 @@ def _device_notices(built: DeviceTimeline) -> list[Notice]:
         return [Notice("no-trace", message, device)]
     found = []
     early = built.allocations["start"] == 0
-    before = f"{int(np.count_nonzero(early)):,} allocations ({int(built.live[0]):,} bytes)"
+    before = f"{int(np.count_nonzero(early)):,} allocations ({format_bytes(int(built.live[0]))})"
     if bool(np.any(early & (built.allocations["end"] != NEVER))):
         message = (
-            f"The trace of device {device} begins in the middle: {before} were live before its first event, "
-            "so when they were made is not in the file, and their stacks are those of their frees."
+            f"The trace of device {device} begins in the middle: {before} were live before its first event. "
+            "When they were made is not in the file, and of those freed later only the stack of the free."
         )
         found.append(Notice("start-lost", message, device))
     elif bool(early.any()):

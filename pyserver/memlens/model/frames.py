@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -52,7 +53,8 @@ def source_frame(filename: str, line: int, name: str) -> SourceFrame:
         relative = True
         if filename in _NO_FILE or filename.startswith("<built-in"):
             return SourceFrame("", 0, name, NATIVE)
-    if filename.lower().endswith(_NATIVE_SUFFIXES):
+    # Python always knows the line; only native frames have a file without one
+    if line <= 0 or filename.lower().endswith(_NATIVE_SUFFIXES):
         return SourceFrame(filename, line, name, NATIVE)
     path = filename.replace("\\", "/")
     if _LIBRARY_PATH.search(path):
@@ -71,26 +73,21 @@ def is_python(frame: SourceFrame) -> bool:
     return frame.kind != NATIVE and frame.line > 0
 
 
-_OPERATOR = re.compile(
-    r"at::_ops::([A-Za-z0-9_]+)::|^(aten::[A-Za-z0-9_.]+)|at::native::([a-z][a-z0-9_]*)[(<]"
-)
+_DISPATCHED = re.compile(r"at::_ops::(\w+)::|^aten::(\w+)")
+_KERNEL = re.compile(r"at::native::([a-z]\w*)[(<]")
 
 
-def operator_of(functions: list[str]) -> str | None:
-    """The operator that native frames (innermost first) name, as ``aten::mm``; the outermost dispatch wins.
+def operator_of(functions: Sequence[str]) -> str | None:
+    """The operator that the native frames on top of a stack (innermost first) name, as ``aten::mm``.
 
-    ``at::_ops::NAME::call`` is PyTorch's generated entry of an operator, so it names what user code called; the
-    innermost one is the operator that allocated.
+    ``at::_ops::NAME::call`` is the entry that PyTorch generates for each operator. Operators call others, down to
+    ``aten::empty`` which allocates; so the outermost says what was asked for. Kernels are named where no entry is.
     """
-    for pattern_group in (0, 2):
-        for function in functions:
-            found = _OPERATOR.search(function)
-            if found is None:
-                continue
-            if pattern_group == 0 and (found[1] or found[2]):
-                return found[2] or f"aten::{found[1]}"
-            if pattern_group == 2 and found[3]:
-                return f"aten::{found[3]}"
+    for pattern in (_DISPATCHED, _KERNEL):
+        for function in reversed(functions):
+            found = pattern.search(function)
+            if found is not None:
+                return f"aten::{next(name for name in found.groups() if name)}"
     return None
 
 

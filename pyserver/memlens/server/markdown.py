@@ -8,7 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from memlens.server.protocol import ShowLineArguments
-from memlens.views.units import format_bytes
+from memlens.units import format_bytes
 
 SHOW_LINE_COMMAND = "memlens.showLine"
 

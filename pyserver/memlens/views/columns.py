@@ -1,5 +1,7 @@
 """What the views share: axes, moments, and the allocations that are live at one."""
 
+import itertools
+
 import numpy as np
 import numpy.typing as npt
 
@@ -124,10 +126,11 @@ def summaries(snapshot: Snapshot, device: Device, rows: npt.NDArray[np.uint32]) 
 
 
 def operator_of_stack(snapshot: Snapshot, stack: int) -> str | None:
-    """The operator that a stack's native frames name."""
+    """The operator that a stack's native frames name, those above its first line of Python."""
     ids = snapshot.stack_frame_ids(stack)
     frames = snapshot.frames(ids)
-    return operator_of([frames[row][2] for row in ids if frames[row][3] == NATIVE])
+    on_top = itertools.takewhile(lambda row: frames[row][3] == NATIVE, ids)
+    return operator_of([frames[row][2] for row in on_top])
 
 
 def _summary(

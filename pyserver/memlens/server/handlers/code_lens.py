@@ -16,8 +16,8 @@ from memlens.errors import MemlensError
 from memlens.server.markdown import SHOW_LINE_COMMAND, count, plain
 from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, Sources, show_line
+from memlens.units import format_bytes
 from memlens.views.answers import SourceLine
-from memlens.views.units import format_bytes
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,55 @@
+"""What the README says is so."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.python.conftest import ROOT
+
+README = (ROOT / "README.md").read_text("utf-8")
+MANIFEST = json.loads((ROOT / "package.json").read_text("utf-8"))
+COMMANDS = [shlex.split(line)[1:] for line in re.findall(r"^memlens .*$", README, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_commands_run(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    arguments = [str(tmp_path / "archive") if word == "archive" else word for word in arguments]
+    done = subprocess.run(
+        [sys.executable, "-m", "memlens", *arguments],
+        cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    if arguments == ["lsp"]:
+        return  # a server whose client is gone ends; test_server.py talks to one that lives
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_settings_and_commands_are_there() -> None:
+    settings = set(re.findall(r"`(memlens\.[\w.]+)`", README))
+    assert settings
+    assert settings <= set(MANIFEST["contributes"]["configuration"]["properties"])
+    titles = {f"{command['category']}: {command['title']}" for command in MANIFEST["contributes"]["commands"]}
+    named = set(re.findall(r'"(Memlens: [^"]+)"', README))
+    assert named
+    assert named <= titles
+
+
+def test_files_that_open_by_themselves() -> None:
+    patterns = {
+        editor["priority"]: {entry["filenamePattern"] for entry in editor["selector"]}
+        for editor in MANIFEST["contributes"]["customEditors"]
+    }
+    assert patterns["default"] == {"*.pickle", "*.pkl"}
+    assert {"*.json", "*.html", "*.pickle.gz", "*.pickle.zst"} <= patterns["option"]
+
+
+def test_scripts_and_files_are_there() -> None:
+    for script in re.findall(r"`?npm (?:run )?(\w+)", README):
+        assert script in MANIFEST["scripts"]
+    for link in re.findall(r"\]\(([^)]+)\)", README):
+        assert (ROOT / link).is_file(), link
