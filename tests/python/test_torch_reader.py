@@ -42,7 +42,16 @@ def small() -> dict[str, Any]:
     trace = [
         event("segment_alloc", 0x7F0000, 2097152, USER, time_us=1000),
         event(
-            "alloc", 0x7F0000, 1000, NATIVE, MODULE, USER, time_us=1001, category="activation", pool_id=(0, 0)
+            "alloc",
+            0x7F0000,
+            1000,
+            EMPTY,
+            NATIVE,
+            MODULE,
+            USER,
+            time_us=1001,
+            category="activation",
+            pool_id=(0, 0),
         ),
         event("alloc", high, 4096, MODULE, USER, time_us=1002, user_metadata="note", compile_context="0/1"),
         event("free_requested", 0x7F0000, 1000, USER, time_us=1003),
