@@ -12,7 +12,7 @@ const LENGTH = 1e9;
 declare global {
   interface Window {
     benchBands: number;
-    benchPicture: { bands: number; rects: number; answers: number };
+    benchPicture?: { bands: number; rects: number; answers: number };
   }
 }
 

@@ -99,7 +99,7 @@ export class ViewFrame {
     const { panelOpen, panelWidth, tableHeight, warningsOpen } = this.layout;
     this.parts.panel.hidden = !panelOpen;
     this.side.hidden = !panelOpen;
-    this.parts.panel.style.width = `${panelWidth}px`;
+    this.parts.panel.style.setProperty('--panel-width', `${panelWidth}px`);
     this.parts.table.hidden = !tableOpen;
     this.bottom.hidden = !tableOpen;
     this.parts.table.style.height = `${tableHeight}px`;
