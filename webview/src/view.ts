@@ -1,61 +1,46 @@
-// A snapshot's view: puts the parts together and passes between them.
+// A snapshot's view: which device, axis and colours are shown, and what follows when that changes.
 
-import type { ViewState } from '../../extension/shared/messages';
 import type { Geometry } from '../../extension/shared/geometry';
-import type { AllocationSummary, DeviceInfo, Frame, SnapshotInfo } from '../../extension/shared/protocol.gen';
+import type { ViewState } from '../../extension/shared/messages';
+import type {
+  AllocationSummary,
+  DeviceInfo,
+  Frame,
+  LineAnswer,
+  SnapshotInfo,
+  StackAnswer,
+} from '../../extension/shared/protocol.gen';
 import { RequestError, type Api, type HostMessage } from './api';
 import { runAction, type Commanded } from './commands';
-import { DeviceData } from './device-data';
-import { gestures, type Gestured } from './gestures';
-import { Hover } from './hover';
 import { actionOf, type Action } from './input/keys';
-import { PointerInput } from './input/pointer';
-import { Plot } from './plot';
+import { makeParts, type Parts, type PartsOwner } from './parts';
+import type { Plot } from './plot';
 import type { Camera } from './scene/camera';
 import type { Rgb } from './scene/colour';
-import { Names } from './scene/names';
 import { colourOf, type Palette } from './scene/paint';
 import { hasTimes, peakAt, restoreLayout, restoreState, type Axis } from './scene/state';
-import { Selection } from './selection';
+import type { Selection } from './selection';
 import { exposeForTests } from './test-hook';
 import { debounce, replace, setText } from './ui/dom';
-import { bandTexts, bytes, deviceFigures, hasSource, nameOf } from './ui/format';
-import { ViewFrame } from './ui/frame';
-import { Help } from './ui/help';
+import { bytes, deviceFigures, hasSource, nameOf } from './ui/format';
 import { legend } from './ui/legend';
-import { Minimap } from './ui/minimap';
-import { Panel, sameStackSentence } from './ui/panel';
-import { LiveTable } from './ui/table';
+import { sameStackSentence } from './ui/panel';
 import { paletteOf, readTheme, watchTheme, type Theme } from './ui/theme';
-import { Toolbar } from './ui/toolbar';
-import { Tooltip } from './ui/tooltip';
-import { warningStrip } from './ui/warnings';
 
 const SAVE_AFTER_MS = 250;
 const LARGEST_SHOWN = 12;
+const SCROLL_KEYS = /^(Arrow|Page|Home|End)/;
+const NO_FRAME = 'The file has no Python frame for this allocation.';
 
-export class SnapshotView implements Commanded, Gestured {
-  readonly plot: Plot;
-  readonly selection: Selection;
-  private device: DeviceInfo;
-  private axis: Axis;
+export class SnapshotView implements Commanded, PartsOwner {
+  device: DeviceInfo;
+  axis: Axis;
+  palette: Palette;
   private colour: ViewState['colour'];
   private tableOpen: boolean;
   private theme: Theme = readTheme();
-  private palette: Palette;
   private largest: AllocationSummary[] = [];
-
-  private readonly names = new Names();
-  private readonly tooltip = new Tooltip();
-  private readonly help = new Help();
-  private readonly minimap: Minimap;
-  private readonly toolbar: Toolbar;
-  private readonly panel: Panel;
-  private readonly table: LiveTable;
-  private readonly data: DeviceData;
-  private readonly hover: Hover;
-  private readonly pointer: PointerInput;
-  private readonly frame: ViewFrame;
+  private readonly parts: Parts;
   private readonly stop = new AbortController();
   private readonly saveSoon = debounce(SAVE_AFTER_MS, () => {
     this.save();
@@ -74,68 +59,7 @@ export class SnapshotView implements Commanded, Gestured {
     this.colour = state.colour;
     this.tableOpen = state.panel === 'table';
     this.palette = paletteOf(this.theme, this.colour, info.categories);
-
-    const run = (action: Action): void => {
-      runAction(action, this);
-    };
-    this.plot = this.makePlot();
-    this.minimap = new Minimap((camera, glide) => {
-      this.plot.moveTo(camera, glide);
-    });
-    this.toolbar = new Toolbar(
-      info.devices,
-      info.categories.length > 0,
-      run,
-      (device) => {
-        this.show(this.deviceOf(device), this.axis, null);
-      },
-      () => {
-        this.frame.set({ warningsOpen: !this.frame.current.warningsOpen });
-      },
-    );
-    this.panel = new Panel({
-      run,
-      open: (frame, beside) => {
-        this.openFrame(frame, beside);
-      },
-      select: (allocation) => {
-        this.selection.select(allocation, null, true);
-      },
-    });
-    this.table = this.makeTable();
-    this.data = this.makeData();
-    this.selection = this.makeSelection();
-    this.hover = new Hover({
-      api,
-      plot: this.plot,
-      names: this.names,
-      tooltip: this.tooltip,
-      device: () => this.device,
-      axis: () => this.axis,
-      palette: () => this.palette,
-      categories: info.categories,
-    });
-    this.pointer = new PointerInput(this.plot.surface, gestures(this));
-    const warnings = warningStrip(info.warnings, () => {
-      this.frame.set({ warningsOpen: false });
-    });
-    this.frame = new ViewFrame(
-      root,
-      {
-        toolbar: this.toolbar.root,
-        warnings,
-        minimap: this.minimap.root,
-        plot: this.plot.root,
-        table: this.table.root,
-        panel: this.panel.root,
-        tooltip: this.tooltip.root,
-        help: this.help.root,
-      },
-      restoreLayout(saved?.layout, root.clientWidth),
-      () => {
-        this.arrange();
-      },
-    );
+    this.parts = makeParts(api, root, info, restoreLayout(saved?.layout, root.clientWidth), this);
     watchTheme(this.stop.signal, () => {
       this.setTheme();
     });
@@ -153,6 +77,14 @@ export class SnapshotView implements Commanded, Gestured {
     if (state.selection !== null) this.selection.select(state.selection, null, false);
   }
 
+  get plot(): Plot {
+    return this.parts.plot;
+  }
+
+  get selection(): Selection {
+    return this.parts.selection;
+  }
+
   dispose(): void {
     this.stop.abort();
     this.saveSoon.cancel();
@@ -160,22 +92,23 @@ export class SnapshotView implements Commanded, Gestured {
   }
 
   receive(message: HostMessage): void {
+    const { frame, panel } = this.parts;
     switch (message.type) {
       case 'showLine':
-        this.frame.set({ panelOpen: true });
+        frame.set({ panelOpen: true });
         this.selection.showLine(message.file, message.line);
         return;
       case 'showAllocation':
-        this.frame.set({ panelOpen: true });
+        frame.set({ panelOpen: true });
         this.selection.select(message.allocation, null, true);
         this.selection.zoomTo(message.allocation);
         return;
       case 'sourceMissing':
-        this.frame.set({ panelOpen: true });
-        this.panel.sourceMissing(message.file, message.line, message.lookedFor);
+        frame.set({ panelOpen: true });
+        panel.sourceMissing(message.file, message.line, message.lookedFor);
         return;
       case 'command':
-        runAction(message.command, this);
+        this.run(message.command);
         return;
       default:
         return;
@@ -183,6 +116,10 @@ export class SnapshotView implements Commanded, Gestured {
   }
 
   // --- what actions need -------------------------------------------------------------------------------------------
+
+  run(action: Action): void {
+    runAction(action, this);
+  }
 
   peak(): { x: number; bytes: number } | null {
     const x = peakAt(this.device, this.axis);
@@ -197,38 +134,41 @@ export class SnapshotView implements Commanded, Gestured {
     if (this.info.categories.length === 0) return;
     this.colour = this.colour === 'stack' ? 'category' : 'stack';
     this.setTheme();
-    this.saveSoon();
   }
 
   toggleTable(): void {
     this.tableOpen = !this.tableOpen;
-    this.arrange();
-    if (this.tableOpen) {
-      if (this.table.isEmpty) this.table.show(null);
-    } else this.plot.surface.focus({ preventScroll: true });
+    this.rearranged();
+    if (!this.tableOpen) this.plot.surface.focus({ preventScroll: true });
+    else if (this.parts.table.isEmpty) this.parts.table.show(null);
   }
 
   togglePanel(): void {
-    this.frame.set({ panelOpen: !this.frame.current.panelOpen });
+    const { frame } = this.parts;
+    frame.set({ panelOpen: !frame.current.panelOpen });
   }
 
   toggleBoxTool(): void {
-    this.pointer.boxTool = !this.pointer.boxTool;
-    this.plot.surface.classList.toggle('box-tool', this.pointer.boxTool);
-    this.arrange();
+    const { pointer } = this.parts;
+    pointer.boxTool = !pointer.boxTool;
+    this.plot.surface.classList.toggle('box-tool', pointer.boxTool);
+    this.rearranged();
   }
 
   toggleHelp(): void {
-    this.help.toggle();
+    this.parts.help.toggle();
   }
 
   nextDevice(): void {
     const { devices } = this.info;
     const next = devices[(devices.indexOf(this.device) + 1) % devices.length];
-    if (next && next !== this.device) {
-      this.show(next, this.axis, null);
-      this.say(`Device ${next.device}`);
-    }
+    if (!next || next === this.device) return;
+    this.show(next, this.axis, null);
+    this.say(`Device ${next.device}`);
+  }
+
+  switchDevice(device: number): void {
+    this.show(this.deviceOf(device), this.axis, null);
   }
 
   openSource(beside: boolean): void {
@@ -236,270 +176,188 @@ export class SnapshotView implements Commanded, Gestured {
     const label = answer?.allocation.label ?? null;
     if (hasSource(label)) this.openFrame(label, beside);
     else if (line) this.api.post({ type: 'openSource', file: line.file, line: line.line, beside });
-    else if (answer) this.say('The file has no Python frame for this allocation.');
-  }
-
-  giveUp(): boolean {
-    if (this.pointer.giveUp()) return true;
-    if (!this.pointer.boxTool) return false;
-    this.toggleBoxTool();
-    return true;
-  }
-
-  // --- what gestures need ------------------------------------------------------------------------------------------
-
-  hoverAt(at: { x: number; y: number } | null): void {
-    this.hover.move(at);
-  }
-
-  picked(moment: number): void {
-    this.table.setClicked(moment);
+    else if (answer) this.say(NO_FRAME);
   }
 
   openLabel(allocation: AllocationSummary): void {
     if (hasSource(allocation.label)) this.openFrame(allocation.label, false);
-    else this.say('The file has no Python frame for this allocation.');
+    else this.say(NO_FRAME);
+  }
+
+  openFrame(frame: Frame, beside: boolean): void {
+    this.api.post({ type: 'openSource', file: frame.file, line: frame.line, beside });
+  }
+
+  giveUp(): boolean {
+    const { pointer } = this.parts;
+    if (pointer.giveUp()) return true;
+    if (!pointer.boxTool) return false;
+    this.toggleBoxTool();
+    return true;
+  }
+
+  // --- what the parts tell -----------------------------------------------------------------------------------------
+
+  moved(camera: Camera): void {
+    this.parts.minimap.setCamera(camera, this.plot.bounds);
+    this.parts.hover.moving();
+    this.saveSoon();
+  }
+
+  drawn(geometry: Geometry): void {
+    const { dataset } = this.root;
+    dataset['pictures'] = String(this.plot.pictures);
+    dataset['state'] = 'ready';
+    const { frame, hover } = this.parts;
+    frame.coarser.hidden = !geometry.coarser;
+    if (frame.note.classList.contains('error')) this.say('');
+    hover.refresh();
   }
 
   boxUsed(): void {
-    if (this.pointer.boxTool) this.toggleBoxTool();
+    if (this.parts.pointer.boxTool) this.toggleBoxTool();
+  }
+
+  largestKnown(rows: readonly AllocationSummary[]): void {
+    this.largest = rows.slice(0, LARGEST_SHOWN);
+    if (this.selection.current === null && !this.selection.line) this.showDevicePanel();
+  }
+
+  waiting(sizeBytes: number | null): void {
+    const { frame, panel, table } = this.parts;
+    if (!frame.current.panelOpen) frame.set({ panelOpen: true });
+    panel.showWaiting(sizeBytes);
+    table.setSelected(this.selection.current);
+    this.rearranged();
+  }
+
+  shown(answer: StackAnswer): void {
+    const { allocation } = answer;
+    this.parts.panel.showStack(answer, this.colourOf(allocation));
+    this.parts.table.setSelected(allocation.allocation);
+    this.parts.hover.refresh();
+    const { title, place } = nameOf(allocation);
+    const where = place === null ? title : `${title}, ${place}`;
+    this.say(
+      `${bytes(allocation.size_bytes)}, ${where}. Same stack: ${sameStackSentence(answer.same_stack)}.`,
+    );
+    this.saveSoon();
+  }
+
+  lineShown(answer: LineAnswer): void {
+    this.parts.panel.showLine(answer);
+    this.say(`Line ${answer.line}: ${sameStackSentence(answer.totals)}.`);
+  }
+
+  cleared(): void {
+    this.parts.table.setSelected(null);
+    this.showDevicePanel();
+    this.say('');
+    this.rearranged();
+  }
+
+  say(text: string): void {
+    const { live, note } = this.parts.frame;
+    setText(live, text);
+    setText(note, text);
+    note.classList.remove('error');
+  }
+
+  failed(error: unknown): void {
+    if (error instanceof RequestError && error.problem.code === 'cancelled') return;
+    this.say(error instanceof Error ? error.message : String(error));
+    this.parts.frame.note.classList.add('error');
+  }
+
+  colourOf(allocation: AllocationSummary): Rgb {
+    const category = allocation.category === null ? -1 : this.info.categories.indexOf(allocation.category);
+    return colourOf(allocation.stack, category, this.palette);
+  }
+
+  /** Shows what depends on the state and asks the server for nothing. */
+  rearranged(): void {
+    const { frame, toolbar, pointer } = this.parts;
+    const { panelOpen, warningsOpen } = frame.current;
+    const { warnings, categories } = this.info;
+    frame.apply(this.tableOpen, warnings.length > 0);
+    toolbar.update({
+      device: this.device.device,
+      axis: this.axis,
+      colour: this.colour,
+      hasTimes: hasTimes(this.device),
+      table: this.tableOpen,
+      panel: panelOpen,
+      boxTool: pointer.boxTool,
+      warningsHidden: warningsOpen ? 0 : warnings.length,
+    });
+    const light = (category: number | null): void => {
+      this.selection.lightCategory(category);
+      this.rearranged();
+    };
+    replace(
+      frame.legend,
+      this.colour === 'category' &&
+        legend(categories, this.palette.categories, this.selection.category, light),
+    );
+    this.saveSoon();
   }
 
   // --- devices, axes, colours --------------------------------------------------------------------------------------
 
   private show(device: DeviceInfo, axis: Axis, camera: Camera | null): void {
+    const { data, table, hover, minimap, frame } = this.parts;
+    const first = this.largest.length === 0;
     const other = device !== this.device;
     const selected = other ? null : this.selection.current;
     this.device = device;
     this.axis = axis === 'time' && hasTimes(device) ? 'time' : 'event';
     this.root.dataset['state'] = 'loading';
     this.plot.show(device, this.axis, camera);
-    this.hover.reset();
-    if (other || this.largest.length === 0) {
+    hover.reset();
+    if (other || first) {
       this.largest = [];
       this.selection.clear();
-      this.table.forget();
-      this.data.turnTo(device.device);
-      if (this.tableOpen) this.table.show(null);
+      table.forget();
+      data.turnTo(device.device);
+      if (this.tableOpen) table.show(null);
     } else if (selected !== null) this.selection.select(selected, null, true);
-    this.data.fetchOverview(this.axis, this.minimap.columns);
-    this.describe();
-    this.arrange();
+    data.fetchOverview(this.axis, minimap.columns);
+    const figures = deviceFigures(device);
+    setText(frame.status, figures.join('  ·  '));
+    this.plot.setLabel(
+      `Memory of device ${device.device} over time. ${figures.join(', ')}. Press ? for the keys.`,
+    );
+    this.rearranged();
   }
 
   private setTheme(): void {
+    const { plot, minimap, table, panel, names } = this.parts;
     this.theme = readTheme();
     this.palette = paletteOf(this.theme, this.colour, this.info.categories);
-    this.plot.setTheme(this.theme, this.palette);
-    this.minimap.setTheme(this.theme);
-    this.table.recolour((allocation) => this.names.allocation(allocation));
-    if (this.selection.answer)
-      this.panel.showStack(this.selection.answer, this.colourOf(this.selection.answer.allocation));
-    else if (this.selection.current === null && !this.selection.line) this.showDevicePanel();
-    this.arrange();
+    plot.setTheme(this.theme, this.palette);
+    minimap.setTheme(this.theme);
+    table.recolour((allocation) => names.allocation(allocation));
+    const { answer, current, line } = this.selection;
+    if (answer) panel.showStack(answer, this.colourOf(answer.allocation));
+    else if (current === null && !line) this.showDevicePanel();
+    this.rearranged();
   }
 
-  private colourOf(allocation: AllocationSummary): Rgb {
-    const category = allocation.category === null ? -1 : this.info.categories.indexOf(allocation.category);
-    return colourOf(allocation.stack, category, this.palette);
-  }
-
-  /** Sets what depends on the state without asking the server. */
-  private arrange(): void {
-    const layout = this.frame.current;
-    this.frame.apply(this.tableOpen, this.info.warnings.length > 0);
-    this.toolbar.update({
-      device: this.device.device,
-      axis: this.axis,
-      colour: this.colour,
-      hasTimes: hasTimes(this.device),
-      table: this.tableOpen,
-      panel: layout.panelOpen,
-      boxTool: this.pointer.boxTool,
-      warningsHidden: layout.warningsOpen ? 0 : this.info.warnings.length,
-    });
-    const byCategory = this.colour === 'category';
-    replace(
-      this.frame.legend,
-      byCategory &&
-        legend(this.info.categories, this.palette.categories, this.selection.category, (category) => {
-          this.selection.lightCategory(category);
-          this.arrange();
-        }),
-    );
-    this.saveSoon();
-  }
-
-  private describe(): void {
-    const parts = deviceFigures(this.device);
-    setText(this.frame.status, parts.join('  ·  '));
-    this.plot.setLabel(
-      `Memory of device ${this.device.device} over time. ${parts.join(', ')}. Press ? for the keys.`,
-    );
-  }
-
-  private failed(error: unknown): void {
-    if (error instanceof RequestError && error.problem.code === 'cancelled') return;
-    const text = error instanceof Error ? error.message : String(error);
-    this.say(text);
-    this.frame.note.classList.add('error');
-  }
-
-  // --- the parts ---------------------------------------------------------------------------------------------------
-
-  private makePlot(): Plot {
-    // Set by tests and the bench; the host does not.
-    const { prefer } = this.root.dataset;
-    return new Plot(
-      {
-        ask: (request) =>
-          this.api.request('memlens/viewport', { device: this.device.device, axis: this.axis, ...request }),
-        moved: (camera) => {
-          this.minimap.setCamera(camera, this.plot.bounds);
-          this.hover.moving();
-          this.saveSoon();
-        },
-        drawn: (geometry) => {
-          this.drawn(geometry);
-        },
-        failed: (error) => {
-          this.failed(error);
-        },
-        busy: (busy) => {
-          this.frame.busy.hidden = !busy;
-        },
-        rendererChanged: () => {
-          this.root.dataset['renderer'] = this.plot.rendererKind;
-        },
-        textsOf: (geometry, band) => this.bandTexts(geometry, band),
-      },
-      prefer === 'webgl2' || prefer === 'canvas2d' ? prefer : 'auto',
-    );
-  }
-
-  private makeTable(): LiveTable {
-    return new LiveTable(this.info.categories.length > 0, {
-      select: (allocation, moment) => {
-        this.selection.select(allocation, moment, true);
-      },
-      fetch: (moment, offset) => {
-        this.data.fetchRows(moment, offset);
-      },
-      colourOf: (allocation) => this.colourOf(allocation),
-      close: () => {
-        this.toggleTable();
-      },
-    });
-  }
-
-  private makeData(): DeviceData {
-    return new DeviceData(this.api, this.names, {
-      overview: (answer) => {
-        this.minimap.setOverview(answer);
-      },
-      largest: (rows) => {
-        this.largest = rows.slice(0, LARGEST_SHOWN);
-        this.plot.renamed();
-        if (this.selection.current === null && !this.selection.line) this.showDevicePanel();
-      },
-      rows: (answer, asked) => {
-        this.plot.renamed();
-        this.table.add(answer, asked);
-      },
-      rowsFailed: (error) => {
-        this.table.failed(error instanceof Error ? error.message : String(error));
-      },
-      failed: (error) => {
-        this.failed(error);
-      },
-    });
-  }
-
-  private makeSelection(): Selection {
-    return new Selection({
-      api: this.api,
-      plot: this.plot,
-      names: this.names,
-      axis: () => this.axis,
-      device: () => this.device.device,
-      switchDevice: (device) => {
-        this.show(this.deviceOf(device), this.axis, null);
-      },
-      waiting: (sizeBytes) => {
-        if (!this.frame.current.panelOpen) this.frame.set({ panelOpen: true });
-        this.panel.showWaiting(sizeBytes);
-        this.table.setSelected(this.selection.current);
-        this.arrange();
-      },
-      shown: (answer) => {
-        this.panel.showStack(answer, this.colourOf(answer.allocation));
-        this.table.setSelected(answer.allocation.allocation);
-        this.hover.refresh();
-        const { title, place } = nameOf(answer.allocation);
-        const where = place === null ? title : `${title}, ${place}`;
-        this.say(
-          `${bytes(answer.allocation.size_bytes)}, ${where}. Same stack: ${sameStackSentence(answer.same_stack)}.`,
-        );
-        this.saveSoon();
-      },
-      lineShown: (answer) => {
-        this.panel.showLine(answer);
-        this.say(`Line ${answer.line}: ${sameStackSentence(answer.totals)}.`);
-      },
-      cleared: () => {
-        this.table.setSelected(null);
-        this.showDevicePanel();
-        this.say('');
-        this.arrange();
-      },
-      failed: (message, advice) => {
-        this.panel.showProblem(message, advice);
-        this.say(message);
-      },
-      say: (text) => {
-        this.say(text);
-      },
-    });
-  }
-
-  private openFrame(frame: Frame, beside: boolean): void {
-    this.api.post({ type: 'openSource', file: frame.file, line: frame.line, beside });
+  private showDevicePanel(): void {
+    this.parts.panel.showDevice(this.device, this.largest, (allocation) => this.colourOf(allocation));
   }
 
   private key(event: KeyboardEvent): void {
     const { target } = event;
-    if (event.defaultPrevented || this.help.root.open) return;
+    if (event.defaultPrevented || this.parts.help.root.open) return;
     // Lists and buttons keep the keys that they use themselves.
     if (target instanceof HTMLSelectElement && event.key !== 'Escape') return;
-    const pressable = target instanceof HTMLButtonElement;
-    if (pressable && (event.key === 'Enter' || event.key === ' ')) return;
+    if (target instanceof HTMLButtonElement && (event.key === 'Enter' || event.key === ' ')) return;
+    if (!event.altKey && SCROLL_KEYS.test(event.key) && scrolls(target)) return;
     const action = actionOf(event);
     if (!action) return;
     event.preventDefault();
-    runAction(action, this);
-  }
-
-  private drawn(geometry: Geometry): void {
-    this.root.dataset['pictures'] = String(this.plot.pictures);
-    this.root.dataset['state'] = 'ready';
-    this.frame.coarser.hidden = !geometry.coarser;
-    if (this.frame.note.classList.contains('error')) this.say('');
-    this.hover.refresh();
-  }
-
-  private bandTexts(geometry: Geometry, band: number): readonly string[] {
-    const allocation = this.names.allocation(geometry.allocation[band] ?? -1);
-    return bandTexts(geometry.size[band] ?? 0, allocation ?? this.names.stack(geometry.stack[band] ?? -1));
-  }
-
-  private showDevicePanel(): void {
-    this.panel.showDevice(this.device, this.largest, (allocation) => this.colourOf(allocation));
-  }
-
-  private say(text: string): void {
-    setText(this.frame.live, text);
-    setText(this.frame.note, text);
-    this.frame.note.classList.remove('error');
+    this.run(action);
   }
 
   private save(): void {
@@ -515,7 +373,7 @@ export class SnapshotView implements Commanded, Gestured {
       colour: this.colour,
       panel: this.tableOpen ? 'table' : 'stack',
     };
-    this.api.save({ view, layout: this.frame.current });
+    this.api.save({ view, layout: this.parts.frame.current });
     this.api.post({ type: 'state', state: view });
   }
 
@@ -524,4 +382,9 @@ export class SnapshotView implements Commanded, Gestured {
     if (!found) throw new Error(`The snapshot has no device ${device}.`);
     return found;
   }
+}
+
+/** Whether an element stands where those keys scroll, rather than move the picture. */
+function scrolls(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest('.panel, .table') !== null;
 }

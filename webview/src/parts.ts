@@ -1,0 +1,246 @@
+// Makes the view's parts and connects them; what they tell goes to the view that owns them.
+
+import type { Geometry } from '../../extension/shared/geometry';
+import type {
+  AllocationSummary,
+  DeviceInfo,
+  Frame,
+  LineAnswer,
+  SnapshotInfo,
+  StackAnswer,
+} from '../../extension/shared/protocol.gen';
+import type { Api } from './api';
+import { DeviceData } from './device-data';
+import { gestures, type Gestured } from './gestures';
+import { Hover } from './hover';
+import type { Action } from './input/keys';
+import { PointerInput } from './input/pointer';
+import { Plot } from './plot';
+import type { Camera } from './scene/camera';
+import type { Rgb } from './scene/colour';
+import { Names } from './scene/names';
+import type { Palette } from './scene/paint';
+import type { Axis, Layout } from './scene/state';
+import { Selection } from './selection';
+import { bandTexts } from './ui/format';
+import { ViewFrame } from './ui/frame';
+import { Help } from './ui/help';
+import { Minimap } from './ui/minimap';
+import { Panel } from './ui/panel';
+import { LiveTable } from './ui/table';
+import { Toolbar } from './ui/toolbar';
+import { Tooltip } from './ui/tooltip';
+import { warningStrip } from './ui/warnings';
+
+/** What the parts ask of the view, and tell it. */
+export interface PartsOwner extends Pick<Gestured, 'openLabel' | 'boxUsed'> {
+  readonly device: DeviceInfo;
+  readonly axis: Axis;
+  readonly palette: Palette;
+  colourOf(allocation: AllocationSummary): Rgb;
+  run(action: Action): void;
+  switchDevice(device: number): void;
+  openFrame(frame: Frame, beside: boolean): void;
+  moved(camera: Camera): void;
+  drawn(geometry: Geometry): void;
+  largestKnown(rows: readonly AllocationSummary[]): void;
+  waiting(sizeBytes: number | null): void;
+  shown(answer: StackAnswer): void;
+  lineShown(answer: LineAnswer): void;
+  cleared(): void;
+  rearranged(): void;
+  say(text: string): void;
+  failed(error: unknown): void;
+}
+
+export interface Parts {
+  readonly names: Names;
+  readonly plot: Plot;
+  readonly minimap: Minimap;
+  readonly toolbar: Toolbar;
+  readonly panel: Panel;
+  readonly table: LiveTable;
+  readonly help: Help;
+  readonly data: DeviceData;
+  readonly selection: Selection;
+  readonly hover: Hover;
+  readonly pointer: PointerInput;
+  readonly frame: ViewFrame;
+}
+
+export function makeParts(
+  api: Api,
+  root: HTMLElement,
+  info: SnapshotInfo,
+  layout: Layout,
+  owner: PartsOwner,
+): Parts {
+  const names = new Names();
+  const tooltip = new Tooltip();
+  const help = new Help();
+  const hasCategories = info.categories.length > 0;
+  // Set by tests and the bench; the host does not.
+  const { prefer } = root.dataset;
+  const plot = new Plot(
+    {
+      ask: (request) =>
+        api.request('memlens/viewport', { device: owner.device.device, axis: owner.axis, ...request }),
+      moved: (camera) => {
+        owner.moved(camera);
+      },
+      drawn: (geometry) => {
+        owner.drawn(geometry);
+      },
+      failed: (error) => {
+        owner.failed(error);
+      },
+      busy: (busy) => {
+        frame.busy.hidden = !busy;
+      },
+      rendererChanged: () => {
+        root.dataset['renderer'] = plot.rendererKind;
+      },
+      textsOf: (geometry, band) => {
+        const known = names.allocation(geometry.allocation[band] ?? -1);
+        return bandTexts(geometry.size[band] ?? 0, known ?? names.stack(geometry.stack[band] ?? -1));
+      },
+    },
+    prefer === 'webgl2' || prefer === 'canvas2d' ? prefer : 'auto',
+  );
+  const minimap = new Minimap((camera, glide) => {
+    plot.moveTo(camera, glide);
+  });
+  const run = (action: Action): void => {
+    owner.run(action);
+  };
+  const toolbar = new Toolbar(
+    info.devices,
+    hasCategories,
+    run,
+    (device) => {
+      owner.switchDevice(device);
+    },
+    () => {
+      frame.set({ warningsOpen: !frame.current.warningsOpen });
+    },
+  );
+  const panel = new Panel({
+    run,
+    open: (source, beside) => {
+      owner.openFrame(source, beside);
+    },
+    select: (allocation) => {
+      selection.select(allocation, null, true);
+    },
+  });
+  const table = new LiveTable(hasCategories, {
+    select: (allocation, moment) => {
+      selection.select(allocation, moment, true);
+    },
+    fetch: (moment, offset) => {
+      data.fetchRows(moment, offset);
+    },
+    colourOf: (allocation) => owner.colourOf(allocation),
+    close: () => {
+      run('toggleTable');
+    },
+  });
+  const data = new DeviceData(api, names, {
+    overview: (answer) => {
+      minimap.setOverview(answer);
+    },
+    largest: (rows) => {
+      plot.renamed();
+      owner.largestKnown(rows);
+    },
+    rows: (answer, asked) => {
+      plot.renamed();
+      table.add(answer, asked);
+    },
+    rowsFailed: (error) => {
+      table.failed(error instanceof Error ? error.message : String(error));
+    },
+    failed: (error) => {
+      owner.failed(error);
+    },
+  });
+  const selection = new Selection({
+    api,
+    plot,
+    names,
+    axis: () => owner.axis,
+    device: () => owner.device.device,
+    switchDevice: (device) => {
+      owner.switchDevice(device);
+    },
+    waiting: (sizeBytes) => {
+      owner.waiting(sizeBytes);
+    },
+    shown: (answer) => {
+      owner.shown(answer);
+    },
+    lineShown: (answer) => {
+      owner.lineShown(answer);
+    },
+    cleared: () => {
+      owner.cleared();
+    },
+    failed: (message, advice) => {
+      panel.showProblem(message, advice);
+      owner.say(message);
+    },
+    say: (text) => {
+      owner.say(text);
+    },
+  });
+  const hover = new Hover({
+    api,
+    plot,
+    names,
+    tooltip,
+    device: () => owner.device,
+    axis: () => owner.axis,
+    palette: () => owner.palette,
+    categories: info.categories,
+  });
+  const pointer = new PointerInput(
+    plot.surface,
+    gestures({
+      plot,
+      selection,
+      hoverAt: (at) => {
+        hover.move(at);
+      },
+      picked: (moment) => {
+        table.setClicked(moment);
+      },
+      openLabel: (allocation) => {
+        owner.openLabel(allocation);
+      },
+      boxUsed: () => {
+        owner.boxUsed();
+      },
+    }),
+  );
+  const warnings = warningStrip(info.warnings, () => {
+    frame.set({ warningsOpen: false });
+  });
+  const frame = new ViewFrame(
+    root,
+    {
+      toolbar: toolbar.root,
+      warnings,
+      minimap: minimap.root,
+      plot: plot.root,
+      table: table.root,
+      panel: panel.root,
+      tooltip: tooltip.root,
+      help: help.root,
+    },
+    layout,
+    () => {
+      owner.rearranged();
+    },
+  );
+  return { names, plot, minimap, toolbar, panel, table, help, data, selection, hover, pointer, frame };
+}
