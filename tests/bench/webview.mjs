@@ -1,37 +1,31 @@
 /* global window, document, PointerEvent, WheelEvent, requestAnimationFrame -- in functions that run in the page */
 // Pan and zoom in Chromium with 20,000 bands, and print what a frame costs in scripting as one line of JSON.
 //
-//   node tests/bench/webview.mjs [--bands 20000] [--frames 300] [--renderer webgl2|canvas2d] [--chromium PATH]
+//   node tests/bench/webview.mjs [--bands 20000] [--frames 300] [--renderer webgl2|canvas2d]
 //
 // The frame rate of a machine without a GPU says nothing of one that has one, so what is held to a figure is the time
 // of the scripts: `scripting_ms_per_frame` is the frame's own work, `all_scripts_ms_per_frame` (as Chromium counts
 // it) has the handling of input and answers in it as well, the made-up server's making of the picture too.
-import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { chromium } from 'playwright-core';
+import { findChromium } from '../../scripts/lib/chromium.mjs';
+import { ROOT } from '../../scripts/lib/paths.mjs';
 
-const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
 const { values } = parseArgs({
   options: {
     bands: { type: 'string', default: '20000' },
     frames: { type: 'string', default: '300' },
     renderer: { type: 'string', default: 'webgl2' },
-    chromium: { type: 'string', default: process.env.CHROMIUM ?? '/usr/bin/chromium' },
   },
 });
-if (!existsSync(values.chromium)) {
-  console.error(`There is no Chromium at ${values.chromium}: name one with --chromium.`);
-  process.exit(1);
-}
-
+const executablePath = await findChromium();
 const out = await mkdtemp(path.join(tmpdir(), 'memlens-bench-'));
 const browser = await chromium.launch({
-  executablePath: values.chromium,
+  executablePath,
   args: ['--headless', '--no-sandbox', '--disable-gpu'],
 });
 try {
