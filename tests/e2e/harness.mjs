@@ -6,30 +6,42 @@
 //   const view = await vscode.webview();          // a Playwright frame: locators, evaluate
 //   ...
 //   await vscode.close();
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
+import { inflateSync } from 'node:zlib';
 import { chromium } from 'playwright-core';
 import { findChromium } from '../../scripts/lib/chromium.mjs';
 import { installCodeServer } from '../../scripts/lib/code-server.mjs';
-import { ROOT } from '../../scripts/lib/paths.mjs';
+import { ROOT, venvProgram } from '../../scripts/lib/paths.mjs';
 import { startVSCodeServer } from '../../scripts/lib/vscode-server.mjs';
 
 export { ROOT };
 export const SCREENSHOTS = path.join(ROOT, 'tests', 'e2e', 'screenshots');
 
 /** Generous: the machine may have two busy cores. */
-const TIMEOUT_MS = 60_000;
+export const TIMEOUT_MS = 60_000;
 
-const CHROMIUM_FLAGS = [
+export const CHROMIUM_FLAGS = [
   ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
   ...['--disable-component-update', '--disable-sync', '--force-color-profile=srgb'],
 ];
 
 /** VS Code's own theme names, and the class that the workbench has with each. */
 const THEMES = {
-  light: { name: 'Default Light Modern', kind: 'vs' },
-  dark: { name: 'Default Dark Modern', kind: 'vs-dark' },
+  light: { name: 'Light Modern', kind: 'vs' },
+  dark: { name: 'Dark Modern', kind: 'vs-dark' },
   hc: { name: 'Default High Contrast', kind: 'hc-black' },
   'hc-light': { name: 'Default High Contrast Light', kind: 'hc-light' },
 };
@@ -44,6 +56,7 @@ const WORKBENCH_NOISE = [
   /marketplace/i,
   /authentication provider/i,
   /\[Service ?Worker\]/i,
+  /Long running operations during shutdown/,
   /Error while loading (the )?(account|default account)/i,
   // The npm package leaves these out.
   /favicon/,
@@ -67,7 +80,7 @@ export async function openVSCode(options = {}) {
     theme = 'dark',
     flags = [],
   } = options;
-  const temporary = mkdtempSync(path.join(os.tmpdir(), 'memlens-e2e-'));
+  const temporary = realpathSync(mkdtempSync(path.join(os.tmpdir(), 'memlens-e2e-')));
   const folder = path.join(temporary, path.basename(workspace));
   cpSync(workspace, folder, { recursive: true });
   options.prepare?.(folder);
@@ -76,7 +89,9 @@ export async function openVSCode(options = {}) {
   let browser;
   let vscode;
   const close = async () => {
-    await vscode?.screenshot('last').catch(() => undefined); // what a failed test ended on
+    // What a failed test ended on.
+    const name = path.basename(process.argv[1] ?? '', '.test.mjs');
+    await vscode?.screenshot(`last-${name}`).catch(() => undefined);
     await browser?.close().catch(() => undefined);
     await server?.stop();
     rmSync(temporary, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
@@ -84,15 +99,19 @@ export async function openVSCode(options = {}) {
   try {
     const executablePath = await findChromium();
     await installCodeServer();
-    vscode = new VSCode(folder);
+    // Archives of earlier runs, and of the person at this machine, stay out of it.
+    const cache = path.join(temporary, 'cache');
+    vscode = new VSCode(folder, cache);
     vscode.writeSettings({
       'editor.minimap.enabled': false,
       'workbench.colorTheme': THEMES[theme].name,
       ...settings,
     });
-    // Archives of earlier runs, and of the person at this machine, stay out of it.
-    const cache = path.join(temporary, 'cache');
-    server = await startVSCodeServer({ develop: true, env: { XDG_CACHE_HOME: cache, ...env } });
+    server = await startVSCodeServer({
+      develop: true,
+      settings: { 'memlens.cache.directory': cache },
+      env: { XDG_CACHE_HOME: path.join(temporary, 'xdg-cache'), ...env },
+    });
     browser = await chromium.launch({ executablePath, headless: true, args: [...CHROMIUM_FLAGS, ...flags] });
     await vscode.start(server, browser, options.viewport ?? { width: 1400, height: 900 });
     vscode.close = close;
@@ -110,8 +129,10 @@ class VSCode {
   /** Errors on the console of the page and of its webviews, without the workbench's own noise. */
   consoleErrors = [];
 
-  constructor(folder) {
+  constructor(folder, cache) {
     this.folder = folder;
+    /** Where the server under test keeps its archives. */
+    this.cache = cache;
   }
 
   async start(server, browser, viewport) {
@@ -121,6 +142,17 @@ class VSCode {
     this.page.setDefaultTimeout(TIMEOUT_MS);
     this.#listen();
     await this.page.goto(server.page({ folder: this.folder }));
+    await this.#loaded();
+  }
+
+  /** Loads the window again, as after a restart of the browser. */
+  async reload() {
+    await this.page.waitForTimeout(6000); // every 5 seconds VS Code in a browser stores which editors are open
+    await this.page.reload();
+    await this.#loaded();
+  }
+
+  async #loaded() {
     await this.page.locator('.explorer-folders-view .monaco-list-row').first().waitFor();
     await this.#extensionKnown();
   }
@@ -168,8 +200,15 @@ class VSCode {
   /** Runs a command by its title, as a person would: `runCommand('Memlens: Go to the Peak')`. */
   async runCommand(title) {
     await this.#palette(`>${title}`);
-    const row = this.page.locator('.quick-input-list .monaco-list-row.focused', { hasText: title });
-    await row.waitFor();
+    // A longer title with the same words may stand above it.
+    const row = this.page.locator('.quick-input-list .monaco-list-row', {
+      has: this.page.locator('.label-name').getByText(title, { exact: true }),
+    });
+    await row.first().waitFor();
+    for (let rows = 0; !(await row.and(this.page.locator('.focused')).count()); rows++) {
+      if (rows === 50) throw new Error(`The palette has no way to "${title}".`);
+      await this.page.keyboard.press('ArrowDown');
+    }
     await this.page.keyboard.press('Enter');
     await this.page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
   }
@@ -181,12 +220,12 @@ class VSCode {
     const row = this.page.locator('.quick-input-list .monaco-list-row.focused', { hasText: base });
     await row.waitFor();
     await this.page.keyboard.press('Enter');
-    await this.tab(base).waitFor();
+    await this.tab(base).first().waitFor();
   }
 
-  /** The tab of a file, whether it is the active one or not. */
+  /** The tabs of a file, whether they are active or not. */
   tab(name) {
-    return this.page.locator('.tabs-container .tab', { hasText: name }).first();
+    return this.page.locator('.tabs-container .tab', { hasText: name });
   }
 
   /** The name on the active tab of the active group. */
@@ -202,14 +241,15 @@ class VSCode {
     return Number(await number.textContent());
   }
 
-  /** Waits until a file's tab is active and the cursor is on a line of it. */
+  /** Waits until a file's tab is the active one of the active group and the cursor is on a line of it. */
   async atLine(name, line, timeoutMs = TIMEOUT_MS) {
     const until = Date.now() + timeoutMs;
+    const group = this.page.locator('.editor-group-container.active');
     let seen;
     do {
-      const number = this.page.locator('.editor-instance .line-numbers.active-line-number').first();
+      const number = group.locator('.editor-instance .line-numbers.active-line-number').first();
       const where = (await number.count()) ? Number(await number.textContent()) : undefined;
-      seen = `${(await this.tab(name).count()) ? name : await this.activeFile()}:${where}`;
+      seen = `${await this.activeFile()}:${where}`;
       if (seen === `${name}:${line}`) return;
       await this.page.waitForTimeout(100);
     } while (Date.now() < until);
@@ -266,11 +306,11 @@ class VSCode {
   }
 
   /**
-   * The inside of the visible webview, once its document has loaded.
+   * The inside of a visible webview, once its document has loaded; the first one, or the one at an index.
    * @returns {Promise<import('playwright-core').Frame>}
    */
-  async webview() {
-    const outer = await this.page.locator('iframe.webview.ready:visible').first().elementHandle();
+  async webview(index = 0) {
+    const outer = await this.page.locator('iframe.webview.ready:visible').nth(index).elementHandle();
     const content = await outer.contentFrame();
     const inner = await content.waitForSelector('iframe#active-frame', { state: 'attached' });
     const frame = await inner.contentFrame();
@@ -305,6 +345,53 @@ class VSCode {
     await this.page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`) });
   }
 
+  /** The colour of the window at a point, as a person would see it: [red, green, blue]. */
+  async screenPixel(x, y) {
+    const clip = { x: Math.floor(x), y: Math.floor(y), width: 1, height: 1 };
+    return pngPixel(await this.page.screenshot({ clip }));
+  }
+
+  /** What `memlens ARGUMENTS --json` prints, with archives of its own. */
+  async memlens(...args) {
+    const own = path.join(path.dirname(this.folder), 'cache-of-the-command-line');
+    const options = { cwd: this.folder, maxBuffer: 1 << 26 };
+    const all = [...args.map(String), '--json', '--cache-dir', own];
+    const { stdout } = await promisify(execFile)(venvProgram('memlens'), all, options);
+    return JSON.parse(stdout);
+  }
+
+  /** The numbers of the processes of this window, of whatever depth, whose command line has these words in it. */
+  processes(words) {
+    const parents = new Map();
+    const commands = new Map();
+    for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+      try {
+        const status = readFileSync(`/proc/${pid}/stat`, 'utf8');
+        // The name in parentheses may hold anything.
+        const [state, parent] = status.slice(status.lastIndexOf(')') + 2).split(' ');
+        if (state === 'Z') continue;
+        parents.set(Number(pid), Number(parent));
+        commands.set(Number(pid), readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' '));
+      } catch {
+        // it has ended meanwhile
+      }
+    }
+    const ours = (pid) => pid === this.server.pid || (parents.has(pid) && ours(parents.get(pid)));
+    return [...commands.keys()].filter((pid) => commands.get(pid).includes(words) && ours(pid));
+  }
+
   /** Ends the browser, the server and all that they started. Set once the window is open. */
   close = async () => undefined;
+}
+
+/** The first pixel of a PNG. Whatever its filter is, what it refers to is nothing there. */
+function pngPixel(png) {
+  const data = [];
+  let at = 8;
+  while (at < png.length) {
+    const length = png.readUInt32BE(at);
+    if (png.toString('latin1', at + 4, at + 8) === 'IDAT') data.push(png.subarray(at + 8, at + 8 + length));
+    at += 12 + length;
+  }
+  return [...inflateSync(Buffer.concat(data)).subarray(1, 4)];
 }

@@ -29,22 +29,26 @@ test('the address is on the loopback interface and answers to its token alone', 
   assert.equal((await fetch(address)).status, 403);
 });
 
-test('the workspace and the snapshot are open, and the picture is drawn', { timeout: 3 * TIMEOUT_MS }, async () => {
-  const browser = await chromium.launch({
-    executablePath: await findChromium({ install: false }),
-    args: CHROMIUM_FLAGS,
-  });
-  try {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
-    await page.goto(opened.url);
-    await page.locator('.tab.active', { hasText: 'train.pickle' }).waitFor({ timeout: 2 * TIMEOUT_MS });
-    const view = page.frameLocator('iframe.webview.ready').frameLocator('iframe#active-frame');
-    await view.locator('#memlens[data-state="ready"]').waitFor({ timeout: TIMEOUT_MS });
-    await page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'train.py' }).waitFor();
-  } finally {
-    await browser.close();
-  }
-});
+test(
+  'the workspace and the snapshot are open, and the picture is drawn',
+  { timeout: 3 * TIMEOUT_MS },
+  async () => {
+    const browser = await chromium.launch({
+      executablePath: await findChromium({ install: false }),
+      args: CHROMIUM_FLAGS,
+    });
+    try {
+      const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+      await page.goto(opened.url);
+      await page.locator('.tab.active', { hasText: 'train.pickle' }).waitFor({ timeout: 2 * TIMEOUT_MS });
+      const view = page.frameLocator('iframe.webview.ready').frameLocator('iframe#active-frame');
+      await view.locator('#memlens[data-state="ready"]').waitFor({ timeout: TIMEOUT_MS });
+      await page.locator('.explorer-folders-view .monaco-list-row', { hasText: 'train.py' }).waitFor();
+    } finally {
+      await browser.close();
+    }
+  },
+);
 
 test('it ends when it is told to, and its server with it', { timeout: TIMEOUT_MS }, async () => {
   start.kill('SIGINT');

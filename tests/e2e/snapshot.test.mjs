@@ -1,0 +1,216 @@
+// The story that the extension is for: open a snapshot, click an allocation, stand on the line that made it, hover
+// that line and read its totals, and come back from there to the picture. All figures are those of the command line.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { openVSCode } from './harness.mjs';
+import { SnapshotView, distance, exactBytes } from './view.mjs';
+
+const FILE = 'train.pickle';
+
+let vscode;
+let view;
+/** The tallest allocation at the peak, as `memlens stack` tells of it. */
+let chosen;
+
+before(async () => {
+  vscode = await openVSCode();
+});
+after(() => vscode?.close());
+
+const stack = (allocation) => vscode.memlens('stack', FILE, allocation);
+
+test('the picture has bands where allocations are, and nothing above them', async () => {
+  const [{ devices }, lines] = await Promise.all([
+    vscode.memlens('info', FILE),
+    vscode.memlens('lines', FILE),
+  ]);
+  const [device] = devices;
+  view = await SnapshotView.opened(vscode, FILE);
+  assert.match(
+    await view.text('.status-text'),
+    new RegExp(`${device.allocations.toLocaleString('en-US')} allocations`),
+  );
+
+  await vscode.runCommand('Memlens: Go to the Peak');
+  await view.still();
+  const allocation = await view.tallestAtTheMiddle();
+  chosen = await stack(allocation);
+  const { size_bytes: size, start_moment: start, end_moment: end } = chosen.allocation;
+  assert.equal(size, Math.max(...lines.map((line) => line.largest_bytes)));
+  assert.ok(
+    start <= device.peak_moment && (end === null || end > device.peak_moment),
+    'it is live at the peak',
+  );
+
+  await vscode.runCommand('Memlens: Fit the Whole Run');
+  await view.still();
+  const camera = await view.camera();
+  const surface = await view.surface();
+  const perUs = surface.width / (camera.x1 - camera.x0);
+  const perByte = surface.height / (camera.y1 - camera.y0);
+  const rect = await view.rectOf(allocation);
+  assert.ok(Math.abs(rect.height - size * perByte) <= 1, `${rect.height} pixels are ${size} bytes`);
+  const endsAt = chosen.allocation.end_time_us ?? camera.x1;
+  assert.ok(rect.x >= (chosen.allocation.start_time_us - camera.x0) * perUs - 2, 'not before its start');
+  assert.ok(rect.x + rect.width <= (endsAt - camera.x0) * perUs + 2, 'not after its end');
+
+  const background = await view.background();
+  // Away from its name, which stands at its left.
+  const inside = [Math.floor(rect.x + rect.width - 6), Math.floor(rect.y + rect.height / 2)];
+  const band = await view.pixel(...inside);
+  assert.ok(distance(band, background) > 60, `${band} is a band's colour`);
+  assert.ok(distance(await view.screenPixel(...inside), band) <= 2, 'and it is on the screen');
+  assert.equal((await view.bandAt(...inside)).allocation, allocation);
+
+  const peakX = (device.peak_time_us - device.time_origin_us - camera.x0) * perUs;
+  const aboveThePeak = [
+    Math.floor(peakX + 10),
+    Math.floor(surface.height - device.peak_bytes * 1.04 * perByte),
+  ];
+  for (const nothing of [aboveThePeak, [4, Math.floor(surface.height / 2)]]) {
+    assert.equal(await view.bandAt(...nothing), null);
+    assert.deepEqual(await view.pixel(...nothing), background);
+    assert.ok(distance(await view.screenPixel(...nothing), background) <= 2);
+  }
+});
+
+test('a click on a band shows its stack, and what its stack allocated elsewhere', async () => {
+  const { allocation, frames, same_stack: same } = chosen;
+  const rect = await view.rectOf(allocation.allocation);
+  const before = await view.pixel(rect.x + rect.width - 6, rect.y + rect.height / 2);
+  await view.click(allocation.allocation);
+  await view.selected(allocation.allocation);
+
+  assert.match((await view.fact('Requested')).text, new RegExp(exactBytes(allocation.size_bytes)));
+  const sum = view.locator('.panel .same-stack');
+  assert.equal(await sum.getAttribute('title'), exactBytes(same.total_bytes));
+  assert.match(await sum.innerText(), new RegExp(`${same.count.toLocaleString('en-US')} allocation`));
+  const shown = await view.locator('.panel .frame.user').allInnerTexts();
+  const user = frames.filter((frame) => frame.kind === 'user');
+  assert.deepEqual(
+    shown.map((text) => text.split(/\s+/).filter(Boolean)),
+    user.map((frame) => [frame.function, `${path.posix.basename(frame.file)}:${frame.line}`]),
+  );
+
+  // It keeps its colour, which stands in the panel too; what has another stack is dimmed.
+  assert.deepEqual(await view.swatch(), before);
+  const after = await view.rectOf(allocation.allocation);
+  assert.deepEqual(await view.pixel(after.x + after.width - 6, after.y + after.height / 2), before);
+});
+
+test('a click on a frame opens its file at its line, beside the picture', async () => {
+  const frame =
+    chosen.frames.findLast((each) => each.kind === 'user' && each.file !== chosen.allocation.label.file) ??
+    chosen.frames.findLast((each) => each.kind === 'user');
+  const name = path.posix.basename(frame.file);
+  await view
+    .locator('.panel .frame.user button', { hasText: `${name}:${frame.line}` })
+    .first()
+    .click();
+  await vscode.atLine(name, frame.line);
+  assert.equal(await vscode.activeFile(), name);
+  await view.still(); // narrower now
+  assert.ok(await view.locator('canvas').first().isVisible());
+});
+
+test('Ctrl+click on a band goes straight to its line of code; its hover has the same figures', async () => {
+  const other = await bandOfAnotherFile();
+  const { label } = other.allocation;
+  await view.click(other.allocation.allocation, { modifier: 'Control' });
+  const name = path.posix.basename(label.file);
+  await vscode.atLine(name, label.line);
+
+  const source = readFileSync(path.join(vscode.folder, name), 'utf8').split('\n')[label.line - 1].trim();
+  const word = source.match(/\w+/g).reduce((a, b) => (b.length > a.length ? b : a));
+  const rows = (await vscode.memlens('lines', FILE)).filter(
+    (row) => row.file === label.file && row.line === label.line,
+  );
+  assert.ok(rows.length > 0);
+  const text = await vscode.hoverText(word, { line: source, expecting: /what this line allocated/ });
+  for (const row of rows) {
+    const figures = [
+      ['Total allocated', row.total_bytes],
+      ['Live at peak', row.live_at_peak_bytes],
+      ['Largest', row.largest_bytes],
+      ['By the line itself, not by what it calls', row.self_total_bytes],
+    ];
+    for (const [what, bytes] of figures) {
+      const exact = exactBytes(bytes).replaceAll(',', '\\,');
+      assert.match(text, new RegExp(`${what}: .*\\b${exact}`), `${what} of ${label.file}:${label.line}`);
+    }
+    assert.match(text, new RegExp(`in ${row.count.toLocaleString('en-US')} allocation`));
+  }
+
+  // From the hover back to the picture.
+  const band = other.allocation.allocation;
+  const lit = await pixelOf(band);
+  await vscode.page.locator('.monaco-hover:visible a', { hasText: 'Show these allocations' }).first().click();
+  await view.locator('.panel h2', { hasText: `Line ${label.line}` }).waitFor();
+  await view.locator('.panel .facts').waitFor();
+  const [row] = rows;
+  assert.equal((await view.fact('Total allocated')).title, exactBytes(row.total_bytes));
+  assert.equal((await view.fact('Live at the peak')).title, exactBytes(row.live_at_peak_bytes));
+  assert.equal((await view.fact('Allocations')).text, row.count.toLocaleString('en-US'));
+  await view.still();
+  assert.deepEqual(await pixelOf(band), lit, 'a band of the line is lit');
+  const faded = await pixelOf(chosen.allocation.allocation);
+  const full = await view.background();
+  assert.ok(distance(faded, full) < 80, `a band of another line, ${faded}, is dimmed`);
+});
+
+test('nothing asked the network, nothing failed on the console, and no other script can run', async () => {
+  assert.deepEqual(vscode.foreignRequests, []);
+  assert.deepEqual(vscode.consoleErrors, []);
+  const refused = await view.frame.evaluate(async () => {
+    const violations = [];
+    document.addEventListener('securitypolicyviolation', (event) => {
+      violations.push(event.effectiveDirective);
+    });
+    const script = document.createElement('script');
+    script.textContent = 'window.injected = "by a script"';
+    const image = document.createElement('img');
+    image.setAttribute('onerror', 'window.injected = "by an attribute"');
+    image.src = 'data:image/gif;base64,R0lGODlhAQABAAAAACw=';
+    document.body.append(script, image);
+    const fetched = await window.fetch('https://example.com/').then(
+      () => true,
+      () => false,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    script.remove();
+    image.remove();
+    return { violations: violations.sort(), injected: window.injected ?? null, fetched };
+  });
+  assert.equal(refused.injected, null);
+  assert.equal(refused.fetched, false);
+  for (const directive of ['connect-src', 'img-src', 'script-src-attr', 'script-src-elem'])
+    assert.ok(refused.violations.includes(directive), `${directive} is in ${refused.violations}`);
+  assert.deepEqual(vscode.foreignRequests, []);
+});
+
+/** The colour of a band near its right end. */
+async function pixelOf(allocation) {
+  const rect = await view.rectOf(allocation);
+  return await view.pixel(rect.x + Math.max(rect.width - 6, rect.width / 2), rect.y + rect.height / 2);
+}
+
+/** A band that is large enough to be clicked and whose line is in another file than that of the first one. */
+async function bandOfAnotherFile() {
+  const large = await view.frame.evaluate(() => {
+    const found = [];
+    for (const allocation of window.memlensTest.bands()) {
+      const rect = window.memlensTest.rectOf(allocation);
+      if (rect && rect.height >= 7 && rect.width >= 9)
+        found.push({ allocation, area: rect.width * rect.height });
+    }
+    return found.sort((a, b) => b.area - a.area).map((each) => each.allocation);
+  });
+  for (const allocation of large) {
+    const answer = await stack(allocation);
+    const { label } = answer.allocation;
+    if (label?.kind === 'user' && label.file !== chosen.allocation.label.file) return answer;
+  }
+  throw new Error('Every large band is of the same file.');
+}

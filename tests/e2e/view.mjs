@@ -1,0 +1,178 @@
+// A snapshot's view as the tests see it: what is drawn where, what the panel says, and waiting for either.
+//
+//   const view = await SnapshotView.opened(vscode, 'train.pickle');
+//   await view.click(allocation);
+//   assert.equal(await view.text('.panel h2'), '3 MiB');
+import assert from 'node:assert/strict';
+import { TIMEOUT_MS } from './harness.mjs';
+
+export class SnapshotView {
+  /** @param {import('playwright-core').Frame} frame the inside of the webview */
+  constructor(vscode, frame) {
+    this.vscode = vscode;
+    this.page = vscode.page;
+    this.frame = frame;
+  }
+
+  /** Opens a file of the workspace and waits for its picture. */
+  static async opened(vscode, name) {
+    await vscode.openFile(name);
+    return await SnapshotView.visible(vscode);
+  }
+
+  /** The view that is on the screen already, or is about to be. */
+  static async visible(vscode, index = 0) {
+    const view = new SnapshotView(vscode, await vscode.webview(index));
+    await view.drawn();
+    return view;
+  }
+
+  locator(selector, options) {
+    return this.frame.locator(selector, options);
+  }
+
+  /** The text of an element, as a person reads it. */
+  async text(selector) {
+    return await this.locator(selector).first().innerText();
+  }
+
+  /** Waits until a picture is on the screen and the camera stands still. */
+  async drawn() {
+    await this.locator('#memlens[data-state=ready]').waitFor();
+    await this.still();
+  }
+
+  /** Waits until the camera has stood still for some frames and the picture is that of where it stands. */
+  async still() {
+    await this.frame.waitForFunction(
+      () => {
+        if (document.getElementById('memlens').dataset.state !== 'ready' || !window.memlensTest) return false;
+        const now = JSON.stringify(window.memlensTest.camera());
+        const stood = (window.stoodStill ??= { at: '', since: 0 });
+        if (stood.at !== now) Object.assign(stood, { at: now, since: performance.now() });
+        const busy = document.querySelector('.busy');
+        return performance.now() - stood.since > 300 && (!busy || busy.hidden);
+      },
+      undefined,
+      { polling: 50 },
+    );
+  }
+
+  camera() {
+    return this.frame.evaluate(() => window.memlensTest.camera());
+  }
+
+  /** Waits until the camera is elsewhere than it was, and stands still there. */
+  async movedFrom(before) {
+    await this.frame.waitForFunction(
+      (was) => JSON.stringify(window.memlensTest.camera()) !== was,
+      JSON.stringify(before),
+    );
+    await this.still();
+    return await this.camera();
+  }
+
+  rectOf(allocation) {
+    return this.frame.evaluate((number) => window.memlensTest.rectOf(number), allocation);
+  }
+
+  bandAt(x, y) {
+    return this.frame.evaluate((at) => window.memlensTest.bandAt(at.x, at.y), { x, y });
+  }
+
+  /** The colour that the renderer has at a point of the picture, without labels and outlines. */
+  async pixel(x, y) {
+    const rgba = await this.frame.evaluate((at) => window.memlensTest.pixel(at.x, at.y), { x, y });
+    return rgba.slice(0, 3);
+  }
+
+  /** The colour on the screen at a point of the picture. */
+  async screenPixel(x, y) {
+    const surface = await this.surface();
+    return await this.vscode.screenPixel(surface.x + x, surface.y + y);
+  }
+
+  /** Where the picture is in the window. */
+  surface() {
+    return this.locator('.plot-surface').boundingBox();
+  }
+
+  /** Which allocation's band is the tallest, and then the widest, of those that the camera's middle goes through. */
+  tallestAtTheMiddle() {
+    return this.frame.evaluate(() => {
+      const middle = document.querySelector('.plot-surface').clientWidth / 2;
+      let best;
+      for (const allocation of window.memlensTest.bands()) {
+        const rect = window.memlensTest.rectOf(allocation);
+        if (!rect || rect.x > middle || rect.x + rect.width < middle) continue;
+        // Bands of the same size may differ by a pixel.
+        const taller = best ? rect.height - best.rect.height : Infinity;
+        if (taller > 1.5 || (taller > -1.5 && rect.width > best.rect.width)) best = { allocation, rect };
+      }
+      return best.allocation;
+    });
+  }
+
+  /** Clicks the middle of an allocation's band. */
+  async click(allocation, { modifier } = {}) {
+    const rect = await this.rectOf(allocation);
+    assert.ok(rect, `allocation ${allocation} is a band of the picture`);
+    const surface = await this.surface();
+    if (modifier) await this.page.keyboard.down(modifier);
+    await this.page.mouse.click(
+      surface.x + rect.x + rect.width / 2,
+      surface.y + Math.floor(rect.y + rect.height / 2),
+    );
+    if (modifier) await this.page.keyboard.up(modifier);
+  }
+
+  #fact(name) {
+    return this.frame.locator(`xpath=//aside//dt[normalize-space()="${name}"]/following-sibling::dd[1]`);
+  }
+
+  /** Waits until the panel shows the stack of an allocation, by its number. */
+  async selected(allocation) {
+    await this.#fact('Number')
+      .filter({ hasText: new RegExp(`^${allocation.toLocaleString('en-US')}$`) })
+      .waitFor();
+  }
+
+  /** A fact of the panel by its name. */
+  async fact(name) {
+    const value = this.#fact(name);
+    return { text: await value.innerText(), title: await value.getAttribute('title') };
+  }
+
+  /** Colours that the theme gives: of the page and of the swatch at the head of the panel. */
+  async background() {
+    return await this.#colour('body');
+  }
+
+  async swatch() {
+    return await this.#colour('.panel h2 .swatch');
+  }
+
+  async #colour(selector) {
+    const text = await this.locator(selector)
+      .first()
+      .evaluate((element) => getComputedStyle(element).backgroundColor);
+    return text.match(/\d+/g).slice(0, 3).map(Number);
+  }
+}
+
+/** "3,145,728 bytes", as the product writes exact sizes. */
+export const exactBytes = (count) => `${count.toLocaleString('en-US')} bytes`;
+
+/** Largest difference of two colours in any channel. */
+export const distance = (a, b) => Math.max(...a.map((value, i) => Math.abs(value - b[i])));
+
+/** Polls until a condition of this side holds. */
+export async function until(condition, what, timeoutMs = TIMEOUT_MS) {
+  const end = Date.now() + timeoutMs;
+  for (;;) {
+    const value = await condition();
+    if (value) return value;
+    if (Date.now() > end) throw new Error(`Waited ${timeoutMs / 1000} s in vain until ${what}.`);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+  }
+}
