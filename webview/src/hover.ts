@@ -114,6 +114,7 @@ export class Hover {
             },
       column: {
         at: this.momentText(moment),
+        traced: this.context.device().events > 0,
         totalBytes: g.total[column] ?? 0,
         live: g.live[column] ?? 0,
         passed: g.passed[column] ?? 0,
@@ -123,6 +124,7 @@ export class Hover {
 
   /** The column shows one real moment; its time is known to about a pixel from the axis. */
   private momentText(moment: number): string {
+    if (this.context.device().events === 0) return 'when the snapshot was made';
     const event = `event ${count(moment)}`;
     if (this.context.axis() === 'event' || !this.at) return event;
     return `${time(this.context.plot.dataAt(this.at.x, 0).x)} · ${event}`;

@@ -126,7 +126,8 @@ export class Plot {
         events.busy(busy);
       },
     });
-    this.resized.observe(this.root);
+    // This box changes with the pixels, so also when the window goes to a denser screen.
+    this.resized.observe(this.root, { box: 'device-pixel-content-box' });
   }
 
   get rendererKind(): 'webgl2' | 'canvas2d' {
@@ -324,22 +325,28 @@ export class Plot {
 
   private measure(): void {
     const scale = window.devicePixelRatio || 1;
-    const { clientWidth, clientHeight } = this.root;
-    // Whole device pixels, or every edge of the picture would be blurred by the compositor.
-    const left = Math.round(GUTTER.left * scale) / scale;
-    const width = Math.floor((clientWidth - left) * scale);
-    const height = Math.floor((clientHeight - GUTTER.bottom) * scale);
+    const box = this.root.getBoundingClientRect();
+    // From whole device pixels to whole device pixels, or the compositor would blur every edge of the picture.
+    const x = rest(box.left, scale);
+    const y = rest(box.top, scale);
+    const all = {
+      width: Math.floor((box.width - x) * scale),
+      height: Math.floor((box.height - y) * scale),
+    };
+    const left = Math.round(GUTTER.left * scale);
+    const width = all.width - left;
+    const height = all.height - Math.round(GUTTER.bottom * scale);
     if (width < 1 || height < 1) return;
+    place(this.overlay, x, y, all.width / scale, all.height / scale);
+    place(this.surface, x + left / scale, y, width / scale, height / scale);
     if (width === this.size.width && height === this.size.height && scale === this.scale) return;
     this.scale = scale;
-    this.gutter = { left, bottom: GUTTER.bottom };
+    this.gutter = { left: left / scale, bottom: GUTTER.bottom };
     this.size = { width, height };
-    place(this.surface, left, width / scale, height / scale);
-    place(this.overlay, 0, clientWidth, clientHeight);
-    this.overlay.width = Math.ceil(clientWidth * scale);
-    this.overlay.height = Math.ceil(clientHeight * scale);
+    this.overlay.width = all.width;
+    this.overlay.height = all.height;
     this.renderer.resize(this.size);
-    place(this.renderer.canvas, 0, width / scale, height / scale);
+    place(this.renderer.canvas, 0, 0, width / scale, height / scale);
     this.moved();
   }
 
@@ -412,8 +419,15 @@ export class Plot {
   }
 }
 
-function place(target: HTMLElement, left: number, width: number, height: number): void {
+/** CSS pixels from a coordinate to the next whole device pixel. */
+function rest(at: number, scale: number): number {
+  const pixels = at * scale;
+  return (Math.ceil(pixels - 1e-6) - pixels) / scale;
+}
+
+function place(target: HTMLElement, left: number, top: number, width: number, height: number): void {
   target.style.left = `${left}px`;
+  target.style.top = `${top}px`;
   target.style.width = `${width}px`;
   target.style.height = `${height}px`;
 }

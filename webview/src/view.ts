@@ -321,7 +321,9 @@ export class SnapshotView implements Commanded, PartsOwner {
       data.turnTo(device.device);
       if (this.tableOpen) table.show(null);
     } else if (selected !== null) this.selection.select(selected, null, true);
-    data.fetchOverview(this.axis, minimap.columns);
+    // Without a trace the run has no extent to find one's way in.
+    minimap.root.hidden = device.events === 0;
+    if (device.events > 0) data.fetchOverview(this.axis, minimap.columns);
     const figures = deviceFigures(device);
     setText(frame.status, figures.join('  ·  '));
     this.plot.setLabel(

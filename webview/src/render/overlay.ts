@@ -204,9 +204,11 @@ function drawCursorLines(context: Context, model: OverlayModel, width: number, h
 function drawCursorLabels(context: Context, model: OverlayModel, width: number, height: number): void {
   const { cursor, theme, gutter } = model;
   if (!cursor) return;
-  const wide = textWidth(context, cursor.textX) + 12;
-  const left = Math.min(Math.max(cursor.x - wide / 2, -gutter.left + 2), width - wide - 2);
-  drawPill(context, model, left, height + 2, wide, cursor.textX, theme.foreground, theme.background);
+  if (cursor.textX !== '') {
+    const wide = textWidth(context, cursor.textX) + 12;
+    const left = Math.min(Math.max(cursor.x - wide / 2, -gutter.left + 2), width - wide - 2);
+    drawPill(context, model, left, height + 2, wide, cursor.textX, theme.foreground, theme.background);
+  }
   const high = textWidth(context, cursor.textY) + 12;
   const top = Math.min(Math.max(cursor.y - 8.5, 0), height - 17);
   drawPill(context, model, -high - 3, top, high, cursor.textY, theme.foreground, theme.background);

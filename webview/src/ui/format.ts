@@ -99,6 +99,10 @@ export function peakText(device: DeviceInfo): string {
 
 /** A device in a few figures, for the status line and for screen readers. */
 export function deviceFigures(device: DeviceInfo): string[] {
+  if (device.events === 0) {
+    const live = `${bytes(device.live_at_end_bytes)} live when the snapshot was made`;
+    return [live, counted(device.allocations, 'allocation'), 'no trace'];
+  }
   return [
     `Peak ${peakText(device)}`,
     `${bytes(device.live_at_end_bytes)} live at the end`,

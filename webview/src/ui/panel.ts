@@ -54,23 +54,7 @@ export class Panel {
     this.begin(`Device ${device.device}`, []);
     replace(
       this.body,
-      facts([
-        ['Peak', peakText(device), exactBytes(device.peak_bytes)],
-        ['Live at the start', bytes(device.live_at_start_bytes), exactBytes(device.live_at_start_bytes)],
-        [
-          'Live at the end',
-          `${bytes(device.live_at_end_bytes)} in ${counted(device.live_at_end_count, 'allocation')}`,
-          exactBytes(device.live_at_end_bytes),
-        ],
-        [
-          'Reserved at the end',
-          bytes(device.reserved_at_end_bytes),
-          exactBytes(device.reserved_at_end_bytes),
-        ],
-        ['Allocations', count(device.allocations)],
-        ['Events', count(device.events)],
-        device.ooms > 0 ? ['Out of memory', counted(device.ooms, 'time')] : null,
-      ]),
+      deviceFacts(device),
       largest.length > 0 && element('h3', {}, device.events > 0 ? 'Largest at the peak' : 'Largest'),
       largest.length > 0 &&
         element('ol', { class: 'largest' }, ...largest.map((each) => this.largestRow(each, colourOf(each)))),
@@ -275,6 +259,26 @@ function facts(rows: readonly Fact[]): HTMLElement {
       ];
     }),
   );
+}
+
+function deviceFacts(d: DeviceInfo): HTMLElement {
+  const live = `${bytes(d.live_at_end_bytes)} in ${counted(d.live_at_end_count, 'allocation')}`;
+  const reserved = [
+    'Reserved at the end',
+    bytes(d.reserved_at_end_bytes),
+    exactBytes(d.reserved_at_end_bytes),
+  ] as const;
+  if (d.events === 0) return facts([['Live', live, exactBytes(d.live_at_end_bytes)], reserved]);
+  return facts([
+    ['Peak', peakText(d), exactBytes(d.peak_bytes)],
+    ['Live at the start', bytes(d.live_at_start_bytes), exactBytes(d.live_at_start_bytes)],
+    ['Live at the end', live, exactBytes(d.live_at_end_bytes)],
+    // Nothing is known to be reserved where the recorder was not the CUDA allocator's.
+    d.reserved_at_end_bytes > 0 ? reserved : null,
+    ['Allocations', count(d.allocations)],
+    ['Events', count(d.events)],
+    d.ooms > 0 ? ['Out of memory', counted(d.ooms, 'time')] : null,
+  ]);
 }
 
 function totalFacts(totals: Totals): HTMLElement {

@@ -22,6 +22,8 @@ export interface TooltipModel {
   } | null;
   readonly column: {
     readonly at: string;
+    /** False when the file only has what was live at its end. */
+    readonly traced: boolean;
     readonly totalBytes: number;
     readonly live: number;
     readonly passed: number;
@@ -34,7 +36,7 @@ export class Tooltip {
   show(model: TooltipModel, x: number, y: number, within: { width: number; height: number }): void {
     replace(
       this.root,
-      model.band && bandPart(model.band),
+      model.band && bandPart(model.band, model.column.traced),
       model.merged && mergedPart(model.merged),
       columnPart(model.column, model.band !== null || model.merged !== null),
     );
@@ -51,7 +53,7 @@ export class Tooltip {
   }
 }
 
-function bandPart(band: NonNullable<TooltipModel['band']>): HTMLElement {
+function bandPart(band: NonNullable<TooltipModel['band']>, traced: boolean): HTMLElement {
   const swatch = element('span', { class: 'swatch' });
   swatch.style.background = css(band.colour);
   return element(
@@ -65,7 +67,7 @@ function bandPart(band: NonNullable<TooltipModel['band']>): HTMLElement {
       band.category !== null && element('span', { class: 'badge' }, shorten(categoryName(band.category), 40)),
     ),
     band.details ? nameLine(band.details) : element('div', { class: 'name-line muted' }, '…'),
-    element('div', { class: 'muted' }, band.details ? lifeText(band.details) : '…'),
+    traced && element('div', { class: 'muted' }, band.details ? lifeText(band.details) : '…'),
   );
 }
 
@@ -103,7 +105,7 @@ function columnPart(column: TooltipModel['column'], ruled: boolean): HTMLElement
     'div',
     { class: ruled ? 'tooltip-column ruled' : 'tooltip-column' },
     element('div', {}, `${bytes(column.totalBytes)} live in ${counted(column.live, 'allocation')}`),
-    element('div', { class: 'muted' }, `at ${column.at}`),
+    element('div', { class: 'muted' }, column.traced ? `at ${column.at}` : column.at),
     column.passed > 0 &&
       element('div', { class: 'muted' }, `${count(column.passed)} more came and went within this pixel`),
   );
