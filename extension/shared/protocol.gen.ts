@@ -21,7 +21,11 @@ export interface AllocationSummary {
   operator: string | null;
 }
 
-/** The whole extent of a device on one axis, the states before the first and after the last event included. */
+/**
+ * The whole extent of a device on one axis, the states before the first and after the last event included.
+ *
+ * On the time axis the first event is at 0, so `x0` is negative there.
+ */
 export interface AxisRange {
   x0: number;
   x1: number;
@@ -33,7 +37,11 @@ export interface CloseParams {
   view: string;
 }
 
-/** One device's figures. `peak_moment` is the first moment at which `peak_bytes` were live. */
+/**
+ * One device's figures. `peak_moment` is the first moment at which `peak_bytes` were live.
+ *
+ * `peak_time_us` and `time_origin_us` are Unix times as the file has them; all other times are on the axis.
+ */
 export interface DeviceInfo {
   device: number;
   events: number;

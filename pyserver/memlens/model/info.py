@@ -18,14 +18,20 @@ class Notice(Struct, frozen=True):
 
 
 class AxisRange(Struct, frozen=True):
-    """The whole extent of a device on one axis, the states before the first and after the last event included."""
+    """The whole extent of a device on one axis, the states before the first and after the last event included.
+
+    On the time axis the first event is at 0, so ``x0`` is negative there.
+    """
 
     x0: float
     x1: float
 
 
 class DeviceInfo(Struct, frozen=True):
-    """One device's figures. ``peak_moment`` is the first moment at which ``peak_bytes`` were live."""
+    """One device's figures. ``peak_moment`` is the first moment at which ``peak_bytes`` were live.
+
+    ``peak_time_us`` and ``time_origin_us`` are Unix times as the file has them; all other times are on the axis.
+    """
 
     device: int
     events: int
