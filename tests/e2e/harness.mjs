@@ -38,12 +38,12 @@ export const CHROMIUM_FLAGS = [
   ...['--disable-component-update', '--disable-sync', '--force-color-profile=srgb'],
 ];
 
-/** VS Code's own theme names, and the class that the workbench has with each. */
+/** VS Code's own themes by name, and the file of each, which the workbench has as a class. */
 const THEMES = {
-  light: { name: 'Light Modern', kind: 'vs' },
-  dark: { name: 'Dark Modern', kind: 'vs-dark' },
-  hc: { name: 'Default High Contrast', kind: 'hc-black' },
-  'hc-light': { name: 'Default High Contrast Light', kind: 'hc-light' },
+  light: { name: 'Default Light Modern', file: 'light_modern' },
+  dark: { name: 'Default Dark Modern', file: 'dark_modern' },
+  hc: { name: 'Default High Contrast', file: 'hc_black' },
+  'hc-light': { name: 'Default High Contrast Light', file: 'hc_light' },
 };
 
 const OWN_SCHEMES = /^(data|blob|vscode-[\w-]+|about):/;
@@ -101,7 +101,7 @@ export async function openVSCode(options = {}) {
     await installCodeServer();
     // Archives of earlier runs, and of the person at this machine, stay out of it.
     const cache = path.join(temporary, 'cache');
-    vscode = new VSCode(folder, cache);
+    vscode = new VSCode(folder, cache, theme);
     vscode.writeSettings({
       'editor.minimap.enabled': false,
       'workbench.colorTheme': THEMES[theme].name,
@@ -129,8 +129,9 @@ class VSCode {
   /** Errors on the console of the page and of its webviews, without the workbench's own noise. */
   consoleErrors = [];
 
-  constructor(folder, cache) {
+  constructor(folder, cache, theme) {
     this.folder = folder;
+    this.theme = theme;
     /** Where the server under test keeps its archives. */
     this.cache = cache;
   }
@@ -155,6 +156,7 @@ class VSCode {
   async #loaded() {
     await this.page.locator('.explorer-folders-view .monaco-list-row').first().waitFor();
     await this.#extensionKnown();
+    await this.setTheme(this.theme);
   }
 
   #listen() {
@@ -320,9 +322,22 @@ class VSCode {
 
   /** Switches VS Code's colours, and waits until the workbench has them. */
   async setTheme(theme) {
-    const { name, kind } = THEMES[theme];
-    this.writeSettings({ 'workbench.colorTheme': name });
-    await this.page.locator(`.monaco-workbench.${kind}`).waitFor();
+    this.theme = theme;
+    const { name, file } = THEMES[theme];
+    const colours = this.page.locator(`.monaco-workbench.vscode-theme-defaults-themes-${file}-json`);
+    const shown = (timeout) =>
+      colours.waitFor({ timeout }).then(
+        () => true,
+        () => false,
+      );
+    for (let attempt = 0; ; attempt++) {
+      this.writeSettings({ 'workbench.colorTheme': name });
+      if (await shown(2000)) break;
+      if (attempt === 10) throw new Error(`VS Code never took the theme "${name}".`);
+      // While it starts it may miss the setting; then only a change makes it look again.
+      this.writeSettings({ 'workbench.colorTheme': 'Red' });
+      await this.page.waitForTimeout(500);
+    }
     await this.page.waitForTimeout(300); // webviews are told, and draw again
   }
 

@@ -1,0 +1,64 @@
+// How well text can be read, by WCAG's contrast ratio of computed colours. `poorContrasts` runs in the page.
+
+/** The visible texts and icons below selectors: how many, and those under 4.5:1, or 3:1 for large text and icons. */
+export function poorContrasts(selectors) {
+  const parse = (text) => {
+    const [r = 0, g = 0, b = 0, alpha = 1] = (text.match(/-?[\d.]+(?:e-?\d+)?%?/g) ?? []).map((number) =>
+      number.endsWith('%') ? Number.parseFloat(number) / 100 : Number(number),
+    );
+    const unit = text.startsWith('color(') ? 255 : 1;
+    return { rgb: [r * unit, g * unit, b * unit], alpha };
+  };
+  const over = (top, below) => below.map((under, i) => under + (top.rgb[i] - under) * top.alpha);
+  const luminance = (rgb) => {
+    const [r, g, b] = rgb.map((value) => {
+      const share = value / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ratio = (a, b) => {
+    const [x, y] = [luminance(a), luminance(b)].sort((m, n) => n - m);
+    return (x + 0.05) / (y + 0.05);
+  };
+  const chain = (element) => {
+    const found = [];
+    for (let each = element; each; each = each.parentElement) found.unshift(each);
+    return found;
+  };
+  const behind = (element) =>
+    chain(element).reduce(
+      (below, each) => over(parse(getComputedStyle(each).backgroundColor), below),
+      [0, 0, 0],
+    );
+  const opacity = (element) =>
+    chain(element).reduce((share, each) => share * Number(getComputedStyle(each).opacity), 1);
+  const hasText = (element) =>
+    [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== '');
+
+  const poor = [];
+  let looked = 0;
+  for (const selector of selectors) {
+    for (const element of document.querySelectorAll(`${selector}, ${selector} *`)) {
+      const icon = element.matches('svg.icon');
+      if (!icon && !hasText(element)) continue;
+      if (element.closest(':disabled, .sr-only') || !element.checkVisibility({ visibilityProperty: true }))
+        continue;
+      looked++;
+      const style = getComputedStyle(element);
+      const below = behind(element);
+      const ink = parse(style.color);
+      ink.alpha *= opacity(element);
+      const size = Number.parseFloat(style.fontSize);
+      const large = icon || size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
+      const found = ratio(over(ink, below), below);
+      if (found >= (large ? 3 : 4.5)) continue;
+      const what = icon
+        ? element.parentElement.getAttribute('aria-label')
+        : element.textContent.trim().slice(0, 40);
+      const where = `${element.parentElement?.className || ''} > ${element.tagName}.${element.getAttribute('class') ?? ''}`;
+      poor.push(`${found.toFixed(2)}:1 "${what}" (${where}, ${style.color} on ${below.map(Math.round)})`);
+    }
+  }
+  return { looked, poor: [...new Set(poor)] };
+}
