@@ -12,6 +12,8 @@ export const RECT_BYTES = 12;
 export const MERGED_BIT = 0x80000000;
 /** `category` of an allocation that has none. */
 export const NO_CATEGORY = 255;
+/** The stack of a merged rect in which none leads. */
+export const NO_STACK = 0xffffffff;
 
 export class GeometryError extends Error {
   override name = 'GeometryError';
@@ -47,6 +49,9 @@ export interface Geometry {
   readonly edges: Uint16Array;
   /** Three to a rect; the third is `band`. */
   readonly words: Uint32Array;
+  /** By rect: its stack and category; of a merged one those that lead it, NO_STACK and NO_CATEGORY when none does. */
+  readonly rectStack: Uint32Array;
+  readonly rectCategory: Uint8Array;
 }
 
 const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
@@ -69,7 +74,8 @@ export function decodeGeometry(packed: ArrayBuffer | Uint8Array): Geometry {
 
   const columnsEnd = toEight(HEADER_BYTES + 20 * columns);
   const bandsEnd = toEight(columnsEnd + 17 * bands);
-  const end = bandsEnd + RECT_BYTES * rects;
+  const rectsEnd = bandsEnd + RECT_BYTES * rects;
+  const end = rectsEnd + 5 * rects;
   if (buffer.byteLength !== end) {
     throw new GeometryError(
       `The picture has ${buffer.byteLength} bytes, but ${columns} columns, ${bands} bands and ${rects} rects take ${end}.`,
@@ -98,6 +104,8 @@ export function decodeGeometry(packed: ArrayBuffer | Uint8Array): Geometry {
     category: new Uint8Array(buffer, ids + 8 * bands, bands),
     edges: new Uint16Array(buffer, bandsEnd, 6 * rects),
     words: new Uint32Array(buffer, bandsEnd, 3 * rects),
+    rectStack: new Uint32Array(buffer, rectsEnd, rects),
+    rectCategory: new Uint8Array(buffer, rectsEnd + 4 * rects, rects),
   };
   checkBounds(geometry);
   checkRects(geometry);

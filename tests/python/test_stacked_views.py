@@ -48,6 +48,8 @@ class Geometry:
     stack: Any
     category: Any
     rects: Any
+    rect_stack: Any
+    rect_category: Any
 
 
 def unpack(data: bytes) -> Geometry:
@@ -71,8 +73,9 @@ def unpack(data: bytes) -> Geometry:
     align()
     rows = take("<u2,<u2,<u2,<u2,<u4", rects)
     rows.dtype.names = ("x0", "x1", "y0", "y1", "band")
+    per_rect = [take("<u4", rects), take("u1", rects)]
     assert at == len(data)
-    per = (*per_column, *per_band, rows)
+    per = (*per_column, *per_band, rows, *per_rect)
     return Geometry(columns, (x0, x1), (y0, y1), quantum, coarser, *per)
 
 
@@ -130,6 +133,37 @@ def check(geometry: Geometry, found: list[oracle.Alloc], heights: list[int], mom
             assert len(drawn) + merged == len(alive), "nothing vanishes"
     for band, number in enumerate(geometry.allocation.tolist()):
         assert geometry.size[band] == found[number].size
+    check_leaders(geometry, found, inside)
+
+
+def check_leaders(geometry: Geometry, found: list[oracle.Alloc], inside: list[list[Any]]) -> None:
+    """A merged rect is of the stack that holds most of it, wherever one clearly does."""
+    numbers = {tuple(rect): at for at, rect in enumerate(geometry.rects.tolist())}
+    stacks = dict(zip(geometry.allocation.tolist(), geometry.stack.tolist(), strict=True))
+    for column in range(0, geometry.columns, 7):
+        below = 0
+        members: list[tuple[float, float, oracle.Alloc]] = []
+        for number in oracle.alive(found, int(geometry.moment[column])) if inside[column] else []:
+            members.append((below, below + found[number].size, found[number]))
+            below += found[number].size
+        for rect in inside[column]:
+            told = int(geometry.rect_stack[numbers[tuple(rect)]])
+            if not rect[4] >> 31:
+                assert told == geometry.stack[rect[4]]
+                assert geometry.rect_category[numbers[tuple(rect)]] == geometry.category[rect[4]]
+                continue
+            y0 = geometry.y[0] + (rect[2] - 0.5) * geometry.quantum
+            y1 = geometry.y[0] + (rect[3] + 0.5) * geometry.quantum
+            shares: dict[Any, int] = {}
+            for low, high, alloc in members:
+                if low >= y0 and high <= y1 and high - low < 4 * geometry.quantum:
+                    shares[alloc.frames] = shares.get(alloc.frames, 0) + alloc.size
+            total = sum(shares.values())
+            most = max(shares, key=lambda frames: shares[frames], default=None)
+            if total and shares[most] > 0.75 * total and rect[3] - rect[2] > 8:
+                assert told != 0xFFFFFFFF
+                alike = {stacks[n] for n in stacks if found[n].frames == most}
+                assert alike <= {told}
 
 
 def spans(edges: Any, starts: list[float], end: float) -> list[range]:
@@ -263,7 +297,8 @@ def test_sweep_forgets_the_dead() -> None:
     ends = (starts + rng.integers(1, 4 * moments_per_column, count)).astype(np.uint32)
     sizes = rng.choice(np.array([1, 10, 300, 2000], np.int64), count)
     ends_64 = block_peaks(ends, 64)
-    sweep = stacked.Sweep(sizes, ends, ends_64, block_peaks(ends_64, 64))
+    stacks = rng.integers(0, 3, count).astype(np.uint32)
+    sweep = stacked.Sweep(sizes, ends, ends_64, block_peaks(ends_64, 64), stacks)
     moments = (np.arange(columns, dtype=np.uint32) + 1) * np.uint32(moments_per_column)
     stops = np.searchsorted(starts, moments, "right").astype(np.uint32)
     top = 2.0 * max(float(sizes[(starts <= m) & (ends > m)].sum()) for m in moments[::50])
@@ -273,7 +308,7 @@ def test_sweep_forgets_the_dead() -> None:
         assert laid is not None
         rects, bands = np.asarray(laid[0]), np.asarray(laid[1])
         result: list[set[tuple[int, int, int]]] = [set() for _ in range(columns)]
-        for x0, x1, y0, y1, band in rects.tolist():
+        for x0, x1, y0, y1, band, _ in rects.tolist():
             name = band if band >> 31 else int(bands["allocation"][band])
             for column in range(x0, x1):
                 result[column].add((y0, y1, name))

@@ -12,6 +12,7 @@ import { isLit, pack, paintBands, type Palette } from '../../webview/src/scene/p
 import { placementOf } from '../../webview/src/scene/place';
 import { deviceExtent } from '../../webview/src/scene/state';
 import { FakeServer } from './support/fake-server';
+import { writeGeometry } from './support/geometry-writer';
 import { generator, trainingRun } from './support/training-run';
 
 const server = new FakeServer(trainingRun(3, 2));
@@ -122,5 +123,53 @@ describe('drawing', () => {
       const brightest = Math.max((words[band] ?? 0) & 0xff, ((words[band] ?? 0) >> 8) & 0xff);
       assert.equal(brightest, stack === lit ? 200 : 56);
     }
+  });
+
+  it('draws a merged band in its leader’s colour under the hatch, and neutral where none leads', () => {
+    const column = { total: 300, moment: 0, live: 60, passed: 0 };
+    const merged = { x0: 0, x1: 1, merged: 20 };
+    const g = decodeGeometry(
+      writeGeometry({
+        ...{ x0: 0, x1: 1, y0: 0, y1: 300, yQuantum: 100 },
+        columns: [column],
+        bands: [],
+        rects: [
+          { ...merged, y0: 0, y1: 1 },
+          { ...merged, y0: 1, y1: 2, stack: 5, category: 1 },
+          { ...merged, y0: 2, y1: 3, stack: 4, category: 0 },
+        ],
+      }),
+    );
+    const stacks: Palette['stacks'] = [
+      [200, 0, 0],
+      [0, 200, 0],
+    ];
+    const palette: Palette = {
+      ...{ by: 'stack', stacks, categories: [[0, 0, 200]], none: [9, 9, 9], background: [0, 0, 0] },
+      patterns: false,
+    };
+    const style: PictureStyle = { ...STYLE, merged: [1, 1, 1], mergedInk: [2, 2, 2] };
+    const size = { width: 40, height: 30 };
+    const shown = (by: Palette['by'], highlight: Parameters<typeof paintBands>[2]): number[][] => {
+      const pixels = new Uint32Array(size.width * size.height);
+      const camera = { x0: 0, x1: 1, y0: 0, y1: 300 };
+      const colours = paintBands(g, { ...palette, by }, highlight);
+      rasterise(pixels, size, markStarts(g), colours, placementOf(g, camera, size), style);
+      // The colours in the middle of each third, the lowest first: the tone and the hatch.
+      return [25, 15, 5].map((y) =>
+        [...new Set(pixels.slice(y * size.width, (y + 1) * size.width))].map((word) => word & 0xffffff),
+      );
+    };
+    const neutral = [pack([1, 1, 1]), pack([2, 2, 2])];
+    const [none, green, red] = shown('stack', { kind: 'none' });
+    assert.deepEqual(new Set(none), new Set(neutral));
+    assert.deepEqual(new Set(green), new Set([pack([0, 200, 0]), pack([1, 1, 1])]));
+    assert.deepEqual(new Set(red), new Set([pack([200, 0, 0]), pack([1, 1, 1])]));
+    const [, unnamed, blue] = shown('category', { kind: 'none' });
+    assert.deepEqual(new Set(unnamed), new Set(neutral), 'a category that there is not');
+    assert.deepEqual(new Set(blue), new Set([pack([0, 0, 200]), pack([1, 1, 1])]));
+    const [, lit, dim] = shown('stack', { kind: 'stacks', stacks: new Set([5]) });
+    assert.ok(lit?.includes(pack([0, 200, 0])));
+    assert.ok(dim?.includes(pack([56, 0, 0])));
   });
 });

@@ -24,7 +24,8 @@ cdef enum:
     TOP = 0                 # the slot that stands for what is left over on top of a column
     COMPACT_SLOTS = 65536
     GUESSES = 4096
-    RECT_BYTES = 12         # of the packed buffer
+    LEAD = 5                # a run is of a stack that leads by a fifth of its bytes
+    RECT_BYTES = 17         # of the packed buffer
     BAND_BYTES = 17
 
 cdef extern from *:
@@ -147,6 +148,7 @@ cdef struct SlotRow:
     uint32_t id
     uint32_t next           # next slot that ends in the same column
     uint32_t end_column
+    uint32_t stack
     uint32_t band           # its row in the bands + 1
     # the rect that is open for it, as a band of its own and as the first of a merged run
     uint16_t x0
@@ -156,19 +158,30 @@ cdef struct SlotRow:
     uint16_t run_q0
     uint16_t run_q1
     uint32_t run_count      # 0 while no run is open
+    uint32_t run_leader
     uint32_t open           # 1 while a rect of its own is open
     uint32_t stamp          # the column in which the band was last laid out, + 1
     uint32_t run_stamp
+
+cdef struct Vote:
+    # which stack holds most of a set of allocations: the weighted majority vote of Boyer and Moore. If one holds more
+    # than half of the bytes it is the leader; in any case the leader holds at least `margin` bytes of them.
+    int64_t margin
+    uint32_t leader         # an allocation of that stack
+    uint32_t stack
 
 cdef struct BlockRow:
     uint64_t live
     uint64_t big
     int64_t sum
+    Vote vote               # of the whole block; only while `voted`
+    uint32_t voted
     # the state of the sweep at the block's lower edge
     int64_t below
     int64_t run_below
     uint32_t run_key        # first slot of the run that is open there, NONE for none
     uint32_t run_count
+    Vote run_vote
     uint32_t carry          # allocations too thin to be seen, not yet told by any rect
     uint32_t items          # laid out so far
 
@@ -178,10 +191,28 @@ cdef struct Rect:
     uint16_t q0
     uint16_t q1
     uint32_t band
+    uint32_t leader         # an allocation of the stack that most of it is of, NONE when there is no such stack
 
 cdef struct Band:
     int64_t size
     uint32_t id
+
+
+cdef inline void cast_vote(Vote *vote, uint32_t stack, uint32_t leader, int64_t weight) noexcept nogil:
+    if stack == vote.stack:
+        vote.margin += weight
+    elif weight > vote.margin:
+        vote.stack = stack
+        vote.leader = leader
+        vote.margin = weight - vote.margin
+    else:
+        vote.margin -= weight
+
+
+cdef inline void no_vote(Vote *vote) noexcept nogil:
+    vote.margin = 0
+    vote.leader = NONE
+    vote.stack = NONE
 
 
 cdef class Sweep:
@@ -191,6 +222,7 @@ cdef class Sweep:
     cdef const uint32_t[::1] ends
     cdef const uint32_t[::1] ends_64
     cdef const uint32_t[::1] ends_4096
+    cdef const uint32_t[::1] stacks
     cdef Vector slots, blocks, items, old_items, rects, bands, found, heads, guesses
     cdef size_t live_count, dead_count
     cdef double y0, per_quantum
@@ -199,8 +231,9 @@ cdef class Sweep:
     cdef size_t most_bytes
 
     def __cinit__(self, const int64_t[::1] sizes, const uint32_t[::1] ends, const uint32_t[::1] ends_64,
-                  const uint32_t[::1] ends_4096):
+                  const uint32_t[::1] ends_4096, const uint32_t[::1] stacks):
         self.sizes = sizes
+        self.stacks = stacks
         self.ends = ends
         self.ends_64 = ends_64
         self.ends_4096 = ends_4096
@@ -252,6 +285,7 @@ cdef class Sweep:
         memset(slot, 0, sizeof(SlotRow))
         slot.id = id
         slot.size = size
+        slot.stack = self.stacks[id]
         slot.end_column = end_column
         slot.next = NONE
         if end_column < columns:
@@ -268,6 +302,7 @@ cdef class Sweep:
         if size >= self.threshold:
             block.big |= <uint64_t> 1 << (index & 63)
         block.sum += size
+        block.voted = 0
         self.live_count += 1
         return 0
 
@@ -277,6 +312,7 @@ cdef class Sweep:
         block.live &= ~bit
         block.big &= ~bit
         block.sum -= self.slot(index).size
+        block.voted = 0
         self.live_count -= 1
         self.dead_count += 1
 
@@ -350,6 +386,7 @@ cdef class Sweep:
         rect.q0 = slot.q0
         rect.q1 = slot.q1
         rect.band = slot.band - 1
+        rect.leader = slot.id
         return vector_push(&self.rects, &rect)
 
     cdef int close_run(self, size_t index, uint32_t column) noexcept nogil:
@@ -362,6 +399,7 @@ cdef class Sweep:
         rect.q0 = slot.run_q0
         rect.q1 = slot.run_q1
         rect.band = <uint32_t> 1 << 31 | slot.run_count
+        rect.leader = slot.run_leader
         slot.run_count = 0
         if rect.x0 >= column:
             return 0
@@ -393,31 +431,52 @@ cdef class Sweep:
             slot.q1 = q1
         return vector_push(&self.items, &item)
 
-    cdef int lay_run(self, size_t index, uint32_t column, uint16_t q0, uint16_t q1, uint32_t count) noexcept nogil:
+    cdef int lay_run(self, size_t index, uint32_t column, uint16_t q0, uint16_t q1, uint32_t count,
+                     uint32_t leader) noexcept nogil:
         cdef SlotRow *slot = self.slot(index)
         cdef uint32_t item = <uint32_t> index | <uint32_t> 1 << 31
         slot.run_stamp = column + 1
-        if slot.run_count != count or slot.run_q0 != q0 or slot.run_q1 != q1:
+        if slot.run_count != count or slot.run_q0 != q0 or slot.run_q1 != q1 or (
+            slot.run_leader != leader and (
+                leader == NONE or slot.run_leader == NONE or self.stacks[leader] != self.stacks[slot.run_leader]
+            )
+        ):
             if self.close_run(index, column) < 0:
                 return -1
             slot.run_count = count
             slot.run_x0 = <uint16_t> column
             slot.run_q0 = q0
             slot.run_q1 = q1
+            slot.run_leader = leader
         return vector_push(&self.items, &item)
 
-    cdef int end_run(self, uint32_t key, int64_t run_below, int64_t below, uint32_t count, uint32_t column,
-                     uint32_t *carry) noexcept nogil:
+    cdef int end_run(self, uint32_t key, int64_t run_below, int64_t below, uint32_t count, Vote *vote,
+                     uint32_t column, uint32_t *carry) noexcept nogil:
         """Lay out a finished run of thin allocations; one that rounds to nothing is told by the next."""
         cdef uint16_t q0 = self.quantum(run_below)
         cdef uint16_t q1 = self.quantum(below)
         if q1 > q0:
             count += carry[0]
             carry[0] = 0
-            return self.lay_run(key, column, q0, q1, count & 0x7FFFFFFF)
+            return self.lay_run(
+                key, column, q0, q1, count & 0x7FFFFFFF,
+                vote.leader if vote.margin * LEAD >= below - run_below else NONE,
+            )
         if <double> below >= self.y0 and q0 < self.limit_q:
             carry[0] += count
         return 0
+
+    cdef void vote(self, size_t number) noexcept nogil:
+        """Let the live allocations of a block vote."""
+        cdef BlockRow *block = self.block(number)
+        cdef uint64_t left = block.live
+        cdef SlotRow *slot
+        no_vote(&block.vote)
+        while left:
+            slot = self.slot(number * 64 + lowest_bit(left))
+            left &= left - 1
+            cast_vote(&block.vote, slot.stack, slot.id, slot.size)
+        block.voted = 1
 
     cdef int lay_out(self, size_t dirty, uint32_t column) noexcept nogil:
         """Lay out the column from block ``dirty`` upwards; what lies below is as it was."""
@@ -427,6 +486,7 @@ cdef class Sweep:
         cdef int64_t run_below = block.run_below
         cdef uint32_t run_key = block.run_key
         cdef uint32_t run_count = block.run_count
+        cdef Vote run_vote = block.run_vote
         cdef uint32_t carry = block.carry
         cdef uint64_t left
         cdef int bit
@@ -446,6 +506,7 @@ cdef class Sweep:
             block.run_below = run_below
             block.run_key = run_key
             block.run_count = run_count
+            block.run_vote = run_vote
             block.carry = carry
             block.items = <uint32_t> self.items.count
             left = block.live
@@ -456,6 +517,10 @@ cdef class Sweep:
                     run_key = <uint32_t> (number * 64 + lowest_bit(left))
                     run_below = below
                     run_count = 0
+                    no_vote(&run_vote)
+                if not block.voted:
+                    self.vote(number)
+                cast_vote(&run_vote, block.vote.stack, block.vote.leader, block.vote.margin)
                 run_count += popcount(left)
                 below += block.sum
                 continue
@@ -466,7 +531,7 @@ cdef class Sweep:
                 size = self.slot(index).size
                 if block.big >> bit & 1:
                     if run_key != NONE:
-                        if self.end_run(run_key, run_below, below, run_count, column, &carry) < 0:
+                        if self.end_run(run_key, run_below, below, run_count, &run_vote, column, &carry) < 0:
                             return -1
                         run_key = NONE
                         run_count = 0
@@ -479,14 +544,16 @@ cdef class Sweep:
                         run_key = <uint32_t> index
                         run_below = below
                         run_count = 0
+                        no_vote(&run_vote)
+                    cast_vote(&run_vote, self.slot(index).stack, self.slot(index).id, size)
                     run_count += 1
                 below += size
-        if run_key != NONE and self.end_run(run_key, run_below, below, run_count, column, &carry) < 0:
+        if run_key != NONE and self.end_run(run_key, run_below, below, run_count, &run_vote, column, &carry) < 0:
             return -1
         if carry:
             # too thin to be seen and nothing above to tell of them: a sliver on top
             q0 = self.quantum(below)
-            if q0 < self.limit_q and self.lay_run(TOP, column, q0, q0 + 1, carry & 0x7FFFFFFF) < 0:
+            if q0 < self.limit_q and self.lay_run(TOP, column, q0, q0 + 1, carry & 0x7FFFFFFF, NONE) < 0:
                 return -1
         for index in range(self.old_items.count):
             item = (<uint32_t *> self.old_items.data)[index]
@@ -595,7 +662,7 @@ cdef class Sweep:
             raise MemoryError
         if status > 0 or self.rects.count * RECT_BYTES + self.bands.count * BAND_BYTES > most_bytes:
             return None
-        return (column_of(&self.rects, b"T{H:x0:H:x1:H:y0:H:y1:I:band:}"),
+        return (column_of(&self.rects, b"T{H:x0:H:x1:H:y0:H:y1:I:band:I:leader:}"),
                 column_of(&self.bands, b"T{q:size:I:allocation:xxxx}"))
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from memlens.errors import MemlensError
 from memlens.model.info import SnapshotInfo
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Raised whenever an older archive could be misread; such archives are made anew."""
 
 FILE_NAME = "manifest.json"

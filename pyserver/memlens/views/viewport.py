@@ -32,9 +32,12 @@ offset type                  meaning
        (to a multiple of 8)
        12 bytes x rects      u16 ``x0``, u16 ``x1`` (columns, end exclusive), u16 ``y0``, u16 ``y1``
                              (``y = y0 of the answer + value * y_quantum``), u32 ``band``
+       u32[rects]            ``stack`` of each rect, see below
+       u8[rects]             ``category`` likewise, 255 for none
 ====== ===================== =========================================================================
 
-A rect whose ``band`` has its highest bit set is a merged one; the low 31 bits say how many allocations it holds.
+A rect whose ``band`` has its highest bit set is a merged one; the low 31 bits say how many allocations it holds. Its
+``stack`` is the one that holds most of its bytes where one leads clearly (always, where it holds 60%), else 2**32 - 1.
 Rects of one column never overlap and leave no hole: their edges are rounded on the running sum.
 """
 
@@ -46,9 +49,10 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels import stacked
+from memlens.model.timeline import NO_CATEGORY
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views.answers import Axis
-from memlens.views.columns import BadRequestError, axis_range, device_of, moments_between
+from memlens.views.columns import NEVER, BadRequestError, axis_range, device_of, moments_between
 
 MAGIC = 0x31474C4D
 MOST_COLUMNS = 4096
@@ -150,7 +154,7 @@ def _packed(
     wanted = np.concatenate((moments, low, high), dtype=np.uint32, casting="unsafe")
     starts = np.searchsorted(device.start, wanted, "right")
     stops, stops_low, stops_high = starts.astype(np.uint32).reshape(3, columns)
-    sweep = stacked.Sweep(device.size, device.end, device.end_64, device.end_4096)
+    sweep = stacked.Sweep(device.size, device.end, device.end_64, device.end_4096, device.stack)
     laid = sweep.run(moments, stops, first, max(first, last), y0, y1, rows, MOST_BYTES)
     if laid is None:
         return None
@@ -162,6 +166,13 @@ def _packed(
     total = np.where(inside, device.live[moments], 0).astype("<f8")
     passed = np.where(inside, lived - live, 0).astype(np.uint32)
     ids = bands["allocation"]
+    led = rects["leader"] != NEVER
+    leaders = np.where(led, rects["leader"], 0)
+    corners = np.empty(
+        len(rects), [("x0", "<u2"), ("x1", "<u2"), ("y0", "<u2"), ("y1", "<u2"), ("band", "<u4")]
+    )
+    for name in corners.dtype.names or ():
+        corners[name] = rects[name]
     header = struct.pack(
         "<4I5d2I",
         MAGIC,
@@ -187,7 +198,9 @@ def _packed(
             (ids + np.uint32(device.first_allocation)).tobytes(),
             device.stack[ids].tobytes(),
             _padded(device.category[ids]),
-            rects.tobytes(),
+            corners.tobytes(),
+            np.where(led, device.stack[leaders], np.uint32(NEVER)).astype("<u4").tobytes(),
+            np.where(led, device.category[leaders], np.uint8(NO_CATEGORY)).astype(np.uint8).tobytes(),
         )
     )
 

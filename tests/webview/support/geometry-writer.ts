@@ -1,6 +1,13 @@
 // Writes packed geometry, as the server does, so that the webview can be tried without one.
 
-import { GEOMETRY_MAGIC, HEADER_BYTES, MERGED_BIT, RECT_BYTES } from '../../../extension/shared/geometry';
+import {
+  GEOMETRY_MAGIC,
+  HEADER_BYTES,
+  MERGED_BIT,
+  NO_CATEGORY,
+  NO_STACK,
+  RECT_BYTES,
+} from '../../../extension/shared/geometry';
 
 export interface PictureParts {
   x0: number;
@@ -12,14 +19,25 @@ export interface PictureParts {
   columns: { total: number; moment: number; live: number; passed: number }[];
   bands: { size: number; allocation: number; stack: number; category?: number }[];
   /** `band` is a band's number, or `merged` says how many allocations the rect merges. */
-  rects: { x0: number; x1: number; y0: number; y1: number; band?: number; merged?: number }[];
+  rects: {
+    x0: number;
+    x1: number;
+    y0: number;
+    y1: number;
+    band?: number;
+    merged?: number;
+    /** What leads a merged rect. */
+    stack?: number;
+    category?: number;
+  }[];
 }
 
 export function writeGeometry(parts: PictureParts): ArrayBuffer {
   const { columns, bands, rects } = parts;
   const columnsEnd = toEight(HEADER_BYTES + 20 * columns.length);
   const bandsEnd = toEight(columnsEnd + 17 * bands.length);
-  const buffer = new ArrayBuffer(bandsEnd + RECT_BYTES * rects.length);
+  const rectsEnd = bandsEnd + RECT_BYTES * rects.length;
+  const buffer = new ArrayBuffer(rectsEnd + 5 * rects.length);
   const view = new DataView(buffer);
   [GEOMETRY_MAGIC, columns.length, bands.length, rects.length].forEach((n, i) => {
     view.setUint32(4 * i, n, true);
@@ -48,6 +66,9 @@ export function writeGeometry(parts: PictureParts): ArrayBuffer {
       view.setUint16(at + 2 * k, n, true);
     });
     view.setUint32(at + 8, rect.merged === undefined ? (rect.band ?? 0) : MERGED_BIT + rect.merged, true);
+    const band = rect.merged === undefined ? bands[rect.band ?? 0] : undefined;
+    view.setUint32(rectsEnd + 4 * i, rect.stack ?? band?.stack ?? NO_STACK, true);
+    view.setUint8(rectsEnd + 4 * rects.length + i, rect.category ?? band?.category ?? NO_CATEGORY);
   });
   return buffer;
 }

@@ -35,15 +35,18 @@ export function rasterise(
     const y1 = Math.min(size.height - low, size.height);
     if (x0 >= x1 || y0 >= y1) continue;
     const word = words[3 * rect + 2]!;
+    const paint = colours[word & BAND_MASK] ?? 0;
     if (word >= MERGED_BIT) {
+      const led = paint >>> 24 !== 0;
+      const tone = led ? (paint | OPAQUE) >>> 0 : merged;
+      const hatch = led ? merged : mergedInk;
       for (let y = y0; y < y1; y++) {
         const row = y * size.width;
-        pixels.fill(merged, row + x0, row + x1);
-        for (let x = x0 + hatchStart(x0, y, size.height); x < x1; x += 4) pixels[row + x] = mergedInk;
+        pixels.fill(tone, row + x0, row + x1);
+        for (let x = x0 + hatchStart(x0, y, size.height); x < x1; x += 4) pixels[row + x] = hatch;
       }
       continue;
     }
-    const paint = colours[word & BAND_MASK]!;
     const colour = (paint | OPAQUE) >>> 0;
     let ink = inks.get(colour);
     if (ink === undefined) {

@@ -31,7 +31,7 @@ void main() {
   vec4 edges = vec4(rect.x & 0xffffu, rect.y & 0xffffu, rect.x >> 16u, rect.y >> 16u);
   box = floor(edges * place.xzxz + place.ywyw + 0.5);
   word = rect.z;
-  paint = (word >> 31u) == 1u ? 0u : colourAt(word & ${BAND_MASK}u);
+  paint = colourAt(word & ${BAND_MASK}u);
   int corner = gl_VertexID % 6;
   vec2 at = vec2(corner == 1 || corner >= 4 ? box.z : box.x, corner == 2 || corner == 3 || corner == 5 ? box.w : box.y);
   gl_Position = vec4(at / plot * 2.0 - 1.0, 0.0, 1.0);
@@ -64,11 +64,12 @@ bool inPattern(uint pattern, ivec2 p) {
 
 void main() {
   ivec2 at = ivec2(gl_FragCoord.xy);
+  vec3 colour = vec3(paint & 0xffu, (paint >> 8u) & 0xffu, (paint >> 16u) & 0xffu) / 255.0;
   if ((word >> 31u) == 1u) {
-    pixel = vec4((at.x + at.y) % 4 == 0 ? mergedInk : merged, 1.0);
+    bool led = (paint >> 24u) != 0u;
+    pixel = vec4((at.x + at.y) % 4 == 0 ? (led ? merged : mergedInk) : (led ? colour : merged), 1.0);
     return;
   }
-  vec3 colour = vec3(paint & 0xffu, (paint >> 8u) & 0xffu, (paint >> 16u) & 0xffu) / 255.0;
   bool line = box.w - box.y >= ${SEPARATED_HEIGHT}.0 && float(at.y) == box.w - 1.0;
   line = line || ((word & ${STARTS_BIT}u) != 0u && box.z - box.x >= ${SEPARATED_WIDTH}.0 && float(at.x) == box.x);
   line = line || inPattern(paint >> 24u, at);

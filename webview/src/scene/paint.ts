@@ -3,6 +3,7 @@
 
 import { NO_CATEGORY, type Geometry } from '../../../extension/shared/geometry';
 import { mix, type Rgb } from './colour';
+import { leadersOf } from './leaders';
 
 /** What is lit up; everything else is dimmed. */
 export type Highlight =
@@ -25,9 +26,16 @@ const DIM = 0.72;
 /** Patterns that the renderers know, none included. */
 export const PATTERNS = 6;
 
-/** One 32-bit word to a band: red, green, blue, and a pattern's number in the highest byte. */
+/** In the highest byte of a merged band's word: it has a leader's colour, not the neutral tone. */
+const LED = 0x01000000;
+
+/**
+ * One 32-bit word to a band: red, green, blue, and a pattern's number in the highest byte. Behind them one to each
+ * leader of merged bands.
+ */
 export function paintBands(g: Geometry, palette: Palette, highlight: Highlight): Uint32Array {
-  const words = new Uint32Array(g.bands);
+  const leaders = leadersOf(g);
+  const words = new Uint32Array(g.bands + leaders.stacks.length);
   const stacks = packAll(palette.stacks);
   const categories = packAll(palette.categories);
   const none = packAll([palette.none]);
@@ -47,12 +55,24 @@ export function paintBands(g: Geometry, palette: Palette, highlight: Highlight):
       words[band] = (colour | (pattern << 24)) >>> 0;
     }
   }
+  for (let leader = 1; leader < leaders.stacks.length; leader++) {
+    const stack = leaders.stacks[leader]!;
+    const category = leaders.categories[leader]!;
+    if (palette.by === 'category' && category >= palette.categories.length) continue;
+    const colour = colourOf(stack, category, palette);
+    const shown = isLitBy(stack, category, highlight) ? colour : dimmed(colour, palette);
+    words[g.bands + leader] = (pack(shown) | LED) >>> 0;
+  }
   return words;
 }
 
 export function isLit(g: Geometry, band: number, highlight: Highlight): boolean {
-  if (highlight.kind === 'stacks') return highlight.stacks.has(g.stack[band]!);
-  if (highlight.kind === 'category') return g.category[band] === highlight.category;
+  return isLitBy(g.stack[band]!, g.category[band]!, highlight);
+}
+
+function isLitBy(stack: number, category: number, highlight: Highlight): boolean {
+  if (highlight.kind === 'stacks') return highlight.stacks.has(stack);
+  if (highlight.kind === 'category') return category === highlight.category;
   return true;
 }
 
