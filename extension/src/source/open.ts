@@ -4,6 +4,9 @@ import type { SnapshotView } from '../editor/view';
 import type { Server } from '../server/client';
 import { rememberPath } from '../settings';
 
+/** How long after opening a file the view that was clicked may not take the focus back. */
+const FOCUS_MS = 1000;
+
 /** Opens the source of a frame beside the view it was clicked in. */
 export class SourceOpener {
   constructor(
@@ -21,7 +24,7 @@ export class SourceOpener {
       }
       return;
     }
-    await showAtLine(vscode.Uri.file(chosen), found.line, columnFor(view.panel.viewColumn, beside));
+    await showAtLine(view, vscode.Uri.file(chosen), found.line, columnFor(view.panel.viewColumn, beside));
   }
 
   /** Ask which of several equally likely files is meant; the answer holds for good. */
@@ -44,16 +47,30 @@ export class SourceOpener {
   }
 }
 
-async function showAtLine(uri: vscode.Uri, line: number, viewColumn: vscode.ViewColumn): Promise<void> {
+async function showAtLine(
+  view: SnapshotView,
+  uri: vscode.Uri,
+  line: number,
+  viewColumn: vscode.ViewColumn,
+): Promise<void> {
   const document = await vscode.workspace.openTextDocument(uri);
   const at = new vscode.Position(Math.min(Math.max(line - 1, 0), document.lineCount - 1), 0);
   const selection = new vscode.Range(at, at);
-  const editor = await vscode.window.showTextDocument(document, {
-    viewColumn,
-    selection,
-    preserveFocus: false,
+  const show = async (column: vscode.ViewColumn): Promise<vscode.TextEditor> =>
+    vscode.window.showTextDocument(document, { viewColumn: column, selection, preserveFocus: false });
+  let shownIn = viewColumn;
+  let shown = false;
+  // A webview that was clicked may take the focus back when it is done with the click; whoever followed a frame
+  // wants to be in the text.
+  const takenBack = view.panel.onDidChangeViewState(({ webviewPanel }) => {
+    if (webviewPanel.active && shown) void show(shownIn);
   });
+  setTimeout(() => void takenBack.dispose(), FOCUS_MS);
+  const editor = await show(viewColumn);
+  shownIn = editor.viewColumn ?? viewColumn;
+  shown = true;
   editor.revealRange(selection, vscode.TextEditorRevealType.InCenter);
+  if (view.panel.active) await show(shownIn);
 }
 
 /** Never over the view: in the group of texts that is there already, else in a new one beside it. */
