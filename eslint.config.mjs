@@ -9,7 +9,15 @@ const walls = (patterns) => ({ 'no-restricted-imports': ['error', { patterns }] 
 
 export default tseslint.config(
   {
-    ignores: ['dist/', '.venv/', '.vscode-test/', '.cache/', '**/node_modules/', '**/*.gen.ts', 'tests/e2e/.*'],
+    ignores: [
+      'dist/',
+      '.venv/',
+      '.vscode-test/',
+      '.cache/',
+      '**/node_modules/',
+      '**/*.gen.ts',
+      'tests/e2e/.*',
+    ],
   },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   js.configs.recommended,
