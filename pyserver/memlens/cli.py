@@ -3,11 +3,13 @@
 import argparse
 import contextlib
 import os
+import shutil
+import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO, TypeVar
 
 import msgspec
 
@@ -20,11 +22,27 @@ from memlens.errors import MemlensError, Problem
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 _PROGRESS_SECONDS = 0.1
+T = TypeVar("T")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Wrong arguments are told in one sentence, like everything else that goes wrong."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(1, f"memlens: {message}. Try {self.prog} --help.\n")
+
+
+def _terminated(_signal: int, _frame: object) -> NoReturn:
+    """Being told to end leaves nothing behind either."""
+    raise KeyboardInterrupt
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status."""
     options = _parser().parse_args(arguments)
+    for name in ("SIGTERM", "SIGHUP"):
+        if options.run is not _lsp and hasattr(signal, name):
+            signal.signal(getattr(signal, name), _terminated)
     try:
         status: int = options.run(options)
         sys.stdout.flush()
@@ -34,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        return 130
+        return _fail(options, Problem("interrupted", "Interrupted", "Nothing was left behind."))
     except Exception as error:  # noqa: BLE001 - one sentence for people, whatever it is
         return _fail(options, problem_of(error))
     return status
@@ -52,6 +70,11 @@ def problem_of(error: Exception) -> Problem:
         case OSError():
             message = f"{error.filename or 'A file'}: {error.strerror or error}"
             return Problem("system", message, "Check the disk and your rights on it.")
+        case _ if type(error).__module__ == "apsw":
+            # apsw is imported only where a database is written; what fails there is the disk
+            return Problem(
+                "system", f"The archive can't be written: {error}", "Check the disk and your rights on it."
+            )
         case _:
             message = f"Memlens failed: {type(error).__name__}: {error}"
             return Problem("internal", message, "Please report this.")
@@ -62,13 +85,15 @@ def _fail(options: argparse.Namespace, problem: Problem) -> int:
         _json_line({"type": "error", "problem": problem})
     where = "" if problem.offset is None else f" (at byte {problem.offset:,})"
     sentence = f"memlens: {problem.message}{where}. {problem.advice}"
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
     # one line, whatever a file's name or text holds
     print("".join(char if char.isprintable() else "?" for char in sentence).strip(), file=sys.stderr)
     return 1
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="memlens", description="Reads memory snapshots.")
+    parser = _Parser(prog="memlens", description="Reads memory snapshots.")
     parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -103,8 +128,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _positive(text: str) -> int:
     value = int(text)
-    if value <= 0:
-        raise argparse.ArgumentTypeError("must be more than 0")
+    if not 0 < value < 2**62:
+        raise argparse.ArgumentTypeError("must be more than 0, and a number that a computer can count to")
     return value
 
 
@@ -171,52 +196,49 @@ def _reporter(style: str, terminal: TextIO | None = None) -> Callable[[str, floa
     return lambda _stage, _fraction: None
 
 
-@contextlib.contextmanager
-def _opened(options: argparse.Namespace) -> Iterator[Any]:
-    """The file's snapshot, from the cache or freshly read."""
+def _ask(options: argparse.Namespace, question: Callable[[Any], T]) -> T:
+    """Answer a question from the file's archive, made first if there is none; a damaged one is made anew, once."""
     from memlens.formats.containers import FileError
     from memlens.ingest import ingest
     from memlens.store.manifest import ArchiveError
     from memlens.store.snapshot import Snapshot
 
     cache = _cache(options)
-    report = _reporter("auto")
     try:
         archive = cache.find(options.file)
     except OSError as error:
         raise FileError(f"{options.file} can't be opened: {error.strerror}") from error
-    snapshot = None
     if archive is not None:
-        with contextlib.suppress(ArchiveError):
-            snapshot = Snapshot.open(archive)
-    if snapshot is None:
-        snapshot = Snapshot.open(ingest(options.file, cache, report))
-        report("done", 1.0)
-    try:
-        yield snapshot
-    finally:
-        snapshot.close()
+        try:
+            with contextlib.closing(Snapshot.open(archive)) as snapshot:
+                return snapshot.ask(question)
+        except ArchiveError:
+            shutil.rmtree(archive, ignore_errors=True)
+    report = _reporter("auto")
+    archive = ingest(options.file, cache, report)
+    report("done", 1.0)
+    with contextlib.closing(Snapshot.open(archive)) as snapshot:
+        return snapshot.ask(question)
 
 
 def _info(options: argparse.Namespace) -> int:
     from memlens.units import format_bytes, format_time
 
-    with _opened(options) as snapshot:
-        info = snapshot.info
-        if options.json:
-            _json_line(info)
-            return 0
-        print(f"{info.path}: {info.kind}, {format_bytes(info.file_bytes)}")
-        for device in info.devices:
-            print(
-                f"device {device.device}: {device.events:,} events, {device.allocations:,} allocations, "
-                f"peak {format_bytes(device.peak_bytes)} ({device.peak_bytes:,} bytes)"
-                f"{_after(device, format_time)}, live at the end {format_bytes(device.live_at_end_bytes)} "
-                f"in {device.live_at_end_count:,} allocations"
-                f"{f', {device.ooms} out-of-memory events' if device.ooms else ''}"
-            )
-        for warning in info.warnings:
-            print(f"note: {warning.message}")
+    info = _ask(options, lambda snapshot: snapshot.info)
+    if options.json:
+        _json_line(info)
+        return 0
+    print(f"{info.path}: {info.kind}, {format_bytes(info.file_bytes)}")
+    for device in info.devices:
+        print(
+            f"device {device.device}: {device.events:,} events, {device.allocations:,} allocations, "
+            f"peak {format_bytes(device.peak_bytes)} ({device.peak_bytes:,} bytes)"
+            f"{_after(device, format_time)}, live at the end {format_bytes(device.live_at_end_bytes)} "
+            f"in {device.live_at_end_count:,} allocations"
+            f"{f', {device.ooms} out-of-memory events' if device.ooms else ''}"
+        )
+    for warning in info.warnings:
+        print(f"note: {warning.message}")
     return 0
 
 
@@ -230,18 +252,17 @@ def _lines(options: argparse.Namespace) -> int:
     from memlens.units import format_bytes
     from memlens.views.lines import top_lines
 
-    with _opened(options) as snapshot:
-        rows = top_lines(snapshot, options.top)
-        if options.json:
-            _json_line(rows)
-            return 0
-        print(f"{'at peak':>10} {'total':>10} {'count':>10} {'at end':>10} {'self':>10}  line")
-        for row in rows:
-            print(
-                f"{format_bytes(row.live_at_peak_bytes):>10} {format_bytes(row.total_bytes):>10} {row.count:>10,} "
-                f"{format_bytes(row.live_at_end_bytes):>10} {format_bytes(row.self_total_bytes):>10}  "
-                f"{_plain(row.file)}:{row.line} {_plain(row.function)}"
-            )
+    rows = _ask(options, lambda snapshot: top_lines(snapshot, options.top))
+    if options.json:
+        _json_line(rows)
+        return 0
+    print(f"{'at peak':>10} {'total':>10} {'count':>10} {'at end':>10} {'self':>10}  line")
+    for row in rows:
+        print(
+            f"{format_bytes(row.live_at_peak_bytes):>10} {format_bytes(row.total_bytes):>10} {row.count:>10,} "
+            f"{format_bytes(row.live_at_end_bytes):>10} {format_bytes(row.self_total_bytes):>10}  "
+            f"{_plain(row.file)}:{row.line} {_plain(row.function)}"
+        )
     return 0
 
 
@@ -249,21 +270,20 @@ def _stack(options: argparse.Namespace) -> int:
     from memlens.units import format_bytes
     from memlens.views.stack import stack
 
-    with _opened(options) as snapshot:
-        answer = stack(snapshot, options.allocation)
-        if options.json:
-            _json_line(answer)
-            return 0
-        allocation, same = answer.allocation, answer.same_stack
-        print(
-            f"allocation {allocation.allocation} on device {allocation.device}: {format_bytes(allocation.size_bytes)} "
-            f"({allocation.size_bytes:,} bytes) at {allocation.address}, {allocation.state.replace('_', ' ')}"
-        )
-        print(f"same stack: {same.count:,} allocations, {format_bytes(same.total_bytes)} in all, "
-              f"{format_bytes(same.live_at_peak_bytes)} at the peak")  # fmt: skip
-        for frame in answer.frames:
-            place = f"{_plain(frame.file)}:{frame.line}" if frame.file else "(native)"
-            print(f"  {place} {_plain(frame.function)}")
+    answer = _ask(options, lambda snapshot: stack(snapshot, options.allocation))
+    if options.json:
+        _json_line(answer)
+        return 0
+    allocation, same = answer.allocation, answer.same_stack
+    print(
+        f"allocation {allocation.allocation} on device {allocation.device}: {format_bytes(allocation.size_bytes)} "
+        f"({allocation.size_bytes:,} bytes) at {allocation.address}, {allocation.state.replace('_', ' ')}"
+    )
+    print(f"same stack: {same.count:,} allocations, {format_bytes(same.total_bytes)} in all, "
+          f"{format_bytes(same.live_at_peak_bytes)} at the peak")  # fmt: skip
+    for frame in answer.frames:
+        place = f"{_plain(frame.file)}:{frame.line}" if frame.file else "(native)"
+        print(f"  {place} {_plain(frame.function)}")
     return 0
 
 

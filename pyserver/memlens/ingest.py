@@ -33,6 +33,7 @@ def ingest(path: Path, cache: Cache, report: Report, out: Path | None = None) ->
     except OSError as error:
         raise FileError(f"{path} can't be opened: {error.strerror}") from error
     if out is not None:
+        out = out.absolute()
         check_place(out)
     archive = out if out is not None else cache.folder_for(path)
     with making(archive) as partial:

@@ -1,5 +1,6 @@
 """Archives and their cache: whole or not at all, current or made anew, shared without harm, small enough."""
 
+import contextlib
 import os
 import pickle
 import shutil
@@ -16,9 +17,14 @@ from tests.python.conftest import event, frame
 
 from memlens.errors import MemlensError
 from memlens.ingest import ingest
-from memlens.store.cache import Cache
+from memlens.store.cache import Cache, partial_folder
 from memlens.store.manifest import ArchiveError, read_manifest
 from memlens.store.snapshot import Snapshot
+from memlens.views.columns import BadRequestError
+from memlens.views.lines import top_lines
+from memlens.views.live import live
+from memlens.views.locate import locate
+from memlens.views.stack import stack
 from memlens.views.viewport import viewport
 
 
@@ -138,12 +144,67 @@ def test_what_a_killed_run_left_goes(cache: Cache, tmp_path: Path) -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
     archive = ingest(snapshot_file(tmp_path / "s.pickle", 10), cache, quiet)
-    dead = cache.folder / f"x.partial-{child.pid}"
-    alive = cache.folder / f"x.partial-{os.getpid()}"
+    dead = partial_folder(archive, child.pid)
+    alive = partial_folder(archive, os.getpid())
     for folder in (dead, alive):
         folder.mkdir()
     cache.evict()
     assert {entry.name for entry in cache.folder.iterdir()} == {archive.name, alive.name}
+
+
+def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+    """The cache's folder is the user's choice: whatever else lies in it stays."""
+    cache = Cache(tmp_path / "documents", limit_bytes=1)
+    others = ["thesis.old-2019", "notes.partial-draft", "x.partial-99999999999999999999", "webapp"]
+    for name in others:
+        (cache.folder / name).mkdir(parents=True)
+        (cache.folder / name / "manifest.json").write_text('{"name": "mine"}')
+        os.utime(cache.folder / name / "manifest.json", (1, 1))
+    path = snapshot_file(tmp_path / "s.pickle", 10)
+    archive = ingest(path, cache, quiet)
+    assert {entry.name for entry in cache.folder.iterdir()} == {*others, archive.name}
+    with pytest.raises(MemlensError) as caught:
+        ingest(path, cache, quiet, cache.folder / "webapp")
+    assert caught.value.code == "not-an-archive"
+    assert (cache.folder / "webapp" / "manifest.json").is_file()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="mapped files can't be removed there")
+def test_an_open_archive_is_not_evicted(cache: Cache, tmp_path: Path) -> None:
+    first, second = (snapshot_file(tmp_path / f"{i}.pickle", 10) for i in range(2))
+    held = Snapshot.open(ingest(first, cache, quiet))
+    cache.limit_bytes = 1
+    newest = ingest(second, cache, quiet)
+    assert held.archive.is_dir()
+    held.close()
+    cache.evict(keep=newest)
+    assert not held.archive.is_dir()
+
+
+@pytest.mark.parametrize("name", ["text.db", "stack_node", "node_frame", "node_parent", "0.start", "0.end", "0.stack",
+                                  "0.fit_time", "stack_totals", "0.live", "0.live_64", "0.end_64"])  # fmt: skip
+def test_damage_within_a_file(name: str, cache: Cache, sample: Path) -> None:
+    """Wrong bytes of the right length never end the process: an answer, or an error that has the archive made anew."""
+    archive = ingest(sample, cache, quiet)
+    data = bytearray((archive / name).read_bytes())
+    start = 4096 if name == "text.db" else len(data) // 4
+    data[start:] = b"\xf0" * (len(data) - start)
+    (archive / name).write_bytes(data)
+
+    def everything(snapshot: Snapshot) -> None:
+        extent = snapshot.info.devices[0].time_axis
+        assert extent is not None
+        viewport(snapshot, 0, "time", extent.x0, extent.x1, 0, 1e8, 1500, 900)
+        viewport(snapshot, 0, "time", extent.x0 / 2, extent.x1 / 2, 0, 1e8, 500, 300)
+        for number in range(0, 4000, 500):
+            stack(snapshot, number)
+            locate(snapshot, number, "event", None)
+        live(snapshot, 0, None, 0, 1000)
+        top_lines(snapshot)
+
+    snapshot = Snapshot.open(archive)
+    with contextlib.closing(snapshot), contextlib.suppress(ArchiveError, BadRequestError):
+        snapshot.ask(everything)
 
 
 def test_many_at_once(sample: Path, tmp_path: Path) -> None:

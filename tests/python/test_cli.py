@@ -1,5 +1,6 @@
 """The ``memlens`` command as a person or a script runs it."""
 
+import copy
 import json
 import os
 import pickle
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.bench.generate import generate
 from tests.python import oracle
 from tests.python.conftest import event, frame
 
@@ -99,7 +101,7 @@ def test_recursion_counts_once(tmp_path: Path) -> None:
         )
     ]
     path = tmp_path / "s.pickle"
-    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace, trace]}))
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace, copy.deepcopy(trace)]}))
     rows = {row["line"]: row for row in json.loads(run("lines", path, "--json").stdout)}
     assert (rows[7]["total_bytes"], rows[7]["count"], rows[7]["self_total_bytes"]) == (200, 2, 200)
     assert (rows[20]["total_bytes"], rows[20]["self_total_bytes"]) == (200, 0)
@@ -169,6 +171,54 @@ def test_error_as_json(tmp_path: Path) -> None:
     told = json.loads(line)
     assert told["type"] == "error"
     assert (told["problem"]["code"], told["problem"]["offset"]) == ("unsafe-pickle", 2)
+
+
+def test_damaged_archive_is_made_anew(sample: Path, own_cache: Path) -> None:
+    before = run("lines", sample, "--json").stdout
+    (text,) = own_cache.rglob("text.db")
+    data = text.read_bytes()
+    text.write_bytes(data[:4096] + b"\xf0" * (len(data) - 4096))
+    assert run("lines", sample, "--json").stdout == before
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["nonsense"], ["info"], ["lines", "x", "--top", "9" * 30], ["stack", "x", "y"]]
+)
+def test_wrong_arguments(arguments: list[str]) -> None:
+    done = run(*arguments, status=1)
+    assert done.stderr.startswith("memlens: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_told_to_end(tmp_path: Path) -> None:
+    """SIGTERM in the middle of it leaves nothing behind."""
+    generate(tmp_path / "large.pickle", 200_000)
+    out = tmp_path / "out" / "archive"
+    command = [sys.executable, "-m", "memlens", "ingest", str(tmp_path / "large.pickle"), "--out", str(out)]
+    child = subprocess.Popen(
+        [*command, "--progress", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    child.stdout.readline()
+    child.terminate()
+    error = child.communicate()[1]
+    assert child.returncode == 1
+    assert error.count("\n") == 1
+    assert list(out.parent.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert "not a regular file" in run("info", tmp_path / "pipe", status=1).stderr
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="file names are bytes there")
+def test_a_name_that_is_no_text(sample: Path, tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path) + b"/a\xff.pickle"
+    Path(os.fsdecode(path)).write_bytes(sample.read_bytes())
+    done = subprocess.run([sys.executable, "-m", "memlens", "info", path], capture_output=True, check=True)
+    assert b"79.8 MiB" in done.stdout
 
 
 def test_stack_that_is_not_there(sample: Path) -> None:

@@ -166,14 +166,18 @@ def check_leaders(geometry: Geometry, found: list[oracle.Alloc], inside: list[li
                 assert alike <= {told}
 
 
-def spans(edges: Any, starts: list[float], end: float) -> list[range]:
-    """The moments of each column by definition: those whose time overlaps it, or the one going on."""
+def spans(edges: Any, starts: list[float], end: float, timed: bool) -> list[range]:
+    """The moments of each column by definition: those that begin in it, and the one going on when it begins."""
     result = []
     for x0, x1 in pairwise(edges):
         if x1 <= starts[0] or x0 >= end:
             result.append(range(0))
             continue
-        first = max((m for m, start in enumerate(starts) if start <= x0), default=0)
+        first = (
+            max((m for m, start in enumerate(starts) if start < x0), default=0)
+            if timed
+            else max(int(x0 // 1), 0)
+        )
         last = max((m for m, start in enumerate(starts) if start < x1), default=0)
         result.append(range(first, max(first, last) + 1))
     return result
@@ -222,15 +226,31 @@ def test_any_viewport(
         columns, rows = data.draw(st.integers(1, 60)), data.draw(st.integers(1, 200))
         geometry = unpack(viewport(snapshot, 0, axis, x0, x1, y0, y1, columns, rows))
         assert (geometry.x, geometry.y, geometry.columns) == ((x0, x1), (y0, y1), columns)
-        check(geometry, found, heights, spans(np.linspace(x0, x1, columns + 1), starts, extent.x1))
+        check(
+            geometry,
+            found,
+            heights,
+            spans(np.linspace(x0, x1, columns + 1), starts, extent.x1, axis == "time"),
+        )
         told = overview(snapshot, 0, axis, columns)
-        parts = spans(np.linspace(extent.x0, extent.x1, columns + 1), starts, extent.x1)
+        parts = spans(np.linspace(extent.x0, extent.x1, columns + 1), starts, extent.x1, axis == "time")
         assert np.frombuffer(base64.b64decode(told.highest), "<f8").tolist() == [
             max(heights[m] for m in span) for span in parts
         ]
         assert np.frombuffer(base64.b64decode(told.lowest), "<f8").tolist() == [
             min(heights[m] for m in span) for span in parts
         ]
+    snapshot.close()
+
+
+def test_no_peak_falls_between_columns(tmp_path: Path) -> None:
+    """What was made and freed within one microsecond shows in the column that the microsecond opens."""
+    trace = [event("alloc", 1, 100, time_us=5), event("alloc", 2, 10**6, time_us=15)]
+    trace += [event("free_completed", 2, 10**6, time_us=15), event("snapshot", 0, 0, time_us=25)]
+    write(tmp_path / "s.pickle", trace)
+    snapshot = Snapshot.open(ingest(tmp_path / "s.pickle", Cache(tmp_path / "c"), lambda *_: None))
+    for columns in (20, 21, 40):
+        assert unpack(viewport(snapshot, 0, "time", 0, 20, 0, 2e6, columns, 50)).total.max() == 1_000_100
     snapshot.close()
 
 

@@ -177,7 +177,10 @@ CONTAINERS: dict[str, Callable[[Any], bytes]] = {
     "zstd frames": lambda data: b"".join(
         zstandard.compress(part) for part in (pickle.dumps(data)[:100], pickle.dumps(data)[100:])
     ),
+    "zstd skippable": lambda data: b"\x50\x2a\x4d\x18\x04\0\0\0skip" + zstandard.compress(pickle.dumps(data)),
     "json": lambda data: json.dumps(data).encode(),
+    "json with a mark": lambda data: b"\xef\xbb\xbf" + json.dumps(data).encode(),
+    "fragment": lambda data: b"<body>" + html(pickle.dumps(data)),
     "json.gz": lambda data: gzip.compress(json.dumps(data).encode()),
     "html": lambda data: html(pickle.dumps(data)),
     "trailing zeros": lambda data: pickle.dumps(data) + b"\0\0\0",
@@ -404,7 +407,7 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
     "memo hole": (HEAD + b"h\x30.", "not stored"),
     "memo put beyond": (HEAD + b"r\xff\xff\xff\x7f.", "not stored"),
     "deep marks": (b"\x80\x04" + b"(" * 100_000, "nested far deeper"),
-    "deep lists": (b"\x80\x04" + b"]" * 5_000_000, "nested far deeper"),
+    "deep lists": (b"\x80\x04" + b"]" * 8_000_000, "nested far deeper"),
     "pop nothing": (b"\x80\x040.", "fit together"),
     "append to nothing": (b"\x80\x04K\x01a.", "fit together"),
     "odd items": (b"\x80\x04}(K\x01u.", "fit together"),
@@ -444,6 +447,90 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
         with pytest.raises(MemlensError) as caught:
             ingest(path, Cache(tmp_path / "cache"), lambda *_: None)
         assert caught.value.code == "file"
+
+
+def growing_stack() -> bytes:
+    """A list that grows by one frame a byte pair: kept at every length it would take the square of the file."""
+    frame_dict = b"}\x94(\x8c\x08filename\x8c\x01f\x8c\x04line" + b"K\x01u"
+    return b"\x80\x04" + frame_dict + b"0]" + b"h\x00a" * 12_000 + b"."
+
+
+def shared_blocks() -> dict[str, Any]:
+    blocks = [{"address": i, "size": 1, "state": "inactive"} for i in range(500)]
+    return {"segments": [{"device": 0, "address": i, "total_size": 9, "blocks": blocks} for i in range(500)]}
+
+
+def shared_trace() -> dict[str, Any]:
+    trace = [event("alloc", 2, 2)]
+    return {"segments": [], "device_traces": [trace] * 200}
+
+
+BLOWN_UP: dict[str, tuple[bytes, str]] = {
+    "a stack at every length": (growing_stack(), "more objects"),
+    "blocks of many segments": (pickle.dumps(shared_blocks()), "same blocks"),
+    "a trace for many devices": (pickle.dumps(shared_trace()), "same trace"),
+    "devices without end": (
+        pickle.dumps({"device_traces": [[event("alloc", i, 1)] for i in range(300)]}),
+        "300 devices",
+    ),
+    "sizes without end": (
+        pickle.dumps({"device_traces": [[event("alloc", i, 1 << 50) for i in range(8200)]]}),
+        "add up",
+    ),
+    "times without end": (
+        pickle.dumps(
+            {
+                "device_traces": [
+                    [event("alloc", i, 1, time_us=t) for i, t in enumerate((-(7 << 60), 7 << 60))]
+                ]
+            }
+        ),
+        "years",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BLOWN_UP)
+def test_small_files_stay_small(name: str, tmp_path: Path) -> None:
+    data, words = BLOWN_UP[name]
+    before = memory_bytes()
+    assert words in refuse(tmp_path, data).message
+    assert memory_bytes() - before < 100 * 2**20
+
+
+def test_odd_but_readable(opened: Opened, tmp_path: Path) -> None:
+    """Many unknown actions, a size that is none, a name that is no place, times that start late."""
+    trace = [event(f"action {i}", 0, -1) for i in range(300)]
+    trace.append(
+        event(
+            "alloc", 7, 64, frame("none", 0, "a.py(11111111111111111111): f"), time_us=1_700_000_000_000_000
+        )
+    )
+    trace.append(event("alloc", 8, 64, frame("x" * 100_000, 3, "y" * 100_000), time_us=1_700_000_000_000_005))
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
+    snapshot = opened(path)
+    assert snapshot.manifest.actions[-1] == "other"
+    (device,) = snapshot.info.devices
+    assert device.peak_bytes == 128
+    assert device.time_axis is not None
+    assert device.time_axis.x1 < 10
+    told = stack(snapshot, 1).frames[0]
+    assert (len(told.file), len(told.function)) == (4096, 16384)
+
+
+def test_unrecorded_free_has_no_stack(opened: Opened, tmp_path: Path) -> None:
+    one, two = frame("/a/one.py", 1, "f"), frame("/a/two.py", 2, "g")
+    path = tmp_path / "s.pickle"
+    trace = [
+        event("alloc", 4096, 8, one),
+        event("alloc", 4096, 8, two),
+        event("free_completed", 4096, 8, one),
+    ]
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
+    snapshot = opened(path)
+    assert stack(snapshot, 0).freed_frames == []
+    assert [f.file for f in stack(snapshot, 1).freed_frames] == ["/a/one.py"]
 
 
 def memory_bytes() -> int:
@@ -528,7 +615,8 @@ def test_text_that_is_not_text(opened: Opened, tmp_path: Path) -> None:
     path.write_bytes(pickle.dumps({"device_traces": [trace], "segments": []}))
     snapshot = opened(path)
     told = [stack(snapshot, i).frames[0].function for i in range(5)]
-    assert told[1:] == names[1:]
+    assert told[1:4] == names[1:4]
+    assert told[4] == "x" * 16383 + "…"
     assert "lone" in told[0]
     told[0].encode()
 

@@ -91,8 +91,8 @@ def open_source(path: Path, scratch: Path, report: Report) -> Iterator[Source]:
         file.seek(0)
         if magic[:2] == b"\x1f\x8b":
             opened: BinaryIO = cast("BinaryIO", gzip.GzipFile(fileobj=file))
-        elif magic == b"\x28\xb5\x2f\xfd":
-            unpacker = zstandard.ZstdDecompressor()
+        elif magic == b"\x28\xb5\x2f\xfd" or (magic[1:] == b"\x2a\x4d\x18" and magic[0] >> 4 == 5):
+            unpacker = zstandard.ZstdDecompressor(max_window_size=2**31)
             opened = cast("BinaryIO", unpacker.stream_reader(file, read_across_frames=True, closefd=False))
         else:
             with _mapped(path, file) as source:
@@ -141,4 +141,6 @@ def _unpack(path: Path, file: BinaryIO, opened: BinaryIO, plain: BinaryIO, repor
         raise DamagedContainerError(
             f"{path.name} is damaged: after {written:,} bytes the compressed data breaks off"
         ) from error
+    if written == 0:
+        raise DamagedContainerError(f"{path.name} is damaged: nothing can be unpacked from it")
     plain.flush()

@@ -40,6 +40,9 @@ KIND = "pytorch-snapshot"
 Report = Callable[[str, float], None]
 
 _STEP_BYTES = 8 << 20
+_MOST_DEVICES = 256
+_MOST_ACTIONS = 255
+_MOST_JSON_BYTES = 1 << 29
 _PENDING_STATES = ("active_pending_free", "active_awaiting_free")
 _HTML_PICKLE = re.compile(rb'"base64"\s*:\s*"([A-Za-z0-9+/=\s]*)"')
 
@@ -67,6 +70,7 @@ class DamagedSnapshotError(MemlensError):
     advice = "Copy or record the file again."
 
 
+_BOM = b"\xef\xbb\xbf"
 _OPCODES = {
     0x63: "GLOBAL", 0x93: "STACK_GLOBAL", 0x52: "REDUCE", 0x62: "BUILD", 0x69: "INST", 0x6F: "OBJ", 0x81: "NEWOBJ",
     0x92: "NEWOBJ_EX", 0x82: "EXT1", 0x83: "EXT2", 0x84: "EXT4", 0x50: "PERSID", 0x51: "BINPERSID",
@@ -76,12 +80,8 @@ _OPCODES = {
 
 def sniff(head: bytes) -> bool:
     """Whether the first bytes may be a snapshot: a pickle of protocol 2 to 5, JSON, or HTML that may embed one."""
-    text = head.lstrip()[:512].lower()
-    return (
-        (len(head) > 1 and head[0] == 0x80 and 2 <= head[1] <= 5)
-        or text[:1] in (b"{", b"[")
-        or text.startswith((b"<!doctype html", b"<html", b"<head", b"<script", b"<!--"))
-    )
+    text = head.removeprefix(_BOM).lstrip()
+    return (len(head) > 1 and head[0] == 0x80 and 2 <= head[1] <= 5) or text[:1] in (b"{", b"[", b"<")
 
 
 def read(source: Source, scratch: Path, report: Report) -> Timeline:
@@ -105,7 +105,7 @@ def _pickle_of(source: Source, scratch: Path) -> AbstractContextManager[Source]:
         raise NotASnapshotError("The file is empty")
     if head[0] == 0x80:
         return nullcontext(source)
-    first = head.lstrip()[:1]
+    first = head.removeprefix(_BOM).lstrip()[:1]
     if first in (b"{", b"["):
         return plain_source(source.path, _pickle_of_json(source), scratch)
     if first == b"<":
@@ -117,8 +117,13 @@ def _pickle_of(source: Source, scratch: Path) -> AbstractContextManager[Source]:
 
 def _pickle_of_json(source: Source) -> bytes:
     """The same data as a pickle, so that one reader knows the format."""
+    if source.length > _MOST_JSON_BYTES:
+        raise NotASnapshotError(
+            f"The JSON is larger than {_MOST_JSON_BYTES:,} bytes",
+            advice="Write the snapshot as a pickle instead.",
+        )
     try:
-        data = msgspec.json.decode(source.data)
+        data = msgspec.json.decode(source.data[len(_BOM) :] if source.head(3) == _BOM else source.data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise NotASnapshotError(f"The file is not whole JSON: {error}") from error
     try:
@@ -194,8 +199,10 @@ class _Tables:
         )
         annotations = self._rows("external_annotations", "annotations")
         segments = self._rows("segments", "segments")
-        starts, rows = scanner.block_lists()
-        self.block_starts, self.block_rows = np.asarray(starts), np.asarray(rows)
+        lists = scanner.block_lists()
+        if lists is None:
+            raise DamagedSnapshotError("Several segments are said to hold the same blocks")
+        self.block_starts, self.block_rows = np.asarray(lists[0]), np.asarray(lists[1])
         scanner.drop_scratch()
         self.actions = self._names("actions")
         self.categories = self._names("categories")
@@ -249,6 +256,7 @@ class _Tables:
         shown = sorted(traced | set(segments["device"].tolist()))
         if not shown:
             raise NotASnapshotError("The snapshot holds no segment and no event, so there is nothing to show")
+        self._check_amounts(shown)
         devices = []
         for number, device in enumerate(shown):
             report("matching", number / len(shown))
@@ -265,6 +273,21 @@ class _Tables:
             KIND, frames, devices, action_names, category_names, self.streams.tolist(), self.pools, self.settings,
             notices, *self._further_tables(),
         )  # fmt: skip
+
+    def _check_amounts(self, devices: list[int]) -> None:
+        """What would let a small file fill memory or disk, or add up to more than 64 bits hold."""
+        if len(devices) > _MOST_DEVICES:
+            raise DamagedSnapshotError(f"The file tells of {len(devices):,} devices; no machine has so many")
+        if sum(map(len, self.traces)) > 2 * len(self.events):
+            raise DamagedSnapshotError("Several devices are said to have the same trace")
+        total = float(self.events["size"].sum(dtype=np.float64)) + float(
+            self.blocks["size"].sum(dtype=np.float64)
+        )
+        total += float(self.blocks["requested"].sum(dtype=np.float64))
+        if total > 2**62:
+            raise DamagedSnapshotError("The sizes add up to more bytes than can be counted")
+        if len(self.events) and int(np.abs(self.events["time_us"]).max()) > 2**60:
+            raise DamagedSnapshotError("The times are tens of thousands of years away")
 
     def _frames(self) -> Frames:
         rows = np.asarray(self.scanner.take("frames"))
@@ -285,7 +308,10 @@ class _Tables:
         for row, action in enumerate(self.actions):
             known = "free_completed" if action == "free" else action
             if known not in names:
-                names.append(known)
+                # the last number stands for all that found no place
+                known = known if len(names) < _MOST_ACTIONS else "other"
+                if known not in names:
+                    names.append(known)
             numbers[row] = names.index(known)
         return numbers, names
 

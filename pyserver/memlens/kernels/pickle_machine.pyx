@@ -25,9 +25,10 @@ OK, MORE, TRUNCATED, FORBIDDEN, UNKNOWN_OPCODE, UNDERFLOW, BAD_MEMO, NO_MEMORY, 
 STRING_KIND = STRING
 
 cdef enum:
-    # a real snapshot nests eight deep and batches a thousand items, and a list built by TUPLE may stand on the
-    # stack whole
+    # Python's pickler batches a thousand items, PyTorch's own puts a whole trace on the stack; but an item worth the
+    # name takes more than eight bytes of the file
     MAX_STACK = 4_000_000
+    BYTES_PER_ITEM = 8
     MAX_MARKS = 1_000
     MAX_BOXES = 1_000_000
     BOXED = 15          # memo tag of a value that does not fit: its payload is a row of self.boxes
@@ -125,7 +126,7 @@ cdef class Machine:
         cdef Value value
         cdef size_t count = self.stack.count
         if count >= self.stack.room:
-            if count >= MAX_STACK:
+            if count >= MAX_STACK + self.length // BYTES_PER_ITEM:
                 return self.fail_with(E_TOO_DEEP, 0)
             if vector_reserve(&self.stack, count + 1) < 0:
                 return self.fail_with(E_NO_MEMORY, 0)
@@ -190,7 +191,7 @@ cdef class Machine:
         if vector_reserve(&self.stack, self.stack.count + RUN) < 0:
             self.fail_with(E_NO_MEMORY, 0)
             return 0
-        if self.stack.count > MAX_STACK:
+        if self.stack.count > MAX_STACK + self.length // BYTES_PER_ITEM:
             self.fail_with(E_TOO_DEEP, 0)
             return 0
         top = &(<Value *> self.stack.data)[self.stack.count]

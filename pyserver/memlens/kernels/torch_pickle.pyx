@@ -198,6 +198,9 @@ cdef class Scanner(Machine):
         self.stream_of(0)
         self.pool_of(-1, -1)
         self.name_of(&self.categories, self.empty_string)
+        # the actions whose sizes count have the first numbers
+        for name in (b"alloc", b"free_requested", b"free_completed", b"free"):
+            self.name_of(&self.actions, <uint32_t> self.intern_string(name, len(name)))
 
     def __dealloc__(self):
         cdef size_t index
@@ -344,8 +347,11 @@ cdef class Scanner(Machine):
                 if field:
                     found[field] = &values[index + 1]
         kind = (<uint8_t *> self.dict_kinds.data)[dict_row]
-        if kind == EMPTY_DICT or kind == OTHER_DICT:
+        if kind == EMPTY_DICT:
             kind = self.kind_of(found)
+        elif kind == OTHER_DICT and self.kind_of(found) != OTHER_DICT:
+            # set one by one, which no pickler does: what came before the telling key is not kept
+            return self.fail_with(E_UNDERFLOW, 0)
         if kind == EVENT:
             self.set_event(dict_row, found)
         elif kind == FRAME:
@@ -408,7 +414,11 @@ cdef class Scanner(Machine):
         if found[F_ADDR] != NULL:
             row.addr = self.address(found[F_ADDR], F_ADDR)
         if found[F_SIZE] != NULL:
-            row.size = self.size_of(found[F_SIZE], F_SIZE)
+            if row.action < 4:
+                row.size = self.size_of(found[F_SIZE], F_SIZE)
+            elif found[F_SIZE].kind == INT:
+                # of an action that is not known nothing is asked, least of all that its size is one
+                row.size = <int64_t> found[F_SIZE].payload
         if found[F_TIME_US] != NULL:
             row.time_us = self.integer(found[F_TIME_US], F_TIME_US)
         if found[F_FRAMES] != NULL:
@@ -636,7 +646,11 @@ cdef class Scanner(Machine):
 
     cdef int set_stack(self, size_t list_row, size_t depth) noexcept nogil:
         """The list is the stack of the first ``depth`` frames in ``sequence``."""
-        cdef int64_t id = intern_units(&self.stacks, self.sequence.data, depth)
+        cdef int64_t id
+        if self.stacks.units.count > self.length + MAX_PAIRS_KEPT * 100:
+            # stacks that grow frame by frame would be kept at every length; no file's stacks are longer than itself
+            return self.fail_with(E_TOO_MANY, 0)
+        id = intern_units(&self.stacks, self.sequence.data, depth)
         if id < 0 or id > MAX_ROWS:
             return self.fail_with(E_NO_MEMORY if id < 0 else E_TOO_MANY, 0)
         (<uint8_t *> self.list_kinds.data)[list_row] = FRAMES
@@ -763,7 +777,7 @@ cdef class Scanner(Machine):
         return column_of(self.list_vector(list_row), b"I")
 
     def block_lists(self):
-        """``(starts, rows)``: the block rows of segment row ``s`` are ``rows[starts[s]:starts[s + 1]]``."""
+        """``(starts, rows)``, or None when segments share blocks: the block rows of segment row ``s`` are ``rows[starts[s]:starts[s + 1]]``."""
         cdef Vector starts, rows
         cdef SegmentRow *segments = <SegmentRow *> self.segments.data
         cdef Vector *vector
@@ -777,6 +791,10 @@ cdef class Scanner(Machine):
                 raise MemoryError
             if index < self.segments.count and self.rows_kind(segments[index].blocks) == BLOCK:
                 vector = self.list_vector(segments[index].blocks)
+                if rows.count + vector.count > self.blocks.count:
+                    vector_free(&starts)
+                    vector_free(&rows)
+                    return None
                 if vector_extend(&rows, vector.data, vector.count) < 0:
                     raise MemoryError
         return column_of(&starts, b"Q"), column_of(&rows, b"I")

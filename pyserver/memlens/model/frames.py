@@ -12,6 +12,9 @@ import numpy.typing as npt
 USER, LIBRARY, NATIVE = 0, 1, 2
 """Kinds of a frame, the most telling first."""
 
+MOST_PATH, MOST_NAME = 4096, 16384
+"""Characters of a file's and a function's name; C++ templates do come near."""
+
 KIND_NAMES: tuple[Literal["user"], Literal["library"], Literal["native"]] = ("user", "library", "native")
 
 _LIBRARY_PATH = re.compile(
@@ -20,7 +23,7 @@ _LIBRARY_PATH = re.compile(
 )
 _NATIVE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".so", ".pyx")
 _NO_FILE = frozenset(("", "??", "none", "<unknown>"))
-_PROFILER_NAME = re.compile(r"^(?P<file>.+)\((?P<line>\d+)\): (?P<function>.+)$")
+_PROFILER_NAME = re.compile(r"^(?P<file>.+)\((?P<line>\d{1,9})\): (?P<function>.+)$", re.ASCII)
 # the profiler cuts the interpreter's prefixes off, so library code is told by its first folder or module
 _LIBRARY_TOPS = frozenset(sys.stdlib_module_names) | {
     "torch", "torchvision", "torchaudio", "numpy", "transformers", "accelerate", "lightning", "pytorch_lightning",
@@ -44,6 +47,7 @@ def source_frame(filename: str, line: int, name: str) -> SourceFrame:
     The CPU profiler's frames carry their place in the name, ``torch/nn/modules/linear.py(130): forward``, with the
     file name ``none`` (``torch.cuda._memory_viz._profile_to_snapshot``).
     """
+    filename, name = _shortened(filename, MOST_PATH), _shortened(name, MOST_NAME)
     relative = False
     if filename in _NO_FILE:
         found = _PROFILER_NAME.match(name)
@@ -66,6 +70,11 @@ def source_frame(filename: str, line: int, name: str) -> SourceFrame:
     if path.startswith("<") and not path.startswith("<ipython-input"):
         return SourceFrame(filename, line, name, LIBRARY)
     return SourceFrame(filename, line, name, USER)
+
+
+def _shortened(text: str, most: int) -> str:
+    """A text without end would be stored with every line of it."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def is_python(frame: SourceFrame) -> bool:

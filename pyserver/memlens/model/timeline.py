@@ -99,9 +99,10 @@ def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: i
     kernel.live_over_time(allocations["size"], allocations["start"], allocations["end"], live, live_counts)
     time_us, origin = None, None
     if events.time_us is not None and count:
-        origin = int(events.time_us[0])
+        # an event without a time has 0: it happened when the one before it did, the first ones with the first time
+        origin = int(events.time_us[np.argmax(events.time_us != 0)])
         # threads may stamp events a little out of order; the picture's axis must not run back
-        time_us = np.maximum.accumulate(events.time_us)
+        time_us = np.maximum.accumulate(np.maximum(events.time_us, origin))
         time_us -= origin
     return DeviceTimeline(
         device, events, allocations, owners, live, live_counts, time_us, origin, reserved_at_end,

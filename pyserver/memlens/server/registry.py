@@ -113,7 +113,7 @@ class OpenSnapshot:
         another.
         """
         try:
-            future = self._thread.submit(question, self._snapshot)
+            future = self._thread.submit(self._snapshot.ask, question)
         except RuntimeError as error:
             raise NotOpenError(f"{self.title} has been closed") from error
         try:

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -11,9 +12,19 @@ from pathlib import Path
 import platformdirs
 
 from memlens.errors import MemlensError
-from memlens.store.manifest import FILE_NAME, FORMAT_VERSION, ArchiveError, SourceFile, read_manifest
+from memlens.store.manifest import (
+    FILE_NAME,
+    FORMAT_VERSION,
+    ArchiveError,
+    SourceFile,
+    in_use,
+    is_archive,
+    read_manifest,
+)
 
 DEFAULT_LIMIT_BYTES = 10 * 2**30
+
+_OUR_NAME = re.compile(r"^[0-9a-f]{24}-v\d+(\.(partial|old-\w+)-(?P<pid>\d{1,9}))?$", re.ASCII)
 
 
 class NotAnArchiveError(MemlensError):
@@ -55,8 +66,11 @@ class Cache:
         archives = []
         with contextlib.suppress(OSError):
             for entry in list(self.folder.iterdir()):
-                if ".partial-" in entry.name or ".old-" in entry.name:
-                    if not _running(entry.name.rpartition("-")[2]):
+                name = _OUR_NAME.match(entry.name)
+                if name is None:
+                    continue  # the folder is the user's choice, and what else lies in it is theirs
+                if name["pid"] is not None:
+                    if not _running(int(name["pid"])):
                         shutil.rmtree(entry, ignore_errors=True)
                 elif (entry / FILE_NAME).is_file():
                     size = sum(file.stat().st_size for file in entry.iterdir())
@@ -65,7 +79,7 @@ class Cache:
         for _, size, entry in sorted(archives, key=lambda row: row[0]):
             if total <= self.limit_bytes:
                 break
-            if entry == keep:
+            if entry == keep or in_use(entry):
                 continue
             shutil.rmtree(entry, ignore_errors=True)
             total -= size
@@ -98,7 +112,7 @@ def check_place(archive: Path) -> None:
     """
     if not archive.exists():
         return
-    if not archive.is_dir() or (not (archive / FILE_NAME).is_file() and any(archive.iterdir())):
+    if not archive.is_dir() or (any(archive.iterdir()) and not is_archive(archive)):
         raise NotAnArchiveError(f"{archive} is there already and is no archive")
 
 
@@ -120,13 +134,11 @@ def _rename(partial: Path, archive: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def _running(pid: str) -> bool:
-    if not pid.isdigit():
-        return False
+def _running(pid: int) -> bool:
     if os.name == "nt":
         return True  # signal 0 would end the process there; a later run under another system cleans up
     try:
-        os.kill(int(pid), 0)
+        os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except OSError:

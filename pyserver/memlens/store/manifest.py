@@ -1,13 +1,21 @@
 """``manifest.json``, the one file of an archive that names the others."""
 
+import contextlib
+import errno
+import os
+import stat
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 from msgspec import Struct
 
 from memlens.errors import MemlensError
 from memlens.model.info import SnapshotInfo
+
+if sys.platform != "win32":
+    import fcntl
 
 FORMAT_VERSION = 2
 """Raised whenever an older archive could be misread; such archives are made anew."""
@@ -34,7 +42,12 @@ class SourceFile(Struct, frozen=True):
         """The file's identity now. Raises OSError when it isn't there."""
         real = path.resolve(strict=True)
         status = real.stat()
-        return cls(str(real), status.st_size, status.st_mtime_ns)
+        if not stat.S_ISREG(status.st_mode):
+            # a pipe or a device would be waited for, perhaps for ever
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        # names are bytes to the system; those that are no text are kept apart by their escapes
+        name = os.fsencode(real).decode("utf-8", "backslashreplace")
+        return cls(name, status.st_size, status.st_mtime_ns)
 
 
 class ColumnEntry(Struct, frozen=True):
@@ -59,6 +72,38 @@ class Manifest(Struct, frozen=True):
     settings: dict[str, Any]
     columns: dict[str, ColumnEntry]
     text_bytes: int
+
+
+def is_archive(folder: Path) -> bool:
+    """Whether a folder was written by Memlens, of whatever version and state."""
+    try:
+        head = (folder / FILE_NAME).read_bytes()[:64]
+    except OSError:
+        return False
+    return head.lstrip().startswith(b"{") and b'"format_version"' in head
+
+
+def hold(archive: Path) -> BinaryIO:
+    """Mark an archive as in use until the file that is returned is closed. Raises OSError."""
+    file = (archive / FILE_NAME).open("rb")
+    if sys.platform != "win32":
+        # a file system without locks leaves archives unmarked; what is mapped stays readable all the same
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    return file
+
+
+def in_use(archive: Path) -> bool:
+    """Whether some process holds an archive. On Windows a mapped file can't be removed anyway."""
+    if sys.platform != "win32":
+        try:
+            with (archive / FILE_NAME).open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+    return False
 
 
 def read_manifest(archive: Path) -> Manifest:

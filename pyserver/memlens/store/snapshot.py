@@ -3,17 +3,18 @@
 import bisect
 import mmap
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeVar
 
 import apsw
 import numpy as np
 import numpy.typing as npt
 
 from memlens.model.info import DeviceInfo, SnapshotInfo
-from memlens.store.manifest import ArchiveError, ColumnEntry, Manifest, read_manifest
+from memlens.store.manifest import ArchiveError, ColumnEntry, Manifest, hold, read_manifest
 
+T = TypeVar("T")
 Column = npt.NDArray[Any]
 FrameRow = tuple[str, int, str, int]
 """File, line, function, kind."""
@@ -30,6 +31,7 @@ class Device:
         self.first_allocation = first_allocation
         self.time: npt.NDArray[np.int64] | None = column("time") if info.time_axis else None
         self.event_stack: npt.NDArray[np.uint32] = column("event_stack")
+        self.event_action: npt.NDArray[np.uint8] = column("event_action")
         self.live: npt.NDArray[np.int64] = column("live")
         self.live_64: npt.NDArray[np.int64] = column("live_64")
         self.live_4096: npt.NDArray[np.int64] = column("live_4096")
@@ -46,13 +48,46 @@ class Device:
         self.stream: npt.NDArray[np.uint16] = column("stream")
         self.category: npt.NDArray[np.uint8] = column("category")
         self.flags: npt.NDArray[np.uint8] = column("flags")
+        self._check(snapshot.archive)
+
+    def _check(self, archive: Path) -> None:
+        """Kernels trust the columns to be as long as each other, so that is made sure of once."""
+        rows, moments = self.info.allocations, self.info.events + 1
+        own = (
+            self.address,
+            self.size,
+            self.rounded,
+            self.start,
+            self.end,
+            self.stack,
+            self.stream,
+            self.category,
+        )
+        whole = all(len(column) == rows for column in (*own, self.flags))
+        whole = whole and len(self.live) == len(self.live_count) == moments
+        whole = whole and all(
+            len(fine) == max(-(-count // 64), 1) and len(coarse) == max(-(-len(fine) // 64), 1)
+            for count, fine, coarse in (
+                (rows, self.end_64, self.end_4096),
+                (moments, self.live_64, self.live_4096),
+                (moments, self.low_64, self.live_4096),
+            )
+        )
+        events: list[Column] = [
+            self.event_stack,
+            self.event_action,
+            *([] if self.time is None else [self.time]),
+        ]
+        if not whole or any(len(column) != self.info.events for column in events):
+            raise ArchiveError(f"The archive {archive.name} is damaged: its columns don't fit each other")
 
 
 class Snapshot:
     """An open archive; columns are mapped when they are first asked for. Not for two threads at once."""
 
-    def __init__(self, archive: Path, manifest: Manifest, text: apsw.Connection) -> None:
+    def __init__(self, archive: Path, manifest: Manifest, text: apsw.Connection, held: BinaryIO) -> None:
         self.archive = archive
+        self._held = held
         self.manifest = manifest
         self.info: SnapshotInfo = manifest.info
         self.text = text
@@ -62,6 +97,18 @@ class Snapshot:
     @classmethod
     def open(cls, archive: Path) -> "Snapshot":
         """Open an archive folder. Raises :class:`ArchiveError` when it is damaged or of another version."""
+        try:
+            held = hold(archive)
+        except OSError as error:
+            raise ArchiveError(f"The archive {archive.name} can't be read: {error.strerror}") from error
+        try:
+            return cls._open(archive, held)
+        except BaseException:
+            held.close()
+            raise
+
+    @classmethod
+    def _open(cls, archive: Path, held: BinaryIO) -> "Snapshot":
         manifest = read_manifest(archive)
         try:
             text = apsw.Connection(
@@ -71,13 +118,27 @@ class Snapshot:
             text.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         except apsw.Error as error:
             raise ArchiveError(f"The archive {archive.name} is damaged: {error}") from error
-        return cls(archive, manifest, text)
+        return cls(archive, manifest, text, held)
 
     def close(self) -> None:
         """Release maps and database. The snapshot is of no use afterwards."""
         self._devices.clear()
         self._columns.clear()
         self.text.close()
+        self._held.close()
+
+    def forget(self, number: int) -> None:
+        """Unmap a device's columns; they are mapped again when asked for."""
+        self._devices.pop(number, None)
+        for name in [name for name in self._columns if name.startswith(f"{number}.")]:
+            del self._columns[name]
+
+    def ask(self, question: Callable[["Snapshot"], T]) -> T:
+        """Answer a question. What only a damaged archive can make go wrong is an :class:`ArchiveError`."""
+        try:
+            return question(self)
+        except (IndexError, KeyError, apsw.CorruptError, apsw.NotADBError) as error:
+            raise ArchiveError(f"The archive {self.archive.name} is damaged: {error}") from error
 
     def column(self, name: str) -> Column:
         """A column, mapped. Raises :class:`ArchiveError` when it is damaged or missing."""

@@ -56,6 +56,7 @@ def moments_between(
     """The first and the last moment that falls into each of the columns between ``edges``.
 
     A moment lasts from its event to the next, so a column without an event holds the moment that is going on.
+    Events at an edge belong to the column behind it, with the moment before them.
     """
     events = device.info.events
     if axis == "event" or device.time is None:
@@ -63,8 +64,8 @@ def moments_between(
         last = np.ceil(edges[1:]).astype(np.int64) - 1
     else:
         # times are whole microseconds, so comparing as integers is exact
-        first = np.searchsorted(device.time, np.floor(edges[:-1]).astype(np.int64), "right").astype(np.int64)
-        last = np.searchsorted(device.time, np.ceil(edges[1:]).astype(np.int64), "left").astype(np.int64)
+        before = np.searchsorted(device.time, np.ceil(edges).astype(np.int64), "left").astype(np.int64)
+        first, last = before[:-1], before[1:]
     first = np.clip(first, 0, events)
     return first, np.clip(np.maximum(first, last), 0, events)
 

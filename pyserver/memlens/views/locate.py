@@ -68,6 +68,7 @@ def step(snapshot: Snapshot, allocation: int, moment: int, direction: Direction)
 
 def _life(device: Device, row: int) -> tuple[int, int]:
     """First moment of an allocation's life and the one after its last; one freed at once lives for one moment."""
-    start, end = int(device.start[row]), int(device.end[row])
     last = device.info.events + 1
+    start = min(int(device.start[row]), last - 1)
+    end = int(device.end[row])
     return start, max(min(end if end != NEVER else last, last), start + 1)

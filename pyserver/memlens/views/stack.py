@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from memlens.kernels.timeline import FREE_COMPLETED, FREE_REQUESTED
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import Frame, StackAnswer, Totals
 from memlens.views.columns import NEVER, allocation_of, frame, operator_of_stack, summaries
@@ -17,9 +18,14 @@ def stack(snapshot: Snapshot, allocation: int) -> StackAnswer:
     frames = stack_frames(snapshot, summary.stack)
     freed: list[Frame] = []
     if summary.end_moment is not None:
-        freed_stack = int(device.event_stack[summary.end_moment - 1])
-        # where the recorder keeps no stacks of frees it repeats the allocation's
-        if freed_stack != summary.stack:
+        ending = summary.end_moment - 1
+        freed_stack = int(device.event_stack[ending])
+        # where the recorder keeps no stacks of frees it repeats the allocation's; and where a free was not recorded
+        # the event at the end is another allocation's
+        if freed_stack != summary.stack and int(device.event_action[ending]) in (
+            FREE_REQUESTED,
+            FREE_COMPLETED,
+        ):
             freed = stack_frames(snapshot, freed_stack)
     summary = msgspec.structs.replace(summary, operator=operator_of_stack(snapshot, summary.stack))
     return StackAnswer(summary, frames, freed, totals(snapshot, [summary.stack]))

@@ -16,7 +16,8 @@ offset type                  meaning
 4      u32                   ``columns``
 8      u32                   ``bands``
 12     u32                   ``rects``
-16     f64 x 4               ``x0, x1, y0, y1``: the bounds that the answer covers (at least those asked)
+16     f64 x 4               ``x0, x1, y0, y1``: the bounds that the answer covers: those asked, or where
+                             those hold the whole device, the device with a little over its peak
 48     f64                   ``y_quantum``: bytes per unit of a rect's y
 56     u32                   1 when the picture had to be coarser than asked, to stay small
 60     u32                   0
@@ -43,6 +44,7 @@ Rects of one column never overlap and leave no hole: their edges are rounded on 
 
 import contextlib
 import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -96,7 +98,9 @@ def viewport(
             and FIT_ROWS / 4 <= fit_rows <= FIT_ROWS * 1.25
         ):
             with contextlib.suppress(OSError):
-                return _fit_file(snapshot.archive, device, axis).read_bytes()
+                stored = _fit_file(snapshot.archive, device, axis).read_bytes()
+                if zlib.crc32(stored[4:]).to_bytes(4, "little") == stored[:4]:
+                    return stored[4:]
     return _fine_as_fits(found, axis, x0, x1, y0, y1, columns, rows)
 
 
@@ -110,7 +114,9 @@ def make_fits(snapshot: Snapshot) -> None:
                 snapshot.device(info.device), axis, extent.x0, extent.x1, 0.0, info.peak_bytes * FIT_HEADROOM,
                 FIT_COLUMNS, FIT_ROWS,
             )  # fmt: skip
-            _fit_file(snapshot.archive, info.device, axis).write_bytes(packed)
+            checksum = zlib.crc32(packed).to_bytes(4, "little")
+            _fit_file(snapshot.archive, info.device, axis).write_bytes(checksum + packed)
+        snapshot.forget(info.device)
 
 
 def _fit_file(archive: Path, device: int, axis: Axis) -> Path:
