@@ -1,6 +1,7 @@
 """The stacked picture and the views beside it, against layouts made by brute force."""
 
 import base64
+import contextlib
 import pickle
 import random
 import struct
@@ -208,6 +209,11 @@ def test_any_viewport(
         trace.append(event(action, addr, size, frame("a.py", 1 + addr, "f"), time_us=5_000_000 + clock))
     raw = write(tmp_path / "s.pickle", trace)
     snapshot = Snapshot.open(ingest(tmp_path / "s.pickle", Cache(tmp_path / "c"), lambda *_: None))
+    with contextlib.closing(snapshot):
+        look_anywhere(snapshot, raw, trace, data)
+
+
+def look_anywhere(snapshot: Snapshot, raw: Any, trace: list[Any], data: st.DataObject) -> None:
     found = oracle.allocations(raw, 0)
     heights = oracle.live_bytes(found, len(trace))
     top = max(heights) or 1
@@ -240,7 +246,6 @@ def test_any_viewport(
         assert np.frombuffer(base64.b64decode(told.lowest), "<f8").tolist() == [
             min(heights[m] for m in span) for span in parts
         ]
-    snapshot.close()
 
 
 def test_no_peak_falls_between_columns(tmp_path: Path) -> None:
