@@ -93,6 +93,9 @@ export class PointerInput {
       this.giveUp();
       return;
     }
+    // Alt going down and up alone would focus VS Code's menu bar, which only hears of keys: let it hear of another one.
+    if (event.altKey)
+      window.dispatchEvent(new KeyboardEvent('keydown', { key: 'Unidentified', altKey: true }));
     const box = event.button === 0 && (event.altKey || this.boxTool);
     this.press = { from: at, last: at, mode: box ? 'box' : 'pan', moved: false };
   }
