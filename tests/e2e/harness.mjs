@@ -40,8 +40,8 @@ export const CHROMIUM_FLAGS = [
 
 /** VS Code's own themes by name, and the file of each, which the workbench has as a class. */
 const THEMES = {
-  light: { name: 'Default Light Modern', file: 'light_modern' },
-  dark: { name: 'Default Dark Modern', file: 'dark_modern' },
+  light: { name: 'Light Modern', file: 'light_modern' },
+  dark: { name: 'Dark Modern', file: 'dark_modern' },
   hc: { name: 'Default High Contrast', file: 'hc_black' },
   'hc-light': { name: 'Default High Contrast Light', file: 'hc_light' },
 };
@@ -155,8 +155,7 @@ class VSCode {
 
   async #loaded() {
     await this.page.locator('.explorer-folders-view .monaco-list-row').first().waitFor();
-    await this.#extensionKnown();
-    await this.setTheme(this.theme);
+    await Promise.all([this.#extensionKnown(), this.setTheme(this.theme)]);
   }
 
   #listen() {
@@ -181,7 +180,7 @@ class VSCode {
     const until = Date.now() + TIMEOUT_MS;
     for (;;) {
       await this.#palette('>Memlens: ');
-      const known = await row.waitFor({ timeout: 2000 }).then(
+      const known = await row.waitFor({ timeout: 500 }).then(
         () => true,
         () => false,
       );
@@ -332,9 +331,9 @@ class VSCode {
       );
     for (let attempt = 0; ; attempt++) {
       this.writeSettings({ 'workbench.colorTheme': name });
-      if (await shown(2000)) break;
+      if (await shown(attempt === 0 ? 1000 : 3000)) break;
       if (attempt === 10) throw new Error(`VS Code never took the theme "${name}".`);
-      // While it starts it may miss the setting; then only a change makes it look again.
+      // While it starts it misses the setting; then only a change makes it look again.
       this.writeSettings({ 'workbench.colorTheme': 'Red' });
       await this.page.waitForTimeout(500);
     }

@@ -26,11 +26,7 @@ const stack = (allocation) => vscode.memlens('stack', FILE, allocation);
 const press = (key) => vscode.page.keyboard.press(key);
 
 /** Presses a key and waits for where the camera goes. */
-async function move(key) {
-  const before = await view.camera();
-  await press(key);
-  return await view.movedFrom(before);
-}
+const move = (key) => view.moved(() => press(key));
 
 const about = (value, wanted, share = 1e-6) =>
   assert.ok(Math.abs(value - wanted) <= Math.abs(wanted) * share + 1e-6, `${value} is about ${wanted}`);
@@ -79,7 +75,6 @@ test('keys select, go from one allocation to the next, and open its line', async
   assert.ok(livesAtThePeak(older.allocation));
   assert.equal((await step('Alt+ArrowUp')).allocation.allocation, first.allocation.allocation);
 
-  await view.still();
   const life = await move('z');
   assert.ok(life.x0 <= first.allocation.start_time_us);
   assert.ok(life.x1 >= (first.allocation.end_time_us ?? life.x1));
@@ -141,11 +136,7 @@ test('? lists the keys', async () => {
 });
 
 test('the palette does the same', async () => {
-  const command = async (title) => {
-    const before = await view.camera();
-    await vscode.runCommand(`Memlens: ${title}`);
-    return await view.movedFrom(before);
-  };
+  const command = (title) => view.moved(() => vscode.runCommand(`Memlens: ${title}`));
   const all = await command('Fit the Whole Run');
   const closer = await command('Zoom In');
   about(closer.x1 - closer.x0, (all.x1 - all.x0) / 1.5);

@@ -40,14 +40,10 @@ test('a file of another name is opened by the command; its device, axis, zoom an
   const { devices, default_device: first } = await vscode.memlens('info', FILE);
   assert.equal(devices.length, 2);
   assert.equal(await view.locator('.dropdown').inputValue(), String(first));
-  await vscode.runCommand('Memlens: Next Device');
-  await view.still();
-  await vscode.runCommand('Memlens: Switch between Time and Events');
-  await view.still();
+  await view.moved(() => vscode.runCommand('Memlens: Next Device'));
+  await view.moved(() => vscode.runCommand('Memlens: Switch between Time and Events'));
   for (let times = 0; times < 3; times++) {
-    const before = await view.camera();
-    await vscode.page.keyboard.press('+');
-    await view.movedFrom(before);
+    await view.moved(() => vscode.page.keyboard.press('+'));
   }
   const allocation = await view.tallestAtTheMiddle();
   await view.click(allocation);

@@ -31,8 +31,7 @@ async function checkPixels(vscode, view) {
   assert.ok(bands > 8, `${bands} of the points are bands`);
   assert.ok(new Set(colours.map(String)).size > 6, 'they have several colours');
 
-  await vscode.runCommand('Memlens: Go to the Peak');
-  await view.still();
+  await view.moved(() => vscode.runCommand('Memlens: Go to the Peak'));
   const allocation = await view.tallestAtTheMiddle();
   const place = async () => {
     const rect = await view.rectOf(allocation);

@@ -33,8 +33,7 @@ test('the picture has bands where allocations are, and nothing above them', asyn
     new RegExp(`${device.allocations.toLocaleString('en-US')} allocations`),
   );
 
-  await vscode.runCommand('Memlens: Go to the Peak');
-  await view.still();
+  await view.moved(() => vscode.runCommand('Memlens: Go to the Peak'));
   const allocation = await view.tallestAtTheMiddle();
   chosen = await stack(allocation);
   const { size_bytes: size, start_moment: start, end_moment: end } = chosen.allocation;
@@ -44,8 +43,7 @@ test('the picture has bands where allocations are, and nothing above them', asyn
     'it is live at the peak',
   );
 
-  await vscode.runCommand('Memlens: Fit the Whole Run');
-  await view.still();
+  await view.moved(() => vscode.runCommand('Memlens: Fit the Whole Run'));
   const camera = await view.camera();
   const surface = await view.surface();
   const perUs = surface.width / (camera.x1 - camera.x0);

@@ -12,11 +12,9 @@ let allocation;
 before(async () => {
   vscode = await openVSCode({ viewport: { width: 1440, height: 900 } });
   view = await SnapshotView.opened(vscode, 'train.pickle');
-  await vscode.runCommand('Memlens: Go to the Peak');
-  await view.still();
+  await view.moved(() => vscode.runCommand('Memlens: Go to the Peak'));
   allocation = await view.tallestAtTheMiddle();
-  await vscode.runCommand('Memlens: Fit the Whole Run');
-  await view.still();
+  await view.moved(() => vscode.runCommand('Memlens: Fit the Whole Run'));
 });
 after(() => vscode?.close());
 

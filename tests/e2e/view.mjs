@@ -42,16 +42,19 @@ export class SnapshotView {
     await this.still();
   }
 
-  /** Waits until the camera has stood still for some frames and the picture is that of where it stands. */
+  /** Waits until the camera has stood still for a while from now on, and the picture is that of where it stands. */
   async still() {
+    await this.frame.evaluate(() => {
+      window.stoodStill = { at: '', since: 0 };
+    });
     await this.frame.waitForFunction(
       () => {
         if (document.getElementById('memlens').dataset.state !== 'ready' || !window.memlensTest) return false;
         const now = JSON.stringify(window.memlensTest.camera());
-        const stood = (window.stoodStill ??= { at: '', since: 0 });
-        if (stood.at !== now) Object.assign(stood, { at: now, since: performance.now() });
+        const { stoodStill } = window;
+        if (stoodStill.at !== now) Object.assign(stoodStill, { at: now, since: performance.now() });
         const busy = document.querySelector('.busy');
-        return performance.now() - stood.since > 300 && (!busy || busy.hidden);
+        return performance.now() - stoodStill.since > 250 && (!busy || busy.hidden);
       },
       undefined,
       { polling: 50 },
@@ -62,8 +65,10 @@ export class SnapshotView {
     return this.frame.evaluate(() => window.memlensTest.camera());
   }
 
-  /** Waits until the camera is elsewhere than it was, and stands still there. */
-  async movedFrom(before) {
+  /** Does something that moves the camera; where it stands still again. */
+  async moved(action) {
+    const before = await this.camera();
+    await action();
     await this.frame.waitForFunction(
       (was) => JSON.stringify(window.memlensTest.camera()) !== was,
       JSON.stringify(before),
