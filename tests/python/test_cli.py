@@ -15,6 +15,8 @@ from tests.bench.generate import generate
 from tests.python import oracle
 from tests.python.conftest import event, frame
 
+from memlens.views.lines import totals_of_lines
+
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -106,6 +108,16 @@ def test_recursion_counts_once(tmp_path: Path) -> None:
     assert (rows[7]["total_bytes"], rows[7]["count"], rows[7]["self_total_bytes"]) == (200, 2, 200)
     assert (rows[20]["total_bytes"], rows[20]["self_total_bytes"]) == (200, 0)
     assert rows[7]["live_at_peak_bytes"] == 200
+
+
+def test_function_counts_each_allocation_once(tmp_path: Path, opened: Any) -> None:
+    frames = [frame("/p/rec.py", line, "f") for line in (8, 5, 5, 3)]
+    path = tmp_path / "s.pickle"
+    path.write_bytes(
+        pickle.dumps({"segments": [], "device_traces": [[event("alloc", 1, 1_000_000, *frames)]]})
+    )
+    told = totals_of_lines(opened(path), "/p/rec.py", [3, 5, 8])
+    assert (told.total_bytes, told.count, told.live_at_peak_bytes) == (1_000_000, 1, 1_000_000)
 
 
 def test_stack(sample: Path) -> None:

@@ -65,9 +65,9 @@ def row(line: int, function: str, total: int) -> SourceLine:
 def test_methods_of_one_name_are_two_functions() -> None:
     rows = [row(12, "forward", 5), row(13, "forward", 6), row(22, "forward", 7), row(40, "Net.run", 8)]
     found = functions(rows, [(10, "forward"), (20, "forward"), (39, "run")])
-    assert [(function.line, function.total_bytes) for function in found] == [(10, 11), (20, 7), (39, 8)]
+    assert [(function.line, function.most_bytes) for function in found] == [(10, 11), (20, 7), (39, 8)]
 
 
 def test_functions_without_a_definition_stand_above_their_first_line() -> None:
     found = functions([row(8, "other", 1), row(7, "other", 2), row(3, "<lambda>", 9)], [])
-    assert [(function.line, function.total_bytes) for function in found] == [(7, 3)]
+    assert [(function.line, function.most_bytes) for function in found] == [(7, 3)]

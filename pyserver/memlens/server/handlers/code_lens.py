@@ -17,7 +17,8 @@ from memlens.server.markdown import SHOW_LINE_COMMAND, count, plain
 from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, Sources, show_line
 from memlens.units import format_bytes
-from memlens.views.answers import SourceLine
+from memlens.views.answers import SourceLine, Totals
+from memlens.views.lines import totals_of_lines
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +36,8 @@ class Function(NamedTuple):
     rows: list[SourceLine]
 
     @property
-    def total_bytes(self) -> int:
-        """Its inclusive sum: a stack passes through one line of it, or through several in a recursion."""
+    def most_bytes(self) -> int:
+        """No less than its inclusive sum: a stack may pass through several of its lines in a recursion."""
         return sum(row.total_bytes for row in self.rows)
 
 
@@ -70,12 +71,19 @@ async def _lenses(sources: Sources, path: str) -> list[types.CodeLens]:
             continue
         rows = [row for line in by_line.values() for row in line]
         threshold = SHARE_THAT_MATTERS * sum(device.peak_bytes for device in bound.snapshot.info.devices)
-        lenses += [
-            _lens(bound, function, several)
-            for function in functions(rows, definitions)
-            if function.total_bytes >= max(1.0, threshold)
-        ]
+        for function in functions(rows, definitions):
+            if function.most_bytes < max(1.0, threshold):
+                continue
+            sums = await _sums(bound, function)
+            if sums.total_bytes >= max(1.0, threshold):
+                lenses.append(_lens(bound, function, sums, several))
     return lenses
+
+
+async def _sums(bound: BoundFile, function: Function) -> Totals:
+    """What a function and what it calls allocated, each allocation once."""
+    numbers = [row.line for row in function.rows]
+    return await bound.snapshot.ask(lambda snapshot: totals_of_lines(snapshot, bound.file, numbers))
 
 
 def functions(rows: list[SourceLine], definitions: list[tuple[int, str]]) -> list[Function]:
@@ -114,11 +122,11 @@ def _definitions(path: Path) -> list[tuple[int, str]]:
     return found
 
 
-def _lens(bound: BoundFile, function: Function, several: bool) -> types.CodeLens:  # noqa: FBT001
+def _lens(bound: BoundFile, function: Function, sums: Totals, several: bool) -> types.CodeLens:  # noqa: FBT001
     heaviest = max(function.rows, key=lambda row: row.total_bytes)
-    allocations = count(sum(row.count for row in function.rows), "allocation")
-    live = format_bytes(sum(row.live_at_peak_bytes for row in function.rows))
-    title = f"{format_bytes(function.total_bytes)} in {allocations}, {live} live at peak"
+    allocations = count(sums.count, "allocation")
+    live = format_bytes(sums.live_at_peak_bytes)
+    title = f"{format_bytes(sums.total_bytes)} in {allocations}, {live} live at peak"
     if len(function.rows) > 1:
         title += f", line {heaviest.line} most"
     if several:
