@@ -777,7 +777,10 @@ cdef class Scanner(Machine):
         return column_of(self.list_vector(list_row), b"I")
 
     def block_lists(self):
-        """``(starts, rows)``, or None when segments share blocks: the block rows of segment row ``s`` are ``rows[starts[s]:starts[s + 1]]``."""
+        """``(starts, rows)``: the block rows of segment row ``s`` are ``rows[starts[s]:starts[s + 1]]``.
+
+        None when segments share blocks, which could multiply a small file.
+        """
         cdef Vector starts, rows
         cdef SegmentRow *segments = <SegmentRow *> self.segments.data
         cdef Vector *vector
