@@ -29,3 +29,16 @@ function trace(steps, bytes) {
 /** Two devices; the second one has the taller stack. */
 export const twoDevices = () =>
   JSON.stringify({ segments: [], device_traces: [trace(60, 1 << 20), trace(90, 1 << 22)] });
+
+/** Allocations that all stay, one for each stack of [file, line, function] innermost first; each larger than the next. */
+export function kept(stacks) {
+  const events = stacks.map((stack, i) => ({
+    action: 'alloc',
+    addr: 0x7f0000000000 + i * 0x10000000,
+    size: (stacks.length - i + 2) << 20,
+    stream: 0,
+    time_us: 1_700_000_000_000_000 + i * 1000,
+    frames: stack.map(([filename, line, name]) => ({ filename, line, name })),
+  }));
+  return JSON.stringify({ segments: [], device_traces: [events] });
+}

@@ -1,0 +1,125 @@
+// Paths in a snapshot are those of another machine: which file here each one means, and what is said when none does.
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { openVSCode } from './harness.mjs';
+import { kept } from './snapshots.mjs';
+import { SnapshotView, exactBytes, until } from './view.mjs';
+
+const FILE = 'paths.pickle';
+const STACKS = {
+  twice: [['/srv/jobs/7/app/net.py', 3, 'build']],
+  windows: [['C:\\Users\\ann\\work\\tools\\load.py', 2, 'load']],
+  otherCase: [['C:\\Users\\ann\\work\\Tools\\Store.py', 2, 'store']],
+  mapped: [['/opt/app/src/deep/renamed.py', 4, 'run']],
+  nowhere: [
+    ['/opt/conda/lib/python3.11/site-packages/torch/nn/modules/linear.py', 134, 'forward'],
+    ['/opt/conda/lib/python3.11/site-packages/torch/nn/modules/module.py', 1778, '_call_impl'],
+    ['/srv/elsewhere/gone.py', 12, 'lost'],
+  ],
+};
+const NAMES = Object.keys(STACKS);
+const size = (name) => (NAMES.length - NAMES.indexOf(name) + 2) << 20;
+
+let vscode;
+let view;
+
+before(async () => {
+  vscode = await openVSCode({
+    settings: { 'memlens.pathMappings': { '/opt/app/src': '${workspaceFolder}/checkout' } },
+    prepare: (folder) => {
+      const write = (name, content) => {
+        mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
+        writeFileSync(path.join(folder, name), content);
+      };
+      write(FILE, kept(Object.values(STACKS)));
+      const code = 'import torch\n\n\ndef run():\n    return torch.zeros(1)\n';
+      for (const name of ['one/app/net.py', 'two/app/net.py', 'tools/store.py', 'checkout/deep/renamed.py'])
+        write(name, code);
+      write('tools/load.py', 'def load():\n    return torch.ones(1)\n');
+    },
+  });
+  view = await SnapshotView.opened(vscode, FILE);
+});
+after(() => vscode?.close());
+
+/** Shows the stack of an allocation, and clicks a frame of it. */
+async function clickFrame(name, place) {
+  const allocation = NAMES.indexOf(name);
+  await vscode.runCommand('View: Focus First Editor Group');
+  await view.click(allocation);
+  await view.selected(allocation);
+  await view.locator('.panel .frames button', { hasText: place }).first().click();
+}
+
+test('which of two files is asked once', async () => {
+  await clickFrame('twice', 'net.py:3');
+  const picks = vscode.page.locator('.quick-input-list .monaco-list-row');
+  await picks.filter({ hasText: 'two' }).waitFor();
+  assert.equal(await picks.count(), 2);
+  await picks.filter({ hasText: 'two' }).click();
+  await vscode.atLine('net.py', 3);
+  assert.match(
+    await vscode.page.locator('.editor-group-container.active .breadcrumbs-below-tabs').innerText(),
+    /two/,
+  );
+  await vscode.runCommand('View: Close Editor');
+  await view.still();
+  await clickFrame('twice', 'net.py:3');
+  await vscode.atLine('net.py', 3);
+  assert.match(
+    await vscode.page.locator('.editor-group-container.active .breadcrumbs-below-tabs').innerText(),
+    /two/,
+  );
+  await view.still();
+});
+
+test('paths of Windows and mapped ones are found', async () => {
+  await clickFrame('windows', 'load.py:2');
+  await vscode.atLine('load.py', 2);
+  await clickFrame('mapped', 'renamed.py:4');
+  await vscode.atLine('renamed.py', 4);
+});
+
+test('a path of Windows is found whatever its case', async () => {
+  await clickFrame('otherCase', 'Store.py:2');
+  await vscode.atLine('store.py', 2, 10_000);
+});
+
+test('the line that the cursor is on shows its allocations', async () => {
+  await clickFrame('mapped', 'renamed.py:4');
+  await vscode.atLine('renamed.py', 4);
+  await vscode.runCommand('Memlens: Show Allocations of the Current Line');
+  await view.locator('.panel h2', { hasText: 'Line 4' }).waitFor();
+  await view.locator('.panel .facts').waitFor();
+  assert.equal((await view.fact('Total allocated')).title, exactBytes(size('mapped')));
+});
+
+test('a file that is not here is named, and frames of libraries are folded', async () => {
+  await clickFrame('nowhere', 'gone.py:12');
+  const note = view.locator('.panel .frame-note');
+  await note.waitFor();
+  assert.match(await note.innerText(), /Looked for .*gone\.py/);
+  const fold = view.locator('.panel button.fold', { hasText: '2 library frames' });
+  assert.equal(await view.locator('.panel .frame', { hasText: 'linear.py:134' }).isVisible(), false);
+  await fold.click();
+  assert.ok(await view.locator('.panel .frame', { hasText: 'linear.py:134' }).isVisible());
+});
+
+test('a lens above a function leads to the picture as well', async () => {
+  vscode.writeSettings({ 'memlens.codeLens': true });
+  await clickFrame('windows', 'load.py:2');
+  await vscode.atLine('load.py', 2);
+  const lens = vscode.page.locator('.editor-group-container.active .codelens-decoration a').first();
+  await lens.waitFor();
+  assert.match(await lens.innerText(), /6\.?0* MiB/);
+  await lens.click();
+  await view.locator('.panel h2', { hasText: /^Line 2$/ }).waitFor();
+});
+
+test('nothing failed on the console', async () => {
+  await until(() => vscode.processes('memlens ingest').length === 0, 'nothing is being read');
+  assert.deepEqual(vscode.foreignRequests, []);
+  assert.deepEqual(vscode.consoleErrors, []);
+});
