@@ -4,8 +4,8 @@ import type { SnapshotView } from '../editor/view';
 import type { Server } from '../server/client';
 import { rememberPath } from '../settings';
 
-/** How long after opening a file the view that was clicked may not take the focus back. */
-const FOCUS_MS = 1000;
+/** How long after opening a file the focus does not go back to the view: shorter than anyone changes their mind. */
+const FOCUS_MS = 250;
 
 /** Opens the source of a frame beside the view it was clicked in. */
 export class SourceOpener {
@@ -63,14 +63,16 @@ async function showAtLine(
   // A webview that was clicked may take the focus back when it is done with the click; whoever followed a frame
   // wants to be in the text.
   const takenBack = view.panel.onDidChangeViewState(({ webviewPanel }) => {
-    if (webviewPanel.active && shown) void show(shownIn);
+    if (!webviewPanel.active || !shown) return;
+    takenBack.dispose();
+    void show(shownIn);
   });
-  setTimeout(() => void takenBack.dispose(), FOCUS_MS);
   const editor = await show(viewColumn);
   shownIn = editor.viewColumn ?? viewColumn;
   shown = true;
   editor.revealRange(selection, vscode.TextEditorRevealType.InCenter);
   if (view.panel.active) await show(shownIn);
+  setTimeout(() => void takenBack.dispose(), FOCUS_MS);
 }
 
 /** Never over the view: in the group of texts that is there already, else in a new one beside it. */
