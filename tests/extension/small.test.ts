@@ -12,19 +12,23 @@ import { files, settings, Uri } from './vscode';
 describe('globs for file names', () => {
   it('match any of the names', () => {
     assert.equal(globFor([]), null);
-    assert.equal(globFor(['train.py']), '**/train.py');
-    assert.equal(globFor(['a.py', 'b.py']), '**/{a.py,b.py}');
+    assert.equal(globFor(['1.2']), '**/1.2');
+    assert.equal(globFor(['1.2', '3.4']), '**/{1.2,3.4}');
+  });
+
+  it('match them whatever their case', () => {
+    assert.equal(globFor(['To.p_1']), '**/[tT][oO].[pP]_1');
   });
 
   it('take nothing in a name for a pattern', () => {
-    assert.equal(globFor(['*.{py,x}', '[a]?.py', '!..\\x']), '**/{?.?py?x?,?a??.py,?..?x}');
+    assert.equal(globFor(['*.{1,2}', '[3]?.4', '!..\\5']), '**/{?.?1?2?,?3??.4,?..?5}');
   });
 
   it('are asked of the workspace; only files of this machine are answers', async () => {
     files.found = [Uri.file('/w/a.py'), Uri.from({ scheme: 'vscode-vfs', path: '/w/a.py' })];
     const token = {} as vscode.CancellationToken;
-    assert.deepEqual(await findFiles({ names: ['a.py'] }, token), { paths: ['/w/a.py'] });
-    assert.equal(files.asked.at(-1), '**/a.py');
+    assert.deepEqual(await findFiles({ names: ['1'] }, token), { paths: ['/w/a.py'] });
+    assert.equal(files.asked.at(-1), '**/1');
   });
 });
 

@@ -16,9 +16,16 @@ export async function findFiles(
   return { paths: found.filter((uri) => uri.scheme === 'file').map((uri) => uri.fsPath) };
 }
 
-/** A glob for any of the names. What means something in a glob matches any character; the server looks again. */
+/**
+ * A glob for any of the names, whatever their case, since a path may come from a file system that makes no difference.
+ * What means something in a glob matches any character; the server looks again.
+ */
 export function globFor(names: string[]): string | null {
-  const literal = names.map((name) => name.replace(/[[\]{}*?,!\\/]/g, '?'));
+  const literal = names.map((name) =>
+    name
+      .replace(/[[\]{}*?,!\\/]/g, '?')
+      .replace(/[a-z]/gi, (letter) => `[${letter.toLowerCase()}${letter.toUpperCase()}]`),
+  );
   if (literal.length === 0) return null;
   return literal.length === 1 ? `**/${literal[0] ?? ''}` : `**/{${literal.join(',')}}`;
 }
