@@ -1,0 +1,149 @@
+// What is drawn: in each of VS Code's kinds of colours, and by each renderer. The screenshots are for people to look at.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { poorContrasts } from './contrast.mjs';
+import { openVSCode } from './harness.mjs';
+import { SnapshotView, distance } from './view.mjs';
+
+const FILE = 'train.pickle';
+
+let vscode;
+let view;
+let allocation;
+/** What the renderers drew at the same points; the second one must have what the first one had. */
+const drawn = [];
+
+async function readable(parts) {
+  const { looked, poor } = await view.frame.evaluate(poorContrasts, parts);
+  assert.deepEqual(poor, []);
+  assert.ok(looked > 40, `${looked} texts and icons were looked at`);
+}
+
+/** Looks at points all over the picture, on the screen and by the renderer, and at what a selection changes. */
+async function checkPixels() {
+  const background = await view.background();
+  const surface = await view.surface();
+  const points = [];
+  for (const across of [0.02, 0.21, 0.37, 0.5, 0.68, 0.83, 0.96]) {
+    for (const down of [0.05, 0.45, 0.63, 0.79, 0.9, 0.985])
+      points.push([Math.floor(surface.width * across), Math.floor(surface.height * down)]);
+  }
+  const colours = [];
+  let bands = 0;
+  for (const point of points) {
+    const [colour, at] = await Promise.all([view.pixel(...point), view.bandAt(...point)]);
+    colours.push(colour);
+    if (at === null) assert.deepEqual(colour, background, `nothing is at ${point}`);
+    else if (at.allocation !== null) {
+      bands++;
+      assert.ok(distance(colour, background) > 20, `${colour} at ${point} is a band`);
+    }
+  }
+  assert.ok(bands > 8, `${bands} of the points are bands`);
+  assert.ok(new Set(colours.map(String)).size > 6, 'they have several colours');
+
+  await view.moved(() => vscode.runCommand('Memlens: Go to the Peak'));
+  const allocation = await view.tallestAtTheMiddle();
+  const place = async () => {
+    const rect = await view.rectOf(allocation);
+    return [Math.floor(rect.x + rect.width - 6), Math.floor(rect.y + rect.height / 2) - 3];
+  };
+  const band = await view.pixel(...(await place()));
+  assert.ok(distance(await view.screenPixel(...(await place())), band) <= 2, 'the canvas is on the screen');
+  await view.click(allocation);
+  await view.selected(allocation);
+  assert.deepEqual(await view.swatch(), band);
+  assert.deepEqual(await view.pixel(...(await place())), band);
+  drawn.push({ points, colours, band });
+}
+
+describe('with everything', () => {
+  before(async () => {
+    vscode = await openVSCode({ viewport: { width: 1440, height: 900 } });
+    view = await SnapshotView.opened(vscode, FILE);
+    await view.moved(() => vscode.runCommand('Memlens: Go to the Peak'));
+    allocation = await view.tallestAtTheMiddle();
+    await view.moved(() => vscode.runCommand('Memlens: Fit the Whole Run'));
+  });
+  after(() => vscode?.close());
+
+  for (const theme of ['dark', 'light', 'hc', 'hc-light']) {
+    test(`${theme}: the picture is drawn, and every text can be read`, async () => {
+      await vscode.setTheme(theme);
+      const background = await view.background();
+      const middle = async () => {
+        const rect = await view.rectOf(allocation);
+        return [Math.floor(rect.x + rect.width - 6), Math.floor(rect.y + rect.height / 2)];
+      };
+      const { y } = await view.rectOf(allocation);
+      assert.deepEqual(await view.pixel(4, y / 4), background);
+      assert.ok(distance(await view.screenPixel(4, y / 4), background) <= 2);
+      const band = await view.pixel(...(await middle()));
+      assert.ok(distance(band, background) > 60, `${band} on ${background}`);
+      await vscode.page.mouse.move(5, 5); // its cross hairs go away
+      assert.ok(distance(await view.screenPixel(...(await middle())), band) <= 2);
+
+      await view.click(allocation);
+      await view.selected(allocation);
+      assert.deepEqual(await view.swatch(), band);
+      await view.still();
+      // With the pointer on it, so that its hover is there to be read as well.
+      await view.locator('.tooltip .name-line').waitFor();
+      await vscode.screenshot(`selection-${theme}`);
+      const parts = ['.toolbar', '.panel', '.status', '.tooltip'];
+      await readable(parts);
+
+      await vscode.runCommand('Memlens: Clear Selection');
+      await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
+      await vscode.runCommand('Memlens: Switch between Picture and Table');
+      await view.locator('table tbody tr').first().waitFor();
+      await view.still();
+      await vscode.screenshot(`categories-${theme}`);
+      const more = ['.toolbar', '.panel', '.status', '.table'];
+      await readable(more);
+      await vscode.runCommand('Memlens: Switch between Picture and Table');
+      await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
+      await view.still();
+    });
+  }
+
+  test('WebGL2: the picture is that of the figures', async () => {
+    await vscode.setTheme('dark');
+    // It is software's here, and not taken by itself. The page can be told which renderer to take the next time that it
+    // shows the snapshot, and that is when the server is a new one.
+    await view.frame.evaluate(() => {
+      document.getElementById('memlens').dataset.prefer = 'webgl2';
+      window.memlensTest.ofTheOldServer = true;
+    });
+    await vscode.runCommand('Memlens: Restart Server');
+    await view.frame.waitForFunction(() => window.memlensTest.ofTheOldServer === undefined);
+    view = await SnapshotView.visible(vscode);
+    assert.equal(await view.locator('#memlens').getAttribute('data-renderer'), 'webgl2');
+    await checkPixels();
+  });
+
+  test('nothing failed on the console', () => {
+    assert.deepEqual(vscode.foreignRequests, []);
+    assert.deepEqual(vscode.consoleErrors, []);
+  });
+});
+
+describe('without WebGL', () => {
+  after(() => vscode?.close());
+
+  test('Canvas2D draws the same', async () => {
+    vscode = await openVSCode({
+      viewport: { width: 1440, height: 900 },
+      flags: ['--disable-software-rasterizer'],
+    });
+    view = await SnapshotView.opened(vscode, FILE);
+    const hasWebGl = await view.frame.evaluate(
+      () => document.createElement('canvas').getContext('webgl2') !== null,
+    );
+    assert.equal(hasWebGl, false);
+    assert.equal(await view.locator('#memlens').getAttribute('data-renderer'), 'canvas2d');
+    await checkPixels();
+    assert.deepEqual(drawn[1], drawn[0]);
+    assert.deepEqual(vscode.consoleErrors, []);
+  });
+});

@@ -1,0 +1,318 @@
+// Moving about: by every gesture of the pointer, and by keys, palette and table without a pointer.
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { openVSCode } from './harness.mjs';
+import { SnapshotView, distance, exactBytes } from './view.mjs';
+
+const FILE = 'train.pickle';
+
+let vscode;
+let view;
+let mouse;
+let surface;
+/** The camera that shows the whole run. */
+let all;
+let device;
+/** The size of the largest allocation of all, which is live at the peak. */
+let largest;
+
+before(async () => {
+  vscode = await openVSCode();
+  mouse = vscode.page.mouse;
+  const [info, lines] = await Promise.all([vscode.memlens('info', FILE), vscode.memlens('lines', FILE)]);
+  [device] = info.devices;
+  largest = Math.max(...lines.map((line) => line.largest_bytes));
+  view = await SnapshotView.opened(vscode, FILE);
+  surface = await view.surface();
+  all = await view.camera();
+});
+after(() => vscode?.close());
+
+const press = (key) => vscode.page.keyboard.press(key);
+const fit = async () => assert.deepEqual(await view.moved(() => press('0')), all);
+
+/** Data under a point of the picture. */
+const dataAt = (camera, [x, y]) => ({
+  x: camera.x0 + (x / surface.width) * (camera.x1 - camera.x0),
+  y: camera.y0 + ((surface.height - y) / surface.height) * (camera.y1 - camera.y0),
+});
+
+const toWindow = ([x, y]) => [surface.x + x, surface.y + y];
+
+async function drag(from, to, { button = 'left', steps = 5 } = {}) {
+  await mouse.move(...from);
+  await mouse.down({ button });
+  await mouse.move(...to, { steps });
+  await mouse.up({ button });
+}
+
+const near = (value, wanted, slack) =>
+  assert.ok(Math.abs(value - wanted) <= slack, `${value} is ${wanted}, give or take ${slack}`);
+
+const stack = (allocation) => vscode.memlens('stack', FILE, allocation);
+
+/** Presses a key and waits for where the camera goes. */
+const move = (key) => view.moved(() => press(key));
+
+const about = (value, wanted, share = 1e-6) =>
+  assert.ok(Math.abs(value - wanted) <= Math.abs(wanted) * share + 1e-6, `${value} is about ${wanted}`);
+
+const livesAtThePeak = ({ start_moment: start, end_moment: end }) =>
+  start <= device.peak_moment && (end === null || end > device.peak_moment);
+
+describe('by the pointer', () => {
+  test('the wheel zooms about the pointer: time alone, with Shift bytes alone, with Ctrl both', async () => {
+    const point = [Math.floor(surface.width * 0.4), Math.floor(surface.height * 0.7)];
+    const perPixel = { x: (all.x1 - all.x0) / surface.width, y: (all.y1 - all.y0) / surface.height };
+    await mouse.move(...toWindow(point));
+    let camera = all;
+    for (const [key, x, y] of [
+      [null, true, false],
+      ['Shift', false, true],
+      ['Control', true, true],
+    ]) {
+      if (key) await vscode.page.keyboard.down(key);
+      const now = await view.moved(() => mouse.wheel(0, -200));
+      if (key) await vscode.page.keyboard.up(key);
+      assert.equal(now.x1 - now.x0 < camera.x1 - camera.x0, x, `${key ?? 'plain'}: time`);
+      assert.equal(now.y1 - now.y0 < camera.y1 - camera.y0, y, `${key ?? 'plain'}: bytes`);
+      near(dataAt(now, point).x, dataAt(all, point).x, perPixel.x);
+      near(dataAt(now, point).y, dataAt(all, point).y, perPixel.y);
+      camera = now;
+    }
+
+    const from = [300, 400];
+    const dragged = await view.moved(() => drag(toWindow(from), toWindow([from[0] - 120, from[1] + 60])));
+    near(dataAt(dragged, [180, 460]).x, dataAt(camera, from).x, perPixel.x);
+    near(dataAt(dragged, [180, 460]).y, dataAt(camera, from).y, perPixel.y);
+    await fit();
+  });
+
+  test('a box, by Alt or by its tool, zooms to itself', async () => {
+    const [from, to] = [
+      [Math.floor(surface.width * 0.3), Math.floor(surface.height * 0.2)],
+      [Math.floor(surface.width * 0.5), Math.floor(surface.height * 0.6)],
+    ];
+    const check = async (camera) => {
+      near(camera.x0, dataAt(all, from).x, 1e-3 * (all.x1 - all.x0));
+      near(camera.x1, dataAt(all, to).x, 1e-3 * (all.x1 - all.x0));
+      near(camera.y0, dataAt(all, to).y, 2e-3 * all.y1);
+      near(camera.y1, dataAt(all, from).y, 2e-3 * all.y1);
+    };
+    await vscode.page.keyboard.down('Alt');
+    await check(await view.moved(() => drag(toWindow(from), toWindow(to))));
+    await vscode.page.keyboard.up('Alt');
+    await fit();
+    const tool = view.locator('.toolbar').getByRole('button', { name: 'Zoom to a box' });
+    await tool.click();
+    await check(await view.moved(() => drag(toWindow(to), toWindow(from))));
+    assert.equal(await tool.getAttribute('aria-pressed'), 'false', 'the tool is for one box');
+    await fit();
+  });
+
+  test('the window of the strip is moved and resized', async () => {
+    const strip = await view.locator('.minimap-strip').boundingBox();
+    const at = (share) => [strip.x + share * strip.width, strip.y + strip.height / 2];
+    const grip = [strip.x + strip.width - 4, strip.y + strip.height / 2];
+    const half = await view.moved(() => drag(grip, at(0.5)));
+    near(half.x1, (all.x0 + all.x1) / 2, 0.02 * (all.x1 - all.x0));
+    near(half.x0, all.x0, 1);
+    const moved = await view.moved(() => drag(at(0.25), at(0.55)));
+    near(moved.x0 - half.x0, 0.3 * (all.x1 - all.x0), 0.02 * (all.x1 - all.x0));
+    near(moved.x1 - moved.x0, half.x1 - half.x0, 1);
+    await fit();
+  });
+
+  test('a second click on a band zooms to its life, and a click on nothing clears the selection', async () => {
+    await view.moved(() => press('p'));
+    const allocation = await view.tallestAtTheMiddle();
+    await fit();
+    await view.click(allocation);
+    await view.selected(allocation);
+    const rect = await view.rectOf(allocation);
+    const middle = [rect.x + rect.width / 2, rect.y + rect.height / 2];
+    const camera = await view.moved(() => mouse.dblclick(...toWindow(middle)));
+    const { allocation: told } = await vscode.memlens('stack', FILE, allocation);
+    assert.ok(camera.x0 <= told.start_time_us);
+    assert.ok(camera.x1 >= Math.min(told.end_time_us ?? Infinity, all.x1));
+    assert.ok(camera.y1 - camera.y0 < all.y1 / 2);
+    await view.selected(allocation);
+    await fit();
+    await mouse.click(...toWindow([20, 60]));
+    await view.locator('.panel h2', { hasText: 'Device 0' }).waitFor();
+  });
+
+  test('a category of the legend lights up, and the table follows the last click', async () => {
+    await view.locator('.toolbar').getByRole('button', { name: 'By category' }).click();
+    const category = view.locator('.legend button', { hasText: 'optimizer state' });
+    await category.waitFor();
+    await view.still();
+    const { categories } = await vscode.memlens('info', FILE);
+    assert.equal(await view.locator('.legend button').count(), categories.length);
+
+    // A band of activations, which is dimmed as long as another category is lit.
+    const point = [Math.floor(surface.width * 0.8), Math.floor(surface.height * 0.8)];
+    const full = await view.pixel(...point);
+    await category.click();
+    await view.locator('.legend button[aria-pressed=true]').waitFor();
+    const background = await view.background();
+    const dimmed = await view.pixel(...point);
+    assert.ok(distance(dimmed, background) < distance(full, background) / 2, `${dimmed} is ${full}, dimmed`);
+    await view.locator('.legend button[aria-pressed=true]').click();
+    assert.deepEqual(await view.pixel(...point), full);
+
+    await view.locator('.toolbar').getByRole('button', { name: 'Table of live allocations' }).click();
+    await view.locator('table tbody tr').first().waitFor();
+    await view.still();
+    await mouse.click(surface.x + surface.width * 0.5, surface.y + 30);
+    await view.locator('.table').getByRole('button', { name: 'At the last click' }).click();
+    const caption = view.locator('table caption', { hasText: /^At \d/ });
+    await caption.waitFor();
+    const [count, live] = (await caption.innerText()).match(/(\d+) allocations?, ([\d.]+) MiB/).slice(1);
+    assert.ok(Number(count) > 0 && Number(live) > 0 && Number(live) < 79.8);
+    await view.locator('table tbody tr').first().click();
+    await view.locator('.panel .frames').waitFor();
+  });
+});
+
+describe('without a pointer', () => {
+  before(async () => {
+    // Everything as it was at first.
+    await view.locator('.table').getByRole('button', { name: 'At the peak' }).click();
+    await view.locator('.table').getByRole('button', { name: 'Close the table' }).click();
+    await view.locator('.toolbar').getByRole('button', { name: 'By stack' }).click();
+    await mouse.click(...toWindow([20, 60]));
+    await press('0');
+    await view.still();
+    assert.deepEqual(await view.camera(), all);
+  });
+
+  test('keys zoom, move, fit and go to the peak', async () => {
+    const all = await view.camera();
+    const width = all.x1 - all.x0;
+    const zoomed = await move('+');
+    about(zoomed.x1 - zoomed.x0, width / 1.5);
+    about(zoomed.x0 + zoomed.x1, all.x0 + all.x1);
+    const right = await move('ArrowRight');
+    about(right.x0 - zoomed.x0, 0.15 * (zoomed.x1 - zoomed.x0));
+    const taller = await move('Shift+ArrowUp');
+    assert.ok(taller.y1 - taller.y0 < all.y1 * 0.7);
+    assert.ok((await move('ArrowUp')).y0 > 0);
+    assert.deepEqual(await move('0'), all);
+
+    const peak = await move('p');
+    about((peak.x0 + peak.x1) / 2, device.peak_time_us - device.time_origin_us);
+    about(peak.x1 - peak.x0, width / 10);
+  });
+
+  test('keys select, go from one allocation to the next, and open its line', async () => {
+    await press('Alt+ArrowUp');
+    await view.locator('.panel .frames').waitFor();
+    const number = async () => Number((await view.fact('Number')).text.replaceAll(',', ''));
+    const first = await stack(await number());
+    assert.equal(first.allocation.size_bytes, largest);
+    assert.ok(livesAtThePeak(first.allocation));
+
+    const step = async (key) => {
+      const was = (await view.fact('Number')).text;
+      await press(key);
+      await view.locator(`xpath=//aside//dt[.="Number"]/following-sibling::dd[1][.!="${was}"]`).waitFor();
+      return await stack(await number());
+    };
+    const next = await step(']');
+    assert.equal(next.allocation.stack, first.allocation.stack);
+    assert.ok(next.allocation.start_moment > first.allocation.start_moment);
+    assert.equal((await step('[')).allocation.allocation, first.allocation.allocation);
+    const older = await step('Alt+ArrowDown');
+    assert.ok(older.allocation.allocation < first.allocation.allocation);
+    assert.ok(livesAtThePeak(older.allocation));
+    assert.equal((await step('Alt+ArrowUp')).allocation.allocation, first.allocation.allocation);
+
+    const life = await move('z');
+    assert.ok(life.x0 <= first.allocation.start_time_us);
+    assert.ok(life.x1 >= (first.allocation.end_time_us ?? life.x1));
+
+    const { label } = first.allocation;
+    await press('Enter');
+    await vscode.atLine(path.posix.basename(label.file), label.line);
+    await vscode.runCommand('View: Focus First Editor Group');
+    await press('Escape');
+    await view.locator('.panel h2', { hasText: 'Device 0' }).waitFor();
+  });
+
+  test('the table has the largest allocation at the peak first, and is walked by keys', async () => {
+    await press('t');
+    const rows = view.locator('table tbody tr');
+    await rows.first().waitFor();
+    assert.ok((await view.locator('table th[scope=col]').count()) >= 5);
+    assert.match(await view.text('table caption'), /^At the peak .*: \d+ allocations, .* live/);
+    const [first, second] = await rows.evaluateAll((all) =>
+      all.map((row) => ({
+        allocation: Number(row.dataset.allocation),
+        size: row.cells[0].title,
+      })),
+    );
+    const { allocation } = await stack(first.allocation);
+    assert.equal(allocation.size_bytes, largest);
+    assert.equal(first.size, exactBytes(largest));
+    assert.ok(livesAtThePeak(allocation));
+
+    const focused = () => view.frame.evaluate(() => document.activeElement.tagName);
+    for (let presses = 0; (await focused()) !== 'TR'; presses++) {
+      assert.ok(presses < 40, 'Tab reaches the rows');
+      await press('Tab');
+    }
+    await press('Enter');
+    await view.selected(first.allocation);
+    await press('ArrowDown');
+    await press('Enter');
+    await view.selected(second.allocation);
+    assert.equal(
+      await view.locator('tr[aria-current=true]').getAttribute('data-allocation'),
+      `${second.allocation}`,
+    );
+
+    await press('t');
+    await view.locator('table').waitFor({ state: 'hidden' });
+    const { label } = (await stack(second.allocation)).allocation;
+    await press('Enter');
+    await vscode.atLine(path.posix.basename(label.file), label.line);
+    await vscode.runCommand('View: Focus First Editor Group');
+  });
+
+  test('? lists the keys', async () => {
+    await press('?');
+    await view.locator('dialog[open]').waitFor();
+    assert.match(await view.text('dialog[open]'), /Go to the peak/);
+    await press('Escape');
+    await view.locator('dialog[open]').waitFor({ state: 'hidden' });
+  });
+
+  test('the palette does the same', async () => {
+    const command = (title) => view.moved(() => vscode.runCommand(`Memlens: ${title}`));
+    const all = await command('Fit the Whole Run');
+    const closer = await command('Zoom In');
+    about(closer.x1 - closer.x0, (all.x1 - all.x0) / 1.5);
+    const back = await command('Zoom Out');
+    about(back.x1 - back.x0, all.x1 - all.x0);
+    assert.ok((await command('Go to the Peak')).x0 > all.x0);
+
+    await command('Fit the Whole Run');
+    const events = await command('Switch between Time and Events');
+    assert.deepEqual([events.x0, events.x1], [device.event_axis.x0, device.event_axis.x1]);
+    await command('Switch between Time and Events');
+    await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
+    await view.locator('.legend').waitFor();
+    await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
+    await view.locator('.legend').waitFor({ state: 'hidden' });
+    await vscode.runCommand('Memlens: Switch between Picture and Table');
+    await view.locator('table').waitFor();
+    await vscode.runCommand('Memlens: Switch between Picture and Table');
+    await view.locator('table').waitFor({ state: 'hidden' });
+    assert.ok((await command('Zoom to Selection')).y0 > 0);
+    await vscode.runCommand('Memlens: Clear Selection');
+    await view.locator('.panel h2', { hasText: 'Device 0' }).waitFor();
+    assert.deepEqual(vscode.consoleErrors, []);
+  });
+});

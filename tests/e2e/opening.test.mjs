@@ -1,0 +1,164 @@
+// Opening: progress while a large file is read, a server that answers meanwhile, Cancel and Retry; and files that are no
+// snapshots, which get a sentence and a way on, and of which nothing is run.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { VENV_PYTHON } from '../../scripts/lib/paths.mjs';
+import { ROOT, openVSCode } from './harness.mjs';
+import { SnapshotView, until } from './view.mjs';
+
+const BIG = 'big.pickle';
+const EVENTS = 1_000_000;
+const TEXT = 'This is a shopping list: milk, bread, two apples.\n';
+
+let vscode;
+/** The page that shows the progress. */
+let page;
+/** What the file that could run something would make. */
+let made;
+
+before(async () => {
+  vscode = await openVSCode({
+    prepare: (folder) => {
+      const write = (name, content) => writeFileSync(path.join(folder, name), content);
+      const generator = path.join(ROOT, 'tests', 'bench', 'generate.py');
+      execFileSync(VENV_PYTHON, [generator, path.join(folder, BIG), '--events', String(EVENTS)]);
+      made = path.join(folder, 'made-by-a-pickle');
+      write('broken.pickle', TEXT);
+      // What pickle.dumps gives for an object whose __reduce__ asks for os.system(...), in protocol 2.
+      write('runs.pickle', Buffer.from(`\x80\x02cposix\nsystem\n(S'touch ${made}'\ntR.`, 'latin1'));
+      const whole = readFileSync(path.join(folder, 'train.pickle'));
+      write('cut.pickle', whole.subarray(0, Math.floor(whole.length * 0.6)));
+      copyFileSync(path.join(folder, 'train.pickle'), path.join(folder, 'recording'));
+    },
+  });
+});
+after(() => vscode?.close());
+
+const readers = () => vscode.processes('memlens ingest');
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const archives = () => readdirSync(vscode.cache);
+
+test('the sample is open, beside what follows', async () => {
+  await SnapshotView.opened(vscode, 'train.pickle');
+  assert.equal(archives().length, 1);
+  assert.deepEqual(readers(), []);
+});
+
+test('a file that is being read shows its stage and percent', async () => {
+  const opening = vscode.openFile(BIG);
+  const [reader, ...more] = await until(() => {
+    const found = readers();
+    return found.length > 0 && found;
+  }, 'a process reads the file');
+  assert.deepEqual(more, []);
+  // This machine may read it in a blink: it is let run for moments only, and then held.
+  process.kill(reader, 'SIGSTOP');
+  await opening;
+  page = await vscode.webview();
+  const percent = page.locator('.screen-percent');
+  await percent.waitFor({ state: 'attached' });
+  await until(async () => {
+    if (/^[1-9]\d* %$/.test(await percent.innerText())) return true;
+    process.kill(reader, 'SIGCONT');
+    await pause(40);
+    process.kill(reader, 'SIGSTOP');
+    await pause(60);
+    return false;
+  }, 'there is a percent of it');
+  assert.match(await page.locator('.screen-stage').innerText(), /\w/);
+  const bar = page.getByRole('progressbar');
+  assert.equal(`${await bar.getAttribute('aria-valuenow')} %`, await percent.innerText());
+  assert.deepEqual(readers(), [reader]);
+  await vscode.screenshot('progress');
+});
+
+test('meanwhile the hover of a line of the other snapshot answers', async () => {
+  await vscode.openFile('train.py');
+  const text = await vscode.hoverText('backward', {
+    line: 'loss.backward()',
+    expecting: /what this line allocated/,
+  });
+  assert.match(text, /Total allocated/);
+  assert.equal(readers().length, 1);
+  await vscode.tab(BIG).click();
+});
+
+test('Cancel ends it and leaves nothing behind; Retry opens the file', async () => {
+  page = await vscode.webview();
+  await page.locator('.screen-percent').filter({ hasText: '%' }).waitFor(); // where it was when the tab was hidden
+  assert.ok(archives().some((name) => name.includes('.partial-')));
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByText('Reading was cancelled').waitFor();
+  await until(() => readers().length === 0, 'its process is gone');
+  await until(() => !archives().some((name) => name.includes('.partial-')), 'its folder is gone');
+  assert.equal(archives().length, 1);
+
+  await page.getByRole('button', { name: 'Retry' }).click();
+  const view = await SnapshotView.visible(vscode);
+  assert.match(await view.text('.status-text'), /\d{3},\d{3} allocations/);
+  assert.equal(archives().length, 2);
+  assert.deepEqual(readers(), []);
+});
+
+/** Opens a file that can't be shown; the page that says so. */
+async function openFailing(name) {
+  await vscode.openFile(name);
+  const frame = await vscode.webview();
+  const screen = frame.locator('.screen.failed');
+  await screen.waitFor();
+  return {
+    frame,
+    sentence: await screen.locator('.screen-stage').innerText(),
+    all: await screen.innerText(),
+    button: (label) => screen.getByRole('button', { name: label, exact: true }),
+  };
+}
+
+test('text that is called a pickle gets a sentence, and opens as text', async () => {
+  const failed = await openFailing('broken.pickle');
+  assert.match(failed.sentence, /^\S.{15,}\w/);
+  assert.doesNotMatch(failed.all, /Traceback|Error:|undefined|null/);
+  await failed.button('Open as text').click();
+  const line = vscode.page.locator('.editor-instance .view-line').first();
+  await line.waitFor();
+  assert.equal((await line.innerText()).replaceAll('\u00a0', ' '), TEXT.trimEnd());
+  assert.equal(await vscode.activeFile(), 'broken.pickle');
+  await until(
+    async () => (await vscode.tab('broken.pickle').count()) === 1,
+    'the text has replaced the view',
+  );
+});
+
+test('a pickle that would run a program is refused, and runs nothing', async () => {
+  const failed = await openFailing('runs.pickle');
+  assert.match(failed.all, /GLOBAL/);
+  assert.match(failed.all, /at byte 2/);
+  assert.equal(existsSync(made), false);
+});
+
+test('half a snapshot says so, and opens by Retry once the file is whole', async () => {
+  const failed = await openFailing('cut.pickle');
+  assert.match(failed.all, /ends|truncated|cut|incomplete|breaks off/i);
+  assert.match(failed.all, /at byte [\d,]+/);
+  copyFileSync(path.join(vscode.folder, 'train.pickle'), path.join(vscode.folder, 'cut.pickle'));
+  await failed.button('Retry').click();
+  const view = await SnapshotView.visible(vscode);
+  assert.match(await view.text('.status-text'), /4,740 allocations/);
+});
+
+test('a snapshot without a suffix opens by the command', async () => {
+  await vscode.openFile('recording');
+  await vscode.page.getByText('is not displayed in the text editor').waitFor();
+  await vscode.runCommand('Memlens: Open as Memory Snapshot');
+  const view = await SnapshotView.visible(vscode);
+  assert.match(await view.text('.status-text'), /4,740 allocations/);
+});
+
+test('nothing was run, and nothing failed on the console', () => {
+  assert.equal(existsSync(made), false);
+  assert.deepEqual(vscode.foreignRequests, []);
+  assert.deepEqual(vscode.consoleErrors, []);
+});
