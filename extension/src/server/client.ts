@@ -245,9 +245,9 @@ export class Server extends Disposable {
 }
 
 function serverOptions(interpreter: Interpreter, context: vscode.ExtensionContext): ServerOptions {
-  // Set by the launch configuration: the debugger attaches to that port.
+  // Set by the launch configuration, whose debugger waits on that port.
   const port = process.env['MEMLENS_DEBUGPY_PORT'];
-  const debugpy = ['-X', 'frozen_modules=off', '-m', 'debugpy', '--listen'];
+  const debugpy = ['-X', 'frozen_modules=off', '-m', 'debugpy', '--connect'];
   const debugging = port ? [...debugpy, `127.0.0.1:${port}`] : [];
   return {
     command: interpreter.command,
