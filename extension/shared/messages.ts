@@ -1,17 +1,9 @@
 // What the extension host and the webview say to each other: one union each way.
 
-import type { Problem, Requests, SnapshotInfo } from './protocol.gen';
+import type { Problem, Requests, SnapshotInfo, VIEW_METHODS } from './protocol.gen';
 
 /** The requests that a view may make. The host adds the `snapshot`, so a view can only ask about its own. */
-export type ViewMethod =
-  | 'memlens/viewport'
-  | 'memlens/overview'
-  | 'memlens/hit'
-  | 'memlens/stack'
-  | 'memlens/live'
-  | 'memlens/locate'
-  | 'memlens/step'
-  | 'memlens/line';
+export type ViewMethod = (typeof VIEW_METHODS)[number];
 
 export type ViewParams<M extends ViewMethod> = Omit<Requests[M]['params'], 'snapshot'>;
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memlens.server.handlers.code_lens import functions
 from memlens.server.markdown import command_link, count, escaped, plain, size
-from memlens.server.protocol import ShowLineArguments
+from memlens.server.protocol.sources import ShowLineArguments
 from memlens.views.answers import SourceLine
 
 PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"

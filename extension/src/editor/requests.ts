@@ -1,22 +1,13 @@
 import * as vscode from 'vscode';
 import type { FromWebviewMessage, ToWebviewMessage, ViewMethod } from '../../shared/messages';
-import type { Problem, Requests, ViewportResult } from '../../shared/protocol.gen';
+import { VIEW_METHODS, type Problem, type Requests, type ViewportResult } from '../../shared/protocol.gen';
 import { Disposable } from '../base/disposable';
 import type { Server } from '../server/client';
 import { CANCELLED, problem, problemOf } from '../server/problem';
 
 type RequestMessage = Extract<FromWebviewMessage, { type: 'request' }>;
 
-const METHODS: Record<ViewMethod, true> = {
-  'memlens/viewport': true,
-  'memlens/overview': true,
-  'memlens/hit': true,
-  'memlens/stack': true,
-  'memlens/live': true,
-  'memlens/locate': true,
-  'memlens/step': true,
-  'memlens/line': true,
-};
+const METHODS: ReadonlySet<string> = new Set(VIEW_METHODS);
 
 /** The requests that one view has under way. Of viewports only the latest is of any use. */
 export class ViewRequests extends Disposable {
@@ -34,7 +25,7 @@ export class ViewRequests extends Disposable {
   /** Pass a request of the view's on to the server, about the view's own snapshot, and the answer back. */
   async answer(message: RequestMessage, snapshot: string | null): Promise<void> {
     const { id, method } = message;
-    if (!Object.hasOwn(METHODS, method)) return;
+    if (!METHODS.has(method)) return;
     if (snapshot === null) {
       this.#fail(id, problem('closed', 'The snapshot is not open yet', ''));
       return;

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from memlens.server.protocol import ShowLineArguments
+from memlens.server.protocol.sources import ShowLineArguments
 from memlens.units import format_bytes
 
 SHOW_LINE_COMMAND = "memlens.showLine"

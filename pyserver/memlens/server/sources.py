@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from memlens.errors import MemlensError
 from memlens.server.finder import KEPT_S, Finder
 from memlens.server.paths import ForeignPath, best_matches, mapped, parse
-from memlens.server.protocol import ShowLineArguments
+from memlens.server.protocol.sources import ShowLineArguments
 from memlens.server.registry import OpenSnapshot, Registry
 from memlens.server.settings import Configuration
 from memlens.views import lines

@@ -18,11 +18,15 @@ from pygls.protocol import (
 
 from memlens.errors import MemlensError, Problem
 from memlens.server.protocol import REQUESTS
+from memlens.store.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
 
 P = TypeVar("P", bound=msgspec.Struct)
 R = TypeVar("R", bound=msgspec.Struct)
+
+Questions = dict[str, Callable[[Snapshot, Any], Any]]
+"""Methods of a view, each with what answers it from the snapshot and the request's parameters."""
 
 REQUEST_FAILED = types.LSPErrorCodes.RequestFailed.value
 

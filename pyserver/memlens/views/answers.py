@@ -77,6 +77,16 @@ class StackAnswer(Struct, frozen=True):
     same_stack: Totals
 
 
+class MomentAnswer(Struct, frozen=True):
+    """A moment: the state after its first ``moment`` events. ``time_us`` is None before the trace and without times."""
+
+    moment: int
+    time_us: float | None
+    live_bytes: int
+    live_count: int
+    is_peak: bool
+
+
 class HitAnswer(Struct, frozen=True):
     """What is at a moment and a height. ``allocation`` is None above the stack."""
 

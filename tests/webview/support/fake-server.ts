@@ -7,6 +7,7 @@ import type {
   Frame,
   HitAnswer,
   LiveAnswer,
+  MomentAnswer,
   SnapshotInfo,
   Totals,
 } from '../../../extension/shared/protocol.gen';
@@ -97,6 +98,10 @@ export class FakeServer {
         return this.step(params as ViewParams<'memlens/step'>);
       case 'memlens/line':
         return this.line(params as ViewParams<'memlens/line'>);
+      case 'memlens/moment':
+        return this.moment((params as ViewParams<'memlens/moment'>).moment);
+      default:
+        throw new Error(`the made run can't answer ${String(method)}`);
     }
   }
 
@@ -182,6 +187,18 @@ export class FakeServer {
       peak_bytes: device?.peak_bytes ?? 0,
       highest: base64(highest),
       lowest: base64(lowest),
+    };
+  }
+
+  private moment(moment: number | null): MomentAnswer {
+    const { events = 0, peak_moment = 0 } = this.info.devices[0] ?? {};
+    const at = Math.min(Math.max(moment ?? peak_moment, 0), events);
+    return {
+      moment: at,
+      time_us: this.run.times[at] ?? null,
+      live_bytes: this.totals[at] ?? 0,
+      live_count: this.order[at]?.length ?? 0,
+      is_peak: at === peak_moment,
     };
   }
 

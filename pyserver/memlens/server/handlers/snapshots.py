@@ -3,7 +3,8 @@
 import msgspec
 from pygls.lsp.server import LanguageServer
 
-from memlens.server.protocol import CloseParams, Done, OpenParams, OpenResult, ProgressParams
+from memlens.server.protocol.base import Done
+from memlens.server.protocol.snapshots import CloseParams, OpenParams, OpenResult, ProgressParams
 from memlens.server.registry import Registry
 from memlens.server.wire import answer
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pygls.lsp.server import LanguageServer
 
-from memlens.server.protocol import (
-    Done,
+from memlens.server.protocol.base import Done
+from memlens.server.protocol.sources import (
     LineTargetsParams,
     LineTargetsResult,
     RememberParams,

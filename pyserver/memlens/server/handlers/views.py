@@ -1,31 +1,21 @@
-"""The questions of a view about its snapshot: each is one call of a function in ``memlens.views``."""
+"""The questions of a view about its snapshot, answered in the snapshot's thread."""
 
-import base64
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
 from pygls.lsp.server import LanguageServer
 
-from memlens.server.protocol import (
-    HitParams,
-    LineParams,
-    LiveParams,
-    LocateParams,
-    OverviewParams,
-    StackParams,
-    StepParams,
-    StepResult,
-    ViewportParams,
-    ViewportResult,
-)
+from memlens.server.handlers import timeline
 from memlens.server.registry import Registry
-from memlens.server.wire import answer
+from memlens.server.wire import Questions, answer
 from memlens.store.snapshot import Snapshot
-from memlens.views import hit, lines, live, locate, overview, stack, viewport
-from memlens.views.answers import HitAnswer, LineAnswer, LiveAnswer, LocateAnswer, OverviewAnswer, StackAnswer
 
 R = TypeVar("R", bound=msgspec.Struct)
+
+QUESTIONS: Questions = {
+    **timeline.QUESTIONS,
+}
 
 
 def register(server: LanguageServer, registry: Registry) -> None:
@@ -39,48 +29,3 @@ def register(server: LanguageServer, registry: Registry) -> None:
 
     for method, ask in QUESTIONS.items():
         question(method, ask)
-
-
-def _viewport(snapshot: Snapshot, p: ViewportParams) -> ViewportResult:
-    packed = viewport.viewport(snapshot, p.device, p.axis, p.x0, p.x1, p.y0, p.y1, p.columns, p.rows)
-    return ViewportResult(base64.b64encode(packed).decode("ascii"))
-
-
-def _overview(snapshot: Snapshot, p: OverviewParams) -> OverviewAnswer:
-    return overview.overview(snapshot, p.device, p.axis, p.columns)
-
-
-def _hit(snapshot: Snapshot, p: HitParams) -> HitAnswer:
-    return hit.hit(snapshot, p.device, p.moment, p.y_bytes)
-
-
-def _stack(snapshot: Snapshot, p: StackParams) -> StackAnswer:
-    return stack.stack(snapshot, p.allocation)
-
-
-def _live(snapshot: Snapshot, p: LiveParams) -> LiveAnswer:
-    return live.live(snapshot, p.device, p.moment, p.offset, p.limit)
-
-
-def _locate(snapshot: Snapshot, p: LocateParams) -> LocateAnswer:
-    return locate.locate(snapshot, p.allocation, p.axis, p.moment)
-
-
-def _step(snapshot: Snapshot, p: StepParams) -> StepResult:
-    return StepResult(locate.step(snapshot, p.allocation, p.moment, p.direction))
-
-
-def _line(snapshot: Snapshot, p: LineParams) -> LineAnswer:
-    return lines.line(snapshot, p.file, p.line)
-
-
-QUESTIONS: dict[str, Callable[[Snapshot, Any], Any]] = {
-    "memlens/viewport": _viewport,
-    "memlens/overview": _overview,
-    "memlens/hit": _hit,
-    "memlens/stack": _stack,
-    "memlens/live": _live,
-    "memlens/locate": _locate,
-    "memlens/step": _step,
-    "memlens/line": _line,
-}

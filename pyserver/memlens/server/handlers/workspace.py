@@ -10,13 +10,9 @@ from pygls import uris
 from pygls.lsp.server import LanguageServer
 
 from memlens.server.finder import Finder
-from memlens.server.protocol import (
-    FindFilesParams,
-    FindFilesResult,
-    InitializationOptions,
-    Settings,
-    SnapshotsChangedParams,
-)
+from memlens.server.protocol.settings import InitializationOptions, Settings
+from memlens.server.protocol.snapshots import SnapshotsChangedParams
+from memlens.server.protocol.sources import FindFilesParams, FindFilesResult
 from memlens.server.registry import Registry
 from memlens.server.settings import Configuration
 

@@ -1,0 +1,79 @@
+"""The questions of the stacked picture: each is one call of a function in ``memlens.views``."""
+
+import base64
+
+from memlens.server.protocol.timeline import (
+    HitParams,
+    LineParams,
+    LiveParams,
+    LocateParams,
+    MomentParams,
+    OverviewParams,
+    StackParams,
+    StepParams,
+    StepResult,
+    ViewportParams,
+    ViewportResult,
+)
+from memlens.server.wire import Questions
+from memlens.store.snapshot import Snapshot
+from memlens.views import hit, lines, live, locate, overview, sets, stack, viewport
+from memlens.views.answers import (
+    HitAnswer,
+    LineAnswer,
+    LiveAnswer,
+    LocateAnswer,
+    MomentAnswer,
+    OverviewAnswer,
+    StackAnswer,
+)
+
+
+def _viewport(snapshot: Snapshot, p: ViewportParams) -> ViewportResult:
+    packed = viewport.viewport(snapshot, p.device, p.axis, p.x0, p.x1, p.y0, p.y1, p.columns, p.rows)
+    return ViewportResult(base64.b64encode(packed).decode("ascii"))
+
+
+def _overview(snapshot: Snapshot, p: OverviewParams) -> OverviewAnswer:
+    return overview.overview(snapshot, p.device, p.axis, p.columns)
+
+
+def _moment(snapshot: Snapshot, p: MomentParams) -> MomentAnswer:
+    return sets.moment(snapshot, p.device, p.moment)
+
+
+def _hit(snapshot: Snapshot, p: HitParams) -> HitAnswer:
+    return hit.hit(snapshot, p.device, p.moment, p.y_bytes)
+
+
+def _stack(snapshot: Snapshot, p: StackParams) -> StackAnswer:
+    return stack.stack(snapshot, p.allocation)
+
+
+def _live(snapshot: Snapshot, p: LiveParams) -> LiveAnswer:
+    return live.live(snapshot, p.device, p.moment, p.offset, p.limit)
+
+
+def _locate(snapshot: Snapshot, p: LocateParams) -> LocateAnswer:
+    return locate.locate(snapshot, p.allocation, p.axis, p.moment)
+
+
+def _step(snapshot: Snapshot, p: StepParams) -> StepResult:
+    return StepResult(locate.step(snapshot, p.allocation, p.moment, p.direction))
+
+
+def _line(snapshot: Snapshot, p: LineParams) -> LineAnswer:
+    return lines.line(snapshot, p.file, p.line)
+
+
+QUESTIONS: Questions = {
+    "memlens/viewport": _viewport,
+    "memlens/overview": _overview,
+    "memlens/moment": _moment,
+    "memlens/hit": _hit,
+    "memlens/stack": _stack,
+    "memlens/live": _live,
+    "memlens/locate": _locate,
+    "memlens/step": _step,
+    "memlens/line": _line,
+}

@@ -1,0 +1,16 @@
+"""What the parts of the contract share."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+Count = Annotated[int, Meta(ge=0)]
+Pixels = Annotated[int, Meta(ge=1, le=65_535)]
+"""A picture's side: its columns and rows are numbered by 16 bits."""
+
+Requests = dict[str, tuple[type[Struct], type[Struct]]]
+"""Method to parameters and result."""
+
+
+class Done(Struct, frozen=True):
+    """Nothing to tell."""

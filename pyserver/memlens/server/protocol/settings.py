@@ -1,0 +1,28 @@
+"""The user's settings."""
+
+from msgspec import Struct
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """The user's settings, sent with ``initializationOptions`` and ``workspace/didChangeConfiguration``.
+
+    ``path_mappings`` leads from a prefix of a foreign path to a folder here, which may begin with
+    ``${workspaceFolder}``, ``${workspaceFolder:name}`` or ``${userHome}``. ``remembered_paths`` holds what
+    the user chose when several files were equally likely.
+    """
+
+    path_mappings: dict[str, str] = {}
+    remembered_paths: dict[str, str] = {}
+    code_lens: bool = False
+    hover: bool = True
+    cache_limit_bytes: int = 10 * 2**30
+    cache_directory: str = ""
+    """Empty for the user's cache folder."""
+
+
+class InitializationOptions(Struct, frozen=True, kw_only=True):
+    """The ``initializationOptions`` of LSP's ``initialize``."""
+
+    settings: Settings = Settings()
+    find_files: bool = False
+    """Whether the client answers ``memlens/findFiles``; else the server walks the folders itself."""

@@ -1,0 +1,56 @@
+"""Opening and closing snapshots, and what the server tells about them."""
+
+from msgspec import Struct
+
+from memlens.model.info import SnapshotInfo
+from memlens.server.protocol.base import Done, Requests
+
+
+class OpenParams(Struct, frozen=True):
+    """Open a snapshot file for one view. ``view`` is the caller's own name for that view, unique while open.
+
+    Cancelling this request ends the ingest. Progress comes as ``memlens/progress`` notifications with that
+    ``view``.
+    """
+
+    path: str
+    view: str
+
+
+class OpenResult(Struct, frozen=True):
+    """``snapshot`` names the snapshot in other requests; the same file has the same name for each view."""
+
+    snapshot: str
+    info: SnapshotInfo
+
+
+class CloseParams(Struct, frozen=True):
+    """A view is gone. With the last view of a snapshot its maps, files and database are released at once."""
+
+    snapshot: str
+    view: str
+
+
+class ProgressParams(Struct, frozen=True):
+    """How far the reading of a snapshot is. ``fraction`` is of the whole work, None if it can't be told."""
+
+    view: str
+    stage: str
+    fraction: float | None
+
+
+class SnapshotsChangedParams(Struct, frozen=True):
+    """Server to client: the open snapshots changed, so totals shown in source files may have as well."""
+
+    open: int
+
+
+REQUESTS: Requests = {
+    "memlens/open": (OpenParams, OpenResult),
+    "memlens/close": (CloseParams, Done),
+}
+
+NOTIFICATIONS: dict[str, type[Struct]] = {
+    "memlens/progress": ProgressParams,
+    "memlens/snapshotsChanged": SnapshotsChangedParams,
+}

@@ -1,0 +1,126 @@
+"""The stacked picture of memory over time, and the allocations in it."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from memlens.server.protocol.base import Count, Pixels, Requests
+from memlens.views.answers import (
+    AllocationSummary,
+    Axis,
+    HitAnswer,
+    LineAnswer,
+    LiveAnswer,
+    LocateAnswer,
+    MomentAnswer,
+    OverviewAnswer,
+    StackAnswer,
+)
+
+
+class ViewportParams(Struct, frozen=True):
+    """The part of the stacked picture to draw: ``columns`` x ``rows`` pixels over ``[x0, x1] x [y0, y1]``."""
+
+    snapshot: str
+    device: int
+    axis: Axis
+    x0: float
+    x1: float
+    y0: float
+    y1: float
+    columns: Pixels
+    rows: Pixels
+
+
+class ViewportResult(Struct, frozen=True):
+    """``geometry`` is base64 of the packed buffer that ``memlens.views.viewport`` describes."""
+
+    geometry: str
+
+
+class OverviewParams(Struct, frozen=True):
+    """The height of a device's whole run in so many columns."""
+
+    snapshot: str
+    device: int
+    axis: Axis
+    columns: Pixels
+
+
+class MomentParams(Struct, frozen=True):
+    """``moment`` None means the peak; numbers beyond the trace mean its ends."""
+
+    snapshot: str
+    device: int
+    moment: int | None
+
+
+class HitParams(Struct, frozen=True):
+    """What is ``y_bytes`` above the bottom at a moment (a geometry column names its moment)."""
+
+    snapshot: str
+    device: int
+    moment: Count
+    y_bytes: float
+
+
+class StackParams(Struct, frozen=True):
+    """The stack that made an allocation."""
+
+    snapshot: str
+    allocation: Count
+
+
+class LiveParams(Struct, frozen=True):
+    """``moment`` None means the peak. Rows are the largest first."""
+
+    snapshot: str
+    device: int
+    moment: Count | None
+    offset: Count
+    limit: Annotated[int, Meta(ge=1, le=10_000)]
+
+
+class LocateParams(Struct, frozen=True):
+    """``moment`` None means the moment within its life at which the most was live."""
+
+    snapshot: str
+    allocation: Count
+    axis: Axis
+    moment: Count | None
+
+
+class StepParams(Struct, frozen=True):
+    """From an allocation to its neighbour: in the picture at a moment, or of the same stack in time."""
+
+    snapshot: str
+    allocation: Count
+    moment: Count
+    direction: Literal["older", "younger", "previous_same_stack", "next_same_stack"]
+
+
+class StepResult(Struct, frozen=True):
+    """None at the end of the way."""
+
+    allocation: AllocationSummary | None
+
+
+class LineParams(Struct, frozen=True):
+    """A line of a file as the snapshot spells it (``file`` of a frame or of a hover's link)."""
+
+    snapshot: str
+    file: str
+    line: Count
+
+
+REQUESTS: Requests = {
+    "memlens/viewport": (ViewportParams, ViewportResult),
+    "memlens/overview": (OverviewParams, OverviewAnswer),
+    "memlens/moment": (MomentParams, MomentAnswer),
+    "memlens/hit": (HitParams, HitAnswer),
+    "memlens/stack": (StackParams, StackAnswer),
+    "memlens/live": (LiveParams, LiveAnswer),
+    "memlens/locate": (LocateParams, LocateAnswer),
+    "memlens/step": (StepParams, StepResult),
+    "memlens/line": (LineParams, LineAnswer),
+}
