@@ -12,8 +12,16 @@ export type ViewResult<M extends ViewMethod> = M extends 'memlens/viewport'
   ? ArrayBuffer
   : Requests[M]['result'];
 
+/** The panes below the picture and the pictures, by name; each has a command of the palette. */
+export const PANE_IDS = ['allocations', 'flame', 'oom', 'steps', 'state', 'compare', 'sql'] as const;
+export const PICTURE_IDS = ['stacked', 'map', 'reserved', 'compare'] as const;
+export type PaneId = (typeof PANE_IDS)[number];
+export type PictureId = (typeof PICTURE_IDS)[number];
+
 /** Commands of the palette and its key bindings that act on the view in front. */
 export type ViewCommand =
+  | `pane.${PaneId}`
+  | `picture.${PictureId}`
   | 'fit'
   | 'peak'
   | 'zoomIn'
@@ -21,7 +29,7 @@ export type ViewCommand =
   | 'zoomToSelection'
   | 'toggleAxis'
   | 'toggleColour'
-  | 'toggleTable'
+  | 'togglePane'
   | 'nextDevice'
   | 'clearSelection';
 
@@ -35,7 +43,15 @@ export interface ViewState {
   y1: number;
   selection: number | null;
   colour: 'stack' | 'category';
-  panel: 'stack' | 'table';
+  picture: PictureId;
+  /** The pane that is shown; null when the dock is closed. */
+  pane: PaneId | null;
+  filter: string;
+  /** Which allocations the panes are about, and the moments that were picked. */
+  scope: 'peak' | 'cursor' | 'between';
+  kind: 'live' | 'allocated' | 'freed' | 'survived';
+  first: number | null;
+  second: number | null;
 }
 
 export type ToWebviewMessage =

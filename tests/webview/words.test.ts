@@ -160,10 +160,17 @@ describe('the state that comes back', () => {
       y1: 1e6,
       selection: 2,
       colour: 'category',
-      panel: 'table',
+      picture: 'map',
+      pane: 'sql',
+      filter: 'size>1MiB',
+      scope: 'between',
+      kind: 'survived',
+      first: 3,
+      second: 2,
     } as const;
     assert.deepEqual(restoreState(info, saved), saved);
-    const wild = restoreState(info, { ...saved, x0: -1e9, x1: NaN, selection: 10_000_000 });
+    const wild = restoreState(info, { ...saved, x0: -1e9, x1: NaN, selection: 10_000_000, first: 1e9 });
+    assert.deepEqual([wild.first, wild.second], [null, null]);
     assert.deepEqual([wild.x0, wild.x1], [0, info.devices[0]?.event_axis.x1]);
     assert.equal(wild.selection, null);
     assert.equal(restoreState(info, { ...saved, device: 77 }).device, info.default_device);

@@ -1,5 +1,7 @@
 // What each action does to the view.
 
+import { PANE_IDS, PICTURE_IDS, type PaneId, type PictureId } from '../../extension/shared/messages';
+import type { Cursors } from './cursors';
 import type { Action } from './input/keys';
 import type { Plot } from './plot';
 import { fitAll, panBy, zoomAt } from './scene/camera';
@@ -13,7 +15,12 @@ export interface Commanded {
   peak(): { x: number; bytes: number } | null;
   toggleAxis(): void;
   toggleColour(): void;
-  toggleTable(): void;
+  readonly cursors: Cursors;
+  togglePane(): void;
+  toggleTall(): void;
+  /** By the place of its tab, from 0. */
+  showPane(which: PaneId | number): void;
+  showPicture(picture: PictureId): void;
   togglePanel(): void;
   toggleBoxTool(): void;
   toggleHelp(): void;
@@ -98,7 +105,7 @@ export function runAction(action: Action, view: Commanded): void {
       view.openSource(true);
       return;
     case 'clearSelection':
-      if (!view.giveUp()) selection.clear();
+      if (!view.giveUp() && !selection.clear()) view.cursors.clear();
       return;
     case 'toggleAxis':
       view.toggleAxis();
@@ -106,8 +113,25 @@ export function runAction(action: Action, view: Commanded): void {
     case 'toggleColour':
       view.toggleColour();
       return;
-    case 'toggleTable':
-      view.toggleTable();
+    case 'togglePane':
+      view.togglePane();
+      return;
+    case 'toggleTall':
+      view.toggleTall();
+      return;
+    case 'cursorHere':
+      view.cursors.place(middle(plot));
+      return;
+    case 'secondCursorHere':
+      view.cursors.extendTo(middle(plot));
+      return;
+    case 'cursorBack':
+    case 'cursorOn':
+      view.cursors.step(action === 'cursorOn' ? 1 : -1, false);
+      return;
+    case 'secondCursorBack':
+    case 'secondCursorOn':
+      view.cursors.step(action === 'secondCursorOn' ? 1 : -1, true);
       return;
     case 'togglePanel':
       view.togglePanel();
@@ -121,7 +145,27 @@ export function runAction(action: Action, view: Commanded): void {
     case 'help':
       view.toggleHelp();
       return;
+    default:
+      showNamed(action, view);
   }
+}
+
+/** "pane3", "pane.allocations", "picture.stacked". */
+function showNamed(
+  action: `pane${number}` | `pane.${PaneId}` | `picture.${PictureId}`,
+  view: Commanded,
+): void {
+  const picture = PICTURE_IDS.find((id) => action === `picture.${id}`);
+  if (picture) {
+    view.showPicture(picture);
+    return;
+  }
+  view.showPane(PANE_IDS.find((id) => action === `pane.${id}`) ?? Number(action.slice('pane'.length)) - 1);
+}
+
+function middle(plot: Plot): number {
+  const { x0, x1 } = plot.target;
+  return plot.momentAt((x0 + x1) / 2);
 }
 
 function goToPeak(view: Commanded): void {

@@ -1,16 +1,16 @@
-// What is asked once for a device: the run in a strip, the largest allocations, the table's rows.
+// What is asked once for a device: the run in a strip, the largest allocations.
 
 import type { AllocationSummary, LiveAnswer, OverviewAnswer } from '../../extension/shared/protocol.gen';
 import type { Api, Pending } from './api';
 import type { Names } from './scene/names';
 import type { Axis } from './scene/state';
-import { TABLE_PAGE, type TableMoment } from './ui/table';
+
+/** As many of the largest allocations at the peak get their names at once. */
+const NAMED = 200;
 
 export interface DeviceDataEvents {
   overview(answer: OverviewAnswer | null): void;
   largest(rows: readonly AllocationSummary[]): void;
-  rows(answer: LiveAnswer, asked: TableMoment): void;
-  rowsFailed(error: unknown): void;
   failed(error: unknown): void;
 }
 
@@ -31,7 +31,7 @@ export class DeviceData {
     this.live = [];
     this.device = device;
     // Names for the bands that are large enough to carry one, and the panel's list.
-    this.ask(null, 0).then(
+    this.largest().then(
       (answer) => {
         this.events.largest(answer.rows);
       },
@@ -55,19 +55,8 @@ export class DeviceData {
     );
   }
 
-  fetchRows(moment: TableMoment, offset: number): void {
-    this.ask(moment, offset).then(
-      (answer) => {
-        this.events.rows(answer, moment);
-      },
-      (error: unknown) => {
-        this.events.rowsFailed(error);
-      },
-    );
-  }
-
-  private async ask(moment: TableMoment, offset: number): Promise<LiveAnswer> {
-    const params = { device: this.device, moment, offset, limit: TABLE_PAGE };
+  private async largest(): Promise<LiveAnswer> {
+    const params = { device: this.device, moment: null, offset: 0, limit: NAMED };
     const pending = this.api.request('memlens/live', params);
     this.live.push(pending);
     try {

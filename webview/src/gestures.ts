@@ -11,8 +11,10 @@ export interface Gestured {
   readonly plot: Plot;
   readonly selection: Selection;
   hoverAt(at: { x: number; y: number } | null): void;
-  /** A moment was clicked. */
+  /** A moment was clicked; with Shift, the other end of a span. */
   picked(moment: number): void;
+  extended(moment: number): void;
+  spanned(from: number, to: number): void;
   openLabel(allocation: AllocationSummary): void;
   /** The box tool has drawn its box. */
   boxUsed(): void;
@@ -27,16 +29,20 @@ export function gestures(view: Gestured): PointerActions {
     hover: (at) => {
       view.hoverAt(at);
     },
-    click: (at, modified) => {
+    click: (at, { open, extend }) => {
       const hit = plot.hit(at.x, at.y);
       const g = plot.geometry;
       if (!hit || !g) return;
       const moment = g.moment[hit.column] ?? 0;
-      const then = modified
+      const then = open
         ? (allocation: AllocationSummary): void => {
             view.openLabel(allocation);
           }
         : null;
+      if (extend) {
+        view.extended(moment);
+        return;
+      }
       view.picked(moment);
       if (hit.band !== null) view.selection.select(g.allocation[hit.band] ?? 0, moment, false, then);
       else if (hit.merged > 0) view.selection.selectAt(moment, hit.yBytes, then);
@@ -62,6 +68,13 @@ export function gestures(view: Gestured): PointerActions {
     },
     box: (from, to) => {
       plot.setBox(to && { x0: from.x, y0: from.y, x1: to.x, y1: to.y });
+    },
+    span: (from, to, done) => {
+      const height = plot.plotSize.height / plot.pixelRatio;
+      plot.setBox(done ? null : { x0: from.x, y0: -1, x1: to.x, y1: height + 1 });
+      if (!done) return;
+      const [a, b] = [plot.momentAt(plot.dataAt(from.x, 0).x), plot.momentAt(plot.dataAt(to.x, 0).x)];
+      view.spanned(Math.min(a, b), Math.max(a, b));
     },
     boxDone: (from, to) => {
       plot.setBox(null);

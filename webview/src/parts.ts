@@ -3,44 +3,40 @@
 import type { Geometry } from '../../extension/shared/geometry';
 import type {
   AllocationSummary,
-  DeviceInfo,
-  Frame,
   LineAnswer,
   SnapshotInfo,
   StackAnswer,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from './api';
+import { Cursors } from './cursors';
 import { DeviceData } from './device-data';
 import { gestures, type Gestured } from './gestures';
 import { Hover } from './hover';
 import type { Action } from './input/keys';
 import { PointerInput } from './input/pointer';
+import { PICTURES } from './pictures';
+import type { Picture } from './pictures/picture';
 import { Plot } from './plot';
 import type { Camera } from './scene/camera';
-import type { Rgb } from './scene/colour';
 import { Names } from './scene/names';
-import type { Palette } from './scene/paint';
-import type { Axis, Layout } from './scene/state';
+import type { Layout } from './scene/state';
 import { Selection } from './selection';
+import { SharedContext, type ContextOwner } from './shared-context';
+import { Dock } from './ui/dock';
 import { bandTexts } from './ui/format';
 import { ViewFrame } from './ui/frame';
 import { Help } from './ui/help';
 import { Minimap } from './ui/minimap';
 import { Panel } from './ui/panel';
-import { LiveTable } from './ui/table';
 import { Toolbar } from './ui/toolbar';
 import { Tooltip } from './ui/tooltip';
 import { warningStrip } from './ui/warnings';
 
 /** What the parts ask of the view, and tell it. */
-export interface PartsOwner extends Pick<Gestured, 'openLabel' | 'boxUsed'> {
-  readonly device: DeviceInfo;
-  readonly axis: Axis;
-  readonly palette: Palette;
-  colourOf(allocation: AllocationSummary): Rgb;
+export interface PartsOwner extends Pick<Gestured, 'openLabel' | 'boxUsed'>, ContextOwner {
   run(action: Action): void;
   switchDevice(device: number): void;
-  openFrame(frame: Frame, beside: boolean): void;
+  cursorsChanged(): void;
   moved(camera: Camera): void;
   drawn(geometry: Geometry): void;
   largestKnown(rows: readonly AllocationSummary[]): void;
@@ -49,8 +45,6 @@ export interface PartsOwner extends Pick<Gestured, 'openLabel' | 'boxUsed'> {
   lineShown(answer: LineAnswer): void;
   cleared(): void;
   rearranged(): void;
-  say(text: string): void;
-  failed(error: unknown): void;
 }
 
 export interface Parts {
@@ -59,7 +53,10 @@ export interface Parts {
   readonly minimap: Minimap;
   readonly toolbar: Toolbar;
   readonly panel: Panel;
-  readonly table: LiveTable;
+  readonly dock: Dock;
+  readonly pictures: readonly Picture[];
+  readonly context: SharedContext;
+  readonly cursors: Cursors;
   readonly help: Help;
   readonly data: DeviceData;
   readonly selection: Selection;
@@ -67,6 +64,8 @@ export interface Parts {
   readonly pointer: PointerInput;
   readonly frame: ViewFrame;
 }
+
+const STACKED = { value: 'stacked', text: 'Active' } as const;
 
 export function makeParts(
   api: Api,
@@ -133,18 +132,6 @@ export function makeParts(
       selection.select(allocation, null, true);
     },
   });
-  const table = new LiveTable(hasCategories, {
-    select: (allocation, moment) => {
-      selection.select(allocation, moment, true);
-    },
-    fetch: (moment, offset) => {
-      data.fetchRows(moment, offset);
-    },
-    colourOf: (allocation) => owner.colourOf(allocation),
-    close: () => {
-      run('toggleTable');
-    },
-  });
   const data = new DeviceData(api, names, {
     overview: (answer) => {
       minimap.setOverview(answer);
@@ -152,13 +139,6 @@ export function makeParts(
     largest: (rows) => {
       plot.renamed();
       owner.largestKnown(rows);
-    },
-    rows: (answer, asked) => {
-      plot.renamed();
-      table.add(answer, asked);
-    },
-    rowsFailed: (error) => {
-      table.failed(error instanceof Error ? error.message : String(error));
     },
     failed: (error) => {
       owner.failed(error);
@@ -193,6 +173,14 @@ export function makeParts(
       owner.say(text);
     },
   });
+  const cursors = new Cursors(api, {
+    changed: () => {
+      owner.cursorsChanged();
+    },
+    failed: (error) => {
+      owner.failed(error);
+    },
+  });
   const hover = new Hover({
     api,
     plot,
@@ -212,7 +200,13 @@ export function makeParts(
         hover.move(at);
       },
       picked: (moment) => {
-        table.setClicked(moment);
+        cursors.place(moment);
+      },
+      extended: (moment) => {
+        cursors.extendTo(moment);
+      },
+      spanned: (from, to) => {
+        cursors.span(from, to);
       },
       openLabel: (allocation) => {
         owner.openLabel(allocation);
@@ -225,14 +219,26 @@ export function makeParts(
   const warnings = warningStrip(info.warnings, () => {
     frame.set({ warningsOpen: false });
   });
+  const context = new SharedContext(api, info, { names, plot, selection, cursors }, owner);
+  const pictures = PICTURES.flatMap((make) => make(context) ?? []);
+  for (const picture of pictures) picture.root.hidden = true;
+  toolbar.offer([STACKED, ...pictures.map(({ id, title }) => ({ value: id, text: title }))]);
+  const dock = new Dock(context, {
+    shown: () => {
+      owner.rearranged();
+    },
+    toggleTall: () => {
+      run('toggleTall');
+    },
+  });
   const frame = new ViewFrame(
     root,
     {
       toolbar: toolbar.root,
       warnings,
       minimap: minimap.root,
-      plot: plot.root,
-      table: table.root,
+      pictures: [plot.root, ...pictures.map((picture) => picture.root)],
+      dock: dock.root,
       panel: panel.root,
       tooltip: tooltip.root,
       help: help.root,
@@ -242,5 +248,8 @@ export function makeParts(
       owner.rearranged();
     },
   );
-  return { names, plot, minimap, toolbar, panel, table, help, data, selection, hover, pointer, frame };
+  return {
+    ...{ names, plot, minimap, toolbar, panel, help, data, selection, cursors },
+    ...{ hover, pointer, frame, dock, pictures, context },
+  };
 }

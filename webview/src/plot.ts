@@ -7,7 +7,7 @@ import { RendererHost, type Preference } from './render/create';
 import { FrameLoop } from './render/frames';
 import { labelSpots, type LabelSpot } from './render/labels';
 import { rectsOf } from './render/outline';
-import { drawOverlay } from './render/overlay';
+import { drawOverlay, type PickedMoment } from './render/overlay';
 import { overlayModel, type OverlayState } from './render/overlay-model';
 import type { Painted } from './render/renderer';
 import {
@@ -92,6 +92,9 @@ export class Plot {
   private selected: { allocation: number; life: { x0: number; x1: number } | null } | null = null;
   private selectedRects: number[] = [];
   private cursor: { x: number; y: number } | null = null;
+  private marks: readonly PickedMoment[] = [];
+  /** Not on the screen: the camera still moves, for the pictures that follow it. */
+  private hidden = false;
   private box: { x0: number; y0: number; x1: number; y1: number } | null = null;
 
   constructor(
@@ -132,6 +135,10 @@ export class Plot {
 
   get rendererKind(): 'webgl2' | 'canvas2d' {
     return this.renderer.kind;
+  }
+
+  get highlighted(): Highlight {
+    return this.highlight;
   }
 
   get camera(): Camera {
@@ -200,6 +207,19 @@ export class Plot {
     this.frames.request();
   }
 
+  /** The moments that the user picked. */
+  setMarks(marks: readonly PickedMoment[]): void {
+    this.marks = marks;
+    this.frames.request();
+  }
+
+  setHidden(hidden: boolean): void {
+    if (hidden === this.hidden) return;
+    this.hidden = hidden;
+    this.root.hidden = hidden;
+    this.redraw();
+  }
+
   setBox(box: { x0: number; y0: number; x1: number; y1: number } | null): void {
     this.box = box;
     this.frames.request();
@@ -239,6 +259,14 @@ export class Plot {
       x: fromPixelX(this.view, this.size, x * this.scale),
       y: fromPixelY(this.view, this.size, y * this.scale),
     };
+  }
+
+  /** The moment that the picture shows at a place of the x axis: a column's highest. */
+  momentAt(x: number): number {
+    const g = this.geometry;
+    if (!g || g.columns === 0) return this.axis === 'event' ? Math.max(0, Math.floor(x)) : 0;
+    const column = Math.floor(((x - g.x0) / (g.x1 - g.x0)) * g.columns);
+    return g.moment[Math.min(Math.max(column, 0), g.columns - 1)] ?? 0;
   }
 
   /** The largest visible part of an allocation's band, in CSS pixels of the canvas. */
@@ -365,13 +393,14 @@ export class Plot {
     if (this.size.width === 0 || !this.theme || !this.palette || !this.device) return;
     this.advance(now);
     const resting = !this.glide && performance.now() - this.lastMove >= REST_MS;
+    if (this.hidden) {
+      this.tell();
+      return;
+    }
     if (this.stale) this.renderer.draw(this.view, resting);
     this.stale = false;
     this.drawOverlay(this.device, this.theme, this.palette);
-    if (!this.told) {
-      this.told = true;
-      this.events.moved(this.view);
-    }
+    this.tell();
     this.feed.update(
       this.view,
       this.extent,
@@ -380,6 +409,12 @@ export class Plot {
       resting,
     );
     if (resting) this.fetchWhole();
+  }
+
+  private tell(): void {
+    if (this.told) return;
+    this.told = true;
+    this.events.moved(this.view);
   }
 
   private advance(now: number): void {
@@ -410,6 +445,7 @@ export class Plot {
       selectedRects: this.selectedRects,
       selectedLife: this.selected?.life ?? null,
       cursor: this.cursor,
+      marks: this.marks,
       box: this.box,
     };
     drawOverlay(

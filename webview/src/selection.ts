@@ -100,6 +100,11 @@ export class Selection {
     this.context.plot.setHighlight(category === null ? { kind: 'none' } : { kind: 'category', category });
   }
 
+  lightStacks(stacks: ReadonlySet<number>): void {
+    this.clear();
+    this.context.plot.setHighlight(stacks.size > 0 ? { kind: 'stacks', stacks } : { kind: 'none' });
+  }
+
   showLine(file: string, line: number): void {
     this.clear();
     this.run(this.context.api.request('memlens/line', { file, line }), (answer) => {

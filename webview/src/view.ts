@@ -1,7 +1,7 @@
 // A snapshot's view: which device, axis and colours are shown, and what follows when that changes.
 
 import type { Geometry } from '../../extension/shared/geometry';
-import type { ViewState } from '../../extension/shared/messages';
+import type { PaneId, PictureId, ViewState } from '../../extension/shared/messages';
 import type {
   AllocationSummary,
   DeviceInfo,
@@ -12,8 +12,11 @@ import type {
 } from '../../extension/shared/protocol.gen';
 import { RequestError, type Api, type HostMessage } from './api';
 import { runAction, type Commanded } from './commands';
+import { EVERYTHING, type Change } from './context';
+import { momentName, momentX, type Cursors } from './cursors';
 import { actionOf, type Action } from './input/keys';
 import { makeParts, type Parts, type PartsOwner } from './parts';
+import type { Picture } from './pictures/picture';
 import type { Plot } from './plot';
 import type { Camera } from './scene/camera';
 import type { Rgb } from './scene/colour';
@@ -37,8 +40,11 @@ export class SnapshotView implements Commanded, PartsOwner {
   axis: Axis;
   palette: Palette;
   private colour: ViewState['colour'];
-  private tableOpen: boolean;
-  private theme: Theme = readTheme();
+  filter: string;
+  theme: Theme = readTheme();
+  private picture: PictureId = 'stacked';
+  /** The pane to show when the dock is opened again. */
+  private lastPane: PaneId | null = null;
   private largest: AllocationSummary[] = [];
   private readonly parts: Parts;
   private readonly stop = new AbortController();
@@ -57,7 +63,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.device = this.deviceOf(state.device);
     this.axis = state.axis;
     this.colour = state.colour;
-    this.tableOpen = state.panel === 'table';
+    this.filter = state.filter;
     this.palette = paletteOf(this.theme, this.colour, info.categories);
     this.parts = makeParts(api, root, info, restoreLayout(saved?.layout, root.clientWidth), this);
     watchTheme(this.stop.signal, () => {
@@ -74,11 +80,18 @@ export class SnapshotView implements Commanded, PartsOwner {
     root.dataset['renderer'] = this.plot.rendererKind;
     this.setTheme();
     this.show(this.device, this.axis, state);
+    this.parts.cursors.turnTo(this.device.device, state);
+    this.showPicture(state.picture);
+    this.parts.dock.show(state.pane);
     if (state.selection !== null) this.selection.select(state.selection, null, false);
   }
 
   get plot(): Plot {
     return this.parts.plot;
+  }
+
+  get cursors(): Cursors {
+    return this.parts.cursors;
   }
 
   get selection(): Selection {
@@ -88,6 +101,8 @@ export class SnapshotView implements Commanded, PartsOwner {
   dispose(): void {
     this.stop.abort();
     this.saveSoon.cancel();
+    this.parts.dock.dispose();
+    for (const picture of this.parts.pictures) picture.dispose?.();
     this.plot.dispose();
   }
 
@@ -118,7 +133,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   // --- what actions need -------------------------------------------------------------------------------------------
 
   run(action: Action): void {
-    runAction(action, this);
+    if (!this.shownPicture?.run?.(action)) runAction(action, this);
   }
 
   peak(): { x: number; bytes: number } | null {
@@ -136,11 +151,46 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.setTheme();
   }
 
-  toggleTable(): void {
-    this.tableOpen = !this.tableOpen;
+  togglePane(): void {
+    const { dock } = this.parts;
+    if (dock.shown === null) dock.show(this.lastPane ?? dock.panes[0]?.id ?? null);
+    else {
+      dock.show(null);
+      this.focusPicture();
+    }
+  }
+
+  toggleTall(): void {
+    const { frame, dock } = this.parts;
+    if (dock.shown === null) this.togglePane();
+    frame.set({ dockTall: !frame.current.dockTall });
+  }
+
+  showPane(which: PaneId | number): void {
+    const { dock } = this.parts;
+    if (typeof which === 'number') dock.showNth(which);
+    else dock.show(which);
+  }
+
+  showPicture(id: PictureId): void {
+    const { pictures, frame } = this.parts;
+    const shown = pictures.find((picture) => picture.id === id);
+    this.picture = shown?.id ?? 'stacked';
+    for (const picture of pictures) {
+      if (picture !== shown && !picture.root.hidden) picture.hide();
+      picture.root.hidden = picture !== shown;
+    }
+    this.plot.setHidden(shown !== undefined);
+    if (frame.current.dockTall) frame.set({ dockTall: false });
+    this.changed(...EVERYTHING);
     this.rearranged();
-    if (!this.tableOpen) this.plot.surface.focus({ preventScroll: true });
-    else if (this.parts.table.isEmpty) this.parts.table.show(null);
+  }
+
+  setFilter(filter: string): void {
+    if (filter === this.filter) return;
+    this.filter = filter;
+    this.changed('filter');
+    this.saveSoon();
   }
 
   togglePanel(): void {
@@ -201,6 +251,19 @@ export class SnapshotView implements Commanded, PartsOwner {
   moved(camera: Camera): void {
     this.parts.minimap.setCamera(camera, this.plot.bounds);
     this.parts.hover.moving();
+    this.changed('camera');
+    this.saveSoon();
+  }
+
+  cursorsChanged(): void {
+    const { cursors } = this.parts;
+    const marks = [cursors.first, cursors.second].flatMap((moment) =>
+      moment
+        ? [{ x: momentX(moment, this.axis, this.plot.bounds.x0), text: momentName(moment, this.axis) }]
+        : [],
+    );
+    this.plot.setMarks(marks);
+    this.changed('cursors');
     this.saveSoon();
   }
 
@@ -224,17 +287,17 @@ export class SnapshotView implements Commanded, PartsOwner {
   }
 
   waiting(sizeBytes: number | null): void {
-    const { frame, panel, table } = this.parts;
+    const { frame, panel } = this.parts;
     if (!frame.current.panelOpen) frame.set({ panelOpen: true });
     panel.showWaiting(sizeBytes);
-    table.setSelected(this.selection.current);
+    this.changed('selection');
     this.rearranged();
   }
 
   shown(answer: StackAnswer): void {
     const { allocation } = answer;
     this.parts.panel.showStack(answer, this.colourOf(allocation));
-    this.parts.table.setSelected(allocation.allocation);
+    this.changed('selection');
     this.parts.hover.refresh();
     const { title, place } = nameOf(allocation);
     const where = place === null ? title : `${title}, ${place}`;
@@ -250,7 +313,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   }
 
   cleared(): void {
-    this.parts.table.setSelected(null);
+    this.changed('selection');
     this.showDevicePanel();
     this.say('');
     this.rearranged();
@@ -276,16 +339,20 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   /** Shows what depends on the state and asks the server for nothing. */
   rearranged(): void {
-    const { frame, toolbar, pointer } = this.parts;
+    const { frame, toolbar, pointer, dock } = this.parts;
     const { panelOpen, warningsOpen } = frame.current;
     const { warnings, categories } = this.info;
-    frame.apply(this.tableOpen, warnings.length > 0);
+    const pane = dock.shown;
+    this.lastPane = pane ?? this.lastPane;
+    frame.apply(pane !== null, warnings.length > 0);
+    dock.setTall(frame.current.dockTall);
     toolbar.update({
       device: this.device.device,
       axis: this.axis,
       colour: this.colour,
       hasTimes: hasTimes(this.device),
-      table: this.tableOpen,
+      picture: this.picture,
+      dock: pane !== null,
       panel: panelOpen,
       boxTool: pointer.boxTool,
       warningsHidden: warningsOpen ? 0 : warnings.length,
@@ -305,7 +372,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   // --- devices, axes, colours --------------------------------------------------------------------------------------
 
   private show(device: DeviceInfo, axis: Axis, camera: Camera | null): void {
-    const { data, table, hover, minimap, frame } = this.parts;
+    const { data, hover, minimap, frame, cursors } = this.parts;
     const first = this.largest.length === 0;
     const other = device !== this.device;
     const selected = other ? null : this.selection.current;
@@ -317,9 +384,8 @@ export class SnapshotView implements Commanded, PartsOwner {
     if (other || first) {
       this.largest = [];
       this.selection.clear();
-      table.forget();
+      cursors.turnTo(device.device, null);
       data.turnTo(device.device);
-      if (this.tableOpen) table.show(null);
     } else if (selected !== null) this.selection.select(selected, null, true);
     // Without a trace the run has no extent to find one's way in.
     minimap.root.hidden = device.events === 0;
@@ -329,16 +395,34 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.plot.setLabel(
       `Memory of device ${device.device} over time. ${figures.join(', ')}. Press ? for the keys.`,
     );
+    this.changed('device', 'axis');
+    this.cursorsChanged();
     this.rearranged();
   }
 
+  private get shownPicture(): Picture | null {
+    return this.parts.pictures.find(({ id }) => id === this.picture) ?? null;
+  }
+
+  private focusPicture(): void {
+    const picture = this.shownPicture;
+    if (picture) picture.focus();
+    else this.plot.surface.focus({ preventScroll: true });
+  }
+
+  /** Tells the picture and the pane that are shown. */
+  private changed(...changes: Change[]): void {
+    this.shownPicture?.update(new Set(changes));
+    this.parts.dock.update(changes);
+  }
+
   private setTheme(): void {
-    const { plot, minimap, table, panel, names } = this.parts;
+    const { plot, minimap, panel } = this.parts;
     this.theme = readTheme();
     this.palette = paletteOf(this.theme, this.colour, this.info.categories);
     plot.setTheme(this.theme, this.palette);
     minimap.setTheme(this.theme);
-    table.recolour((allocation) => names.allocation(allocation));
+    this.changed('theme');
     const { answer, current, line } = this.selection;
     if (answer) panel.showStack(answer, this.colourOf(answer.allocation));
     else if (current === null && !line) this.showDevicePanel();
@@ -373,7 +457,10 @@ export class SnapshotView implements Commanded, PartsOwner {
       y1,
       selection: this.selection.current,
       colour: this.colour,
-      panel: this.tableOpen ? 'table' : 'stack',
+      picture: this.picture,
+      pane: this.parts.dock.shown,
+      filter: this.filter,
+      ...this.parts.cursors.state,
     };
     this.api.save({ view, layout: this.parts.frame.current });
     this.api.post({ type: 'state', state: view });
@@ -388,5 +475,5 @@ export class SnapshotView implements Commanded, PartsOwner {
 
 /** Whether an element stands where those keys scroll, rather than move the picture. */
 function scrolls(target: EventTarget | null): boolean {
-  return target instanceof Element && target.closest('.panel, .table') !== null;
+  return target instanceof Element && target.closest('.panel, .dock') !== null;
 }

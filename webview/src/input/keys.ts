@@ -20,6 +20,14 @@ export type Action =
   | 'openSourceBeside'
   | 'togglePanel'
   | 'boxTool'
+  | 'cursorHere'
+  | 'secondCursorHere'
+  | 'cursorBack'
+  | 'cursorOn'
+  | 'secondCursorBack'
+  | 'secondCursorOn'
+  | 'toggleTall'
+  | `pane${number}`
   | 'help';
 
 export interface KeyRow {
@@ -27,7 +35,7 @@ export interface KeyRow {
   readonly keys: readonly string[];
   readonly action: Action;
   readonly text: string;
-  readonly group: 'Look around' | 'Allocations' | 'View';
+  readonly group: 'Look around' | 'Allocations' | 'Cursors' | 'View';
 }
 
 export const KEYS: readonly KeyRow[] = [
@@ -77,7 +85,25 @@ export const KEYS: readonly KeyRow[] = [
   { keys: ['Enter'], action: 'openSource', text: 'Open the line that allocated it', group: 'Allocations' },
   { keys: ['Mod+Enter'], action: 'openSourceBeside', text: 'Open that line beside', group: 'Allocations' },
   { keys: ['Escape'], action: 'clearSelection', text: 'Clear the selection', group: 'Allocations' },
-  { keys: ['t'], action: 'toggleTable', text: 'Table of live allocations', group: 'View' },
+  { keys: ['m'], action: 'cursorHere', text: 'Cursor to the middle of the view', group: 'Cursors' },
+  { keys: ['Shift+m'], action: 'secondCursorHere', text: 'Second cursor to the middle', group: 'Cursors' },
+  { keys: [','], action: 'cursorBack', text: 'Cursor one event back', group: 'Cursors' },
+  { keys: ['.'], action: 'cursorOn', text: 'Cursor one event on', group: 'Cursors' },
+  {
+    keys: ['<', 'Shift+,'],
+    action: 'secondCursorBack',
+    text: 'Second cursor one event back',
+    group: 'Cursors',
+  },
+  { keys: ['>', 'Shift+.'], action: 'secondCursorOn', text: 'Second cursor one event on', group: 'Cursors' },
+  { keys: ['t'], action: 'togglePane', text: 'Views below the picture', group: 'View' },
+  { keys: ['Shift+t'], action: 'toggleTall', text: 'The whole height for them', group: 'View' },
+  ...Array.from({ length: 9 }, (_, i) => ({
+    keys: [String(i + 1)],
+    action: `pane${i + 1}` as const,
+    text: i === 0 ? 'The first of them (2 for the second, and so on)' : '',
+    group: 'View' as const,
+  })),
   { keys: ['s'], action: 'togglePanel', text: 'Stack panel', group: 'View' },
   { keys: ['a'], action: 'toggleAxis', text: 'Time or event number', group: 'View' },
   { keys: ['c'], action: 'toggleColour', text: 'Colour by stack or by category', group: 'View' },

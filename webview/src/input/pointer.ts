@@ -7,9 +7,15 @@ export interface Point {
   readonly y: number;
 }
 
+/** Keys held with a click: Ctrl or Cmd, Shift. */
+export interface ClickKeys {
+  readonly open: boolean;
+  readonly extend: boolean;
+}
+
 export interface PointerActions {
   hover(at: Point | null): void;
-  click(at: Point, modified: boolean): void;
+  click(at: Point, keys: ClickKeys): void;
   doubleClick(at: Point): void;
   /** The picture follows the pointer by so many pixels. */
   drag(dx: number, dy: number): void;
@@ -18,6 +24,8 @@ export interface PointerActions {
   /** A box is being drawn; null when it was given up. */
   box(from: Point, to: Point | null): void;
   boxDone(from: Point, to: Point): void;
+  /** A span of the x axis is being marked, or was. */
+  span(from: Point, to: Point, done: boolean): void;
 }
 
 /** A click this soon after another at the same place is the second of a double-click, and selects nothing new. */
@@ -28,7 +36,7 @@ const SLOP = 4;
 interface Press {
   readonly from: Point;
   last: Point;
-  readonly mode: 'pan' | 'box';
+  readonly mode: 'pan' | 'box' | 'span';
   moved: boolean;
 }
 
@@ -97,7 +105,7 @@ export class PointerInput {
     if (event.altKey)
       window.dispatchEvent(new KeyboardEvent('keydown', { key: 'Unidentified', altKey: true }));
     const box = event.button === 0 && (event.altKey || this.boxTool);
-    this.press = { from: at, last: at, mode: box ? 'box' : 'pan', moved: false };
+    this.press = { from: at, last: at, mode: box ? 'box' : event.shiftKey ? 'span' : 'pan', moved: false };
   }
 
   private move(event: PointerEvent): void {
@@ -119,6 +127,7 @@ export class PointerInput {
       this.actions.hover(null);
     }
     if (press.mode === 'box') this.actions.box(press.from, at);
+    else if (press.mode === 'span') this.actions.span(press.from, at, false);
     else this.actions.drag(at.x - press.last.x, at.y - press.last.y);
     press.last = at;
   }
@@ -134,9 +143,10 @@ export class PointerInput {
       if (press.moved) this.actions.boxDone(press.from, at);
       else this.actions.box(press.from, null);
     }
+    if (press.mode === 'span' && press.moved) this.actions.span(press.from, at, true);
     if (press.moved || event.button !== 0 || this.isSecond(at, event.timeStamp)) return;
     this.lastClick = { at, time: event.timeStamp };
-    this.actions.click(at, event.ctrlKey || event.metaKey);
+    this.actions.click(at, { open: event.ctrlKey || event.metaKey, extend: event.shiftKey });
   }
 
   private isSecond(at: Point, time: number): boolean {

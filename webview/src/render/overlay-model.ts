@@ -27,6 +27,7 @@ export interface OverlayState {
   readonly selectedRects: readonly number[];
   readonly selectedLife: { readonly x0: number; readonly x1: number } | null;
   readonly cursor: { readonly x: number; readonly y: number } | null;
+  readonly marks: OverlayModel['marks'];
   readonly box: OverlayModel['box'];
 }
 

@@ -4,11 +4,17 @@
 
 import type { Geometry } from '../../../extension/shared/geometry';
 import { toPixelX, toPixelY, type Camera, type PlotSize } from '../scene/camera';
-import { css, type Rgb } from '../scene/colour';
+import { css, inkOn, type Rgb } from '../scene/colour';
 import type { Ticks } from '../scene/ticks';
 import type { Theme } from '../ui/theme';
 import { fitText, labelRoom, type LabelSpot } from './labels';
 import { outlinePaths } from './outline';
+
+/** A moment that the user picked; `x` on the axis. */
+export interface PickedMoment {
+  readonly x: number;
+  readonly text: string;
+}
 
 export interface OverlayModel {
   readonly camera: Camera;
@@ -33,6 +39,8 @@ export interface OverlayModel {
     readonly textX: string;
     readonly textY: string;
   } | null;
+  /** The cursors that were placed: one, or the two ends of a span. */
+  readonly marks: readonly PickedMoment[];
   readonly box: { readonly x0: number; readonly y0: number; readonly x1: number; readonly y1: number } | null;
 }
 
@@ -57,12 +65,14 @@ export function drawOverlay(context: Context, model: OverlayModel): void {
   drawLabels(context, model);
   drawPeakLine(context, model, height);
   drawSelection(context, model, height);
+  drawMarks(context, model, height);
   drawCursorLines(context, model, width, height);
   drawBox(context, model);
   context.restore();
   drawAxisX(context, model, width, height);
   drawAxisY(context, model, width, height);
   drawPeakLabel(context, model, width, height);
+  drawMarkLabels(context, model, width, height);
   drawCursorLabels(context, model, width, height);
 }
 
@@ -184,6 +194,35 @@ function drawSelection(context: Context, model: OverlayModel, height: number): v
     context.strokeStyle = css(theme.contrast ? theme.focus : theme.foreground);
     context.lineWidth = 2;
     context.stroke();
+  }
+}
+
+function drawMarks(context: Context, model: OverlayModel, height: number): void {
+  const { marks, theme, scale } = model;
+  const [first, second] = marks.map(({ x }) => crisp(model, xOf(model, x)));
+  if (first === undefined) return;
+  if (second !== undefined) {
+    context.fillStyle = css(theme.focus, 0.12);
+    context.fillRect(Math.min(first, second), 0, Math.abs(second - first), height);
+  }
+  context.strokeStyle = css(theme.focus);
+  context.lineWidth = (theme.contrast ? 2 : 1) / scale;
+  context.beginPath();
+  for (const x of second === undefined ? [first] : [first, second]) {
+    context.moveTo(x, 0);
+    context.lineTo(x, height);
+  }
+  context.stroke();
+}
+
+function drawMarkLabels(context: Context, model: OverlayModel, width: number, height: number): void {
+  const { marks, theme, gutter } = model;
+  for (const { x: at, text } of marks) {
+    const x = xOf(model, at);
+    if (x < 0 || x > width) continue;
+    const wide = textWidth(context, text) + 12;
+    const left = Math.min(Math.max(x - wide / 2, -gutter.left + 2), width - wide - 2);
+    drawPill(context, model, left, height + 2, wide, text, theme.focus, inkOn(theme.focus));
   }
 }
 

@@ -1,10 +1,14 @@
 // What of a view survives hiding its tab and reloading the window.
 
-import type { ViewState } from '../../../extension/shared/messages';
+import { PANE_IDS, PICTURE_IDS, type ViewState } from '../../../extension/shared/messages';
 import type { DeviceInfo, SnapshotInfo } from '../../../extension/shared/protocol.gen';
+import type { CursorState } from '../cursors';
 import { clampCamera, extentOf, fitAll, type Camera, type Extent } from './camera';
 
 export type Axis = ViewState['axis'];
+
+const SCOPES = ['peak', 'cursor', 'between'] as const;
+const KINDS = ['live', 'allocated', 'freed', 'survived'] as const;
 
 /** Kept by the webview itself; `view` is also what the host keeps. */
 export interface SavedState {
@@ -15,7 +19,9 @@ export interface SavedState {
 export interface Layout {
   readonly panelWidth: number;
   readonly panelOpen: boolean;
-  readonly tableHeight: number;
+  readonly dockHeight: number;
+  /** The dock has the whole height, the picture none. */
+  readonly dockTall: boolean;
   readonly warningsOpen: boolean;
 }
 
@@ -23,7 +29,8 @@ const ROOMY = 800;
 const FIRST_LAYOUT: Layout = {
   panelWidth: 340,
   panelOpen: true,
-  tableHeight: 260,
+  dockHeight: 300,
+  dockTall: false,
   warningsOpen: true,
 };
 
@@ -77,8 +84,24 @@ export function restoreState(info: SnapshotInfo, saved: ViewState | null | undef
         ? selection
         : null,
     colour: saved?.colour === 'category' && info.categories.length > 0 ? 'category' : 'stack',
-    panel: saved?.panel === 'table' ? 'table' : 'stack',
+    picture: PICTURE_IDS.find((id) => id === saved?.picture) ?? 'stacked',
+    pane: PANE_IDS.find((id) => id === saved?.pane) ?? null,
+    filter: typeof saved?.filter === 'string' ? saved.filter : '',
+    ...restoreCursors(known, device.events),
   };
+}
+
+function restoreCursors(known: ViewState | null, events: number): CursorState {
+  const first = momentOf(known?.first, events);
+  const second = first === null ? null : momentOf(known?.second, events);
+  const scope = SCOPES.find((each) => each === known?.scope) ?? 'peak';
+  return { scope, kind: KINDS.find((each) => each === known?.kind) ?? 'live', first, second };
+}
+
+function momentOf(saved: number | null | undefined, events: number): number | null {
+  return saved !== null && Number.isInteger(saved) && saved !== undefined && saved >= 0 && saved <= events
+    ? saved
+    : null;
 }
 
 function isCamera(c: Camera): boolean {
@@ -91,7 +114,8 @@ export function restoreLayout(saved: Layout | undefined, width: number): Layout 
   return {
     panelWidth: bounded(layout.panelWidth, 220, 900),
     panelOpen: layout.panelOpen,
-    tableHeight: bounded(layout.tableHeight, 120, 1200),
+    dockHeight: bounded(layout.dockHeight, 120, 1200),
+    dockTall: layout.dockTall,
     warningsOpen: layout.warningsOpen,
   };
 }

@@ -8,15 +8,16 @@ export interface Parts {
   readonly toolbar: HTMLElement;
   readonly warnings: HTMLElement;
   readonly minimap: HTMLElement;
-  readonly plot: HTMLElement;
-  readonly table: HTMLElement;
+  /** One of them is shown. */
+  readonly pictures: readonly HTMLElement[];
+  readonly dock: HTMLElement;
   readonly panel: HTMLElement;
   readonly tooltip: HTMLElement;
   readonly help: HTMLElement;
 }
 
 const LEAST_PANEL = 220;
-const LEAST_TABLE = 120;
+const LEAST_DOCK = 120;
 const LEAST_PLOT = 160;
 
 export class ViewFrame {
@@ -32,7 +33,10 @@ export class ViewFrame {
   /** Read out by screen readers. */
   readonly live = element('div', { class: 'sr-only', role: 'status', attributes: { 'aria-live': 'polite' } });
   readonly busy = element('div', { class: 'busy', hidden: true });
+  /** Above every picture, over the same part of the run. */
+  readonly lanes = element('div', { class: 'lanes-slot' });
   private readonly root: HTMLElement;
+  private readonly picture: HTMLElement;
   private readonly side: HTMLElement;
   private readonly bottom: HTMLElement;
 
@@ -51,21 +55,21 @@ export class ViewFrame {
       },
     );
     this.bottom = splitter(
-      'Height of the table',
+      'Height of the views below the picture',
       'horizontal',
-      () => this.layout.tableHeight,
-      (tableHeight) => {
-        this.set({ tableHeight });
+      () => this.layout.dockHeight,
+      (dockHeight) => {
+        this.set({ dockHeight });
       },
     );
-    const middle = element(
+    this.picture = element(
       'div',
-      { class: 'middle' },
+      { class: 'picture' },
       parts.minimap,
-      element('div', { class: 'plot-area' }, this.busy, parts.plot),
-      this.bottom,
-      parts.table,
+      this.lanes,
+      element('div', { class: 'plot-area' }, this.busy, ...parts.pictures),
     );
+    const middle = element('div', { class: 'middle' }, this.picture, this.bottom, parts.dock);
     this.root = element(
       'div',
       { class: 'view' },
@@ -85,24 +89,27 @@ export class ViewFrame {
 
   set(change: Partial<Layout>): void {
     const panelMost = Math.max(this.root.clientWidth - LEAST_PLOT, LEAST_PANEL);
-    const tableMost = Math.max(this.root.clientHeight - LEAST_PLOT - 140, LEAST_TABLE);
+    const dockMost = Math.max(this.root.clientHeight - LEAST_PLOT - 140, LEAST_DOCK);
     const next = { ...this.layout, ...change };
     this.layout = {
       ...next,
       panelWidth: Math.round(Math.min(Math.max(next.panelWidth, LEAST_PANEL), panelMost)),
-      tableHeight: Math.round(Math.min(Math.max(next.tableHeight, LEAST_TABLE), tableMost)),
+      dockHeight: Math.round(Math.min(Math.max(next.dockHeight, LEAST_DOCK), dockMost)),
     };
     this.changed(this.layout);
   }
 
-  apply(tableOpen: boolean, hasWarnings: boolean): void {
-    const { panelOpen, panelWidth, tableHeight, warningsOpen } = this.layout;
+  apply(dockOpen: boolean, hasWarnings: boolean): void {
+    const { panelOpen, panelWidth, dockHeight, dockTall, warningsOpen } = this.layout;
+    const tall = dockOpen && dockTall;
     this.parts.panel.hidden = !panelOpen;
     this.side.hidden = !panelOpen;
     this.parts.panel.style.setProperty('--panel-width', `${panelWidth}px`);
-    this.parts.table.hidden = !tableOpen;
-    this.bottom.hidden = !tableOpen;
-    this.parts.table.style.height = `${tableHeight}px`;
+    this.parts.dock.hidden = !dockOpen;
+    this.parts.dock.classList.toggle('tall', tall);
+    this.bottom.hidden = !dockOpen || tall;
+    this.picture.hidden = tall;
+    this.parts.dock.style.height = tall ? '' : `${dockHeight}px`;
     this.parts.warnings.hidden = !hasWarnings || !warningsOpen;
   }
 }

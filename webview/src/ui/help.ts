@@ -6,7 +6,8 @@ import { element, iconButton } from './dom';
 const MOUSE: readonly (readonly [string, string])[] = [
   ['Wheel', 'Zoom about the cursor; with Shift the height, with Ctrl or Cmd both'],
   ['Drag', 'Move; with Alt, zoom to a box'],
-  ['Click', 'Select: its stack, and every allocation of that stack lit up'],
+  ['Click', 'Select: its stack, and every allocation of that stack lit up; the cursor goes there'],
+  ['Shift click or drag', 'Second cursor: what was allocated, freed or live in between'],
   ['Double-click', 'Zoom to an allocation'],
   ['Ctrl or Cmd click', 'Open the line that allocated it'],
 ];
@@ -38,7 +39,7 @@ export class Help {
         ...groups.map((group) =>
           part(
             group,
-            KEYS.filter((row) => row.group === group).map((row) => [
+            KEYS.filter((row) => row.group === group && row.text).map((row) => [
               row.keys
                 .filter((key) => !['=', '_', 'Shift++', 'Shift+?'].includes(key))
                 .map((key) => keyName(key, mac)),

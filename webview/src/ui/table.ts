@@ -2,7 +2,7 @@
 
 import type { AllocationSummary, LiveAnswer } from '../../../extension/shared/protocol.gen';
 import { css, type Rgb } from '../scene/colour';
-import { element, iconButton, setText } from './dom';
+import { element, setText } from './dom';
 import { bytes, categoryName, codeClass, count, counted, exactBytes, nameOf, STATES, time } from './format';
 import { shorten } from './text';
 
@@ -15,7 +15,6 @@ export interface TableActions {
   readonly select: (allocation: number, moment: number) => void;
   readonly fetch: (moment: TableMoment, offset: number) => void;
   readonly colourOf: (allocation: AllocationSummary) => Rgb;
-  readonly close: () => void;
 }
 
 const COLUMNS = ['Size', 'Rounded', 'Lifetime', 'Line of code', 'Category', 'State'];
@@ -26,11 +25,8 @@ export class LiveTable {
   private readonly head: HTMLElement;
   private readonly rows = element('tbody', {});
   private readonly more: HTMLButtonElement;
-  private readonly atPeak: HTMLButtonElement;
-  private readonly atClick: HTMLButtonElement;
   private answer: LiveAnswer | null = null;
   private moment: TableMoment = null;
-  private clicked: number | null = null;
   private selected: number | null = null;
   private shown = 0;
 
@@ -53,30 +49,6 @@ export class LiveTable {
         },
       },
     });
-    this.atPeak = element(
-      'button',
-      {
-        type: 'button',
-        on: {
-          click: () => {
-            this.show(null);
-          },
-        },
-      },
-      'At the peak',
-    );
-    this.atClick = element(
-      'button',
-      {
-        type: 'button',
-        on: {
-          click: () => {
-            this.show(this.clicked);
-          },
-        },
-      },
-      'At the last click',
-    );
     this.rows.addEventListener('click', (event) => {
       this.pick(event.target);
     });
@@ -85,21 +57,7 @@ export class LiveTable {
     });
     this.root = element(
       'section',
-      { class: 'table', attributes: { 'aria-label': 'Live allocations' } },
-      element(
-        'header',
-        {},
-        element('h2', {}, 'Live allocations'),
-        element(
-          'div',
-          { class: 'choice', role: 'group', attributes: { 'aria-label': 'Moment' } },
-          this.atPeak,
-          this.atClick,
-        ),
-        element('span', { class: 'muted' }, 'largest first'),
-        element('div', { class: 'toolbar-gap' }),
-        iconButton('close', 'Close the table', actions.close, 't'),
-      ),
+      { class: 'table' },
       element(
         'div',
         { class: 'table-scroll' },
@@ -107,15 +65,6 @@ export class LiveTable {
         this.more,
       ),
     );
-    this.marks();
-  }
-
-  /** A moment was clicked in the picture; the table goes there when it shows clicked moments already. */
-  setClicked(moment: number): void {
-    const follows = this.moment !== null && this.moment === this.clicked;
-    this.clicked = moment;
-    if (follows) this.show(moment);
-    else this.marks();
   }
 
   show(moment: TableMoment): void {
@@ -125,19 +74,7 @@ export class LiveTable {
     this.rows.replaceChildren();
     this.more.hidden = true;
     setText(this.caption, 'Fetching…');
-    this.marks();
     this.actions.fetch(moment, 0);
-  }
-
-  get isEmpty(): boolean {
-    return this.answer === null;
-  }
-
-  forget(): void {
-    this.moment = null;
-    this.clicked = null;
-    this.answer = null;
-    this.marks();
   }
 
   /** `asked` is the moment that was asked for: an answer for another one comes too late. */
@@ -175,13 +112,6 @@ export class LiveTable {
       const swatch = row.querySelector<HTMLElement>('.swatch');
       if (summary && swatch) swatch.style.background = css(this.actions.colourOf(summary));
     }
-  }
-
-  private marks(): void {
-    const peak = this.moment === null;
-    this.atPeak.setAttribute('aria-pressed', String(peak));
-    this.atClick.setAttribute('aria-pressed', String(!peak));
-    this.atClick.disabled = this.clicked === null;
   }
 
   private row(a: AllocationSummary): HTMLTableRowElement {

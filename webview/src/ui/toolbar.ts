@@ -1,8 +1,9 @@
 // The row of controls above the picture.
 
-import type { ViewState } from '../../../extension/shared/messages';
+import type { PictureId, ViewState } from '../../../extension/shared/messages';
 import type { DeviceInfo } from '../../../extension/shared/protocol.gen';
 import type { Action } from '../input/keys';
+import { Choice, press } from './choice';
 import { add, element, iconButton, replace } from './dom';
 import { bytes } from './format';
 
@@ -11,7 +12,8 @@ export interface ToolbarState {
   readonly axis: ViewState['axis'];
   readonly colour: ViewState['colour'];
   readonly hasTimes: boolean;
-  readonly table: boolean;
+  readonly picture: PictureId;
+  readonly dock: boolean;
   readonly panel: boolean;
   readonly boxTool: boolean;
   readonly warningsHidden: number;
@@ -24,9 +26,13 @@ export class Toolbar {
     attributes: { 'aria-label': 'Memory timeline' },
   });
   private readonly device: HTMLSelectElement;
+  /** For the filter. */
+  readonly filter = element('div', { class: 'filter-slot' });
+  private readonly pictureSlot = element('div', { hidden: true });
+  private picture: Choice<PictureId> | null = null;
   private readonly axis: Choice<ViewState['axis']>;
   private readonly colour: Choice<ViewState['colour']>;
-  private readonly table: HTMLButtonElement;
+  private readonly dock: HTMLButtonElement;
   private readonly panel: HTMLButtonElement;
   private readonly box: HTMLButtonElement;
   private readonly warnings: HTMLButtonElement;
@@ -34,7 +40,7 @@ export class Toolbar {
   constructor(
     devices: readonly DeviceInfo[],
     hasCategories: boolean,
-    run: (action: Action) => void,
+    private readonly run: (action: Action) => void,
     pickDevice: (device: number) => void,
     showWarnings: () => void,
   ) {
@@ -82,11 +88,11 @@ export class Toolbar {
       },
       'b',
     );
-    this.table = iconButton(
+    this.dock = iconButton(
       'table',
-      'Table of live allocations',
+      'Views below the picture',
       () => {
-        run('toggleTable');
+        run('togglePane');
       },
       't',
     );
@@ -103,8 +109,10 @@ export class Toolbar {
     replace(
       this.root,
       this.device,
+      this.pictureSlot,
       this.axis.root,
       this.colour.root,
+      this.filter,
       element('div', { class: 'toolbar-gap' }),
       this.warnings,
       iconButton(
@@ -141,7 +149,7 @@ export class Toolbar {
         'p',
       ),
       element('div', { class: 'toolbar-line' }),
-      this.table,
+      this.dock,
       this.panel,
       iconButton(
         'help',
@@ -154,53 +162,24 @@ export class Toolbar {
     );
   }
 
+  /** The pictures to choose from. */
+  offer(pictures: readonly { readonly value: PictureId; readonly text: string }[]): void {
+    this.picture = new Choice('What the picture shows', pictures, (id) => {
+      this.run(`picture.${id}`);
+    });
+    replace(this.pictureSlot, this.picture.root);
+    this.pictureSlot.hidden = pictures.length < 2;
+  }
+
   update(state: ToolbarState): void {
     this.device.value = String(state.device);
     this.axis.root.hidden = !state.hasTimes;
     this.axis.set(state.axis);
     this.colour.set(state.colour);
     this.warnings.hidden = state.warningsHidden === 0;
-    press(this.table, state.table);
+    press(this.dock, state.dock);
+    this.picture?.set(state.picture);
     press(this.panel, state.panel);
     press(this.box, state.boxTool);
   }
-}
-
-/** Two states side by side; pressing the other one switches. */
-class Choice<T extends string> {
-  readonly root: HTMLElement;
-  private readonly buttons: readonly { value: T; button: HTMLButtonElement }[];
-  private value: T | null = null;
-
-  constructor(label: string, options: readonly { value: T; text: string }[], change: () => void) {
-    this.buttons = options.map(({ value, text }) => ({
-      value,
-      button: element(
-        'button',
-        {
-          type: 'button',
-          on: {
-            click: () => {
-              if (this.value !== value) change();
-            },
-          },
-        },
-        text,
-      ),
-    }));
-    this.root = element(
-      'div',
-      { class: 'choice', role: 'group', title: label, attributes: { 'aria-label': label } },
-      ...this.buttons.map(({ button }) => button),
-    );
-  }
-
-  set(value: T): void {
-    this.value = value;
-    for (const each of this.buttons) press(each.button, each.value === value);
-  }
-}
-
-function press(button: HTMLButtonElement, pressed: boolean): void {
-  button.setAttribute('aria-pressed', String(pressed));
 }

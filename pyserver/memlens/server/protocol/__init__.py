@@ -11,6 +11,7 @@ from memlens.errors import Problem
 from memlens.server.protocol import snapshots, sources, timeline
 from memlens.server.protocol.base import Requests
 from memlens.server.protocol.settings import InitializationOptions, Settings
+from memlens.views.sets import AllocationSet
 
 VIEW_REQUESTS: Requests = {
     **timeline.REQUESTS,
@@ -26,5 +27,11 @@ CLIENT_REQUESTS: Requests = {**sources.CLIENT_REQUESTS}
 NOTIFICATIONS: dict[str, type[Struct]] = {**snapshots.NOTIFICATIONS}
 """The server tells the client."""
 
-OTHERS: list[type[Struct]] = [Problem, Settings, InitializationOptions, sources.ShowLineArguments]
+OTHERS: list[type[Struct]] = [
+    Problem,
+    Settings,
+    InitializationOptions,
+    sources.ShowLineArguments,
+    AllocationSet,
+]
 """Structs that cross inside others or beside the methods."""

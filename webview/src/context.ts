@@ -1,0 +1,69 @@
+// What panes and pictures know of the view they stand in, and what they may do to it.
+
+import type {
+  AllocationSet,
+  AllocationSummary,
+  DeviceInfo,
+  Frame,
+  SnapshotInfo,
+} from '../../extension/shared/protocol.gen';
+import type { Api } from './api';
+import type { Cursors } from './cursors';
+import type { Camera, Extent } from './scene/camera';
+import type { Rgb } from './scene/colour';
+import type { Names } from './scene/names';
+import type { Highlight, Palette } from './scene/paint';
+import type { Axis } from './scene/state';
+import type { Theme } from './ui/theme';
+
+/** What may have changed since a part was last told. */
+export type Change = 'device' | 'axis' | 'filter' | 'cursors' | 'theme' | 'camera' | 'selection';
+
+export const EVERYTHING: readonly Change[] = [
+  'device',
+  'axis',
+  'filter',
+  'cursors',
+  'theme',
+  'camera',
+  'selection',
+];
+
+export interface ViewContext {
+  readonly api: Api;
+  readonly info: SnapshotInfo;
+  readonly names: Names;
+  readonly device: DeviceInfo;
+  readonly axis: Axis;
+  /** Narrows every view of the snapshot; empty for all. Goes into the `filter` of requests. */
+  readonly filter: string;
+  readonly cursors: Cursors;
+  /** The allocations that the cursors and the filter pick: goes into the `of` of requests. */
+  readonly set: AllocationSet;
+  /** The set in words: "at the peak", "allocated between 1.2 s and 3.4 s". */
+  readonly setName: string;
+  readonly theme: Theme;
+  readonly palette: Palette;
+  /** The part of the run in view, which all pictures share, and the whole of it. */
+  readonly camera: Camera;
+  readonly bounds: Extent;
+  /** The selected allocation. */
+  readonly selected: number | null;
+  readonly highlight: Highlight;
+
+  colourOf(allocation: AllocationSummary): Rgb;
+  /** Selects an allocation in the picture and shows its stack; `moment` is where it was picked, if known. */
+  select(allocation: number, moment: number | null): void;
+  /** Lights up what some stacks allocated; an empty set lights nothing up. */
+  lightStacks(stacks: ReadonlySet<number>): void;
+  /** Opens the file of a frame at its line. */
+  openFrame(frame: Frame, beside: boolean): void;
+  setFilter(filter: string): void;
+  /** Shows another part of the run; the height stays. */
+  moveTo(x0: number, x1: number, glide: boolean): void;
+  /** The moment at a place of the x axis, as far as the picture tells. */
+  momentAt(x: number): number;
+  /** Said to screen readers and in the status line. */
+  say(text: string): void;
+  failed(error: unknown): void;
+}

@@ -1,0 +1,181 @@
+// The moments that the user picked, and which allocations they mean.
+
+import type { AllocationSet, MomentAnswer } from '../../extension/shared/protocol.gen';
+import { RequestError, type Api, type Pending } from './api';
+import type { Axis } from './scene/state';
+import { count, time } from './ui/format';
+
+export type Scope = 'peak' | 'cursor' | 'between';
+export type SetKind = AllocationSet['kind'];
+
+export interface CursorState {
+  readonly scope: Scope;
+  readonly kind: SetKind;
+  readonly first: number | null;
+  readonly second: number | null;
+}
+
+export interface CursorEvents {
+  changed(): void;
+  failed(error: unknown): void;
+}
+
+const KIND_WORDS: Record<SetKind, string> = {
+  live: 'live at any moment',
+  allocated: 'allocated',
+  freed: 'freed',
+  survived: 'allocated and still live at its end',
+};
+
+export class Cursors {
+  scope: Scope = 'peak';
+  kind: SetKind = 'live';
+  first: MomentAnswer | null = null;
+  second: MomentAnswer | null = null;
+  private device = 0;
+  private pending: Pending<MomentAnswer> | null = null;
+
+  constructor(
+    private readonly api: Api,
+    private readonly events: CursorEvents,
+  ) {}
+
+  get state(): CursorState {
+    const { scope, kind } = this;
+    return { scope, kind, first: this.first?.moment ?? null, second: this.second?.moment ?? null };
+  }
+
+  /** Another device: its moments are others. */
+  turnTo(device: number, restored: CursorState | null): void {
+    this.pending?.cancel();
+    this.device = device;
+    this.first = null;
+    this.second = null;
+    this.scope = 'peak';
+    if (!restored) return;
+    this.kind = restored.kind;
+    const { scope, first, second } = restored;
+    if (first === null || scope === 'peak') return;
+    this.find(first, (answer) => {
+      this.first = answer;
+      this.scope = 'cursor';
+      if (second !== null && scope === 'between') this.extendTo(second);
+    });
+  }
+
+  /** Puts the cursor at a moment; a second one goes. */
+  place(moment: number): void {
+    this.find(moment, (answer) => {
+      this.first = answer;
+      this.second = null;
+      if (this.scope === 'between') this.scope = 'cursor';
+    });
+  }
+
+  /** From the cursor to another moment. */
+  extendTo(moment: number): void {
+    if (!this.first) {
+      this.place(moment);
+      return;
+    }
+    this.find(moment, (answer) => {
+      this.second = answer;
+      this.scope = 'between';
+    });
+  }
+
+  /** Both cursors at once. */
+  span(first: number, second: number): void {
+    this.find(first, (answer) => {
+      this.first = answer;
+      this.extendTo(second);
+    });
+  }
+
+  /** By so many events; with `extend` the second cursor. */
+  step(by: number, extend: boolean): void {
+    const from = extend ? (this.second ?? this.first) : this.first;
+    if (from === null) return;
+    if (extend) this.extendTo(from.moment + by);
+    else
+      this.find(from.moment + by, (answer) => {
+        this.first = answer;
+        if (this.scope === 'peak') this.scope = 'cursor';
+      });
+  }
+
+  setScope(scope: Scope): void {
+    if (scope === 'cursor' && !this.first) return;
+    if (scope === 'between' && !this.second) return;
+    this.scope = scope;
+    this.events.changed();
+  }
+
+  setKind(kind: SetKind): void {
+    this.kind = kind;
+    this.events.changed();
+  }
+
+  /** False when there was no cursor. */
+  clear(): boolean {
+    this.pending?.cancel();
+    const had = this.first !== null;
+    this.first = null;
+    this.second = null;
+    this.scope = 'peak';
+    if (had) this.events.changed();
+    return had;
+  }
+
+  set(filter: string): AllocationSet {
+    const { device, kind, scope } = this;
+    const first = this.first?.moment ?? null;
+    const second = this.second?.moment ?? null;
+    if (scope === 'between' && first !== null && second !== null)
+      return {
+        device,
+        kind,
+        from_moment: Math.min(first, second),
+        to_moment: Math.max(first, second),
+        filter,
+      };
+    return { device, kind: 'live', from_moment: scope === 'peak' ? null : first, to_moment: null, filter };
+  }
+
+  name(axis: Axis): string {
+    const { scope, first, second } = this;
+    if (scope === 'between' && first && second) {
+      const [from, to] = first.moment <= second.moment ? [first, second] : [second, first];
+      return `${KIND_WORDS[this.kind]} between ${momentName(from, axis)} and ${momentName(to, axis)}`;
+    }
+    if (scope === 'cursor' && first) return `at ${momentName(first, axis)}`;
+    return 'at the peak';
+  }
+
+  private find(moment: number, use: (answer: MomentAnswer) => void): void {
+    this.pending?.cancel();
+    const pending = this.api.request('memlens/moment', { device: this.device, moment });
+    this.pending = pending;
+    pending.answer.then(
+      (answer) => {
+        if (this.pending === pending) this.pending = null;
+        use(answer);
+        this.events.changed();
+      },
+      (error: unknown) => {
+        if (error instanceof RequestError && error.problem.code === 'cancelled') return;
+        this.events.failed(error);
+      },
+    );
+  }
+}
+
+/** "1.204 s" on the time axis, "event 1,204" on the other. */
+export function momentName(moment: MomentAnswer, axis: Axis): string {
+  return axis === 'time' && moment.time_us !== null ? time(moment.time_us) : `event ${count(moment.moment)}`;
+}
+
+/** Where a moment begins on an axis; `start` is the axis' own. */
+export function momentX(moment: MomentAnswer, axis: Axis, start: number): number {
+  return axis === 'event' ? moment.moment : (moment.time_us ?? start);
+}

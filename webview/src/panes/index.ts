@@ -1,0 +1,6 @@
+// The panes, in the order of their tabs. One that has nothing to show for a snapshot is null.
+
+import { allocationsPane } from './allocations';
+import type { MakePane } from './pane';
+
+export const PANES: readonly MakePane[] = [allocationsPane];

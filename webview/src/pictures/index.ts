@@ -1,0 +1,5 @@
+// The pictures beside the stacked one, in the order of their buttons. One that a snapshot can't fill is null.
+
+import type { MakePicture } from './picture';
+
+export const PICTURES: readonly MakePicture[] = [];

@@ -1,0 +1,136 @@
+// The view as its panes and pictures know it.
+
+import type {
+  AllocationSet,
+  AllocationSummary,
+  DeviceInfo,
+  Frame,
+  SnapshotInfo,
+} from '../../extension/shared/protocol.gen';
+import type { Api } from './api';
+import type { ViewContext } from './context';
+import type { Cursors } from './cursors';
+import type { Plot } from './plot';
+import type { Camera, Extent } from './scene/camera';
+import type { Rgb } from './scene/colour';
+import type { Names } from './scene/names';
+import type { Highlight, Palette } from './scene/paint';
+import type { Axis } from './scene/state';
+import type { Selection } from './selection';
+import type { Theme } from './ui/theme';
+
+export interface ContextOwner {
+  readonly device: DeviceInfo;
+  readonly axis: Axis;
+  readonly filter: string;
+  readonly theme: Theme;
+  readonly palette: Palette;
+  colourOf(allocation: AllocationSummary): Rgb;
+  openFrame(frame: Frame, beside: boolean): void;
+  setFilter(filter: string): void;
+  say(text: string): void;
+  failed(error: unknown): void;
+}
+
+interface Used {
+  readonly names: Names;
+  readonly plot: Plot;
+  readonly selection: Selection;
+  readonly cursors: Cursors;
+}
+
+export class SharedContext implements ViewContext {
+  readonly names: Names;
+  readonly cursors: Cursors;
+
+  constructor(
+    readonly api: Api,
+    readonly info: SnapshotInfo,
+    private readonly used: Used,
+    private readonly owner: ContextOwner,
+  ) {
+    this.names = used.names;
+    this.cursors = used.cursors;
+  }
+
+  get device(): DeviceInfo {
+    return this.owner.device;
+  }
+
+  get axis(): Axis {
+    return this.owner.axis;
+  }
+
+  get filter(): string {
+    return this.owner.filter;
+  }
+
+  get set(): AllocationSet {
+    return this.cursors.set(this.filter);
+  }
+
+  get setName(): string {
+    return this.cursors.name(this.axis);
+  }
+
+  get theme(): Theme {
+    return this.owner.theme;
+  }
+
+  get palette(): Palette {
+    return this.owner.palette;
+  }
+
+  get camera(): Camera {
+    return this.used.plot.camera;
+  }
+
+  get bounds(): Extent {
+    return this.used.plot.bounds;
+  }
+
+  get selected(): number | null {
+    return this.used.selection.current;
+  }
+
+  get highlight(): Highlight {
+    return this.used.plot.highlighted;
+  }
+
+  colourOf(allocation: AllocationSummary): Rgb {
+    return this.owner.colourOf(allocation);
+  }
+
+  select(allocation: number, moment: number | null): void {
+    this.used.selection.select(allocation, moment, true);
+  }
+
+  lightStacks(stacks: ReadonlySet<number>): void {
+    this.used.selection.lightStacks(stacks);
+  }
+
+  openFrame(frame: Frame, beside: boolean): void {
+    this.owner.openFrame(frame, beside);
+  }
+
+  setFilter(filter: string): void {
+    this.owner.setFilter(filter);
+  }
+
+  moveTo(x0: number, x1: number, glide: boolean): void {
+    const { y0, y1 } = this.used.plot.target;
+    this.used.plot.moveTo({ x0, x1, y0, y1 }, glide);
+  }
+
+  momentAt(x: number): number {
+    return this.used.plot.momentAt(x);
+  }
+
+  say(text: string): void {
+    this.owner.say(text);
+  }
+
+  failed(error: unknown): void {
+    this.owner.failed(error);
+  }
+}
