@@ -95,13 +95,13 @@ describe('with everything', () => {
 
       await vscode.runCommand('Memlens: Clear Selection');
       await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
-      await vscode.runCommand('Memlens: Switch between Picture and Table');
+      await vscode.runCommand('Memlens: Views below the Picture');
       await view.locator('table tbody tr').first().waitFor();
       await view.still();
       await vscode.screenshot(`categories-${theme}`);
-      const more = ['.toolbar', '.panel', '.status', '.table'];
+      const more = ['.toolbar', '.panel', '.status', '.dock'];
       await readable(more);
-      await vscode.runCommand('Memlens: Switch between Picture and Table');
+      await vscode.runCommand('Memlens: Views below the Picture');
       await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
       await view.still();
     });

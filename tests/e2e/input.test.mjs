@@ -143,7 +143,7 @@ describe('by the pointer', () => {
     await view.locator('.panel h2', { hasText: 'Device 0' }).waitFor();
   });
 
-  test('a category of the legend lights up, and the table follows the last click', async () => {
+  test('a category of the legend lights up, and the table follows the cursor', async () => {
     await view.locator('.toolbar').getByRole('button', { name: 'By category' }).click();
     const category = view.locator('.legend button', { hasText: 'optimizer state' });
     await category.waitFor();
@@ -162,11 +162,11 @@ describe('by the pointer', () => {
     await view.locator('.legend button[aria-pressed=true]').click();
     assert.deepEqual(await view.pixel(...point), full);
 
-    await view.locator('.toolbar').getByRole('button', { name: 'Table of live allocations' }).click();
+    await view.locator('.toolbar').getByRole('button', { name: 'Views below the picture' }).click();
     await view.locator('table tbody tr').first().waitFor();
     await view.still();
     await mouse.click(surface.x + surface.width * 0.5, surface.y + 30);
-    await view.locator('.table').getByRole('button', { name: 'At the last click' }).click();
+    await view.locator('.dock').getByRole('button', { name: 'At the cursor' }).click();
     const caption = view.locator('table caption', { hasText: /^At \d/ });
     await caption.waitFor();
     const [count, live] = (await caption.innerText()).match(/(\d+) allocations?, ([\d.]+) MiB/).slice(1);
@@ -179,8 +179,8 @@ describe('by the pointer', () => {
 describe('without a pointer', () => {
   before(async () => {
     // Everything as it was at first.
-    await view.locator('.table').getByRole('button', { name: 'At the peak' }).click();
-    await view.locator('.table').getByRole('button', { name: 'Close the table' }).click();
+    await view.locator('.dock').getByRole('button', { name: 'At the peak' }).click();
+    await view.locator('.dock').getByRole('button', { name: 'Close' }).click();
     await view.locator('.toolbar').getByRole('button', { name: 'By stack' }).click();
     await mouse.click(...toWindow([20, 60]));
     await press('0');
@@ -306,9 +306,9 @@ describe('without a pointer', () => {
     await view.locator('.legend').waitFor();
     await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
     await view.locator('.legend').waitFor({ state: 'hidden' });
-    await vscode.runCommand('Memlens: Switch between Picture and Table');
+    await vscode.runCommand('Memlens: Views below the Picture');
     await view.locator('table').waitFor();
-    await vscode.runCommand('Memlens: Switch between Picture and Table');
+    await vscode.runCommand('Memlens: Views below the Picture');
     await view.locator('table').waitFor({ state: 'hidden' });
     assert.ok((await command('Zoom to Selection')).y0 > 0);
     await vscode.runCommand('Memlens: Clear Selection');
