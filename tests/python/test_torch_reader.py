@@ -22,6 +22,7 @@ from tests.python.conftest import REAL, event, frame, real_files
 
 from memlens.errors import MemlensError
 from memlens.ingest import ingest
+from memlens.model.timeline import NOTE_KINDS
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views.lines import top_lines
@@ -634,3 +635,31 @@ def test_integers_of_any_width(opened: Opened, tmp_path: Path) -> None:
     # the same number written with more bytes than it needs
     path.write_bytes(data.replace(b"K\xff", b"\x8a\x08" + struct.pack("<q", 255)))
     assert opened(path).device(0).size.tolist() == sizes
+
+
+def test_rare_facts_stay_with_their_devices_events(opened: Opened, tmp_path: Path) -> None:
+    def oom(free: Any) -> dict[str, Any]:
+        return {"action": "oom", "device_free": free, "size": 1 << 30, "stream": 0, "frames": [USER]}
+
+    snapshot = small()
+    shared = event("alloc", 7, 8, USER, user_metadata="twice")
+    snapshot["device_traces"] = [
+        [oom(11), shared, oom(None), oom(-5), oom("lots"), oom(2**63)],
+        [event("alloc", 1, 64, USER), oom(22), event("alloc", 2, 64, USER, user_metadata="more")],
+        [shared],
+    ]
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps(snapshot, protocol=4))
+    read = opened(path)
+    texts = dict(read.text.execute("SELECT id, text FROM strings").fetchall())
+
+    def facts_of(device: int) -> list[tuple[int, int | str]]:
+        rows = read.column(f"{device}.notes").tolist()
+        return [
+            (event, value if NOTE_KINDS[kind] == "device_free" else texts[value])
+            for event, kind, value in rows
+        ]
+
+    assert facts_of(0) == [(0, 11), (1, "twice")]
+    assert facts_of(1) == [(1, 22), (2, "more")]
+    assert facts_of(2) == [(0, "twice")]

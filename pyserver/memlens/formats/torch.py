@@ -27,6 +27,8 @@ from memlens.model.timeline import (
     ACTIONS,
     NEVER,
     NO_CATEGORY,
+    NOTE_DTYPE,
+    NOTE_KINDS,
     Blocks,
     Column,
     DeviceTimeline,
@@ -258,6 +260,7 @@ class _Tables:
             raise NotASnapshotError("The snapshot holds no segment and no event, so there is nothing to show")
         self._check_amounts(shown)
         devices = []
+        notes = {}
         for number, device in enumerate(shown):
             report("matching", number / len(shown))
             rows = self.traces[device] if device < len(self.traces) else np.empty(0, np.uint32)
@@ -267,11 +270,13 @@ class _Tables:
                 device, events, self._live_blocks(mine), int(self.segments["total"][mine].sum())
             )
             devices.append(built)
+            notes[f"{device}.notes"] = self._notes(rows)
             notices += _device_notices(built)
         notices += _file_notices(frames, devices, self.root)
+        tables = notes | self._further_tables()
         return Timeline(
             KIND, frames, devices, action_names, category_names, self.streams.tolist(), self.pools, self.settings,
-            notices, *self._further_tables(),
+            notices, tables, self._strings(tables),
         )  # fmt: skip
 
     def _check_amounts(self, devices: list[int]) -> None:
@@ -364,20 +369,45 @@ class _Tables:
         wanted = [string for string in np.unique(ids).tolist() if self.scanner.string_at(string) in names]
         return np.isin(ids, wanted)
 
-    def _further_tables(self) -> tuple[dict[str, Column], dict[int, str]]:
-        """The tables that later views ask, and the strings that their rows refer to."""
-        tables = {
+    def _notes(self, rows: npt.NDArray[np.uint32]) -> Column:
+        """The rare facts of one device's events, in their order."""
+        extras = self.extras
+        if not len(rows) or not len(extras):
+            return np.empty(0, NOTE_DTYPE)
+        order = np.argsort(rows, kind="stable")
+        places = np.searchsorted(rows, extras["event"], sorter=order)
+        events = order[np.minimum(places, len(rows) - 1)]
+        kinds = np.full(256, len(NOTE_KINDS), np.uint32)
+        kinds[[kernel.FIELD_NAMES.index(name) for name in NOTE_KINDS]] = range(len(NOTE_KINDS))
+        notes = np.empty(len(extras), NOTE_DTYPE)
+        notes["event"], notes["kind"], notes["value"] = events, kinds[extras["field"]], extras["payload"]
+        # a number where a text belongs, or the other way round, says nothing
+        number = (extras["kind"] == machine.INTEGER_KIND) & (extras["payload"] < 2**62)
+        text = extras["kind"] == machine.STRING_KIND
+        whole = np.where(notes["kind"] == NOTE_KINDS.index("device_free"), number, text)
+        notes = notes[whole & (rows[events] == extras["event"])]
+        return np.sort(notes, order="event", kind="stable")
+
+    def _further_tables(self) -> dict[str, Column]:
+        """The tables that later views ask."""
+        return {
             "segments": self.segments[self.segment_rows],
             "blocks": self.blocks[self.block_rows],
             "annotations": self.annotations,
-            "notes": self.extras,
         }
-        texts = self.extras["kind"] == machine.STRING_KIND
+
+    def _strings(self, tables: dict[str, Column]) -> dict[int, str]:
+        """The strings that rows of the tables refer to."""
         ids = [
-            tables["segments"]["type"], tables["blocks"]["state"], self.annotations["name"], self.annotations["stage"],
-            self.extras["payload"][texts].astype(np.uint32),
-        ]  # fmt: skip
-        return tables, {row: self.scanner.string_at(row) for row in np.unique(np.concatenate(ids)).tolist()}
+            tables["segments"]["type"],
+            tables["blocks"]["state"],
+            self.annotations["name"],
+            self.annotations["stage"],
+        ]
+        number = NOTE_KINDS.index("device_free")
+        notes = [table for table in tables.values() if table.dtype == NOTE_DTYPE]
+        ids += [table["value"][table["kind"] != number].astype(np.uint32) for table in notes]
+        return {row: self.scanner.string_at(row) for row in np.unique(np.concatenate(ids)).tolist()}
 
 
 class _Texts:

@@ -13,6 +13,7 @@ TOO_DEEP: int
 ABSURD_LENGTH: int
 TOO_MANY: int
 STRING_KIND: int
+INTEGER_KIND: int
 
 class Machine:
     error: int

@@ -22,7 +22,7 @@ import os
 OK, MORE, TRUNCATED, FORBIDDEN, UNKNOWN_OPCODE, UNDERFLOW, BAD_MEMO, NO_MEMORY, BAD_FIELD, TOO_DEEP, \
     ABSURD_LENGTH, TOO_MANY = range(12)
 
-STRING_KIND = STRING
+STRING_KIND, INTEGER_KIND = STRING, INT
 
 cdef enum:
     # Python's pickler batches a thousand items, PyTorch's own puts a whole trace on the stack; but an item worth the

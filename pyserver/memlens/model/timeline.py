@@ -21,6 +21,12 @@ ACTIONS = (
 """Names of the first action numbers; a file's own further actions follow."""
 
 OOM = ACTIONS.index("oom")
+NOTE_KINDS = ("device_free", "user_metadata", "compile_context")
+"""Rare facts of events: what the device had free (bytes; of ``oom``), and texts (ids of strings)."""
+
+NOTE_DTYPE = np.dtype([("event", "<u4"), ("kind", "<u4"), ("value", "<u8")])
+"""A row of a device's notes: ``event`` numbers the device's own events from 0, ``kind`` indexes NOTE_KINDS."""
+
 NEVER = kernel.NEVER
 NO_CATEGORY = 255
 
@@ -124,6 +130,6 @@ class Timeline:
     settings: dict[str, Any]
     notices: list[Notice]
     tables: dict[str, Column] = field(default_factory=dict)
-    """Further tables of the format as structured arrays: segments, blocks, annotations, notes on events."""
+    """Further tables of the format as structured arrays: segments, blocks, annotations, each device's notes."""
     strings: dict[int, str] = field(default_factory=dict)
     """The strings that rows of ``tables`` refer to."""
