@@ -415,7 +415,7 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
     "items without a dict": (b"\x80\x04](K\x01K\x02u.", "fit together"),
     "unknown opcode": (b"\x80\x04\xff.", "no opcode"),
     "protocol 9": (b"\x80\x04\x80\x09.", "no opcode"),
-    "size is text": (pickle.dumps({"device_traces": [[event("alloc", 1, "big")]]}), "'size'"),
+    "size is text": (pickle.dumps({"device_traces": [[event("alloc", 1, "big")]]}), "'size'"),  # type: ignore[arg-type]
     "size is negative": (pickle.dumps({"device_traces": [[event("alloc", 1, -5)]]}), "'size'"),
     "size beyond memory": (pickle.dumps({"device_traces": [[event("alloc", 1, 1 << 60)]]}), "'size'"),
     "frames of numbers": (
