@@ -79,6 +79,19 @@ export interface DeviceInfo {
 /** Nothing to tell. */
 export type Done = Record<string, never>;
 
+/** A device's figures for what fits a filter. `of_allocations` is how many there are without it. */
+export interface FilterAnswer {
+  info: DeviceInfo;
+  of_allocations: number;
+}
+
+/** What is left of a device by a filter; also how a filter is checked before views are asked with it. */
+export interface FilterParams {
+  snapshot: string;
+  device: number;
+  filter: string;
+}
+
 /** Server to client: workspace files with one of these base names. */
 export interface FindFilesParams {
   names: string[];
@@ -112,6 +125,7 @@ export interface HitParams {
   device: number;
   moment: number;
   y_bytes: number;
+  filter: string;
 }
 
 /** The `initializationOptions` of LSP's `initialize`. */
@@ -163,6 +177,7 @@ export interface LiveParams {
   moment: number | null;
   offset: number;
   limit: number;
+  filter: string;
 }
 
 /** The box in which an allocation lies on its device: its whole life, and the height at `moment`. */
@@ -182,6 +197,7 @@ export interface LocateParams {
   allocation: number;
   axis: 'event' | 'time';
   moment: number | null;
+  filter: string;
 }
 
 /** A moment: the state after its first `moment` events. `time_us` is None before the trace and without times. */
@@ -198,6 +214,7 @@ export interface MomentParams {
   snapshot: string;
   device: number;
   moment: number | null;
+  filter: string;
 }
 
 /** Something that the file could not tell, in a sentence for people. `code` is stable for tests. */
@@ -240,6 +257,7 @@ export interface OverviewParams {
   device: number;
   axis: 'event' | 'time';
   columns: number;
+  filter: string;
 }
 
 /** An error for people: what, where in the file, what to do. */
@@ -348,6 +366,7 @@ export interface StepParams {
   allocation: number;
   moment: number;
   direction: 'next_same_stack' | 'older' | 'previous_same_stack' | 'younger';
+  filter: string;
 }
 
 /** None at the end of the way. */
@@ -377,6 +396,7 @@ export interface ViewportParams {
   y1: number;
   columns: number;
   rows: number;
+  filter: string;
 }
 
 /** `geometry` is base64 of the packed buffer that `memlens.views.viewport` describes. */
@@ -397,6 +417,7 @@ export interface Requests {
   'memlens/locate': { params: LocateParams; result: LocateAnswer };
   'memlens/step': { params: StepParams; result: StepResult };
   'memlens/line': { params: LineParams; result: LineAnswer };
+  'memlens/filter': { params: FilterParams; result: FilterAnswer };
   'memlens/source': { params: SourceParams; result: SourceResult };
   'memlens/remember': { params: RememberParams; result: Done };
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
@@ -418,6 +439,7 @@ export const VIEW_METHODS = [
   'memlens/locate',
   'memlens/step',
   'memlens/line',
+  'memlens/filter',
 ] as const;
 
 /** The server tells the client. */

@@ -40,3 +40,10 @@ class MemlensError(Exception):
         where = "" if self.offset is None else f" (at byte {self.offset:,})"
         sentence = f"{self.message}{where}."
         return f"{sentence} {self.advice}" if self.advice else sentence
+
+
+class BadRequestError(MemlensError):
+    """A question about something that the snapshot has not, or that makes no sense."""
+
+    code = "bad-request"
+    retry = False

@@ -21,8 +21,8 @@ from memlens.errors import MemlensError
 from memlens.ingest import ingest
 from memlens.kernels import stacked
 from memlens.store.cache import Cache
+from memlens.store.columns import block_peaks
 from memlens.store.snapshot import Snapshot
-from memlens.store.writer import block_peaks
 from memlens.views import viewport as viewport_view
 from memlens.views.hit import hit
 from memlens.views.live import live

@@ -1,17 +1,22 @@
 """An archive opened for reading: mapped columns and the text database, released at once by :meth:`close`."""
 
 import bisect
+import copy
 import mmap
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import apsw
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from memlens.kernels import timeline as kernel
 from memlens.model.info import DeviceInfo, SnapshotInfo
+from memlens.store.columns import BLOCK, SUPER_BLOCK, block_peaks
 from memlens.store.manifest import ArchiveError, ColumnEntry, Manifest, hold, read_manifest
 
 T = TypeVar("T")
@@ -20,8 +25,19 @@ FrameRow = tuple[str, int, str, int]
 """File, line, function, kind."""
 
 
+_PER_ALLOCATION = ("address", "size", "rounded", "start", "end", "stack", "stream", "category", "flags")
+
+_MOST_NARROWED = 4
+"""Narrowed devices that a snapshot keeps: one for each filter that is in use, and the last few."""
+
+
 class Device:
-    """One device's columns; the names are those of the files, see ``store/writer.py``."""
+    """One device's columns; the names are those of the files, see ``store/writer.py``.
+
+    A *narrowed* device holds some of a device's allocations only: fewer rows, and what was live is their sum. Its
+    ``info`` tells of them; events, times and axes stay the whole device's. So a row is not an allocation's number
+    less the first one's: ask :meth:`allocations` and :meth:`row_of`.
+    """
 
     def __init__(self, snapshot: "Snapshot", info: DeviceInfo, first_allocation: int) -> None:
         def column(name: str) -> Column:
@@ -29,6 +45,9 @@ class Device:
 
         self.info = info
         self.first_allocation = first_allocation
+        self._whole: Device | None = None
+        self.rows: npt.NDArray[np.uint32] | None = None
+        """The rows of the whole device that this narrowed one holds, ascending; None when it holds all."""
         self.time: npt.NDArray[np.int64] | None = column("time") if info.time_axis else None
         self.event_stack: npt.NDArray[np.uint32] = column("event_stack")
         self.event_action: npt.NDArray[np.uint8] = column("event_action")
@@ -49,6 +68,60 @@ class Device:
         self.category: npt.NDArray[np.uint8] = column("category")
         self.flags: npt.NDArray[np.uint8] = column("flags")
         self._check(snapshot.archive)
+
+    @property
+    def whole(self) -> "Device":
+        """The device with all of its allocations. Event columns that name rows name those of it."""
+        return self if self._whole is None else self._whole
+
+    def allocations(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
+        """The allocations' numbers in the snapshot, of some rows here."""
+        own = rows if self.rows is None else self.rows[rows]
+        return own.astype(np.uint32) + np.uint32(self.first_allocation)
+
+    def row_of(self, allocation: int) -> int | None:
+        """The row of an allocation; None where it is not of this device or its filter leaves it out."""
+        row = allocation - self.first_allocation
+        if not 0 <= row < self.whole.info.allocations:
+            return None
+        if self.rows is None:
+            return row
+        place = int(np.searchsorted(self.rows, np.uint32(row)))
+        return place if place < len(self.rows) and int(self.rows[place]) == row else None
+
+    def narrowed(self, rows: npt.NDArray[np.uint32]) -> "Device":
+        """The device with some of its rows only, ascending. Its columns are copies, about 12 bytes an event."""
+        found = copy.copy(self)
+        found._whole = self.whole
+        found.rows = rows if self.rows is None else self.rows[rows]
+        for name in _PER_ALLOCATION:
+            setattr(found, name, getattr(self, name)[rows])
+        found.end_64 = block_peaks(found.end, BLOCK)
+        found.end_4096 = block_peaks(found.end_64, SUPER_BLOCK // BLOCK)
+        moments = self.info.events + 1
+        found.live, found.live_count = np.empty(moments, np.int64), np.empty(moments, np.uint32)
+        if len(rows) and int(found.start.max()) >= moments:
+            raise IndexError("an allocation starts behind the last event")
+        kernel.live_over_time(found.size, found.start, found.end, found.live, found.live_count)
+        found.live_64 = block_peaks(found.live, BLOCK)
+        found.live_4096 = block_peaks(found.live_64, SUPER_BLOCK // BLOCK)
+        found.low_64 = -block_peaks(-found.live, BLOCK)
+        peak = int(np.argmax(found.live))
+        origin = self.info.time_origin_us
+        peak_time = None
+        if origin is not None and self.time is not None:
+            peak_time = origin + (int(self.time[peak - 1]) if peak else 0)
+        found.info = msgspec.structs.replace(
+            self.info,
+            allocations=len(rows),
+            peak_bytes=int(found.live[peak]),
+            peak_moment=peak,
+            peak_time_us=peak_time,
+            live_at_start_bytes=int(found.live[0]),
+            live_at_end_bytes=int(found.live[-1]),
+            live_at_end_count=int(found.live_count[-1]),
+        )
+        return found
 
     def _check(self, archive: Path) -> None:
         """Kernels trust the columns to be as long as each other, so that is made sure of once."""
@@ -93,6 +166,7 @@ class Snapshot:
         self.text = text
         self._columns: dict[str, Column] = {}
         self._devices: dict[int, Device] = {}
+        self._narrowed: OrderedDict[tuple[int, str], Device] = OrderedDict()
 
     @classmethod
     def open(cls, archive: Path) -> "Snapshot":
@@ -122,6 +196,7 @@ class Snapshot:
 
     def close(self) -> None:
         """Release maps and database. The snapshot is of no use afterwards."""
+        self._narrowed.clear()
         self._devices.clear()
         self._columns.clear()
         self.text.close()
@@ -129,6 +204,8 @@ class Snapshot:
 
     def forget(self, number: int) -> None:
         """Unmap a device's columns; they are mapped again when asked for."""
+        for key in [key for key in self._narrowed if key[0] == number]:
+            del self._narrowed[key]
         self._devices.pop(number, None)
         for name in [name for name in self._columns if name.startswith(f"{number}.")]:
             del self._columns[name]
@@ -165,6 +242,21 @@ class Snapshot:
                 raise KeyError(number)
             found = Device(self, devices[index], self.manifest.first_allocations[index])
             self._devices[number] = found
+        return found
+
+    def narrowed(self, number: int, name: str, rows: Callable[[Device], npt.NDArray[np.uint32]]) -> Device:
+        """A device narrowed to some of its rows, kept by ``name`` as long as it is among the last few asked for.
+
+        Raises KeyError for a device that the snapshot has not.
+        """
+        found = self._narrowed.get((number, name))
+        if found is None:
+            whole = self.device(number)
+            found = whole.narrowed(rows(whole))
+            self._narrowed[number, name] = found
+            if len(self._narrowed) > _MOST_NARROWED:
+                self._narrowed.popitem(last=False)
+        self._narrowed.move_to_end((number, name))
         return found
 
     def device_of(self, allocation: int) -> Device:

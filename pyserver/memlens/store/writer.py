@@ -15,10 +15,8 @@ from memlens.kernels import timeline as kernel
 from memlens.model.frames import NATIVE, Frames
 from memlens.model.info import AxisRange, DeviceInfo, SnapshotInfo
 from memlens.model.timeline import NEVER, OOM, Column, DeviceTimeline, Timeline
+from memlens.store.columns import BLOCK, SUPER_BLOCK, block_peaks
 from memlens.store.manifest import FILE_NAME, FORMAT_VERSION, ColumnEntry, Manifest, SourceFile
-
-BLOCK, SUPER_BLOCK = 64, 4096
-"""Rows summed up by one row of a column's ``_64`` and ``_4096`` companions."""
 
 _STRETCH_ROWS = 1 << 14
 
@@ -100,13 +98,6 @@ class _Columns:
         peaks = block_peaks(column, BLOCK)
         self.write(f"{name}_64", peaks)
         self.write(f"{name}_4096", block_peaks(peaks, SUPER_BLOCK // BLOCK))
-
-
-def block_peaks(column: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
-    """The largest value of each ``rows`` rows, the last block perhaps shorter."""
-    if not len(column):
-        return np.zeros(1, column.dtype)
-    return np.maximum.reduceat(column, np.arange(0, len(column), rows))
 
 
 def _write_device(columns: _Columns, device: DeviceTimeline) -> None:

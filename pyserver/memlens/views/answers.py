@@ -14,6 +14,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from memlens.model.info import DeviceInfo
+
 Axis = Literal["time", "event"]
 FrameKind = Literal["user", "library", "native"]
 AllocationState = Literal["freed", "live", "pending_free"]
@@ -131,6 +133,13 @@ class OverviewAnswer(Struct, frozen=True):
     """base64 of ``float64[columns]``, little-endian: the most that was live within each column, in bytes."""
     lowest: str
     """base64 of ``float64[columns]``, little-endian: the least that was live within each column, in bytes."""
+
+
+class FilterAnswer(Struct, frozen=True):
+    """A device's figures for what fits a filter. ``of_allocations`` is how many there are without it."""
+
+    info: DeviceInfo
+    of_allocations: int
 
 
 class SourceLine(Struct, frozen=True):

@@ -5,40 +5,38 @@ import itertools
 import numpy as np
 import numpy.typing as npt
 
-from memlens.errors import MemlensError
+from memlens.errors import BadRequestError
 from memlens.kernels import stacked
 from memlens.kernels import timeline as kernel
 from memlens.model.frames import KIND_NAMES, NATIVE, operator_of
 from memlens.model.info import AxisRange
 from memlens.store.snapshot import Device, FrameRow, Snapshot
 from memlens.views.answers import AllocationSummary, Axis, Frame
+from memlens.views.filters import narrowed
 
 NEVER = kernel.NEVER
 _NO_LABEL: FrameRow = ("", 0, "", -1)
 
 
-class BadRequestError(MemlensError):
-    """A question about something that the snapshot has not."""
-
-    code = "bad-request"
-    retry = False
-
-
-def device_of(snapshot: Snapshot, number: int) -> Device:
-    """The device of that number. Raises :class:`BadRequestError`."""
+def device_of(snapshot: Snapshot, number: int, filter_text: str = "") -> Device:
+    """The device of that number, narrowed to what fits a filter. Raises :class:`BadRequestError`."""
     try:
-        return snapshot.device(number)
+        return narrowed(snapshot, number, filter_text)
     except KeyError as error:
         raise BadRequestError(f"The snapshot has no device {number}") from error
 
 
-def allocation_of(snapshot: Snapshot, allocation: int) -> tuple[Device, int]:
-    """An allocation's device and its row there. Raises :class:`BadRequestError`."""
+def allocation_of(snapshot: Snapshot, allocation: int, filter_text: str = "") -> tuple[Device, int]:
+    """An allocation's device, narrowed to what fits a filter, and its row there. Raises :class:`BadRequestError`."""
     try:
-        device = snapshot.device_of(allocation)
+        number = snapshot.device_of(allocation).info.device
     except IndexError as error:
         raise BadRequestError(f"The snapshot has no allocation {allocation}") from error
-    return device, allocation - device.first_allocation
+    device = device_of(snapshot, number, filter_text)
+    row = device.row_of(allocation)
+    if row is None:
+        raise BadRequestError(f"The filter leaves allocation {allocation} out")
+    return device, row
 
 
 def axis_range(device: Device, axis: Axis) -> AxisRange:
@@ -120,9 +118,10 @@ def summaries(snapshot: Snapshot, device: Device, rows: npt.NDArray[np.uint32]) 
         if labels.get(label, _NO_LABEL)[3] == NATIVE
     }
     operators = {stack: operator_of_stack(snapshot, stack) for stack in native}
+    numbers = device.allocations(rows).tolist()
     return [
-        _summary(snapshot, device, row, labels.get(label), operators.get(stack))
-        for row, label, stack in zip(rows.tolist(), label_ids, stacks, strict=True)
+        _summary(snapshot, device, row, number, labels.get(label), operators.get(stack))
+        for row, number, label, stack in zip(rows.tolist(), numbers, label_ids, stacks, strict=True)
     ]
 
 
@@ -135,7 +134,12 @@ def operator_of_stack(snapshot: Snapshot, stack: int) -> str | None:
 
 
 def _summary(
-    snapshot: Snapshot, device: Device, row: int, label: FrameRow | None, operator: str | None
+    snapshot: Snapshot,
+    device: Device,
+    row: int,
+    allocation: int,
+    label: FrameRow | None,
+    operator: str | None,
 ) -> AllocationSummary:
     start, end, flags = int(device.start[row]), int(device.end[row]), int(device.flags[row])
     freed = end != NEVER
@@ -144,7 +148,7 @@ def _summary(
     category = int(device.category[row])
     names = snapshot.info.categories
     return AllocationSummary(
-        allocation=device.first_allocation + row,
+        allocation=allocation,
         device=device.info.device,
         address=hex(int(device.address[row])),
         size_bytes=int(device.size[row]),

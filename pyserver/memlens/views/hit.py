@@ -7,9 +7,9 @@ from memlens.views.answers import HitAnswer
 from memlens.views.columns import check_moment, device_of, live_rows, summaries, time_of_moment
 
 
-def hit(snapshot: Snapshot, device: int, moment: int, y_bytes: float) -> HitAnswer:
+def hit(snapshot: Snapshot, device: int, moment: int, y_bytes: float, filter_text: str = "") -> HitAnswer:
     """The allocation at ``y_bytes`` above the bottom at ``moment``. Raises BadRequestError."""
-    found = device_of(snapshot, device)
+    found = device_of(snapshot, device, filter_text)
     check_moment(found, moment)
     rows = live_rows(found, moment)
     tops = np.cumsum(found.size[rows])

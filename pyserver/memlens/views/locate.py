@@ -4,12 +4,12 @@ from typing import Literal
 
 import numpy as np
 
+from memlens.errors import BadRequestError
 from memlens.kernels import stacked
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views.answers import AllocationSummary, Axis, LocateAnswer
 from memlens.views.columns import (
     NEVER,
-    BadRequestError,
     allocation_of,
     check_moment,
     live_rows,
@@ -20,12 +20,14 @@ from memlens.views.columns import (
 Direction = Literal["older", "younger", "previous_same_stack", "next_same_stack"]
 
 
-def locate(snapshot: Snapshot, allocation: int, axis: Axis, moment: int | None) -> LocateAnswer:
+def locate(
+    snapshot: Snapshot, allocation: int, axis: Axis, moment: int | None, filter_text: str = ""
+) -> LocateAnswer:
     """An allocation's box: its whole life, and its height at ``moment`` (None: when the most was live in its life).
 
     Raises BadRequestError for an unknown allocation, a moment outside of its life, or an axis without times.
     """
-    device, row = allocation_of(snapshot, allocation)
+    device, row = allocation_of(snapshot, allocation, filter_text)
     start, end = _life(device, row)
     if moment is None:
         peak = np.empty(1, np.uint32)
@@ -48,9 +50,11 @@ def locate(snapshot: Snapshot, allocation: int, axis: Axis, moment: int | None) 
     )
 
 
-def step(snapshot: Snapshot, allocation: int, moment: int, direction: Direction) -> AllocationSummary | None:
+def step(
+    snapshot: Snapshot, allocation: int, moment: int, direction: Direction, filter_text: str = ""
+) -> AllocationSummary | None:
     """The neighbour of an allocation: above or below it at ``moment``, or before or after it from the same stack."""
-    device, row = allocation_of(snapshot, allocation)
+    device, row = allocation_of(snapshot, allocation, filter_text)
     if direction in ("older", "younger"):
         rows = live_rows(device, check_moment(device, moment))
         if direction == "older":

@@ -16,9 +16,10 @@ SetKind = Literal["live", "allocated", "freed", "survived"]
 class AllocationSet(Struct, frozen=True):
     """Some allocations of one device.
 
-    With ``to_moment`` None it is what is live at ``from_moment`` (None: the peak), whatever ``kind``. Else it is
-    about the events behind ``from_moment`` up to ``to_moment``: what was ``live`` at any moment from the one to the
-    other, ``allocated`` in between, ``freed`` in between, or allocated in between and live at its end: ``survived``.
+    With ``to_moment`` None it is what is live at ``from_moment`` (None: the peak of what fits ``filter``), whatever
+    ``kind``. Else it is about the events behind ``from_moment`` up to ``to_moment``: what was ``live`` at any moment
+    from the one to the other, ``allocated`` in between, ``freed`` in between, or allocated in between and live at
+    its end: ``survived``.
 
     ``filter`` narrows it, see :mod:`memlens.views.filters`; empty for all.
     """
@@ -35,7 +36,7 @@ def rows_of(snapshot: Snapshot, of: AllocationSet) -> tuple[Device, npt.NDArray[
 
     Raises :class:`BadRequestError` for a device or a moment that the snapshot hasn't.
     """
-    device = device_of(snapshot, of.device)
+    device = device_of(snapshot, of.device, of.filter)
     first = check_moment(device, device.info.peak_moment if of.from_moment is None else of.from_moment)
     if of.to_moment is None:
         return device, live_rows(device, first)
@@ -56,9 +57,9 @@ def rows_of(snapshot: Snapshot, of: AllocationSet) -> tuple[Device, npt.NDArray[
     return device, np.flatnonzero(end > first).astype(np.uint32)
 
 
-def moment(snapshot: Snapshot, device: int, number: int | None) -> MomentAnswer:
+def moment(snapshot: Snapshot, device: int, number: int | None, filter_text: str = "") -> MomentAnswer:
     """What a moment is (None: the peak). Numbers beyond the trace mean its ends."""
-    found = device_of(snapshot, device)
+    found = device_of(snapshot, device, filter_text)
     number = found.info.peak_moment if number is None else min(max(number, 0), found.info.events)
     return MomentAnswer(
         number,

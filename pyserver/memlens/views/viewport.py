@@ -50,11 +50,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from memlens.errors import BadRequestError
 from memlens.kernels import stacked
 from memlens.model.timeline import NO_CATEGORY
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views.answers import Axis
-from memlens.views.columns import NEVER, BadRequestError, axis_range, device_of, moments_between
+from memlens.views.columns import NEVER, axis_range, device_of, moments_between
 
 MAGIC = 0x31474C4D
 MOST_COLUMNS = 4096
@@ -77,6 +78,7 @@ def viewport(
     y1: float,
     columns: int,
     rows: int,
+    filter_text: str = "",
 ) -> bytes:
     """The packed geometry for ``columns`` x ``rows`` pixels over ``[x0, x1] x [y0, y1]`` (axis units, bytes).
 
@@ -86,10 +88,11 @@ def viewport(
         raise BadRequestError("The viewport has no area")
     if not (0 < columns <= MOST_COLUMNS and 0 < rows <= MOST_ROWS):
         raise BadRequestError(f"A viewport has 1 to {MOST_COLUMNS} columns and 1 to {MOST_ROWS} rows")
-    found = device_of(snapshot, device)
+    found = device_of(snapshot, device, filter_text)
     extent = axis_range(found, axis)
     top = found.info.peak_bytes * FIT_HEADROOM
-    if x0 <= extent.x0 and x1 >= extent.x1 and y0 <= 0 and y1 >= found.info.peak_bytes:
+    whole = found.whole is found and x0 <= extent.x0 and x1 >= extent.x1
+    if whole and y0 <= 0 and y1 >= found.info.peak_bytes:
         # the whole device is asked for: the picture made ahead will do where it is about as fine
         fit_columns = columns * (extent.x1 - extent.x0) / (x1 - x0)
         fit_rows = rows * top / (y1 - y0)
@@ -201,7 +204,7 @@ def _packed(
             live.tobytes(),
             _padded(passed),
             bands["size"].astype("<f8").tobytes(),
-            (ids + np.uint32(device.first_allocation)).tobytes(),
+            device.allocations(ids).tobytes(),
             device.stack[ids].tobytes(),
             _padded(device.category[ids]),
             corners.tobytes(),

@@ -30,20 +30,22 @@ from memlens.views.answers import (
 
 
 def _viewport(snapshot: Snapshot, p: ViewportParams) -> ViewportResult:
-    packed = viewport.viewport(snapshot, p.device, p.axis, p.x0, p.x1, p.y0, p.y1, p.columns, p.rows)
+    packed = viewport.viewport(
+        snapshot, p.device, p.axis, p.x0, p.x1, p.y0, p.y1, p.columns, p.rows, p.filter
+    )
     return ViewportResult(base64.b64encode(packed).decode("ascii"))
 
 
 def _overview(snapshot: Snapshot, p: OverviewParams) -> OverviewAnswer:
-    return overview.overview(snapshot, p.device, p.axis, p.columns)
+    return overview.overview(snapshot, p.device, p.axis, p.columns, p.filter)
 
 
 def _moment(snapshot: Snapshot, p: MomentParams) -> MomentAnswer:
-    return sets.moment(snapshot, p.device, p.moment)
+    return sets.moment(snapshot, p.device, p.moment, p.filter)
 
 
 def _hit(snapshot: Snapshot, p: HitParams) -> HitAnswer:
-    return hit.hit(snapshot, p.device, p.moment, p.y_bytes)
+    return hit.hit(snapshot, p.device, p.moment, p.y_bytes, p.filter)
 
 
 def _stack(snapshot: Snapshot, p: StackParams) -> StackAnswer:
@@ -51,15 +53,15 @@ def _stack(snapshot: Snapshot, p: StackParams) -> StackAnswer:
 
 
 def _live(snapshot: Snapshot, p: LiveParams) -> LiveAnswer:
-    return live.live(snapshot, p.device, p.moment, p.offset, p.limit)
+    return live.live(snapshot, p.device, p.moment, p.offset, p.limit, p.filter)
 
 
 def _locate(snapshot: Snapshot, p: LocateParams) -> LocateAnswer:
-    return locate.locate(snapshot, p.allocation, p.axis, p.moment)
+    return locate.locate(snapshot, p.allocation, p.axis, p.moment, p.filter)
 
 
 def _step(snapshot: Snapshot, p: StepParams) -> StepResult:
-    return StepResult(locate.step(snapshot, p.allocation, p.moment, p.direction))
+    return StepResult(locate.step(snapshot, p.allocation, p.moment, p.direction, p.filter))
 
 
 def _line(snapshot: Snapshot, p: LineParams) -> LineAnswer:

@@ -8,13 +8,14 @@ A module for each subject. TypeScript's side of it (``extension/shared/protocol.
 from msgspec import Struct
 
 from memlens.errors import Problem
-from memlens.server.protocol import snapshots, sources, timeline
+from memlens.server.protocol import filters, snapshots, sources, timeline
 from memlens.server.protocol.base import Requests
 from memlens.server.protocol.settings import InitializationOptions, Settings
 from memlens.views.sets import AllocationSet
 
 VIEW_REQUESTS: Requests = {
     **timeline.REQUESTS,
+    **filters.REQUESTS,
 }
 """What a view asks about its own snapshot. Its host adds the ``snapshot``."""
 

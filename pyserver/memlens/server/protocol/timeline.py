@@ -1,4 +1,7 @@
-"""The stacked picture of memory over time, and the allocations in it."""
+"""The stacked picture of memory over time, and the allocations in it.
+
+``filter`` narrows what is asked about to the allocations that fit it, see :mod:`memlens.views.filters`.
+"""
 
 from typing import Annotated, Literal
 
@@ -30,6 +33,7 @@ class ViewportParams(Struct, frozen=True):
     y1: float
     columns: Pixels
     rows: Pixels
+    filter: str = ""
 
 
 class ViewportResult(Struct, frozen=True):
@@ -45,6 +49,7 @@ class OverviewParams(Struct, frozen=True):
     device: int
     axis: Axis
     columns: Pixels
+    filter: str = ""
 
 
 class MomentParams(Struct, frozen=True):
@@ -53,6 +58,7 @@ class MomentParams(Struct, frozen=True):
     snapshot: str
     device: int
     moment: int | None
+    filter: str = ""
 
 
 class HitParams(Struct, frozen=True):
@@ -62,6 +68,7 @@ class HitParams(Struct, frozen=True):
     device: int
     moment: Count
     y_bytes: float
+    filter: str = ""
 
 
 class StackParams(Struct, frozen=True):
@@ -79,6 +86,7 @@ class LiveParams(Struct, frozen=True):
     moment: Count | None
     offset: Count
     limit: Annotated[int, Meta(ge=1, le=10_000)]
+    filter: str = ""
 
 
 class LocateParams(Struct, frozen=True):
@@ -88,6 +96,7 @@ class LocateParams(Struct, frozen=True):
     allocation: Count
     axis: Axis
     moment: Count | None
+    filter: str = ""
 
 
 class StepParams(Struct, frozen=True):
@@ -97,6 +106,7 @@ class StepParams(Struct, frozen=True):
     allocation: Count
     moment: Count
     direction: Literal["older", "younger", "previous_same_stack", "next_same_stack"]
+    filter: str = ""
 
 
 class StepResult(Struct, frozen=True):

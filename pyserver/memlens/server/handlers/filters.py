@@ -1,0 +1,15 @@
+"""The question of the filter box."""
+
+from memlens.server.protocol.filters import FilterParams
+from memlens.server.wire import Questions
+from memlens.store.snapshot import Snapshot
+from memlens.views.answers import FilterAnswer
+from memlens.views.columns import device_of
+
+
+def _filter(snapshot: Snapshot, p: FilterParams) -> FilterAnswer:
+    found = device_of(snapshot, p.device, p.filter)
+    return FilterAnswer(found.info, found.whole.info.allocations)
+
+
+QUESTIONS: Questions = {"memlens/filter": _filter}

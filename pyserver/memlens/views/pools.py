@@ -1,0 +1,60 @@
+"""Which memory pool of the allocator an allocation lies in."""
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.model.timeline import ACTIONS, NEVER
+from memlens.store.snapshot import Device, Snapshot
+
+NOT_TOLD = 0
+"""The pool's number where the file does not tell it."""
+
+_SEGMENT_ALLOC = ACTIONS.index("segment_alloc")
+
+
+def pool_name(snapshot: Snapshot, pool: int) -> str:
+    """A pool's name: ``default``, else its id as ``1.0``; ``unknown`` where the file does not tell it."""
+    if pool == NOT_TOLD:
+        return "unknown"
+    first, second = snapshot.manifest.pools[pool]
+    return "default" if (first, second) == (0, 0) else f"{first}.{second}"
+
+
+def pools_of(snapshot: Snapshot, device: Device) -> npt.NDArray[np.uint16]:
+    """Each allocation's pool, as a number in the manifest's ``pools``, 0 where the file does not tell it.
+
+    Events name it from PyTorch 2.12 on. Else the final segments do, for what lies in one of them and is not older
+    than it: an earlier segment at the same addresses may have been of another pool.
+    """
+    number = device.info.device
+    pools = np.zeros(len(device.start), np.uint16)
+    told = device.start > 0
+    pools[told] = snapshot.column(f"{number}.event_pool")[device.start[told] - 1]
+    segments = snapshot.column("segments")
+    segments = segments[(segments["device"] == number) & (segments["total"] > 0)]
+    segments = segments[np.argsort(segments["address"], kind="stable")]
+    unknown = np.flatnonzero(pools == NOT_TOLD)
+    if not len(segments) or not len(unknown):
+        return pools
+    since = _made_at(snapshot, number, segments["address"])
+    address = device.address[unknown]
+    place = np.searchsorted(segments["address"], address, "right").astype(np.int64) - 1
+    before = np.maximum(place, 0)
+    # addresses may lie above 2**63, so differences are taken without signs
+    inside = (place >= 0) & (
+        address - segments["address"][before] < segments["total"][before].astype(np.uint64)
+    )
+    same = (device.start[unknown] >= since[before]) | (device.end[unknown] == NEVER)
+    pools[unknown] = np.where(inside & same, segments["pool"][before], NOT_TOLD)
+    return pools
+
+
+def _made_at(snapshot: Snapshot, number: int, addresses: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
+    """The moment at which the segment that is last at each of some sorted addresses was made; 0 before the trace."""
+    since = np.zeros(len(addresses), np.uint32)
+    events = np.flatnonzero(snapshot.column(f"{number}.event_action") == _SEGMENT_ALLOC)
+    made = snapshot.column(f"{number}.event_address")[events]
+    place = np.minimum(np.searchsorted(addresses, made), len(addresses) - 1)
+    known = addresses[place] == made
+    np.maximum.at(since, place[known], (events[known] + 1).astype(np.uint32))
+    return since
