@@ -3,9 +3,10 @@
 /**
  * Some allocations of one device.
  *
- * With `to_moment` None it is what is live at `from_moment` (None: the peak), whatever `kind`. Else it is
- * about the events behind `from_moment` up to `to_moment`: what was `live` at any moment from the one to the
- * other, `allocated` in between, `freed` in between, or allocated in between and live at its end: `survived`.
+ * With `to_moment` None it is what is live at `from_moment` (None: the peak of what fits `filter`), whatever
+ * `kind`. Else it is about the events behind `from_moment` up to `to_moment`: what was `live` at any moment
+ * from the one to the other, `allocated` in between, `freed` in between, or allocated in between and live at
+ * its end: `survived`.
  *
  * `filter` narrows it, see :mod:`memlens.views.filters`; empty for all.
  */
