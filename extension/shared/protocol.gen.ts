@@ -126,7 +126,7 @@ export interface HitParams {
   device: number;
   moment: number;
   y_bytes: number;
-  filter: string;
+  filter?: string;
 }
 
 /** The `initializationOptions` of LSP's `initialize`. */
@@ -178,7 +178,7 @@ export interface LiveParams {
   moment: number | null;
   offset: number;
   limit: number;
-  filter: string;
+  filter?: string;
 }
 
 /** The box in which an allocation lies on its device: its whole life, and the height at `moment`. */
@@ -198,7 +198,7 @@ export interface LocateParams {
   allocation: number;
   axis: 'event' | 'time';
   moment: number | null;
-  filter: string;
+  filter?: string;
 }
 
 /** A moment: the state after its first `moment` events. `time_us` is None before the trace and without times. */
@@ -215,7 +215,7 @@ export interface MomentParams {
   snapshot: string;
   device: number;
   moment: number | null;
-  filter: string;
+  filter?: string;
 }
 
 /** Something that the file could not tell, in a sentence for people. `code` is stable for tests. */
@@ -258,7 +258,7 @@ export interface OverviewParams {
   device: number;
   axis: 'event' | 'time';
   columns: number;
-  filter: string;
+  filter?: string;
 }
 
 /** An error for people: what, where in the file, what to do. */
@@ -367,7 +367,7 @@ export interface StepParams {
   allocation: number;
   moment: number;
   direction: 'next_same_stack' | 'older' | 'previous_same_stack' | 'younger';
-  filter: string;
+  filter?: string;
 }
 
 /** None at the end of the way. */
@@ -397,7 +397,7 @@ export interface ViewportParams {
   y1: number;
   columns: number;
   rows: number;
-  filter: string;
+  filter?: string;
 }
 
 /** `geometry` is base64 of the packed buffer that `memlens.views.viewport` describes. */

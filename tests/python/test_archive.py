@@ -15,12 +15,11 @@ from pathlib import Path
 import pytest
 from tests.python.conftest import event, frame
 
-from memlens.errors import MemlensError
+from memlens.errors import BadRequestError, MemlensError
 from memlens.ingest import ingest
 from memlens.store.cache import Cache, partial_folder
 from memlens.store.manifest import ArchiveError, read_manifest
 from memlens.store.snapshot import Snapshot
-from memlens.views.columns import BadRequestError
 from memlens.views.lines import top_lines
 from memlens.views.live import live
 from memlens.views.locate import locate

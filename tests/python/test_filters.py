@@ -280,10 +280,11 @@ def check_views(snapshot: Snapshot, raw: Any, text: str, chance: random.Random) 
             assert geometry.total[column] == max(heights[m] for m in span)
     told = overview(snapshot, number, "event", 40, text)
     parts = spans(np.linspace(extent.x0, extent.x1, 41), starts, extent.x1, False)
-    for kind, column in ((max, told.highest), (min, told.lowest)):
-        assert np.frombuffer(base64.b64decode(column), "<f8").tolist() == [
-            kind(heights[m] for m in span) for span in parts
-        ]
+    highest, lowest = (
+        np.frombuffer(base64.b64decode(c), "<f8").tolist() for c in (told.highest, told.lowest)
+    )
+    assert highest == [max(heights[m] for m in span) for span in parts]
+    assert lowest == [min(heights[m] for m in span) for span in parts]
     assert told.peak_bytes == top
     for at in [0, info.events, info.peak_moment, *(chance.randrange(info.events + 1) for _ in range(6))]:
         alive = [n for n in oracle.alive(every, at) if n in set(numbers)]
@@ -316,8 +317,8 @@ def check_views(snapshot: Snapshot, raw: Any, text: str, chance: random.Random) 
     if numbers:
         alike = [n for n in numbers if every[n].frames == every[numbers[0]].frames]
         walk = [numbers[0]]
-        while (following := step(snapshot, first + walk[-1], 0, "next_same_stack", text)) is not None:
-            walk.append(following.allocation - first)
+        while (later := step(snapshot, first + walk[-1], 0, "next_same_stack", text)) is not None:
+            walk.append(later.allocation - first)
         assert walk == alike
 
 

@@ -28,7 +28,8 @@ def typescript() -> str:
             roots += [params, result]
     roots += [*protocol.NOTIFICATIONS.values(), *protocol.OTHERS]
     structs = sorted(set(_reachable(roots)), key=lambda struct: struct.__name__)
-    parts = [HEADER, *(_interface(struct) for struct in structs)]
+    params = {asked for asked, _ in protocol.REQUESTS.values()}
+    parts = [HEADER, *(_interface(struct, may_lack=struct in params) for struct in structs)]
     parts.append(_methods("Requests", "The client asks, the server answers.", protocol.REQUESTS))
     parts.append(_methods("ClientRequests", "The server asks, the client answers.", protocol.CLIENT_REQUESTS))
     views = "\n".join(f"  '{method}'," for method in protocol.VIEW_REQUESTS)
@@ -81,7 +82,8 @@ def _structs_in(kind: types.Type) -> Iterator[type[msgspec.Struct]]:
             return
 
 
-def _interface(struct: type[msgspec.Struct]) -> str:
+def _interface(struct: type[msgspec.Struct], *, may_lack: bool) -> str:
+    """An interface; with ``may_lack`` what has a default may be left out, as the client may of parameters."""
     info = types.type_info(struct)
     if not isinstance(info, types.StructType):
         raise TypeError(f"{struct} is no struct")
@@ -91,7 +93,10 @@ def _interface(struct: type[msgspec.Struct]) -> str:
         lines.append(f"export type {struct.__name__} = Record<string, never>;\n")
         return "\n".join(lines)
     lines.append(f"export interface {struct.__name__} {{")
-    lines += [f"  {field.encode_name}: {_type(field.type)};" for field in info.fields]
+    lines += [
+        f"  {field.encode_name}{'' if field.required or not may_lack else '?'}: {_type(field.type)};"
+        for field in info.fields
+    ]
     lines.append("}\n")
     return "\n".join(lines)
 
