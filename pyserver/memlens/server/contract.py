@@ -28,8 +28,8 @@ def typescript() -> str:
             roots += [params, result]
     roots += [*protocol.NOTIFICATIONS.values(), *protocol.OTHERS]
     structs = sorted(set(_reachable(roots)), key=lambda struct: struct.__name__)
-    params = {asked for asked, _ in protocol.REQUESTS.values()}
-    parts = [HEADER, *(_interface(struct, may_lack=struct in params) for struct in structs)]
+    asked = {params for params, _ in protocol.REQUESTS.values()}
+    parts = [HEADER, *(_interface(struct, may_lack=struct in asked) for struct in structs)]
     parts.append(_methods("Requests", "The client asks, the server answers.", protocol.REQUESTS))
     parts.append(_methods("ClientRequests", "The server asks, the client answers.", protocol.CLIENT_REQUESTS))
     views = "\n".join(f"  '{method}'," for method in protocol.VIEW_REQUESTS)

@@ -101,7 +101,7 @@ export class FakeServer {
       case 'memlens/moment':
         return this.moment((params as ViewParams<'memlens/moment'>).moment);
       default:
-        throw new Error(`the made run can't answer ${String(method)}`);
+        throw new Error(`the made run can't answer ${method}`);
     }
   }
 
