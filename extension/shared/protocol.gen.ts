@@ -296,6 +296,7 @@ export interface Settings {
   code_lens: boolean;
   hover: boolean;
   cache_limit_bytes: number;
+  memory_limit_bytes: number;
   cache_directory: string;
 }
 

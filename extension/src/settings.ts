@@ -14,13 +14,13 @@ export function interpreterSetting(): string {
 /** All that the server wants to know. A value of the wrong type counts as not set. */
 export function readSettings(memory: vscode.Memento): Settings {
   const settings = configuration();
-  const limit: unknown = settings.get('cache.limit');
   return {
     path_mappings: strings(settings.get('pathMappings')),
     remembered_paths: rememberedPaths(memory),
     code_lens: settings.get('codeLens') === true,
     hover: settings.get('hover') !== false,
-    cache_limit_bytes: Math.round((typeof limit === 'number' && limit >= 0 ? limit : 10) * BYTES_PER_GB),
+    cache_limit_bytes: gigabytes(settings.get('cache.limit'), 10),
+    memory_limit_bytes: gigabytes(settings.get('memory.limit'), 0),
     cache_directory: settings.get('cache.directory', ''),
   };
 }
@@ -36,6 +36,10 @@ export async function rememberPath(memory: vscode.Memento, file: string, path: s
 
 export async function forgetPaths(memory: vscode.Memento): Promise<void> {
   await memory.update(REMEMBERED_KEY, undefined);
+}
+
+function gigabytes(value: unknown, otherwise: number): number {
+  return Math.round((typeof value === 'number' && value >= 0 ? value : otherwise) * BYTES_PER_GB);
 }
 
 function configuration(): vscode.WorkspaceConfiguration {

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TextIO, TypeVar
 
 import msgspec
 
-from memlens.errors import MemlensError, Problem
+from memlens.errors import MemlensError, OutOfMemoryError, Problem
 
 # what a command needs is imported in the function: `memlens ingest` must not wait for
 # pygls, nor `memlens lsp` for NumPy
@@ -107,6 +107,8 @@ def _parser() -> argparse.ArgumentParser:
     ingest.add_argument("--out", type=Path, help="the archive folder to make, instead of one in the cache")
     ingest.add_argument("--progress", choices=("auto", "json", "none"), default="auto",
                         help="auto: on a terminal; json: JSON lines on stdout")  # fmt: skip
+    ingest.add_argument("--memory-limit", type=_positive, metavar="BYTES", default=0,
+                        help="how much memory it may take (Linux); without it, what there is")  # fmt: skip
     info = command("info", _info, "Print what a snapshot holds: devices, peaks, warnings.")
     info.add_argument("file", type=Path)
     lines = command("lines", _lines, "Print the source lines that allocated the most.")
@@ -154,10 +156,20 @@ def _json_line(value: Any) -> None:
 
 
 def _ingest(options: argparse.Namespace) -> int:
+    from memlens import limits
     from memlens.ingest import ingest
+    from memlens.units import format_bytes
 
     report = _reporter(options.progress)
-    archive = ingest(options.file, _cache(options), report, options.out)
+    limited = limits.limit(options.memory_limit)
+    try:
+        archive = ingest(options.file, _cache(options), report, options.out)
+    except MemoryError as error:
+        if not limited:
+            raise
+        raise OutOfMemoryError(
+            f"Reading {options.file} takes more than the {format_bytes(options.memory_limit)} that it may take"
+        ) from error
     report("done", 1.0)
     if options.progress == "json":
         _json_line({"type": "done", "archive": str(archive)})

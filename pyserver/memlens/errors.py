@@ -47,3 +47,10 @@ class BadRequestError(MemlensError):
 
     code = "bad-request"
     retry = False
+
+
+class OutOfMemoryError(MemlensError):
+    """Reading takes more memory than it may."""
+
+    code = "out-of-memory"
+    advice = "Raise the setting memlens.memory.limit, or open the file on a machine with more memory."

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from memlens.errors import MemlensError
 from memlens.formats import read
-from memlens.formats.containers import FileError, open_source
+from memlens.formats.containers import ChangedFileError, FileError, open_source
 from memlens.store.cache import Cache, check_place, making
 from memlens.store.manifest import SourceFile
 from memlens.store.snapshot import Snapshot
@@ -38,7 +39,14 @@ def ingest(path: Path, cache: Cache, report: Report, out: Path | None = None) ->
     archive = out if out is not None else cache.folder_for(path)
     with making(archive) as partial:
         with open_source(path, partial, overall) as opened:
-            timeline = read(opened, partial, overall)
+            try:
+                timeline = read(opened, partial, overall)
+            except MemlensError:
+                opened.check()  # what looks damaged may be half written
+                raise
+            opened.check()
+        if _changed(path, source):
+            raise ChangedFileError(f"{path} was written while it was read")
         write_archive(timeline, source, partial, overall)
         del timeline
         snapshot = Snapshot.open(partial)
@@ -47,3 +55,11 @@ def ingest(path: Path, cache: Cache, report: Report, out: Path | None = None) ->
     if out is None:
         cache.evict(keep=archive)
     return archive
+
+
+def _changed(path: Path, source: SourceFile) -> bool:
+    """Whether another content stands at the path now. A file that is gone was read all the same."""
+    try:
+        return SourceFile.of(path) != source
+    except OSError:
+        return False

@@ -17,6 +17,7 @@ from typing import BinaryIO, cast
 import zstandard
 
 from memlens.errors import MemlensError
+from memlens.kernels import mapped_faults
 
 MOST_UNPACKED_BYTES = 64 << 30
 MOST_EXPANSION = 1_000
@@ -39,12 +40,24 @@ class DamagedContainerError(MemlensError):
     advice = "Copy or record the file again."
 
 
+class ChangedFileError(MemlensError):
+    """Somebody wrote the file while it was read."""
+
+    code = "changed"
+    advice = "Wait until it is written, and open it again."
+
+
+mapped_faults.install()
+
+
 class Source:
     """A snapshot's bytes, mapped read-only. Pages behind :meth:`release` are given back to the system."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self.path = path
         self.length = os.fstat(file.fileno()).st_size
+        self._file = file
+        self._gone = mapped_faults.seen()
         self.map: mmap.mmap | None = None
         if self.length:
             self.map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -66,6 +79,11 @@ class Source:
             end -= end % mmap.PAGESIZE
             if end:
                 self.map.madvise(mmap.MADV_DONTNEED, 0, end)
+
+    def check(self) -> None:
+        """Raises :class:`ChangedFileError` when the file became shorter while it was read."""
+        if mapped_faults.seen() != self._gone or os.fstat(self._file.fileno()).st_size < self.length:
+            raise ChangedFileError(f"{self.path} became shorter while it was read")
 
     def close(self) -> None:
         """Unmap. A kernel that still looks at the bytes keeps the map until it goes."""

@@ -190,6 +190,8 @@ def _explain(status: int, errors: str, *, oom_killed: bool) -> Problem:
         if oom_killed:
             return _out_of_memory("The system ended the reading of the snapshot because memory ran out")
         return _died("The reading of the snapshot was killed by the system or by somebody")
+    if sys.platform != "win32" and status == -signal.SIGBUS:
+        return _died("The snapshot, or the disk that its archive is written to, went away while it was read")
     if status < 0:
         return _died(f"The reading of the snapshot died ({_signal_name(-status)})")
     last = errors.rsplit("\n", 1)[-1] if errors else "without a word"

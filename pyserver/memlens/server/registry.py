@@ -16,6 +16,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from memlens import limits
 from memlens.errors import MemlensError
 from memlens.server.ingest import ProgressListener, ingest
 from memlens.server.settings import Configuration
@@ -298,6 +299,9 @@ class Registry:
     def _ingest_options(self) -> list[str]:
         settings = self._configuration.settings
         options = ["--cache-limit", str(max(1, settings.cache_limit_bytes))]
+        memory_bytes = settings.memory_limit_bytes or limits.default_bytes()
+        if memory_bytes:
+            options += ["--memory-limit", str(memory_bytes)]
         folder = self._configuration.cache_folder
         return options if folder is None else [*options, "--cache-dir", str(folder)]
 

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from memlens.kernels import mapped_faults
 from memlens.kernels import timeline as kernel
 from memlens.model.info import DeviceInfo, SnapshotInfo
 from memlens.store.columns import BLOCK, SUPER_BLOCK, block_peaks
@@ -21,6 +22,8 @@ from memlens.store.manifest import ArchiveError, ColumnEntry, Manifest, hold, re
 
 T = TypeVar("T")
 Column = npt.NDArray[Any]
+
+mapped_faults.install()
 FrameRow = tuple[str, int, str, int]
 """File, line, function, kind."""
 
@@ -212,10 +215,16 @@ class Snapshot:
 
     def ask(self, question: Callable[["Snapshot"], T]) -> T:
         """Answer a question. What only a damaged archive can make go wrong is an :class:`ArchiveError`."""
+        gone = mapped_faults.seen()
         try:
-            return question(self)
+            answer = question(self)
         except (IndexError, KeyError, apsw.CorruptError, apsw.NotADBError) as error:
             raise ArchiveError(f"The archive {self.archive.name} is damaged: {error}") from error
+        finally:
+            # a column file that became shorter reads as zeros, and anything may have come of them
+            if mapped_faults.seen() != gone:
+                raise ArchiveError(f"The archive {self.archive.name} is damaged: a column became shorter")
+        return answer
 
     def column(self, name: str) -> Column:
         """A column, mapped. Raises :class:`ArchiveError` when it is damaged or missing."""

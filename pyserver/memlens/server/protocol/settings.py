@@ -16,6 +16,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     code_lens: bool = False
     hover: bool = True
     cache_limit_bytes: int = 10 * 2**30
+    memory_limit_bytes: int = 0
+    """What the reading of a snapshot may take; 0 for a share of the machine's memory."""
     cache_directory: str = ""
     """Empty for the user's cache folder."""
 

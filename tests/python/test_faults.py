@@ -1,0 +1,196 @@
+"""Faults around a snapshot that is read or shown: files that change, children killed, memory and disk that end."""
+
+import contextlib
+import os
+import pickle
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.python.lsp_client import LspClient, Pending, RpcError
+from tests.python.server_harness import (
+    children,
+    leftovers,
+    open_view,
+    problem_of,
+    snapshot_of,
+    wait_until,
+    write_snapshot,
+)
+
+pytest_plugins = ("tests.python.server_fixtures",)
+
+POSIX = sys.platform != "win32"
+LINUX = sys.platform.startswith("linux")
+
+
+def archive_of(cache_folder: Path) -> Path:
+    (manifest,) = cache_folder.rglob("manifest.json")
+    return manifest.parent
+
+
+def outcome(pending: Pending) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a request came to: its answer, or its problem."""
+    try:
+        return pending.result(), {}
+    except RpcError as error:
+        return {}, error.data
+
+
+def viewport(snapshot: str, device: dict[str, Any]) -> dict[str, Any]:
+    axis = device["event_axis"]
+    return {
+        "snapshot": snapshot,
+        "device": device["device"],
+        "axis": "event",
+        "columns": 400,
+        "rows": 300,
+        "x0": axis["x0"],
+        "x1": axis["x1"],
+        "y0": 0,
+        "y1": device["peak_bytes"] * 1.1,
+    }
+
+
+@pytest.mark.skipif(not POSIX, reason="a mapped file can't be made shorter there")
+def test_an_archive_that_is_cut_off_while_it_is_shown_costs_one_answer(
+    server: LspClient, tmp_path: Path, cache_folder: Path
+) -> None:
+    file = write_snapshot(tmp_path / "a.pickle", 40_000)
+    opened = open_view(server, file)
+    device = opened["info"]["devices"][0]
+    assert server.request("memlens/viewport", viewport(opened["snapshot"], device))
+    for column in archive_of(cache_folder).iterdir():
+        if column.name != "manifest.json" and column.stat().st_size > 0:
+            os.truncate(column, 0)
+    params = {
+        "snapshot": opened["snapshot"],
+        "device": device["device"],
+        "moment": 20_000,
+        "offset": 0,
+        "limit": 50,
+    }
+    problem = problem_of(server, "memlens/live", params)
+    assert problem["code"] == "closed", problem
+    # opened again it is made again, and answers
+    again = open_view(server, file, "v2")
+    assert again["info"] == opened["info"]
+    assert server.request("memlens/viewport", viewport(again["snapshot"], device))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LINUX, reason="looks for processes in /proc")
+@pytest.mark.parametrize("change", ["cut", "replace", "append", "remove"])
+def test_a_file_that_changes_while_it_is_read(
+    server: LspClient, tmp_path: Path, cache_folder: Path, big: Path, change: str
+) -> None:
+    file = tmp_path / "changing.pickle"
+    shutil.copyfile(big, file)
+    other = open_view(server, write_snapshot(tmp_path / "other.pickle"), "other")
+    opening = server.send("memlens/open", {"path": str(file), "view": "v1"})
+    server.wait_for("memlens/progress", lambda p: p["view"] == "v1" and p["stage"] == "reading")
+    match change:
+        case "cut":
+            os.truncate(file, file.stat().st_size // 3)
+        case "replace":
+            write_snapshot(tmp_path / "new.pickle").replace(file)
+        case "append":
+            with file.open("ab") as end:
+                end.write(b"\0" * 4096)
+        case "remove":
+            file.unlink()
+    answer, problem = outcome(opening)
+    if change == "remove":
+        # what was there when it was opened is read to its end
+        assert answer["info"]["devices"][0]["allocations"] > 100_000
+    else:
+        assert (problem["code"], problem["retry"]) == ("changed", True), problem
+    assert not leftovers(cache_folder)
+    device = other["info"]["devices"][0]
+    assert server.request("memlens/viewport", viewport(other["snapshot"], device))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LINUX, reason="looks for processes in /proc")
+def test_a_child_killed_at_any_moment_leaves_nothing_and_disturbs_nobody(
+    server: LspClient, tmp_path: Path, workspace: Path, cache_folder: Path, big: Path
+) -> None:
+    open_view(server, write_snapshot(tmp_path / "other.pickle"), "other")
+    source = workspace / "code" / "train.py"
+    chance = random.Random(7)
+    killed = 0
+    for attempt in range(20):
+        opening = server.send("memlens/open", {"path": str(big), "view": f"v{attempt}"})
+        child = wait_until(lambda: children(server.pid))[0]
+        time.sleep(chance.uniform(0, 1.0))
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, 9)
+        assert server.hover(source, 10)
+        answer, problem = outcome(opening)
+        if problem:
+            assert problem["code"] == "ingest-died", problem
+            killed += 1
+        else:
+            server.request("memlens/close", {"snapshot": answer["snapshot"], "view": f"v{attempt}"})
+            made = [path for path in cache_folder.rglob("manifest.json") if big.name in path.read_text()]
+            shutil.rmtree(made[0].parent)
+        assert not leftovers(cache_folder)
+    assert killed >= 5, "the child was too quick for this test to mean anything"
+
+
+@pytest.mark.skipif(not LINUX, reason="RLIMIT_DATA counts there")
+def test_a_file_that_needs_more_memory_than_it_may_take_is_told_so(tmp_path: Path, big: Path) -> None:
+    command = [sys.executable, "-m", "memlens", "ingest", "--cache-dir", str(tmp_path / "cache")]
+    ended = subprocess.run(
+        [*command, "--memory-limit", str(60 << 20), str(big)], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1
+    assert f"Reading {big} takes more than the 60.0 MiB" in ended.stderr
+    assert "memlens.memory.limit" in ended.stderr
+    assert not list((tmp_path / "cache").rglob("*.partial-*"))
+
+
+@pytest.mark.skipif(
+    not POSIX or (hasattr(os, "geteuid") and os.geteuid() == 0), reason="root writes everywhere"
+)
+def test_a_cache_that_can_not_be_written_is_told(
+    server: LspClient, tmp_path: Path, cache_folder: Path
+) -> None:
+    cache_folder.mkdir(parents=True, exist_ok=True)
+    cache_folder.chmod(0o500)
+    try:
+        problem = problem_of(
+            server, "memlens/open", {"path": str(write_snapshot(tmp_path / "a.pickle")), "view": "v1"}
+        )
+        assert problem["code"] == "system"
+    finally:
+        cache_folder.chmod(0o700)
+
+
+@pytest.mark.skipif(
+    not LINUX or not hasattr(os, "geteuid") or os.geteuid() != 0, reason="mounts a small disk"
+)
+def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("no disk can be mounted here")
+    try:
+        file = tmp_path / "a.pickle"
+        file.write_bytes(pickle.dumps(snapshot_of(40_000), 4))
+        command = [sys.executable, "-m", "memlens", "ingest", "--cache-dir", str(disk / "cache"), str(file)]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert ended.returncode == 1
+        assert "No space left" in ended.stderr or "full" in ended.stderr, ended.stderr
+        assert len(ended.stderr.splitlines()) == 1
+        assert not list(disk.rglob("*.partial-*")), list(disk.rglob("*"))
+    finally:
+        subprocess.run(["umount", str(disk)], check=False)
