@@ -58,6 +58,7 @@ describe('settings', () => {
       code_lens: true,
       hover: true,
       cache_limit_bytes: 2 * 2 ** 30,
+      memory_limit_bytes: 0,
       cache_directory: '',
     });
     Object.assign(settings, { pathMappings: 'no', codeLens: 'yes', 'cache.limit': 'much' });
