@@ -170,6 +170,7 @@ class Snapshot:
         self._columns: dict[str, Column] = {}
         self._devices: dict[int, Device] = {}
         self._narrowed: OrderedDict[tuple[int, str], Device] = OrderedDict()
+        self._derived: dict[str, Any] = {}
 
     @classmethod
     def open(cls, archive: Path) -> "Snapshot":
@@ -202,6 +203,7 @@ class Snapshot:
         self._narrowed.clear()
         self._devices.clear()
         self._columns.clear()
+        self._derived.clear()
         self.text.close()
         self._held.close()
 
@@ -210,8 +212,10 @@ class Snapshot:
         for key in [key for key in self._narrowed if key[0] == number]:
             del self._narrowed[key]
         self._devices.pop(number, None)
-        for name in [name for name in self._columns if name.startswith(f"{number}.")]:
-            del self._columns[name]
+        kept: list[dict[str, Any]] = [self._columns, self._derived]
+        for names in kept:
+            for name in [name for name in names if name.startswith(f"{number}.")]:
+                del names[name]
 
     def ask(self, question: Callable[["Snapshot"], T]) -> T:
         """Answer a question. What only a damaged archive can make go wrong is an :class:`ArchiveError`."""
@@ -235,6 +239,16 @@ class Snapshot:
             except (OSError, ValueError, TypeError, KeyError) as error:
                 raise ArchiveError(f"The archive {self.archive.name} is damaged: {error}") from error
             self._columns[name] = found
+        return found
+
+    def derived(self, name: str, make: Callable[[], T]) -> T:
+        """What views compute of the columns once and keep as long as the snapshot is open.
+
+        Names are like those of columns: what belongs to a device begins with its number and a point.
+        """
+        if name not in self._derived:
+            self._derived[name] = make()
+        found: T = self._derived[name]
         return found
 
     def device(self, number: int) -> Device:

@@ -1,0 +1,36 @@
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import Buffer
+
+BEFORE_TRACE: int
+EXPANDABLE: int
+SMALL: int
+START_INFERRED: int
+END_INFERRED: int
+SPAN_FORMAT: bytes
+
+U8: TypeAlias = npt.NDArray[np.uint8]
+U16: TypeAlias = npt.NDArray[np.uint16]
+U32: TypeAlias = npt.NDArray[np.uint32]
+U64: TypeAlias = npt.NDArray[np.uint64]
+
+def spans(
+    boundaries: U64,
+    finals: tuple[U32, U32, U32, U16, U16, U8],
+    trace: tuple[U32, U8, U32, U32, U32, U16, U16, U8],
+    implied_end: int,
+) -> Buffer: ...
+def spans_of_blocks(
+    addresses: U64,
+    starts: U32,
+    bases: U64,
+    base_of: U32,
+    stops: U64,
+    span_starts: U32,
+    span_ends: U32,
+    by_start: U32,
+    by_end: U32,
+    found: U32,
+) -> None: ...
