@@ -9,7 +9,7 @@ from typing import BinaryIO
 from lsprotocol import types
 
 from memlens.server.finder import Finder
-from memlens.server.handlers import code_lens, hover, snapshots, sources, views, workspace
+from memlens.server.handlers import code_lens, compare, hover, snapshots, sources, views, workspace
 from memlens.server.ingest import abandon_all
 from memlens.server.log import configure_logging
 from memlens.server.registry import Registry
@@ -35,6 +35,7 @@ def create_server() -> Server:
     workspace.register(server, configuration, registry, finder)
     snapshots.register(server, registry)
     views.register(server, registry)
+    compare.register(server, registry)
     sources.register(server, configuration, files)
     hover.register(server, configuration, files)
     code_lens.register(server, configuration, files)

@@ -1,0 +1,194 @@
+"""Answers about two open snapshots at once.
+
+Each snapshot is asked in its own thread and by itself; what both told is put together in a third. So neither waits
+for the other while holding its thread, a snapshot may be compared with itself, and one that is closed meanwhile says
+so. What costs time is kept for the next question: a snapshot's frames with the snapshot, pairings and comparisons of
+two with the first of them.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any, Literal, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from memlens.server.protocol.compare import (
+    CompareCurvesParams,
+    CompareMomentsParams,
+    CompareMomentsResult,
+    CompareParams,
+    CompareStacksParams,
+    CompareStacksResult,
+)
+from memlens.server.registry import OpenSnapshot, Registry
+from memlens.views import alignment
+from memlens.views.alignment import CurvesAnswer
+from memlens.views.columns import BadRequestError
+from memlens.views.compare import CompareAnswer, Comparison
+from memlens.views.folded import Folded, Places, fold, places_of
+from memlens.views.pairing import Pairing
+from memlens.views.sets import AllocationSet
+
+T = TypeVar("T")
+
+_KEPT_PAIRINGS = 4
+_KEPT_COMPARISONS = 8
+
+
+class Comparisons:
+    """For the event loop's thread only."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._places: WeakKeyDictionary[OpenSnapshot, Places] = WeakKeyDictionary()
+        self._pairings: _Kept = _Kept(_KEPT_PAIRINGS)
+        self._comparisons: _Kept = _Kept(_KEPT_COMPARISONS)
+        registry.listeners.append(self._forget_closed)
+
+    async def compare(self, params: CompareParams) -> CompareAnswer:
+        """A page of differences. Raises NotOpenError, BadRequestError."""
+        comparison = await self._comparison(params)
+        return await asyncio.to_thread(
+            comparison.answer,
+            params.measure,
+            params.search,
+            params.order,
+            params.offset,
+            params.limit,
+            reverse=params.reverse,
+        )
+
+    async def stacks(self, params: CompareStacksParams) -> CompareStacksResult:
+        """The stacks of the view's own snapshot that go to a row."""
+        comparison = await self._comparison(params)
+        side = "after" if params.other_first else "before"
+        side: Literal["before", "after"] = "after" if params.other_first else "before"
+        return CompareStacksResult(
+            await asyncio.to_thread(comparison.stacks, params.row, params.measure, side)
+        )
+
+    async def curves(self, params: CompareCurvesParams) -> CurvesAnswer:
+        """Two heights on one axis."""
+        alignment.check_columns(params.columns)
+        axis = params.alignment.axis
+        mine, other = self._registry.get(params.snapshot), self._registry.get(params.other)
+        first, second = await self._sides(mine, other, params)
+        places, steps = alignment.align(first, second, params.alignment)
+        extent = alignment.joined(first, second, places)
+        x0 = extent.x0 if params.x0 is None else params.x0
+        x1 = extent.x1 if params.x1 is None else params.x1
+        if not (np.isfinite(x0) and np.isfinite(x1) and x0 < x1):
+            raise BadRequestError("A part of an axis begins before it ends")
+        edges = np.linspace(x0, x1, params.columns + 1)
+        there = places.to_second(edges)
+        (highest, lowest), (other_highest, other_lowest) = await asyncio.gather(
+            mine.ask(lambda snapshot: alignment.heights(snapshot, params.device, axis, edges)),
+            other.ask(lambda snapshot: alignment.heights(snapshot, params.other_device, axis, there)),
+        )
+        return CurvesAnswer(
+            x0=x0,
+            x1=x1,
+            columns=params.columns,
+            extent=extent,
+            peak_bytes=first.peak_bytes,
+            other_peak_bytes=second.peak_bytes,
+            peak_x=first.peak_x,
+            other_peak_x=float(places.to_first(np.array([second.peak_x]))[0]),
+            highest=highest,
+            lowest=lowest,
+            other_highest=other_highest,
+            other_lowest=other_lowest,
+            steps=steps,
+        )
+
+    async def moments(self, params: CompareMomentsParams) -> CompareMomentsResult:
+        """Moments of the other device that lie beside moments of the view's."""
+        axis = params.alignment.axis
+        mine, other = self._registry.get(params.snapshot), self._registry.get(params.other)
+        first, second = await self._sides(mine, other, params)
+        places, _ = alignment.align(first, second, params.alignment)
+        x = await mine.ask(lambda s: alignment.positions_of(s, params.device, axis, params.moments))
+        there = places.to_second(x)
+        return CompareMomentsResult(
+            await other.ask(lambda s: alignment.moments_at(s, params.other_device, axis, there))
+        )
+
+    async def _sides(
+        self, mine: OpenSnapshot, other: OpenSnapshot, params: CompareCurvesParams | CompareMomentsParams
+    ) -> tuple[alignment.Side, alignment.Side]:
+        axis = params.alignment.axis
+        return await asyncio.gather(
+            mine.ask(lambda snapshot: alignment.side_of(snapshot, params.device, axis)),
+            other.ask(lambda snapshot: alignment.side_of(snapshot, params.other_device, axis)),
+        )
+
+    async def _comparison(self, params: CompareParams | CompareStacksParams) -> Comparison:
+        """The comparison of two sets; made by whoever asks first, and waited for by the others."""
+        mine, other = self._registry.get(params.snapshot), self._registry.get(params.other)
+        sides = [(mine, params.of), (other, params.other_of)]
+        if params.other_first:
+            sides.reverse()
+        (first, first_of), (second, second_of) = sides
+
+        async def make() -> Comparison:
+            before, after = await asyncio.gather(
+                self._folded(first, first_of), self._folded(second, second_of)
+            )
+            pairing = await self._pairing(first, second, before.places, after.places)
+            return await asyncio.to_thread(Comparison, before, after, pairing, params.by)
+
+        return await self._comparisons.get((first.name, second.name, first_of, second_of, params.by), make)
+
+    async def _folded(self, opened: OpenSnapshot, of: AllocationSet) -> Folded:
+        places = self._places.get(opened)
+        if places is None:
+            places = self._places.setdefault(opened, await opened.ask(places_of))
+        kept = places
+        return await opened.ask(lambda snapshot: fold(snapshot, of, kept))
+
+    async def _pairing(
+        self, first: OpenSnapshot, second: OpenSnapshot, before: Places, after: Places
+    ) -> Pairing:
+        async def make() -> Pairing:
+            return await asyncio.to_thread(Pairing, before.frames, after.frames)
+
+        return await self._pairings.get((first.name, second.name), make)
+
+    def _forget_closed(self) -> None:
+        """A snapshot that is closed leaves nothing behind."""
+        names = {opened.name for opened in self._registry.snapshots()}
+        for kept in (self._pairings, self._comparisons):
+            kept.drop(lambda key: key[0] not in names or key[1] not in names)
+
+
+class _Kept:
+    """The latest few results by key; one that is being made is made once for all who ask for it."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._tasks: OrderedDict[Any, asyncio.Task[Any]] = OrderedDict()
+
+    async def get(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
+        """The result for ``key``. Who is cancelled stops waiting; the making goes on for the others, and for later."""
+        task = self._tasks.get(key)
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+            task = self._tasks[key] = asyncio.ensure_future(make())
+            task.add_done_callback(_noticed)
+        self._tasks.move_to_end(key)
+        while len(self._tasks) > self._most:
+            self._tasks.popitem(last=False)
+        result: T = await asyncio.shield(task)
+        return result
+
+    def drop(self, unwanted: Callable[[Any], bool]) -> None:
+        """Forget some results."""
+        for key in [key for key in self._tasks if unwanted(key)]:
+            del self._tasks[key]
+
+
+def _noticed(task: "asyncio.Task[Any]") -> None:
+    """An error that nobody waits for any more is no error."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,16 @@
+"""Questions about two snapshots, which no snapshot's thread can answer alone."""
+
+from pygls.lsp.server import LanguageServer
+
+from memlens.server.comparisons import Comparisons
+from memlens.server.registry import Registry
+from memlens.server.wire import answer
+
+
+def register(server: LanguageServer, registry: Registry) -> None:
+    """Answer the requests of ``protocol/compare.py``."""
+    comparisons = Comparisons(registry)
+    answer(server, "memlens/compare", comparisons.compare)
+    answer(server, "memlens/compareStacks", comparisons.stacks)
+    answer(server, "memlens/compareCurves", comparisons.curves)
+    answer(server, "memlens/compareMoments", comparisons.moments)

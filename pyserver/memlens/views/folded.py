@@ -1,0 +1,127 @@
+"""Allocations folded into stacks with values: all that a comparison has to know, and free of its snapshot.
+
+A snapshot may be asked by one thread only. So each side of a comparison is folded by its own thread into this, and
+what follows looks at two of these and at no snapshot. A profile (pprof, tracemalloc, …) is the same thing by nature.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels import stacks as kernel
+from memlens.model.frames import NATIVE, operator_of
+from memlens.store.manifest import ArchiveError
+from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.views.columns import NEVER
+from memlens.views.sets import AllocationSet, rows_of
+
+NO_STACK: FrameRow = ("", 0, "", NATIVE)
+"""The place of what has no stack."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Places:
+    """Every frame of a snapshot, and the one that each stack is told by.
+
+    ``frames`` begins with the archive's own, by number, and ends with the operators that stand for stacks of C++
+    alone, and NO_STACK. ``own`` has an item for each stack of the archive: the innermost line of the user's code, else
+    of Python, else the operator, else the innermost frame.
+    """
+
+    frames: list[FrameRow]
+    own: npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Folded:
+    """Stacks with values, an item a stack; those without allocations are left out.
+
+    The frames of item ``i``, innermost first, are ``sequence[starts[i]:starts[i + 1]]``, numbers in ``places.frames``;
+    ``own[i]`` is the one that it is told by. ``values[i]`` is bytes and count. ``stacks[i]`` is its number in the
+    archive, with which its view lights it up.
+    """
+
+    places: Places
+    stacks: npt.NDArray[np.uint32]
+    starts: npt.NDArray[np.uint64]
+    sequence: npt.NDArray[np.uint32]
+    own: npt.NDArray[np.uint32]
+    values: npt.NDArray[np.int64]
+
+
+def places_of(snapshot: Snapshot) -> Places:
+    """The frames of a snapshot. Takes time that grows with their number: ask once and keep it."""
+    frames: list[FrameRow] = []
+    for number, *row in snapshot.text.execute(
+        "SELECT id, file, line, function, kind FROM frames ORDER BY id"
+    ):
+        if number != len(frames):
+            raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: a frame is missing")
+        frames.append((row[0], row[1], row[2], row[3]))
+    own = snapshot.column("stack_label").copy()
+    empty = own == NEVER
+    if bool(np.any(own[~empty] >= len(frames))):
+        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: a stack has an unknown frame")
+    native = np.fromiter((frame[3] == NATIVE for frame in frames), np.bool_, len(frames))
+    known = len(frames)
+    frames.append(NO_STACK)
+    own[empty] = known
+    # a stack is told by a native frame only where it has no line of Python at all
+    nameless = np.flatnonzero(~empty & np.append(native, False)[own]).astype(np.uint32)
+    starts, sequence = _unrolled(snapshot, nameless, known)
+    numbers: dict[str, int] = {}
+    named: dict[bytes, int] = {}
+    for stack, start, end in zip(nameless.tolist(), starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        of_stack = sequence[start:end]
+        key = of_stack.tobytes()
+        number = named.get(key)
+        if number is None:
+            operator = operator_of([frames[frame][2] for frame in of_stack.tolist()])
+            if operator is None:
+                number = int(own[stack])
+            elif operator in numbers:
+                number = numbers[operator]
+            else:
+                number = numbers[operator] = len(frames)
+                frames.append(("", 0, operator, NATIVE))
+            named[key] = number
+        own[stack] = number
+    return Places(frames, own)
+
+
+def fold(snapshot: Snapshot, of: AllocationSet, places: Places) -> Folded:
+    """Fold a set of allocations by stack. ``places`` is :func:`places_of` the same snapshot.
+
+    Raises :class:`BadRequestError` for a device or a moment that the snapshot hasn't.
+    """
+    device, rows = rows_of(snapshot, of)
+    stack = device.stack[rows]
+    if len(stack) and int(stack.max()) >= len(places.own):
+        raise ArchiveError(
+            f"The archive {snapshot.archive.name} is damaged: an allocation has an unknown stack"
+        )
+    totals = np.zeros(len(places.own), np.int64)
+    # exact, unlike bincount, which adds up weights as floats
+    np.add.at(totals, stack, device.size[rows])
+    counts = np.bincount(stack, minlength=len(places.own))
+    stacks = np.flatnonzero(counts).astype(np.uint32)
+    starts, sequence = _unrolled(snapshot, stacks, len(places.frames))
+    values = np.stack([totals[stacks], counts[stacks]], axis=1).astype(np.int64)
+    return Folded(places, stacks, starts, sequence, places.own[stacks], values)
+
+
+def _unrolled(
+    snapshot: Snapshot, stacks: npt.NDArray[np.uint32], frames: int
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+    """Where each of ``stacks`` begins, and the frames of all of them, every number below ``frames``."""
+    parents, node_frames = snapshot.column("node_parent"), snapshot.column("node_frame")
+    nodes = snapshot.column("stack_node")[stacks]
+    starts = np.empty(len(stacks) + 1, np.uint64)
+    if not kernel.measure(parents, nodes, starts):
+        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: its stacks run in a circle")
+    sequence = np.empty(int(starts[-1]), np.uint32)
+    kernel.unroll(parents, node_frames, nodes, starts, sequence)
+    if len(sequence) and int(sequence.max()) >= frames:
+        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: a stack has an unknown frame")
+    return starts, sequence
