@@ -117,9 +117,25 @@ def _parser() -> argparse.ArgumentParser:
     stack = command("stack", _stack, "Print an allocation and its stack.")
     stack.add_argument("file", type=Path)
     stack.add_argument("allocation", type=int, metavar="ALLOCATION_ID")
-    for sub in (info, lines, stack):
+    compare = command("compare", _compare, "Print what is different between two snapshots, largest first.")
+    compare.add_argument("before", type=Path)
+    compare.add_argument("after", type=Path)
+    compare.add_argument(
+        "--device", type=int, metavar="N", help="of both; else the one that each shows first"
+    )
+    compare.add_argument("--other-device", type=int, metavar="N", help="of the second, where it is another")
+    compare.add_argument(
+        "--at", choices=("peak", "end"), default="peak", help="what was live there (default peak)"
+    )
+    compare.add_argument("--by", choices=("line", "function", "file", "stack"), default="line")
+    compare.add_argument("--inclusive", action="store_true", help="count what a line called as its own")
+    compare.add_argument("--search", default="", metavar="WORDS", help="only rows with all of these words")
+    compare.add_argument(
+        "--top", type=_positive, default=30, metavar="N", help="the first N rows (default 30)"
+    )
+    for sub in (info, lines, stack, compare):
         sub.add_argument("--json", action="store_true", help="print JSON")
-    for sub in (ingest, info, lines, stack):
+    for sub in (ingest, info, lines, stack, compare):
         sub.add_argument("--cache-dir", type=Path, help="where archives are kept")
         sub.add_argument(
             "--cache-limit", type=_positive, metavar="BYTES", help="how large they may be together"
@@ -208,8 +224,12 @@ def _reporter(style: str, terminal: TextIO | None = None) -> Callable[[str, floa
     return lambda _stage, _fraction: None
 
 
-def _ask(options: argparse.Namespace, question: Callable[[Any], T]) -> T:
-    """Answer a question from the file's archive, made first if there is none; a damaged one is made anew, once."""
+def _ask(options: argparse.Namespace, question: Callable[[Any], T], path: Path | None = None) -> T:
+    """Answer a question from the file's archive, made first if there is none; a damaged one is made anew, once.
+
+    ``path`` is the file, where a command has more than one.
+    """
+    file: Path = options.file if path is None else path
     from memlens.formats.containers import FileError
     from memlens.ingest import ingest
     from memlens.store.manifest import ArchiveError
@@ -217,9 +237,9 @@ def _ask(options: argparse.Namespace, question: Callable[[Any], T]) -> T:
 
     cache = _cache(options)
     try:
-        archive = cache.find(options.file)
+        archive = cache.find(file)
     except OSError as error:
-        raise FileError(f"{options.file} can't be opened: {error.strerror}") from error
+        raise FileError(f"{file} can't be opened: {error.strerror}") from error
     if archive is not None:
         try:
             with contextlib.closing(Snapshot.open(archive)) as snapshot:
@@ -227,7 +247,7 @@ def _ask(options: argparse.Namespace, question: Callable[[Any], T]) -> T:
         except ArchiveError:
             shutil.rmtree(archive, ignore_errors=True)
     report = _reporter("auto")
-    archive = ingest(options.file, cache, report)
+    archive = ingest(file, cache, report)
     report("done", 1.0)
     with contextlib.closing(Snapshot.open(archive)) as snapshot:
         return snapshot.ask(question)
@@ -297,6 +317,67 @@ def _stack(options: argparse.Namespace) -> int:
         place = f"{_plain(frame.file)}:{frame.line}" if frame.file else "(native)"
         print(f"  {place} {_plain(frame.function)}")
     return 0
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from memlens.views.compare import MOST_ROWS, Comparison
+    from memlens.views.folded import Folded, fold, places_of
+    from memlens.views.pairing import Pairing
+    from memlens.views.sets import AllocationSet
+
+    def side(path: Path, device: int | None) -> Folded:
+        def folded(snapshot: Any) -> Folded:
+            number = snapshot.info.default_device if device is None else device
+            events = next((d.events for d in snapshot.info.devices if d.device == number), 0)
+            of = AllocationSet(number, from_moment=None if options.at == "peak" else events)
+            return fold(snapshot, of, places_of(snapshot))
+
+        return _ask(options, folded, path)
+
+    before = side(options.before, options.device)
+    after = side(options.after, options.device if options.other_device is None else options.other_device)
+    comparison = Comparison(before, after, Pairing(before.places.frames, after.places.frames), options.by)
+    measure: Any = "inclusive" if options.inclusive else "own"
+    answer = comparison.answer(measure, options.search, "difference", 0, min(options.top, MOST_ROWS))
+    if options.json:
+        _json_line(answer)
+    else:
+        _print_comparison(answer)
+    return 0
+
+
+def _print_comparison(answer: Any) -> None:
+    from memlens.units import format_bytes
+
+    print(f"{'before':>10} {'after':>10} {'difference':>11}  place")
+    for row in answer.rows:
+        place = row.after or row.before
+        file = _plain(place.file) or ("(no Python frame)" if place.function else "(no stack)")
+        moved = f", moved from line {row.before.line}" if row.how == "moved" else ""
+        renamed = f", was {_plain(row.before.function)}" if row.how == "renamed" else ""
+        # native frames have no line, and a file as a whole is on none
+        print(
+            f"{format_bytes(row.before_bytes):>10} {format_bytes(row.after_bytes):>10} "
+            f"{_signed(row.difference_bytes):>11}  {file}{f':{place.line}' if place.line else ''} "
+            f"{_plain(place.function)}{moved}{renamed}{_one_sided(row)}".rstrip()
+        )
+    total = answer.total
+    print(
+        f"{format_bytes(total.before_bytes):>10} {format_bytes(total.after_bytes):>10} "
+        f"{_signed(total.after_bytes - total.before_bytes):>11}  in all"
+    )
+
+
+def _one_sided(row: Any) -> str:
+    if row.before_count == 0:
+        return ", only after"
+    return ", only before" if row.after_count == 0 else ""
+
+
+def _signed(count: int) -> str:
+    from memlens.units import format_bytes
+
+    return f"{'+' if count > 0 else ''}{format_bytes(count)}"
 
 
 def _plain(text: str) -> str:

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from memlens.errors import BadRequestError
 from memlens.server.protocol.compare import (
     CompareCurvesParams,
     CompareMomentsParams,
@@ -25,7 +26,6 @@ from memlens.server.protocol.compare import (
 from memlens.server.registry import OpenSnapshot, Registry
 from memlens.views import alignment
 from memlens.views.alignment import CurvesAnswer
-from memlens.views.columns import BadRequestError
 from memlens.views.compare import CompareAnswer, Comparison
 from memlens.views.folded import Folded, Places, fold, places_of
 from memlens.views.pairing import Pairing
@@ -63,11 +63,9 @@ class Comparisons:
     async def stacks(self, params: CompareStacksParams) -> CompareStacksResult:
         """The stacks of the view's own snapshot that go to a row."""
         comparison = await self._comparison(params)
-        side = "after" if params.other_first else "before"
         side: Literal["before", "after"] = "after" if params.other_first else "before"
-        return CompareStacksResult(
-            await asyncio.to_thread(comparison.stacks, params.row, params.measure, side)
-        )
+        stacks = await asyncio.to_thread(comparison.stacks, params.row, params.measure, side)
+        return CompareStacksResult(stacks)
 
     async def curves(self, params: CompareCurvesParams) -> CurvesAnswer:
         """Two heights on one axis."""
@@ -84,8 +82,10 @@ class Comparisons:
         edges = np.linspace(x0, x1, params.columns + 1)
         there = places.to_second(edges)
         (highest, lowest), (other_highest, other_lowest) = await asyncio.gather(
-            mine.ask(lambda snapshot: alignment.heights(snapshot, params.device, axis, edges)),
-            other.ask(lambda snapshot: alignment.heights(snapshot, params.other_device, axis, there)),
+            mine.ask(lambda snapshot: alignment.heights(snapshot, params.device, axis, edges, params.filter)),
+            other.ask(
+                lambda snapshot: alignment.heights(snapshot, params.other_device, axis, there, params.filter)
+            ),
         )
         return CurvesAnswer(
             x0=x0,
@@ -120,8 +120,8 @@ class Comparisons:
     ) -> tuple[alignment.Side, alignment.Side]:
         axis = params.alignment.axis
         return await asyncio.gather(
-            mine.ask(lambda snapshot: alignment.side_of(snapshot, params.device, axis)),
-            other.ask(lambda snapshot: alignment.side_of(snapshot, params.other_device, axis)),
+            mine.ask(lambda snapshot: alignment.side_of(snapshot, params.device, axis, params.filter)),
+            other.ask(lambda snapshot: alignment.side_of(snapshot, params.other_device, axis, params.filter)),
         )
 
     async def _comparison(self, params: CompareParams | CompareStacksParams) -> Comparison:

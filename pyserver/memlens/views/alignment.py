@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.errors import BadRequestError
 from memlens.kernels import stacked
 from memlens.model.info import AxisRange
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views.answers import Axis
-from memlens.views.columns import BadRequestError, axis_range, device_of, moments_between, x_of_moment
+from memlens.views.columns import axis_range, device_of, moments_between, x_of_moment
 from memlens.views.overview import MOST_COLUMNS
 
 STEP_NAMES = ("ProfilerStep#", "Optimizer.step#")
@@ -89,16 +90,16 @@ class AxisMap:
         return _through(self.second, self.first, x)
 
 
-def side_of(snapshot: Snapshot, number: int, axis: Axis) -> Side:
-    """What a device tells of itself on an axis. Raises :class:`BadRequestError`."""
-    device = device_of(snapshot, number)
-    names, moments = step_edges(snapshot, device)
+def side_of(snapshot: Snapshot, number: int, axis: Axis, filter_text: str = "") -> Side:
+    """What a device, narrowed to what fits a filter, tells of itself on an axis. Raises :class:`BadRequestError`."""
+    device = device_of(snapshot, number, filter_text)
+    names, times = step_edges(snapshot, device)
     return Side(
         axis_range(device, axis),
         x_of_moment(device, axis, device.info.peak_moment),
         device.info.peak_bytes,
         names,
-        [x_of_moment(device, axis, moment) for moment in moments],
+        times if axis == "time" else _events_before(device, times),
     )
 
 
@@ -136,9 +137,10 @@ def heights(
     number: int,
     axis: Axis,
     edges: npt.NDArray[np.float64],
+    filter_text: str = "",
 ) -> tuple[str, str]:
     """The most and the least that was live between rising ``edges`` on the device's own axis, packed."""
-    device = device_of(snapshot, number)
+    device = device_of(snapshot, number, filter_text)
     extent = axis_range(device, axis)
     first, last = moments_between(device, axis, edges)
     highest, lowest = np.empty(len(first)), np.empty(len(first))
@@ -184,10 +186,10 @@ def positions_of(snapshot: Snapshot, number: int, axis: Axis, moments: list[int]
     )
 
 
-def step_edges(snapshot: Snapshot, device: Device) -> tuple[list[str], list[int]]:
-    """A device's steps as annotations tell them: their names, and the moments at which they begin, and the last ends.
+def step_edges(snapshot: Snapshot, device: Device) -> tuple[list[str], list[float]]:
+    """A device's steps as annotations tell them: their names, and the times at which they begin, and the last ends.
 
-    Both are empty where there are none.
+    Both are empty where there are none. Times are microseconds since the first event.
     """
     origin = device.info.time_origin_us
     if device.time is None or origin is None or "annotations" not in snapshot.manifest.columns:
@@ -210,13 +212,19 @@ def step_edges(snapshot: Snapshot, device: Device) -> tuple[list[str], list[int]
         ends = sorted(time for time, _, stage in found if stage == "END")
         if prefix == STEP_NAMES[0] and starts:
             edges = [time for time, _ in starts] + [max([starts[-1][0], *ends[-1:]])]
-            return [name for _, name in starts], np.searchsorted(device.time, edges, "left").tolist()
+            return [name for _, name in starts], [float(edge) for edge in edges]
         if ends:
             # the optimizer's step is the last thing that a training step does
-            edges = [0, *ends]
-            names = [f"step {number + 1}" for number in range(len(ends))]
-            return names, np.searchsorted(device.time, edges, "left").tolist()
+            return [f"step {number + 1}" for number in range(len(ends))], [0.0, *map(float, ends)]
     return [], []
+
+
+def _events_before(device: Device, times: list[float]) -> list[float]:
+    """How many events came before each of some times: the moment that was going on when something began then."""
+    if device.time is None:
+        return []
+    events: list[float] = np.searchsorted(device.time, times, "left").astype(np.float64).tolist()
+    return events
 
 
 def _same_names(names: list[str], theirs: dict[str, int]) -> list[tuple[int, int]]:

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.errors import BadRequestError
 from memlens.kernels import timeline as kernel
 from memlens.model.frames import KIND_NAMES, NATIVE, USER
 from memlens.views.answers import Frame
-from memlens.views.columns import NEVER, BadRequestError, frame
+from memlens.views.columns import NEVER, frame
 from memlens.views.folded import Folded
 from memlens.views.pairing import Grouping, How, Pair, Pairing, Place
 

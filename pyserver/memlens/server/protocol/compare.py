@@ -52,7 +52,7 @@ class CompareStacksResult(Struct, frozen=True):
 class CompareCurvesParams(Struct, frozen=True, kw_only=True):
     """The heights of two devices in columns over ``[x0, x1]`` of the axis that ``alignment`` lays them on.
 
-    Without ``x0`` and ``x1`` over all that both take up.
+    Without ``x0`` and ``x1`` over all that both take up. ``filter`` narrows both.
     """
 
     snapshot: str
@@ -63,6 +63,7 @@ class CompareCurvesParams(Struct, frozen=True, kw_only=True):
     x0: float | None = None
     x1: float | None = None
     columns: Pixels
+    filter: str = ""
 
 
 class CompareMomentsParams(Struct, frozen=True, kw_only=True):
@@ -74,6 +75,7 @@ class CompareMomentsParams(Struct, frozen=True, kw_only=True):
     other_device: int
     alignment: Alignment
     moments: Annotated[list[int], Meta(max_length=1000)]
+    filter: str = ""
 
 
 class CompareMomentsResult(Struct, frozen=True):

@@ -1,0 +1,531 @@
+"""Two snapshots compared: sums against a look at every allocation, pairs against what was done to the code."""
+
+import base64
+import pickle
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.python import oracle
+from tests.python.conftest import REAL, event, frame, real_files
+from tests.python.test_cli import run
+
+from memlens.errors import MemlensError
+from memlens.model.frames import LIBRARY, NATIVE, USER, source_frame
+from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.views.alignment import Alignment, align, heights, joined, moments_at, positions_of, side_of
+from memlens.views.compare import CompareAnswer, CompareBy, Comparison, Measure
+from memlens.views.folded import Folded, fold, places_of
+from memlens.views.pairing import Pairing, best_assignment, path_parts
+from memlens.views.pairing import align as align_lines
+from memlens.views.sets import AllocationSet
+
+BYS: tuple[CompareBy, ...] = ("line", "function", "file", "stack")
+
+
+def folded(snapshot: Snapshot, of: AllocationSet | None = None) -> Folded:
+    return fold(snapshot, of or AllocationSet(snapshot.info.default_device), places_of(snapshot))
+
+
+def everything(before: Folded, after: Folded, by: CompareBy, measure: Measure = "own") -> CompareAnswer:
+    comparison = Comparison(before, after, Pairing(before.places.frames, after.places.frames), by)
+    first = comparison.answer(measure, "", "difference", 0, 1000)
+    rows = list(first.rows)
+    while len(rows) < first.found:
+        rows += comparison.answer(measure, "", "difference", len(rows), 1000).rows
+    return CompareAnswer(**{**{name: getattr(first, name) for name in first.__struct_fields__}, "rows": rows})
+
+
+def check_sums(answer: CompareAnswer, before_bytes: int, after_bytes: int) -> None:
+    """Rows add up to each side's total and differences to the totals'; the five kinds of row split it up."""
+    total = answer.total
+    assert (total.before_bytes, total.after_bytes) == (before_bytes, after_bytes)
+    assert sum(row.before_bytes for row in answer.rows) == before_bytes
+    assert sum(row.after_bytes for row in answer.rows) == after_bytes
+    assert sum(row.difference_bytes for row in answer.rows) == after_bytes - before_bytes
+    kinds = (answer.grown, answer.shrunk, answer.same, answer.only_before, answer.only_after)
+    for name in total.__struct_fields__:
+        assert sum(getattr(kind, name) for kind in kinds) == getattr(total, name)
+    assert answer.matching == total
+    differences = [abs(row.difference_bytes) for row in answer.rows]
+    assert differences == sorted(differences, reverse=True)
+
+
+# --- sums ----------------------------------------------------------------------------------------------------------
+
+
+def live_at_peak(path: Path, device: int) -> list[oracle.Alloc]:
+    data = oracle.load(path)
+    found = oracle.allocations(data, device)
+    traces = data["device_traces"]
+    totals = oracle.live_bytes(found, len(traces[device]) if device < len(traces) else 0)
+    return [found[row] for row in oracle.alive(found, totals.index(max(totals)))]
+
+
+def place_of(alloc: oracle.Alloc, kind: int) -> tuple[str, int, str] | None:
+    """The innermost frame of a kind."""
+    for place in alloc.frames:
+        told = source_frame(*place)
+        if told.kind == kind:
+            return (told.file, told.line, told.function)
+    return None
+
+
+PAIRS = [
+    ("niu__forward_and_backward_memory_snapshot_100__*", "niu__forward_and_backward_memory_snapshot_150__*"),
+    (
+        "niu__forward_and_backward_memory_snapshot_200__*",
+        "niu__forward_and_backward_memory_snapshot_200_mixed*",
+    ),
+    ("nothanmin__memory_snapshot_forward__*", "nothanmin__memory_snapshot_forward_without*"),
+    ("charan__*", "bcrafton__*"),
+]
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="needs the real files")
+@pytest.mark.parametrize("patterns", PAIRS, ids=[pair[0].split("__")[0] for pair in PAIRS])
+def test_real_pairs_add_up_to_what_a_look_at_each_allocation_finds(
+    opened: Callable[[Path], Snapshot], patterns: tuple[str, str]
+) -> None:
+    paths = [real_files(pattern)[0] for pattern in patterns]
+    snapshots = [opened(path) for path in paths]
+    sides = [folded(snapshot) for snapshot in snapshots]
+    live = [
+        live_at_peak(path, snapshot.info.default_device)
+        for path, snapshot in zip(paths, snapshots, strict=True)
+    ]
+    peaks = [sum(alloc.size for alloc in allocs) for allocs in live]
+    for by in BYS:
+        check_sums(everything(sides[0], sides[1], by), peaks[0], peaks[1])
+    own: list[Counter[tuple[str, int, str]]] = [Counter(), Counter()]
+    inclusive: list[Counter[tuple[str, int, str]]] = [Counter(), Counter()]
+    for side, allocs in enumerate(live):
+        for alloc in allocs:
+            place = place_of(alloc, USER) or place_of(alloc, LIBRARY)
+            if place is not None:
+                own[side][place] += alloc.size
+            for place in {
+                (source.file, source.line, source.function)
+                for source in (source_frame(*one) for one in alloc.frames)
+                if source.kind != NATIVE
+            }:
+                inclusive[side][place] += alloc.size
+    figures: list[tuple[Measure, list[Counter[tuple[str, int, str]]]]] = [
+        ("own", own),
+        ("inclusive", inclusive),
+    ]
+    for measure, expected in figures:
+        found: list[Counter[tuple[str, int, str]]] = [Counter(), Counter()]
+        for row in everything(sides[0], sides[1], "line", measure).rows:
+            for side, (told, size) in enumerate(
+                ((row.before, row.before_bytes), (row.after, row.after_bytes))
+            ):
+                if told is not None and told.kind != "native" and size:
+                    found[side][told.file, told.line, told.function] += size
+        assert found[0] == Counter({place: size for place, size in expected[0].items() if size})
+        assert found[1] == Counter({place: size for place, size in expected[1].items() if size})
+
+
+@pytest.mark.parametrize("by", BYS)
+def test_compared_with_itself_nothing_differs(
+    opened: Callable[[Path], Snapshot], sample: Path, by: CompareBy
+) -> None:
+    side = folded(opened(sample))
+    for measure in ("own", "inclusive"):
+        answer = everything(side, side, by, measure)
+        assert answer.rows
+        assert all(row.how == "same" and row.before == row.after for row in answer.rows)
+        assert all(row.difference_bytes == 0 and row.before_count == row.after_count for row in answer.rows)
+    assert answer.total == answer.same
+
+
+def test_sets_of_one_snapshot_compare(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+    """What was allocated between two moments, against what was freed there: the difference is what live grew by."""
+    snapshot = opened(sample)
+    info = snapshot.info.devices[0]
+    device = snapshot.device(info.device)
+    chance = random.Random(3)
+    for _ in range(5):
+        low, high = sorted(chance.sample(range(info.events + 1), 2))
+        freed = folded(snapshot, AllocationSet(info.device, "freed", low, high))
+        allocated = folded(snapshot, AllocationSet(info.device, "allocated", low, high))
+        earlier = folded(snapshot, AllocationSet(info.device, "live", low))
+        later = folded(snapshot, AllocationSet(info.device, "live", high))
+        grown = int(device.live[high]) - int(device.live[low])
+        churn = {row.row: row for row in everything(freed, allocated, "line").rows}
+        check_sums(everything(earlier, later, "line"), int(device.live[low]), int(device.live[high]))
+        assert sum(row.difference_bytes for row in churn.values()) == grown
+        for row in everything(earlier, later, "line").rows:
+            assert row.difference_bytes == (churn[row.row].difference_bytes if row.row in churn else 0)
+
+
+def test_rows_lead_to_their_stacks(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+    """The stacks of a row are those that pass through it, and what they come to is what the row says."""
+    snapshot = opened(sample)
+    info = snapshot.info.devices[0]
+    peak, end = folded(snapshot), folded(snapshot, AllocationSet(info.device, from_moment=info.events))
+    pairing = Pairing(peak.places.frames, end.places.frames)
+    worth = {int(stack): int(value[0]) for stack, value in zip(peak.stacks, peak.values, strict=True)}
+    for by in BYS:
+        comparison = Comparison(peak, end, pairing, by)
+        for measure in ("own", "inclusive"):
+            for row in comparison.answer(measure, "", "before", 0, 25).rows:
+                stacks = comparison.stacks(row.row, measure, "before")
+                assert sum(worth[stack] for stack in stacks) == row.before_bytes
+                assert row.before is not None
+                for stack in stacks[:3] if row.before.kind != "native" else []:
+                    frames = [peak.places.frames[number] for number in snapshot.stack_frame_ids(stack)]
+                    assert any(
+                        file == row.before.file and (by == "file" or function == row.before.function)
+                        for file, _, function, _ in frames
+                    )
+    with pytest.raises(MemlensError):
+        comparison.stacks(10**6, "own", "before")
+
+
+def test_search_order_and_pages(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+    snapshot = opened(sample)
+    info = snapshot.info.devices[0]
+    peak, end = folded(snapshot), folded(snapshot, AllocationSet(info.device, from_moment=info.events))
+    comparison = Comparison(peak, end, Pairing(peak.places.frames, end.places.frames), "line")
+    whole = comparison.answer("own", "", "difference", 0, 1000)
+    assert [row for page in range(0, whole.found, 3) for row in comparison.answer("own", "", "difference", page, 3).rows] == whole.rows  # fmt: skip  # noqa: E501
+    found = comparison.answer("own", "MODEL.py forward", "difference", 0, 1000)
+    expected = [row for row in whole.rows if row.after and "model.py" in row.after.file and row.after.function == "forward"]  # fmt: skip  # noqa: E501
+    assert found.rows == expected
+    assert 0 < found.found < whole.found
+    assert found.total == whole.total
+    assert found.matching.before_bytes == sum(row.before_bytes for row in expected)
+    growth = [row.difference_bytes for row in comparison.answer("own", "", "increase", 0, 1000).rows]
+    assert growth == sorted(growth, reverse=True)
+    shrinking = comparison.answer("own", "", "decrease", 0, 1000, reverse=True).rows
+    assert [row.difference_bytes for row in shrinking] == growth
+    sizes = [row.before_bytes for row in comparison.answer("own", "", "before", 0, 1000).rows]
+    assert sizes == sorted(sizes, reverse=True)
+    places = [row.after or row.before for row in comparison.answer("own", "", "name", 0, 1000).rows]
+    names = [(place.file, place.line) for place in places if place is not None]
+    assert names == sorted(names)
+    for offset, limit in ((-1, 5), (0, 0), (0, 1001)):
+        with pytest.raises(MemlensError):
+            comparison.answer("own", "", "difference", offset, limit)
+
+
+# --- pairs ---------------------------------------------------------------------------------------------------------
+
+names = st.sampled_from(["forward", "step", "<module>", "__init__", "attend", "backward"])
+files = st.lists(
+    st.sampled_from(["model", "train", "layers", "util", "__init__", "attention"]), min_size=1, max_size=4
+).map(lambda parts: "/".join(parts) + ".py")
+codes = st.dictionaries(
+    files,
+    st.dictionaries(names, st.sets(st.integers(1, 300), min_size=1, max_size=12), min_size=1, max_size=4),
+    min_size=1,
+    max_size=8,
+)
+Code = dict[str, dict[str, set[int]]]
+
+
+def rows_of_code(code: Code, root: str = "/home/ann/project/", shift: int = 0) -> list[FrameRow]:
+    return [
+        (root + file, line + shift, function, USER)
+        for file, functions in code.items()
+        for function, lines in functions.items()
+        for line in sorted(lines)
+    ]
+
+
+@given(codes, st.integers(-5, 400).filter(bool), st.randoms())
+@settings(max_examples=100, deadline=None)
+def test_lines_that_all_moved_by_as_much_all_pair(code: Code, shift: int, chance: random.Random) -> None:
+    shift = max(
+        shift, 1 - min(line for functions in code.values() for lines in functions.values() for line in lines)
+    )
+    before, after = rows_of_code(code), rows_of_code(code, shift=shift)
+    chance.shuffle(before)
+    chance.shuffle(after)
+    pairs = Pairing(before, after).groups["line"].pairs
+    assert len(pairs) == len(before)
+    for pair in pairs:
+        assert pair.before is not None
+        assert pair.after == pair.before._replace(line=pair.before.line + shift)
+        assert pair.how == ("moved" if shift else "same")
+
+
+@given(codes, st.sampled_from(["/data/jobs/run-7/", "C:\\work\\", "", "/home/ann/project/src/"]))
+@settings(max_examples=100, deadline=None)
+def test_a_renamed_root_folder_changes_nothing(code: Code, root: str) -> None:
+    before, after = rows_of_code(code), rows_of_code(code, root)
+    if "\\" in root:
+        after = [(file.replace("/", "\\"), line, function, kind) for file, line, function, kind in after]
+    pairing = Pairing(before, after)
+    assert all(pair.how == "same" for group in pairing.groups.values() for pair in group.pairs)
+    prefix = len("/home/ann/project/")
+    for pair in pairing.groups["line"].pairs:
+        assert pair.before is not None
+        assert pair.after is not None
+        assert (
+            pair.after.file.replace("\\", "/").removeprefix(root.replace("\\", "/"))
+            == pair.before.file[prefix:]
+        )
+
+
+@given(codes, codes)
+@settings(max_examples=100, deadline=None)
+def test_every_line_is_in_one_pair_and_order_is_kept(one: Code, two: Code) -> None:
+    before, after = rows_of_code(one), rows_of_code(two, "/elsewhere/")
+    pairing = Pairing(before, after)
+    for by, places in (("line", 3), ("function", None), ("file", 1)):
+        group = pairing.groups[by]  # type: ignore[index]
+        for side, rows in enumerate((before, after)):
+            numbers = (group.before, group.after)[side]
+            for row, number in zip(rows, numbers.tolist(), strict=True):
+                place = group.pairs[number][side]
+                assert place is not None
+                assert place.file == row[0]
+                assert by == "file" or place.function == row[2]
+                assert places != 3 or place.line == row[1]
+            there = [pair[side] for pair in group.pairs if pair[side] is not None]
+            assert len(there) == len(set(numbers.tolist()))
+    moved: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    for pair in pairing.groups["line"].pairs:
+        if pair.before and pair.after:
+            moved[pair.before.file, pair.before.function].append((pair.before.line, pair.after.line))
+            assert path_parts(pair.before.file)[-1] == path_parts(pair.after.file)[-1]
+    for found in moved.values():
+        ordered = sorted(found)
+        assert [after for _, after in ordered] == sorted(after for _, after in ordered)
+
+
+lines = st.sets(st.integers(1, 30), max_size=5).map(sorted)
+
+
+@given(lines, lines)
+@settings(max_examples=150, deadline=None)
+def test_lines_are_aligned_as_well_as_can_be(before: list[int], after: list[int]) -> None:
+    """No other alignment in order is worth more, by the worth that the docstring tells."""
+
+    def worth(pairs: list[tuple[int, int]]) -> float:
+        sum_, offset = 0.0, 0
+        for number, (line, other) in enumerate(pairs):
+            sum_ += 1
+            if other - line != offset or (number == 0 and other != line):
+                sum_ -= (0.8 if number else 0.3) + abs(other - line) * 1e-6
+            offset = other - line
+        return sum_
+
+    def chains(i: int, j: int) -> list[list[tuple[int, int]]]:
+        found: list[list[tuple[int, int]]] = [[]]
+        for a in range(i, len(before)):
+            for b in range(j, len(after)):
+                found += [[(before[a], after[b]), *rest] for rest in chains(a + 1, b + 1)]
+        return found
+
+    result = align_lines(before, after)
+    pairs = [(line, other) for line, other in result if line is not None and other is not None]
+    assert sorted(line for line, _ in result if line is not None) == before
+    assert sorted(other for _, other in result if other is not None) == after
+    best = max(worth(chain) for chain in chains(0, 0))
+    assert worth(pairs) == pytest.approx(best, abs=2e-4)
+
+
+def test_a_line_that_stayed_beats_one_that_moved_for_another() -> None:
+    assert align_lines([10], [10, 12]) == [(10, 10), (None, 12)]
+    assert align_lines([10, 20, 30], [12, 22, 32]) == [(10, 12), (20, 22), (30, 32)]
+    # the middle one is new, and the rest was pushed down by it
+    assert align_lines([10, 20, 30], [10, 15, 21, 31]) == [(10, 10), (20, 21), (30, 31), (None, 15)]
+    # 12 stood there before, but all of the function was pushed down
+    assert align_lines([10, 12], [12, 14]) == [(10, 12), (12, 14)]
+    huge = list(range(1, 2000))
+    assert [pair for pair in align_lines(huge, [*huge[:-500], 5000]) if pair[0] and pair[1]] == [
+        (line, line) for line in huge[:-500]
+    ]
+
+
+def test_files_go_with_those_that_share_the_most_of_their_path_and_functions() -> None:
+    before = [("/a/x/net.py", 1, "f", USER), ("/a/y/net.py", 1, "g", USER), ("/a/gone.py", 1, "f", USER)]
+    after = [("/b/y/net.py", 1, "f", USER), ("/b/x/net.py", 1, "g", USER), ("/b/new.py", 1, "f", USER)]
+    files_of = {pair.before.file: pair.after.file for pair in Pairing(before, after).groups["file"].pairs if pair.before and pair.after}  # fmt: skip  # noqa: E501
+    assert files_of == {"/a/x/net.py": "/b/x/net.py", "/a/y/net.py": "/b/y/net.py"}
+    # of the same length, the functions decide, for all together: f could go to either, g only to one
+    before = [("/u/net.py", 1, "f", USER), ("/v/net.py", 1, "f", USER), ("/v/net.py", 2, "g", USER)]
+    after = [("/w/net.py", 1, "f", USER), ("/w/net.py", 2, "g", USER), ("/z/net.py", 1, "f", USER)]
+    files_of = {pair.before.file: pair.after.file for pair in Pairing(before, after).groups["file"].pairs if pair.before and pair.after}  # fmt: skip  # noqa: E501
+    assert files_of == {"/u/net.py": "/z/net.py", "/v/net.py": "/w/net.py"}
+    # a name that every package has says nothing
+    lonely = Pairing([("/a/p/__init__.py", 1, "f", USER)], [("/b/q/__init__.py", 1, "g", USER)])
+    assert len(lonely.groups["file"].pairs) == 2
+
+
+def test_a_renamed_function_is_found_by_its_lines() -> None:
+    pairing = Pairing(
+        [("/a/m.py", 10, "old", USER), ("/a/m.py", 12, "old", USER), ("/a/m.py", 30, "kept", USER)],
+        [("/a/m.py", 10, "new", USER), ("/a/m.py", 12, "new", USER), ("/a/m.py", 31, "kept", USER)],
+    )
+    assert [pair.how for pair in pairing.groups["line"].pairs] == ["renamed", "renamed", "moved"]
+    assert [pair.how for pair in pairing.groups["function"].pairs] == ["renamed", "moved"]
+
+
+@given(st.integers(1, 5), st.integers(1, 5), st.randoms())
+@settings(max_examples=100, deadline=None)
+def test_the_best_assignment_is_the_best(rows: int, columns: int, chance: random.Random) -> None:
+    weights = np.array([[chance.randint(0, 6) for _ in range(columns)] for _ in range(rows)], np.int64)
+    found = best_assignment(weights)
+    assert len(found) == min(rows, columns) == len(dict(found)) == len({column for _, column in found})
+    tall = weights if rows >= columns else weights.T
+    best = max(
+        sum(int(tall[row, column]) for column, row in enumerate(chosen))
+        for chosen in permutations(range(tall.shape[0]), tall.shape[1])
+    )
+    assert sum(int(weights[pair]) for pair in found) == best
+
+
+def moved_code(path: Path, root: str, shift: int) -> Any:
+    """The sample's snapshot as if its code lay elsewhere and ``model.py`` had grown at the top."""
+    data = oracle.load(path)
+    seen: set[int] = set()
+    for entry in (entry for trace in data["device_traces"] for entry in trace):
+        for one in entry["frames"]:
+            if id(one) in seen:
+                continue
+            seen.add(id(one))
+            if "/" not in one["filename"] and one["filename"].endswith(".py"):
+                one["line"] += shift if one["filename"] == "model.py" else 0
+                one["filename"] = root + one["filename"]
+    return data
+
+
+def test_code_that_moved_still_pairs(
+    opened: Callable[[Path], Snapshot], sample: Path, tmp_path: Path
+) -> None:
+    data = moved_code(sample, "/srv/run/", 7)
+    other = tmp_path / "moved.pickle"
+    other.write_bytes(pickle.dumps(data))
+    before, after = folded(opened(sample)), folded(opened(other))
+    for by in BYS:
+        answer = everything(before, after, by)
+        assert all(row.difference_bytes == 0 for row in answer.rows), by
+        assert answer.total == answer.same
+    hows = Counter(row.how for row in everything(before, after, "line").rows)
+    assert hows["moved"] > 5
+    for row in everything(before, after, "line").rows:
+        if row.before and row.after and row.before.file.endswith("model.py"):
+            assert (row.how, row.after.line) == ("moved", row.before.line + 7)
+            assert row.after.file == f"/srv/run/{row.before.file}"
+
+
+def test_stacks_of_cpp_alone_are_told_by_their_operator(
+    opened: Callable[[Path], Snapshot], tmp_path: Path
+) -> None:
+    native = [
+        frame("??", 0, "c10::alloc"),
+        frame("??", 0, "at::_ops::mm::call(at::Tensor)"),
+        frame("??", 0, "start"),
+    ]
+    trace = [event("alloc", 512 * n, 100 + n, *native) for n in range(3)] + [event("alloc", 1 << 20, 5)]
+    path = tmp_path / "native.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
+    side = folded(opened(path))
+    rows = everything(side, side, "line", "inclusive").rows
+    assert [(row.after and row.after.function, row.after_bytes) for row in rows] == [
+        ("aten::mm", 303),
+        ("", 5),
+    ]
+
+
+# --- one axis ------------------------------------------------------------------------------------------------------
+
+
+def curve(text: str) -> list[float]:
+    values: list[float] = np.frombuffer(base64.b64decode(text), "<f8").tolist()
+    return values
+
+
+def stepped(path: Path, steps: int, events: int, name: str = "ProfilerStep#", first: int = 0) -> Path:
+    """Each step allocates one kibibyte more, takes ``events`` events of 10 µs, and is told by an annotation."""
+    trace: list[dict[str, Any]] = []
+    annotations: list[dict[str, Any]] = []
+    clock = 1_000_000
+    for number in range(steps):
+        step = f"{name}{number + first}"
+        annotations.append({"stage": "START", "name": step, "device": 0, "time_us": clock})
+        for _ in range(events):
+            trace.append(event("alloc", 4096 * (len(trace) + 1), 1024, frame("/a.py", 3, "f"), time_us=clock))
+            clock += 10
+        annotations.append({"stage": "END", "name": step, "device": 0, "time_us": clock - 1})
+    data = {"segments": [], "device_traces": [trace], "external_annotations": annotations}
+    path.write_bytes(pickle.dumps(data))
+    return path
+
+
+def test_two_runs_on_one_axis(opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
+    one, two = (
+        opened(stepped(tmp_path / "one.pickle", 4, 10)),
+        opened(stepped(tmp_path / "two.pickle", 4, 20)),
+    )
+    first, second = side_of(one, 0, "event"), side_of(two, 0, "event")
+    for offset in (0.0, 7.0, -12.0):
+        places, steps = align(first, second, Alignment("event", offset=offset))
+        assert steps == []
+        extent = joined(first, second, places)
+        assert (extent.x0, extent.x1) == (min(0.0, offset), max(41.0, 81.0 + offset))
+        edges = np.arange(extent.x0, extent.x1 + 1)
+        highest = curve(heights(two, 0, "event", places.to_second(edges))[0])
+        for x, height in zip(edges[:-1].tolist(), highest, strict=True):
+            moment = int(x - offset)
+            assert np.isnan(height) if not 0 <= moment <= 80 else height == moment * 1024
+    by_step = Alignment("event", by_step=True)
+    places, steps = align(first, second, by_step)
+    assert [(step.name, step.x) for step in steps] == [(f"ProfilerStep#{n}", 10.0 * n) for n in range(4)]
+    # twice the events a step: any place of the one is at the same part of the same step of the other
+    xs = np.array([0.0, 5.0, 10.0, 35.0])
+    assert moments_at(two, 0, "event", places.to_second(xs)) == [0, 10, 20, 70]
+    assert np.allclose(places.to_first(places.to_second(xs)), xs)
+    one_later, _ = align(first, second, Alignment("event", by_step=True, offset=1))
+    assert moments_at(two, 0, "event", one_later.to_second(np.array([10.0, 15.0]))) == [0, 10]
+    timed = align(side_of(one, 0, "time"), side_of(two, 0, "time"), Alignment("time", by_step=True))[0]
+    assert moments_at(two, 0, "time", timed.to_second(positions_of(one, 0, "time", [11]))) == [21]
+    for wrong in (Alignment("event", by_step=True, offset=9), Alignment("event", offset=float("nan"))):
+        with pytest.raises(MemlensError):
+            align(first, second, wrong)
+
+
+def test_steps_go_together_by_name(opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
+    one = opened(stepped(tmp_path / "one.pickle", 4, 10, first=3))
+    two = opened(stepped(tmp_path / "two.pickle", 4, 10, first=5))
+    places, steps = align(
+        side_of(one, 0, "event"), side_of(two, 0, "event"), Alignment("event", by_step=True)
+    )
+    assert [step.name for step in steps] == ["ProfilerStep#5", "ProfilerStep#6"]
+    assert places.to_second(np.array([20.0, 25.0, 0.0, 50.0])).tolist() == [0.0, 5.0, -20.0, 30.0]
+
+
+def test_without_times_or_steps_an_axis_is_refused(
+    opened: Callable[[Path], Snapshot], tmp_path: Path
+) -> None:
+    path = tmp_path / "untimed.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [[event("alloc", 512, 5)]]}))
+    snapshot = opened(path)
+    with pytest.raises(MemlensError, match="no times"):
+        side_of(snapshot, 0, "time")
+    side = side_of(snapshot, 0, "event")
+    with pytest.raises(MemlensError, match="no steps"):
+        align(side, side, Alignment("event", by_step=True))
+
+
+# --- on the command line -------------------------------------------------------------------------------------------
+
+
+def test_command_line(sample: Path, tmp_path: Path) -> None:
+    text = run("compare", sample, sample, "--at", "end", "--top", 2).stdout.splitlines()
+    assert text[0].split() == ["before", "after", "difference", "place"]
+    assert text[-1].endswith("in all")
+    assert len(text) == 4
+    assert run("compare", sample, sample, "--device", 9, status=1).stderr.count("\n") == 1
+    assert "no such" in run("compare", sample, tmp_path / "none", status=1).stderr.lower()

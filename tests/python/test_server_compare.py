@@ -1,0 +1,140 @@
+"""Two snapshots compared by the real server: answers, closing and cancelling meanwhile, and what stays open."""
+
+import base64
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.python.lsp_client import LspClient, RpcError
+from tests.python.server_harness import open_view, problem_of, write_snapshot
+
+pytest_plugins = ("tests.python.server_fixtures",)
+
+FILE = "/elsewhere/project/code/train.py"
+MOVED = "/srv/jobs/7/project/code/train.py"
+PEAK = {"device": 0}
+
+
+@pytest.fixture
+def pair(server: LspClient, tmp_path: Path) -> dict[str, Any]:
+    """A run and one twice as long whose code lies elsewhere, opened under two names of one view."""
+    one = open_view(server, write_snapshot(tmp_path / "one.pickle", 400), "v1")
+    two = open_view(server, write_snapshot(tmp_path / "two.pickle", 800, MOVED), "v1.other")
+    return {"snapshot": one["snapshot"], "other": two["snapshot"]}
+
+
+def table(**more: Any) -> dict[str, Any]:
+    return {"of": PEAK, "other_of": PEAK, "other_first": False, "by": "line", "measure": "own", **more}
+
+
+def test_lines_of_two_snapshots_side_by_side(server: LspClient, pair: dict[str, Any]) -> None:
+    answer = server.request("memlens/compare", {**pair, **table()})
+    kept, last = answer["rows"]
+    assert (kept["before"]["file"], kept["after"]["file"]) == (FILE, MOVED)
+    assert (kept["before"]["line"], kept["how"]) == (10, "same")
+    assert (kept["before_bytes"], kept["after_bytes"]) == (100 * 512, 200 * 512)
+    assert (last["before"]["line"], last["difference_bytes"]) == (11, 0)
+    assert (
+        answer["total"]["after_bytes"] - answer["total"]["before_bytes"]
+        == kept["difference_bytes"]
+        == 100 * 512
+    )
+    swapped = server.request("memlens/compare", {**pair, **table(other_first=True)})
+    assert [row["difference_bytes"] for row in swapped["rows"]] == [-100 * 512, 0]
+    assert swapped["rows"][0]["after"]["file"] == FILE
+    for first, rows in ((False, answer["rows"]), (True, swapped["rows"])):
+        asked = {**pair, **table(other_first=first), "row": rows[0]["row"]}
+        (stack,) = server.request("memlens/compareStacks", asked)["stacks"]
+        line = server.request("memlens/line", {"snapshot": pair["snapshot"], "file": FILE, "line": 10})
+        assert line["stacks"] == [stack]
+    inclusive = server.request("memlens/compare", {**pair, **table(by="function", measure="inclusive")})
+    assert {row["after"]["function"]: row["after_bytes"] for row in inclusive["rows"]} == dict.fromkeys(
+        ("step", "main", "run"), 200 * 512 + 1024
+    )
+
+
+def test_curves_and_moments_on_one_axis(server: LspClient, pair: dict[str, Any]) -> None:
+    asked = {**pair, "device": 0, "other_device": 0, "alignment": {"axis": "event"}}
+    curves = server.request("memlens/compareCurves", {**asked, "columns": 801})
+    assert curves["extent"] == {"x0": 0.0, "x1": 801.0}
+    mine, other = (
+        np.frombuffer(base64.b64decode(curves[name]), "<f8") for name in ("highest", "other_highest")
+    )
+    assert np.isnan(mine).tolist() == [False] * 401 + [True] * 400
+    assert mine[:401].tolist() == other[:401].tolist()
+    assert np.nanmax(other) == curves["other_peak_bytes"] == 200 * 512 + 1024
+    assert other[int(curves["other_peak_x"])] == curves["other_peak_bytes"]
+    part = server.request("memlens/compareCurves", {**asked, "columns": 10, "x0": 100.0, "x1": 110.0})
+    assert np.frombuffer(base64.b64decode(part["highest"]), "<f8").tolist() == mine[100:110].tolist()
+    asked["alignment"] = {"axis": "time", "offset": 1000.0}
+    moments = server.request("memlens/compareMoments", {**asked, "moments": [0, 200, 400]})
+    assert moments == {"moments": [0, 100, 300]}
+    for wrong in (
+        {"columns": 20_000},
+        {"columns": 10, "x0": 5.0, "x1": 5.0},
+        {"columns": 10, "other_device": 4},
+        {"columns": 10, "alignment": {"axis": "event", "by_step": True}},
+    ):
+        assert problem_of(server, "memlens/compareCurves", {**asked, **wrong})["code"] == "bad-request"
+
+
+def test_a_snapshot_is_compared_with_itself(server: LspClient, pair: dict[str, Any]) -> None:
+    itself = {"snapshot": pair["snapshot"], "other": pair["snapshot"]}
+    answer = server.request(
+        "memlens/compare", {**itself, **table(other_of={"device": 0, "from_moment": 400})}
+    )
+    assert [row["difference_bytes"] for row in answer["rows"]] == [-1024, 0]
+
+
+def test_closing_one_while_comparing(server: LspClient, pair: dict[str, Any]) -> None:
+    """Questions under way are answered, or say that it is closed; the one that stays goes on answering."""
+    moments = [{"device": 0, "from_moment": number} for number in range(30)]
+    pending = [
+        server.send("memlens/compare", {**pair, **table(of=of, by=by)})
+        for of in moments
+        for by in ("line", "stack")
+    ]
+    server.request("memlens/close", {"snapshot": pair["other"], "view": "v1.other"})
+    codes = set()
+    for question in pending:
+        try:
+            assert question.result()["rows"]
+        except RpcError as error:
+            codes.add(error.data["code"])
+    assert codes <= {"closed"}
+    assert problem_of(server, "memlens/compare", {**pair, **table()})["code"] == "closed"
+    alone = {"snapshot": pair["snapshot"], "other": pair["snapshot"]}
+    assert server.request("memlens/compare", {**alone, **table()})["total"]["rows"] == 2
+    server.wait_for("memlens/snapshotsChanged", lambda p: p == {"open": 1})
+
+
+def test_cancelled_and_wrong_questions(server: LspClient, pair: dict[str, Any]) -> None:
+    pending = [
+        server.send("memlens/compare", {**pair, **table(by=by)})
+        for by in ("line", "function", "file", "stack")
+    ]
+    for question in pending:
+        question.cancel()
+    for question in pending:
+        try:
+            question.result()
+        except RpcError as error:
+            assert error.code == -32800  # noqa: PT017 - an answer that came first is as good
+    assert server.request("memlens/compare", {**pair, **table()})["found"] == 2
+    for wrong in ({"of": {"device": 5}}, {"other_of": {"device": 0, "from_moment": 10**6}}):
+        assert problem_of(server, "memlens/compare", {**pair, **table(**wrong)})["code"] == "bad-request"
+    assert problem_of(server, "memlens/compare", {**pair, **table(), "other": "gone"})["code"] == "closed"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for maps in /proc")
+def test_nothing_is_kept_of_what_was_compared(
+    server: LspClient, pair: dict[str, Any], cache_folder: Path
+) -> None:
+    for by in ("line", "stack"):
+        server.request("memlens/compare", {**pair, **table(by=by)})
+    server.request("memlens/close", {"snapshot": pair["snapshot"], "view": "v1"})
+    server.request("memlens/close", {"snapshot": pair["other"], "view": "v1.other"})
+    maps = Path(f"/proc/{server.pid}/maps").read_text()
+    assert str(cache_folder) not in maps
