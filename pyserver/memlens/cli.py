@@ -22,6 +22,7 @@ from memlens.errors import MemlensError, OutOfMemoryError, Problem
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 _PROGRESS_SECONDS = 0.1
+_SOURCE_WORDS = {"recorded": "", "forward": " (forward)", "fx": " (FX trace)", "inferred": " (inferred)"}
 T = TypeVar("T")
 
 
@@ -263,7 +264,7 @@ def _info(options: argparse.Namespace) -> int:
     print(f"{info.path}: {info.kind}, {format_bytes(info.file_bytes)}")
     for device in info.devices:
         print(
-            f"device {device.device}: {device.events:,} events, {device.allocations:,} allocations, "
+            f"{device.name.lower()}: {device.events:,} events, {device.allocations:,} allocations, "
             f"peak {format_bytes(device.peak_bytes)} ({device.peak_bytes:,} bytes)"
             f"{_after(device, format_time)}, live at the end {format_bytes(device.live_at_end_bytes)} "
             f"in {device.live_at_end_count:,} allocations"
@@ -299,6 +300,7 @@ def _lines(options: argparse.Namespace) -> int:
 
 
 def _stack(options: argparse.Namespace) -> int:
+    from memlens.model.info import device_name
     from memlens.units import format_bytes
     from memlens.views.stack import stack
 
@@ -308,14 +310,18 @@ def _stack(options: argparse.Namespace) -> int:
         return 0
     allocation, same = answer.allocation, answer.same_stack
     print(
-        f"allocation {allocation.allocation} on device {allocation.device}: {format_bytes(allocation.size_bytes)} "
-        f"({allocation.size_bytes:,} bytes) at {allocation.address}, {allocation.state.replace('_', ' ')}"
+        f"allocation {allocation.allocation} on {device_name(allocation.device).lower()}: "
+        f"{format_bytes(allocation.size_bytes)} ({allocation.size_bytes:,} bytes) "
+        f"at {allocation.address}, {allocation.state.replace('_', ' ')}"
     )
     print(f"same stack: {same.count:,} allocations, {format_bytes(same.total_bytes)} in all, "
           f"{format_bytes(same.live_at_peak_bytes)} at the peak")  # fmt: skip
+    label = allocation.label
+    if label is not None and label.source == "inferred":
+        print(f"forward line, inferred: {_plain(label.file)}:{label.line} {_plain(label.function)}")
     for frame in answer.frames:
         place = f"{_plain(frame.file)}:{frame.line}" if frame.file else "(native)"
-        print(f"  {place} {_plain(frame.function)}")
+        print(f"  {place} {_plain(frame.function)}{_SOURCE_WORDS[frame.source]}")
     return 0
 
 

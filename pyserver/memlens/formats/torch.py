@@ -19,10 +19,11 @@ import numpy.typing as npt
 
 from memlens.errors import MemlensError
 from memlens.formats.containers import Source, plain_source
+from memlens.formats.torch_frames import frames_of
 from memlens.kernels import pickle_machine as machine
 from memlens.kernels import torch_pickle as kernel
-from memlens.model.frames import NATIVE, Frames, source_frame
-from memlens.model.info import Notice
+from memlens.model.frames import NATIVE, Frames
+from memlens.model.info import HOST_DEVICE, HOST_NAME, Notice, device_name
 from memlens.model.timeline import (
     ACTIONS,
     NEVER,
@@ -196,11 +197,13 @@ class _Tables:
         self.scanner = scanner
         self.root = root
         self.traces = self._traces()
+        self.host_trace = self._host_trace()
         self.settings: dict[str, Any] = (
             scanner.settings(root["allocator_settings"]) if "allocator_settings" in root else {}
         )
         annotations = self._rows("external_annotations", "annotations")
         segments = self._rows("segments", "segments")
+        host_segments = self._rows("host_segments", "segments")
         lists = scanner.block_lists()
         if lists is None:
             raise DamagedSnapshotError("Several segments are said to hold the same blocks")
@@ -213,8 +216,9 @@ class _Tables:
             (int(first), int(second)) for first, second in np.asarray(scanner.take("pools")).tolist()
         ]
         self.annotations = np.asarray(scanner.take("annotations"))[annotations]
-        self.segment_rows = segments
+        self.segment_rows = np.concatenate((segments, host_segments))
         self.segments = np.asarray(scanner.take("segments"))
+        self.segments["device"][host_segments] = HOST_DEVICE
         self.blocks = np.asarray(scanner.take("blocks"))
         self.events = np.asarray(scanner.take("events"))
         self.extras = np.asarray(scanner.take("extras"))
@@ -237,6 +241,19 @@ class _Tables:
                 taken[row] = np.asarray(rows)
         return [taken[row] for row in lists]
 
+    def _host_trace(self) -> npt.NDArray[np.uint32]:
+        """The event rows of pinned host memory: a list of events, or one for each of the process's allocators."""
+        if "host_traces" not in self.root:
+            return np.empty(0, np.uint32)
+        row = self.root["host_traces"]
+        lists = self.scanner.list_of_lists(row)
+        found = [
+            self.scanner.rows(trace, "events") for trace in ([row] if lists is None else dict.fromkeys(lists))
+        ]
+        if any(trace is None for trace in found):
+            raise DamagedSnapshotError("'host_traces' holds something that is not an event")
+        return np.concatenate([np.empty(0, np.uint32), *map(np.asarray, found)])
+
     def _rows(self, key: str, table: "kernel.RowTable") -> npt.NDArray[np.uint32]:
         if key not in self.root:
             return np.empty(0, np.uint32)
@@ -255,6 +272,8 @@ class _Tables:
         notices: list[Notice] = []
         segments = self.segments[self.segment_rows]
         traced = {device for device, rows in enumerate(self.traces) if len(rows)}
+        if len(self.host_trace):
+            traced.add(HOST_DEVICE)
         shown = sorted(traced | set(segments["device"].tolist()))
         if not shown:
             raise NotASnapshotError("The snapshot holds no segment and no event, so there is nothing to show")
@@ -263,7 +282,7 @@ class _Tables:
         notes = {}
         for number, device in enumerate(shown):
             report("matching", number / len(shown))
-            rows = self.traces[device] if device < len(self.traces) else np.empty(0, np.uint32)
+            rows = self._trace_of(device)
             events = self._events(rows, action_numbers, category_numbers)
             mine = self.segment_rows[segments["device"] == device]
             built = build_device(
@@ -272,18 +291,23 @@ class _Tables:
             devices.append(built)
             notes[f"{device}.notes"] = self._notes(rows)
             notices += _device_notices(built)
-        notices += _file_notices(frames, devices, self.root)
+        notices += _file_notices(frames, devices)
         tables = notes | self._further_tables()
         return Timeline(
             KIND, frames, devices, action_names, category_names, self.streams.tolist(), self.pools, self.settings,
             notices, tables, self._strings(tables),
         )  # fmt: skip
 
+    def _trace_of(self, device: int) -> npt.NDArray[np.uint32]:
+        if device == HOST_DEVICE:
+            return self.host_trace
+        return self.traces[device] if device < len(self.traces) else np.empty(0, np.uint32)
+
     def _check_amounts(self, devices: list[int]) -> None:
         """What would let a small file fill memory or disk, or add up to more than 64 bits hold."""
         if len(devices) > _MOST_DEVICES:
             raise DamagedSnapshotError(f"The file tells of {len(devices):,} devices; no machine has so many")
-        if sum(map(len, self.traces)) > 2 * len(self.events):
+        if sum(map(len, self.traces)) + len(self.host_trace) > 2 * len(self.events):
             raise DamagedSnapshotError("Several devices are said to have the same trace")
         total = float(self.events["size"].sum(dtype=np.float64)) + float(
             self.blocks["size"].sum(dtype=np.float64)
@@ -296,15 +320,8 @@ class _Tables:
 
     def _frames(self) -> Frames:
         rows = np.asarray(self.scanner.take("frames"))
-        texts = _Texts(self.scanner)
-        frames = [
-            source_frame(texts[file], line, texts[name])
-            for file, name, line in zip(
-                rows["file"].tolist(), rows["name"].tolist(), rows["line"].tolist(), strict=True
-            )
-        ]
         starts = np.asarray(self.scanner.take("stack_starts"))
-        return Frames(frames, starts, np.asarray(self.scanner.take("stack_frames")))
+        return frames_of(rows, _Texts(self.scanner), starts, np.asarray(self.scanner.take("stack_frames")))
 
     def _action_numbers(self) -> tuple[npt.NDArray[np.uint8], list[str]]:
         """The scanner's action rows as numbers of the model, with the file's own actions after the known ones."""
@@ -426,35 +443,35 @@ class _Texts:
 
 def _device_notices(built: DeviceTimeline) -> list[Notice]:
     """What the file could not tell about one device."""
-    device = built.device
+    device, name = built.device, device_name(built.device)
     if len(built.events.action) == 0:
-        message = f"Device {device} has no trace: only what was live when the snapshot was taken is shown."
+        message = f"{name} has no trace: only what was live when the snapshot was taken is shown."
         return [Notice("no-trace", message, device)]
     found = []
     early = built.allocations["start"] == 0
     before = f"{int(np.count_nonzero(early)):,} allocations ({format_bytes(int(built.live[0]))})"
     if bool(np.any(early & (built.allocations["end"] != NEVER))):
         message = (
-            f"The trace of device {device} begins in the middle: {before} were live before its first event. "
+            f"The trace of {name.lower()} begins in the middle: {before} were live before its first event. "
             "When they were made is not in the file, and of those freed later only the stack of the free."
         )
         found.append(Notice("start-lost", message, device))
     elif bool(early.any()):
-        message = f"On device {device} {before} were live before recording began."
+        message = f"On {name.lower()} {before} were live before recording began."
         found.append(Notice("live-before", message, device))
     if built.implicit_frees:
         message = (
-            f"On device {device} {built.implicit_frees:,} frees were not recorded; those allocations are shown to "
+            f"On {name.lower()} {built.implicit_frees:,} frees were not recorded; those allocations are shown to "
             "end when their address is used again."
         )
         found.append(Notice("frees-missing", message, device))
     if built.events.time_us is None:
-        message = f"The trace of device {device} has no times (PyTorch before 2.2): the axis counts events."
+        message = f"The trace of {name.lower()} has no times (PyTorch before 2.2): the axis counts events."
         found.append(Notice("no-times", message, device))
     return found
 
 
-def _file_notices(frames: Frames, devices: list[DeviceTimeline], root: dict[str, int]) -> list[Notice]:
+def _file_notices(frames: Frames, devices: list[DeviceTimeline]) -> list[Notice]:
     """What the file could not tell as a whole."""
     found = []
     depths = np.diff(frames.starts).astype(np.int64)
@@ -472,6 +489,7 @@ def _file_notices(frames: Frames, devices: list[DeviceTimeline], root: dict[str,
             "the operator is named, but no line of Python is known."
         )
         found.append(Notice("native-only", message))
-    if "host_traces" in root or "host_segments" in root:
-        found.append(Notice("host-memory", "The file also holds pinned host memory, which is not shown."))
+    if any(device.device == HOST_DEVICE for device in devices):
+        message = f"The file also holds {HOST_NAME.lower()}, shown as a device of its own: {HOST_NAME}."
+        found.append(Notice("host-memory", message, HOST_DEVICE))
     return found

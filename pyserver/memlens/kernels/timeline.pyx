@@ -456,3 +456,60 @@ def nearest_above(const uint32_t[::1] parents, const uint32_t[::1] values, uint3
             nearest[node] = values[node]
             if node and values[node] == NONE and parents[node] < node:
                 nearest[node] = nearest[parents[node]]
+
+
+def module_calls(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint8_t[::1] roles,
+                 uint32_t[::1] nearest):
+    """The nearest node of the prefix tree, from each node up and itself included, that is a module's; 0 for none.
+
+    A frame's role is 1 if it calls modules, 2 if it is a module's own when it is the first such one below a caller, 3
+    if it is a module's in any case. A node or frame number that is out of range is nobody's.
+    """
+    cdef size_t node
+    cdef uint8_t role
+    cdef uint8_t[::1] called
+    import numpy
+    called = numpy.zeros(nearest.shape[0], numpy.uint8)
+    with nogil:
+        for node in range(<size_t> nearest.shape[0]):
+            nearest[node] = 0
+            if node == 0 or parents[node] >= node or frames[node] >= <size_t> roles.shape[0]:
+                continue
+            role = roles[frames[node]]
+            if role == 3 or (role == 2 and called[parents[node]]):
+                nearest[node] = <uint32_t> node
+                continue
+            nearest[node] = nearest[parents[node]]
+            called[node] = role == 1 or called[parents[node]]
+
+
+def longest_falling(const int64_t[::1] values, uint8_t[::1] keep):
+    """Mark a longest strictly falling subsequence of ``values`` in ``keep``."""
+    cdef size_t count = values.shape[0]
+    cdef size_t index, low, high, middle, length = 0
+    cdef uint32_t[::1] tails, before
+    cdef uint32_t at
+    import numpy
+    tails = numpy.empty(count, numpy.uint32)
+    before = numpy.empty(count, numpy.uint32)
+    with nogil:
+        for index in range(count):
+            keep[index] = 0
+            low = 0
+            high = length
+            # the first tail that is not larger; a strictly falling run can't go on from it
+            while low < high:
+                middle = (low + high) // 2
+                if values[tails[middle]] > values[index]:
+                    low = middle + 1
+                else:
+                    high = middle
+            before[index] = tails[low - 1] if low else NONE
+            tails[low] = <uint32_t> index
+            if low == length:
+                length += 1
+        if length:
+            at = tails[length - 1]
+            while at != NONE:
+                keep[at] = 1
+                at = before[at]

@@ -32,6 +32,7 @@ cdef enum:
     PAIR        # pair id: a pool id such as (0, 1)
     LISTS       # row of self.vectors: list rows
     OTHER_LIST
+    TEXTS       # row of self.vectors: string ids
 
 # what a dict is
 cdef enum:
@@ -83,6 +84,10 @@ cdef enum:
     F_EXTERNAL_ANNOTATIONS
     F_HOST_TRACES
     F_HOST_SEGMENTS
+    F_FORWARD_FRAMES
+    F_FX_NODE_OP
+    F_FX_NODE_TARGET
+    F_FX_NODE_INFO
     FIELDS
 
 FIELD_NAMES = (
@@ -90,7 +95,8 @@ FIELD_NAMES = (
     "pool_id", "category", "device_free", "filename", "line", "name", "fx_node_name", "fx_original_trace", "state",
     "requested_size", "history", "real_size", "device", "total_size", "allocated_size", "active_size",
     "segment_type", "segment_pool_id", "is_expandable", "blocks", "stage", "segments", "device_traces",
-    "allocator_settings", "external_annotations", "host_traces", "host_segments",
+    "allocator_settings", "external_annotations", "host_traces", "host_segments", "forward_frames", "fx_node_op",
+    "fx_node_target", "fx_node_info",
 )
 
 cdef struct EventRow:
@@ -110,8 +116,13 @@ cdef struct FrameRow:
     uint32_t file
     uint32_t name
     int32_t line
-    uint32_t fx_name        # string id + 1
-    uint32_t fx_trace       # string id + 1
+    # string id + 1, or 0
+    uint32_t fx_name
+    uint32_t fx_trace
+    uint32_t fx_op
+    uint32_t fx_target
+    uint32_t fx_info
+    uint32_t forward        # 1: a line of forward_frames, whose text is the name
 
 cdef struct BlockRow:
     uint64_t address
@@ -156,6 +167,11 @@ cdef struct ExtraRow:
     uint8_t field
     uint8_t kind
     uint16_t unused
+
+
+cdef inline uint32_t optional_text(Value *value) noexcept nogil:
+    """A field that may be absent or of another kind: its string id + 1, or 0."""
+    return <uint32_t> value.payload + 1 if value != NULL and value.kind == STRING else 0
 
 
 cdef class Scanner(Machine):
@@ -423,6 +439,8 @@ cdef class Scanner(Machine):
             row.time_us = self.integer(found[F_TIME_US], F_TIME_US)
         if found[F_FRAMES] != NULL:
             row.stack = self.frames_of(found[F_FRAMES], F_FRAMES)
+        if found[F_FORWARD_FRAMES] != NULL:
+            row.stack = self.with_forward(row.stack, found[F_FORWARD_FRAMES])
         if found[F_STREAM] != NULL:
             row.stream = <uint16_t> self.stream_of(self.address(found[F_STREAM], F_STREAM))
         if found[F_POOL_ID] != NULL:
@@ -458,20 +476,62 @@ cdef class Scanner(Machine):
         row.file = self.text(found[F_FILENAME], F_FILENAME)
         row.name = self.text(found[F_NAME], F_NAME)
         row.line = <int32_t> line if 0 < line < 0x7FFFFFFF else 0
-        row.fx_name = 0
-        row.fx_trace = 0
-        if found[F_FX_NODE_NAME] != NULL and found[F_FX_NODE_NAME].kind == STRING:
-            row.fx_name = <uint32_t> found[F_FX_NODE_NAME].payload + 1
-        if found[F_FX_ORIGINAL_TRACE] != NULL and found[F_FX_ORIGINAL_TRACE].kind == STRING:
-            row.fx_trace = <uint32_t> found[F_FX_ORIGINAL_TRACE].payload + 1
-        id = intern_units(&self.frame_keys, &row, sizeof(FrameRow) // 4)
+        row.fx_name = optional_text(found[F_FX_NODE_NAME])
+        row.fx_trace = optional_text(found[F_FX_ORIGINAL_TRACE])
+        row.fx_op = optional_text(found[F_FX_NODE_OP])
+        row.fx_target = optional_text(found[F_FX_NODE_TARGET])
+        row.fx_info = optional_text(found[F_FX_NODE_INFO])
+        row.forward = 0
+        id = self.frame_of(&row)
+        if id >= 0:
+            (<uint32_t *> self.dict_rows.data)[dict_row] = <uint32_t> id
+
+    cdef int64_t frame_of(self, FrameRow *row) noexcept nogil:
+        """The number of a frame, a new one the first time."""
+        cdef int64_t id = intern_units(&self.frame_keys, row, sizeof(FrameRow) // 4)
         if id < 0:
+            return self.fail_with(E_NO_MEMORY, 0)
+        if id > MAX_ROWS:
+            return self.fail_with(E_TOO_MANY, 0)
+        if <size_t> id == self.frames.count and vector_push(&self.frames, row) < 0:
+            return self.fail_with(E_NO_MEMORY, 0)
+        return id
+
+    cdef uint32_t with_forward(self, uint32_t stack, Value *value) noexcept nogil:
+        """A stack, and outside of it the lines of ``forward_frames``, as the code on whose behalf it ran.
+
+        They are written as ``traceback.format_list`` does, the outermost first.
+        """
+        cdef Vector *lines
+        cdef FrameRow row
+        cdef uint64_t *starts
+        cdef size_t depth, index
+        cdef int64_t id
+        if value.kind != LIST or (<uint8_t *> self.list_kinds.data)[value.payload] != TEXTS:
+            return stack
+        lines = self.list_vector(value.payload)
+        starts = <uint64_t *> self.stacks.starts.data
+        depth = starts[stack + 1] - starts[stack]
+        if self.stacks.units.count + depth + lines.count > self.length + MAX_PAIRS_KEPT * 100:
+            return stack    # pairs of long stacks could fill memory; the stack itself is what counts
+        if vector_reserve(&self.sequence, depth + lines.count) < 0:
             self.fail_with(E_NO_MEMORY, 0)
-            return
-        if <size_t> id == self.frames.count and vector_push(&self.frames, &row) < 0:
-            self.fail_with(E_NO_MEMORY, 0)
-            return
-        (<uint32_t *> self.dict_rows.data)[dict_row] = <uint32_t> id
+            return 0
+        if depth:
+            memcpy(self.sequence.data, self.stacks.units.data + 4 * starts[stack], 4 * depth)
+        memset(&row, 0, sizeof(row))
+        row.forward = 1
+        for index in range(lines.count):
+            row.name = (<uint32_t *> lines.data)[lines.count - 1 - index]
+            id = self.frame_of(&row)
+            if id < 0:
+                return 0
+            (<uint32_t *> self.sequence.data)[depth + index] = <uint32_t> id
+        id = intern_units(&self.stacks, self.sequence.data, depth + lines.count)
+        if id < 0 or id > MAX_ROWS:
+            self.fail_with(E_NO_MEMORY if id < 0 else E_TOO_MANY, 0)
+            return 0
+        return <uint32_t> id
 
     cdef void set_block(self, size_t dict_row, Value **found) noexcept nogil:
         cdef int64_t at = self.row_of(dict_row, BLOCK, &self.blocks)
@@ -491,6 +551,8 @@ cdef class Scanner(Machine):
             row.state = self.text(found[F_STATE], F_STATE)
         if found[F_FRAMES] != NULL:
             row.stack = self.frames_of(found[F_FRAMES], F_FRAMES)
+        if found[F_FORWARD_FRAMES] != NULL:
+            row.stack = self.with_forward(row.stack, found[F_FORWARD_FRAMES])
         value = found[F_HISTORY]
         if value != NULL and value.kind == LIST and self.rows_kind(value.payload) == HISTORY:
             # torch 2.0: the newest allocation in the block stands first
@@ -609,6 +671,12 @@ cdef class Scanner(Machine):
                     break
             else:
                 return self.fill_rows(list_row, kind, LISTS, first, end, False)
+        if values[first].kind == STRING and (kind == EMPTY_LIST or kind == TEXTS):
+            for index in range(first + 1, end):
+                if values[index].kind != STRING:
+                    break
+            else:
+                return self.fill_rows(list_row, kind, TEXTS, first, end, False)
         if kind == EMPTY_LIST and end - first == 2 and values[first].kind == INT and values[first + 1].kind == INT:
             id = self.pool_of(<int64_t> values[first].payload, <int64_t> values[first + 1].payload)
             if id < 0:
@@ -842,7 +910,9 @@ TABLES = {"events": EVENT, "blocks": BLOCK, "segments": SEGMENT, "annotations": 
 cdef bytes EVENT_FORMAT = (
     b"T{Q:addr:q:size:q:time_us:I:stack:H:stream:H:pool:B:action:B:category:H:unused:I:unused_too:}"
 )
-cdef bytes FRAME_FORMAT = b"T{I:file:I:name:i:line:I:fx_name:I:fx_trace:}"
+cdef bytes FRAME_FORMAT = (
+    b"T{I:file:I:name:i:line:I:fx_name:I:fx_trace:I:fx_op:I:fx_target:I:fx_info:I:forward:}"
+)
 cdef bytes BLOCK_FORMAT = b"T{Q:address:q:size:q:requested:I:stack:I:state:I:has_address:I:unused:}"
 cdef bytes SEGMENT_FORMAT = (
     b"T{Q:address:q:total:q:allocated:q:active:q:requested:i:device:I:stack:I:blocks:I:type:"

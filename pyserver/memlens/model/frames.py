@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,16 @@ MOST_PATH, MOST_NAME = 4096, 16384
 """Characters of a file's and a function's name; C++ templates do come near."""
 
 KIND_NAMES: tuple[Literal["user"], Literal["library"], Literal["native"]] = ("user", "library", "native")
+
+SOURCE_NAMES: tuple[Literal["recorded"], Literal["forward"], Literal["fx"], Literal["inferred"]] = (
+    "recorded",
+    "forward",
+    "fx",
+    "inferred",
+)
+RECORDED, FORWARD, FX, INFERRED = range(4)
+"""How a line is known: it stands in the recorded stack; in the ``forward_frames`` that PyTorch kept for a backward
+operator; in the original trace of an FX node whose generated code ran; or it was inferred, and may be wrong."""
 
 _LIBRARY_PATH = re.compile(
     r"(^|/)(site-packages|dist-packages|lib/python\d[.\d]*|lib64/python\d[.\d]*|Python\d+/Lib)/|^<frozen ",
@@ -100,18 +110,51 @@ def operator_of(functions: Sequence[str]) -> str | None:
     return None
 
 
+class FxNode(NamedTuple):
+    """What a frame of generated code tells of its FX node; empty where it doesn't."""
+
+    frame: int
+    op: str
+    name: str
+    target: str
+    info: str
+
+
 @dataclass(slots=True)
 class Frames:
     """The distinct frames of a snapshot and the stacks made of them.
 
     ``starts`` and ``sequence`` hold the stacks: those of stack ``s``, innermost first, are
-    ``sequence[starts[s]:starts[s + 1]]``; stack 0 is the empty one.
+    ``sequence[starts[s]:starts[s + 1]]``; stack 0 is the empty one. ``sources`` says of each frame how it is known
+    (RECORDED, FORWARD or FX).
     """
 
     frames: list[SourceFrame]
     starts: npt.NDArray[np.uint64]
     sequence: npt.NDArray[np.uint32]
+    sources: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    fx_nodes: list[FxNode] = field(default_factory=list)
     kinds: npt.NDArray[np.uint8] = field(init=False)
 
     def __post_init__(self) -> None:
         self.kinds = np.fromiter((frame.kind for frame in self.frames), np.uint8, len(self.frames))
+        if len(self.sources) != len(self.frames):
+            self.sources = np.zeros(len(self.frames), np.uint8)
+
+
+_TRACEBACK_LINE = re.compile(
+    r'^\s*File "(?P<file>[^"\n]*)", line (?P<line>\d{1,9})(?:, in (?P<function>[^\n]*))?', re.MULTILINE
+)
+_MOST_TRACEBACK_LINES = 64
+
+
+def traceback_frames(text: str) -> list[SourceFrame]:
+    """The frames of a traceback's text, innermost first; none when it has no line ``File "x.py", line 12, in f``.
+
+    ``fx_original_trace`` and each of ``forward_frames`` are such texts (``traceback.format_list``), outermost first.
+    """
+    found = list(_TRACEBACK_LINE.finditer(text[:1_000_000]))[-_MOST_TRACEBACK_LINES:]
+    return [
+        source_frame(line["file"], int(line["line"]), (line["function"] or "").strip())
+        for line in reversed(found)
+    ]

@@ -8,6 +8,16 @@ from typing import Literal
 
 from msgspec import Struct
 
+HOST_DEVICE = 65_536
+"""The number of pinned host memory, which is shown as a device of its own; no file may name a device so high."""
+
+HOST_NAME = "Pinned host memory"
+
+
+def device_name(device: int) -> str:
+    """What a device is called in words."""
+    return HOST_NAME if device == HOST_DEVICE else f"Device {device}"
+
 
 class Notice(Struct, frozen=True):
     """Something that the file could not tell, in a sentence for people. ``code`` is stable for tests."""
@@ -34,6 +44,8 @@ class DeviceInfo(Struct, frozen=True):
     """
 
     device: int
+    name: str
+    """``Device 0``, or ``Pinned host memory``."""
     events: int
     allocations: int
     peak_bytes: int

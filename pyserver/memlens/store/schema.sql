@@ -31,3 +31,20 @@ CREATE TABLE source_lines (
     self_count INTEGER NOT NULL,
     PRIMARY KEY (file, line)
 ) WITHOUT ROWID;
+
+-- The torch.nn modules that stacks ran in, by the numbers in the column stack_module; 0 is "in none".
+CREATE TABLE modules (
+    id INTEGER PRIMARY KEY,
+    parent INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    path TEXT NOT NULL              -- model.py:42 / model.py:17 / nn.Linear
+);
+
+-- What frames of generated code tell of their FX nodes.
+CREATE TABLE fx_nodes (
+    frame INTEGER PRIMARY KEY,
+    op TEXT NOT NULL,
+    name TEXT NOT NULL,
+    target TEXT NOT NULL,
+    info TEXT NOT NULL
+);

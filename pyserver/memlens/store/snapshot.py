@@ -70,6 +70,10 @@ class Device:
         self.stream: npt.NDArray[np.uint16] = column("stream")
         self.category: npt.NDArray[np.uint8] = column("category")
         self.flags: npt.NDArray[np.uint8] = column("flags")
+        self.inferred: npt.NDArray[np.uint32] | None = (
+            column("inferred") if f"{info.device}.inferred" in snapshot.manifest.columns else None
+        )
+        """The frame of each allocation's inferred line, NEVER for none; None where nothing was inferred at all."""
         self._check(snapshot.archive)
 
     @property
@@ -99,6 +103,7 @@ class Device:
         found.rows = rows if self.rows is None else self.rows[rows]
         for name in _PER_ALLOCATION:
             setattr(found, name, getattr(self, name)[rows])
+        found.inferred = None if self.inferred is None else self.inferred[rows]
         found.end_64 = block_peaks(found.end, BLOCK)
         found.end_4096 = block_peaks(found.end_64, SUPER_BLOCK // BLOCK)
         moments = self.info.events + 1
@@ -140,6 +145,7 @@ class Device:
             self.category,
         )
         whole = all(len(column) == rows for column in (*own, self.flags))
+        whole = whole and (self.inferred is None or len(self.inferred) == rows)
         whole = whole and len(self.live) == len(self.live_count) == moments
         whole = whole and all(
             len(fine) == max(-(-count // 64), 1) and len(coarse) == max(-(-len(fine) // 64), 1)
@@ -301,6 +307,13 @@ class Snapshot:
                 raise ArchiveError("The archive's stacks are damaged")
             node = above
         return ids
+
+    def modules(self) -> dict[int, tuple[int, str, str]]:
+        """The ``torch.nn`` modules by number: parent, name, path. Column ``stack_module`` holds each stack's number.
+
+        0 is "in no module", with an empty name.
+        """
+        return {row[0]: row[1:] for row in self.text.execute("SELECT id, parent, name, path FROM modules")}
 
     def frames(self, ids: Iterable[int]) -> dict[int, FrameRow]:
         """Some frames by id."""

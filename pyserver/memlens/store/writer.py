@@ -13,7 +13,9 @@ import numpy.typing as npt
 
 from memlens.kernels import timeline as kernel
 from memlens.model.frames import NATIVE, Frames
-from memlens.model.info import AxisRange, DeviceInfo, SnapshotInfo
+from memlens.model.inference import infer_forward, operators_of
+from memlens.model.info import HOST_DEVICE, AxisRange, DeviceInfo, SnapshotInfo, device_name
+from memlens.model.modules import Module, modules_of
 from memlens.model.timeline import NEVER, OOM, Column, DeviceTimeline, Timeline
 from memlens.store.columns import BLOCK, SUPER_BLOCK, block_peaks
 from memlens.store.manifest import FILE_NAME, FORMAT_VERSION, ColumnEntry, Manifest, SourceFile
@@ -30,6 +32,8 @@ def write_archive(timeline: Timeline, source: SourceFile, folder: Path, report: 
     devices = []
     totals = np.zeros((len(timeline.frames.starts) - 1, 6), np.int64)
     largest = np.full(len(totals), NEVER, np.uint32)
+    labels = _labels(timeline.frames)
+    roles, operators = operators_of(timeline.frames)
     for number, device in enumerate(timeline.devices):
         report("writing", number / (len(timeline.devices) + 1))
         devices.append(_device_info(device))
@@ -39,20 +43,23 @@ def write_archive(timeline: Timeline, source: SourceFile, folder: Path, report: 
             totals, largest, first_allocations[-1],
         )  # fmt: skip
         _write_device(columns, device)
+        _write_inferred(columns, device, roles, operators, labels)
         first_allocations.append(first_allocations[-1] + len(rows))
     report("writing", len(timeline.devices) / (len(timeline.devices) + 1))
-    _write_stacks(columns, timeline.frames, totals, largest)
+    modules = _write_stacks(columns, timeline.frames, totals, largest, labels)
     for name, table in timeline.tables.items():
         columns.write(name, table)
     text = folder / "text.db"
-    _write_text(text, timeline, totals)
+    _write_text(text, timeline, totals, modules)
     info = SnapshotInfo(
         kind=timeline.kind,
         model="timeline",
         path=source.path,
         file_bytes=source.size,
         devices=devices,
-        default_device=max(devices, key=lambda device: (device.ooms > 0, device.peak_bytes)).device,
+        default_device=max(
+            devices, key=lambda device: (device.device != HOST_DEVICE, device.ooms > 0, device.peak_bytes)
+        ).device,
         categories=timeline.categories,
         warnings=timeline.notices,
     )
@@ -124,20 +131,54 @@ def _write_device(columns: _Columns, device: DeviceTimeline) -> None:
     columns.write_with_peaks(f"{prefix}end", np.ascontiguousarray(rows["end"]))
 
 
-def _write_stacks(columns: _Columns, frames: Frames, totals: npt.NDArray[np.int64], largest: Column) -> None:
-    nodes = np.empty(len(totals), np.uint32)
-    parents, node_frames = kernel.build_tree(frames.starts, frames.sequence, nodes)
-    labels = np.empty(len(totals), np.uint32)
+def _labels(frames: Frames) -> npt.NDArray[np.uint32]:
+    """The frame to show first of each stack."""
+    labels = np.empty(len(frames.starts) - 1, np.uint32)
     kernel.label_frames(frames.starts, frames.sequence, frames.kinds, labels)
+    return labels
+
+
+def _write_inferred(
+    columns: _Columns,
+    device: DeviceTimeline,
+    roles: npt.NDArray[np.uint8],
+    operators: npt.NDArray[np.int32],
+    labels: npt.NDArray[np.uint32],
+) -> None:
+    """Write ``inferred``, the frame of each allocation's inferred line; no column where nothing was inferred."""
+    if not roles.any():
+        return
+    stacks, starts = device.allocations["stack"], device.allocations["start"]
+    # what was live before the trace is not in the order in which it was made
+    early = int(np.count_nonzero(starts == 0))
+    inferred = np.full(len(stacks), NEVER, np.uint32)
+    inferred[early:] = infer_forward(stacks[early:], roles, operators, labels)
+    if bool((inferred != NEVER).any()):
+        columns.write(f"{device.device}.inferred", inferred)
+
+
+def _write_stacks(
+    columns: _Columns,
+    frames: Frames,
+    totals: npt.NDArray[np.int64],
+    largest: Column,
+    labels: npt.NDArray[np.uint32],
+) -> list[Module]:
+    nodes = np.empty(len(totals), np.uint32)
+    parents, node_frames = map(np.asarray, kernel.build_tree(frames.starts, frames.sequence, nodes))
+    stack_modules, modules = modules_of(frames, parents, node_frames, nodes)
     columns.write("stack_node", nodes)
     columns.write("stack_label", labels)
+    columns.write("stack_module", stack_modules)
     columns.write("stack_totals", totals.reshape(-1))
     columns.write("stack_largest", largest)
-    columns.write("node_parent", np.asarray(parents))
-    columns.write("node_frame", np.asarray(node_frames))
+    columns.write("node_parent", parents)
+    columns.write("node_frame", node_frames)
+    columns.write("frame_source", frames.sources)
+    return modules
 
 
-def _write_text(path: Path, timeline: Timeline, totals: npt.NDArray[np.int64]) -> None:
+def _write_text(path: Path, timeline: Timeline, totals: npt.NDArray[np.int64], modules: list[Module]) -> None:
     database = apsw.Connection(str(path))
     try:
         # the folder is renamed into place only when all of it is written, so the database needs no journal
@@ -153,6 +194,11 @@ def _write_text(path: Path, timeline: Timeline, totals: npt.NDArray[np.int64]) -
                     for number, frame in enumerate(timeline.frames.frames)
                 ),
             )
+            database.executemany(
+                "INSERT INTO modules VALUES (?, ?, ?, ?)",
+                ((number, *module) for number, module in enumerate(modules)),
+            )
+            database.executemany("INSERT INTO fx_nodes VALUES (?, ?, ?, ?, ?)", timeline.frames.fx_nodes)
             database.executemany(
                 "INSERT INTO source_lines VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 _source_lines(timeline.frames, totals),
@@ -205,6 +251,7 @@ def _device_info(device: DeviceTimeline) -> DeviceInfo:
         peak_time = device.time_origin_us + (int(device.time_us[peak - 1]) if peak else 0)
     return DeviceInfo(
         device=device.device,
+        name=device_name(device.device),
         events=events,
         allocations=len(device.allocations),
         peak_bytes=int(device.live[peak]),

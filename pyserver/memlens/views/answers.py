@@ -21,6 +21,11 @@ FrameKind = Literal["user", "library", "native"]
 AllocationState = Literal["freed", "live", "pending_free"]
 
 
+FrameSource = Literal["recorded", "forward", "fx", "inferred"]
+"""How a line is known: from the recorded stack, from the ``forward_frames`` of a backward operator, from the trace of
+an FX node, or inferred by operator name and order, which may be wrong and must be said wherever it is shown."""
+
+
 class Frame(Struct, frozen=True):
     """A stack frame. ``line`` is 0 when the file has none."""
 
@@ -28,6 +33,7 @@ class Frame(Struct, frozen=True):
     line: int
     function: str
     kind: FrameKind
+    source: FrameSource = "recorded"
 
 
 class AllocationSummary(Struct, frozen=True):
@@ -53,7 +59,8 @@ class AllocationSummary(Struct, frozen=True):
     stack: int
     category: str | None
     label: Frame | None
-    """The frame to show first: the innermost user frame, else the innermost Python frame, else the innermost."""
+    """The frame to show first: the innermost user frame, else the innermost Python frame, else the forward line that
+    was inferred for it (its ``source`` says so), else the innermost frame."""
     operator: str | None
     """The operator that allocated it, where native frames name one (``aten::mm``)."""
 

@@ -8,11 +8,12 @@ import numpy.typing as npt
 from memlens.errors import BadRequestError
 from memlens.kernels import stacked
 from memlens.kernels import timeline as kernel
-from memlens.model.frames import KIND_NAMES, NATIVE, operator_of
+from memlens.model.frames import KIND_NAMES, NATIVE, RECORDED, SOURCE_NAMES, operator_of
 from memlens.model.info import AxisRange
 from memlens.store.snapshot import Device, FrameRow, Snapshot
 from memlens.views.answers import AllocationSummary, Axis, Frame
 from memlens.views.filters import narrowed
+from memlens.views.labels import labels_of
 
 NEVER = kernel.NEVER
 _NO_LABEL: FrameRow = ("", 0, "", -1)
@@ -101,27 +102,30 @@ def live_rows(device: Device, moment: int) -> npt.NDArray[np.uint32]:
     return np.asarray(stacked.live_at(device.end, device.end_64, device.end_4096, stop, moment))
 
 
-def frame(row: FrameRow) -> Frame:
-    """A frame as an answer."""
-    return Frame(row[0], row[1], row[2], KIND_NAMES[row[3]])
+def frame(row: FrameRow, source: int = RECORDED) -> Frame:
+    """A frame as an answer; ``source`` says how it is known."""
+    return Frame(row[0], row[1], row[2], KIND_NAMES[row[3]], SOURCE_NAMES[source])
 
 
 def summaries(snapshot: Snapshot, device: Device, rows: npt.NDArray[np.uint32]) -> list[AllocationSummary]:
     """Some allocations of a device, told in full."""
     stacks = device.stack[rows].tolist()
-    label_ids = snapshot.column("stack_label")[device.stack[rows]].tolist()
+    frames, known = labels_of(snapshot, device, rows)
+    label_ids, sources = frames.tolist(), known.tolist()
     labels = snapshot.frames(label for label in label_ids if label != NEVER)
-    # only native frames name an operator, and where a line of Python is known nobody asks for it
+    # only native frames name an operator, and where a line of Python made the allocation nobody asks for it
     native = {
         stack
-        for stack, label in zip(stacks, label_ids, strict=True)
-        if labels.get(label, _NO_LABEL)[3] == NATIVE
+        for stack, label, source in zip(stacks, label_ids, sources, strict=True)
+        if source != RECORDED or labels.get(label, _NO_LABEL)[3] == NATIVE
     }
     operators = {stack: operator_of_stack(snapshot, stack) for stack in native}
     numbers = device.allocations(rows).tolist()
     return [
-        _summary(snapshot, device, row, number, labels.get(label), operators.get(stack))
-        for row, number, label, stack in zip(rows.tolist(), numbers, label_ids, stacks, strict=True)
+        _summary(snapshot, device, row, number, labels.get(label), source, operators.get(stack))
+        for row, number, label, source, stack in zip(
+            rows.tolist(), numbers, label_ids, sources, stacks, strict=True
+        )
     ]
 
 
@@ -139,6 +143,7 @@ def _summary(
     row: int,
     allocation: int,
     label: FrameRow | None,
+    source: int,
     operator: str | None,
 ) -> AllocationSummary:
     start, end, flags = int(device.start[row]), int(device.end[row]), int(device.flags[row])
@@ -163,6 +168,6 @@ def _summary(
         stream=str(snapshot.manifest.streams[int(device.stream[row])]),
         stack=int(device.stack[row]),
         category=names[category] if category < len(names) else None,
-        label=frame(label) if label else None,
+        label=frame(label, source) if label else None,
         operator=operator,
     )

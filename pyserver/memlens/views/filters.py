@@ -32,6 +32,7 @@ from memlens.kernels import timeline as kernel
 from memlens.model.frames import NATIVE, operator_of
 from memlens.model.timeline import NEVER, NO_CATEGORY
 from memlens.store.snapshot import Device, Snapshot
+from memlens.views.labels import labels_of
 from memlens.views.modules import modules_of_stacks
 from memlens.views.pools import pool_name, pools_of
 from memlens.views.texts import Pattern
@@ -267,7 +268,8 @@ def _by_frames(tests: Callable[[str], list[FrameTest]]) -> Callable[[Snapshot, D
 
 def _by(snapshot: Snapshot, device: Device, term: Term) -> Mask:
     frames = _frames_where(snapshot, [test for value in term.values for test in _place_tests(value)])
-    return _of_stacks(device, np.isin(snapshot.column("stack_label"), np.asarray(frames, np.uint32)))
+    labels, _ = labels_of(snapshot, device, np.arange(len(device.start), dtype=np.uint32))
+    return np.isin(labels, np.asarray(frames, np.uint32))
 
 
 def _module(snapshot: Snapshot, device: Device, term: Term) -> Mask:

@@ -35,7 +35,8 @@ def stack_frames(snapshot: Snapshot, number: int) -> list[Frame]:
     """The frames of a stack, innermost first."""
     ids = snapshot.stack_frame_ids(number)
     rows = snapshot.frames(ids)
-    return [frame(rows[row]) for row in ids]
+    sources = snapshot.column("frame_source")[ids].tolist()
+    return [frame(rows[row], source) for row, source in zip(ids, sources, strict=True)]
 
 
 def totals(snapshot: Snapshot, stacks: Sequence[int]) -> Totals:

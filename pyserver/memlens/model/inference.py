@@ -1,0 +1,208 @@
+"""Which forward line a backward operator probably belongs to, where the file doesn't tell.
+
+The autograd engine runs backward on a thread of its own, so its allocations have C++ frames alone. They name the node
+that ran (``torch::autograd::generated::BmmBackward0::apply``), and the forward stacks name the operator that made such
+a node (``torch::autograd::VariableType::(anonymous namespace)::bmm`` above the user's line). The engine runs nodes in
+the reverse order of their making (``Engine::evaluate_function`` takes the highest sequence number first). Hence:
+
+* A *pass* is a stretch of forward allocations and the stretch of backward ones behind it. Forward operators under
+  ``torch.no_grad`` decorators and in optimizers make no nodes and don't count; what activation checkpointing computes
+  again within backward is a forward of its own.
+* Of both stretches only the operators count that occur in both; neighbours of one operator are a *run*, since a call
+  may allocate several times.
+* The k-th run of an operator in backward belongs to its k-th last run in forward.
+* Pairs whose order contradicts that of the others (those not in the longest falling sequence) are dropped, and a
+  pass where that is half of them or more is left alone: there the rules don't fit.
+* Within a pair the lines are dealt out in reverse. That takes no thought where the run stands on one line, and a
+  whole number of backward allocations a forward one else; where it doesn't come out even nothing is inferred.
+
+It is a guess of a good kind, and is called inferred wherever it is shown.
+"""
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels import timeline as kernel
+from memlens.model.frames import NATIVE, RECORDED, Frames
+from memlens.model.timeline import NEVER
+
+_NODE = re.compile(r"^torch::autograd::generated::(\w+?)Backward\d*::apply(?:_with_saved)?\(")
+_OPERATOR = re.compile(r"^torch::autograd::VariableType::\(anonymous namespace\)::(\w+)\(")
+_NO_GRADIENT = ("torch/optim/", "torch/utils/_contextlib.py", "torch/autograd/grad_mode.py")
+_AGAIN = "torch/utils/checkpoint.py"
+# what an overload's name, which C++ glues to the operator's, may begin with if not with a capital
+_OVERLOADS = frozenset(
+    (
+        "dim",
+        "self",
+        "other",
+        "names",
+        "out",
+        "correction",
+        "int",
+        "start",
+        "input",
+        "dtype",
+        "forward",
+        "unbiased",
+    )
+)
+_NO_OPERATOR = -1
+FORWARD_STACK, BACKWARD_STACK = 1, 2
+
+
+def operators_of(frames: Frames) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+    """Of each stack, whether it is a forward operator's, a backward node's or neither (0), and which operator's."""
+    functions = [frame.function if frame.kind == NATIVE else "" for frame in frames.frames]
+    nodes = [found[1].lower() if (found := _NODE.match(function)) else "" for function in functions]
+    count = len(frames.starts) - 1
+    roles, operators = np.zeros(count, np.uint8), np.full(count, _NO_OPERATOR, np.int32)
+    names = {name: number for number, name in enumerate(sorted({name for name in nodes if name}))}
+    if not names:
+        return roles, operators
+    of_node = np.array([names.get(name, _NO_OPERATOR) for name in nodes], np.int32)
+    of_forward = np.array(
+        [
+            names.get(_base(found[1], names), -1) if (found := _OPERATOR.match(function)) else -1
+            for function in functions
+        ],
+        np.int32,
+    )
+    paths = [frame.file.replace("\\", "/") for frame in frames.frames]
+    python = frames.kinds != NATIVE
+    quiet = _has(frames, [any(part in path for part in _NO_GRADIENT) for path in paths])
+    again = _has(frames, [path.endswith(_AGAIN) for path in paths])
+    engine = _has(frames, ["torch::autograd::Engine::" in function for function in functions])
+    recorded = _has(frames, (python & (frames.sources == RECORDED)).tolist())
+    told = _has(frames, (frames.sources != RECORDED).tolist())
+    node_of_stack = _outermost(frames, of_node)
+    forward_of_stack = _outermost(frames, of_forward)
+    forward = (forward_of_stack >= 0) & recorded & ~quiet & (~engine | again)
+    backward = (node_of_stack >= 0) & ~recorded & ~told
+    roles[forward] = FORWARD_STACK
+    roles[backward] = BACKWARD_STACK
+    operators[forward] = forward_of_stack[forward]
+    operators[backward] = node_of_stack[backward]
+    return roles, operators
+
+
+def _base(operator: str, nodes: Iterable[str]) -> str:
+    """The node that an operator such as ``sum_dim_IntList`` makes, of those that there are: ``sum``."""
+    parts = [part for part in operator.split("_") if part]
+    for end in range(len(parts), 0, -1):
+        rest = parts[end:]
+        name = "".join(parts[:end]).lower()
+        if name in nodes and (not rest or rest[0][0].isupper() or rest[0] in _OVERLOADS):
+            return name
+    return ""
+
+
+def _stack_of_place(frames: Frames) -> npt.NDArray[np.int64]:
+    return np.repeat(np.arange(len(frames.starts) - 1), np.diff(frames.starts).astype(np.int64))
+
+
+def _has(frames: Frames, wanted: list[bool]) -> npt.NDArray[np.bool_]:
+    """Which stacks hold a wanted frame."""
+    found = np.zeros(len(frames.starts) - 1, bool)
+    found[_stack_of_place(frames)[np.array(wanted, bool)[frames.sequence]]] = True
+    return found
+
+
+def _outermost(frames: Frames, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """The number that the outermost numbered frame of each stack has, -1 for none."""
+    found = np.full(len(frames.starts) - 1, _NO_OPERATOR, np.int32)
+    here = np.flatnonzero(numbers[frames.sequence] >= 0)
+    # the last one written stays, and frames stand innermost first
+    found[_stack_of_place(frames)[here]] = numbers[frames.sequence[here]]
+    return found
+
+
+def infer_forward(
+    stacks: npt.NDArray[np.uint32],
+    roles: npt.NDArray[np.uint8],
+    operators: npt.NDArray[np.int32],
+    labels: npt.NDArray[np.uint32],
+) -> npt.NDArray[np.uint32]:
+    """The frame of the forward line of each allocation whose line was inferred, NEVER for the others.
+
+    ``stacks`` are those of a device's allocations in the order of the trace, ``labels`` the frame that each stack is
+    labelled with; ``roles`` and ``operators`` as :func:`operators_of` gives them.
+    """
+    inferred = np.full(len(stacks), NEVER, np.uint32)
+    rows = np.flatnonzero(roles[stacks])
+    role = roles[stacks[rows]]
+    # a pass begins where forward follows backward
+    begins = np.flatnonzero((role[1:] == FORWARD_STACK) & (role[:-1] == BACKWARD_STACK)) + 1
+    for part in np.split(np.arange(len(rows)), begins):
+        forward = rows[part[role[part] == FORWARD_STACK]]
+        backward = rows[part[role[part] == BACKWARD_STACK]]
+        if len(forward) and len(backward):
+            lines = labels[stacks[forward]]
+            _pair(operators[stacks[forward]], lines, operators[stacks[backward]], backward, inferred)
+    return inferred
+
+
+def _pair(
+    forward: npt.NDArray[np.int32],
+    lines: npt.NDArray[np.uint32],
+    backward: npt.NDArray[np.int32],
+    rows: npt.NDArray[np.int64],
+    inferred: npt.NDArray[np.uint32],
+) -> None:
+    """Pair the operators of one pass and write the lines of what is sure enough into ``inferred``."""
+    kept = np.isin(forward, backward)
+    forward, lines = forward[kept], lines[kept]
+    kept = np.isin(backward, forward)
+    backward, rows = backward[kept], rows[kept]
+    if not len(backward):
+        return
+    forward_starts, backward_starts = _runs(forward), _runs(backward)
+    forward_ends, backward_ends = (
+        np.append(forward_starts[1:], len(forward)),
+        np.append(backward_starts[1:], len(backward)),
+    )
+    of_forward = _ranked(forward[forward_starts][::-1])
+    of_backward = _ranked(backward[backward_starts])
+    _, of_run, with_run = np.intersect1d(of_backward, of_forward, assume_unique=True, return_indices=True)
+    order = np.argsort(of_run)
+    of_run, with_run = of_run[order], len(forward_starts) - 1 - with_run[order]
+    keep = np.empty(len(of_run), np.uint8)
+    kernel.longest_falling(with_run.astype(np.int64), keep)
+    if 2 * int(keep.sum()) <= len(keep):
+        return
+    of_run, with_run = of_run[keep != 0], with_run[keep != 0]
+    first, calls = forward_starts[with_run], forward_ends[with_run] - forward_starts[with_run]
+    made = backward_ends[of_run] - backward_starts[of_run]
+    one_line = (
+        np.maximum.reduceat(lines, forward_starts)[with_run]
+        == np.minimum.reduceat(lines, forward_starts)[with_run]
+    )
+    even = made % calls == 0
+    share = np.where(even, made // calls, 1)
+    within = np.arange(int(made.sum())) - np.repeat(np.cumsum(made) - made, made)
+    place = np.repeat(first, made) + np.where(
+        np.repeat(one_line, made),
+        0,
+        np.repeat(calls, made) - 1 - within // np.repeat(np.maximum(share, 1), made),
+    )
+    sure = np.repeat(one_line | even, made)
+    target = rows[np.repeat(backward_starts[of_run], made) + within]
+    inferred[target[sure]] = lines[place[sure]]
+
+
+def _runs(operators: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Where each run of one operator starts."""
+    return np.flatnonzero(np.append(True, operators[1:] != operators[:-1]))
+
+
+def _ranked(operators: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Each operator with how many of its kind stand before it, as one number."""
+    order = np.argsort(operators, kind="stable")
+    starts = _runs(operators[order])
+    rank = np.empty(len(operators), np.int64)
+    counts = np.diff(np.append(starts, len(operators)))
+    rank[order] = np.arange(len(operators)) - np.repeat(starts, counts)
+    return operators.astype(np.int64) << 32 | rank

@@ -1,0 +1,111 @@
+"""Which ``torch.nn`` module a stack ran in, as a path such as ``model.py:42 / model.py:17 / nn.Linear``.
+
+What is told, the surest first:
+
+* The profiler records each module's call as a frame of its own: ``nn.Module: Linear_3`` (the class and its number).
+  A file that has such frames is read by them alone.
+* ``torch/nn/modules/module.py`` calls a module's ``forward``, perhaps through decorators. The first frame of that name
+  below it is the module: its class where the function's name holds it (``Linear.forward``), else what its file tells.
+  ``linear.py`` of PyTorch's own defines one common module; of ``conv.py``, which defines many, no more is said than
+  ``nn.conv``; a module of the user's is named by its file and the first line of its ``forward`` that any stack
+  has, as ``model.py:42``. Modules of one file are told apart by the line at which their parent calls them.
+* A ``forward`` in the original trace of an FX node is a module's likewise.
+"""
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels import timeline as kernel
+from memlens.model.frames import FX, Frames
+
+_CALLERS = frozenset(("_call_impl", "_slow_forward", "__call__", "_wrapped_call_impl"))
+_CALLER_FILE = "torch/nn/modules/module.py"
+_PROFILED = re.compile(r"^nn\.Module: (\w+)$")
+_OWN = re.compile(r"(?:^|/)torch/nn/modules/(\w+)\.py$")
+_CALLER, _CALLED, _SURELY = 1, 2, 3
+# files of torch/nn/modules that define one module with a forward that people use
+_COMMON = {"linear": "Linear", "container": "Sequential", "flatten": "Flatten", "transformer": "Transformer"}
+
+
+class Module(NamedTuple):
+    """A module within the one whose number is ``parent``; number 0 is "in no module"."""
+
+    parent: int
+    name: str
+    path: str
+
+
+def modules_of(
+    frames: Frames,
+    parents: npt.NDArray[np.uint32],
+    node_frames: npt.NDArray[np.uint32],
+    nodes: npt.NDArray[np.uint32],
+) -> tuple[npt.NDArray[np.uint32], list[Module]]:
+    """The innermost module of each stack as a number, and the modules by number.
+
+    ``parents`` and ``node_frames`` are the prefix tree of the stacks, ``nodes`` the node of each stack.
+    """
+    roles, names = _roles(frames)
+    nearest = np.empty(len(parents), np.uint32)
+    kernel.module_calls(parents, node_frames, roles, nearest)
+    entries = np.flatnonzero((nearest == np.arange(len(nearest))) & (nearest > 0)).tolist()
+    # modules of one file are told apart by where their parent calls them; a parent's number is less than its child's
+    lines: dict[tuple[int, int, str], int] = {}
+    groups: list[int] = []
+    group_of: dict[int, int] = {0: -1}
+    keys: dict[tuple[int, int, str], int] = {}
+    for node in entries:
+        parent = int(nearest[parents[node]])
+        here = int(node_frames[node])
+        call = frames.frames[int(node_frames[parent])].line if parent else 0
+        key = (group_of[parent], call, names[here])
+        group_of[node] = keys.setdefault(key, len(keys))
+        line = frames.frames[here].line
+        lines[key] = min(line, lines.get(key, line))
+        groups.append(group_of[node])
+    modules = [Module(0, "", "")]
+    numbers: dict[tuple[int, str], int] = {}
+    of_group: list[int] = []
+    for parent, call, name in keys:
+        shown = f"{name}:{lines[parent, call, name]}" if name.endswith(".py") else name
+        outer = of_group[parent] if parent >= 0 else 0
+        number = numbers.get((outer, shown))
+        if number is None:
+            number = numbers[outer, shown] = len(modules)
+            path = modules[outer].path
+            modules.append(Module(outer, shown, f"{path} / {shown}" if path else shown))
+        of_group.append(number)
+    of_node = np.zeros(len(parents), np.uint32)
+    of_node[entries] = np.asarray(of_group, np.uint32)[groups] if groups else 0
+    return of_node[nearest[nodes]], modules
+
+
+def _roles(frames: Frames) -> tuple[npt.NDArray[np.uint8], list[str]]:
+    """For each frame its role, see ``kernel.module_calls``, and the name of the module that it is."""
+    roles = np.zeros(len(frames.frames), np.uint8)
+    profiled = [found[1] if (found := _PROFILED.match(frame.function)) else "" for frame in frames.frames]
+    if any(profiled):
+        roles[[bool(name) for name in profiled]] = _SURELY
+        return roles, profiled
+    names = [""] * len(frames.frames)
+    for number, (frame, source) in enumerate(zip(frames.frames, frames.sources.tolist(), strict=True)):
+        if not frame.line:
+            continue
+        path = frame.file.replace("\\", "/")
+        of_class, _, function = frame.function.rpartition(".")
+        if path.endswith(_CALLER_FILE):
+            roles[number] = _CALLER if function in _CALLERS else 0
+        elif function == "forward":
+            roles[number] = _SURELY if source == FX else _CALLED
+            names[number] = _module_name(path, of_class.rpartition(".")[2])
+    return roles, names
+
+
+def _module_name(path: str, of_class: str) -> str:
+    own = _OWN.search(path)
+    if own:
+        return f"nn.{of_class or _COMMON.get(own[1], own[1])}"
+    return of_class or path.rpartition("/")[2]
