@@ -216,6 +216,7 @@ export interface CurvesAnswer {
  */
 export interface DeviceInfo {
   device: number;
+  name: string;
   events: number;
   allocations: number;
   peak_bytes: number;
@@ -263,6 +264,7 @@ export interface Frame {
   line: number;
   function: string;
   kind: 'library' | 'native' | 'user';
+  source: 'forward' | 'fx' | 'inferred' | 'recorded';
 }
 
 /** What is at a moment and a height. `allocation` is None above the stack. */

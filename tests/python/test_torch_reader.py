@@ -129,7 +129,8 @@ def test_one_of_everything(opened: Opened, tmp_path: Path) -> None:
     path = tmp_path / "s.pickle"
     path.write_bytes(pickle.dumps(small()))
     snapshot = opened(path)
-    zero, two = snapshot.info.devices
+    zero, two, host = snapshot.info.devices
+    assert (host.device, host.name, host.allocations, host.peak_bytes) == (65_536, "Pinned host memory", 1, 9)
     assert (zero.device, zero.events, zero.allocations, zero.ooms) == (0, 10, 5, 1)
     assert (two.device, two.events, two.allocations, two.peak_bytes) == (2, 1, 1, 64)
     # before the trace: the freed block, the early block and the pending one
