@@ -73,6 +73,7 @@ export class FakeServer {
           message:
             'The recorder kept only the last 100,000 events: what was freed before them is not in the file.',
           device: 0,
+          name: 'Device 0',
         },
       ],
     };
@@ -327,7 +328,9 @@ export class FakeServer {
       stream: '0',
       stack: made.stack,
       category: this.info.categories[made.category] ?? null,
-      label: stack ? { file: stack.file, line: stack.line, function: stack.function, kind: 'user' } : null,
+      label: stack
+        ? { file: stack.file, line: stack.line, function: stack.function, kind: 'user', source: 'recorded' }
+        : null,
       operator: stack?.operator ?? null,
     };
   }
@@ -358,7 +361,13 @@ function framesOf(label: Frame | null, operator: string): Frame[] {
       function: '_call_impl',
       kind: 'library',
     },
-    { file: '/home/dev/train/model.py', line: 140, function: 'Transformer.forward', kind: 'user' },
+    {
+      file: '/home/dev/train/model.py',
+      line: 140,
+      function: 'Transformer.forward',
+      kind: 'user',
+      source: 'recorded',
+    },
     {
       file: '/usr/lib/python3.11/site-packages/torch/nn/modules/module.py',
       line: 1518,
@@ -371,8 +380,8 @@ function framesOf(label: Frame | null, operator: string): Frame[] {
       function: '_wrapped_call_impl',
       kind: 'library',
     },
-    { file: '/home/dev/train/train.py', line: 44, function: 'train_step', kind: 'user' },
-    { file: '/home/dev/train/train.py', line: 71, function: '<module>', kind: 'user' },
+    { file: '/home/dev/train/train.py', line: 44, function: 'train_step', kind: 'user', source: 'recorded' },
+    { file: '/home/dev/train/train.py', line: 71, function: '<module>', kind: 'user', source: 'recorded' },
   ];
 }
 
