@@ -10,9 +10,8 @@ import pytest
 from tests.python.conftest import event, frame
 
 from memlens import cli
-from memlens.formats.torch import NOTE
-from memlens.kernels.torch_pickle import FIELD_NAMES
 from memlens.model.info import HOST_DEVICE
+from memlens.model.timeline import NOTE_KINDS
 from memlens.store.snapshot import Snapshot
 from memlens.views.lines import source_lines
 from memlens.views.stack import stack
@@ -134,17 +133,17 @@ def test_notes_name_the_event_of_the_device(opened: Opened, tmp_path: Path) -> N
         pickle.dumps({"device_traces": [first, [], second], "host_traces": [event("alloc", 5, 6)]})
     )
     snapshot = opened(path)
-    notes = snapshot.column("notes")
-    assert notes.dtype == NOTE
     texts = dict(snapshot.text.execute("SELECT id, text FROM strings").fetchall())
     told = [
         (
-            int(row["device"]),
-            int(row["event"]),
-            FIELD_NAMES[row["field"]],
-            texts.get(int(row["payload"]), row["payload"]),
+            number,
+            int(note["event"]),
+            kind,
+            int(note["value"]) if kind == "device_free" else texts[int(note["value"])],
         )
-        for row in notes
+        for number in (0, 2)
+        for note in snapshot.column(f"{number}.notes")
+        for kind in [NOTE_KINDS[note["kind"]]]
     ]
     assert sorted(told, key=str) == [
         (0, 1, "compile_context", "0/0"),

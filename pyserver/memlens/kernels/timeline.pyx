@@ -448,16 +448,6 @@ def mark_below(const uint32_t[::1] parents, const uint32_t[::1] frames, const ui
                 below[node] = wanted[frames[node]]
 
 
-def nearest_above(const uint32_t[::1] parents, const uint32_t[::1] values, uint32_t[::1] nearest):
-    """For each node of the prefix tree its own value, else that of the nearest node above that has one, else NEVER."""
-    cdef size_t node
-    with nogil:
-        for node in range(<size_t> nearest.shape[0]):
-            nearest[node] = values[node]
-            if node and values[node] == NONE and parents[node] < node:
-                nearest[node] = nearest[parents[node]]
-
-
 def module_calls(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint8_t[::1] roles,
                  uint32_t[::1] nearest):
     """The nearest node of the prefix tree, from each node up and itself included, that is a module's; 0 for none.

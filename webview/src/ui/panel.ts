@@ -116,7 +116,10 @@ export class Panel {
       element(
         'div',
         { class: 'panel-name' },
-        sourceLink({ file: answer.file, line: answer.line, function: '', kind: 'user', source: 'recorded' }, this.actions.open),
+        sourceLink(
+          { file: answer.file, line: answer.line, function: '', kind: 'user', source: 'recorded' },
+          this.actions.open,
+        ),
       ),
       answer.stacks.length === 0
         ? element('p', { class: 'hint' }, 'No allocation in this snapshot has this line in its stack.')
