@@ -133,7 +133,7 @@ def test_notes_name_the_event_of_the_device(opened: Opened, tmp_path: Path) -> N
         pickle.dumps({"device_traces": [first, [], second], "host_traces": [event("alloc", 5, 6)]})
     )
     snapshot = opened(path)
-    texts = dict(snapshot.text.execute("SELECT id, text FROM strings").fetchall())
+    texts: dict[Any, Any] = dict(snapshot.text.execute("SELECT id, text FROM strings").fetchall())  # type: ignore[arg-type]
     told = [
         (
             number,

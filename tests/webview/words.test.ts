@@ -70,7 +70,13 @@ describe('names from a file', () => {
 
 describe('frames', () => {
   it('fold where they are not one’s own, and none is lost', () => {
-    const frame = (kind: Frame['kind'], line: number): Frame => ({ file: 'f.py', line, function: 'f', kind });
+    const frame = (kind: Frame['kind'], line: number): Frame => ({
+      file: 'f.py',
+      line,
+      function: 'f',
+      kind,
+      source: 'recorded',
+    });
     const frames = [
       frame('native', 0),
       frame('library', 1),

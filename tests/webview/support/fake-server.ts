@@ -45,6 +45,7 @@ export class FakeServer {
     const last = this.order.at(-1) ?? [];
     const device: DeviceInfo = {
       device: 0,
+      name: 'Device 0',
       events: moments - 1,
       allocations: run.allocations.length,
       peak_bytes: this.totals[peak] ?? 0,
@@ -73,7 +74,6 @@ export class FakeServer {
           message:
             'The recorder kept only the last 100,000 events: what was freed before them is not in the file.',
           device: 0,
-          name: 'Device 0',
         },
       ],
     };
@@ -347,12 +347,19 @@ function framesOf(label: Frame | null, operator: string): Frame[] {
   ];
   const library = ['linear', '_call_impl', '_wrapped_call_impl', 'forward'];
   return [
-    ...native.map((name): Frame => ({ file: '??', line: 0, function: name, kind: 'native' })),
+    ...native.map((name): Frame => ({
+      file: '??',
+      line: 0,
+      function: name,
+      kind: 'native',
+      source: 'recorded',
+    })),
     ...library.map((name, i): Frame => ({
       file: `/usr/lib/python3.11/site-packages/torch/nn/modules/${i === 0 ? 'linear' : 'module'}.py`,
       line: 1518 + i,
       function: name,
       kind: 'library',
+      source: 'recorded',
     })),
     ...(label ? [label] : []),
     {
@@ -360,6 +367,7 @@ function framesOf(label: Frame | null, operator: string): Frame[] {
       line: 1518,
       function: '_call_impl',
       kind: 'library',
+      source: 'recorded',
     },
     {
       file: '/home/dev/train/model.py',
@@ -373,12 +381,14 @@ function framesOf(label: Frame | null, operator: string): Frame[] {
       line: 1518,
       function: '_call_impl',
       kind: 'library',
+      source: 'recorded',
     },
     {
       file: '/usr/lib/python3.11/site-packages/torch/nn/modules/module.py',
       line: 1527,
       function: '_wrapped_call_impl',
       kind: 'library',
+      source: 'recorded',
     },
     { file: '/home/dev/train/train.py', line: 44, function: 'train_step', kind: 'user', source: 'recorded' },
     { file: '/home/dev/train/train.py', line: 71, function: '<module>', kind: 'user', source: 'recorded' },
