@@ -258,6 +258,200 @@ export interface FindFilesResult {
   paths: string[];
 }
 
+/**
+ * The children of a node, rows `offset … offset + len(rows)` of `children`, in the tree's order.
+ *
+ * `total_*` are of the whole tree; `rest_*` of the children behind the last row.
+ */
+export interface FlameChildrenAnswer {
+  total_bytes: number;
+  total_count: number;
+  children: number;
+  offset: number;
+  rows: FlameNode[];
+  rest_bytes: number;
+  rest_count: number;
+}
+
+/** A page of a node's children; node 0 is the root. */
+export interface FlameChildrenParams {
+  snapshot: string;
+  of: AllocationSet;
+  value: 'bytes' | 'count';
+  options: FlameOptions;
+  node: number;
+  offset: number;
+  limit: number;
+}
+
+/** A function's sums over a whole tree; recursion counts once. */
+export interface FlameFunction {
+  name: FlameName;
+  self_bytes: number;
+  self_count: number;
+  bytes: number;
+  count: number;
+}
+
+/** Rows `offset … offset + len(rows)` of `functions`, the largest first. */
+export interface FlameFunctionsAnswer {
+  total_bytes: number;
+  total_count: number;
+  functions: number;
+  offset: number;
+  rows: FlameFunction[];
+}
+
+/** A page of the functions of a tree, the largest first. */
+export interface FlameFunctionsParams {
+  snapshot: string;
+  of: AllocationSet;
+  value: 'bytes' | 'count';
+  options: FlameOptions;
+  order: 'inclusive' | 'self';
+  offset: number;
+  limit: number;
+}
+
+/** A place that stands behind a node, and what the node has through it. */
+export interface FlameLine {
+  file: string;
+  line: number;
+  function: string;
+  bytes: number;
+  count: number;
+}
+
+/** What a box is called. `line` is 0 where several lines are merged, and for what has no place. */
+export interface FlameName {
+  name: number;
+  function: string;
+  file: string;
+  line: number;
+  kind: 'library' | 'native' | 'none' | 'user';
+  package: string;
+  is_package: boolean;
+}
+
+/**
+ * A node of a call tree: what it has of its own and with all below it, and where it lies in the flame graph.
+ *
+ * `x0` and `x1` are shares of the whole; `depth` 1 is a child of the root. `children` counts those with a
+ * value.
+ */
+export interface FlameNode {
+  node: number;
+  name: FlameName;
+  depth: number;
+  self_bytes: number;
+  self_count: number;
+  bytes: number;
+  count: number;
+  children: number;
+  x0: number;
+  x1: number;
+}
+
+/**
+ * A node with its callers: `path` leads from a child of the root to the node's parent.
+ *
+ * `lines` are the places that it stands for, the largest first, at most 20; the first is the one to open.
+ * `function_*` are sums over the whole tree of what has the node's name, each allocation once; `stacks` the
+ * stacks that the node holds.
+ */
+export interface FlameNodeAnswer {
+  node: FlameNode;
+  path: FlameNode[];
+  total_bytes: number;
+  total_count: number;
+  function_bytes: number;
+  function_count: number;
+  function_self_bytes: number;
+  function_self_count: number;
+  lines: FlameLine[];
+  stacks: number[];
+}
+
+/** A box of a flame graph. */
+export interface FlameNodeParams {
+  snapshot: string;
+  of: AllocationSet;
+  value: 'bytes' | 'count';
+  options: FlameOptions;
+  node: number;
+}
+
+/**
+ * How stacks become a call tree.
+ *
+ * `merge` says what makes two frames the same: their function, or their function and line. `order` puts the
+ * largest child first, or the one whose first allocation is the oldest. `fold_recursion` makes one box of a
+ * function that calls itself. `collapse` names packages whose frames become one box where they follow each other
+ * (`"*"`: all libraries and native code), `hide` names (numbers of :class:`FlameName`) that are left out.
+ * `focus` keeps the stacks that a name stands in: its callees from the top down, its callers from the bottom up,
+ * from its outermost place, so that recursion counts once.
+ */
+export interface FlameOptions {
+  direction: 'bottom_up' | 'top_down';
+  merge: 'function' | 'line';
+  order: 'time' | 'value';
+  fold_recursion: boolean;
+  collapse: string[];
+  hide: number[];
+  focus: number | null;
+}
+
+/**
+ * The part `[x0, x1]` (shares of the whole) of a set's flame graph, `rows` depths from `first_depth`.
+ *
+ * The root's depth is 0. `search` marks the boxes whose function, file or line holds the text; empty for none.
+ */
+export interface FlameParams {
+  snapshot: string;
+  of: AllocationSet;
+  value: 'bytes' | 'count';
+  options: FlameOptions;
+  x0: number;
+  x1: number;
+  width_px: number;
+  first_depth: number;
+  rows: number;
+  search: string;
+}
+
+/**
+ * `geometry` is base64 of the packed buffer that `memlens.views.flame` describes.
+ *
+ * `names` are those of the boxes that are wide enough to hold text; `memlens/flameNode` tells the others'.
+ */
+export interface FlameResult {
+  geometry: string;
+  names: FlameName[];
+}
+
+/**
+ * What matches a search: sums that count each allocation once, and the nodes from left to right.
+ *
+ * `matches` holds the largest of them where there are more than 500.
+ */
+export interface FlameSearchAnswer {
+  bytes: number;
+  count: number;
+  total_bytes: number;
+  total_count: number;
+  nodes: number;
+  matches: FlameNode[];
+}
+
+/** What matches a text. */
+export interface FlameSearchParams {
+  snapshot: string;
+  of: AllocationSet;
+  value: 'bytes' | 'count';
+  options: FlameOptions;
+  text: string;
+}
+
 /** A stack frame. `line` is 0 when the file has none. */
 export interface Frame {
   file: string;
@@ -586,6 +780,11 @@ export interface Requests {
   'memlens/compareStacks': { params: CompareStacksParams; result: CompareStacksResult };
   'memlens/compareCurves': { params: CompareCurvesParams; result: CurvesAnswer };
   'memlens/compareMoments': { params: CompareMomentsParams; result: CompareMomentsResult };
+  'memlens/flame': { params: FlameParams; result: FlameResult };
+  'memlens/flameNode': { params: FlameNodeParams; result: FlameNodeAnswer };
+  'memlens/flameChildren': { params: FlameChildrenParams; result: FlameChildrenAnswer };
+  'memlens/flameSearch': { params: FlameSearchParams; result: FlameSearchAnswer };
+  'memlens/flameFunctions': { params: FlameFunctionsParams; result: FlameFunctionsAnswer };
   'memlens/source': { params: SourceParams; result: SourceResult };
   'memlens/remember': { params: RememberParams; result: Done };
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
@@ -612,6 +811,11 @@ export const VIEW_METHODS = [
   'memlens/compareStacks',
   'memlens/compareCurves',
   'memlens/compareMoments',
+  'memlens/flame',
+  'memlens/flameNode',
+  'memlens/flameChildren',
+  'memlens/flameSearch',
+  'memlens/flameFunctions',
 ] as const;
 
 /** The server tells the client. */

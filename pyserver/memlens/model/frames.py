@@ -92,6 +92,30 @@ def is_python(frame: SourceFrame) -> bool:
     return frame.kind != NATIVE and frame.line > 0
 
 
+_PACKAGE = re.compile(r"(?:^|/)(?:site|dist)-packages/([^/]+)", re.IGNORECASE)
+_NAMESPACE = re.compile(r"^(?:void |bool |int )?(at|c10|torch|std|pybind11|cudnn|cublas|nccl)::")
+STANDARD_LIBRARY, NATIVE_CODE = "Python's library", "native code"
+
+
+def package_of(file: str, function: str, kind: int) -> str:
+    """The package that a frame belongs to, empty for the user's code.
+
+    A library's is the folder (or module) in ``site-packages``; native code is told apart by its outermost namespace,
+    as most of it comes without a file.
+    """
+    if kind == USER:
+        return ""
+    if kind == NATIVE:
+        found = _NAMESPACE.match(function)
+        return f"{found[1]}:: ({NATIVE_CODE})" if found else NATIVE_CODE
+    path = file.replace("\\", "/")
+    found = _PACKAGE.search(path)
+    if found is not None:
+        return found[1].removesuffix(".py").removesuffix(".egg")
+    top = path.split("/", 1)[0].removesuffix(".py")
+    return top if top in _LIBRARY_TOPS and top not in sys.stdlib_module_names else STANDARD_LIBRARY
+
+
 _DISPATCHED = re.compile(r"at::_ops::(\w+)::|^aten::(\w+)")
 _KERNEL = re.compile(r"at::native::([a-z]\w*)[(<]")
 

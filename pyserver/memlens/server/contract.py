@@ -74,7 +74,7 @@ def _structs_in(kind: types.Type) -> Iterator[type[msgspec.Struct]]:
         case types.UnionType():
             for part in kind.types:
                 yield from _structs_in(part)
-        case types.ListType():
+        case types.ListType() | types.VarTupleType():
             yield from _structs_in(kind.item_type)
         case types.DictType():
             yield from _structs_in(kind.value_type)
@@ -125,7 +125,7 @@ def _type(kind: Any) -> str:
             return " | ".join(f"'{value}'" for value in kind.values)
         case types.UnionType():
             return " | ".join(dict.fromkeys(_type(part) for part in kind.types))
-        case types.ListType():
+        case types.ListType() | types.VarTupleType():
             item = _type(kind.item_type)
             return f"({item})[]" if "|" in item else f"{item}[]"
         case types.DictType():

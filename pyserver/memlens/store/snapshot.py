@@ -5,7 +5,7 @@ import copy
 import mmap
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -26,6 +26,9 @@ Column = npt.NDArray[Any]
 mapped_faults.install()
 FrameRow = tuple[str, int, str, int]
 """File, line, function, kind."""
+
+MOST_KEPT = 12
+"""Answers of views that are kept with the snapshot because more questions about them will come."""
 
 
 _PER_ALLOCATION = ("address", "size", "rounded", "start", "end", "stack", "stream", "category", "flags")
@@ -177,6 +180,7 @@ class Snapshot:
         self._devices: dict[int, Device] = {}
         self._narrowed: OrderedDict[tuple[int, str], Device] = OrderedDict()
         self._derived: dict[str, Any] = {}
+        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
 
     @classmethod
     def open(cls, archive: Path) -> "Snapshot":
@@ -210,6 +214,7 @@ class Snapshot:
         self._devices.clear()
         self._columns.clear()
         self._derived.clear()
+        self._kept.clear()
         self.text.close()
         self._held.close()
 
@@ -222,6 +227,17 @@ class Snapshot:
         for names in kept:
             for name in [name for name in names if name.startswith(f"{number}.")]:
                 del names[name]
+
+    def keep(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` returned when the key was last new; what was not asked for lately is let go."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+        else:
+            self._kept[key] = make()
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        found: T = self._kept[key]
+        return found
 
     def ask(self, question: Callable[["Snapshot"], T]) -> T:
         """Answer a question. What only a damaged archive can make go wrong is an :class:`ArchiveError`."""

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 from pygls.lsp.server import LanguageServer
 
-from memlens.server.handlers import filters, timeline
+from memlens.server.handlers import filters, flame, timeline
 from memlens.server.registry import Registry
 from memlens.server.wire import Questions, answer
 from memlens.store.snapshot import Snapshot
@@ -16,6 +16,7 @@ R = TypeVar("R", bound=msgspec.Struct)
 QUESTIONS: Questions = {
     **timeline.QUESTIONS,
     **filters.QUESTIONS,
+    **flame.QUESTIONS,
 }
 
 

@@ -1,0 +1,43 @@
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import Buffer
+
+NO_FOCUS: int
+FROM_FOCUS: int
+UP_TO_FOCUS: int
+
+U8: TypeAlias = npt.NDArray[np.uint8]
+U32: TypeAlias = npt.NDArray[np.uint32]
+I64: TypeAlias = npt.NDArray[np.int64]
+
+def sum_stacks(rows: U32, sizes: I64, stacks: U32, size_bytes: I64, counts: I64, first: U32) -> None: ...
+def merge(
+    parents: U32,
+    frames: U32,
+    counted: U8,
+    names: U32,
+    foldable: U8,
+    hidden: U8,
+    focus: int,
+    focus_mode: int,
+    merged: U32,
+) -> tuple[Buffer, Buffer]: ...
+def invert(parents: U32, names: U32, counted: U8, ends: U32) -> tuple[Buffer, Buffer]: ...
+def add_by(to: U32, values: I64, sums: I64) -> None: ...
+def least_by(to: U32, values: U32, least: U32) -> None: ...
+def sum_up(parents: U32, values: I64, first: U32) -> None: ...
+def place(parents: U32, offsets: I64, order: U32, inclusive: I64, left: I64, depth: U32) -> None: ...
+def functions(
+    parents: U32,
+    names: U32,
+    offsets: I64,
+    order: U32,
+    selves: I64,
+    inclusive: I64,
+    self_sums: I64,
+    inclusive_sums: I64,
+) -> None: ...
+def find(parents: U32, names: U32, wanted: U8, inclusive: I64, held: U8, totals: I64) -> int: ...
+def below(parents: U32, node: int, inside: U8) -> None: ...

@@ -1,0 +1,54 @@
+"""The questions of the flame graph and its trees."""
+
+import base64
+
+from memlens.server.protocol.flame import (
+    FlameChildrenParams,
+    FlameFunctionsParams,
+    FlameNodeParams,
+    FlameParams,
+    FlameResult,
+    FlameSearchParams,
+)
+from memlens.server.wire import Questions
+from memlens.store.snapshot import Snapshot
+from memlens.views import flame, flame_tables
+from memlens.views.flame_tables import (
+    FlameChildrenAnswer,
+    FlameFunctionsAnswer,
+    FlameNodeAnswer,
+    FlameSearchAnswer,
+)
+
+
+def _flame(snapshot: Snapshot, p: FlameParams) -> FlameResult:
+    tree = flame.tree_of(snapshot, p.of, p.value, p.options)
+    made = flame.picture(tree, p.x0, p.x1, p.first_depth, p.rows, p.width_px, p.search)
+    return FlameResult(base64.b64encode(made.geometry).decode("ascii"), made.names)
+
+
+def _node(snapshot: Snapshot, p: FlameNodeParams) -> FlameNodeAnswer:
+    return flame_tables.details(snapshot, p.of, p.value, p.options, p.node)
+
+
+def _children(snapshot: Snapshot, p: FlameChildrenParams) -> FlameChildrenAnswer:
+    tree = flame.tree_of(snapshot, p.of, p.value, p.options)
+    return flame_tables.children(tree, p.node, p.offset, p.limit)
+
+
+def _search(snapshot: Snapshot, p: FlameSearchParams) -> FlameSearchAnswer:
+    return flame_tables.search(flame.tree_of(snapshot, p.of, p.value, p.options), p.text)
+
+
+def _functions(snapshot: Snapshot, p: FlameFunctionsParams) -> FlameFunctionsAnswer:
+    tree = flame.tree_of(snapshot, p.of, p.value, p.options)
+    return flame_tables.functions(tree, p.order, p.offset, p.limit)
+
+
+QUESTIONS: Questions = {
+    "memlens/flame": _flame,
+    "memlens/flameNode": _node,
+    "memlens/flameChildren": _children,
+    "memlens/flameSearch": _search,
+    "memlens/flameFunctions": _functions,
+}

@@ -1,0 +1,101 @@
+"""Flame graphs and call trees of allocation sets."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from memlens.server.protocol.base import Count, Pixels, Requests
+from memlens.views.calltree import FlameOptions
+from memlens.views.flame import FlameValue
+from memlens.views.flame_tables import (
+    FlameChildrenAnswer,
+    FlameFunctionsAnswer,
+    FlameNodeAnswer,
+    FlameSearchAnswer,
+    FunctionOrder,
+)
+from memlens.views.frame_names import FlameName
+from memlens.views.sets import AllocationSet
+
+Text = Annotated[str, Meta(max_length=1000)]
+
+
+class FlameParams(Struct, frozen=True):
+    """The part ``[x0, x1]`` (shares of the whole) of a set's flame graph, ``rows`` depths from ``first_depth``.
+
+    The root's depth is 0. ``search`` marks the boxes whose function, file or line holds the text; empty for none.
+    """
+
+    snapshot: str
+    of: AllocationSet
+    value: FlameValue
+    options: FlameOptions
+    x0: float
+    x1: float
+    width_px: Pixels
+    first_depth: Annotated[int, Meta(ge=0, le=1_000_000)]
+    rows: Annotated[int, Meta(ge=1, le=4096)]
+    search: Text
+
+
+class FlameResult(Struct, frozen=True):
+    """``geometry`` is base64 of the packed buffer that ``memlens.views.flame`` describes.
+
+    ``names`` are those of the boxes that are wide enough to hold text; ``memlens/flameNode`` tells the others'.
+    """
+
+    geometry: str
+    names: list[FlameName]
+
+
+class FlameNodeParams(Struct, frozen=True):
+    """A box of a flame graph."""
+
+    snapshot: str
+    of: AllocationSet
+    value: FlameValue
+    options: FlameOptions
+    node: Count
+
+
+class FlameChildrenParams(Struct, frozen=True):
+    """A page of a node's children; node 0 is the root."""
+
+    snapshot: str
+    of: AllocationSet
+    value: FlameValue
+    options: FlameOptions
+    node: Count
+    offset: Count
+    limit: Annotated[int, Meta(ge=1, le=1000)]
+
+
+class FlameSearchParams(Struct, frozen=True):
+    """What matches a text."""
+
+    snapshot: str
+    of: AllocationSet
+    value: FlameValue
+    options: FlameOptions
+    text: Text
+
+
+class FlameFunctionsParams(Struct, frozen=True):
+    """A page of the functions of a tree, the largest first."""
+
+    snapshot: str
+    of: AllocationSet
+    value: FlameValue
+    options: FlameOptions
+    order: FunctionOrder
+    offset: Count
+    limit: Annotated[int, Meta(ge=1, le=1000)]
+
+
+REQUESTS: Requests = {
+    "memlens/flame": (FlameParams, FlameResult),
+    "memlens/flameNode": (FlameNodeParams, FlameNodeAnswer),
+    "memlens/flameChildren": (FlameChildrenParams, FlameChildrenAnswer),
+    "memlens/flameSearch": (FlameSearchParams, FlameSearchAnswer),
+    "memlens/flameFunctions": (FlameFunctionsParams, FlameFunctionsAnswer),
+}

@@ -1,0 +1,216 @@
+"""Call trees over stacks with values, whatever the values are of: made, turned round, summed and searched.
+
+What comes in (:class:`Stacks`) is a prefix tree of frames with one or more values at each node; what comes out
+(:class:`CallTree`) is a tree of names in which each node knows its own value, that of all below it, and where it begins
+when the tree is laid out as a flame graph. :mod:`memlens.views.flame` makes the one of an allocation set and answers
+from the other.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from memlens.errors import BadRequestError
+from memlens.kernels import calltree as kernel
+from memlens.store.manifest import ArchiveError
+from memlens.views.columns import NEVER
+from memlens.views.frame_names import FrameNames, Merge
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+I64 = npt.NDArray[np.int64]
+
+Direction = Literal["top_down", "bottom_up"]
+Order = Literal["value", "time"]
+
+MOST_VALUE = 2**62
+"""Sums stay below it; more than that is no memory that there ever was."""
+
+
+class FlameOptions(Struct, frozen=True):
+    """How stacks become a call tree.
+
+    ``merge`` says what makes two frames the same: their function, or their function and line. ``order`` puts the
+    largest child first, or the one whose first allocation is the oldest. ``fold_recursion`` makes one box of a
+    function that calls itself. ``collapse`` names packages whose frames become one box where they follow each other
+    (``"*"``: all libraries and native code), ``hide`` names (numbers of :class:`FlameName`) that are left out.
+    ``focus`` keeps the stacks that a name stands in: its callees from the top down, its callers from the bottom up,
+    from its outermost place, so that recursion counts once.
+    """
+
+    direction: Direction = "top_down"
+    merge: Merge = "function"
+    order: Order = "value"
+    fold_recursion: bool = False
+    collapse: tuple[str, ...] = ()
+    hide: tuple[int, ...] = ()
+    focus: int | None = None
+
+
+@dataclass(frozen=True)
+class Stacks:
+    """A prefix tree of stacks with values, the root side outermost; node 0 is the root and has no value of its own.
+
+    ``values`` is int64[values, nodes], each node's own; ``first`` orders nodes by time (less is earlier).
+    """
+
+    parents: U32
+    frames: U32
+    values: I64
+    first: U32
+
+
+@dataclass
+class CallTree:
+    """A tree of names. Columns have a row a node; a parent stands before its children, the root is node 0."""
+
+    options: FlameOptions
+    names: FrameNames
+    by: int
+    """The value that it is ordered and laid out by."""
+    parents: U32
+    name: U32
+    selves: I64
+    """int64[values, nodes]: what the node has of its own."""
+    inclusive: I64
+    """int64[values, nodes]: with all that is below it."""
+    offsets: I64
+    """int64[nodes + 1]: the children of ``n``, those with a value, are ``order[offsets[n]:offsets[n + 1]]``."""
+    order: U32
+    left: I64
+    """Where the node begins on the axis of the value that it is laid out by."""
+    depth: U32
+    used: U32
+    """The name of each frame."""
+    merged: U32
+    """The node of each node of the stacks, before the tree was turned round; NEVER for those left out."""
+    top_down_parents: U32
+    top_down_name: U32
+    ends: U32 | None
+    """Where the tree is turned round: the node at which the stack of each top-down node ends; NEVER without one."""
+    searches: dict[str, "Search"] = field(default_factory=dict)
+    by_name: tuple[I64, I64] | None = None
+    """int64[values, names]: own and inclusive sums, made when they are first asked for."""
+
+    @property
+    def total(self) -> int:
+        """The value of all of it."""
+        return int(self.inclusive[self.by, 0])
+
+    def children(self, node: int) -> U32:
+        """A node's children in order."""
+        return self.order[self.offsets[node] : self.offsets[node + 1]]
+
+    def path(self, node: int) -> list[int]:
+        """The nodes from the root's child down to the node itself."""
+        found = []
+        while node:
+            found.append(node)
+            node = int(self.parents[node])
+        return found[::-1]
+
+    def search(self, text: str) -> "Search":
+        """What a text is found in. The last few are kept."""
+        found = self.searches.get(text)
+        if found is None:
+            wanted = self.names.matching(text, self.options.merge)
+            held = np.zeros(len(self.parents), np.uint8)
+            totals = np.zeros(len(self.inclusive), np.int64)
+            kernel.find(self.parents, self.name, wanted, self.inclusive, held, totals)
+            # nodes without a value are not to be seen
+            before = np.zeros(len(self.order) + 1, np.int64)
+            np.cumsum(held[self.order] != 0, out=before[1:])
+            found = Search(held, before, totals)
+            while len(self.searches) >= 4:
+                self.searches.pop(next(iter(self.searches)))
+            self.searches[text] = found
+        return found
+
+
+@dataclass(frozen=True)
+class Search:
+    """``held`` is 1 for nodes that match and 2 for those above such a node (3 for both).
+
+    ``held_before[i]`` says how many of ``order[:i]`` are either; ``totals`` count each value once.
+    """
+
+    held: U8
+    held_before: I64
+    totals: I64
+
+
+def build(stacks: Stacks, names: FrameNames, options: FlameOptions, by: int) -> CallTree:
+    """Make the call tree of some stacks, laid out by value number ``by``.
+
+    Raises :class:`BadRequestError` for a focus that isn't a name, :class:`ArchiveError` for damaged stacks.
+    """
+    merge_names = names.merged(options.merge)
+    used = names.collapsed(merge_names, options.collapse) if options.collapse else merge_names
+    foldable = np.full(names.count, options.fold_recursion, np.uint8)
+    foldable[names.packages_as_names()] = 1
+    hidden = np.zeros(names.count, np.uint8)
+    for number in options.hide:
+        hidden[_checked(number, names)] = 1
+    focus, mode = 0, kernel.NO_FOCUS
+    if options.focus is not None:
+        focus = _checked(options.focus, names)
+        mode = kernel.FROM_FOCUS if options.direction == "top_down" else kernel.UP_TO_FOCUS
+    if stacks.values.astype(np.float64).sum(axis=1).max(initial=0) >= MOST_VALUE:
+        raise BadRequestError("The sizes in this snapshot are too large to be summed")
+    merged = np.empty(len(stacks.parents), np.uint32)
+    counted = has_value(stacks.values)
+    try:
+        parents, name = map(
+            np.asarray,
+            kernel.merge(stacks.parents, stacks.frames, counted, used, foldable, hidden, focus, mode, merged),
+        )
+    except ValueError as error:
+        raise ArchiveError(f"The archive's stacks are damaged: {error}") from error
+    selves = np.zeros((len(stacks.values), len(parents)), np.int64)
+    kernel.add_by(merged, stacks.values, selves)
+    first = np.full(len(parents), NEVER, np.uint32)
+    kernel.least_by(merged, stacks.first, first)
+    top_down = (parents, name)
+    ends = None
+    if options.direction == "bottom_up":
+        ends = np.empty(len(parents), np.uint32)
+        parents, name = map(np.asarray, kernel.invert(parents, name, has_value(selves), ends))
+        turned = np.zeros((len(selves), len(parents)), np.int64)
+        kernel.add_by(ends, selves, turned)
+        turned_first = np.full(len(parents), NEVER, np.uint32)
+        kernel.least_by(ends, first, turned_first)
+        selves, first = turned, turned_first
+    inclusive = selves.copy()
+    kernel.sum_up(parents, inclusive, first)
+    offsets, order = _children(parents, name, inclusive[by], first if options.order == "time" else None)
+    left = np.zeros(len(parents), np.int64)
+    depth = np.zeros(len(parents), np.uint32)
+    kernel.place(parents, offsets, order, inclusive[by], left, depth)
+    return CallTree(
+        options, names, by, parents, name, selves, inclusive, offsets, order, left, depth, used, merged, *top_down,
+        ends,
+    )  # fmt: skip
+
+
+def has_value(values: I64) -> U8:
+    """1 for the nodes that have any value of their own."""
+    return np.asarray((values > 0).any(axis=0), np.uint8)
+
+
+def _checked(number: int, names: FrameNames) -> int:
+    if not 0 <= number < names.count:
+        raise BadRequestError(f"The snapshot has no frame {number}")
+    return number
+
+
+def _children(parents: U32, name: U32, inclusive: I64, first: U32 | None) -> tuple[I64, U32]:
+    """Offsets by parent, and the children that have a value in order; where equal, in the order of their names."""
+    nodes = np.flatnonzero(inclusive[1:] > 0) + 1
+    keys = (name[nodes], -inclusive[nodes]) if first is None else (name[nodes], first[nodes])
+    order = nodes[np.lexsort((*keys, parents[nodes]))].astype(np.uint32)
+    offsets = np.zeros(len(parents) + 1, np.int64)
+    np.cumsum(np.bincount(parents[nodes], minlength=len(parents)), out=offsets[1:])
+    return offsets, order

@@ -1,0 +1,218 @@
+"""The flame graph of an allocation set, as packed geometry for one viewport, and the same tree as tables.
+
+The packed buffer, little-endian:
+
+====== ===================== =========================================================================
+offset type                  meaning
+====== ===================== =========================================================================
+0      u32                   ``0x31464C4D`` ("MLF1")
+4      u32                   ``width`` in pixels
+8      u32                   ``boxes``
+12     u32                   1 when boxes had to be merged more than asked, to stay small
+16     f64 x 2               ``x0, x1``: the part that is shown, on the axis of values (0 to ``total``)
+32     f64                   ``total``: the value of all of it
+40     u32 x 2               ``first_depth``, ``rows``
+48     f64                   the sum of the values that a search matched, each once; 0 without a search
+56     u32 x 2               how many nodes match; how deep the deepest node lies
+64     32 bytes x boxes      f64 ``left``, f64 ``value`` (on the axis of values), u32 ``node``, u32 ``name``,
+                             u16 ``x0``, u16 ``x1`` (pixels, end exclusive), u16 ``row``, u8 ``flags``, u8 0
+       u16[boxes]            ``package`` of each box, 65,535 for none
+       u8[boxes]             ``kind``: 0 user, 1 library, 2 native, 3 none
+====== ===================== =========================================================================
+
+Boxes stand row by row, in each from left to right. Flags: 1: several nodes, each too thin for a box of its own; then
+``name`` is how many there are and ``node`` their parent. 2: the search matches its name. 4: it matches one below it (or
+in it). The root's ``name`` is 2**32 - 1. Within a row the pixels of children never overlap and leave no hole: their
+edges are rounded on the running sum. A viewport names its ``tree`` by what it is asked for, so numbers of nodes are
+the same in every answer about one tree.
+"""
+
+import struct
+from typing import Literal
+
+import numpy as np
+from msgspec import Struct
+
+from memlens.errors import BadRequestError
+from memlens.kernels import calltree as calltree_kernel
+from memlens.kernels import flame as kernel
+from memlens.kernels.timeline import BEFORE_TRACE as FLAG_BEFORE_TRACE
+from memlens.store.snapshot import Snapshot
+from memlens.views import calltree
+from memlens.views.calltree import CallTree, FlameOptions, Stacks
+from memlens.views.columns import NEVER
+from memlens.views.frame_names import BEFORE_TRACE, NO_STACK, FlameName, frame_names
+from memlens.views.sets import AllocationSet, rows_of
+
+MAGIC = 0x31464C4D
+THINNEST_PX = 0.5
+MOST_BOXES = 32_000
+"""So that an answer is about a megabyte at most; pictures with more merge what is thinner than a pixel or two."""
+MOST_NAMED = 4_000
+NAMED_PX = 18
+"""Boxes narrower than that hold no text, so their names are only fetched when they are pointed at."""
+
+FlameValue = Literal["bytes", "count"]
+VALUES: tuple[FlameValue, ...] = ("bytes", "count")
+
+
+def tree_of(snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: FlameOptions) -> CallTree:
+    """The call tree of a set, made when it is first asked for and kept for a while. Raises BadRequestError."""
+    return snapshot.keep(
+        ("call_tree", of, value, options),
+        lambda: calltree.build(
+            snapshot.keep(("set_stacks", of), lambda: stacks_of(snapshot, of)),
+            frame_names(snapshot),
+            options,
+            VALUES.index(value),
+        ),
+    )
+
+
+def stacks_of(snapshot: Snapshot, of: AllocationSet) -> Stacks:
+    """The stacks of a set with their bytes and counts; what has no stack stands under a name that says why."""
+    device, rows = rows_of(snapshot, of)
+    stack_node = snapshot.column("stack_node")
+    names = frame_names(snapshot)
+    parents, frames = snapshot.column("node_parent"), snapshot.column("node_frame")
+    nodes = len(parents)
+    sums = np.zeros((2, len(stack_node)), np.int64)
+    first = np.full(len(stack_node), NEVER, np.uint32)
+    calltree_kernel.sum_stacks(rows, device.size, device.stack, sums[0], sums[1], first)
+    values = np.zeros((2, nodes + 2), np.int64)
+    firsts = np.full(nodes + 2, NEVER, np.uint32)
+    calltree_kernel.add_by(stack_node, sums, values)
+    calltree_kernel.least_by(stack_node, first, firsts)
+    # what has no stack is told apart by whether the recorder could have seen it
+    bare = rows[stack_node[device.stack[rows]] == 0]
+    early = (device.flags[bare] & FLAG_BEFORE_TRACE) != 0
+    for special, chosen in ((NO_STACK, bare[~early]), (BEFORE_TRACE, bare[early])):
+        values[:, nodes + special] = device.size[chosen].sum(), len(chosen)
+        firsts[nodes + special] = chosen.min(initial=NEVER)
+    values[:, 0] = 0
+    firsts[0] = NEVER
+    return Stacks(
+        np.concatenate((parents, np.zeros(2, np.uint32))),
+        np.concatenate((frames, np.array([names.special(NO_STACK), names.special(BEFORE_TRACE)], np.uint32))),
+        values,
+        firsts,
+    )
+
+
+class Picture(Struct, frozen=True):
+    """One viewport: ``geometry`` is the packed buffer, ``names`` those of the boxes that are wide enough for text."""
+
+    geometry: bytes
+    names: list[FlameName]
+
+
+def picture(
+    tree: CallTree,
+    x0: float,
+    x1: float,
+    first_depth: int,
+    rows: int,
+    width_px: int,
+    search: str = "",
+) -> Picture:
+    """The boxes of ``[x0, x1]`` (shares of the whole, within 0 and 1) at ``rows`` depths from ``first_depth``.
+
+    Raises :class:`BadRequestError` for a part that has no width.
+    """
+    if not (0 <= x0 < x1 <= 1):
+        raise BadRequestError("A part of a flame graph lies between 0 and 1")
+    total = tree.total
+    low, high = x0 * total, x1 * total
+    if total and not low < high:
+        raise BadRequestError("The part of the flame graph is too thin to be drawn")
+    held = np.zeros(len(tree.parents), np.uint8)
+    held_before = np.zeros(len(tree.order) + 1, np.int64)
+    matched, matching = 0, 0
+    if search:
+        found = tree.search(search)
+        held, held_before = found.held, found.held_before
+        matched = int(found.totals[tree.by])
+        matching = int(np.count_nonzero((held & 1) & (tree.inclusive[tree.by] > 0)))
+    layout = kernel.Layout(
+        tree.offsets,
+        tree.order,
+        tree.left,
+        tree.inclusive[tree.by],
+        tree.name,
+        held,
+        held_before,
+        tree.options.order == "value",
+    )
+    thinnest = THINNEST_PX
+    boxes = np.empty(0, _BOX)
+    while total:
+        packed = layout.run(low, high, width_px, thinnest, first_depth, rows, MOST_BOXES)
+        if packed is not None:
+            boxes = np.asarray(packed).astype(_BOX, copy=False)
+            break
+        thinnest *= 2
+    named = np.where((boxes["flags"] & kernel.MORE) != 0, np.uint32(NEVER), boxes["name"])
+    real = named != NEVER
+    numbers = np.where(real, named, 0)
+    kinds, packages = tree.names.kinds(), tree.names.package_numbers()
+    header = struct.pack(
+        "<4I3d2Id2I", MAGIC, width_px, len(boxes), int(thinnest > THINNEST_PX), low, high, float(total),
+        first_depth, rows, float(matched), matching, int(tree.depth.max(initial=0)),
+    )  # fmt: skip
+    wide = named[real & (boxes["x1"] - boxes["x0"] >= NAMED_PX)]
+    return Picture(
+        b"".join(
+            (
+                header,
+                boxes.tobytes(),
+                np.where(real, packages[numbers], 0xFFFF).astype("<u2").tobytes(),
+                np.where(real, kinds[numbers], 3).astype(np.uint8).tobytes(),
+            )
+        ),
+        [tree.names.name(name, tree.options.merge) for name in np.unique(wide)[:MOST_NAMED].tolist()],
+    )
+
+
+_BOX = np.dtype(
+    [
+        ("left", "<f8"),
+        ("value", "<f8"),
+        ("node", "<u4"),
+        ("name", "<u4"),
+        ("x0", "<u2"),
+        ("x1", "<u2"),
+        ("row", "<u2"),
+        ("flags", "u1"),
+        ("unused", "u1"),
+    ]
+)
+
+
+def shown_frames(stacks: Stacks, tree: CallTree, node: int) -> tuple[calltree.U32, calltree.U32]:
+    """The nodes of the stacks that a node of the tree holds, and for each the node whose frame it is there.
+
+    Of the stacks' nodes those with a value of their own; 0 where there is no frame (the root has none).
+    """
+    own = np.flatnonzero((calltree.has_value(stacks.values) != 0) & (tree.merged != NEVER)).astype(np.uint32)
+    if tree.ends is None:
+        inside = np.zeros(len(tree.parents), np.uint8)
+        calltree_kernel.below(tree.parents, node, inside)
+        own = own[inside[tree.merged[own]] != 0]
+        shown_as = np.full(len(own), node, np.uint32)
+    else:
+        # the stacks whose innermost names are those from the tree's root down to the node
+        shown_as = tree.merged[own]
+        for place, step in enumerate(tree.path(node)):
+            if place:
+                shown_as = tree.top_down_parents[shown_as]
+            fits = tree.top_down_name[shown_as] == tree.name[step]
+            own, shown_as = own[fits], shown_as[fits]
+    shown = own.copy()
+    while node:
+        # frames that are hidden, or below a focus, count for a node but are not what it shows
+        other = (tree.merged[shown] != shown_as) | (tree.used[stacks.frames[shown]] != tree.name[node])
+        above = np.flatnonzero(other & (shown != 0))
+        if not len(above):
+            return own, shown
+        shown[above] = stacks.parents[shown[above]]
+    return own, np.zeros_like(own)

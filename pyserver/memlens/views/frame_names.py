@@ -1,0 +1,153 @@
+"""Names of frames, by number: what the nodes of a call tree are called.
+
+A name is a number. Below the number of frames it is a frame, the first of all those that are merged with it; then come
+the packages, each of which stands for any of its frames; then what stands for stacks without frames.
+"""
+
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from memlens.model.frames import KIND_NAMES, NATIVE, NATIVE_CODE, package_of
+from memlens.store.manifest import ArchiveError
+from memlens.store.snapshot import FrameRow, Snapshot
+
+Merge = Literal["function", "line"]
+NameKind = Literal["user", "library", "native", "none"]
+
+NO_STACK, BEFORE_TRACE = 0, 1
+SPECIAL_NAMES = ("no stack recorded", "alive before recording began")
+"""What stands for stacks without frames."""
+
+ALL_LIBRARIES = "*"
+_NO_KIND = 3
+
+
+class FlameName(Struct, frozen=True):
+    """What a box is called. ``line`` is 0 where several lines are merged, and for what has no place."""
+
+    name: int
+    function: str
+    file: str
+    line: int
+    kind: NameKind
+    package: str
+    """Empty for the user's code."""
+    is_package: bool
+    """It stands for all of its package's frames that follow each other."""
+
+
+class FrameNames:
+    """The names of one snapshot's frames. Made once for a snapshot, see :func:`frame_names`."""
+
+    def __init__(self, rows: Iterable[tuple[int, FrameRow]]) -> None:
+        """``rows`` are the frames by id, in any order. Raises :class:`ArchiveError` when some are missing."""
+        self.rows = dict(rows)
+        self.frames = max(self.rows, default=-1) + 1
+        if self.frames != len(self.rows) or min(self.rows, default=0) < 0:
+            raise ArchiveError("The archive's frames are damaged")
+        packages: dict[str, int] = {NATIVE_CODE: 0}
+        self.kind = np.full(self.frames, _NO_KIND, np.uint8)
+        self.package = np.zeros(self.frames, np.uint32)
+        for number, (file, _, function, kind) in self.rows.items():
+            self.kind[number] = kind
+            self.package[number] = packages.setdefault(package_of(file, function, kind), len(packages))
+        self.packages = list(packages)
+        self.package_kind = np.full(len(packages), _NO_KIND, np.uint8)
+        self.package_kind[0] = NATIVE
+        self.package_kind[self.package] = self.kind
+        self.count = self.frames + len(self.packages) + len(SPECIAL_NAMES)
+        self._merged: dict[Merge, npt.NDArray[np.uint32]] = {}
+        self._texts: list[str] | None = None
+
+    def special(self, which: int) -> int:
+        """The name of :data:`NO_STACK` or :data:`BEFORE_TRACE`."""
+        return self.frames + len(self.packages) + which
+
+    def merged(self, merge: Merge) -> npt.NDArray[np.uint32]:
+        """The name of each number: frames of one function (and line) share the first one's."""
+        found = self._merged.get(merge)
+        if found is None:
+            firsts: dict[tuple[str, str, int], int] = {}
+            found = np.arange(self.count, dtype=np.uint32)
+            for number, (file, line, function, _) in sorted(self.rows.items()):
+                key = (file, function, line if merge == "line" else 0)
+                found[number] = firsts.setdefault(key, number)
+            self._merged[merge] = found
+        return found
+
+    def collapsed(self, names: npt.NDArray[np.uint32], packages: Iterable[str]) -> npt.NDArray[np.uint32]:
+        """``names`` with the frames of some packages called by the package's name."""
+        wanted = set(packages)
+        libraries = ALL_LIBRARIES in wanted
+        chosen = np.fromiter(
+            (bool(name) and (libraries or name in wanted) for name in self.packages), bool, len(self.packages)
+        )
+        named = np.arange(len(self.packages), dtype=np.uint32)
+        if libraries:
+            # where all of it is one box, its namespaces don't matter
+            named[self.package_kind == NATIVE] = 0
+        result = names.copy()
+        result[: self.frames] = np.where(
+            chosen[self.package], named[self.package] + np.uint32(self.frames), names[: self.frames]
+        )
+        return result
+
+    def packages_as_names(self) -> slice:
+        """The names that stand for packages."""
+        return slice(self.frames, self.frames + len(self.packages))
+
+    def kinds(self) -> npt.NDArray[np.uint8]:
+        """Each name's kind: 0 user, 1 library, 2 native, 3 none."""
+        specials = np.full(len(SPECIAL_NAMES), _NO_KIND, np.uint8)
+        return np.concatenate((self.kind, self.package_kind, specials))
+
+    def package_numbers(self) -> npt.NDArray[np.uint32]:
+        """Each name's package, as a number below 65,536 that colours go by; those of no package have the last one."""
+        specials = np.full(len(SPECIAL_NAMES), 0xFFFF, np.uint32)
+        own = np.arange(len(self.packages), dtype=np.uint32)
+        return np.minimum(np.concatenate((self.package, own, specials)), 0xFFFF).astype(np.uint32)
+
+    def name(self, number: int, merge: Merge) -> FlameName:
+        """A name in words."""
+        if number < self.frames:
+            file, line, function, kind = self.rows[number]
+            package = self.packages[int(self.package[number])]
+            shown = line if merge == "line" else 0
+            return FlameName(number, function, file, shown, KIND_NAMES[kind], package, False)
+        if number < self.special(0):
+            package = self.packages[number - self.frames]
+            kind = int(self.package_kind[number - self.frames])
+            return FlameName(number, package, "", 0, KIND_NAMES[kind], package, True)
+        return FlameName(number, SPECIAL_NAMES[number - self.special(0)], "", 0, "none", "", False)
+
+    def matching(self, text: str, merge: Merge) -> npt.NDArray[np.uint8]:
+        """1 for the names that hold a text, whatever its case: in their function, file, line or package."""
+        if self._texts is None:
+            self._texts = [""] * self.count
+            for number, (file, line, function, _) in self.rows.items():
+                self._texts[number] = f"{function}\n{file}:{line}".casefold()
+            for number, package in enumerate(self.packages):
+                self._texts[self.frames + number] = package.casefold()
+            for number, special in enumerate(SPECIAL_NAMES):
+                self._texts[self.special(number)] = special
+        wanted = text.casefold()
+        found = np.fromiter((wanted in each for each in self._texts), np.uint8, self.count)
+        # merged frames are of one file and function, so a line alone tells them apart: any of theirs will do
+        names = self.merged(merge)
+        result = np.zeros(self.count, np.uint8)
+        result[names[found != 0]] = 1
+        return result
+
+
+def frame_names(snapshot: Snapshot) -> FrameNames:
+    """The names of a snapshot's frames, made when they are first asked for."""
+
+    def make() -> FrameNames:
+        rows = snapshot.text.execute("SELECT id, file, line, function, kind FROM frames")
+        return FrameNames((row[0], row[1:]) for row in rows)
+
+    return snapshot.keep("frame_names", make)

@@ -1,0 +1,443 @@
+"""Call trees and flame graphs, against sums over every allocation's own stack and against plain arithmetic."""
+
+import functools
+import pickle
+import struct
+from collections import defaultdict
+from collections.abc import Callable
+from itertools import groupby, pairwise
+from math import floor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.python import oracle
+from tests.python.conftest import event, frame, real_files
+from tests.python.server_harness import write_snapshot
+
+from memlens.errors import MemlensError
+from memlens.model.frames import NATIVE, package_of, source_frame
+from memlens.store.snapshot import Snapshot
+from memlens.views import flame_tables
+from memlens.views.calltree import CallTree, FlameOptions, Stacks, build
+from memlens.views.flame import picture, tree_of
+from memlens.views.frame_names import FrameNames
+from memlens.views.sets import AllocationSet
+
+Path_ = tuple[Any, ...]
+Sums = dict[Path_, list[int]]
+
+
+def stack_of(alloc: oracle.Alloc, options: FlameOptions) -> list[Any]:
+    """An allocation's names, outermost first (from the bottom up innermost first), by the options' plain meaning."""
+    return names_of(alloc.frames, alloc.start == 0, options)
+
+
+@functools.cache
+def names_of(stack: tuple[tuple[str, int, str], ...], early: bool, options: FlameOptions) -> list[Any]:
+    if not stack:
+        return ["alive before recording began" if early else "no stack recorded"]
+    frames = [source_frame(*each) for each in reversed(stack)]
+    names: list[Any] = []
+    for each in frames:
+        package = package_of(each.file, each.function, each.kind)
+        if "*" in options.collapse and package:
+            names.append("native code" if each.kind == NATIVE else package)
+        else:
+            names.append((each.file, each.function, *([each.line] if options.merge == "line" else [])))
+    folded = [
+        name for place, name in enumerate(names)
+        if place == 0 or name != names[place - 1] or (isinstance(name, tuple) and not options.fold_recursion)
+    ]  # fmt: skip
+    return folded[::-1] if options.direction == "bottom_up" else folded
+
+
+def sums_of(found: list[oracle.Alloc], rows: list[int], options: FlameOptions) -> tuple[Sums, Sums]:
+    inclusive: Sums = defaultdict(lambda: [0, 0])
+    own: Sums = defaultdict(lambda: [0, 0])
+    for row in rows:
+        names = tuple(stack_of(found[row], options))
+        for length in range(len(names) + 1):
+            inclusive[names[:length]][0] += found[row].size
+            inclusive[names[:length]][1] += 1
+        own[names][0] += found[row].size
+        own[names][1] += 1
+    return inclusive, own
+
+
+def key_of(tree: CallTree, node: int) -> Any:
+    name = tree.names.name(int(tree.name[node]), tree.options.merge)
+    if name.is_package or name.kind == "none":
+        return name.function
+    return (name.file, name.function, *([name.line] if tree.options.merge == "line" else []))
+
+
+def sums_in(tree: CallTree) -> tuple[Sums, Sums]:
+    paths: list[Path_] = [()]
+    for node in range(1, len(tree.parents)):
+        paths.append((*paths[tree.parents[node]], key_of(tree, node)))
+    assert len(set(paths)) == len(paths), "a node stands twice"
+    inclusive = {path: tree.inclusive[:, node].tolist() for node, path in enumerate(paths)}
+    own = {path: tree.selves[:, node].tolist() for node, path in enumerate(paths)}
+    return (
+        {path: sums for path, sums in inclusive.items() if any(sums)},
+        {path: sums for path, sums in own.items() if any(sums)},
+    )
+
+
+OPTIONS = [
+    FlameOptions(),
+    FlameOptions(direction="bottom_up"),
+    FlameOptions(merge="line", order="time"),
+    FlameOptions(collapse=("*",), fold_recursion=True),
+    FlameOptions(collapse=("*",), direction="bottom_up", merge="line"),
+]
+
+
+FILES = [Path("sample"), *real_files("*medium_512_inf*", "niu__forward_memory_snapshot_100*", "verl*")]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem[:40])
+def test_trees_sum_what_every_allocation_says(
+    opened: Callable[[Path], Snapshot], sample: Path, path: Path
+) -> None:
+    path = sample if path == Path("sample") else path
+    snapshot = opened(path)
+    info = next(each for each in snapshot.info.devices if each.device == snapshot.info.default_device)
+    found = oracle.allocations(oracle.load(path), info.device)
+    everything = AllocationSet(info.device, "live", 0, info.events)
+    for of, rows, every in (
+        (AllocationSet(info.device), oracle.alive(found, info.peak_moment), OPTIONS),
+        (everything, list(range(len(found))), OPTIONS[:2]),
+    ):
+        for options in every:
+            tree = tree_of(snapshot, of, "bytes", options)
+            inclusive, own = sums_of(found, rows, options)
+            got, got_own = sums_in(tree)
+            assert got == {path: sums for path, sums in inclusive.items() if any(sums)}
+            assert got_own == {path: sums for path, sums in own.items() if any(sums)}
+
+
+def test_children_stand_in_order_and_by_the_value_that_was_asked_for(
+    opened: Callable[[Path], Snapshot], sample: Path
+) -> None:
+    snapshot = opened(sample)
+    found = oracle.allocations(oracle.load(sample), 0)
+    for by, value in ((0, "bytes"), (1, "count")):
+        tree = tree_of(snapshot, AllocationSet(0), value, FlameOptions())  # type: ignore[arg-type]
+        for node in range(len(tree.parents)):
+            values = tree.inclusive[by, tree.children(node)].tolist()
+            assert values == sorted(values, reverse=True)
+            assert sum(values) + tree.selves[by, node] == tree.inclusive[by, node]
+    options = FlameOptions(order="time")
+    tree = tree_of(snapshot, AllocationSet(0), "bytes", options)
+    first: dict[Path_, int] = {}
+    for row in oracle.alive(found, snapshot.info.devices[0].peak_moment):
+        names = tuple(stack_of(found[row], options))
+        for length in range(len(names) + 1):
+            first.setdefault(names[:length], row)
+    paths: dict[int, Path_] = {0: ()}
+    for node in range(1, len(tree.parents)):
+        paths[node] = (*paths[int(tree.parents[node])], key_of(tree, node))
+    for node in range(len(tree.parents)):
+        starts = [first[paths[child]] for child in tree.children(node).tolist()]
+        assert starts == sorted(starts)
+
+
+def test_focus_keeps_callees_or_callers_and_hide_leaves_a_frame_out(
+    opened: Callable[[Path], Snapshot], sample: Path
+) -> None:
+    snapshot = opened(sample)
+    found = oracle.allocations(oracle.load(sample), 0)
+    of = AllocationSet(0, "live", 0, snapshot.info.devices[0].events)
+    whole = tree_of(snapshot, of, "bytes", FlameOptions())
+    for node in range(1, len(whole.parents), 3):
+        name, key = int(whole.name[node]), key_of(whole, node)
+        callees: Sums = defaultdict(lambda: [0, 0])
+        callers: Sums = defaultdict(lambda: [0, 0])
+        without: Sums = defaultdict(lambda: [0, 0])
+        for each in found:
+            names = stack_of(each, FlameOptions())
+            ways = [(without, tuple(other for other in names if other != key))]
+            if key in names:
+                at = names.index(key)
+                ways += [(callees, tuple(names[at:])), (callers, tuple(names[at::-1] if at else names[:1]))]
+            for sums, way in ways:
+                for length in range(len(way) + 1):
+                    sums[way[:length]][0] += each.size
+                    sums[way[:length]][1] += 1
+        for options, expected in (
+            (FlameOptions(focus=name), callees),
+            (FlameOptions(focus=name, direction="bottom_up"), callers),
+            (FlameOptions(hide=(name,)), without),
+        ):
+            assert sums_in(tree_of(snapshot, of, "bytes", options))[0] == dict(expected)
+
+
+def test_functions_searches_and_details_count_each_allocation_once(
+    opened: Callable[[Path], Snapshot], tmp_path: Path, sample: Path
+) -> None:
+    def recursive(depth: int) -> list[dict[str, Any]]:
+        frames = [frame("/x/walk.py", 7, "walk") for _ in range(depth)]
+        return [frame("/x/leaf.py", 3, "leaf"), *frames, frame("/x/main.py", 1, "main")]
+
+    trace = [event("alloc", 4096 * number, 100 + number, *recursive(number)) for number in range(5)]
+    trace.append(event("alloc", 4096 * 9, 7))
+    path = tmp_path / "recursive.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}, protocol=4))
+    for file in (path, sample):
+        snapshot = opened(file)
+        info = snapshot.info.devices[0]
+        found = oracle.allocations(oracle.load(file), 0)
+        of = AllocationSet(0, "live", 0, info.events)
+        for options in (FlameOptions(), FlameOptions(direction="bottom_up")):
+            tree = tree_of(snapshot, of, "bytes", options)
+            answer = flame_tables.functions(tree, "inclusive", 0, 1000)
+            expected: Sums = defaultdict(lambda: [0, 0, 0, 0])
+            for each in found:
+                names = stack_of(each, options)
+                for name in set(names):
+                    expected[name][0] += each.size
+                    expected[name][1] += 1
+                expected[names[-1]][2] += each.size
+                expected[names[-1]][3] += 1
+            got = {
+                row.name.function if row.name.kind == "none" else (row.name.file, row.name.function): [
+                    row.bytes, row.count, row.self_bytes, row.self_count,
+                ]
+                for row in answer.rows
+            }  # fmt: skip
+            assert got == {name: sums for name, sums in expected.items() if sums[0]}
+            assert [row.bytes for row in answer.rows] == sorted((r.bytes for r in answer.rows), reverse=True)
+            for text in ("WALK", "forward", ".py:7", "no stack", "nowhere"):
+                hits = [
+                    each
+                    for each in found
+                    if any(
+                        text.casefold() in f"{name}\n{name}:{line}".casefold()
+                        or text.casefold() in f"{file}:{line}".casefold()
+                        for file, line, name in each.frames or [("", 0, "no stack recorded")]
+                    )
+                ]
+                result = flame_tables.search(tree, text)
+                assert (result.bytes, result.count) == (sum(each.size for each in hits), len(hits))
+            for node in range(1, len(tree.parents), 1 if file == path else 6):
+                told = flame_tables.details(snapshot, of, "bytes", options, node)
+                way = [key_of(tree, step) for step in tree.path(node)]
+                inside = [each for each in found if stack_of(each, options)[: len(way)] == way]
+                assert told.node.bytes == sum(each.size for each in inside)
+                assert [step.node for step in told.path] == tree.path(node)[:-1]
+                device, lit = snapshot.device(0), set(told.stacks)
+                both = zip(device.stack.tolist(), device.size.tolist(), strict=True)
+                assert sum(size for stack, size in both if stack in lit) == told.node.bytes
+                lines: dict[tuple[str, int], int] = defaultdict(int)
+                for each in inside:
+                    if each.frames:
+                        # the innermost of the frames that the node merges, which only recursion makes several of
+                        order = each.frames if options.direction == "bottom_up" else each.frames[::-1]
+                        lines[order[len(way) - 1][:2]] += each.size
+                assert {(row.file, row.line): row.bytes for row in told.lines} == lines
+
+
+# --- geometry ------------------------------------------------------------------------------------------------------
+
+
+class Boxes:
+    def __init__(self, packed: bytes) -> None:
+        magic, self.width, count, self.coarser = struct.unpack_from("<4I", packed)
+        assert magic == 0x31464C4D
+        self.x0, self.x1, self.total = struct.unpack_from("<3d", packed, 16)
+        self.first_depth, self.rows = struct.unpack_from("<2I", packed, 40)
+        self.matched, self.matching, self.deepest = struct.unpack_from("<d2I", packed, 48)
+        assert len(packed) == 64 + 35 * count
+        self.boxes = [struct.unpack_from("<ddIIHHHBB", packed, 64 + 32 * i) for i in range(count)]
+        self.package = struct.unpack_from(f"<{count}H", packed, 64 + 32 * count)
+        self.kind = packed[64 + 34 * count :]
+
+
+def made_tree(shape: list[tuple[int, int, int]], order: Any = "value", by: int = 0) -> CallTree:
+    """A tree of nodes with (parent, own bytes, own count), each of a function of its own."""
+    parents = [2**32 - 1] + [min(parent, place) for place, (parent, _, _) in enumerate(shape)]
+    values = [[0, 0]] + [[size, count] for _, size, count in shape]
+    names = FrameNames((i, ("/x/a.py", i + 1, f"f{i}", 0)) for i in range(len(shape)))
+    return build(
+        Stacks(
+            np.array(parents, np.uint32),
+            np.arange(-1, len(shape), dtype=np.int64).astype(np.uint32),
+            np.ascontiguousarray(np.array(values, np.int64).T),
+            np.arange(len(parents), dtype=np.uint32),
+        ),
+        names,
+        FlameOptions(order=order),
+        by,
+    )
+
+
+def check_picture(tree: CallTree, x0: float, x1: float, width: int, first_depth: int, rows: int) -> Boxes:
+    """Every box by plain arithmetic: edges, who is drawn, who is merged, and that a row has no hole."""
+    found = Boxes(picture(tree, x0, x1, first_depth, rows, width).geometry)
+    inclusive, left = tree.inclusive[tree.by].tolist(), tree.left.tolist()
+    scale = width / (found.x1 - found.x0) if tree.total else 0
+
+    def pixel(value: float) -> int:
+        rounded: int = floor((value - found.x0) * scale + 0.5)
+        return min(max(rounded, 0), width)
+
+    drawn = {}
+    merged = defaultdict(list)
+    for begin, value, node, name, low, high, row, flags, _ in found.boxes:
+        assert low < high
+        assert (low, high) == (pixel(begin), pixel(begin + value))
+        if flags & 1:
+            merged[node].append((begin, value, name, low, high, row))
+        else:
+            assert (begin, value) == (left[node], inclusive[node])
+            assert row + first_depth == tree.depth[node]
+            assert node == 0 or (name == tree.name[node] and value * scale >= 0.5)
+            drawn[node] = (low, high)
+    assert found.boxes == sorted(found.boxes, key=lambda box: (box[6], box[4]))
+    for parent in [0, *(node for node in drawn if node)]:
+        depth = int(tree.depth[parent]) + 1
+        children = tree.children(parent).tolist()
+        if not (first_depth <= depth < first_depth + rows) or not children:
+            continue
+        tiles = [drawn[child] for child in children if child in drawn]
+        tiles += [(low, high) for *_, low, high, _ in merged[parent]]
+        edges = [pixel(left[parent]), pixel(left[parent] + sum(inclusive[child] for child in children))]
+        tiles.sort()
+        # no gap, no overlap, and nothing is missing at either end
+        assert all(one[1] == two[0] for one, two in pairwise(tiles))
+        assert sum(high - low for low, high in tiles) == edges[1] - edges[0]
+        assert not tiles or [tiles[0][0], tiles[-1][1]] == edges
+        for begin, value, count, *_ in merged[parent]:
+            inside = [child for child in children if begin <= left[child] < begin + value]
+            assert len(inside) == count
+            assert sum(inclusive[child] for child in inside) == value
+            assert not any(child in drawn for child in inside)
+        for child in children:
+            low, high = pixel(left[child]), pixel(left[child] + inclusive[child])
+            if inclusive[child] * scale >= 0.5 and high > low and not found.coarser:
+                assert child in drawn
+    return found
+
+
+SHAPES = st.lists(
+    st.tuples(st.integers(0, 40), st.one_of(st.integers(0, 50), st.integers(0, 2**45)), st.integers(0, 9)),
+    max_size=60,
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(SHAPES, st.sampled_from(["value", "time"]), st.integers(1, 2000), st.data())
+def test_widths_add_up_at_every_zoom(
+    shape: list[tuple[int, int, int]], order: str, width: int, data: st.DataObject
+) -> None:
+    tree = made_tree(shape, order)
+    assert (np.diff(tree.parents.astype(np.int64)[1:]) >= -len(shape)).all()
+    views = [(0.0, 1.0)]
+    if tree.total:
+        node = data.draw(st.sampled_from(range(len(tree.parents))))
+        begin, end = tree.left[node] / tree.total, (tree.left[node] + tree.inclusive[0, node]) / tree.total
+        views += [(begin, min(end, 1.0))] if begin < end else []
+        a, b = sorted((data.draw(st.floats(0, 1)), data.draw(st.floats(0, 1))))
+        views += [(a, b)] if b - a > 1e-12 else []
+    first_depth = data.draw(st.integers(0, 3))
+    for x0, x1 in views:
+        check_picture(tree, x0, x1, width, first_depth, data.draw(st.integers(1, 20)))
+
+
+def test_a_real_tree_at_zooms_into_every_box(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+    snapshot = opened(sample)
+    for options in OPTIONS:
+        tree = tree_of(snapshot, AllocationSet(0), "bytes", options)
+        for node in range(len(tree.parents)):
+            if tree.inclusive[0, node]:
+                begin = int(tree.left[node])
+                end = begin + int(tree.inclusive[0, node])
+                check_picture(tree, begin / tree.total, min(end / tree.total, 1), 777, 0, 50)
+
+
+def test_thousands_of_thin_boxes_are_one() -> None:
+    shape = [(0, 10**8, 1)] + [(1, 1, 1)] * 30_000
+    tree = made_tree(shape)
+    found = Boxes(picture(tree, 0, 1, 0, 10, 1000).geometry)
+    # all of them together are thinner than half a pixel, and of the last row nothing is to be seen
+    assert [box[6] for box in found.boxes] == [0, 1]
+    begin = tree.left[1] / tree.total
+    near = check_picture(tree, begin, begin + 60_000 / tree.total, 1000, 0, 10)
+    more = [box for box in near.boxes if box[7] & 1]
+    assert [(box[3], box[1]) for box in more] == [(30_000, 30_000)]
+    close = check_picture(tree, begin, begin + 900 / tree.total, 1000, 0, 10)
+    assert sum(box[6] == 2 for box in close.boxes) == 900
+
+
+def test_search_marks_what_matches_and_what_holds_it() -> None:
+    tree = made_tree([(0, 5, 1), (1, 10, 1), (2, 100, 1), (1, 40, 1)])
+    found = Boxes(picture(tree, 0, 1, 0, 10, 1000, "F2").geometry)
+    flags = {box[3]: box[7] for box in found.boxes}
+    assert flags == {2**32 - 1: 4, 0: 4, 1: 4, 2: 2, 3: 0}
+    assert (found.matched, found.matching, found.deepest) == (100, 1, 3)
+    # nothing vanishes because it is thin
+    tree = made_tree([(0, 10**9, 1), (0, 1, 1), (0, 1, 1)])
+    thin = Boxes(picture(tree, 1 - 2e-6, 1, 0, 10, 100, "f2").geometry)
+    assert [(box[3], box[7] & 5) for box in thin.boxes if box[7] & 1] == [] or thin.matching == 1
+    near = Boxes(picture(tree, 0.9, 1, 0, 10, 10, "f2").geometry)
+    assert near.matching == 1
+
+
+def test_questions_that_cannot_be_answered(opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
+    snapshot = opened(write_snapshot(tmp_path / "a.pickle"))
+    of = AllocationSet(0)
+    tree = tree_of(snapshot, of, "bytes", FlameOptions())
+    for question in (
+        lambda: picture(tree, 0.5, 0.5, 0, 10, 100),
+        lambda: picture(tree, -1, 0.5, 0, 10, 100),
+        lambda: picture(tree, float("nan"), 1, 0, 10, 100),
+        lambda: flame_tables.children(tree, len(tree.parents), 0, 10),
+        lambda: flame_tables.children(tree, 0, 0, 0),
+        lambda: flame_tables.details(snapshot, of, "bytes", FlameOptions(), -1),
+        lambda: flame_tables.search(tree, ""),
+        lambda: tree_of(snapshot, of, "bytes", FlameOptions(focus=10**6)),
+        lambda: tree_of(snapshot, of, "bytes", FlameOptions(hide=(-1,))),
+    ):
+        with pytest.raises(MemlensError):
+            question()
+
+
+def test_an_empty_set_has_an_empty_picture(opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
+    snapshot = opened(write_snapshot(tmp_path / "a.pickle"))
+    tree = tree_of(snapshot, AllocationSet(0, from_moment=0), "bytes", FlameOptions())
+    assert tree.total == 0
+    assert Boxes(picture(tree, 0, 1, 0, 10, 100).geometry).boxes == []
+    assert flame_tables.children(tree, 0, 0, 10).rows == []
+
+
+@given(
+    st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=20),
+    st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=20),
+)
+def test_damaged_stacks_are_told(parents: list[int], frames: list[int]) -> None:
+    count = min(len(parents), len(frames))
+    names = FrameNames((i, ("a.py", i, "f", 0)) for i in range(3))
+    stacks = Stacks(
+        np.array(parents[:count], np.uint32),
+        np.array(frames[:count], np.uint32),
+        np.ones((2, count), np.int64),
+        np.zeros(count, np.uint32),
+    )
+    sound = all(parents[i] < i and frames[i] < names.count for i in range(1, count))
+    if sound:
+        assert build(stacks, names, FlameOptions(), 0).total == count
+    else:
+        with pytest.raises(MemlensError):
+            build(stacks, names, FlameOptions(), 0)
+
+
+def test_the_order_of_boxes_is_the_order_of_their_rows() -> None:
+    tree = made_tree([(0, 3, 1), (0, 2, 1), (1, 4, 1), (2, 5, 1)])
+    rows = [list(group) for _, group in groupby(Boxes(picture(tree, 0, 1, 0, 9, 90).geometry).boxes,
+                                                lambda box: box[6])]  # fmt: skip
+    assert [[box[3] for box in row] for row in rows] == [[2**32 - 1], [0, 1], [2, 3]]
