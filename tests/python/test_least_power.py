@@ -1,0 +1,102 @@
+"""What the server may do: no network, nothing run but its own children, archives for their owner's eyes alone."""
+
+import os
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.python.lsp_client import LspClient
+from tests.python.server_harness import open_view, write_snapshot
+
+pytest_plugins = ("tests.python.server_fixtures",)
+
+# Put on the path of every Python that the server starts, so its children are watched as well.
+WATCHER = """
+import os, sys
+from pathlib import Path
+
+FORBIDDEN = ("socket.connect", "socket.bind", "socket.listen", "socket.sendto", "socket.sendmsg", "socket.gethostby",
+             "socket.getaddrinfo", "socket.getnameinfo", "urllib.Request", "http.client", "ftplib.", "smtplib.",
+             "webbrowser.", "os.system", "pickle.find_class")
+
+def watch(event, arguments):
+    if event.startswith(FORBIDDEN):
+        with open(os.environ["MEMLENS_TEST_LOG"], "a") as log:
+            log.write(f"{event} {arguments!r}\\n")
+    if event == "subprocess.Popen":
+        with open(os.environ["MEMLENS_TEST_CHILDREN"], "a") as log:
+            log.write(f"{arguments[1]!r}\\n")
+
+sys.addaudithook(watch)
+"""
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> dict[str, str]:
+    folder = tmp_path / "watch"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(WATCHER, encoding="utf-8")
+    for name in ("log", "children"):
+        (tmp_path / name).touch()
+    return {
+        "PYTHONPATH": os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "MEMLENS_TEST_LOG": str(tmp_path / "log"),
+        "MEMLENS_TEST_CHILDREN": str(tmp_path / "children"),
+    }
+
+
+def test_the_watcher_sees_a_connection(tmp_path: Path, watched: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        code = f"import socket; socket.create_connection(('127.0.0.1', {listening.getsockname()[1]}))"
+        subprocess.run([sys.executable, "-c", code], env={**os.environ, **watched}, check=True)
+    assert "socket.connect" in (tmp_path / "log").read_text()
+
+
+def test_the_server_and_its_children_use_no_network_and_run_nothing_else(
+    tmp_path: Path, watched: dict[str, str], workspace: Path, cache_folder: Path
+) -> None:
+    with LspClient(watched) as client:
+        client.start(workspace, {"cache_directory": str(cache_folder)})
+        opened = open_view(client, write_snapshot(tmp_path / "a.pickle"))
+        device = opened["info"]["devices"][0]
+        asked = {"snapshot": opened["snapshot"], "device": device["device"]}
+        assert client.request("memlens/live", {**asked, "moment": None, "offset": 0, "limit": 10})["rows"]
+        assert client.request("memlens/source", {"file": "/elsewhere/project/code/train.py", "line": 10})[
+            "path"
+        ]
+        assert client.hover(workspace / "code" / "train.py", 10)
+        client.request("memlens/close", {"snapshot": opened["snapshot"], "view": "v1"})
+        if sys.platform == "linux":
+            sockets = [str(fd.readlink()) for fd in Path(f"/proc/{client.pid}/fd").iterdir()]
+            internet = {line.split()[9] for table in ("tcp", "tcp6", "udp", "udp6")
+                        for line in Path(f"/proc/{client.pid}/net/{table}").read_text().splitlines()[1:]}  # fmt: skip
+            assert not [name for name in sockets if name.removeprefix("socket:[").rstrip("]") in internet]
+    assert (tmp_path / "log").read_text() == ""
+    children = (tmp_path / "children").read_text().splitlines()
+    assert children, "the file was read in a child"
+    assert all("'memlens', 'ingest'" in child for child in children), children
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the rights there are those of the user's folder")
+def test_archives_are_for_their_owner_alone(tmp_path: Path) -> None:
+    file = write_snapshot(tmp_path / "a.pickle")
+    old = os.umask(0)
+    try:
+        command = [
+            sys.executable,
+            "-m",
+            "memlens",
+            "ingest",
+            "--cache-dir",
+            str(tmp_path / "cache"),
+            str(file),
+        ]
+        archive = Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
+    finally:
+        os.umask(old)
+    # a folder that nobody else may enter hides what is in it, whatever the rights of the files
+    assert stat.S_IMODE(archive.stat().st_mode) == 0o700
+    assert stat.S_IMODE(archive.parent.stat().st_mode) == 0o700
