@@ -54,9 +54,12 @@ test('scripts, styles, images, frames and connections from elsewhere are refused
     await attempt('fetch', () => fetch(elsewhere));
     await attempt('import', () => import(`${elsewhere}m.js`));
     await attempt('beacon', () => {
-      if (!navigator.sendBeacon(elsewhere)) throw new Error('refused');
+      if (!window.navigator.sendBeacon(elsewhere)) throw new Error('refused');
     });
-    await attempt('worker', () => new Worker(URL.createObjectURL(new Blob(['postMessage(1)']))));
+    await attempt(
+      'worker',
+      () => new window.Worker(URL.createObjectURL(new window.Blob(['postMessage(1)']))),
+    );
     await new Promise((resolve) => setTimeout(resolve, 300));
     for (const element of [...added, span]) element.remove();
     return { seen: [...new Set(seen)], tried, ran: window.ran ?? null };
