@@ -7,10 +7,10 @@ export type ViewMethod = (typeof VIEW_METHODS)[number];
 
 export type ViewParams<M extends ViewMethod> = Omit<Requests[M]['params'], 'snapshot'>;
 
-/** A viewport's base64 geometry arrives as an ArrayBuffer, decoded by the host. */
-export type ViewResult<M extends ViewMethod> = M extends 'memlens/viewport'
-  ? ArrayBuffer
-  : Requests[M]['result'];
+/** A result's base64 `geometry` arrives as an ArrayBuffer, decoded by the host. */
+export type ViewResult<M extends ViewMethod> = Unpacked<Requests[M]['result']>;
+
+type Unpacked<R> = R extends { geometry: string } ? Omit<R, 'geometry'> & { geometry: ArrayBuffer } : R;
 
 /** The panes below the picture and the pictures, by name; each has a command of the palette. */
 export const PANE_IDS = ['allocations', 'flame', 'oom', 'steps', 'state', 'compare', 'sql'] as const;

@@ -1,5 +1,6 @@
 // The picture on the screen: canvases, camera, frames. It knows nothing of panels, keys or the pointer.
 
+import type { ViewResult } from '../../extension/shared/messages';
 import type { Geometry } from '../../extension/shared/geometry';
 import type { DeviceInfo } from '../../extension/shared/protocol.gen';
 import type { Pending } from './api';
@@ -30,7 +31,7 @@ import { element } from './ui/dom';
 import type { Theme } from './ui/theme';
 
 export interface PlotEvents {
-  ask(request: PictureRequest): Pending<ArrayBuffer>;
+  ask(request: PictureRequest): Pending<ViewResult<'memlens/viewport'>>;
   /** The camera stands elsewhere; called once a frame at most. */
   moved(camera: Camera): void;
   /** A new picture is on the screen. */

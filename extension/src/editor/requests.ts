@@ -1,6 +1,6 @@
 import * as vscode from 'vscode';
 import type { FromWebviewMessage, ToWebviewMessage, ViewMethod } from '../../shared/messages';
-import { VIEW_METHODS, type Problem, type Requests, type ViewportResult } from '../../shared/protocol.gen';
+import { VIEW_METHODS, type Problem, type Requests } from '../../shared/protocol.gen';
 import { Disposable } from '../base/disposable';
 import type { Server } from '../server/client';
 import { CANCELLED, problem, problemOf } from '../server/problem';
@@ -38,13 +38,7 @@ export class ViewRequests extends Disposable {
       const params = { ...(message.params as object), snapshot } as Requests[ViewMethod]['params'];
       const result = await this.server.request(method, params, cancel.token);
       if (cancel.token.isCancellationRequested) this.#fail(id, problem(CANCELLED, 'Cancelled', ''));
-      else
-        this.post({
-          type: 'response',
-          id,
-          ok: true,
-          result: method === 'memlens/viewport' ? unpacked(result) : result,
-        });
+      else this.post({ type: 'response', id, ok: true, result: unpacked(result) });
     } catch (error) {
       const failure = problemOf(error);
       this.#fail(id, failure);
@@ -80,9 +74,10 @@ export class ViewRequests extends Disposable {
   }
 }
 
-/** Base64 as an ArrayBuffer of its own, which crosses to the webview without becoming text again. */
-function unpacked(result: unknown): ArrayBuffer {
-  // SAFETY: the contract pairs memlens/viewport with this result.
-  const bytes = Buffer.from((result as ViewportResult).geometry, 'base64');
-  return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
+/** A result whose base64 `geometry` is an ArrayBuffer, which crosses to the webview without becoming text again. */
+function unpacked(result: Requests[ViewMethod]['result']): unknown {
+  if (!('geometry' in result) || typeof result.geometry !== 'string') return result;
+  const bytes = Buffer.from(result.geometry, 'base64');
+  const geometry = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
+  return { ...result, geometry };
 }

@@ -88,7 +88,8 @@ const info: SnapshotInfo = {
 
 function answer(method: string, params: unknown): unknown {
   // The view sends a method's own parameters.
-  if (method === 'memlens/viewport') return picture(params as PictureRequest, window.benchBands);
+  if (method === 'memlens/viewport')
+    return { geometry: picture(params as PictureRequest, window.benchBands) };
   const none = { moment: 0, time_us: 0, live_bytes: 0, live_count: 0 };
   if (method === 'memlens/live') return { ...none, offset: 0, rows: [] };
   if (method !== 'memlens/overview') return null; // never answered: hovers show what the picture knows

@@ -79,12 +79,12 @@ export class FakeServer {
     };
   }
 
-  /** What the host would post back; a viewport's answer is an ArrayBuffer. */
+  /** What the host would post back; geometry is an ArrayBuffer. */
   answer(method: ViewMethod, params: unknown): unknown {
     // SAFETY: the view sends a method's own parameters; this stands in for the host.
     switch (method) {
       case 'memlens/viewport':
-        return this.viewport(params as ViewParams<'memlens/viewport'>);
+        return { geometry: this.viewport(params as ViewParams<'memlens/viewport'>) };
       case 'memlens/overview':
         return this.overview(params as ViewParams<'memlens/overview'>);
       case 'memlens/hit':

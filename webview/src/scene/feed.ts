@@ -1,12 +1,13 @@
 // Keeps the picture up to date: one request under way, and only what is wanted now after it.
 
 import { decodeGeometry, type Geometry } from '../../../extension/shared/geometry';
+import type { ViewResult } from '../../../extension/shared/messages';
 import type { Pending } from '../api';
 import type { Camera, Extent, PlotSize } from './camera';
 import { isUseful, needsPicture, type PictureRequest } from './fetch';
 
 export interface FeedEvents {
-  ask(request: PictureRequest): Pending<ArrayBuffer>;
+  ask(request: PictureRequest): Pending<ViewResult<'memlens/viewport'>>;
   deliver(geometry: Geometry, asked: PictureRequest): void;
   failed(error: unknown): void;
   /** Something is under way that takes long enough to be told (or no longer is). */
@@ -17,7 +18,7 @@ const TELL_AFTER_MS = 400;
 
 export class Feed {
   private asked: PictureRequest | null = null;
-  private current: { asked: PictureRequest; pending: Pending<ArrayBuffer> } | null = null;
+  private current: { asked: PictureRequest; pending: Pending<ViewResult<'memlens/viewport'>> } | null = null;
   private refused: PictureRequest | null = null;
   private tell: ReturnType<typeof setTimeout> | undefined;
 
@@ -52,7 +53,7 @@ export class Feed {
       this.events.busy(true);
     }, TELL_AFTER_MS);
     pending.answer.then(
-      (packed) => {
+      ({ geometry: packed }) => {
         if (this.current !== current) return;
         this.settle();
         try {
