@@ -171,3 +171,56 @@ class LineAnswer(Struct, frozen=True):
     line: int
     totals: Totals
     stacks: list[int]
+
+
+class Gap(Struct, frozen=True):
+    """What the reserved memory of a moment is made of, in bytes.
+
+    ``reserved`` is the sum of ``requested``, ``rounding``, ``pending``, ``inactive_split``, ``expandable_free`` and
+    ``wholly_free``; ``allocated`` is the sum of the first two, ``active`` of the first three.
+    """
+
+    reserved_bytes: int
+    """What the allocator held, with ``outside_bytes``."""
+    active_bytes: int
+    allocated_bytes: int
+    requested_bytes: int
+    rounding_bytes: int
+    """What rounding adds to what was requested; of blocks whose true size the file doesn't tell, the least."""
+    pending_bytes: int
+    """Blocks whose free was requested and not completed."""
+    inactive_split_bytes: int
+    """Free in segments that can't be given back, because other blocks lie in them."""
+    expandable_free_bytes: int
+    """Free in expandable segments, whose whole pages can be given back."""
+    wholly_free_bytes: int
+    """Segments without a block in them, which could be given back."""
+    outside_bytes: int
+    """Of blocks that lie in no segment that the file tells of; they are part of the other figures."""
+
+
+class GapAnswer(Struct, frozen=True):
+    """The gap at a moment. ``time_us`` is None before the trace and without times."""
+
+    moment: int
+    time_us: float | None
+    gap: Gap
+
+
+class ReservedAnswer(Struct, frozen=True):
+    """Reserved memory over ``[x0, x1]`` in even columns."""
+
+    x0: float
+    x1: float
+    columns: int
+    known: bool
+    """Whether the file tells of segments; else all that is known to be reserved is what blocks took."""
+    peak_reserved_bytes: int
+    peak_reserved_moment: int
+    bytes: str
+    """base64 of ``float64[8][columns]``, little-endian: the most and the least that was reserved within each column,
+    then the same of what was active, allocated and requested."""
+    first: str
+    """base64 of ``uint32[columns]``: the first moment of each column."""
+    last: str
+    """base64 of ``uint32[columns]``: the last one."""

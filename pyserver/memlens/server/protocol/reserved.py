@@ -1,0 +1,31 @@
+"""Reserved memory over time and what it was used for."""
+
+from msgspec import Struct
+
+from memlens.server.protocol.base import Count, Pixels, Requests
+from memlens.views.answers import Axis, GapAnswer, ReservedAnswer
+
+
+class ReservedParams(Struct, frozen=True):
+    """The part ``[x0, x1]`` of a device's run, in so many columns."""
+
+    snapshot: str
+    device: int
+    axis: Axis
+    x0: float
+    x1: float
+    columns: Pixels
+
+
+class GapParams(Struct, frozen=True):
+    """What the reserved memory of a moment is made of; None means the first at which the most was reserved."""
+
+    snapshot: str
+    device: int
+    moment: Count | None = None
+
+
+REQUESTS: Requests = {
+    "memlens/reserved": (ReservedParams, ReservedAnswer),
+    "memlens/gap": (GapParams, GapAnswer),
+}

@@ -1,0 +1,195 @@
+"""Reserved memory and what the gap is made of, against an allocator that keeps its true state."""
+
+import base64
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.python.conftest import event, real_files
+from tests.python.model_allocator import ModelAllocator
+from tests.python.test_allocator import open_data, run
+
+from memlens.errors import MemlensError
+from memlens.store.snapshot import Snapshot
+from memlens.views.allocator import state_at
+from memlens.views.answers import Gap
+from memlens.views.columns import moments_between
+from memlens.views.reserved import gap, gap_at, reserved_over_time, usage_of
+
+KINDS = ("reserved", "active", "allocated", "requested")
+
+
+def parts(found: Gap) -> int:
+    return (
+        found.requested_bytes + found.rounding_bytes + found.pending_bytes + found.inactive_split_bytes
+        + found.expandable_free_bytes + found.wholly_free_bytes
+    )  # fmt: skip
+
+
+def sizes_told(final: list[tuple[Any, ...]]) -> dict[int, int]:
+    """The block sizes that a file tells: those of what is live at its end."""
+    return {number: size for held in final for _, size, _, state, number in held[6] if state != "inactive"}
+
+
+def true_gap(state: list[tuple[Any, ...]], told: dict[int, int]) -> dict[str, int]:
+    """The parts, from the allocator's own state; blocks count as large as a file lets one know."""
+    found = dict.fromkeys(
+        ("requested", "rounding", "pending", "inactive_split", "expandable_free", "wholly_free"), 0
+    )
+    for _, total, _, _, _, expandable, blocks in state:
+        active = 0
+        for _, _, requested, kind, number in blocks:
+            if kind == "inactive":
+                continue
+            size = told.get(number, max(512, -(-requested // 512) * 512))
+            active += size
+            if kind == "active_allocated":
+                found["requested"] += requested
+                found["rounding"] += size - requested
+            else:
+                found["pending"] += size
+        free = "expandable_free" if expandable else "inactive_split" if active else "wholly_free"
+        found[free] += total - active
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.booleans(), st.integers(1, 140))
+def test_the_gap_is_what_the_allocator_knows_at_every_moment(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, expandable: bool, steps: int
+) -> None:
+    allocator = ModelAllocator(expandable)
+    run(allocator, random.Random(seed), steps)
+    snapshot = open_data(tmp_path_factory.mktemp("gap"), allocator.snapshot(0))
+    usage = usage_of(snapshot, 0)
+    told = sizes_told(allocator.states[-1])
+    most = (-1, -1)
+    for moment, state in enumerate(allocator.states):
+        found = gap_at(usage, moment)
+        wanted = true_gap(state, told)
+        assert {name: getattr(found, f"{name}_bytes") for name in wanted} == wanted
+        assert found.reserved_bytes == sum(held[1] for held in state) == parts(found)
+        assert found.allocated_bytes == wanted["requested"] + wanted["rounding"]
+        assert found.active_bytes == found.allocated_bytes + wanted["pending"]
+        assert found.outside_bytes == 0
+        most = max(most, (found.reserved_bytes, -moment))
+    answer = gap(snapshot, 0, None)
+    assert (answer.gap.reserved_bytes, -answer.moment) == most
+    snapshot.close()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32), st.booleans(), st.integers(1, 80))
+def test_a_trace_that_lost_its_start_still_adds_up(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, expandable: bool, lost: int
+) -> None:
+    allocator = ModelAllocator(expandable)
+    run(allocator, random.Random(seed), 100)
+    lost = min(lost, len(allocator.events) - 1)
+    snapshot = open_data(tmp_path_factory.mktemp("lost"), allocator.snapshot(lost))
+    usage = usage_of(snapshot, 0)
+    told = sizes_told(allocator.states[-1])
+    for moment, state in enumerate(allocator.states[lost:]):
+        found, wanted = gap_at(usage, moment), true_gap(state, told)
+        assert found.reserved_bytes == sum(held[1] for held in state) == parts(found)
+        assert found.active_bytes == wanted["requested"] + wanted["rounding"] + wanted["pending"]
+        free = ("inactive_split", "expandable_free", "wholly_free")
+        assert [getattr(found, f"{name}_bytes") for name in free] == [wanted[name] for name in free]
+    snapshot.close()
+
+
+def floats(text: str) -> list[list[float]]:
+    packed = np.frombuffer(base64.b64decode(text), "<f8").reshape(8, -1)
+    return [row.tolist() for row in packed]
+
+
+def check_columns(snapshot: Snapshot, device: int, chance: random.Random) -> None:
+    """Every column's extremes are those of the moments in it, and no moment in view is left out."""
+    found = snapshot.device(device)
+    usage = usage_of(snapshot, device)
+    series = [getattr(usage, kind).bytes.tolist() for kind in KINDS]
+    axes = ["event", *(["time"] if found.time is not None else [])]
+    for axis in axes:
+        extent = found.info.event_axis if axis == "event" else found.info.time_axis
+        assert extent is not None
+        for _ in range(8):
+            a, b = sorted(chance.uniform(extent.x0, extent.x1) for _ in range(2))
+            x0, x1 = chance.choice(((extent.x0, extent.x1), (a, b)))
+            if x0 == x1:
+                continue
+            columns = chance.choice((1, 7, 100, 1000))
+            answer = reserved_over_time(snapshot, device, axis, x0, x1, columns)  # type: ignore[arg-type]
+            rows = floats(answer.bytes)
+            first = np.frombuffer(base64.b64decode(answer.first), "<u4").tolist()
+            last = np.frombuffer(base64.b64decode(answer.last), "<u4").tolist()
+            seen: set[int] = set()
+            for column, (low, high) in enumerate(zip(first, last, strict=True)):
+                seen.update(range(low, high + 1))
+                for kind, values in enumerate(series):
+                    inside = values[low : high + 1]
+                    assert rows[2 * kind][column] == max(inside)
+                    assert rows[2 * kind + 1][column] == min(inside)
+            (start,), (stop,) = moments_between(found, axis, np.array([x0, x1]))  # type: ignore[arg-type]
+            assert seen == set(range(int(start), int(stop) + 1))
+
+
+def test_columns_hold_the_extremes_of_their_moments(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+    check_columns(opened(sample), 0, random.Random(5))
+
+
+@pytest.mark.parametrize("path", real_files("*.pickle"), ids=lambda path: path.stem)
+def test_real_files_add_up_at_every_moment(opened: Callable[[Path], Snapshot], path: Path) -> None:
+    snapshot = opened(path)
+    chance = random.Random(3)
+    for info in snapshot.info.devices:
+        usage = usage_of(snapshot, info.device)
+        active, reserved = usage.active.bytes, usage.reserved.bytes
+        split = reserved - active - usage.wholly_free - usage.expandable_free
+        assert (usage.requested.bytes <= usage.allocated.bytes).all()
+        assert (usage.allocated.bytes <= active).all()
+        assert (active <= reserved).all()
+        assert (usage.wholly_free >= 0).all()
+        # a profile's made-up segment is no larger than it must be, whatever its blocks' rounding
+        assert (split >= 0).all() or path.stem.startswith("cpu_profile")
+        assert int(reserved[-1]) == info.reserved_at_end_bytes
+        for moment in {0, info.events, *(chance.randint(0, info.events) for _ in range(20))}:
+            state, found = state_at(snapshot, info.device, moment), gap_at(usage, moment)
+            assert parts(found) == found.reserved_bytes == state.reserved_bytes
+            assert found.requested_bytes == state.requested_bytes
+            if not path.stem.startswith("cpu_profile"):
+                assert found.inactive_split_bytes == state.inactive_split_bytes
+                assert (found.active_bytes, found.allocated_bytes) == (
+                    state.active_bytes,
+                    state.allocated_bytes,
+                )
+    if info.events < 5000:
+        check_columns(snapshot, info.device, chance)
+
+
+def test_what_lies_outside_of_segments_was_reserved_all_the_same(tmp_path: Path) -> None:
+    trace = [event("segment_alloc", 1 << 21, 1 << 21), event("alloc", 1 << 21, 700), event("alloc", 99, 5)]
+    snapshot = open_data(tmp_path, {"segments": [], "device_traces": [trace]})
+    found = gap(snapshot, 0, 3).gap
+    assert (found.outside_bytes, found.reserved_bytes) == (512, (1 << 21) + 512)
+    assert parts(found) == found.reserved_bytes
+    assert (found.requested_bytes, found.rounding_bytes) == (705, 1024 + 512 - 705)
+    assert found.inactive_split_bytes == (1 << 21) - 1024
+    assert gap(snapshot, 0, 1).gap.wholly_free_bytes == 1 << 21
+    for device, moment in ((1, 0), (0, 4)):
+        with pytest.raises(MemlensError):
+            gap(snapshot, device, moment)
+    for x0, x1, columns in (
+        (0.0, 0.0, 5),
+        (2.0, 1.0, 5),
+        (0.0, 1.0, 0),
+        (float("nan"), 1.0, 5),
+        (0.0, 1.0, 9000),
+    ):
+        with pytest.raises(MemlensError):
+            reserved_over_time(snapshot, 0, "event", x0, x1, columns)
+    snapshot.close()
