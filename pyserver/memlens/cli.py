@@ -112,6 +112,8 @@ def _parser() -> argparse.ArgumentParser:
                         help="how much memory it may take (Linux); without it, what there is")  # fmt: skip
     info = command("info", _info, "Print what a snapshot holds: devices, peaks, warnings.")
     info.add_argument("file", type=Path)
+    oom = command("oom", _oom, "Explain a snapshot's out-of-memory events.")
+    oom.add_argument("file", type=Path)
     lines = command("lines", _lines, "Print the source lines that allocated the most.")
     lines.add_argument("file", type=Path)
     lines.add_argument("--top", type=_positive, metavar="N", help="only the first N lines")
@@ -134,9 +136,9 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument(
         "--top", type=_positive, default=30, metavar="N", help="the first N rows (default 30)"
     )
-    for sub in (info, lines, stack, compare):
+    for sub in (info, oom, lines, stack, compare):
         sub.add_argument("--json", action="store_true", help="print JSON")
-    for sub in (ingest, info, lines, stack, compare):
+    for sub in (ingest, info, oom, lines, stack, compare):
         sub.add_argument("--cache-dir", type=Path, help="where archives are kept")
         sub.add_argument(
             "--cache-limit", type=_positive, metavar="BYTES", help="how large they may be together"
@@ -257,7 +259,14 @@ def _ask(options: argparse.Namespace, question: Callable[[Any], T], path: Path |
 def _info(options: argparse.Namespace) -> int:
     from memlens.units import format_bytes, format_time
 
-    info = _ask(options, lambda snapshot: snapshot.info)
+    def question(snapshot: Any) -> tuple[Any, list[str]]:
+        if options.json or not any(device.ooms for device in snapshot.info.devices):
+            return snapshot.info, []
+        from memlens.views.oom_report import explained, summary
+
+        return snapshot.info, list(summary(explained(snapshot)))
+
+    info, ooms = _ask(options, question)
     if options.json:
         _json_line(info)
         return 0
@@ -270,6 +279,8 @@ def _info(options: argparse.Namespace) -> int:
             f"in {device.live_at_end_count:,} allocations"
             f"{f', {device.ooms} out-of-memory events' if device.ooms else ''}"
         )
+    for line in ooms:
+        print(_plain(line))
     for warning in info.warnings:
         print(f"note: {warning.message}")
     return 0
@@ -279,6 +290,19 @@ def _after(device: Any, format_time: Callable[[float], str]) -> str:
     if device.peak_time_us is None or device.time_origin_us is None:
         return f" at event {device.peak_moment:,}"
     return f" after {format_time(device.peak_time_us - device.time_origin_us)}"
+
+
+def _oom(options: argparse.Namespace) -> int:
+    from memlens.views.oom import marks
+    from memlens.views.oom_report import explained, report
+
+    answers, found = _ask(options, lambda snapshot: (explained(snapshot), marks(snapshot)))
+    if options.json:
+        _json_line(answers)
+        return 0
+    for line in report(answers, found):
+        print(_plain(line))
+    return 0
 
 
 def _lines(options: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 from pygls.lsp.server import LanguageServer
 
-from memlens.server.handlers import filters, flame, timeline
+from memlens.server.handlers import filters, flame, oom, reserved, timeline
 from memlens.server.registry import Registry
 from memlens.server.wire import Questions, answer
 from memlens.store.snapshot import Snapshot
@@ -17,6 +17,8 @@ QUESTIONS: Questions = {
     **timeline.QUESTIONS,
     **filters.QUESTIONS,
     **flame.QUESTIONS,
+    **reserved.QUESTIONS,
+    **oom.QUESTIONS,
 }
 
 

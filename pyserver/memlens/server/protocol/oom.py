@@ -1,0 +1,26 @@
+"""Out-of-memory events, and what else is marked on the time axis."""
+
+from msgspec import Struct
+
+from memlens.server.protocol.base import Count, Requests
+from memlens.views.oom_answers import MarksAnswer, OomAnswer
+
+
+class MarksParams(Struct, frozen=True):
+    """The marks of all devices."""
+
+    snapshot: str
+
+
+class OomParams(Struct, frozen=True):
+    """An out-of-memory event by its number among its device's events, as a mark has it."""
+
+    snapshot: str
+    device: int
+    event: Count
+
+
+REQUESTS: Requests = {
+    "memlens/marks": (MarksParams, MarksAnswer),
+    "memlens/oom": (OomParams, OomAnswer),
+}

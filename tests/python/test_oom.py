@@ -1,0 +1,378 @@
+"""Out-of-memory events, against an allocator on a device of limited memory that keeps its true state."""
+
+import json
+import pickle
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.python.conftest import real_files
+from tests.python.limited_allocator import DeviceFullError, LimitedAllocator, asked_of_driver
+from tests.python.model_allocator import KIB, MIB
+from tests.python.test_allocator import open_data
+from tests.python.test_reserved import parts, sizes_told, true_gap
+
+from memlens.cli import main
+from memlens.errors import MemlensError
+from memlens.store.snapshot import Snapshot
+from memlens.views.oom import marks, oom
+from memlens.views.oom_answers import Finding, OomAnswer
+
+SHARED_POOL = (0, 0)
+
+
+def run(allocator: LimitedAllocator, chance: random.Random, steps: int) -> None:
+    """A program that goes on after it ran out of memory."""
+    for _ in range(steps):
+        what = chance.random()
+        if what < 0.6 or not (allocator.live or allocator.pending):
+            size = chance.choice(
+                (700, 300 * KIB, MIB, MIB + 1, 3 * MIB, 9 * MIB, 15 * MIB, 26 * MIB, 50 * MIB)
+            )
+            allocator.line = chance.randint(1, 5)
+            try:
+                allocator.malloc(
+                    size + chance.choice((0, -1, 513)),
+                    chance.choice((0, 0, 0, 7)),
+                    chance.choice((SHARED_POOL, (0, 1))),
+                )
+            except DeviceFullError:
+                if allocator.live and chance.random() < 0.5:
+                    allocator.request_free(0)
+                    allocator.complete_free(-1)
+        elif what < 0.85 and allocator.live:
+            allocator.request_free(chance.randrange(99))
+            if chance.random() < 0.8:
+                allocator.complete_free(-1)
+        elif allocator.pending:
+            allocator.complete_free(chance.randrange(99))
+
+
+def holes_of(held: tuple[Any, ...], told: dict[int, int]) -> list[int]:
+    """The free pieces of a segment as large as a file lets one know."""
+    found, at = [], held[0]
+    for addr, _, requested, state, number in held[6]:
+        if state == "inactive":
+            continue
+        found.append(addr - at)
+        at = addr + told.get(number, max(512, -(-requested // 512) * 512))
+    found.append(held[0] + held[1] - at)
+    return [size for size in found if size]
+
+
+def expected(allocator: LimitedAllocator, event: int, told: dict[int, int]) -> dict[str, Any]:
+    entry, state = allocator.events[event], allocator.states[event]
+    size, small = entry["size"], entry["size"] <= MIB
+    places: dict[str, list[int]] = {}
+    pinned: list[tuple[Any, ...]] = []
+    pinning: dict[int, int] = {}
+    line_of = {a["number"]: a["line"] for a in allocations(allocator)}
+    lines: dict[int, int] = {}
+    for held in state:
+        _, total, stream, pool, is_small, expandable, blocks = held
+        active = [block for block in blocks if block[3] != "inactive"]
+        for block in active:
+            lines[line_of[block[4]]] = lines.get(line_of[block[4]], 0) + block[2]
+        if stream != entry["stream"]:
+            why = "other_stream"
+        elif pool != entry["pool_id"]:
+            why = "other_pool"
+        elif is_small != small:
+            why = "other_size_class"
+        else:
+            why = "usable"
+        holes = holes_of(held, told)
+        usable = False
+        for hole in holes:
+            rest = why == "usable" and active and not (is_small or expandable) and hole <= MIB
+            places.setdefault("rest" if rest else why, []).append(hole)
+            usable |= why == "usable" and not rest
+        if usable and active:
+            pinned.append((hex(held[0]), total, sum(holes), max(holes), len(active)))
+            for number in {line_of[block[4]] for block in active}:
+                pinning[number] = pinning.get(number, 0) + sum(holes)
+    first = event
+    while first and allocator.events[first - 1]["action"] in ("segment_free", "segment_unmap"):
+        first -= 1
+    retry = None
+    for later in range(event + 1, len(allocator.events)):
+        other = allocator.events[later]
+        rounded = max(512, -(-other["size"] // 512) * 512)
+        if other["action"] == "alloc" and rounded == size and other["stream"] == entry["stream"]:
+            retry = later
+            break
+    return {
+        "places": {why: (sum(sizes), len(sizes), max(sizes)) for why, sizes in places.items()},
+        "pinned": sorted(pinned),
+        "pinning": pinning,
+        "lines": lines,
+        "returned": (event - first, sum(e["size"] for e in allocator.events[first:event])),
+        "retry": retry,
+    }
+
+
+def allocations(allocator: LimitedAllocator) -> list[dict[str, int]]:
+    made = [entry for entry in allocator.events if entry["action"] == "alloc"]
+    return [{"number": number, "line": entry["frames"][0]["line"]} for number, entry in enumerate(made)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.booleans(), st.integers(60, 400))
+def test_an_event_is_explained_by_what_the_allocator_held(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, expandable: bool, capacity_mib: int
+) -> None:
+    allocator = LimitedAllocator(expandable, capacity_mib * MIB)
+    run(allocator, random.Random(seed), 120)
+    snapshot = open_data(tmp_path_factory.mktemp("oom"), allocator.snapshot(0))
+    told = sizes_told(allocator.states[-1])
+    events = [number for number, entry in enumerate(allocator.events) if entry["action"] == "oom"]
+    found_marks = marks(snapshot)
+    assert [mark.event for mark in found_marks.marks] == events
+    assert found_marks.count == len(events) == snapshot.info.devices[0].ooms
+    for event in events:
+        entry, answer = allocator.events[event], oom(snapshot, 0, event)
+        wanted = expected(allocator, event, told)
+        assert answer.device_free_bytes == entry["device_free"]
+        assert (answer.requested_bytes, answer.moment) == (entry["size"], event + 1)
+        page = (2 if entry["size"] <= MIB else 20) * MIB
+        paged = any(held[5] for held in allocator.states[event])
+        assert answer.driver_bytes == (
+            -(-entry["size"] // page) * page if paged else asked_of_driver(entry["size"])
+        )
+        assert answer.frames[0].line == entry["frames"][0]["line"]
+        assert {p.why: (p.bytes, p.pieces, p.largest_bytes) for p in answer.places} == wanted["places"]
+        assert answer.pinned_count == len(wanted["pinned"])
+        assert wanted["pinned"] == sorted(
+            (p.address, p.size_bytes, p.free_bytes, p.largest_free_bytes, p.block_count)
+            for p in answer.pinned
+        )
+        for segment in answer.pinned:
+            low = int(segment.address, 16)
+            assert all(low <= int(block.address, 16) < low + segment.size_bytes for block in segment.blocks)
+            assert len(segment.blocks) == min(segment.block_count, 8)
+        assert {p.frame.line: p.pinned_bytes for p in answer.pinning if p.frame} == wanted["pinning"]
+        assert {line.frame.line: line.bytes for line in answer.lines if line.frame} == wanted["lines"]
+        assert (answer.returned_segments, answer.returned_bytes) == wanted["returned"]
+        assert (answer.retry.event if answer.retry else None) == wanted["retry"]
+        assert parts(answer.gap) == answer.gap.reserved_bytes
+        assert answer.gap.wholly_free_bytes == true_gap(allocator.states[event], told)["wholly_free"]
+        check_words(answer, expandable)
+    snapshot.close()
+
+
+def check_words(answer: OomAnswer, expandable: bool) -> None:
+    """What is said follows from the figures of the same answer, and never contradicts them."""
+    free, size = answer.device_free_bytes, answer.requested_bytes
+    assert free is not None
+    in_segments = sum(place.bytes for place in answer.places)
+    usable = next((place for place in answer.places if place.why == "usable"), None)
+    codes = {finding.code for finding in answer.findings}
+    assert (answer.verdict == "too_large") == ("no-setting-helps" in codes)
+    if answer.verdict == "too_large":
+        assert size > free + in_segments
+        assert not codes & {"expandable-segments", "max-split-size", "pinning-line"}
+    if answer.verdict == "fragmented":
+        assert usable is not None
+        assert usable.largest_bytes < size <= usable.bytes + free
+    if answer.verdict == "elsewhere":
+        assert (usable.bytes if usable else 0) + free < size <= in_segments + free
+    if "expandable-segments" in codes:
+        assert not expandable
+        assert size <= free + in_segments
+    for finding in answer.findings:
+        assert finding.text.endswith(".")
+        assert "-0" not in finding.text
+
+
+def find(answer: OomAnswer, code: str) -> Finding:
+    (found,) = [finding for finding in answer.findings if finding.code == code]
+    return found
+
+
+def two_devices() -> dict[str, Any]:
+    """Device 0 is asked for more than it has; device 1 has enough, but in pieces. Both go on."""
+    zero = LimitedAllocator(False, 64 * MIB)
+    zero.take(10, 30 * MIB)
+    zero.take(11, 20 * MIB)
+    with pytest.raises(DeviceFullError):
+        zero.take(12, 400 * MIB)
+    one = LimitedAllocator(False, 170 * MIB)
+    for line in (21, 21, 22, 23):
+        # what is dropped leaves a hole of 36 MiB behind a block of 3 MiB
+        large = one.take(20, 39 * MIB)
+        one.drop(large)
+        one.take(line, 3 * MIB)
+        one.take(24, 36 * MIB)
+    one.drop(*[number for number in list(one.live) if number % 3 == 2])
+    with pytest.raises(DeviceFullError):
+        one.take(25, 60 * MIB)
+    last = one.live[-1]
+    one.drop(last)
+    one.take(25, 40 * MIB - 200)
+    with pytest.raises(DeviceFullError):
+        one.take(25, 60 * MIB)
+    data = zero.snapshot(0)
+    other = one.snapshot(0)
+    for segment in other["segments"]:
+        segment["device"] = 1
+    return {
+        "segments": data["segments"] + other["segments"],
+        "device_traces": [*data["device_traces"], *other["device_traces"]],
+        "allocator_settings": {"expandable_segments": False, "max_split_size": -1},
+    }
+
+
+def test_two_devices_run_out_of_memory_for_two_reasons(tmp_path: Path) -> None:
+    snapshot = open_data(tmp_path, two_devices())
+    found = [mark for mark in marks(snapshot).marks if mark.kind == "oom"]
+    assert [mark.device for mark in found] == [0, 1, 1]
+    zero, one, two = (oom(snapshot, mark.device, mark.event) for mark in found)
+
+    assert zero.verdict == "too_large"
+    assert (zero.device_free_bytes, zero.gap.reserved_bytes) == (14 * MIB, 50 * MIB)
+    assert (
+        "14.0 MiB on the device and 0 B in segments come to 14.0 MiB, 386 MiB too little"
+        in zero.findings[0].text
+    )
+    assert "14.0 MiB free and 50.0 MiB reserved come to 64.0 MiB" in zero.findings[0].text
+    assert find(zero, "no-setting-helps").advice
+    largest = find(zero, "largest-line")
+    assert largest.frame is not None
+    assert (largest.frame.file, largest.frame.line) == ("/job/model.py", 10)
+    assert "model.py:10 (layer10): 30.0 MiB in 1 allocation, 60% of what was alive" in largest.text
+    assert "is less than the 386 MiB that were missing" in largest.text
+    assert zero.retry is None
+
+    assert one.verdict == "fragmented"
+    assert one.headline.startswith("60.0 MiB were asked for and the device had")
+    (usable,) = [place for place in one.places if place.why == "usable"]
+    assert usable.largest_bytes < 60 * MIB <= usable.bytes + (one.device_free_bytes or 0)
+    assert "expandable_segments was off" in find(one, "expandable-segments").text
+    pin = find(one, "pinning-line")
+    assert pin.frame is not None
+    assert pin.frame == one.pinning[0].frame
+    assert pin.allocation is not None
+    assert one.retry is None
+    assert two.event > one.event
+    snapshot.close()
+
+
+def test_a_large_segment_that_a_small_block_splits(tmp_path: Path) -> None:
+    allocator = LimitedAllocator(False, 100 * MIB)
+    allocator.drop(allocator.take(1, 64 * MIB))
+    allocator.take(2, 2 * MIB)
+    allocator.take(3, 30 * MIB, stream=7)
+    with pytest.raises(DeviceFullError):
+        allocator.take(4, 63 * MIB)
+    allocator.drop(0 + allocator.live[0])
+    allocator.take(4, 63 * MIB)
+    snapshot = open_data(tmp_path, allocator.snapshot(0))
+    (mark,) = [mark for mark in marks(snapshot).marks if mark.kind == "oom"]
+    answer = oom(snapshot, 0, mark.event)
+    assert (answer.verdict, answer.device_free_bytes) == ("fragmented", 6 * MIB)
+    assert [(p.why, p.bytes, p.pieces) for p in answer.places] == [("usable", 62 * MIB, 1)]
+    split = find(answer, "max-split-size")
+    assert "max_split_size_mb:21 " in split.text
+    assert split.frame is not None
+    assert split.frame.line == 2
+    (segment,) = answer.pinned
+    assert segment.large_enough
+    assert [block.label.line for block in segment.blocks if block.label] == [2]
+    assert "is not told by the file" in find(answer, "expandable-segments").text
+    assert answer.retry is not None
+    assert (answer.retry.same_stack, answer.retry.failures_between) == (True, 0)
+    retried = find(answer, "retry-succeeded")
+    assert "from the same stack" in retried.text
+    assert retried.allocation == answer.retry.allocation
+    snapshot.close()
+
+
+def test_memory_of_other_streams_pools_and_sizes_can_not_serve(tmp_path: Path) -> None:
+    allocator = LimitedAllocator(False, 150 * MIB)
+    for line, (stream, pool) in enumerate(((7, SHARED_POOL), (0, (0, 1)), (0, SHARED_POOL)), 1):
+        held = allocator.take(line, 40 * MIB, stream, pool)
+        allocator.drop(held)
+        allocator.take(line, 2 * MIB, stream, pool)
+    allocator.take(9, 4 * KIB)
+    with pytest.raises(DeviceFullError):
+        allocator.take(4, 39 * MIB)
+    snapshot = open_data(tmp_path, allocator.snapshot(0))
+    answer = oom(snapshot, 0, len(allocator.events) - 1)
+    assert {place.why: place.bytes for place in answer.places} == {
+        "usable": 38 * MIB, "other_stream": 38 * MIB, "other_pool": 38 * MIB, "other_size_class": 2 * MIB - 4 * KIB,
+    }  # fmt: skip
+    assert answer.pool == "(0, 0)"
+    assert answer.driver_bytes == 40 * MIB
+    assert answer.verdict == "fragmented"
+    text = find(answer, "not-for-it").text
+    assert "38.0 MiB in segments of other streams, the largest piece 38.0 MiB" in text
+    assert "private pools" in text
+    snapshot.close()
+
+
+def test_what_the_file_does_not_say_is_not_guessed(tmp_path: Path) -> None:
+    trace: list[dict[str, Any]] = [
+        {"action": "alloc", "addr": 4096, "size": 100, "stream": 0},
+        {"action": "oom", "size": 5 * MIB, "stream": 0},
+        {"action": "oom", "size": 5 * MIB, "stream": 0, "device_free": 30 * MIB},
+        {"action": "oom", "size": 5 * MIB, "stream": 0, "device_free": 6 * MIB},
+        {"action": "oom", "size": -5, "stream": 0, "device_free": 6 * MIB},
+        {"action": "snapshot", "addr": 0, "size": 77, "stream": 0},
+    ]
+    snapshot = open_data(tmp_path, {"segments": [], "device_traces": [trace]})
+    unknown, limit, step, negative = (oom(snapshot, 0, event) for event in range(1, 5))
+    assert (unknown.verdict, unknown.device_free_bytes, unknown.segments_known) == ("unknown", None, False)
+    assert "doesn't say what the device had free" in unknown.findings[0].text
+    assert not {finding.code for finding in unknown.findings} & {"expandable-segments", "max-split-size"}
+    assert unknown.lines[0].frame is None
+    assert limit.verdict == "limit"
+    assert "is not in the file" in limit.findings[0].text
+    assert "asks the driver for 20.0 MiB at once" in step.findings[0].text
+    assert negative.requested_bytes == 0
+    found = marks(snapshot)
+    assert [(mark.kind, mark.event) for mark in found.marks] == [
+        *(("oom", n) for n in range(1, 5)),
+        ("snapshot", 5),
+    ]
+    assert found.marks[-1].size_bytes == 77
+    for wrong in (0, 5, -1, 6):
+        with pytest.raises(MemlensError):
+            oom(snapshot, 0, wrong)
+    with pytest.raises(MemlensError):
+        oom(snapshot, 3, 0)
+    snapshot.close()
+
+
+def test_the_command_line_explains(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "two.pickle"
+    path.write_bytes(pickle.dumps(two_devices()))
+    cache = ["--cache-dir", str(tmp_path / "cache")]
+    assert main(["oom", str(path), *cache]) == 0
+    text = capsys.readouterr().out
+    assert text.count("out of memory, device 1") == 2
+    assert "No setting of the allocator would have helped" in text
+    assert "/job/model.py:10 layer10" in text
+    assert main(["oom", str(path), "--json", *cache]) == 0
+    answers = json.loads(capsys.readouterr().out)
+    assert [answer["verdict"] for answer in answers] == ["too_large", "fragmented", "fragmented"]
+    assert main(["info", str(path), *cache]) == 0
+    assert "out of memory, device 0, event 5: 400 MiB were asked for" in capsys.readouterr().out
+
+
+def test_a_file_without_an_event_says_so(
+    tmp_path: Path, sample: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["oom", str(sample), "--cache-dir", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "The trace holds no out-of-memory event.\n"
+
+
+@pytest.mark.parametrize("path", real_files("flexgen__oom*.pickle"), ids=lambda path: path.stem)
+def test_a_real_snapshot_taken_at_an_oom_marks_its_moment(
+    opened: Callable[[Path], Snapshot], path: Path
+) -> None:
+    found = marks(opened(path)).marks
+    assert [(mark.kind, mark.size_bytes) for mark in found] == [("snapshot", 11840159744)]
