@@ -258,6 +258,15 @@ export interface FindFilesResult {
   paths: string[];
 }
 
+/** A sentence with its figures. `code` is stable; the frame or the allocation is where to look. */
+export interface Finding {
+  code: string;
+  text: string;
+  advice: boolean;
+  frame: Frame | null;
+  allocation: number | null;
+}
+
 /**
  * The children of a node, rows `offset … offset + len(rows)` of `children`, in the tree's order.
  *
@@ -461,6 +470,54 @@ export interface Frame {
   source: 'forward' | 'fx' | 'inferred' | 'recorded';
 }
 
+/**
+ * Free pieces within segments, by what they could serve.
+ *
+ * `usable`: of the request's stream, pool and size class. `rest`: at most 1 MiB behind a block of a large
+ * segment, which the allocator doesn't split off. The others belong to segments that may not serve the request.
+ */
+export interface FreePlace {
+  why: 'other_pool' | 'other_size_class' | 'other_stream' | 'rest' | 'usable';
+  bytes: number;
+  pieces: number;
+  segments: number;
+  largest_bytes: number;
+  largest_address: string;
+}
+
+/**
+ * What the reserved memory of a moment is made of, in bytes.
+ *
+ * `reserved` is the sum of `requested`, `rounding`, `pending`, `inactive_split`, `expandable_free` and
+ * `wholly_free`; `allocated` is the sum of the first two, `active` of the first three.
+ */
+export interface Gap {
+  reserved_bytes: number;
+  active_bytes: number;
+  allocated_bytes: number;
+  requested_bytes: number;
+  rounding_bytes: number;
+  pending_bytes: number;
+  inactive_split_bytes: number;
+  expandable_free_bytes: number;
+  wholly_free_bytes: number;
+  outside_bytes: number;
+}
+
+/** The gap at a moment. `time_us` is None before the trace and without times. */
+export interface GapAnswer {
+  moment: number;
+  time_us: number | null;
+  gap: Gap;
+}
+
+/** What the reserved memory of a moment is made of; None means the first at which the most was reserved. */
+export interface GapParams {
+  snapshot: string;
+  device: number;
+  moment?: number | null;
+}
+
 /** What is at a moment and a height. `allocation` is None above the stack. */
 export interface HitAnswer {
   moment: number;
@@ -477,6 +534,17 @@ export interface HitParams {
   moment: number;
   y_bytes: number;
   filter?: string;
+}
+
+/** A line and what it held at the event. `frame` is None where the file has no stack. */
+export interface HoldingLine {
+  frame: Frame | null;
+  operator: string | null;
+  count: number;
+  bytes: number;
+  largest_bytes: number;
+  largest_allocation: number;
+  stacks: number[];
 }
 
 /** The `initializationOptions` of LSP's `initialize`. */
@@ -551,6 +619,28 @@ export interface LocateParams {
   filter?: string;
 }
 
+/** An event that is worth a mark on the time axis; `moment` is the state behind it. */
+export interface Mark {
+  kind: 'oom' | 'snapshot';
+  device: number;
+  event: number;
+  moment: number;
+  x_time_us: number | null;
+  size_bytes: number;
+  device_free_bytes: number | null;
+}
+
+/** Out-of-memory events first, then snapshots, each in the order of devices and events. */
+export interface MarksAnswer {
+  marks: Mark[];
+  count: number;
+}
+
+/** The marks of all devices. */
+export interface MarksParams {
+  snapshot: string;
+}
+
 /** A moment: the state after its first `moment` events. `time_us` is None before the trace and without times. */
 export interface MomentAnswer {
   moment: number;
@@ -573,6 +663,41 @@ export interface Notice {
   code: string;
   message: string;
   device: number | null;
+}
+
+/** One out-of-memory event, explained by the allocator's state at it. */
+export interface OomAnswer {
+  device: number;
+  event: number;
+  moment: number;
+  time_us: number | null;
+  requested_bytes: number;
+  driver_bytes: number;
+  device_free_bytes: number | null;
+  stream: string;
+  pool: string | null;
+  frames: Frame[];
+  gap: Gap;
+  segments_known: boolean;
+  verdict: 'driver_step' | 'elsewhere' | 'fragmented' | 'limit' | 'too_large' | 'unexplained' | 'unknown';
+  headline: string;
+  findings: Finding[];
+  places: FreePlace[];
+  pinned: PinnedSegment[];
+  pinned_count: number;
+  pinning: PinningLine[];
+  lines: HoldingLine[];
+  returned_segments: number;
+  returned_bytes: number;
+  events_behind: number;
+  retry: Retry | null;
+}
+
+/** An out-of-memory event by its number among its device's events, as a mark has it. */
+export interface OomParams {
+  snapshot: string;
+  device: number;
+  event: number;
 }
 
 /**
@@ -611,6 +736,35 @@ export interface OverviewParams {
   filter?: string;
 }
 
+/** A segment that could serve the request but for the blocks in it, the largest of which are told. */
+export interface PinnedSegment {
+  address: string;
+  size_bytes: number;
+  free_bytes: number;
+  largest_free_bytes: number;
+  free_pieces: number;
+  stream: string;
+  pool: string | null;
+  expandable: boolean;
+  large_enough: boolean;
+  block_count: number;
+  block_bytes: number;
+  blocks: AllocationSummary[];
+}
+
+/** A line whose blocks lie in split segments of the request's kind. */
+export interface PinningLine {
+  frame: Frame | null;
+  operator: string | null;
+  count: number;
+  bytes: number;
+  segments: number;
+  pinned_bytes: number;
+  alone_bytes: number;
+  largest_allocation: number;
+  stacks: number[];
+}
+
 /** An error for people: what, where in the file, what to do. */
 export interface Problem {
   code: string;
@@ -631,6 +785,38 @@ export interface ProgressParams {
 export interface RememberParams {
   file: string;
   path: string;
+}
+
+/** Reserved memory over `[x0, x1]` in even columns. */
+export interface ReservedAnswer {
+  x0: number;
+  x1: number;
+  columns: number;
+  known: boolean;
+  peak_reserved_bytes: number;
+  peak_reserved_moment: number;
+  bytes: string;
+  first: string;
+  last: string;
+}
+
+/** The part `[x0, x1]` of a device's run, in so many columns. */
+export interface ReservedParams {
+  snapshot: string;
+  device: number;
+  axis: 'event' | 'time';
+  x0: number;
+  x1: number;
+  columns: number;
+}
+
+/** The next allocation of the same size on the same stream, behind the event. */
+export interface Retry {
+  event: number;
+  moment: number;
+  allocation: number | null;
+  same_stack: boolean;
+  failures_between: number;
 }
 
 /**
@@ -785,6 +971,10 @@ export interface Requests {
   'memlens/flameChildren': { params: FlameChildrenParams; result: FlameChildrenAnswer };
   'memlens/flameSearch': { params: FlameSearchParams; result: FlameSearchAnswer };
   'memlens/flameFunctions': { params: FlameFunctionsParams; result: FlameFunctionsAnswer };
+  'memlens/reserved': { params: ReservedParams; result: ReservedAnswer };
+  'memlens/gap': { params: GapParams; result: GapAnswer };
+  'memlens/marks': { params: MarksParams; result: MarksAnswer };
+  'memlens/oom': { params: OomParams; result: OomAnswer };
   'memlens/source': { params: SourceParams; result: SourceResult };
   'memlens/remember': { params: RememberParams; result: Done };
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
@@ -816,6 +1006,10 @@ export const VIEW_METHODS = [
   'memlens/flameChildren',
   'memlens/flameSearch',
   'memlens/flameFunctions',
+  'memlens/reserved',
+  'memlens/gap',
+  'memlens/marks',
+  'memlens/oom',
 ] as const;
 
 /** The server tells the client. */
