@@ -21,6 +21,8 @@ from memlens.store.manifest import (
     is_archive,
     read_manifest,
 )
+from memlens.store.processes import is_running
+from memlens.store.tables import remove_leftovers
 
 DEFAULT_LIMIT_BYTES = 10 * 2**30
 
@@ -70,11 +72,11 @@ class Cache:
                 if name is None:
                     continue  # the folder is the user's choice, and what else lies in it is theirs
                 if name["pid"] is not None:
-                    if not _running(int(name["pid"])):
+                    if not is_running(int(name["pid"])):
                         shutil.rmtree(entry, ignore_errors=True)
                 elif (entry / FILE_NAME).is_file():
-                    size = sum(file.stat().st_size for file in entry.iterdir())
-                    archives.append(((entry / FILE_NAME).stat().st_mtime_ns, size, entry))
+                    remove_leftovers(entry)
+                    archives.append(((entry / FILE_NAME).stat().st_mtime_ns, _bytes_in(entry), entry))
         total = sum(size for _, size, _ in archives)
         for _, size, entry in sorted(archives, key=lambda row: row[0]):
             if total <= self.limit_bytes:
@@ -116,6 +118,16 @@ def check_place(archive: Path) -> None:
         raise NotAnArchiveError(f"{archive} is there already and is no archive")
 
 
+def _bytes_in(archive: Path) -> int:
+    """What an archive takes, the tables for SQL included if it has them."""
+    size = 0
+    for file in archive.iterdir():
+        # another process may just be renaming the tables that it has filled
+        with contextlib.suppress(FileNotFoundError):
+            size += file.stat().st_size
+    return size
+
+
 def _rename(partial: Path, archive: Path) -> None:
     """Put the new archive in place. One that another process made meanwhile is as good, if it is whole."""
     try:
@@ -132,15 +144,3 @@ def _rename(partial: Path, archive: Path) -> None:
         archive.rename(old / "archive")
         partial.rename(archive)
         shutil.rmtree(old, ignore_errors=True)
-
-
-def _running(pid: int) -> bool:
-    if os.name == "nt":
-        return True  # signal 0 would end the process there; a later run under another system cleans up
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

@@ -1,0 +1,170 @@
+-- The tables for people who ask an archive in SQL: `sql.db`, filled by store/tables.py when SQL is first wanted.
+--
+-- Sizes are bytes (..._bytes), times are microseconds since the device's first event (..._us). A moment counts a
+-- device's events: moment 0 is the state before the trace, moment 3 the state after its third event.
+-- Addresses are unsigned 64-bit numbers, and SQLite's integers are signed; so `address` is hexadecimal text, made when
+-- it is asked for, and `address_int` the same bits as a signed integer, for arithmetic and for joins.
+-- Whoever changes this file raises TABLES_VERSION in store/tables.py. The comments are shown in the editor.
+
+-- The devices of the snapshot.
+CREATE TABLE devices (
+    device INTEGER PRIMARY KEY,     -- number of the device, as in cuda:0
+    events INTEGER NOT NULL,        -- how many events its trace has
+    allocations INTEGER NOT NULL,   -- how many allocations were found
+    peak_bytes INTEGER NOT NULL,    -- the most that was live at one moment
+    peak_moment INTEGER NOT NULL,   -- the first moment at which the peak was live
+    peak_time_us INTEGER,           -- when that was; NULL without times
+    live_at_start_bytes INTEGER NOT NULL,   -- live before the first event
+    live_at_end_bytes INTEGER NOT NULL,     -- live after the last event
+    reserved_at_end_bytes INTEGER NOT NULL, -- held by segments when the snapshot was taken
+    ooms INTEGER NOT NULL,          -- out-of-memory events
+    time_origin_us INTEGER          -- Unix time of time_us 0, in microseconds; NULL without times
+);
+
+-- The trace: what the allocator recorded, in its order.
+CREATE TABLE events (
+    event INTEGER PRIMARY KEY,      -- number of the event, over all devices
+    device INTEGER NOT NULL,        -- whose trace it is in
+    moment INTEGER NOT NULL,        -- the state after it; the device's first event makes moment 1
+    time_us INTEGER,                -- when; NULL without times
+    action TEXT NOT NULL,           -- alloc, free_requested, free_completed, segment_alloc, oom, snapshot and others
+    size_bytes INTEGER NOT NULL,    -- of the allocation (requested bytes) or segment; of an oom, what was asked for
+    live_bytes INTEGER NOT NULL,    -- live on the device after it
+    allocation INTEGER,             -- the allocation that it starts or ends; NULL for none
+    stack INTEGER NOT NULL,         -- where it was recorded
+    stream TEXT NOT NULL,           -- the stream's number, 0 is the default stream
+    pool TEXT,                      -- id of the private pool as 'a:b'; NULL when the file does not tell it
+    address_int INTEGER NOT NULL,   -- the address as a signed integer
+    address TEXT AS (printf('0x%x', address_int)) VIRTUAL  -- the address, hexadecimal
+);
+
+-- Pieces of memory with their whole lives. The numbers are those of the picture.
+CREATE TABLE allocations (
+    allocation INTEGER PRIMARY KEY, -- number of the allocation
+    device INTEGER NOT NULL,        -- where it lies
+    size_bytes INTEGER NOT NULL,    -- requested bytes
+    rounded_bytes INTEGER,          -- the allocator's block; NULL when the file does not tell it
+    start_moment INTEGER NOT NULL,  -- the first moment at which it is live; 0 when it was live before the trace
+    end_moment INTEGER,             -- the first moment at which it is not; NULL when it was never freed
+    start_time_us INTEGER,          -- when it was made; NULL without times or before the trace
+    end_time_us INTEGER,            -- when it was freed; NULL while it is live
+    lifetime_us INTEGER AS (end_time_us - start_time_us) VIRTUAL,  -- how long it lived; NULL if not known
+    live_at_peak INTEGER NOT NULL,  -- 1 when it was live at its device's peak, else 0
+    before_trace INTEGER NOT NULL,  -- 1 when it was live before the first event, else 0
+    pending_free INTEGER NOT NULL,  -- 1 when its free was requested and not completed, else 0
+    state TEXT AS (iif(end_moment IS NOT NULL, 'freed', iif(pending_free, 'pending_free', 'live'))) VIRTUAL,
+    -- state: freed, live, or pending_free
+    category TEXT,                  -- parameter, activation, gradient and others; NULL when the file has none
+    stack INTEGER NOT NULL,         -- the stack that made it
+    stream TEXT NOT NULL,           -- the stream's number, 0 is the default stream
+    address_int INTEGER NOT NULL,   -- the address as a signed integer
+    address TEXT AS (printf('0x%x', address_int)) VIRTUAL  -- the address, hexadecimal
+);
+
+-- The distinct stacks, with what they allocated.
+CREATE TABLE stacks (
+    stack INTEGER PRIMARY KEY,      -- number of the stack; 0 is the empty one
+    frame INTEGER,                  -- the frame to show first: the innermost of the user's own code, if there is one
+    depth INTEGER NOT NULL,         -- how many frames it has
+    total_bytes INTEGER NOT NULL,   -- all that it allocated
+    count INTEGER NOT NULL,         -- in so many allocations
+    live_at_peak_bytes INTEGER NOT NULL,    -- of that, live at each device's peak
+    live_at_peak_count INTEGER NOT NULL,    -- in so many allocations
+    live_at_end_bytes INTEGER NOT NULL,     -- of that, live after the last event
+    largest_bytes INTEGER NOT NULL, -- its largest allocation's size
+    largest_allocation INTEGER      -- and number
+);
+
+-- Which frames a stack is made of.
+CREATE TABLE stack_frames (
+    stack INTEGER NOT NULL,         -- number of the stack
+    level INTEGER NOT NULL,         -- 0 is the innermost frame
+    frame INTEGER NOT NULL,         -- the frame that stands there
+    PRIMARY KEY (stack, level)
+) WITHOUT ROWID;
+
+-- The distinct frames: places in source files.
+CREATE TABLE frames (
+    frame INTEGER PRIMARY KEY,      -- number of the frame
+    file TEXT NOT NULL,             -- as on the machine that ran the job; empty for native code
+    line INTEGER NOT NULL,          -- 0 when the file does not tell it
+    function TEXT NOT NULL,         -- the function's name
+    kind TEXT NOT NULL              -- user, library or native
+);
+
+-- What each source line allocated, itself or through what it called, over all devices.
+CREATE TABLE lines (
+    file TEXT NOT NULL,             -- as on the machine that ran the job
+    line INTEGER NOT NULL,          -- line of the file
+    function TEXT NOT NULL,         -- the function that it stands in
+    kind TEXT NOT NULL,             -- user or library
+    live_at_peak_bytes INTEGER NOT NULL,    -- live at each device's peak
+    live_at_peak_count INTEGER NOT NULL,    -- in so many allocations
+    total_bytes INTEGER NOT NULL,   -- all that was allocated
+    count INTEGER NOT NULL,         -- in so many allocations
+    live_at_end_bytes INTEGER NOT NULL,     -- live after the last event
+    largest_bytes INTEGER NOT NULL, -- the largest allocation's size
+    self_total_bytes INTEGER NOT NULL,      -- allocated by the line itself, not through what it called
+    self_count INTEGER NOT NULL,    -- in so many allocations
+    PRIMARY KEY (file, line)
+) WITHOUT ROWID;
+
+-- The memory that the allocator held when the snapshot was taken.
+CREATE TABLE segments (
+    segment INTEGER PRIMARY KEY,    -- number of the segment
+    device INTEGER NOT NULL,        -- where it lies
+    type TEXT NOT NULL,             -- small or large
+    total_bytes INTEGER NOT NULL,   -- its size
+    allocated_bytes INTEGER NOT NULL,       -- in blocks that are allocated
+    active_bytes INTEGER NOT NULL,  -- in blocks that are allocated or wait to be freed
+    requested_bytes INTEGER NOT NULL,       -- of the allocated, what was asked for before rounding
+    expandable INTEGER NOT NULL,    -- 1 for an expandable segment, else 0
+    stream TEXT NOT NULL,           -- the stream's number, 0 is the default stream
+    pool TEXT,                      -- id of the private pool as 'a:b'; NULL when the file does not tell it
+    stack INTEGER NOT NULL,         -- where it was made
+    address_int INTEGER NOT NULL,   -- the address as a signed integer
+    address TEXT AS (printf('0x%x', address_int)) VIRTUAL  -- the address, hexadecimal
+);
+
+-- What the segments were divided into when the snapshot was taken.
+CREATE TABLE blocks (
+    block INTEGER PRIMARY KEY,      -- number of the block
+    segment INTEGER,                -- the segment that it is a part of
+    device INTEGER,                 -- where it lies
+    state TEXT NOT NULL,            -- active_allocated, active_pending_free or inactive
+    size_bytes INTEGER NOT NULL,    -- its size
+    requested_bytes INTEGER NOT NULL,       -- what was asked for before rounding
+    stack INTEGER NOT NULL,         -- where it was allocated
+    address_int INTEGER NOT NULL,   -- the address as a signed integer
+    address TEXT AS (printf('0x%x', address_int)) VIRTUAL  -- the address, hexadecimal
+);
+
+-- Marks of the program's own: steps, optimizer calls, profiler ranges.
+CREATE TABLE annotations (
+    annotation INTEGER PRIMARY KEY, -- number of the mark
+    device INTEGER NOT NULL,        -- which device it was recorded for
+    time_us INTEGER NOT NULL,       -- when, on the device's time; Unix time when the device has none
+    moment INTEGER,                 -- the device's moment then; NULL without times
+    stage TEXT NOT NULL,            -- START or END
+    name TEXT NOT NULL              -- what it says
+);
+
+-- What was live at each device's peak, with the line to look at.
+CREATE VIEW live_at_peak AS
+SELECT a.allocation, a.device, a.size_bytes, a.rounded_bytes, f.file, f.line, f.function, a.category, a.stack, a.stream,
+       a.start_moment, a.end_moment, a.start_time_us, a.end_time_us, a.before_trace, a.address
+FROM allocations AS a JOIN stacks AS s ON s.stack = a.stack LEFT JOIN frames AS f ON f.frame = s.frame
+WHERE a.live_at_peak = 1;
+
+-- Source lines, those with the most at the peak first.
+CREATE VIEW by_line AS
+SELECT file, line, function, kind, live_at_peak_bytes, live_at_peak_count, total_bytes, count, live_at_end_bytes,
+       largest_bytes, self_total_bytes, self_count
+FROM lines ORDER BY live_at_peak_bytes DESC, total_bytes DESC;
+
+-- What was made during the trace and is live at its end: growth, if it should not be there.
+CREATE VIEW survivors AS
+SELECT a.allocation, a.device, a.size_bytes, a.rounded_bytes, f.file, f.line, f.function, a.category, a.stack, a.stream,
+       a.start_moment, a.start_time_us, a.pending_free, a.address
+FROM allocations AS a JOIN stacks AS s ON s.stack = a.stack LEFT JOIN frames AS f ON f.frame = s.frame
+WHERE a.end_moment IS NULL AND a.before_trace = 0;
