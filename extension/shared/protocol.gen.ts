@@ -890,6 +890,102 @@ export interface SourceResult {
   looked_for: string;
 }
 
+/**
+ * Rows `offset … offset + len(rows)` of a query's result.
+ *
+ * Integers beyond 2**53 come as text, blobs as `x'…'`, infinities as `Inf`; values longer than 4,000 characters
+ * are cut, and end with `…` then. A column named `allocation` holds the allocation to show for its row;
+ * columns named `file` and `line` together hold a place to open.
+ */
+export interface SqlAnswer {
+  columns: SqlColumn[];
+  rows: ((number | string | null)[])[];
+  offset: number;
+  more: boolean;
+  took_ms: number;
+}
+
+/** A column of an answer. `type` is that of its values in this page, or the declared one when all are NULL. */
+export interface SqlColumn {
+  name: string;
+  type: 'blob' | 'integer' | 'mixed' | 'none' | 'real' | 'text';
+}
+
+/** A query that answers the question of its title. */
+export interface SqlExample {
+  title: string;
+  query: string;
+}
+
+/**
+ * Make the tables, unless they are there; the answer comes when they are.
+ *
+ * Cancelling the last request that waits for them ends the work.
+ */
+export interface SqlFillParams {
+  snapshot: string;
+}
+
+/**
+ * Rows `offset … offset + limit` of a query's result. The tables are made first, if they are not there.
+ *
+ * Cancelling this request ends the query. Errors of the query have the code `sql` and its position, in
+ * characters, as `offset`.
+ */
+export interface SqlParams {
+  snapshot: string;
+  query: string;
+  offset?: number;
+  limit?: number;
+  sort?: SqlSort | null;
+}
+
+/** All that a query may name, and queries to begin with. */
+export interface SqlSchema {
+  tables: SqlTable[];
+  functions: string[];
+  keywords: string[];
+  examples: SqlExample[];
+}
+
+/** What can be asked of a snapshot. */
+export interface SqlSchemaParams {
+  snapshot: string;
+}
+
+/** Sort all of a query's rows by the column of that number, from 0. */
+export interface SqlSort {
+  column: number;
+  descending: boolean;
+}
+
+/** `fraction` is how much of the tables is made, None while nobody makes them. */
+export interface SqlState {
+  filled: boolean;
+  fraction: number | null;
+}
+
+/** How far the making of the tables is. */
+export interface SqlStateParams {
+  snapshot: string;
+}
+
+/** Something to select from. `arguments` are those of a function, in their order; each may be left out. */
+export interface SqlTable {
+  name: string;
+  kind: 'function' | 'table' | 'view';
+  description: string;
+  arguments: string[];
+  columns: SqlTableColumn[];
+}
+
+/** A column, with its unit in its description. */
+export interface SqlTableColumn {
+  name: string;
+  type: string;
+  description: string;
+}
+
 /** An allocation with its frames, innermost first. `freed_frames` is the stack of its free, if recorded. */
 export interface StackAnswer {
   allocation: AllocationSummary;
@@ -975,6 +1071,10 @@ export interface Requests {
   'memlens/gap': { params: GapParams; result: GapAnswer };
   'memlens/marks': { params: MarksParams; result: MarksAnswer };
   'memlens/oom': { params: OomParams; result: OomAnswer };
+  'memlens/sql': { params: SqlParams; result: SqlAnswer };
+  'memlens/sqlSchema': { params: SqlSchemaParams; result: SqlSchema };
+  'memlens/sqlFill': { params: SqlFillParams; result: SqlState };
+  'memlens/sqlState': { params: SqlStateParams; result: SqlState };
   'memlens/source': { params: SourceParams; result: SourceResult };
   'memlens/remember': { params: RememberParams; result: Done };
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
@@ -1010,6 +1110,10 @@ export const VIEW_METHODS = [
   'memlens/gap',
   'memlens/marks',
   'memlens/oom',
+  'memlens/sql',
+  'memlens/sqlSchema',
+  'memlens/sqlFill',
+  'memlens/sqlState',
 ] as const;
 
 /** The server tells the client. */

@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TextIO, TypeVar
 import msgspec
 
 from memlens.errors import MemlensError, OutOfMemoryError, Problem
+from memlens.units import plain
 
 # what a command needs is imported in the function: `memlens ingest` must not wait for
 # pygls, nor `memlens lsp` for NumPy
@@ -84,7 +85,14 @@ def problem_of(error: Exception) -> Problem:
 def _fail(options: argparse.Namespace, problem: Problem) -> int:
     if getattr(options, "progress", None) == "json":
         _json_line({"type": "error", "problem": problem})
-    where = "" if problem.offset is None else f" (at byte {problem.offset:,})"
+    where = ""
+    if problem.offset is not None:
+        # people count characters from 1
+        where = (
+            f" (at character {problem.offset + 1:,})"
+            if problem.code == "sql"
+            else f" (at byte {problem.offset:,})"
+        )
     sentence = f"memlens: {problem.message}{where}. {problem.advice}"
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
@@ -138,7 +146,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     for sub in (info, oom, lines, stack, compare):
         sub.add_argument("--json", action="store_true", help="print JSON")
-    for sub in (ingest, info, oom, lines, stack, compare):
+    tables = command("tables", _tables, "Make the tables for SQL in an archive, ahead of the first query.")
+    tables.add_argument("archive", type=Path, help="an archive's folder, as `memlens ingest` prints it")
+    tables.add_argument("--progress", choices=("auto", "json", "none"), default="auto",
+                        help="auto: on a terminal; json: JSON lines on stdout")  # fmt: skip
+    sql = command("sql", _sql, "Ask a snapshot in SQL; the tables can only be read.")
+    sql.add_argument("file", type=Path)
+    sql.add_argument("query", help="one SELECT, or `-` to read it from stdin; see `memlens sql FILE --schema`",
+                     nargs="?")  # fmt: skip
+    sql.add_argument("--schema", action="store_true", help="print the tables and their columns")
+    form = sql.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print an array of objects, all rows")
+    form.add_argument("--csv", action="store_true", help="print comma-separated values, all rows")
+    sql.add_argument("--limit", type=_positive, metavar="N", help="only the first N rows (a table: 1000)")
+    for sub in (ingest, info, oom, lines, stack, compare, tables, sql):
         sub.add_argument("--cache-dir", type=Path, help="where archives are kept")
         sub.add_argument(
             "--cache-limit", type=_positive, metavar="BYTES", help="how large they may be together"
@@ -280,7 +301,7 @@ def _info(options: argparse.Namespace) -> int:
             f"{f', {device.ooms} out-of-memory events' if device.ooms else ''}"
         )
     for line in ooms:
-        print(_plain(line))
+        print(plain(line))
     for warning in info.warnings:
         print(f"note: {warning.message}")
     return 0
@@ -301,7 +322,7 @@ def _oom(options: argparse.Namespace) -> int:
         _json_line(answers)
         return 0
     for line in report(answers, found):
-        print(_plain(line))
+        print(plain(line))
     return 0
 
 
@@ -318,7 +339,7 @@ def _lines(options: argparse.Namespace) -> int:
         print(
             f"{format_bytes(row.live_at_peak_bytes):>10} {format_bytes(row.total_bytes):>10} {row.count:>10,} "
             f"{format_bytes(row.live_at_end_bytes):>10} {format_bytes(row.self_total_bytes):>10}  "
-            f"{_plain(row.file)}:{row.line} {_plain(row.function)}"
+            f"{plain(row.file)}:{row.line} {plain(row.function)}"
         )
     return 0
 
@@ -342,10 +363,10 @@ def _stack(options: argparse.Namespace) -> int:
           f"{format_bytes(same.live_at_peak_bytes)} at the peak")  # fmt: skip
     label = allocation.label
     if label is not None and label.source == "inferred":
-        print(f"forward line, inferred: {_plain(label.file)}:{label.line} {_plain(label.function)}")
+        print(f"forward line, inferred: {plain(label.file)}:{label.line} {plain(label.function)}")
     for frame in answer.frames:
-        place = f"{_plain(frame.file)}:{frame.line}" if frame.file else "(native)"
-        print(f"  {place} {_plain(frame.function)}{_SOURCE_WORDS[frame.source]}")
+        place = f"{plain(frame.file)}:{frame.line}" if frame.file else "(native)"
+        print(f"  {place} {plain(frame.function)}{_SOURCE_WORDS[frame.source]}")
     return 0
 
 
@@ -382,14 +403,14 @@ def _print_comparison(answer: Any) -> None:
     print(f"{'before':>10} {'after':>10} {'difference':>11}  place")
     for row in answer.rows:
         place = row.after or row.before
-        file = _plain(place.file) or ("(no Python frame)" if place.function else "(no stack)")
+        file = plain(place.file) or ("(no Python frame)" if place.function else "(no stack)")
         moved = f", moved from line {row.before.line}" if row.how == "moved" else ""
-        renamed = f", was {_plain(row.before.function)}" if row.how == "renamed" else ""
+        renamed = f", was {plain(row.before.function)}" if row.how == "renamed" else ""
         # native frames have no line, and a file as a whole is on none
         print(
             f"{format_bytes(row.before_bytes):>10} {format_bytes(row.after_bytes):>10} "
             f"{_signed(row.difference_bytes):>11}  {file}{f':{place.line}' if place.line else ''} "
-            f"{_plain(place.function)}{moved}{renamed}{_one_sided(row)}".rstrip()
+            f"{plain(place.function)}{moved}{renamed}{_one_sided(row)}".rstrip()
         )
     total = answer.total
     print(
@@ -410,9 +431,51 @@ def _signed(count: int) -> str:
     return f"{'+' if count > 0 else ''}{format_bytes(count)}"
 
 
-def _plain(text: str) -> str:
-    """Text from a file, safe for a terminal: no control or formatting characters."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+def _tables(options: argparse.Namespace) -> int:
+    from memlens.store.snapshot import Snapshot
+    from memlens.store.tables import FILE_NAME, fill
+
+    report = _reporter(options.progress)
+    with contextlib.closing(Snapshot.open(options.archive)) as snapshot:
+        fill(snapshot, report)
+        _cache(options).evict(keep=options.archive)
+    report("done", 1.0)
+    if options.progress == "json":
+        _json_line({"type": "done", "archive": str(options.archive)})
+    else:
+        print(options.archive / FILE_NAME)
+    return 0
+
+
+def _sql(options: argparse.Namespace) -> int:
+    from memlens.cli_sql import Form, print_answer, print_schema
+    from memlens.store.manifest import ArchiveError
+    from memlens.store.snapshot import Snapshot
+    from memlens.store.tables import FILE_NAME, fill
+
+    if options.schema:
+        print_schema()
+        return 0
+    if options.query is None:
+        raise MemlensError("There is no query", advice="Try memlens sql --help.")
+    query = sys.stdin.read() if options.query == "-" else options.query
+
+    def filled(snapshot: Snapshot) -> Path:
+        report = _reporter("auto")
+        fill(snapshot, report)
+        report("done", 1.0)
+        return snapshot.archive
+
+    archive = _ask(options, filled)
+    _cache(options).evict(keep=archive)
+    form: Form = "json" if options.json else "csv" if options.csv else "table"
+    try:
+        print_answer(archive, query, form, options.limit)
+    except ArchiveError:
+        # a damaged table shows itself when it is read; the next run makes them anew
+        (archive / FILE_NAME).unlink(missing_ok=True)
+        raise
+    return 0
 
 
 def _lsp(_options: argparse.Namespace) -> int:

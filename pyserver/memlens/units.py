@@ -24,3 +24,8 @@ def format_time(microseconds: float) -> str:
     elif abs(microseconds) >= 1e3:
         value, unit = microseconds / 1e3, "ms"
     return f"{value:,.0f} {unit}" if abs(value) >= 1000 else f"{value:.3g} {unit}"
+
+
+def plain(text: str) -> str:
+    """Text from a file, safe for a terminal: no control or formatting characters."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

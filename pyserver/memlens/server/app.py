@@ -9,7 +9,7 @@ from typing import BinaryIO
 from lsprotocol import types
 
 from memlens.server.finder import Finder
-from memlens.server.handlers import code_lens, compare, hover, snapshots, sources, views, workspace
+from memlens.server.handlers import code_lens, compare, hover, snapshots, sources, sql, views, workspace
 from memlens.server.ingest import abandon_all
 from memlens.server.log import configure_logging
 from memlens.server.registry import Registry
@@ -36,6 +36,7 @@ def create_server() -> Server:
     snapshots.register(server, registry)
     views.register(server, registry)
     compare.register(server, registry)
+    sql.register(server, registry)
     sources.register(server, configuration, files)
     hover.register(server, configuration, files)
     code_lens.register(server, configuration, files)

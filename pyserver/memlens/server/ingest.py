@@ -1,5 +1,6 @@
-"""Runs ``memlens ingest`` in a child process: forwards progress, kills it when cancelled, explains its death.
+"""Runs ``memlens ingest`` and ``memlens tables`` as child processes.
 
+Their progress is forwarded, they are killed when cancelled, their deaths are explained.
 The child is what reads a file that nobody trusts. Whatever happens to it, this process lives on.
 """
 
@@ -13,11 +14,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from memlens.errors import MemlensError, Problem
 from memlens.store.cache import Cache, partial_folder
+from memlens.store.tables import partial_file
 
 logger = logging.getLogger(__name__)
 
@@ -47,8 +50,8 @@ class ErrorLine(msgspec.Struct, tag_field="type", tag="error"):
     problem: Problem
 
 
-_running: dict[asyncio.subprocess.Process, Path] = {}
-"""The children alive now, with the folder that each is making."""
+_running: dict[asyncio.subprocess.Process, Callable[[int], None]] = {}
+"""The children alive now, with what removes what each was making."""
 
 _decode_line = msgspec.json.Decoder(ProgressLine | DoneLine | ErrorLine).decode
 
@@ -69,9 +72,45 @@ async def ingest(source: Path, cache: Cache, options: list[str], on_progress: Pr
     returns. Raises IngestError.
     """
     folder = cache.folder_for(source)
+
+    def remove(pid: int) -> None:
+        remove_unfinished(folder, pid)
+
+    return await _run(_Work("reading of the snapshot", source), ["ingest", *options], on_progress, remove)
+
+
+async def fill_tables(archive: Path, options: list[str], on_progress: ProgressListener) -> None:
+    """Make the tables for SQL in ``archive``; cancelled and failing as :func:`ingest`."""
+
+    def remove(pid: int) -> None:
+        partial_file(archive, pid).unlink(missing_ok=True)
+
+    await _run(_Work("filling of the tables", archive), ["tables", *options], on_progress, remove)
+
+
+class _Work(NamedTuple):
+    """What a child does, for sentences, and the path that it does it to."""
+
+    name: str
+    path: Path
+
+
+async def _run(
+    work: _Work, command: list[str], on_progress: ProgressListener, remove: Callable[[int], None]
+) -> Path:
     oom_kills = _oom_kills()
-    child = await _start([*_command(source), *options])
-    _running[child] = folder
+    command = [
+        sys.executable,
+        "-m",
+        "memlens",
+        command[0],
+        "--progress",
+        "json",
+        str(work.path),
+        *command[1:],
+    ]
+    child = await _start(command)
+    _running[child] = remove
     finished = False
     try:
         outcome, errors = await asyncio.gather(_follow(child.stdout, on_progress), _tail(child.stderr))
@@ -80,26 +119,22 @@ async def ingest(source: Path, cache: Cache, options: list[str], on_progress: Pr
     finally:
         if not finished:
             # Shielded: a second cancellation must not leave a child or a folder behind.
-            await asyncio.shield(asyncio.ensure_future(_abort(child, folder)))
+            await asyncio.shield(asyncio.ensure_future(_abort(child, remove)))
         del _running[child]
     if errors:
-        logger.log(logging.INFO if status == 0 else logging.WARNING, "ingest of %s: %s", source, errors)
+        logger.log(logging.INFO if status == 0 else logging.WARNING, "%s of %s: %s", *work, errors)
     match outcome:
         case DoneLine(archive) if status == 0:
             return Path(archive)
         case ErrorLine(problem):
             raise IngestError(problem)
-    await asyncio.to_thread(remove_unfinished, folder, child.pid)
-    raise IngestError(_explain(status, errors, oom_killed=_oom_kills() > oom_kills))
+    await asyncio.to_thread(remove, child.pid)
+    raise IngestError(_explain(work.name, status, errors, oom_killed=_oom_kills() > oom_kills))
 
 
 def remove_unfinished(folder: Path, pid: int) -> None:
     """Remove what a killed child left: it writes beside the archive's place and renames at the end."""
     shutil.rmtree(partial_folder(folder, pid), ignore_errors=True)
-
-
-def _command(source: Path) -> list[str]:
-    return [sys.executable, "-m", "memlens", "ingest", "--progress", "json", str(source)]
 
 
 async def _start(command: list[str]) -> asyncio.subprocess.Process:
@@ -156,18 +191,18 @@ async def _tail(errors: asyncio.StreamReader | None) -> str:
     return kept.decode(errors="replace").strip()
 
 
-async def _abort(child: asyncio.subprocess.Process, folder: Path) -> None:
+async def _abort(child: asyncio.subprocess.Process, remove: Callable[[int], None]) -> None:
     _kill(child)
     with contextlib.suppress(ProcessLookupError):
         await child.wait()
-    await asyncio.to_thread(remove_unfinished, folder, child.pid)
+    await asyncio.to_thread(remove, child.pid)
 
 
 def abandon_all() -> None:
     """End every child and remove what it was making, without waiting: for a server that must go at once."""
-    for child, folder in _running.items():
+    for child, remove in _running.items():
         _kill(child)
-        remove_unfinished(folder, child.pid)
+        remove(child.pid)
 
 
 def _kill(child: asyncio.subprocess.Process) -> None:
@@ -182,20 +217,20 @@ def _kill(child: asyncio.subprocess.Process) -> None:
             os.killpg(child.pid, signal.SIGKILL)
 
 
-def _explain(status: int, errors: str, *, oom_killed: bool) -> Problem:
+def _explain(work: str, status: int, errors: str, *, oom_killed: bool) -> Problem:
     """What it means that the child ended without a last word."""
     if "MemoryError" in errors or (status == -signal.SIGABRT and "bad_alloc" in errors):
-        return _out_of_memory("Reading the snapshot took more memory than this machine could give")
+        return _out_of_memory(f"The {work} took more memory than this machine could give")
     if sys.platform != "win32" and status == -signal.SIGKILL:
         if oom_killed:
-            return _out_of_memory("The system ended the reading of the snapshot because memory ran out")
-        return _died("The reading of the snapshot was killed by the system or by somebody")
+            return _out_of_memory(f"The system ended the {work} because memory ran out")
+        return _died(f"The {work} was killed by the system or by somebody")
     if sys.platform != "win32" and status == -signal.SIGBUS:
         return _died("The snapshot, or the disk that its archive is written to, went away while it was read")
     if status < 0:
-        return _died(f"The reading of the snapshot died ({_signal_name(-status)})")
+        return _died(f"The {work} died ({_signal_name(-status)})")
     last = errors.rsplit("\n", 1)[-1] if errors else "without a word"
-    return _died(f"The reading of the snapshot ended unexpectedly with status {status} ({last})")
+    return _died(f"The {work} ended unexpectedly with status {status} ({last})")
 
 
 def _signal_name(number: int) -> str:

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from memlens import limits
 from memlens.errors import MemlensError
-from memlens.server.ingest import ProgressListener, ingest
+from memlens.server.ingest import ProgressListener, fill_tables, ingest
 from memlens.server.settings import Configuration
+from memlens.server.sql import SqlDesk
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.views import lines
@@ -86,12 +87,14 @@ class OpenSnapshot:
         path: str,
         snapshot: Snapshot,
         thread: ThreadPoolExecutor,
+        sql: SqlDesk,
         on_damaged: Callable[["OpenSnapshot"], Awaitable[None]],
     ) -> None:
         self.name = name
         self.path = path
         self.info: SnapshotInfo = snapshot.info
         self.views: set[str] = set()
+        self.sql = sql
         self._lines: dict[str, dict[int, list[SourceLine]]] = {}
         self._snapshot = snapshot
         self._thread = thread
@@ -137,6 +140,7 @@ class OpenSnapshot:
     async def release(self) -> None:
         """Give back maps, files and database; returns when they are given back."""
         self._lines.clear()
+        await self.sql.close()
         with contextlib.suppress(RuntimeError):
             closed = self._thread.submit(self._snapshot.close)
             self._thread.shutdown(wait=False)
@@ -281,7 +285,12 @@ class Registry:
             opening.add_done_callback(_close_if_opened)
             thread.shutdown(wait=False)
             raise
-        opened = OpenSnapshot(uuid.uuid4().hex, entry.path, snapshot, thread, self._give_up)
+
+        async def fill(on_progress: ProgressListener) -> None:
+            await fill_tables(archive, self._cache_options(), on_progress)
+
+        desk = SqlDesk(archive, fill)
+        opened = OpenSnapshot(uuid.uuid4().hex, entry.path, snapshot, thread, desk, self._give_up)
         self._open[opened.name] = opened
         self._changed()
         return opened
@@ -297,11 +306,12 @@ class Registry:
             self._changed()
 
     def _ingest_options(self) -> list[str]:
-        settings = self._configuration.settings
-        options = ["--cache-limit", str(max(1, settings.cache_limit_bytes))]
-        memory_bytes = settings.memory_limit_bytes or limits.default_bytes()
-        if memory_bytes:
-            options += ["--memory-limit", str(memory_bytes)]
+        memory_bytes = self._configuration.settings.memory_limit_bytes or limits.default_bytes()
+        limit = ["--memory-limit", str(memory_bytes)] if memory_bytes else []
+        return [*self._cache_options(), *limit]
+
+    def _cache_options(self) -> list[str]:
+        options = ["--cache-limit", str(max(1, self._configuration.settings.cache_limit_bytes))]
         folder = self._configuration.cache_folder
         return options if folder is None else [*options, "--cache-dir", str(folder)]
 

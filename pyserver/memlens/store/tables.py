@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from memlens.kernels import timeline as kernel
 from memlens.model.frames import KIND_NAMES
+from memlens.model.timeline import NOTE_KINDS
 from memlens.store.manifest import ArchiveError
 from memlens.store.processes import is_running
 from memlens.store.snapshot import Column, Device, Snapshot
@@ -102,6 +103,7 @@ def _fill(snapshot: Snapshot, database: apsw.Connection, report: Report) -> None
             device = snapshot.device(info.device)
             _insert(database, "devices", [_device_row(device)])
             _events(snapshot, database, device, first_event, progress)
+            _notes(snapshot, database, device, first_event)
             _allocations(snapshot, database, device, progress)
             first_event += info.events
             snapshot.forget(info.device)
@@ -126,7 +128,9 @@ def _insert(database: apsw.Connection, table: str, rows: Iterable[tuple[Any, ...
     """Insert rows that hold the table's own columns, without those that are computed."""
     columns = [
         # name and kind; 2 and 3 are computed
-        row[1] for row in database.execute(f"PRAGMA table_xinfo({table})") if row[6] == 0
+        row[1]
+        for row in database.execute(f"PRAGMA table_xinfo({table})")
+        if row[6] == 0
     ]
     marks = ", ".join("?" * len(columns))
     # the names are those of our own schema
@@ -166,7 +170,7 @@ def _events(
             _named(actions, device.event_action[part]),
             size[part].tolist(),
             device.live[start + 1 : stop + 1].tolist(),
-            _unless(owners == kernel.NEVER, owners.astype(np.int64) + device.first_allocation),
+            _unless(owners == kernel.NEVER, device.allocations(owners)),
             device.event_stack[part].tolist(),
             _named(streams, stream[part]),
             _named(pools, pool[part]),
@@ -175,6 +179,24 @@ def _events(
         )
         _insert(database, "events", rows)
         progress(count)
+
+
+def _notes(snapshot: Snapshot, database: apsw.Connection, device: Device, first: int) -> None:
+    name = f"{device.info.device}.notes"
+    if name not in snapshot.manifest.columns:
+        return
+    notes, strings = snapshot.column(name), _strings(snapshot)
+    number = NOTE_KINDS.index("device_free")
+    rows = zip(
+        (notes["event"].astype(np.int64) + first).tolist(),
+        _named(_names(NOTE_KINDS), notes["kind"]),
+        [
+            value if kind == number else strings.get(value, "")
+            for kind, value in zip(notes["kind"].tolist(), notes["value"].tolist(), strict=True)
+        ],
+        strict=True,
+    )
+    _insert(database, "notes", rows)
 
 
 def _allocations(
@@ -191,7 +213,7 @@ def _allocations(
         )
         live_at_peak = (starts <= info.peak_moment) & (ends > info.peak_moment)
         rows = zip(
-            range(device.first_allocation + start, device.first_allocation + stop),
+            device.allocations(np.arange(start, stop)).tolist(),
             [info.device] * count,
             device.size[part].tolist(),
             _unless(rounded == 0, rounded),
@@ -257,7 +279,8 @@ def _levels(snapshot: Snapshot, stacks: npt.NDArray[np.int64]) -> npt.NDArray[np
         node = above
         level += 1
     rows = np.concatenate(found)
-    return rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+    ordered: npt.NDArray[np.int64] = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+    return ordered
 
 
 def _memory(snapshot: Snapshot, database: apsw.Connection) -> None:
@@ -305,17 +328,18 @@ def _segments_of(segments: Column, blocks: Column) -> npt.NDArray[np.int64]:
     before = np.cumsum(blocks["size"]) - blocks["size"]
     tiled = np.searchsorted(np.cumsum(segments["total"]), before, "right").clip(0, len(segments) - 1)
     order = np.argsort(segments["address"], kind="stable")
-    by_address = order[
-        (np.searchsorted(segments["address"][order], blocks["address"], "right") - 1).clip(0)
-    ]
-    found = np.where(_holds(segments[tiled], blocks), tiled, by_address).astype(np.int64)
+    by_address = order[(np.searchsorted(segments["address"][order], blocks["address"], "right") - 1).clip(0)]
+    found: npt.NDArray[np.int64] = np.where(_holds(segments[tiled], blocks), tiled, by_address).astype(
+        np.int64
+    )
     found[~_holds(segments[found], blocks)] = -1
     return found
 
 
 def _holds(segments: Column, blocks: Column) -> npt.NDArray[np.bool_]:
     """Where a block lies in the segment of the same row."""
-    inside: npt.NDArray[np.bool_] = (blocks["address"] >= segments["address"]) & (
+    inside: npt.NDArray[np.bool_]
+    inside = (blocks["address"] >= segments["address"]) & (
         blocks["address"] - segments["address"] < segments["total"].astype(np.uint64)
     )
     return inside
@@ -351,7 +375,8 @@ def _annotations(snapshot: Snapshot, database: apsw.Connection) -> None:
 
 
 def _strings(snapshot: Snapshot) -> dict[int, str]:
-    return dict(snapshot.text.execute("SELECT id, text FROM strings").fetchall())
+    rows: list[Any] = snapshot.text.execute("SELECT id, text FROM strings").fetchall()
+    return dict(rows)
 
 
 def _streams(snapshot: Snapshot) -> npt.NDArray[np.object_]:

@@ -38,6 +38,13 @@ CREATE TABLE events (
     address TEXT AS (printf('0x%x', address_int)) VIRTUAL  -- the address, hexadecimal
 );
 
+-- Facts that only few events have.
+CREATE TABLE notes (
+    event INTEGER NOT NULL,         -- number of the event
+    name TEXT NOT NULL,             -- device_free (bytes, of an oom), user_metadata or compile_context
+    value ANY                       -- a number for device_free, else text
+);
+
 -- Pieces of memory with their whole lives. The numbers are those of the picture.
 CREATE TABLE allocations (
     allocation INTEGER PRIMARY KEY, -- number of the allocation

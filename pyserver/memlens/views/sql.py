@@ -43,13 +43,12 @@ _LAST_EXACT_INTEGER = 2**53
 """Beyond it a JavaScript number is no longer exact, so larger integers cross as text."""
 
 TABLES = (
-    "devices", "events", "allocations", "stacks", "stack_frames", "frames", "lines", "segments", "blocks",
+    "devices", "events", "notes", "allocations", "stacks", "stack_frames", "frames", "lines", "segments", "blocks",
     "annotations", "live_at_peak", "by_line", "survivors",
 )  # fmt: skip
 _READABLE = frozenset((*TABLES, *TABLE_FUNCTIONS, "json_each", "json_tree", "sqlite_schema", "sqlite_master"))
 
-FUNCTIONS = frozenset(
-    """
+_FUNCTIONS = """
     abs char coalesce concat concat_ws format glob hex if ifnull iif instr length like likelihood likely lower ltrim max
     min nullif octet_length printf quote random replace round rtrim sign substr substring trim typeof unicode unlikely
     upper
@@ -60,8 +59,8 @@ FUNCTIONS = frozenset(
     radians sin sinh sqrt tan tanh trunc
     -> ->> json json_array json_array_length json_extract json_group_array json_group_object json_object json_quote
     json_type json_valid
-    """.split()
-)
+"""
+FUNCTIONS = frozenset(_FUNCTIONS.split())
 """What a query may call. Nothing here reads files, loads code or changes the connection."""
 
 _PRAGMAS = frozenset(("table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo"))
@@ -129,7 +128,7 @@ class SqlError(MemlensError):
 
 
 class SqlSession:
-    """One connection to a snapshot of its own. Not for two threads at once, but for :meth:`interrupt`."""
+    """One connection to a snapshot of its own, which it closes. Not for two threads but for :meth:`interrupt`."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -137,11 +136,13 @@ class SqlSession:
         self._hungry = False
         self._stop = threading.Event()
         self._kept: tuple[str, SqlSort | None, int, _Running] | None = None
-        if not are_filled(snapshot.archive):
-            raise ArchiveError("The tables for SQL have not been made")
         try:
             self._connection = _connect(snapshot)
+        except ArchiveError:
+            snapshot.close()
+            raise
         except (apsw.NotADBError, apsw.CorruptError, apsw.CantOpenError) as error:
+            snapshot.close()
             raise ArchiveError(f"The tables for SQL are damaged: {error}") from error
         self._connection.authorizer = self._authorize
         self._connection.set_progress_handler(self._must_end, _STEPS_BETWEEN_CHECKS)
@@ -153,28 +154,35 @@ class SqlSession:
         self._snapshot.close()
 
     def interrupt(self) -> None:
-        """Make the question that is being answered end; asked from another thread, before or while it runs.
-
-        SQLite forgets an interrupt that comes before the query has begun, so it is kept until :meth:`ready`.
-        """
-        self._stop.set()
+        """Make the query that is running end, from whatever thread; nothing happens when none is running."""
         self._connection.interrupt()
 
-    def ready(self) -> None:
-        """Forget an interrupt: the next question is another one."""
-        self._stop.clear()
+    @property
+    def has_more(self) -> bool:
+        """Whether a query is kept that has not given all its rows."""
+        return self._kept is not None
 
     def continues(self, query: str, offset: int, sort: SqlSort | None) -> bool:
         """Whether :meth:`ask` for these rows would go on where the last page ended."""
         return self._kept is not None and self._kept[:3] == (query, sort, offset)
 
-    def ask(self, query: str, offset: int = 0, limit: int = 1_000, sort: SqlSort | None = None) -> SqlAnswer:
+    def ask(
+        self,
+        query: str,
+        offset: int = 0,
+        limit: int = 1_000,
+        sort: SqlSort | None = None,
+        stop: threading.Event | None = None,
+    ) -> SqlAnswer:
         """A page of a query's rows. Raises :class:`SqlError` and :class:`ArchiveError`.
+
+        ``stop`` ends it as :meth:`interrupt` does, and may be set before the query has begun.
 
         Asked for the page behind the last one it goes on; else the query is run again, which gives the same rows in
         the same order, since nothing ever changes in the tables.
         """
         began = time.perf_counter()
+        self._stop = stop or threading.Event()
         kept, self._kept = self._kept if self.continues(query, offset, sort) else None, None
         with self._problems(query):
             if kept is not None:
@@ -219,7 +227,8 @@ class SqlSession:
             # on lines of its own: the query may end with a comment
             direction = "DESC" if sort.descending else "ASC"
             inner = statement.rstrip().removesuffix(";")
-            statement = f"SELECT * FROM (\n{inner}\n) ORDER BY {sort.column + 1} {direction}"
+            # the query is the user's own, and the authorizer judges the whole
+            statement = f"SELECT * FROM (\n{inner}\n) ORDER BY {sort.column + 1} {direction}"  # noqa: S608
         return _Running(self._connection.cursor().execute(statement), info.description, {})
 
     def _authorize(self, action: int, one: str | None, two: str | None, *_: str | None) -> int:
@@ -260,14 +269,16 @@ class SqlSession:
             case apsw.InterruptError():
                 return SqlError("The query was cancelled")
             case apsw.AuthError():
-                return SqlError(f"The tables can only be read: {self._refused or error}", advice="Use SELECT.")
+                return SqlError(
+                    f"The tables can only be read: {self._refused or error}", advice="Use SELECT."
+                )
             case apsw.TooBigError():
                 return SqlError(f"A value of the query is longer than {MOST_VALUE_BYTES:,} bytes")
             case apsw.NoMemError():
                 return SqlError("There is not enough memory for the query")
             case apsw.CorruptError() | apsw.NotADBError() | apsw.IOError():
                 return ArchiveError(f"The tables for SQL are damaged: {error}")
-        return SqlError(str(error), offset=_characters(query, error.error_offset))
+        return SqlError(str(error), offset=_characters(query, getattr(error, "error_offset", -1)))
 
 
 class _Running(NamedTuple):
@@ -302,7 +313,13 @@ def _page(running: _Running, offset: int, limit: int, began: float) -> SqlAnswer
     return SqlAnswer(columns, rows, offset, row is not None, took_ms)
 
 
-_TYPES: dict[type, ColumnType] = {int: "integer", float: "real", str: "text", bytes: "blob", type(None): "none"}
+_TYPES: dict[type, ColumnType] = {
+    int: "integer",
+    float: "real",
+    str: "text",
+    bytes: "blob",
+    type(None): "none",
+}
 
 
 _DECLARED: dict[str | None, ColumnType] = {"INTEGER": "integer", "TEXT": "text"}
@@ -361,6 +378,8 @@ def _refusal(action: int, one: str | None, two: str | None) -> str:
 
 
 def _connect(snapshot: Snapshot) -> apsw.Connection:
+    if not are_filled(snapshot.archive):
+        raise ArchiveError("The tables for SQL have not been made")
     database = (snapshot.archive / FILE_NAME).resolve()
     connection = apsw.Connection(
         f"{database.as_uri()}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI

@@ -10,8 +10,9 @@ from typing import Any
 import apsw
 import numpy as np
 
+from memlens.errors import BadRequestError
 from memlens.store.snapshot import Device, Snapshot
-from memlens.views.columns import NEVER, BadRequestError, check_moment, device_of, live_rows
+from memlens.views.columns import NEVER, check_moment, device_of, live_rows
 
 TABLE_FUNCTIONS: dict[str, tuple[str, str]] = {
     "live_at": ("device", "moment"),
@@ -32,11 +33,15 @@ def add_live_at(connection: apsw.Connection, snapshot: Snapshot) -> None:
     """Let a connection's queries ask for live sets. The snapshot must be the connection's own."""
 
     def device(number: Any) -> Device:
-        return device_of(snapshot, snapshot.info.default_device if number is None else _whole(number, "device"))
+        return device_of(
+            snapshot, snapshot.info.default_device if number is None else _whole(number, "device")
+        )
 
     def at_moment(number: Any, moment: Any) -> tuple[Device, int]:
         found = device(number)
-        return found, found.info.peak_moment if moment is None else check_moment(found, _whole(moment, "moment"))
+        return found, found.info.peak_moment if moment is None else check_moment(
+            found, _whole(moment, "moment")
+        )
 
     def at_time(number: Any, time_us: Any) -> tuple[Device, int]:
         found = device(number)
@@ -49,8 +54,14 @@ def add_live_at(connection: apsw.Connection, snapshot: Snapshot) -> None:
         return found, int(np.searchsorted(found.time, time_us, "right"))
 
     for (name, arguments), pick in zip(TABLE_FUNCTIONS.items(), (at_moment, at_time), strict=True):
+        # APSW asks only for what a read-only table needs; its types name the methods of the others, too
+        module: Any = _Module(snapshot, arguments, pick)
         connection.create_module(
-            name, _Module(snapshot, arguments, pick), use_bestindex_object=True, eponymous_only=True, read_only=True
+            name,
+            module,
+            use_bestindex_object=True,
+            eponymous_only=True,
+            read_only=True,
         )
         # connected now, for the authorizer to come would refuse the declaration of its columns
         connection.execute(f"SELECT * FROM {name} LIMIT 0").fetchall()  # noqa: S608 - our own names
@@ -98,7 +109,10 @@ class _Table:
         place = 0
         for argument in (0, 1):
             for number in range(index.nConstraint):
-                if given >> argument & 1 and index.get_aConstraint_iColumn(number) == len(LIVE_COLUMNS) + argument:
+                if (
+                    given >> argument & 1
+                    and index.get_aConstraint_iColumn(number) == len(LIVE_COLUMNS) + argument
+                ):
                     place += 1
                     index.set_aConstraintUsage_argvIndex(number, place)
                     index.set_aConstraintUsage_omit(number, True)
@@ -174,7 +188,7 @@ class _Cursor:
         self.rows = [
             (allocation, size, *(frames[label][:3] if label in frames else _NOWHERE), stack, start)
             for allocation, size, label, stack, start in zip(
-                (rows.astype(np.int64) + device.first_allocation).tolist(),
+                device.allocations(rows).tolist(),
                 device.size[rows].tolist(),
                 labels,
                 stacks.tolist(),

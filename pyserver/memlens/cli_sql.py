@@ -1,0 +1,123 @@
+"""What ``memlens sql`` prints: a table for people, JSON or CSV for programs."""
+
+import csv
+import itertools
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Literal
+
+from memlens.store.snapshot import Snapshot
+from memlens.units import plain
+from memlens.views.sql import SqlSession
+from memlens.views.sql_schema import schema
+
+TABLE_ROWS = 1_000
+_WIDEST_CELL = 60
+_ROWS_MEASURED = 1_000
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+Form = Literal["table", "json", "csv"]
+
+
+def print_answer(archive: Path, query: str, form: Form, limit: int | None) -> None:
+    """Run a query against an archive whose tables are filled, and print its rows to stdout as they come."""
+    with closing(SqlSession(Snapshot.open(archive))) as session:
+        names, rows = session.stream(query)
+        if limit is None and form == "table":
+            limit = TABLE_ROWS
+        shown = rows if limit is None else itertools.islice(rows, limit)
+        if form == "json":
+            _print_json(names, shown)
+        elif form == "csv":
+            _print_csv(names, shown)
+        else:
+            _print_table(names, shown)
+        if limit is not None and next(rows, None) is not None:
+            print(f"There are more rows than {limit:,}: use --limit.", file=sys.stderr)
+
+
+def print_schema() -> None:
+    """Print what can be selected from, with the columns and what they mean."""
+    for table in schema().tables:
+        arguments = f"({', '.join(table.arguments)})" if table.arguments else ""
+        print(f"{table.name}{arguments}: {table.description}")
+        for column in table.columns:
+            print(f"    {column.name:22} {column.type:8} {column.description}")
+
+
+def _print_json(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
+    keys = _distinct(names)
+    out = sys.stdout
+    out.write("[")
+    for number, row in enumerate(rows):
+        out.write(",\n " if number else "\n ")
+        out.write(json.dumps(dict(zip(keys, map(_json_value, row), strict=True)), ensure_ascii=False))
+    out.write("\n]\n")
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Names for an object's keys: SQL lets two columns have the same one."""
+    found: list[str] = []
+    for name in names:
+        key, number = name, 2
+        while key in found:
+            key, number = f"{name}_{number}", number + 1
+        found.append(key)
+    return found
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return f"x'{value.hex()}'"
+    if isinstance(value, float) and math.isinf(value):
+        return "Inf" if value > 0 else "-Inf"
+    return value
+
+
+def _print_csv(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(map(csv_value, names))
+    for row in rows:
+        writer.writerow(map(csv_value, row))
+
+
+def csv_value(value: Any) -> Any:
+    """A value for CSV. Text that a spreadsheet would take for a formula gets an apostrophe before it.
+
+    Source: OWASP, "CSV Injection". Function names and paths in a snapshot are anybody's.
+    """
+    if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
+        return f"'{value}"
+    return _json_value(value)
+
+
+def _print_table(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
+    """Columns as wide as their first rows need; numbers to the right."""
+    stream: Iterator[tuple[Any, ...]] = iter(rows)
+    first = list(itertools.islice(stream, _ROWS_MEASURED))
+    widths = [len(plain(name)) for name in names]
+    numeric = [True] * len(names)
+    for row in first:
+        for column, value in enumerate(row):
+            widths[column] = min(max(widths[column], len(_shown(value))), _WIDEST_CELL)
+            numeric[column] = numeric[column] and (value is None or isinstance(value, int | float))
+
+    def line(cells: Iterable[str]) -> str:
+        padded = (
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(cells, widths, numeric, strict=True)
+        )
+        return "  ".join(padded).rstrip()
+
+    print(line(plain(name) for name in names))
+    print(line("-" * width for width in widths))
+    for row in itertools.chain(first, stream):
+        print(line(map(_shown, row)))
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else plain(str(_json_value(value)))

@@ -1,0 +1,34 @@
+"""Questions in SQL, answered beside the snapshot's thread, so that none of them slows the view."""
+
+from pygls.lsp.server import LanguageServer
+
+from memlens.server.protocol.sql import SqlFillParams, SqlParams, SqlSchemaParams, SqlState, SqlStateParams
+from memlens.server.registry import Registry
+from memlens.server.wire import answer
+from memlens.views.sql import SqlAnswer
+from memlens.views.sql_schema import SqlSchema, schema
+
+
+def register(server: LanguageServer, registry: Registry) -> None:
+    """Answer what the SQL panel asks."""
+
+    async def ask(params: SqlParams) -> SqlAnswer:
+        desk = registry.get(params.snapshot).sql
+        return await desk.ask(params.query, params.offset, params.limit, params.sort)
+
+    async def describe(params: SqlSchemaParams) -> SqlSchema:
+        registry.get(params.snapshot)
+        return schema()
+
+    async def fill(params: SqlFillParams) -> SqlState:
+        await registry.get(params.snapshot).sql.fill()
+        return SqlState(filled=True, fraction=None)
+
+    async def state(params: SqlStateParams) -> SqlState:
+        desk = registry.get(params.snapshot).sql
+        return SqlState(desk.filled, desk.fraction)
+
+    answer(server, "memlens/sql", ask)
+    answer(server, "memlens/sqlSchema", describe)
+    answer(server, "memlens/sqlFill", fill)
+    answer(server, "memlens/sqlState", state)

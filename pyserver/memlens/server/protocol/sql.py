@@ -1,0 +1,59 @@
+"""Questions in SQL about a snapshot's tables."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from memlens.server.protocol.base import Count, Requests
+from memlens.views.sql import MOST_ROWS, SqlAnswer, SqlSort
+from memlens.views.sql_schema import SqlSchema
+
+
+class SqlParams(Struct, frozen=True):
+    """Rows ``offset … offset + limit`` of a query's result. The tables are made first, if they are not there.
+
+    Cancelling this request ends the query. Errors of the query have the code ``sql`` and its position, in
+    characters, as ``offset``.
+    """
+
+    snapshot: str
+    query: str
+    offset: Count = 0
+    limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 1_000
+    sort: SqlSort | None = None
+
+
+class SqlSchemaParams(Struct, frozen=True):
+    """What can be asked of a snapshot."""
+
+    snapshot: str
+
+
+class SqlFillParams(Struct, frozen=True):
+    """Make the tables, unless they are there; the answer comes when they are.
+
+    Cancelling the last request that waits for them ends the work.
+    """
+
+    snapshot: str
+
+
+class SqlStateParams(Struct, frozen=True):
+    """How far the making of the tables is."""
+
+    snapshot: str
+
+
+class SqlState(Struct, frozen=True):
+    """``fraction`` is how much of the tables is made, None while nobody makes them."""
+
+    filled: bool
+    fraction: float | None
+
+
+REQUESTS: Requests = {
+    "memlens/sql": (SqlParams, SqlAnswer),
+    "memlens/sqlSchema": (SqlSchemaParams, SqlSchema),
+    "memlens/sqlFill": (SqlFillParams, SqlState),
+    "memlens/sqlState": (SqlStateParams, SqlState),
+}

@@ -1,0 +1,73 @@
+-- Queries that the editor offers, each below its title.
+
+-- # What filled the memory at the peak, by line of my code
+SELECT file, line, function, live_at_peak_bytes, live_at_peak_count, total_bytes
+FROM by_line
+WHERE kind = 'user'
+LIMIT 100;
+
+-- # The largest allocations at the peak
+SELECT allocation, size_bytes, file, line, function, start_time_us, before_trace
+FROM live_at_peak
+ORDER BY size_bytes DESC
+LIMIT 100;
+
+-- # Out-of-memory events: what was asked for, and how much was live
+SELECT device, moment, time_us, size_bytes AS asked_bytes, live_bytes, notes.value AS device_free_bytes
+FROM events LEFT JOIN notes ON notes.event = events.event AND notes.name = 'device_free'
+WHERE action = 'oom';
+
+-- # What was live at the first out-of-memory event, by line
+WITH first_oom AS (
+  SELECT device, moment FROM events WHERE action = 'oom' ORDER BY event LIMIT 1
+)
+SELECT live.file, live.line, live.function, sum(live.size_bytes) AS live_bytes, count(*) AS allocations,
+       max(live.size_bytes) AS largest_bytes
+FROM first_oom JOIN live_at(first_oom.device, first_oom.moment) AS live
+GROUP BY live.file, live.line
+ORDER BY live_bytes DESC;
+
+-- # What was made and never freed, by line
+SELECT file, line, function, sum(size_bytes) AS live_bytes, count(*) AS allocations,
+       min(start_time_us) AS first_us, max(start_time_us) AS last_us
+FROM survivors
+GROUP BY file, line
+ORDER BY live_bytes DESC;
+
+-- # Lines that allocate the most often
+SELECT file, line, function, count, total_bytes, total_bytes / count AS average_bytes
+FROM lines
+ORDER BY count DESC
+LIMIT 100;
+
+-- # Large allocations that lived only briefly
+SELECT a.allocation, a.size_bytes, a.lifetime_us, a.start_time_us, f.file, f.line, f.function
+FROM allocations AS a JOIN stacks USING (stack) JOIN frames AS f USING (frame)
+WHERE a.lifetime_us < 10000
+ORDER BY a.size_bytes DESC
+LIMIT 100;
+
+-- # Free space that is reserved but not usable, by segment
+SELECT s.segment, s.device, s.type, s.stream, s.pool, s.total_bytes, s.total_bytes - s.allocated_bytes AS free_bytes,
+       max(b.size_bytes) AS largest_hole_bytes, count(b.block) AS holes, s.address
+FROM segments AS s JOIN blocks AS b ON b.segment = s.segment AND b.state = 'inactive'
+GROUP BY s.segment
+ORDER BY free_bytes DESC;
+
+-- # All that a function made, itself or through what it called
+SELECT f.file, f.line, f.function, sum(s.live_at_peak_bytes) AS live_at_peak_bytes, sum(s.total_bytes) AS total_bytes
+FROM frames AS f JOIN stack_frames USING (frame) JOIN stacks AS s USING (stack)
+WHERE f.function LIKE '%forward%' AND f.kind = 'user'
+GROUP BY f.frame
+ORDER BY live_at_peak_bytes DESC;
+
+-- # The whole stack of the largest allocation at the peak
+SELECT level, file, line, function, kind
+FROM stack_frames JOIN frames USING (frame)
+WHERE stack_frames.stack = (SELECT stack FROM live_at_peak ORDER BY size_bytes DESC LIMIT 1)
+ORDER BY level;
+
+-- # Live memory at every hundredth of the run
+SELECT device, moment * 100 / events AS percent, max(live_bytes) AS live_bytes
+FROM events JOIN devices USING (device)
+GROUP BY device, percent;

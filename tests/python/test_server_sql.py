@@ -1,0 +1,131 @@
+"""Questions in SQL to the real server: the tables made behind the picture, cancelled queries, a hover meanwhile."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.python.lsp_client import LspClient, RpcError
+from tests.python.server_harness import children, open_view, problem_of, wait_until, write_snapshot
+
+pytest_plugins = ("tests.python.server_fixtures",)
+
+LINUX = sys.platform.startswith("linux")
+ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
+
+
+def asked(snapshot: str, query: str, **more: Any) -> dict[str, Any]:
+    return {"snapshot": snapshot, "query": query, **more}
+
+
+def leftovers(folder: Path) -> list[Path]:
+    return list(folder.rglob("sql.db*"))
+
+
+def test_the_first_query_makes_the_tables(server: LspClient, tmp_path: Path, cache_folder: Path) -> None:
+    snapshot = open_view(server, write_snapshot(tmp_path / "a.pickle", 4000))["snapshot"]
+    state = server.request("memlens/sqlState", {"snapshot": snapshot})
+    assert (state, leftovers(cache_folder)) == ({"filled": False, "fraction": None}, [])
+    answer = server.request(
+        "memlens/sql", asked(snapshot, "SELECT count(*) AS n, max(file) FROM live_at_peak")
+    )
+    assert answer["rows"] == [[1001, "/elsewhere/project/code/train.py"]]
+    assert [(c["name"], c["type"]) for c in answer["columns"]] == [("n", "integer"), ("max(file)", "text")]
+    assert server.request("memlens/sqlState", {"snapshot": snapshot})["filled"]
+    page = server.request(
+        "memlens/sql", asked(snapshot, "SELECT event FROM events ORDER BY event", offset=10, limit=5)
+    )
+    assert (page["rows"], page["more"], page["offset"]) == ([[10], [11], [12], [13], [14]], True, 10)
+    schema = server.request("memlens/sqlSchema", {"snapshot": snapshot})
+    assert "live_at" in [table["name"] for table in schema["tables"]]
+    problem = problem_of(server, "memlens/sql", asked(snapshot, "SELECT nix FROM events"))
+    assert (problem["code"], problem["offset"], problem["message"]) == ("sql", 7, "no such column: nix")
+    for method in ("memlens/sql", "memlens/sqlFill", "memlens/sqlState", "memlens/sqlSchema"):
+        assert problem_of(server, method, asked("other", "SELECT 1"))["code"] == "closed"
+
+
+def test_cancel_ends_a_query_at_once_and_hovers_answer_meanwhile(
+    server: LspClient, tmp_path: Path, workspace: Path
+) -> None:
+    snapshot = open_view(server, write_snapshot(tmp_path / "a.pickle"))["snapshot"]
+    source = workspace / "code" / "train.py"
+    assert server.hover(source, 10)
+    server.request("memlens/sqlFill", {"snapshot": snapshot})
+    # as many as may run at once, and one that waits
+    running = [server.send("memlens/sql", asked(snapshot, f"{ENDLESS} -- {number}")) for number in range(5)]
+    time.sleep(0.3)
+    slowest = 0.0
+    for _ in range(20):
+        start = time.perf_counter()
+        assert server.hover(source, 10)
+        slowest = max(slowest, time.perf_counter() - start)
+    assert slowest < 0.2
+    for query in reversed(running):
+        start = time.perf_counter()
+        query.cancel()
+        with pytest.raises(RpcError):
+            query.result()
+        assert time.perf_counter() - start < 0.2
+    assert server.request("memlens/sql", asked(snapshot, "SELECT 1"))["rows"] == [[1]]
+
+
+def test_closing_the_view_ends_its_queries(server: LspClient, tmp_path: Path) -> None:
+    snapshot = open_view(server, write_snapshot(tmp_path / "a.pickle"))["snapshot"]
+    server.request("memlens/sqlFill", {"snapshot": snapshot})
+    query = server.send("memlens/sql", asked(snapshot, ENDLESS))
+    time.sleep(0.2)
+    server.request("memlens/close", {"snapshot": snapshot, "view": "v1"}, limit_s=5)
+    with pytest.raises(RpcError):
+        query.result(5)
+    assert open_view(server, tmp_path / "a.pickle", "v2")["snapshot"] != snapshot
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LINUX, reason="looks for processes in /proc")
+def test_filling_is_a_child_that_is_shared_cancelled_and_survived(
+    server: LspClient, cache_folder: Path, big: Path
+) -> None:
+    snapshot = open_view(server, big)["snapshot"]
+    one = server.send("memlens/sqlFill", {"snapshot": snapshot})
+    two = server.send("memlens/sql", asked(snapshot, "SELECT count(*) FROM events"))
+    wait_until(lambda: leftovers(cache_folder))
+    (child,) = children(server.pid)
+    one.cancel()
+    with pytest.raises(RpcError):
+        one.result()
+    # the query still waits for the tables
+    state = wait_until(lambda: server.request("memlens/sqlState", {"snapshot": snapshot})["fraction"])
+    assert 0 < state < 1
+    assert children(server.pid) == [child]
+    start = time.perf_counter()
+    two.cancel()
+    with pytest.raises(RpcError):
+        two.result()
+    assert time.perf_counter() - start < 1
+    assert children(server.pid) == []
+    assert leftovers(cache_folder) == []
+    # killed from outside, it is explained, and the next one starts over what it left
+    three = server.send("memlens/sqlFill", {"snapshot": snapshot})
+    wait_until(lambda: leftovers(cache_folder))
+    os.kill(children(server.pid)[0], signal.SIGKILL)
+    with pytest.raises(RpcError) as caught:
+        three.result()
+    assert caught.value.data["code"] == "ingest-died"
+    assert "filling of the tables" in caught.value.data["message"]
+    answer = server.request("memlens/sql", asked(snapshot, "SELECT count(*) FROM events"), limit_s=120)
+    assert answer["rows"][0][0] > 1_900_000
+    assert [path.name for path in leftovers(cache_folder)] == ["sql.db"]
+
+
+def test_damaged_tables_are_made_again(server: LspClient, tmp_path: Path, cache_folder: Path) -> None:
+    snapshot = open_view(server, write_snapshot(tmp_path / "a.pickle"))["snapshot"]
+    server.request("memlens/sqlFill", {"snapshot": snapshot})
+    (database,) = leftovers(cache_folder)
+    whole = database.read_bytes()
+    database.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+    query = asked(snapshot, "SELECT count(*), sum(size_bytes) FROM events")
+    assert "Run the query again" in problem_of(server, "memlens/sql", query)["message"]
+    assert server.request("memlens/sql", query)["rows"][0][0] == 400
