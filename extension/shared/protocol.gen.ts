@@ -61,6 +61,25 @@ export interface AxisRange {
   x1: number;
 }
 
+/**
+ * A part of the tree: `of` grouped by the first of `by`, each group by the next.
+ *
+ * `path` leads from the root to a group by the `key` of the one on each level; empty for the whole set.
+ * `narrow` is a filter that shows a part of the set without changing what the set is (its peak, say).
+ */
+export interface Branch {
+  of: AllocationSet;
+  by: ('category' | 'file' | 'function' | 'line' | 'module' | 'pool' | 'size' | 'stack' | 'stream')[];
+  path: number[];
+  narrow: string;
+}
+
+/** The stacks of what is in a branch, to be lit up. */
+export interface BranchStacksParams {
+  snapshot: string;
+  branch: Branch;
+}
+
 /** A view is gone. With the last view of a snapshot its maps, files and database are released at once. */
 export interface CloseParams {
   snapshot: string;
@@ -518,6 +537,44 @@ export interface GapParams {
   moment?: number | null;
 }
 
+/** A group of a branch; bytes are requested ones. `filter` finds its allocations, empty where no term does. */
+export interface Group {
+  key: number;
+  name: string;
+  detail: string;
+  place: Frame | null;
+  filter: string;
+  bytes: number;
+  count: number;
+  largest_bytes: number;
+  largest_allocation: number;
+}
+
+/**
+ * Groups `offset … offset + len(rows)` of the `groups` in a branch, whose sums `bytes` and `count` are.
+ *
+ * `set_bytes` and `set_count` are those of the whole set, as narrowed.
+ */
+export interface GroupsAnswer {
+  set_bytes: number;
+  set_count: number;
+  bytes: number;
+  count: number;
+  groups: number;
+  offset: number;
+  rows: Group[];
+}
+
+/** The groups right below a branch. */
+export interface GroupsParams {
+  snapshot: string;
+  branch: Branch;
+  order: 'bytes' | 'count' | 'largest' | 'name';
+  descending: boolean;
+  offset: number;
+  limit: number;
+}
+
 /** What is at a moment and a height. `allocation` is None above the stack. */
 export interface HitAnswer {
   moment: number;
@@ -639,6 +696,24 @@ export interface MarksAnswer {
 /** The marks of all devices. */
 export interface MarksParams {
   snapshot: string;
+}
+
+/** Allocations `offset … offset + len(rows)` of the `count` in a branch. */
+export interface MembersAnswer {
+  bytes: number;
+  count: number;
+  offset: number;
+  rows: AllocationSummary[];
+}
+
+/** The allocations in a branch, whatever their groups further down. */
+export interface MembersParams {
+  snapshot: string;
+  branch: Branch;
+  order: 'address' | 'life' | 'size' | 'start';
+  descending: boolean;
+  offset: number;
+  limit: number;
 }
 
 /** A moment: the state after its first `moment` events. `time_us` is None before the trace and without times. */
@@ -1000,6 +1075,12 @@ export interface StackParams {
   allocation: number;
 }
 
+/** The stacks that made what is in a branch, those of the most bytes first; `left_out` says how many more. */
+export interface StacksAnswer {
+  stacks: number[];
+  left_out: number;
+}
+
 /** From an allocation to its neighbour: in the picture at a moment, or of the same stack in time. */
 export interface StepParams {
   snapshot: string;
@@ -1075,6 +1156,9 @@ export interface Requests {
   'memlens/sqlSchema': { params: SqlSchemaParams; result: SqlSchema };
   'memlens/sqlFill': { params: SqlFillParams; result: SqlState };
   'memlens/sqlState': { params: SqlStateParams; result: SqlState };
+  'memlens/groups': { params: GroupsParams; result: GroupsAnswer };
+  'memlens/members': { params: MembersParams; result: MembersAnswer };
+  'memlens/branchStacks': { params: BranchStacksParams; result: StacksAnswer };
   'memlens/source': { params: SourceParams; result: SourceResult };
   'memlens/remember': { params: RememberParams; result: Done };
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
@@ -1114,6 +1198,9 @@ export const VIEW_METHODS = [
   'memlens/sqlSchema',
   'memlens/sqlFill',
   'memlens/sqlState',
+  'memlens/groups',
+  'memlens/members',
+  'memlens/branchStacks',
 ] as const;
 
 /** The server tells the client. */

@@ -120,6 +120,11 @@ _DISPATCHED = re.compile(r"at::_ops::(\w+)::|^aten::(\w+)")
 _KERNEL = re.compile(r"at::native::([a-z]\w*)[(<]")
 
 
+def is_operator_entry(function: str) -> bool:
+    """Whether a native function is the entry of an operator, not one of its kernels."""
+    return _DISPATCHED.search(function) is not None
+
+
 def operator_of(functions: Sequence[str]) -> str | None:
     """The operator that the native frames on top of a stack (innermost first) name, as ``aten::mm``.
 

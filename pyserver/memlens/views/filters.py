@@ -4,7 +4,7 @@ r"""The filter that narrows every view of a snapshot: a text of terms, each of w
 ``forward model.py``      words: a file, a function or an operator of any frame of the stack has each of them
 ``file:``, ``function:``  a frame's file (``file:model.py:88`` also its line), a frame's function
 ``by:``                   the same of the frame that is shown for the allocation, as ``by:model.py:88``
-``operator:aten::mm``     an operator that a native frame names
+``operator:aten::mm``     the operator that the native frames on top name, ``operator:none`` where they name none
 ``module:Linear``         the ``torch.nn`` module it was made in, where frames tell it
 ``size>1MiB``             requested bytes; ``<``, ``<=``, ``>=``, ``=`` likewise
 ``life>10ms``             how long it was held; ``life<100ev`` counts events
@@ -12,7 +12,9 @@ r"""The filter that narrows every view of a snapshot: a text of terms, each of w
 ``stream:0``, ``pool:``   the allocator's stream and pool: ``default``, an id such as ``1.0``, ``private``, ``unknown``
 ``address:0x7f…``         the allocation that holds an address
 ``stack:12``              the stack's number; ``allocation:12`` the allocation's
-``is:before``             alive before recording began; ``is:freed``, ``is:live`` (never freed), ``is:pending``
+``is:before``             alive before recording began; ``is:freed``, ``is:live`` (never freed), ``is:pending``,
+                          ``is:native`` where there are only C++ frames, ``is:inferred`` where the line that is
+                          shown is not recorded but inferred
 ========================= ==============================================================================
 
 Terms are separated by blanks and all have to fit. ``-`` before one turns it round; commas between values mean "or".
@@ -29,11 +31,12 @@ import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.kernels import timeline as kernel
-from memlens.model.frames import NATIVE, operator_of
+from memlens.model.frames import INFERRED, NATIVE
 from memlens.model.timeline import NEVER, NO_CATEGORY
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views.labels import labels_of
 from memlens.views.modules import modules_of_stacks
+from memlens.views.operators import operators_of_stacks
 from memlens.views.pools import pool_name, pools_of
 from memlens.views.texts import Pattern
 
@@ -57,7 +60,7 @@ _MICROSECONDS = {
     "us": 1.0, "µs": 1.0, "μs": 1.0, "ms": 1e3, "s": 1e6, "sec": 1e6, "m": 6e7, "min": 6e7, "h": 3.6e9, "ns": 1e-3,
 }  # fmt: skip
 _EVENTS = ("ev", "event", "events")
-_STATES = ("before", "freed", "live", "pending")
+_STATES = ("before", "freed", "live", "pending", "native", "inferred")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +193,13 @@ def _amount(field: str, value: str, written: str) -> tuple[float, bool]:
     return number * _MICROSECONDS[unit], False
 
 
-def matching_rows(snapshot: Snapshot, device: Device, terms: list[Term]) -> npt.NDArray[np.uint32]:
-    """The rows of ``device`` that fit all terms, ascending. Raises :class:`BadRequestError`."""
+def matching(snapshot: Snapshot, device: Device, terms: list[Term]) -> Mask:
+    """Which rows of ``device`` fit all terms. Raises :class:`BadRequestError`."""
     mask = np.ones(len(device.start), bool)
     for term in terms:
         found = _MASKS[term.field](snapshot, device, term)
         mask &= ~found if term.negated else found
-    return np.flatnonzero(mask).astype(np.uint32)
+    return mask
 
 
 # ---- by stack ----------------------------------------------------------------------------------------------
@@ -240,22 +243,8 @@ def _function_test(value: str) -> FrameTest:
     return lambda _file, _line, function, _kind: pattern.matches(function)
 
 
-def _operator_test(value: str) -> FrameTest:
-    pattern = Pattern(value)
-
-    def test(_file: str, _line: int, function: str, kind: int) -> bool:
-        operator = operator_of([function]) if kind == NATIVE else None
-        return operator is not None and pattern.matches(operator)
-
-    return test
-
-
 def _place_tests(value: str) -> list[FrameTest]:
     return [_file_test(value), _function_test(value)]
-
-
-def _word_tests(value: str) -> list[FrameTest]:
-    return [*_place_tests(value), _operator_test(value)]
 
 
 def _by_frames(tests: Callable[[str], list[FrameTest]]) -> Callable[[Snapshot, Device, Term], Mask]:
@@ -272,8 +261,24 @@ def _by(snapshot: Snapshot, device: Device, term: Term) -> Mask:
     return np.isin(labels, np.asarray(frames, np.uint32))
 
 
+def _operators(snapshot: Snapshot, term: Term) -> Mask:
+    """The stacks whose operator fits."""
+    operators, names = snapshot.derived("operators", lambda: operators_of_stacks(snapshot))
+    patterns = [Pattern(value) for value in term.values]
+    fits = [number for number, name in enumerate(names) if any(p.matches(name) for p in patterns)]
+    if term.field and "none" in term.values:
+        fits.append(NEVER)
+    return np.isin(operators, np.asarray(fits, np.uint32))
+
+
+def _native_stacks(snapshot: Snapshot) -> Mask:
+    """The stacks that have frames, but none of Python: the frame to show is a native one only then."""
+    frames = [row[0] for row in snapshot.text.execute("SELECT id FROM frames WHERE kind = ?", (NATIVE,))]
+    return np.isin(snapshot.column("stack_label"), np.asarray(frames, np.uint32))
+
+
 def _module(snapshot: Snapshot, device: Device, term: Term) -> Mask:
-    modules, names = modules_of_stacks(snapshot)
+    modules, names = snapshot.derived("modules", lambda: modules_of_stacks(snapshot))
     patterns = [Pattern(value) for value in term.values]
     fits = [number for number, name in enumerate(names) if any(p.matches(name) for p in patterns)]
     if "none" in term.values:
@@ -384,14 +389,18 @@ def _numbers(term: Term) -> npt.NDArray[np.uint32]:
     return np.asarray([number for number in numbers if 0 <= number < 2**32], np.uint32)
 
 
-def _is(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
+def _is(snapshot: Snapshot, device: Device, term: Term) -> Mask:
     never = device.end == NEVER
     states = {
         "before": (device.flags & kernel.BEFORE_TRACE) != 0,
         "freed": ~never,
         "live": never,
+        "native": _native_stacks(snapshot)[device.stack],
         "pending": never & ((device.flags & kernel.PENDING_FREE) != 0),
     }
+    if "inferred" in term.values:
+        _, sources = labels_of(snapshot, device, np.arange(len(device.start), dtype=np.uint32))
+        states["inferred"] = sources == INFERRED
     mask = np.zeros(len(device.start), bool)
     for value in term.values:
         mask |= states[value]
@@ -399,10 +408,12 @@ def _is(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
 
 
 _MASKS: dict[str, Callable[[Snapshot, Device, Term], Mask]] = {
-    "": _by_frames(_word_tests),
+    "": lambda snapshot, device, term: (
+        _by_frames(_place_tests)(snapshot, device, term) | _operators(snapshot, term)[device.stack]
+    ),
     "file": _by_frames(lambda value: [_file_test(value)]),
     "function": _by_frames(lambda value: [_function_test(value)]),
-    "operator": _by_frames(lambda value: [_operator_test(value)]),
+    "operator": lambda snapshot, device, term: _operators(snapshot, term)[device.stack],
     "by": _by,
     "module": _module,
     "size": _size,
@@ -423,4 +434,6 @@ def narrowed(snapshot: Snapshot, number: int, text: str) -> Device:
     if not terms:
         return snapshot.device(number)
     name = " ".join(map(str, terms))
-    return snapshot.narrowed(number, name, lambda device: matching_rows(snapshot, device, terms))
+    return snapshot.narrowed(
+        number, name, lambda device: np.flatnonzero(matching(snapshot, device, terms)).astype(np.uint32)
+    )

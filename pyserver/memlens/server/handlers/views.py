@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 from pygls.lsp.server import LanguageServer
 
-from memlens.server.handlers import filters, flame, oom, reserved, timeline
+from memlens.server.handlers import filters, flame, groups, oom, reserved, timeline
 from memlens.server.registry import Registry
 from memlens.server.wire import Questions, answer
 from memlens.store.snapshot import Snapshot
@@ -19,6 +19,7 @@ QUESTIONS: Questions = {
     **flame.QUESTIONS,
     **reserved.QUESTIONS,
     **oom.QUESTIONS,
+    **groups.QUESTIONS,
 }
 
 

@@ -8,7 +8,18 @@ A module for each subject. TypeScript's side of it (``extension/shared/protocol.
 from msgspec import Struct
 
 from memlens.errors import Problem
-from memlens.server.protocol import compare, filters, flame, oom, reserved, snapshots, sources, sql, timeline
+from memlens.server.protocol import (
+    compare,
+    filters,
+    flame,
+    groups,
+    oom,
+    reserved,
+    snapshots,
+    sources,
+    sql,
+    timeline,
+)
 from memlens.server.protocol.base import Requests
 from memlens.server.protocol.settings import InitializationOptions, Settings
 from memlens.views.sets import AllocationSet
@@ -21,6 +32,7 @@ VIEW_REQUESTS: Requests = {
     **reserved.REQUESTS,
     **oom.REQUESTS,
     **sql.REQUESTS,
+    **groups.REQUESTS,
 }
 """What a view asks about its own snapshot. Its host adds the ``snapshot``."""
 

@@ -1,0 +1,46 @@
+"""A set of allocations as a tree table."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from memlens.server.protocol.base import Count, Requests
+from memlens.views.groups import Branch, GroupOrder, GroupsAnswer, MemberOrder, MembersAnswer, StacksAnswer
+
+Page = Annotated[int, Meta(ge=1, le=1000)]
+
+
+class GroupsParams(Struct, frozen=True):
+    """The groups right below a branch."""
+
+    snapshot: str
+    branch: Branch
+    order: GroupOrder
+    descending: bool
+    offset: Count
+    limit: Page
+
+
+class MembersParams(Struct, frozen=True):
+    """The allocations in a branch, whatever their groups further down."""
+
+    snapshot: str
+    branch: Branch
+    order: MemberOrder
+    descending: bool
+    offset: Count
+    limit: Page
+
+
+class BranchStacksParams(Struct, frozen=True):
+    """The stacks of what is in a branch, to be lit up."""
+
+    snapshot: str
+    branch: Branch
+
+
+REQUESTS: Requests = {
+    "memlens/groups": (GroupsParams, GroupsAnswer),
+    "memlens/members": (MembersParams, MembersAnswer),
+    "memlens/branchStacks": (BranchStacksParams, StacksAnswer),
+}

@@ -1,0 +1,213 @@
+"""A set of allocations as a tree: grouped by one thing, each group by the next, down to single allocations."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from memlens.errors import BadRequestError
+from memlens.kernels.grouping import group_sums
+from memlens.model.timeline import NEVER
+from memlens.store.snapshot import Device, Snapshot
+from memlens.views import filters
+from memlens.views.answers import AllocationSummary, Frame
+from memlens.views.columns import summaries
+from memlens.views.groupings import U32, GroupKind, grouping
+from memlens.views.sets import AllocationSet, rows_of
+
+MOST_LEVELS = 6
+MOST_ROWS = 1000
+MOST_STACKS = 100_000
+
+GroupOrder = Literal["bytes", "count", "largest", "name"]
+MemberOrder = Literal["size", "start", "life", "address"]
+
+
+class Branch(Struct, frozen=True):
+    """A part of the tree: ``of`` grouped by the first of ``by``, each group by the next.
+
+    ``path`` leads from the root to a group by the ``key`` of the one on each level; empty for the whole set.
+    ``narrow`` is a filter that shows a part of the set without changing what the set is (its peak, say).
+    """
+
+    of: AllocationSet
+    by: list[GroupKind]
+    path: list[int] = []
+    narrow: str = ""
+
+
+class Group(Struct, frozen=True):
+    """A group of a branch; bytes are requested ones. ``filter`` finds its allocations, empty where no term does."""
+
+    key: int
+    name: str
+    detail: str
+    place: Frame | None
+    """The line to open."""
+    filter: str
+    bytes: int
+    count: int
+    largest_bytes: int
+    largest_allocation: int
+
+
+class GroupsAnswer(Struct, frozen=True):
+    """Groups ``offset … offset + len(rows)`` of the ``groups`` in a branch, whose sums ``bytes`` and ``count`` are.
+
+    ``set_bytes`` and ``set_count`` are those of the whole set, as narrowed.
+    """
+
+    set_bytes: int
+    set_count: int
+    bytes: int
+    count: int
+    groups: int
+    offset: int
+    rows: list[Group]
+
+
+class MembersAnswer(Struct, frozen=True):
+    """Allocations ``offset … offset + len(rows)`` of the ``count`` in a branch."""
+
+    bytes: int
+    count: int
+    offset: int
+    rows: list[AllocationSummary]
+
+
+class StacksAnswer(Struct, frozen=True):
+    """The stacks that made what is in a branch, those of the most bytes first; ``left_out`` says how many more."""
+
+    stacks: list[int]
+    left_out: int
+
+
+def groups(
+    snapshot: Snapshot, branch: Branch, order: GroupOrder, offset: int, limit: int, *, descending: bool
+) -> GroupsAnswer:
+    """The groups of a branch, one level below its path. Raises :class:`BadRequestError`."""
+    _check_page(offset, limit)
+    device, every, rows = _rows(snapshot, branch)
+    if len(branch.path) >= len(branch.by):
+        raise BadRequestError("The path leads to allocations, which have no groups")
+    found = grouping(snapshot, device, rows, branch.by[len(branch.path)])
+    sums, counts = np.zeros(found.groups, np.int64), np.zeros(found.groups, np.int64)
+    largest = np.zeros(found.groups, np.uint32)
+    group_sums(found.codes, rows, device.size, sums, counts, largest)
+    keys = np.flatnonzero(counts)
+    if order == "name":
+        names = [found.name(key) for key in keys.tolist()]
+        # numbers in names (of lines, streams, stacks) in their own order
+        places = sorted(range(len(names)), key=lambda place: natural(names[place].name, names[place].detail))
+        ordered = keys[places[::-1] if descending else places]
+    else:
+        column = {"bytes": sums, "count": counts, "largest": device.size[largest]}[order][keys]
+        # equal ones keep their order, whichever way
+        ordered = keys[np.argsort(-column if descending else column, kind="stable")]
+    page = ordered[offset : offset + limit]
+    allocations = device.allocations(largest[page]).tolist()
+    rows_of_page = [
+        Group(
+            key, named.name, named.detail, named.place, named.filter,
+            int(sums[key]), int(counts[key]), int(device.size[largest[key]]), allocation,
+        )
+        for key, allocation in zip(page.tolist(), allocations, strict=True)
+        for named in (found.name(key),)
+    ]  # fmt: skip
+    return GroupsAnswer(
+        set_bytes=int(device.size[every].sum()),
+        set_count=len(every),
+        bytes=int(sums.sum()),
+        count=len(rows),
+        groups=len(keys),
+        offset=offset,
+        rows=rows_of_page,
+    )
+
+
+def members(
+    snapshot: Snapshot, branch: Branch, order: MemberOrder, offset: int, limit: int, *, descending: bool
+) -> MembersAnswer:
+    """The allocations of a branch. Raises :class:`BadRequestError`."""
+    _check_page(offset, limit)
+    device, _, rows = _rows(snapshot, branch)
+    key = _ORDERS[order](device, rows)
+    # of the same the oldest first, whichever way
+    ordered = np.argsort(_backwards(key) if descending else key, kind="stable")
+    page = rows[ordered[offset : offset + limit]]
+    return MembersAnswer(int(device.size[rows].sum()), len(rows), offset, summaries(snapshot, device, page))
+
+
+def stacks(snapshot: Snapshot, branch: Branch) -> StacksAnswer:
+    """The stacks that made what is in a branch, to be lit up. Raises :class:`BadRequestError`."""
+    device, _, rows = _rows(snapshot, branch)
+    numbers, places = np.unique(device.stack[rows], return_inverse=True)
+    sums = np.zeros(len(numbers), np.int64)
+    np.add.at(sums, places, device.size[rows])
+    first = numbers[np.argsort(-sums, kind="stable")]
+    return StacksAnswer(first[:MOST_STACKS].tolist(), max(len(first) - MOST_STACKS, 0))
+
+
+def _rows(snapshot: Snapshot, branch: Branch) -> tuple[Device, U32, U32]:
+    """The set's device, its rows as narrowed, and those of them that are in the branch."""
+    if not len(branch.by) <= MOST_LEVELS:
+        raise BadRequestError(f"A tree has at most {MOST_LEVELS} levels")
+    if len(branch.path) > len(branch.by):
+        raise BadRequestError("The path is longer than the tree is deep")
+    device, rows = rows_of(snapshot, branch.of)
+    terms = filters.parse(branch.narrow)
+    if terms:
+        rows = rows[filters.matching(snapshot, device, terms)[rows]]
+    every = rows
+    for kind, key in zip(branch.by, branch.path, strict=False):
+        rows = rows[grouping(snapshot, device, rows, kind).codes == key]
+    return device, every, rows
+
+
+def _check_page(offset: int, limit: int) -> None:
+    if offset < 0 or not 0 < limit <= MOST_ROWS:
+        raise BadRequestError(f"A table's page has 1 to {MOST_ROWS} rows")
+
+
+def natural(*texts: str) -> list[tuple[str, int]]:
+    """A key by which ``model.py:9`` comes before ``model.py:10``."""
+    parts: list[tuple[str, int]] = []
+    for text in texts:
+        head, number = "", ""
+        for letter in text.casefold():
+            if letter in "0123456789":
+                number += letter
+                continue
+            if number:
+                parts.append((head, int(number[:18])))
+                head, number = "", ""
+            head += letter
+        parts.append((head, int(number[:18] or -1)))
+    return parts
+
+
+def _life(device: Device, rows: U32) -> npt.NDArray[np.int64]:
+    """How long each was held, as far as the file tells, in microseconds or without times in events."""
+    start = device.start[rows].astype(np.int64)
+    end = np.where(device.end[rows] == NEVER, device.info.events, device.end[rows]).astype(np.int64)
+    if device.time is None:
+        return end - start
+    life: npt.NDArray[np.int64] = device.time[np.maximum(end, 1) - 1] - device.time[np.maximum(start, 1) - 1]
+    return life
+
+
+def _backwards(column: npt.NDArray[np.int64] | npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """Numbers in the opposite order, whatever their type holds."""
+    _, ranks = np.unique(column, return_inverse=True)
+    return -ranks.astype(np.int64)
+
+
+_ORDERS: dict[str, Callable[[Device, U32], npt.NDArray[np.int64] | npt.NDArray[np.uint64]]] = {
+    "size": lambda device, rows: device.size[rows],
+    # rows stand in the order of their starts
+    "start": lambda _device, rows: rows.astype(np.int64),
+    "life": _life,
+    "address": lambda device, rows: device.address[rows],
+}

@@ -1,0 +1,226 @@
+"""The tree table: sums that add up at every level, against grouping by brute force."""
+
+import contextlib
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from tests.python import oracle
+from tests.python.conftest import real_files
+from tests.python.oracle import Alloc
+from tests.python.test_filters import made
+
+from memlens.errors import BadRequestError
+from memlens.model.frames import KIND_NAMES, operator_of, source_frame
+from memlens.store.snapshot import Snapshot
+from memlens.views.columns import device_of, operator_of_stack
+from memlens.views.groupings import GroupKind
+from memlens.views.groups import Branch, Group, GroupOrder, MemberOrder, groups, members, natural, stacks
+from memlens.views.operators import operators_of_stacks
+from memlens.views.sets import AllocationSet, rows_of
+
+KINDS: tuple[GroupKind, ...] = get_args(GroupKind)
+
+
+def all_groups(
+    snapshot: Snapshot, branch: Branch, order: GroupOrder = "bytes", *, descending: bool = True
+) -> list[Group]:
+    """Every group of a branch, page by page."""
+    found: list[Group] = []
+    while True:
+        page = groups(snapshot, branch, order, len(found), 7, descending=descending)
+        assert page.offset == len(found)
+        found += page.rows
+        if len(found) >= page.groups:
+            assert len(found) == page.groups
+            assert (sum(g.bytes for g in found), sum(g.count for g in found)) == (page.bytes, page.count)
+            return found
+
+
+def name_of(alloc: Alloc, kind: str) -> str | None:
+    """What an allocation's group is called, from the rules alone; None for what this does not know."""
+    frames = [source_frame(*place) for place in alloc.frames]
+    if kind in ("line", "function", "file"):
+        if not frames:
+            return "Alive before recording began" if alloc.start == 0 else "No stack in the file"
+        label = min(frames, key=lambda each: each.kind)
+        if KIND_NAMES[label.kind] == "native":
+            return operator_of([each.function for each in frames]) or label.function
+        base = label.file.replace("\\", "/").split("/")[-1]
+        return {"line": f"{base}:{label.line}", "function": label.function, "file": base}[kind]
+    return None
+
+
+def check_tree(snapshot: Snapshot, raw: Any, of: AllocationSet, chance: random.Random) -> None:
+    device, rows = rows_of(snapshot, of)
+    first = device.first_allocation
+    found = oracle.allocations(raw, of.device)
+    inside = (device.allocations(rows) - first).tolist()
+    total, count = sum(found[n].size for n in inside), len(inside)
+    for kind in KINDS:
+        top = all_groups(snapshot, Branch(of, [kind]))
+        assert (sum(g.bytes for g in top), sum(g.count for g in top)) == (total, count), kind
+        assert [g.bytes for g in top] == sorted((g.bytes for g in top), reverse=True)
+        seen: list[int] = []
+        for group in top:
+            page = members(snapshot, Branch(of, [kind], [group.key]), "size", 0, 1000, descending=True)
+            assert (page.bytes, page.count) == (group.bytes, group.count)
+            numbers = [row.allocation - first for row in page.rows]
+            if group.count <= 1000:
+                seen += numbers
+                sizes = [found[n].size for n in numbers]
+                assert sizes == sorted(sizes, reverse=True)
+                assert (group.largest_bytes, sum(sizes)) == (sizes[0], group.bytes)
+                assert found[group.largest_allocation - first].size == sizes[0]
+                guessed = group.place is not None and group.place.source == "inferred"
+                assert all(row.label == group.place for row in page.rows) or kind != "line" or not group.place
+                names = {name_of(found[n], kind) for n in numbers} - {None}
+                assert guessed or names <= {group.name}
+                lit = stacks(snapshot, Branch(of, [kind], [group.key]))
+                assert set(lit.stacks) == {row.stack for row in page.rows}
+            if group.filter:
+                # the term that is offered finds the group, and nothing else of the set
+                narrow = groups(
+                    snapshot, Branch(of, [kind], [], group.filter), "bytes", 0, 10, descending=True
+                )
+                assert [(g.key, g.bytes, g.count) for g in narrow.rows] == [
+                    (group.key, group.bytes, group.count)
+                ], group
+                assert (narrow.set_bytes, narrow.set_count) == (group.bytes, group.count)
+        if count <= 1000:
+            assert sorted(seen) == inside
+    for _ in range(4):
+        check_nested(snapshot, of, chance.sample(KINDS, 3), chance)
+
+
+def check_nested(snapshot: Snapshot, of: AllocationSet, by: list[GroupKind], chance: random.Random) -> None:
+    path: list[int] = []
+    for _ in by:
+        found = all_groups(snapshot, Branch(of, by, path))
+        whole = members(snapshot, Branch(of, by, path), "start", 0, 5, descending=False)
+        assert (sum(g.bytes for g in found), sum(g.count for g in found)) == (whole.bytes, whole.count)
+        if not found:
+            return
+        path = [*path, chance.choice(found).key]
+    with pytest.raises(BadRequestError):
+        groups(snapshot, Branch(of, by, path), "bytes", 0, 5, descending=True)
+
+
+def sets_of(snapshot: Snapshot, chance: random.Random, filter_text: str = "") -> list[AllocationSet]:
+    info = snapshot.info.devices[0]
+    a, b = sorted(chance.randrange(info.events + 1) for _ in range(2))
+    return [
+        AllocationSet(info.device, filter=filter_text),
+        AllocationSet(info.device, "live", a, None, filter_text),
+        AllocationSet(info.device, "freed", a, b, filter_text),
+        AllocationSet(info.device, "survived", 0, b, filter_text),
+    ]
+
+
+def test_a_made_trace(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
+    raw = made(tmp_path / "s.pickle")
+    snapshot = opened(tmp_path / "s.pickle")
+    chance = random.Random(1)
+    for filter_text in ("", "size>600"):
+        for of in sets_of(snapshot, chance, filter_text):
+            check_tree(snapshot, raw, of, chance)
+
+
+def test_the_sample(sample: Path, opened: Callable[[Path], Snapshot]) -> None:
+    chance = random.Random(2)
+    snapshot, raw = opened(sample), oracle.load(sample)
+    for of in sets_of(snapshot, chance):
+        check_tree(snapshot, raw, of, chance)
+
+
+@pytest.mark.parametrize(
+    "path",
+    real_files("zijian*9e5*", "flexgen__oom*", "silmont__mem_*", "cpu_profile_mlp*", "docubox*", "magma*"),
+    ids=lambda path: path.name,
+)
+def test_real_files(path: Path, opened: Callable[[Path], Snapshot]) -> None:
+    chance = random.Random(3)
+    snapshot, raw = opened(path), oracle.load(path)
+    for of in sets_of(snapshot, chance)[:2]:
+        check_tree(snapshot, raw, of, chance)
+    # every stack's operator at once is that of each stack
+    operators, names = operators_of_stacks(snapshot)
+    for stack, number in enumerate(operators.tolist()):
+        told = names[number] if number < len(names) else None
+        assert told == operator_of_stack(snapshot, stack)
+
+
+def test_orders(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
+    raw = made(tmp_path / "s.pickle")
+    snapshot = opened(tmp_path / "s.pickle")
+    of = AllocationSet(0, "allocated", 0, len(raw["device_traces"][0]))
+    for descending in (False, True):
+        columns: dict[GroupOrder, str] = {"count": "count", "largest": "largest_bytes"}
+        for order, column in columns.items():
+            values = [
+                getattr(g, column)
+                for g in all_groups(snapshot, Branch(of, ["size"]), order, descending=descending)
+            ]
+            assert values == sorted(values, reverse=descending)
+        named = [g.name for g in all_groups(snapshot, Branch(of, ["line"]), "name", descending=descending)]
+        known = ["aten::mm", "model.py:88", "model.py:88", "No stack in the file", "train.py:9"]
+        assert named == (known[::-1] if descending else known)
+        check_members(snapshot, raw, of, descending=descending)
+
+
+def check_members(snapshot: Snapshot, raw: Any, of: AllocationSet, *, descending: bool) -> None:
+    found = oracle.allocations(raw, 0)
+    last = len(raw["device_traces"][0])
+    keys: dict[MemberOrder, Callable[[Alloc], int]] = {
+        "size": lambda a: a.size,
+        "start": lambda a: a.start,
+        "address": lambda a: a.addr,
+        "life": lambda a: time_of(raw, a.end or last) - time_of(raw, a.start),
+    }
+    for order, key in keys.items():
+        page = members(snapshot, Branch(of, []), order, 0, 1000, descending=descending)
+        values = [key(found[row.allocation]) for row in page.rows]
+        assert values == sorted(values, reverse=descending)
+        tail = members(snapshot, Branch(of, []), order, 3, 2, descending=descending)
+        assert tail.rows == page.rows[3:5]
+
+
+def test_names_are_sorted_as_people_count() -> None:
+    names = ["b.py:9", "B.py:10", "b.py", "a9b10", "a9b9", "a"]
+    assert sorted(names, key=natural) == ["a", "a9b9", "a9b10", "b.py", "b.py:9", "B.py:10"]
+
+
+def time_of(raw: Any, moment: int) -> int:
+    time_us: int = raw["device_traces"][0][max(moment, 1) - 1]["time_us"]
+    return time_us
+
+
+def test_a_tree_has_its_limits(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+    snapshot = opened(sample)
+    of = AllocationSet(0)
+    for call in (
+        lambda: groups(snapshot, Branch(of, []), "bytes", 0, 5, descending=True),
+        lambda: groups(snapshot, Branch(of, ["line"] * 7), "bytes", 0, 5, descending=True),
+        lambda: groups(snapshot, Branch(of, ["line"], [1, 2]), "bytes", 0, 5, descending=True),
+        lambda: groups(snapshot, Branch(of, ["line"]), "bytes", 0, 10**6, descending=True),
+        lambda: members(snapshot, Branch(of, []), "size", -1, 5, descending=True),
+        lambda: groups(snapshot, Branch(of, ["line"], [], "size>"), "bytes", 0, 5, descending=True),
+    ):
+        with pytest.raises(BadRequestError):
+            call()
+    nowhere = groups(snapshot, Branch(of, ["line", "stack"], [10**6]), "bytes", 0, 5, descending=True)
+    assert (nowhere.groups, nowhere.bytes, nowhere.rows) == (0, 0, [])
+
+
+def test_memory_goes_with_the_snapshot(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+    snapshot = opened(sample)
+    for number in range(6):
+        device_of(snapshot, 0, f"size>{number}")
+    assert len(snapshot._narrowed) == 4
+    with contextlib.closing(snapshot):
+        groups(snapshot, Branch(AllocationSet(0), ["line"]), "bytes", 0, 5, descending=True)
+        assert snapshot._derived
+    assert not snapshot._derived
+    assert not snapshot._narrowed
