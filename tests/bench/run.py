@@ -123,7 +123,14 @@ def session(
     client: LspClient, whole: dict[str, Any], info: dict[str, Any], workspace: Path, rounds: int
 ) -> Any:
     rng = random.Random(1)
-    took: dict[str, list[float]] = {"viewport": [], "hit": [], "stack": [], "hover": []}
+    took: dict[str, list[float]] = {
+        "viewport": [],
+        "hit": [],
+        "stack": [],
+        "hover": [],
+        "live_set": [],
+        "filtered": [],
+    }
     largest = 0
     source = workspace / "module_1.py"
     source.write_text("pass\n" * 2000)
@@ -146,6 +153,22 @@ def session(
         took["stack"].append(
             milliseconds(client, "memlens/stack", {"snapshot": whole["snapshot"], "allocation": number})[0]
         )
+        branch = {"of": {"device": 0, "from_moment": rng.randrange(info["events"])}, "by": ["line", "stack"]}
+        table = {
+            "snapshot": whole["snapshot"],
+            "order": "bytes",
+            "descending": True,
+            "offset": 0,
+            "limit": 200,
+        }
+        taken, answer = milliseconds(client, "memlens/groups", {**table, "branch": branch})
+        took["live_set"].append(taken)
+        # a filter that nobody asked for yet: the device is narrowed anew
+        text = f"size>{rng.randrange(1 << 20)}"
+        taken, _ = milliseconds(
+            client, "memlens/filter", {"snapshot": whole["snapshot"], "device": 0, "filter": text}
+        )
+        took["filtered"].append(taken)
         document["position"] = {"line": rng.randrange(1500), "character": 0}
         took["hover"].append(milliseconds(client, "textDocument/hover", document)[0])
     return {
@@ -182,6 +205,10 @@ def table(results: dict[str, Any]) -> str:
             f"{served['largest_answer_bytes'] / 1e6:.2f} MB")  # fmt: skip
         row(f"{name} events: `stack`, `hit` and hover, p95", "10 ms", "2 ms",
             ", ".join(f"{served[f'{view}_ms']['p95']:.1f} ms" for view in ("stack", "hit", "hover")))  # fmt: skip
+        row(f"{name} events: live set at a random moment, grouped by line, p95", "100 ms", "10 ms",
+            f"{served['live_set_ms']['p95']:.1f} ms")  # fmt: skip
+        row(f"{name} events: a new filter narrows the snapshot, p95", "300 ms", "100 ms",
+            f"{served['filtered_ms']['p95']:.0f} ms")  # fmt: skip
     drawn = results.get("webview")
     if drawn:
         row(f"pan and zoom, {drawn['bands']:,} bands, scripting a frame ({drawn['renderer']})", "8 ms", "4 ms",
