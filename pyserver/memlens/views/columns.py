@@ -16,6 +16,9 @@ from memlens.views.filters import narrowed
 from memlens.views.labels import labels_of
 
 NEVER = kernel.NEVER
+
+_FAR = 2.0**62
+"""Beyond every moment and time, and still a number that 64 bits hold."""
 _NO_LABEL: FrameRow = ("", 0, "", -1)
 
 
@@ -58,6 +61,7 @@ def moments_between(
     Events at an edge belong to the column behind it, with the moment before them.
     """
     events = device.info.events
+    edges = np.clip(edges, -_FAR, _FAR)
     if axis == "event" or device.time is None:
         first = np.floor(edges[:-1]).astype(np.int64)
         last = np.ceil(edges[1:]).astype(np.int64) - 1

@@ -1,0 +1,104 @@
+"""Every question that a view can ask, with parameters made from their types: what is added later is asked as well."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import inspect as types
+
+from memlens.errors import MemlensError
+from memlens.model.info import SnapshotInfo
+from memlens.server.handlers.views import QUESTIONS
+from memlens.server.protocol import VIEW_REQUESTS
+from memlens.store.snapshot import Snapshot
+
+# what a parameter of that name most likely means; anything else is made from its type alone
+_FILTERS = ("", "size>1KiB", "file:a -function:b", "life<5ms stream:0")
+
+
+def ask_everything(snapshot: Snapshot, chance: random.Random, rounds: int = 1) -> int:
+    """Ask each question of :data:`QUESTIONS`; how many were answered. Only a MemlensError may be raised inside."""
+    answered = 0
+    for _ in range(rounds):
+        for method, ask in QUESTIONS.items():
+            params_type, _ = VIEW_REQUESTS[method]
+            params = make(params_type, snapshot.info, chance)
+            if params is None:
+                continue
+            try:
+                answer = snapshot.ask(lambda opened, ask=ask, params=params: ask(opened, params))
+            except MemlensError:
+                continue
+            msgspec.json.encode(answer)
+            answered += 1
+    return answered
+
+
+def make(
+    params_type: type[msgspec.Struct], info: SnapshotInfo, chance: random.Random
+) -> msgspec.Struct | None:
+    """Parameters that the contract lets pass; None when what was made does not."""
+    try:
+        return msgspec.convert(_value(types.type_info(params_type), "", info, chance), params_type)
+    except msgspec.ValidationError:
+        return None
+
+
+def _value(kind: types.Type, name: str, info: SnapshotInfo, chance: random.Random) -> Any:
+    match kind:
+        case types.StructType():
+            return {
+                field.encode_name: _value(field.type, field.encode_name, info, chance)
+                for field in kind.fields
+                if field.required or chance.random() < 0.7
+            }
+        case types.UnionType():
+            return _value(chance.choice(kind.types), name, info, chance)
+        case types.ListType() | types.VarTupleType():
+            return [_value(kind.item_type, name, info, chance) for _ in range(chance.randrange(4))]
+        case types.DictType():
+            return {}
+        case types.LiteralType():
+            return chance.choice(kind.values)
+        case types.NoneType():
+            return None
+        case types.BoolType():
+            return chance.random() < 0.5
+        case types.IntType():
+            return _integer(name, info, chance)
+        case types.FloatType():
+            return chance.choice([0.0, -1.0, 0.25, 1.0, 1e3, 1e9, 1e300, float(_integer(name, info, chance))])
+        case types.StrType():
+            return (
+                chance.choice(_FILTERS)
+                if name == "filter"
+                else chance.choice(["", "a", "train.py", "\0", "é"])
+            )
+    raise TypeError(f"no value can be made of {kind} for {name}")
+
+
+def _integer(name: str, info: SnapshotInfo, chance: random.Random) -> int:
+    devices = info.devices
+    found = chance.choice(devices) if devices else None
+    if name in ("device", "other_device") and found is not None and chance.random() < 0.9:
+        return found.device
+    if name in ("columns", "rows", "width_px"):
+        return chance.choice([1, 7, 300, 2000])
+    events = found.events if found is not None else 0
+    allocations = sum(device.allocations for device in devices)
+    likely = [
+        0,
+        1,
+        events,
+        allocations - 1,
+        chance.randrange(events + 1),
+        chance.randrange(allocations + 1),
+        200,
+    ]
+    return chance.choice([*likely, *likely, -1, 2**31, 2**53])
+
+
+def unlike(methods: Iterator[str]) -> set[str]:
+    """Questions that have no parameters in the contract, or the other way round."""
+    return set(methods) ^ set(VIEW_REQUESTS)

@@ -1,0 +1,136 @@
+"""``npm run fuzz``: atheris over every target for a bounded time, the kernels under sanitizers where clang is there.
+
+    npm run fuzz -- [--seconds 60] [--target file] [--keep]
+
+What breaks a target is kept in ``.cache/fuzz/crashes`` with the command that repeats it, and the exit status is 1.
+``--keep`` adds to the corpus what reached new code, as small as it gets. Linux on x86-64 only, like atheris' wheels.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PYSERVER = ROOT / "pyserver"
+CORPUS = Path(__file__).parent / "corpus"
+PLACE = ROOT / ".cache" / "fuzz"
+ATHERIS = "atheris==3.0.0"
+SANITIZERS = "address,undefined,fuzzer-no-link"
+
+TARGETS = ("file", "archive", "filter")
+LARGEST = {"file": 65_536, "archive": 800, "filter": 512}
+
+
+def main() -> int:
+    """Fuzz; 0 when nothing broke."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=int, default=60, help="for each target")
+    parser.add_argument("--target", choices=TARGETS, action="append")
+    parser.add_argument("--keep", action="store_true", help="add to the corpus what reached new code")
+    options = parser.parse_args()
+    if not sys.platform.startswith("linux"):
+        print("fuzzing needs Linux: atheris has wheels for that alone", file=sys.stderr)
+        return 1
+    site = _atheris()
+    kernels = _kernels()
+    failed = []
+    for target in options.target or TARGETS:
+        if _fuzz(target, options.seconds, site, kernels):
+            failed.append(target)
+        elif options.keep:
+            _keep(target, site, kernels)
+    print("nothing broke" if not failed else f"broken: {', '.join(failed)}; see {PLACE / 'crashes'}")
+    return bool(failed)
+
+
+def _atheris() -> Path:
+    site = PLACE / f"site-{sys.implementation.cache_tag}"
+    if not (site / "atheris").is_dir():
+        print(f"installing {ATHERIS}")
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(site), ATHERIS]
+        subprocess.run(command, check=True)
+    return site
+
+
+def _kernels() -> Path | None:
+    """A copy of the package with its kernels compiled for the fuzzer; None without clang."""
+    clang = shutil.which("clang")
+    if clang is None:
+        print("no clang: the kernels run as they are, and guide nothing")
+        return None
+    copy = PLACE / "pyserver"
+    shutil.copytree(
+        PYSERVER,
+        copy,
+        dirs_exist_ok=True,
+        ignore=shutil.ignore_patterns("*.so", "build", "__pycache__", "*.egg-info"),
+    )
+    print(f"compiling the kernels with -fsanitize={SANITIZERS}")
+    # signed overflow is defined by -fwrapv, with which CPython itself is compiled
+    flags = f"-fsanitize={SANITIZERS} -fno-sanitize=function,vptr -fno-omit-frame-pointer -fwrapv -g1"
+    environment = {**os.environ, "CC": clang, "CFLAGS": flags, "LDSHARED": f"{clang} -shared"}
+    command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
+    subprocess.run(command, cwd=copy, env=environment, check=True)
+    return copy
+
+
+def _environment(site: Path, kernels: Path | None) -> dict[str, str]:
+    path = [str(kernels or PYSERVER), str(ROOT), str(site)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+    if kernels is not None:
+        environment |= {
+            "LD_PRELOAD": str(site / "asan_with_fuzzer.so"),
+            # Python keeps what it has until it ends; arenas of its own would hide what is read behind its end
+            "ASAN_OPTIONS": "detect_leaks=0:handle_sigbus=0:allocator_may_return_null=1",
+            "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+            "PYTHONMALLOC": "malloc",
+        }
+    return environment
+
+
+def _command(target: str, *options: str) -> list[str]:
+    return [sys.executable, str(Path(__file__).parent / "fuzz_one.py"), target, *options]
+
+
+def _fuzz(target: str, seconds: int, site: Path, kernels: Path | None) -> bool:
+    """Whether it broke."""
+    found, crashes = PLACE / "found" / target, PLACE / "crashes"
+    for folder in (found, crashes):
+        folder.mkdir(parents=True, exist_ok=True)
+    options = [
+        f"-max_total_time={seconds}", f"-max_len={LARGEST[target]}", "-timeout=20", "-rss_limit_mb=4096",
+        f"-artifact_prefix={crashes}/{target}-", "-print_final_stats=1", "-verbosity=0",
+    ]  # fmt: skip
+    started = time.monotonic()
+    command = _command(target, *options, str(found), str(CORPUS / target))
+    ended = subprocess.run(
+        command, env=_environment(site, kernels), capture_output=True, text=True, check=False
+    )
+    tries = [line.split()[-1] for line in ended.stderr.splitlines() if "number_of_executed_units" in line]
+    took = time.monotonic() - started
+    print(
+        f"{target}: {tries[0] if tries else '?'} inputs in {took:.0f} s, {'broken' if ended.returncode else 'well'}"
+    )
+    if ended.returncode:
+        print(ended.stderr[-6000:])
+        print("again with:", " ".join(command[:3]), "FILE")
+    return ended.returncode != 0
+
+
+def _keep(target: str, site: Path, kernels: Path | None) -> None:
+    """Add what reached new code, named after its content."""
+    before = set((CORPUS / target).iterdir())
+    command = _command(target, "-merge=1", f"-max_len={LARGEST[target]}", str(CORPUS / target))
+    command.append(str(PLACE / "found" / target))
+    subprocess.run(command, env=_environment(site, kernels), capture_output=True, check=False)
+    print(f"{target}: {len(set((CORPUS / target).iterdir()) - before)} new in the corpus")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

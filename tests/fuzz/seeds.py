@@ -1,0 +1,63 @@
+"""Writes the first members of the corpus: one small file for everything that the readers know of.
+
+``python -m tests.fuzz.seeds``. What the fuzzer found later lies beside them under names that are hashes.
+"""
+
+import gzip
+import json
+import pickle
+import sys
+from pathlib import Path
+
+import zstandard
+from tests.python.test_torch_reader import html, protocol_2, small
+
+CORPUS = Path(__file__).parent / "corpus"
+
+FILTERS = [
+    "",
+    "file:model.py size>1MiB life<10ms",
+    'function:"a b" -category:gradient,activation stream:0 pool:1.2 address:0x7f0000',
+    "stack:12 module:Linear size<=3e2 *wild?card*",
+    "size>",
+    '"unclosed',
+    "-",
+    "life>5parsecs",
+]
+
+
+def main() -> int:
+    """Write the seeds."""
+    everything = small()
+    plain = pickle.dumps(everything, 4)
+    files = {
+        "everything.pickle": plain,
+        "protocol2.pickle": protocol_2(everything),
+        "protocol5.pickle": pickle.dumps(everything, 5),
+        "segments.pickle": pickle.dumps(everything["segments"], 4),
+        "everything.json": json.dumps(everything).encode(),
+        "everything.html": html(plain),
+        "everything.pickle.gz": gzip.compress(plain, mtime=0),
+        "everything.pickle.zst": zstandard.compress(plain),
+        "cut.pickle": plain[: len(plain) // 2],
+        "evil.pickle": b"\x80\x04cposix\nsystem\n(X\x04\x00\x00\x00truetR.",
+        "empty": b"",
+    }
+    for name, data in files.items():
+        _write(CORPUS / "file" / name, data)
+    for number, text in enumerate(FILTERS):
+        _write(CORPUS / "filter" / str(number), text.encode())
+    for number in range(8):
+        _write(
+            CORPUS / "archive" / str(number), bytes((number * 37 + i * 11) % 256 for i in range(16 * number))
+        )
+    return 0
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""What the fuzzer feeds: each takes any bytes and may raise nothing but what people are shown."""
+
+import contextlib
+import os
+import random
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+from tests.fuzz.questions import ask_everything
+
+from memlens.errors import MemlensError
+from memlens.ingest import ingest
+from memlens.store.cache import Cache
+from memlens.store.snapshot import Snapshot
+from memlens.views import filters
+
+MOST_BYTES = 1 << 20
+
+
+def quiet(*_: object) -> None:
+    """Report nothing."""
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder in memory, where the system has one."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
+        yield Path(folder)
+
+
+def file(data: bytes) -> str:
+    """A snapshot file with this content: read, and asked everything. What came of it, in a word."""
+    with scratch() as folder:
+        path = folder / "fuzzed"
+        path.write_bytes(data[:MOST_BYTES])
+        try:
+            archive = ingest(path, Cache(folder / "cache"), quiet)
+        except (MemlensError, MemoryError) as error:
+            return type(error).__name__
+        try:
+            return _asked(archive, zlib.crc32(data))
+        finally:
+            assert not list((folder / "cache").glob("*.partial-*"))
+
+
+def archive(data: bytes) -> str:
+    """The archive of a small snapshot, changed where the data says: 8 bytes each for a file, a place, what to put."""
+    with scratch() as folder:
+        copied = folder / "archive"
+        shutil.copytree(_archive(), copied)
+        files = sorted(path for path in copied.iterdir() if path.is_file())
+        for at in range(0, min(len(data), 800) - 7, 8):
+            path = files[data[at] % len(files)]
+            size = path.stat().st_size
+            place = int.from_bytes(data[at + 1 : at + 4], "little")
+            what = data[at + 5 : at + 5 + 1 + data[at + 4] % 3]
+            if data[at + 4] == 0xFF:
+                os.truncate(path, place % (size + 1))
+            elif size:
+                with path.open("r+b") as opened:
+                    opened.seek(place % size)
+                    opened.write(what[: size - place % size])
+        return _asked(copied, zlib.crc32(data))
+
+
+def filter_text(data: bytes) -> str:
+    """A text in the filter box."""
+    try:
+        terms = filters.parse(data[:4096].decode("utf-8", "replace"))
+    except MemlensError as error:
+        return type(error).__name__
+    # what was understood is said again in words that mean the same
+    again = filters.parse(" ".join(str(term) for term in terms))
+    assert [str(term) for term in again] == [str(term) for term in terms]
+    return "understood"
+
+
+def _asked(archive: Path, seed: int) -> str:
+    try:
+        snapshot = Snapshot.open(archive)
+    except MemlensError as error:
+        return type(error).__name__
+    try:
+        ask_everything(snapshot, random.Random(seed))
+    finally:
+        snapshot.close()
+    return "opened"
+
+
+@cache
+def _archive() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="memlens-fuzz-"))
+    seed = Path(__file__).parent / "corpus" / "file" / "everything.pickle"
+    return ingest(seed, Cache(folder), quiet)
+
+
+TARGETS: dict[str, Callable[[bytes], str]] = {"file": file, "archive": archive, "filter": filter_text}
+"""By the name of their corpus."""
