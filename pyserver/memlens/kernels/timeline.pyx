@@ -283,11 +283,15 @@ cdef class Matcher:
 
 def live_over_time(const int64_t[:] sizes, const uint32_t[:] starts, const uint32_t[:] ends, int64_t[::1] live,
                    uint32_t[::1] counts):
-    """Fill ``live`` (bytes) and ``counts`` at every moment; both hold one more item than there are events."""
+    """Fill ``live`` (bytes) and ``counts`` at every moment; both hold one more item than there are events.
+
+    Raises IndexError for an allocation that starts behind the last event.
+    """
     cdef size_t index, moments = live.shape[0]
     cdef int64_t bytes_now = 0
     cdef uint32_t count_now = 0
     cdef uint32_t end
+    cdef bint beyond = False
     with nogil:
         memset(&live[0], 0, moments * 8)
         memset(&counts[0], 0, moments * 4)
@@ -295,6 +299,9 @@ def live_over_time(const int64_t[:] sizes, const uint32_t[:] starts, const uint3
             end = ends[index]
             if end <= starts[index]:
                 continue
+            if starts[index] >= moments:
+                beyond = True
+                break
             live[starts[index]] += sizes[index]
             counts[starts[index]] += 1
             if end < moments:
@@ -305,6 +312,8 @@ def live_over_time(const int64_t[:] sizes, const uint32_t[:] starts, const uint3
             count_now += counts[index]
             live[index] = bytes_now
             counts[index] = count_now
+    if beyond:
+        raise IndexError("an allocation starts behind the last event")
 
 
 def build_tree(const uint64_t[:] starts, const uint32_t[:] frames, uint32_t[::1] stack_nodes):

@@ -68,6 +68,10 @@ FIT_HEADROOM = 1.05
 """The picture of a whole device that ingest makes ahead, from nothing to a little over the peak."""
 
 
+_FARTHEST = 2.0**61
+"""Coordinates that 64 bits hold, with room to reckon."""
+
+
 def viewport(
     snapshot: Snapshot,
     device: int,
@@ -86,6 +90,8 @@ def viewport(
     """
     if not (np.isfinite([x0, x1, y0, y1]).all() and x0 < x1 and y0 < y1):
         raise BadRequestError("The viewport has no area")
+    if max(abs(x0), abs(x1), abs(y0), abs(y1)) > _FARTHEST:
+        raise BadRequestError("The viewport lies where no snapshot is")
     if not (0 < columns <= MOST_COLUMNS and 0 < rows <= MOST_ROWS):
         raise BadRequestError(f"A viewport has 1 to {MOST_COLUMNS} columns and 1 to {MOST_ROWS} rows")
     found = device_of(snapshot, device, filter_text)
