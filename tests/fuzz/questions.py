@@ -1,7 +1,8 @@
 """Every question that a view can ask, with parameters made from their types: what is added later is asked as well."""
 
+import functools
 import random
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -27,7 +28,7 @@ def ask_everything(snapshot: Snapshot, chance: random.Random, rounds: int = 1) -
             if params is None:
                 continue
             try:
-                answer = snapshot.ask(lambda opened, ask=ask, params=params: ask(opened, params))
+                answer = snapshot.ask(functools.partial(_asked, ask, params))
             except MemlensError:
                 continue
             msgspec.json.encode(answer)
@@ -97,8 +98,3 @@ def _integer(name: str, info: SnapshotInfo, chance: random.Random) -> int:
         200,
     ]
     return chance.choice([*likely, *likely, -1, 2**31, 2**53])
-
-
-def unlike(methods: Iterator[str]) -> set[str]:
-    """Questions that have no parameters in the contract, or the other way round."""
-    return set(methods) ^ set(VIEW_REQUESTS)

@@ -56,9 +56,8 @@ describe('names from a file', () => {
     assert.equal(shorten('abcdefghijk', 10), 'abcde…hijk');
     assert.equal(Array.from(shorten('😀'.repeat(50), 9)).length, 9);
     assert.ok(!shorten('😀'.repeat(50), 9).includes('\ufffd'));
-    const start = performance.now();
-    assert.equal(Array.from(shorten('x'.repeat(20_000_000), 60)).length, 60);
-    assert.ok(performance.now() - start < 200);
+    // A text that would not fit into an array of its characters.
+    assert.equal(Array.from(shorten('x'.repeat(200_000_000), 60)).length, 60);
   });
 
   it('of files are cut at any separator', () => {
