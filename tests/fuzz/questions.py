@@ -36,6 +36,10 @@ def ask_everything(snapshot: Snapshot, chance: random.Random, rounds: int = 1) -
     return answered
 
 
+def _asked(ask: Callable[[Snapshot, Any], Any], params: msgspec.Struct, snapshot: Snapshot) -> Any:
+    return ask(snapshot, params)
+
+
 def make(
     params_type: type[msgspec.Struct], info: SnapshotInfo, chance: random.Random
 ) -> msgspec.Struct | None:

@@ -36,10 +36,10 @@ def test_the_corpus_holds_files_that_open_and_files_that_do_not() -> None:
 
 
 def test_every_question_has_its_parameters_in_the_contract() -> None:
-    asked_elsewhere = set(VIEW_REQUESTS) - set(QUESTIONS)
     assert not set(QUESTIONS) - set(VIEW_REQUESTS)
-    # those that need another snapshot or another thread are not answered by a question
-    assert len(asked_elsewhere) < 8, asked_elsewhere
+    # what needs another snapshot or another thread is answered, and tested, elsewhere
+    elsewhere = set(VIEW_REQUESTS) - set(QUESTIONS)
+    assert all(method.startswith(("memlens/sql", "memlens/compare")) for method in elsewhere), elsewhere
 
 
 @pytest.mark.slow
