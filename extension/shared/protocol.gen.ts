@@ -52,6 +52,54 @@ export interface AllocationSummary {
 }
 
 /**
+ * A stretch of the run, or several that are too narrow to be told apart: `count` then says how many.
+ *
+ * `from_moment` and `to_moment` are the moments before its first and behind its last event. `unmatched` says
+ * which of its two ends the file has not, so that it reaches to the end of the axis there.
+ */
+export interface AnnotationItem {
+  name: string;
+  x0: number;
+  x1: number;
+  from_moment: number;
+  to_moment: number;
+  count: number;
+  unmatched: 'end' | 'start' | null;
+}
+
+/** A row of items that don't overlap (but in the last of `depth`), in order. */
+export interface AnnotationLane {
+  kind: 'annotate' | 'annotations' | 'compile_context' | 'user_metadata';
+  depth: number;
+  items: AnnotationItem[];
+}
+
+/**
+ * The lanes with what falls into `[x0, x1]`.
+ *
+ * `shown` and `noise` count the whole device's; `noise_names` are the names that were left out, at most ten.
+ * `unmatched` counts annotations of which the file has only one end.
+ */
+export interface AnnotationsAnswer {
+  lanes: AnnotationLane[];
+  shown: number;
+  noise: number;
+  noise_names: string[];
+  unmatched: number;
+}
+
+/** The lanes over `[x0, x1]` in `columns` pixels; with `noise` what is left out by default, too. */
+export interface AnnotationsParams {
+  snapshot: string;
+  device: number;
+  axis: 'event' | 'time';
+  x0: number;
+  x1: number;
+  columns: number;
+  noise?: boolean;
+}
+
+/**
  * The whole extent of a device on one axis, the states before the first and after the last event included.
  *
  * On the time axis the first event is at 0, so `x0` is negative there.
@@ -575,6 +623,50 @@ export interface GroupsParams {
   limit: number;
 }
 
+/**
+ * The lines that grew the most first, those that never shrink before the others.
+ *
+ * `ends` are how many step ends were measured, each `every` steps. `moments` are those of a row's points.
+ * `lines` counts the lines that grew, of which `rows` are the first.
+ */
+export interface GrowthAnswer {
+  ends: number;
+  every: number;
+  moments: number[];
+  first_total_bytes: number;
+  last_total_bytes: number;
+  lines: number;
+  rows: GrowthRow[];
+}
+
+/** The lines that grow the most from step to step. */
+export interface GrowthParams {
+  snapshot: string;
+  device: number;
+  limit: number;
+  filter?: string;
+}
+
+/**
+ * The bytes of one line alive at the ends of steps.
+ *
+ * `trend`: `every_step` when more is alive at each end than at the one before; `steady` when never less, and
+ * more in the end; else `unsteady`. `slope_bytes` is the rise a step of the straight line that fits best.
+ * `frame` is None for allocations without frames. `stacks` are those of what is alive at the last end.
+ */
+export interface GrowthRow {
+  frame: Frame | null;
+  trend: 'every_step' | 'steady' | 'unsteady';
+  grown_bytes: number;
+  slope_bytes: number;
+  first_bytes: number;
+  last_bytes: number;
+  last_count: number;
+  steps_grown: number;
+  points: number[];
+  stacks: number[];
+}
+
 /** What is at a moment and a height. `allocation` is None above the stack. */
 export interface HitAnswer {
   moment: number;
@@ -1095,6 +1187,55 @@ export interface StepResult {
   allocation: AllocationSummary | null;
 }
 
+/**
+ * One step. Its peak is the most that was live from its beginning to its end, its first moment included.
+ *
+ * `allocated` is what was allocated in it, `survivors` what of that was still alive at its end, and
+ * `kept` what of that was still alive at the end of the trace.
+ */
+export interface StepRow {
+  name: string;
+  from_moment: number;
+  to_moment: number;
+  start_us: number | null;
+  end_us: number | null;
+  peak_bytes: number;
+  peak_moment: number;
+  live_at_start_bytes: number;
+  live_at_end_bytes: number;
+  allocated_bytes: number;
+  allocated_count: number;
+  survivors_bytes: number;
+  survivors_count: number;
+  kept_bytes: number;
+  kept_count: number;
+}
+
+/**
+ * The steps `offset … offset + len(rows)` of `count`. `inferred` when nothing in the file says them.
+ *
+ * `how` says in words what tells the steps, or why there are none; `sure` is the share of an inferred step,
+ * 0 to 1, that comes again in the next one.
+ */
+export interface StepsAnswer {
+  source: 'annotations' | 'none' | 'period';
+  inferred: boolean;
+  how: string;
+  sure: number | null;
+  count: number;
+  offset: number;
+  rows: StepRow[];
+}
+
+/** Some rows of the table of steps. A `filter` narrows the figures, not the steps. */
+export interface StepsParams {
+  snapshot: string;
+  device: number;
+  offset: number;
+  limit: number;
+  filter?: string;
+}
+
 /** Sums over a set of allocations; `live_at_peak_bytes` is at each device's own peak. */
 export interface Totals {
   total_bytes: number;
@@ -1159,6 +1300,9 @@ export interface Requests {
   'memlens/groups': { params: GroupsParams; result: GroupsAnswer };
   'memlens/members': { params: MembersParams; result: MembersAnswer };
   'memlens/branchStacks': { params: BranchStacksParams; result: StacksAnswer };
+  'memlens/annotations': { params: AnnotationsParams; result: AnnotationsAnswer };
+  'memlens/steps': { params: StepsParams; result: StepsAnswer };
+  'memlens/growth': { params: GrowthParams; result: GrowthAnswer };
   'memlens/source': { params: SourceParams; result: SourceResult };
   'memlens/remember': { params: RememberParams; result: Done };
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
@@ -1201,6 +1345,9 @@ export const VIEW_METHODS = [
   'memlens/groups',
   'memlens/members',
   'memlens/branchStacks',
+  'memlens/annotations',
+  'memlens/steps',
+  'memlens/growth',
 ] as const;
 
 /** The server tells the client. */

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TextIO, TypeVar
 import msgspec
 
 from memlens.errors import MemlensError, OutOfMemoryError, Problem
-from memlens.units import plain
+from memlens.units import SOURCE_WORDS, plain
 
 # what a command needs is imported in the function: `memlens ingest` must not wait for
 # pygls, nor `memlens lsp` for NumPy
@@ -23,7 +23,6 @@ from memlens.units import plain
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 _PROGRESS_SECONDS = 0.1
-_SOURCE_WORDS = {"recorded": "", "forward": " (forward)", "fx": " (FX trace)", "inferred": " (inferred)"}
 T = TypeVar("T")
 
 
@@ -144,7 +143,21 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument(
         "--top", type=_positive, default=30, metavar="N", help="the first N rows (default 30)"
     )
-    for sub in (info, oom, lines, stack, compare):
+    steps = command("steps", _steps, "Print the steps of a run and the lines that grow from step to step.")
+    step_options: dict[str, dict[str, Any]] = {
+        "file": {"type": Path},
+        "--device": {"type": int, "metavar": "N", "help": "instead of the one that a view shows first"},
+        "--top": {
+            "type": _positive,
+            "default": 10,
+            "metavar": "N",
+            "help": "only the first N lines that grow",
+        },
+        "--filter": {"default": "", "metavar": "TEXT", "help": "only what fits a filter"},
+    }
+    for name, more in step_options.items():
+        steps.add_argument(name, **more)
+    for sub in (info, oom, lines, stack, compare, steps):
         sub.add_argument("--json", action="store_true", help="print JSON")
     tables = command("tables", _tables, "Make the tables for SQL in an archive, ahead of the first query.")
     tables.add_argument("archive", type=Path, help="an archive's folder, as `memlens ingest` prints it")
@@ -159,7 +172,7 @@ def _parser() -> argparse.ArgumentParser:
     form.add_argument("--json", action="store_true", help="print an array of objects, all rows")
     form.add_argument("--csv", action="store_true", help="print comma-separated values, all rows")
     sql.add_argument("--limit", type=_positive, metavar="N", help="only the first N rows (a table: 1000)")
-    for sub in (ingest, info, oom, lines, stack, compare, tables, sql):
+    for sub in (ingest, info, oom, lines, stack, compare, steps, tables, sql):
         sub.add_argument("--cache-dir", type=Path, help="where archives are kept")
         sub.add_argument(
             "--cache-limit", type=_positive, metavar="BYTES", help="how large they may be together"
@@ -366,7 +379,7 @@ def _stack(options: argparse.Namespace) -> int:
         print(f"forward line, inferred: {plain(label.file)}:{label.line} {plain(label.function)}")
     for frame in answer.frames:
         place = f"{plain(frame.file)}:{frame.line}" if frame.file else "(native)"
-        print(f"  {place} {plain(frame.function)}{_SOURCE_WORDS[frame.source]}")
+        print(f"  {place} {plain(frame.function)}{SOURCE_WORDS[frame.source]}")
     return 0
 
 
@@ -475,6 +488,17 @@ def _sql(options: argparse.Namespace) -> int:
         # a damaged table shows itself when it is read; the next run makes them anew
         (archive / FILE_NAME).unlink(missing_ok=True)
         raise
+    return 0
+
+
+def _steps(options: argparse.Namespace) -> int:
+    from memlens.cli_steps import print_steps, steps_and_growth
+
+    told, grown = _ask(options, lambda snapshot: steps_and_growth(snapshot, options))
+    if options.json:
+        _json_line({"steps": told, "growth": grown})
+    else:
+        print_steps(told, grown)
     return 0
 
 

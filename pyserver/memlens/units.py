@@ -3,6 +3,10 @@
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
+SOURCE_WORDS = {"recorded": "", "forward": " (forward)", "fx": " (FX trace)", "inferred": " (inferred)"}
+"""How a line is known, to be said behind it."""
+
+
 def format_bytes(count: int) -> str:
     """A size with three or four digits, ``1.25 GiB``; whole bytes below a kibibyte."""
     value = float(count)

@@ -512,3 +512,20 @@ def longest_falling(const int64_t[::1] values, uint8_t[::1] keep):
             while at != NONE:
                 keep[at] = 1
                 at = before[at]
+
+
+def lay_in_lanes(const int64_t[::1] starts, const int64_t[::1] ends, uint8_t[::1] lanes, int most):
+    """Lay intervals, sorted by start, into the first of ``most`` lanes that is free; the last takes all the others."""
+    cdef size_t index
+    cdef int lane
+    cdef int64_t[::1] free_from
+    import numpy
+    free_from = numpy.full(most, numpy.iinfo(numpy.int64).min, numpy.int64)
+    with nogil:
+        for index in range(<size_t> starts.shape[0]):
+            lane = 0
+            while lane < most - 1 and free_from[lane] > starts[index]:
+                lane += 1
+            lanes[index] = <uint8_t> lane
+            if ends[index] > free_from[lane]:
+                free_from[lane] = ends[index]

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 from pygls.lsp.server import LanguageServer
 
-from memlens.server.handlers import filters, flame, groups, oom, reserved, timeline
+from memlens.server.handlers import filters, flame, groups, oom, reserved, steps, timeline
 from memlens.server.registry import Registry
 from memlens.server.wire import Questions, answer
 from memlens.store.snapshot import Snapshot
@@ -20,6 +20,7 @@ QUESTIONS: Questions = {
     **reserved.QUESTIONS,
     **oom.QUESTIONS,
     **groups.QUESTIONS,
+    **steps.QUESTIONS,
 }
 
 

@@ -18,6 +18,7 @@ from memlens.server.protocol import (
     snapshots,
     sources,
     sql,
+    steps,
     timeline,
 )
 from memlens.server.protocol.base import Requests
@@ -33,6 +34,7 @@ VIEW_REQUESTS: Requests = {
     **oom.REQUESTS,
     **sql.REQUESTS,
     **groups.REQUESTS,
+    **steps.REQUESTS,
 }
 """What a view asks about its own snapshot. Its host adds the ``snapshot``."""
 

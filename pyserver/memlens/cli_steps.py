@@ -1,0 +1,43 @@
+"""What ``memlens steps`` prints."""
+
+import argparse
+import sys
+
+from memlens.store.snapshot import Snapshot
+from memlens.units import SOURCE_WORDS, format_bytes, plain
+from memlens.views.growth import GrowthAnswer, growth
+from memlens.views.steps import StepsAnswer, steps
+
+_TRENDS = {"every_step": "more after every step", "steady": "never less", "unsteady": "up and down"}
+
+
+def steps_and_growth(snapshot: Snapshot, options: argparse.Namespace) -> tuple[StepsAnswer, GrowthAnswer]:
+    """All steps of a device, and the lines that grow. Raises :class:`BadRequestError`."""
+    device = snapshot.info.default_device if options.device is None else options.device
+    return (
+        steps(snapshot, device, 0, sys.maxsize, options.filter),
+        growth(snapshot, device, options.top, options.filter),
+    )
+
+
+def print_steps(told: StepsAnswer, grown: GrowthAnswer) -> None:
+    """Both tables for people."""
+    print(plain(told.how))
+    if told.rows:
+        print(f"{'peak':>10} {'at end':>10} {'allocated':>10} {'survivors':>10} {'kept':>10}  step")
+    for step in told.rows:
+        figures = (
+            step.peak_bytes, step.live_at_end_bytes, step.allocated_bytes, step.survivors_bytes, step.kept_bytes,
+        )  # fmt: skip
+        print(" ".join(f"{format_bytes(figure):>10}" for figure in figures), f" {plain(step.name)}")
+    if grown.rows:
+        print(f"{'grown':>10} {'a step':>10} {'at end':>10}  line")
+    for row in grown.rows:
+        place = "no stack"
+        if row.frame is not None:
+            where = f"{row.frame.file}:{row.frame.line} " if row.frame.line else ""
+            place = f"{plain(where)}{plain(row.frame.function)}{SOURCE_WORDS[row.frame.source]}"
+        print(
+            f"{format_bytes(row.grown_bytes):>10} {format_bytes(round(row.slope_bytes)):>10} "
+            f"{format_bytes(row.last_bytes):>10}  {place}, {_TRENDS[row.trend]}"
+        )

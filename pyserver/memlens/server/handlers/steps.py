@@ -1,0 +1,28 @@
+"""The questions of the annotation lanes and of the pane of steps."""
+
+from memlens.server.protocol.steps import AnnotationsParams, GrowthParams, StepsParams
+from memlens.server.wire import Questions
+from memlens.store.snapshot import Snapshot
+from memlens.views import annotations, growth, steps
+from memlens.views.annotations import AnnotationsAnswer
+from memlens.views.growth import GrowthAnswer
+from memlens.views.steps import StepsAnswer
+
+
+def _annotations(snapshot: Snapshot, p: AnnotationsParams) -> AnnotationsAnswer:
+    return annotations.annotations(snapshot, p.device, p.axis, p.x0, p.x1, p.columns, noise=p.noise)
+
+
+def _steps(snapshot: Snapshot, p: StepsParams) -> StepsAnswer:
+    return steps.steps(snapshot, p.device, p.offset, p.limit, p.filter)
+
+
+def _growth(snapshot: Snapshot, p: GrowthParams) -> GrowthAnswer:
+    return growth.growth(snapshot, p.device, p.limit, p.filter)
+
+
+QUESTIONS: Questions = {
+    "memlens/annotations": _annotations,
+    "memlens/steps": _steps,
+    "memlens/growth": _growth,
+}

@@ -1,0 +1,321 @@
+"""Annotation lanes, steps and growth, against slow readings of the same files."""
+
+import itertools
+import json
+import pickle
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.python import oracle
+from tests.python.conftest import event, frame, real_files
+
+from memlens import cli
+from memlens.errors import BadRequestError
+from memlens.store.snapshot import Snapshot
+from memlens.views.annotations import AnnotationsAnswer, annotations, match_stack
+from memlens.views.columns import device_of
+from memlens.views.growth import growth
+from memlens.views.stack import stack
+from memlens.views.steps import find_steps, steps
+
+Opened = Callable[[Path], Snapshot]
+
+ORIGIN = 1_700_000_000_000_000
+ANNOTATED = real_files(
+    "niu__forward_and_backward*", "decomfl*", "nothanmin__memory_snapshot__*", "silmont*_bf16_*"
+)
+
+
+def made(opened: Opened, tmp_path: Path, trace: list[Any], notes: list[Any]) -> Snapshot:
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace], "external_annotations": notes}))
+    return opened(path)
+
+
+def note(stage: str, name: str, time: int, device: int = 0) -> dict[str, Any]:
+    return {"stage": stage, "name": name, "device": device, "time_us": ORIGIN + time}
+
+
+def ticking(count: int) -> list[Any]:
+    """An event each 10 microseconds."""
+    return [event("alloc", n + 1, 8, time_us=ORIGIN + 10 * n) for n in range(count)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=60))
+def test_an_end_closes_the_last_start_of_its_name(entries: list[tuple[int, bool]]) -> None:
+    names = np.array([name for name, _ in entries], np.int64)
+    opened, closed = match_stack(names, np.array([start for _, start in entries], bool))
+    expected = []
+    pending: dict[int, list[int]] = {}
+    for place, (name, start) in enumerate(entries):
+        if start:
+            pending.setdefault(name, []).append(place)
+        else:
+            expected.append((pending[name].pop() if pending.get(name) else -1, place))
+    expected += [(place, -1) for places in pending.values() for place in places]
+    assert sorted(zip(opened.tolist(), closed.tolist(), strict=True)) == sorted(expected)
+
+
+def items(answer: AnnotationsAnswer) -> list[tuple[str, int, str, float, float]]:
+    return [
+        (lane.kind, lane.depth, item.name, item.x0, item.x1) for lane in answer.lanes for item in lane.items
+    ]
+
+
+def test_lanes_of_a_made_run(opened: Opened, tmp_path: Path) -> None:
+    trace = ticking(20)
+    for n in (4, 5, 6):
+        trace[n]["user_metadata"] = "warm-up"
+    trace[5] = event("annotate", 3, 8, time_us=ORIGIN + 50, user_metadata="weights")
+    trace[9]["user_metadata"] = "train"
+    trace[9]["compile_context"] = "0/0"
+    notes = [
+        note("START", "outer", 15), note("START", "inner", 20), note("START", "inner", 25), note("END", "inner", 30),
+        note("END", "inner", 40), note("END", "outer", 95),
+        note("END", "early", 12), note("START", "late", 170),
+        note("START", "other device", 1, 7), note("END", "other device", 2, 7),
+        note("START", "x (dynamo_timed)", 50), note("END", "x (dynamo_timed)", 60),
+        note("START", "pad_mm_benchmark", 61), note("END", "pad_mm_benchmark", 62),
+    ]  # fmt: skip
+    snapshot = made(opened, tmp_path, trace, notes)
+    extent = snapshot.info.devices[0].time_axis
+    assert extent is not None
+    told = annotations(snapshot, 0, "time", extent.x0, extent.x1, 4000)
+    assert (told.shown, told.noise, told.unmatched) == (6, 2, 2)
+    assert set(told.noise_names) == {"x (dynamo_timed)", "pad_mm_benchmark"}
+    found = {(kind, name): (depth, x0, x1) for kind, depth, name, x0, x1 in items(told)}
+    assert found["annotations", "outer"][1:] == (15, 95)
+    assert found["annotations", "other device"][1:] == (1, 2)
+    assert found["annotate", "weights"] == (0, 50, 50)
+    assert found["user_metadata", "warm-up"] == (0, 40, 60)
+    assert found["user_metadata", "train"] == (0, 90, 90)
+    assert found["compile_context", "0/0"] == (0, 90, 90)
+    inner = [(lane.depth, i.x0, i.x1) for lane in told.lanes for i in lane.items if i.name == "inner"]
+    outer = found["annotations", "outer"][0]
+    assert inner == [(outer + 1, 20, 40), (outer + 2, 25, 30)]
+    by_name = {item.name: item for lane in told.lanes for item in lane.items}
+    assert by_name["early"].unmatched == "start"
+    assert (by_name["early"].x0, by_name["early"].x1) == (-1, 12)
+    assert by_name["late"].unmatched == "end"
+    assert (by_name["outer"].from_moment, by_name["outer"].to_moment) == (2, 10)
+    everything = annotations(snapshot, 0, "time", extent.x0, extent.x1, 4000, noise=True)
+    assert {"pad_mm_benchmark", "x (dynamo_timed)"} <= {item[2] for item in items(everything)}
+    # on the other axis the same stretches stand between moments
+    on_events = {item[2]: item[3:] for item in items(annotations(snapshot, 0, "event", 0, 21, 4000))}
+    assert on_events["outer"] == (2, 10)
+    assert on_events["warm-up"] == (4, 7)
+    for wrong in ((5, 5, 10), (0, 1, 0), (0, float("nan"), 10)):
+        with pytest.raises(BadRequestError):
+            annotations(snapshot, 0, "event", *wrong)
+
+
+def test_what_is_often_and_short_is_noise(opened: Opened, tmp_path: Path) -> None:
+    notes = []
+    for n in range(600):
+        notes += [note("START", "tiny", n), note("END", "tiny", n)]
+        notes += [note("START", f"step#{n}", n * 100), note("END", f"step#{n}", n * 100 + 90)]
+    told = annotations(made(opened, tmp_path, ticking(6000), notes), 0, "time", 0, 60_000, 100)
+    assert (told.shown, told.noise, told.noise_names) == (600, 600, ["tiny"])
+    # what is narrower than a pixel is merged, and says how many it is
+    assert sum(item.count for lane in told.lanes for item in lane.items) == 600
+    assert all(len(lane.items) <= 200 for lane in told.lanes)
+    assert "6 annotations" in {item.name for lane in told.lanes for item in lane.items}
+
+
+@pytest.mark.parametrize("path", ANNOTATED, ids=lambda path: path.name)
+def test_annotations_of_real_files(opened: Opened, path: Path) -> None:
+    told = oracle.load(path)["external_annotations"]
+    snapshot = opened(path)
+    info = snapshot.info.devices[0]
+    assert info.time_axis is not None
+    extent = info.time_axis
+    assert info.time_origin_us is not None
+    # an annotation that ended before the trace begins, whose start the ring buffer lost, is out of sight
+    begin = info.time_origin_us + extent.x0
+    starts = Counter(entry["name"] for entry in told if entry["stage"] == "END" and entry["time_us"] >= begin)
+    answer = annotations(snapshot, info.device, "time", extent.x0, extent.x1, 8000)
+    count: Counter[str] = Counter()
+    for lane in answer.lanes:
+        for item in lane.items:
+            count[item.name] += item.count
+    assert (answer.shown, answer.noise, answer.unmatched) == (len(told) // 2, 0, 0)
+    assert count == starts or any("annotations" in name for name in count)
+    for columns in (1, 7, 100, 8000):
+        few = annotations(snapshot, info.device, "time", extent.x0, extent.x1, columns)
+        assert sum(item.count for lane in few.lanes for item in lane.items) == starts.total()
+
+
+# ---- steps -------------------------------------------------------------------------------------------------
+
+
+def check_table(snapshot: Snapshot, found: list[oracle.Alloc], live: list[int]) -> None:
+    """Every row of the table of steps, by a look at each allocation."""
+    info = snapshot.info.devices[0]
+    told = steps(snapshot, info.device, 0, 10_000)
+    assert told.count == len(told.rows) > 0
+    for row in told.rows:
+        begin, end = row.from_moment, row.to_moment
+        made_in = [a for a in found if begin < a.start <= end]
+        survivors = [a for a in made_in if a.end is None or a.end > end]
+        kept = [a for a in made_in if a.end is None]
+        assert (row.allocated_bytes, row.allocated_count) == (sum(a.size for a in made_in), len(made_in))
+        assert (row.survivors_bytes, row.survivors_count) == (sum(a.size for a in survivors), len(survivors))
+        assert (row.kept_bytes, row.kept_count) == (sum(a.size for a in kept), len(kept))
+        assert row.peak_bytes == max(live[begin : end + 1]) == live[row.peak_moment]
+        assert begin <= row.peak_moment <= end
+        assert (row.live_at_start_bytes, row.live_at_end_bytes) == (live[begin], live[end])
+    for one, two in itertools.pairwise(told.rows):
+        assert one.to_moment <= two.from_moment
+
+
+def check_growth(snapshot: Snapshot, found: list[oracle.Alloc]) -> None:
+    """Bytes alive by line at each step's end, by a look at each allocation."""
+    info = snapshot.info.devices[0]
+    ends = find_steps(snapshot, snapshot.device(info.device)).last.tolist()
+    expected: dict[Any, list[int]] = {}
+    for number, allocation in enumerate(found):
+        if not any(allocation.start <= e and (allocation.end is None or allocation.end > e) for e in ends):
+            continue
+        label = stack(snapshot, number).allocation.label
+        key = label and ((label.file, label.line, label.source) if label.line else label.function)
+        sums = expected.setdefault(key, [0] * len(ends))
+        for place, end in enumerate(ends):
+            if allocation.start <= end and (allocation.end is None or allocation.end > end):
+                sums[place] += allocation.size
+    growing = {key: sums for key, sums in expected.items() if sums[-1] > sums[0]}
+    told = growth(snapshot, info.device, 1000)
+    assert told.lines == len(told.rows) == len(growing)
+    for row in told.rows:
+        key = row.frame and (
+            (row.frame.file, row.frame.line, row.frame.source) if row.frame.line else row.frame.function
+        )
+        sums = growing.pop(key)
+        assert row.points == sums
+        assert (row.grown_bytes, row.first_bytes, row.last_bytes) == (sums[-1] - sums[0], sums[0], sums[-1])
+        rises = [b - a for a, b in itertools.pairwise(sums)]
+        assert row.steps_grown == sum(rise > 0 for rise in rises)
+        steady = "steady" if all(r >= 0 for r in rises) else "unsteady"
+        assert row.trend == ("every_step" if all(r > 0 for r in rises) else steady)
+        assert row.slope_bytes == pytest.approx(np.polyfit(range(len(sums)), sums, 1)[0], rel=1e-9, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "path",
+    real_files("niu__forward_and_backward*_100__*", "decomfl*", "cpu_profile_mlp*"),
+    ids=lambda p: p.name,
+)
+def test_steps_and_growth_of_real_files(opened: Opened, path: Path) -> None:
+    snapshot = opened(path)
+    found = oracle.allocations(oracle.load(path), snapshot.info.devices[0].device)
+    check_table(snapshot, found, oracle.live_bytes(found, snapshot.info.devices[0].events))
+    check_growth(snapshot, found)
+
+
+def test_the_sample_leaks_what_it_remembers(
+    opened: Opened, sample: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    snapshot = opened(sample)
+    found = oracle.allocations(oracle.load(sample), 0)
+    check_table(snapshot, found, oracle.live_bytes(found, snapshot.info.devices[0].events))
+    check_growth(snapshot, found)
+    told = steps(snapshot, 0, 0, 100)
+    assert (told.source, told.inferred, told.count) == ("period", True, 6)
+    assert told.sure is not None
+    assert told.sure > 0.9
+    leak = growth(snapshot, 0, 10).rows[0]
+    assert leak.frame is not None
+    line = sample.with_name("train.py").read_text("utf-8").splitlines()[leak.frame.line - 1]
+    assert "self.predictions.append" in line
+    assert leak.trend == "every_step"
+    # a filter narrows the figures, never the steps
+    narrowed = steps(snapshot, 0, 0, 100, "by:remember")
+    assert [row.to_moment for row in narrowed.rows] == [row.to_moment for row in told.rows]
+    assert narrowed.rows[-1].live_at_end_bytes == leak.last_bytes
+    assert device_of(snapshot, 0, "by:remember").info.allocations < len(found)
+    assert cli.main(["steps", str(sample), "--cache-dir", str(tmp_path / "c")]) == 0
+    words = capsys.readouterr().out
+    assert "Inferred from the period" in words
+    assert f"train.py:{leak.frame.line} remember, more after every step" in words
+    assert cli.main(["steps", str(sample), "--json", "--cache-dir", str(tmp_path / "c")]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["steps"]["count"], answer["growth"]["ends"]) == (6, 6)
+
+
+def test_which_annotations_are_steps(opened: Opened, tmp_path: Path) -> None:
+    def spans(name: str, *times: tuple[int, int]) -> list[Any]:
+        return [note(s, name, t) for begin, end in times for s, t in (("START", begin), ("END", end))]
+
+    def found(*notes: list[Any]) -> list[tuple[str, int, int]]:
+        snapshot = made(opened, tmp_path, ticking(20), [entry for part in notes for entry in part])
+        told = steps(snapshot, 0, 0, 100)
+        assert told.source == "annotations"
+        assert not told.inferred
+        return [(row.name, row.from_moment, row.to_moment) for row in told.rows]
+
+    optimizer = spans("Optimizer.step#Adam.step", (45, 50), (95, 100))
+    zero = spans("Optimizer.zero_grad#Adam.zero_grad", (5, 6), (55, 56))
+    loader = spans("enumerate(DataLoader)#It.__next__", (2, 3), (61, 62), (111, 112))
+    own = spans("train_step 1", (10, 60)) + spans("train_step 2", (60, 120))
+    profiler = spans("ProfilerStep#7", (0, 49)) + spans("ProfilerStep#8", (50, 80))
+    assert found(optimizer, zero, loader, own, profiler) == [
+        ("ProfilerStep#7", 0, 5),
+        ("ProfilerStep#8", 5, 9),
+    ]
+    assert found(optimizer, zero, loader, own) == [("train_step 1", 1, 6), ("train_step 2", 6, 13)]
+    assert found(optimizer, zero, loader) == [("step 1", 0, 6), ("step 2", 6, 11)]
+    assert found(zero, loader) == [("step 1", 1, 6), ("step 2", 6, 20)]
+    assert found(loader) == [("step 1", 1, 7), ("step 2", 7, 12), ("step 3", 12, 20)]
+
+
+def loop(passes: int, layers: int, *, leak: bool = False) -> list[Any]:
+    """A loop that runs a model of some layers, and perhaps keeps something each time."""
+    main = frame("/p/train.py", 5, "main")
+    trace, address = [], 4096
+    for _ in range(passes):
+        frames = [[frame("/p/m.py", 3, "forward"), main]]
+        frames += [[frame("/p/m.py", 40 + k, "forward"), frame("/p/m.py", 7, "forward"), main]
+                   for _ in range(layers) for k in range(5)]  # fmt: skip
+        frames += [[frame("/p/m.py", 9, "forward"), main], [frame("/p/train.py", 8, "loss"), main]]
+        freed = []
+        for stack_frames in frames:
+            address += 4096
+            trace.append(event("alloc", address, 2048, *stack_frames))
+            freed.append(event("free_completed", address, 2048, *stack_frames))
+        trace += freed[:-1] if leak else freed
+    return trace
+
+
+def test_layers_are_no_steps(opened: Opened, tmp_path: Path) -> None:
+    snapshot = made(opened, tmp_path, loop(1, 24), [])
+    told = steps(snapshot, 0, 0, 10)
+    assert (told.source, told.count) == ("none", 0)
+    assert "layers, not steps" in told.how
+    assert growth(snapshot, 0, 10).rows == []
+    snapshot = made(opened, tmp_path, loop(5, 24, leak=True), [])
+    told = steps(snapshot, 0, 0, 10)
+    assert (told.source, told.count) == ("period", 5)
+    # where one pass ends and the next begins is not in the file: a step may end in mid-pass, one leak short
+    (leak,) = [row for row in growth(snapshot, 0, 10).rows if row.trend == "every_step"]
+    assert leak.frame is not None
+    assert (leak.frame.line, leak.slope_bytes, leak.steps_grown) == (8, 2048.0, 4)
+
+
+@pytest.mark.parametrize("pattern", ["wedson*_inference_*", "nothanmin*forward_*", "magma27*"])
+def test_layers_of_real_models_are_no_steps(opened: Opened, pattern: str) -> None:
+    for path in real_files(pattern):
+        assert steps(opened(path), 0, 0, 1).source == "none"
+
+
+def test_random_traces_have_no_steps(opened: Opened, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    trace = [
+        event("alloc", n + 1, int(rng.integers(1, 9999)), frame("/p/a.py", int(rng.integers(1, 40)), "f"))
+        for n in range(900)
+    ]
+    assert steps(made(opened, tmp_path, trace, []), 0, 0, 10).source == "none"
