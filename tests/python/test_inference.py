@@ -54,7 +54,7 @@ def labels(opened: Opened, tmp_path: Path, stacks: list[list[dict[str, Any]]]) -
     path = tmp_path / "s.pickle"
     path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace_of(stacks)]}))
     snapshot = opened(path)
-    found = []
+    found: list[tuple[int, str]] = []
     for row in sorted(live(snapshot, 0, len(stacks), 0, 1000).rows, key=lambda row: row.allocation):
         assert row.label is not None
         found.append((row.label.line, row.label.source))

@@ -28,7 +28,7 @@ Opened = Callable[[Path], Snapshot]
 
 ORIGIN = 1_700_000_000_000_000
 ANNOTATED = real_files(
-    "niu__forward_and_backward*", "decomfl*", "nothanmin__memory_snapshot__*", "silmont*_bf16_*"
+    "niu__forward_and_backward*", "decomfl*", "nothanmin__memory_snapshot__*", "silmont*_bf16_*.pickle"
 )
 
 
@@ -62,7 +62,7 @@ def test_an_end_closes_the_last_start_of_its_name(entries: list[tuple[int, bool]
     assert sorted(zip(opened.tolist(), closed.tolist(), strict=True)) == sorted(expected)
 
 
-def items(answer: AnnotationsAnswer) -> list[tuple[str, int, str, float, float]]:
+def items(answer: AnnotationsAnswer) -> list[tuple[Any, ...]]:
     return [
         (lane.kind, lane.depth, item.name, item.x0, item.x1) for lane in answer.lanes for item in lane.items
     ]
