@@ -128,6 +128,32 @@ export interface BranchStacksParams {
   branch: Branch;
 }
 
+/** A frame whose `file` names a cell: `/tmp/ipykernel_…/HASH.py`, `<ipython-input-…>`. */
+export interface CellParams {
+  snapshot: string;
+  file: string;
+  line: number;
+  open_notebooks: OpenNotebook[];
+}
+
+/**
+ * `cells` were told by their code: several have the same. Without any, `candidates` are only likely.
+ *
+ * `reason` says what makes them so, `notebooks` counts those that were looked at.
+ */
+export interface CellResult {
+  cells: FoundCell[];
+  candidates: FoundCell[];
+  reason: 'execution_count' | 'function' | 'none';
+  notebooks: number;
+}
+
+/** The text here is not what ran: why, in a sentence, and where the function stands now, if anywhere. */
+export interface ChangedLine {
+  message: string;
+  lines: number[];
+}
+
 /** A view is gone. With the last view of a snapshot its maps, files and database are released at once. */
 export interface CloseParams {
   snapshot: string;
@@ -299,8 +325,37 @@ export interface DeviceInfo {
   time_origin_us: number | null;
 }
 
+/** A text in the editor: a file by its absolute path, or a notebook's cell by the notebook's path and its text. */
+export interface Document {
+  path: string;
+  cell: string | null;
+}
+
 /** Nothing to tell. */
 export type Done = Record<string, never>;
+
+/** From `line` on (counted from 1), `removed` lines gave way to `added` ones. */
+export interface EditedLines {
+  line: number;
+  removed: number;
+  added: number;
+}
+
+/**
+ * A document's lines in one snapshot, by line. `most_*` are those of the hottest line of the whole snapshot.
+ *
+ * `file` is as the snapshot spells it; `note` says what speaks against its being this document.
+ */
+export interface FileHeat {
+  snapshot: string;
+  title: string;
+  path: string;
+  file: string;
+  note: string;
+  most_live_at_peak_bytes: number;
+  most_total_bytes: number;
+  lines: HeatLine[];
+}
 
 /** A device's figures for what fits a filter. `of_allocations` is how many there are without it. */
 export interface FilterAnswer {
@@ -315,9 +370,10 @@ export interface FilterParams {
   filter: string;
 }
 
-/** Server to client: workspace files with one of these base names. */
+/** Server to client: workspace files with one of these base names, or whose name ends so (if not empty). */
 export interface FindFilesParams {
   names: string[];
+  ending: string;
 }
 
 /** Absolute paths. */
@@ -528,6 +584,14 @@ export interface FlameSearchParams {
   text: string;
 }
 
+/** A cell; `line` counts from 1 in it. `title` is its first line that says something. */
+export interface FoundCell {
+  path: string;
+  index: number;
+  line: number;
+  title: string;
+}
+
 /** A stack frame. `line` is 0 when the file has none. */
 export interface Frame {
   file: string;
@@ -583,6 +647,12 @@ export interface GapParams {
   snapshot: string;
   device: number;
   moment?: number | null;
+}
+
+/** The argument of the editor's command `memlens.goToLine`, which hovers carry. */
+export interface GoToArguments {
+  path: string;
+  line: number;
 }
 
 /** A group of a branch; bytes are requested ones. `filter` finds its allocations, empty where no term does. */
@@ -667,6 +737,22 @@ export interface GrowthRow {
   stacks: number[];
 }
 
+/**
+ * What a line allocated, with all that it calls and by itself; `line` is where it is in the editor now.
+ *
+ * `changed` is set when something else than the line that ran stands there.
+ */
+export interface HeatLine {
+  line: number;
+  function: string;
+  live_at_peak_bytes: number;
+  total_bytes: number;
+  count: number;
+  self_live_at_peak_bytes: number;
+  self_total_bytes: number;
+  changed: ChangedLine | null;
+}
+
 /** What is at a moment and a height. `allocation` is None above the stack. */
 export interface HitAnswer {
   moment: number;
@@ -696,10 +782,31 @@ export interface HoldingLine {
   stacks: number[];
 }
 
+/** A line of a notebook's cell, as LSP's hover has it for files. */
+export interface HoverParams {
+  document: Document;
+  line: number;
+}
+
+/** Markdown; empty for nothing. */
+export interface HoverResult {
+  markdown: string;
+}
+
 /** The `initializationOptions` of LSP's `initialize`. */
 export interface InitializationOptions {
   settings: Settings;
   find_files: boolean;
+}
+
+/** Documents of which each may have lines in an open snapshot. */
+export interface KnownDocumentsParams {
+  documents: Document[];
+}
+
+/** One answer for each document. */
+export interface KnownDocumentsResult {
+  known: boolean[];
 }
 
 /** The allocations that a source line made, to be lit up: every stack in which the line stands. */
@@ -710,6 +817,16 @@ export interface LineAnswer {
   stacks: number[];
 }
 
+/** All lines of a document that any open snapshot knows. */
+export interface LineHeatParams {
+  document: Document;
+}
+
+/** One for each open snapshot that has lines of the document, in the order in which they were opened. */
+export interface LineHeatResult {
+  files: FileHeat[];
+}
+
 /** A line of a file as the snapshot spells it (`file` of a frame or of a hover's link). */
 export interface LineParams {
   snapshot: string;
@@ -717,15 +834,22 @@ export interface LineParams {
   line: number;
 }
 
-/** A line of a file here: `path` is absolute, `line` counts from 1. */
+/** A line of a document here, counted from 1, as it is in the editor now. */
 export interface LineTargetsParams {
-  path: string;
+  document: Document;
   line: number;
 }
 
 /** What to show for the line, one for each open snapshot that has it in a stack. */
 export interface LineTargetsResult {
   targets: ShowLineArguments[];
+}
+
+/** What happened to a file in the editor: its lines moved, it was saved, closed unsaved, or changed by others. */
+export interface LinesMovedParams {
+  path: string;
+  what: 'discarded' | 'edited' | 'reloaded' | 'saved';
+  edits: EditedLines[];
 }
 
 /** The allocations alive at a moment, as rows `offset … offset + len(rows)` of `live_count`. */
@@ -867,6 +991,19 @@ export interface OomParams {
   event: number;
 }
 
+/** A code cell in the editor. `index` counts all cells from 0. */
+export interface OpenCell {
+  index: number;
+  text: string;
+  execution_count: number | null;
+}
+
+/** A notebook as it is in the editor, saved or not. */
+export interface OpenNotebook {
+  path: string;
+  cells: OpenCell[];
+}
+
 /**
  * Open a snapshot file for one view. `view` is the caller's own name for that view, unique while open.
  *
@@ -998,6 +1135,7 @@ export interface Settings {
   remembered_paths: Record<string, string>;
   code_lens: boolean;
   hover: boolean;
+  measure: 'peak' | 'total';
   cache_limit_bytes: number;
   memory_limit_bytes: number;
   cache_directory: string;
@@ -1038,8 +1176,9 @@ export interface SnapshotsChangedParams {
   open: number;
 }
 
-/** Where a frame's file is on this machine. */
+/** Where a frame's file is on this machine. `snapshot` is that of the frame, for which lines may have moved. */
 export interface SourceParams {
+  snapshot: string;
   file: string;
   line: number;
 }
@@ -1047,15 +1186,21 @@ export interface SourceParams {
 /**
  * `path` is set when one file is meant; else `candidates` are the equally good ones, perhaps none.
  *
- * `looked_for` says which path was looked for, for the message when nothing was found.
+ * `line` is where the snapshot's line is in the editor now; `changed` is set when something else stands there.
+ * `looked_for` says which path was looked for, for the message when nothing was found. A `cell` has no path:
+ * `memlens/cell` finds it.
  */
 export interface SourceResult {
   path: string | null;
   line: number;
-  how: 'ambiguous' | 'exact' | 'mapping' | 'none' | 'remembered' | 'suffix';
+  how: 'ambiguous' | 'cell' | 'exact' | 'mapping' | 'none' | 'remembered' | 'suffix';
   candidates: string[];
   looked_for: string;
+  changed: ChangedLine | null;
 }
+
+/** Server to client: paths of snapshots now mean other files here than before. */
+export type SourcesChangedParams = Record<string, never>;
 
 /**
  * Rows `offset … offset + len(rows)` of a query's result.
@@ -1306,6 +1451,11 @@ export interface Requests {
   'memlens/source': { params: SourceParams; result: SourceResult };
   'memlens/remember': { params: RememberParams; result: Done };
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
+  'memlens/lineHeat': { params: LineHeatParams; result: LineHeatResult };
+  'memlens/knownDocuments': { params: KnownDocumentsParams; result: KnownDocumentsResult };
+  'memlens/linesMoved': { params: LinesMovedParams; result: Done };
+  'memlens/cellHover': { params: HoverParams; result: HoverResult };
+  'memlens/cell': { params: CellParams; result: CellResult };
 }
 
 /** The server asks, the client answers. */
@@ -1354,4 +1504,5 @@ export const VIEW_METHODS = [
 export interface Notifications {
   'memlens/progress': ProgressParams;
   'memlens/snapshotsChanged': SnapshotsChangedParams;
+  'memlens/sourcesChanged': SourcesChangedParams;
 }

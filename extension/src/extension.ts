@@ -8,6 +8,10 @@ import { registerServerCommands } from './commands/server';
 import { registerViewCommands } from './commands/view';
 import { SnapshotEditorProvider } from './editor/provider';
 import { ViewStates } from './editor/states';
+import { registerCellHover } from './lines/cellHover';
+import { EditTracker } from './lines/edits';
+import { LineHeat } from './lines/heat';
+import { registerNavigation } from './lines/navigate';
 import { Server } from './server/client';
 import { ServerStatus } from './server/status';
 import { SourceOpener } from './source/open';
@@ -30,9 +34,14 @@ export function activate(context: vscode.ExtensionContext): void {
     },
     log,
   );
+  const edits = new EditTracker(server, log);
   context.subscriptions.push(
     log,
     server,
+    edits,
+    new LineHeat(server, memory, edits, log),
+    registerNavigation(server),
+    registerCellHover(server),
     new ServerStatus(server),
     editors,
     registerViewCommands(editors),

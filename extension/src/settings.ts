@@ -19,10 +19,21 @@ export function readSettings(memory: vscode.Memento): Settings {
     remembered_paths: rememberedPaths(memory),
     code_lens: settings.get('codeLens') === true,
     hover: settings.get('hover') !== false,
+    measure: measure(),
     cache_limit_bytes: gigabytes(settings.get('cache.limit'), 10),
     memory_limit_bytes: gigabytes(settings.get('memory.limit'), 0),
     cache_directory: settings.get('cache.directory', ''),
   };
+}
+
+/** What lines of source say first: what was live at the peak, or all that was ever allocated. */
+export function measure(): 'peak' | 'total' {
+  return configuration().get('lines.measure') === 'total' ? 'total' : 'peak';
+}
+
+/** Whether figures stand behind the lines while their heat is shown. */
+export function lineTotals(): boolean {
+  return configuration().get('lines.totals') !== false;
 }
 
 /** Which file the user chose for a path of a snapshot, in this workspace. */

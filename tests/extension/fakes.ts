@@ -29,13 +29,23 @@ export class FakeServer {
   readonly started = new EventEmitter<void>();
   readonly onDidProgress = this.progress.event;
   readonly onDidStart = this.started.event;
+  readonly openChanged = new EventEmitter<number>();
+  readonly onDidChangeOpen = this.openChanged.event;
+  readonly sourcesChanged = new EventEmitter<void>();
+  readonly onDidChangeSources = this.sourcesChanged.event;
   readonly asked: Asked[] = [];
+  open = 0;
   health = 'running';
 
   request(method: keyof Requests, params: object, token?: vscode.CancellationToken): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.asked.push({ method, params: { ...params }, token, resolve, reject });
     });
+  }
+
+  setOpen(open: number): void {
+    this.open = open;
+    this.openChanged.fire(open);
   }
 
   /** The latest question of that kind. */

@@ -27,8 +27,10 @@ describe('globs for file names', () => {
   it('are asked of the workspace; only files of this machine are answers', async () => {
     files.found = [Uri.file('/w/a.py'), Uri.from({ scheme: 'vscode-vfs', path: '/w/a.py' })];
     const token = {} as vscode.CancellationToken;
-    assert.deepEqual(await findFiles({ names: ['1'] }, token), { paths: ['/w/a.py'] });
+    assert.deepEqual(await findFiles({ names: ['1'], ending: '' }, token), { paths: ['/w/a.py'] });
     assert.equal(files.asked.at(-1), '**/1');
+    await findFiles({ names: [], ending: '.ipynb' }, token);
+    assert.equal(files.asked.at(-1), '**/*.ipynb');
   });
 });
 
@@ -51,22 +53,29 @@ describe('settings', () => {
   it('are sent as the server knows them, without what makes no sense', async () => {
     const memory = new FakeMemory();
     Object.assign(settings, { pathMappings: { '/a': '/b', '/c': 5 }, codeLens: true, 'cache.limit': 2 });
+    Object.assign(settings, { 'lines.measure': 'total' });
     await rememberPath(memory.typed, '/x/a.py', '/w/a.py');
     assert.deepEqual(readSettings(memory.typed), {
       path_mappings: { '/a': '/b' },
       remembered_paths: { '/x/a.py': '/w/a.py' },
       code_lens: true,
       hover: true,
+      measure: 'total',
       cache_limit_bytes: 2 * 2 ** 30,
       memory_limit_bytes: 0,
       cache_directory: '',
     });
-    Object.assign(settings, { pathMappings: 'no', codeLens: 'yes', 'cache.limit': 'much' });
+    Object.assign(settings, {
+      pathMappings: 'no',
+      codeLens: 'yes',
+      'cache.limit': 'much',
+      'lines.measure': 5,
+    });
     await forgetPaths(memory.typed);
     const read = readSettings(memory.typed);
     assert.deepEqual(
-      [read.path_mappings, read.remembered_paths, read.code_lens, read.cache_limit_bytes],
-      [{}, {}, false, 10 * 2 ** 30],
+      [read.path_mappings, read.remembered_paths, read.code_lens, read.cache_limit_bytes, read.measure],
+      [{}, {}, false, 10 * 2 ** 30, 'peak'],
     );
   });
 });

@@ -1,5 +1,7 @@
 // Stands in for the module that only VS Code has: as much of it as the tested files touch.
 
+import type * as Real from 'vscode';
+
 export interface Disposable {
   dispose(): void;
 }
@@ -52,6 +54,10 @@ export class Uri {
   static from(parts: { scheme: string; path: string }): Uri {
     return new Uri(parts.scheme, parts.path);
   }
+  static parse(text: string): Uri {
+    const [scheme = '', path = ''] = text.split(/:(.*)/s);
+    return new Uri(scheme, path);
+  }
   static joinPath(base: Uri, ...segments: string[]): Uri {
     return new Uri(base.scheme, [base.path, ...segments].join('/'));
   }
@@ -69,7 +75,30 @@ export const settings: Record<string, unknown> = {};
 /** What `findFiles` was asked, and what it answers. */
 export const files = { asked: [] as string[], found: [] as Uri[] };
 
+/** What the editor tells: fired by tests. */
+export const events = {
+  changed: new EventEmitter<unknown>(),
+  saved: new EventEmitter<unknown>(),
+  closed: new EventEmitter<unknown>(),
+  visible: new EventEmitter<unknown>(),
+  theme: new EventEmitter<unknown>(),
+  configuration: new EventEmitter<unknown>(),
+};
+
+/** Set by `setContext`. */
+export const contexts = new Map<string, unknown>();
+
+interface Notebook {
+  uri: Uri;
+  getCells(): { document: FakeText }[];
+}
+
 export const workspace = {
+  notebookDocuments: [] as Notebook[],
+  onDidChangeTextDocument: events.changed.event,
+  onDidSaveTextDocument: events.saved.event,
+  onDidCloseTextDocument: events.closed.event,
+  onDidChangeConfiguration: events.configuration.event,
   getConfiguration: (): { get: (key: string, fallback?: unknown) => unknown } => ({
     get: (key, fallback) => settings[key] ?? fallback,
   }),
@@ -79,4 +108,97 @@ export const workspace = {
   },
 };
 
-export const window = {};
+const registered = new Map<string, (...args: unknown[]) => unknown>();
+
+export const commands = {
+  registerCommand: (name: string, run: (...args: unknown[]) => unknown): Disposable => {
+    registered.set(name, run);
+    return { dispose: () => registered.delete(name) };
+  },
+  executeCommand: (name: string, ...args: unknown[]): Promise<unknown> => {
+    if (name === 'setContext') contexts.set(String(args[0]), args[1]);
+    return Promise.resolve(registered.get(name)?.(...args));
+  },
+};
+
+export class Position {
+  constructor(
+    readonly line: number,
+    readonly character: number,
+  ) {}
+  translate(lines: number, characters: number): Position {
+    return new Position(this.line + lines, this.character + characters);
+  }
+}
+
+export class Range {
+  constructor(
+    readonly start: Position,
+    readonly end: Position,
+  ) {}
+}
+
+export class ThemeColor {
+  constructor(readonly id: string) {}
+}
+
+export class Selection extends Range {}
+
+export const ConfigurationTarget = { Global: 1, Workspace: 2 };
+export const TextEditorRevealType = { InCenterIfOutsideViewport: 2 };
+export const ColorThemeKind = { Light: 1, Dark: 2, HighContrast: 3, HighContrastLight: 4 };
+export const OverviewRulerLane = { Left: 1 };
+export const DecorationRangeBehavior = { ClosedClosed: 1 };
+
+/** A text document over a string. */
+export class FakeText {
+  readonly uri: Uri;
+  readonly languageId = 'python';
+  readonly version = 1;
+  isDirty = false;
+  constructor(
+    place: string | Uri,
+    private readonly content: string,
+  ) {
+    this.uri = typeof place === 'string' ? Uri.file(place) : place;
+  }
+  get lineCount(): number {
+    return this.content.split('\n').length;
+  }
+  getText(): string {
+    return this.content;
+  }
+  lineAt(line: number): { text: string; range: Range; firstNonWhitespaceCharacterIndex: number } {
+    const text = this.content.split('\n')[line];
+    if (text === undefined) throw new Error(`there is no line ${line}`);
+    const range = new Range(new Position(line, 0), new Position(line, text.length));
+    return { text, range, firstNonWhitespaceCharacterIndex: text.length - text.trimStart().length };
+  }
+  get typed(): Real.TextDocument {
+    return this as unknown as Real.TextDocument;
+  }
+}
+
+/** A range, or what is written there. */
+export interface Drawn {
+  range?: Range;
+  start?: Position;
+  renderOptions?: Real.DecorationInstanceRenderOptions;
+}
+
+/** An editor that keeps what was drawn into it, by decoration type. */
+export class FakeEditor {
+  readonly drawn = new Map<unknown, Drawn[]>();
+  constructor(readonly document: FakeText) {}
+  setDecorations(type: unknown, ranges: Drawn[]): void {
+    this.drawn.set(type, ranges);
+  }
+}
+
+export const window = {
+  visibleTextEditors: [] as FakeEditor[],
+  activeColorTheme: { kind: ColorThemeKind.Dark },
+  onDidChangeVisibleTextEditors: events.visible.event,
+  onDidChangeActiveColorTheme: events.theme.event,
+  createTextEditorDecorationType: (): Disposable => ({ dispose: () => undefined }),
+};

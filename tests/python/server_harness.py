@@ -83,5 +83,5 @@ def problem_of(server: LspClient, method: str, params: Any) -> dict[str, Any]:
 
 
 def find_source(server: LspClient, file: str, line: int = 10) -> dict[str, Any]:
-    found: dict[str, Any] = server.request("memlens/source", {"file": file, "line": line})
+    found: dict[str, Any] = server.request("memlens/source", {"snapshot": "", "file": file, "line": line})
     return found

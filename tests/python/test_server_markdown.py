@@ -2,14 +2,19 @@
 
 import json
 import re
+from typing import cast
 from urllib.parse import unquote
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memlens.server.edits import FileState
+from memlens.server.functions import Functions
 from memlens.server.handlers.code_lens import functions
+from memlens.server.line_map import LineEdit, LineMap
 from memlens.server.markdown import command_link, count, escaped, plain, size
 from memlens.server.protocol.sources import ShowLineArguments
+from memlens.server.sources import BoundFile, PlacedLine
 from memlens.views.answers import SourceLine
 
 PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
@@ -58,16 +63,46 @@ def test_a_link_carries_its_arguments_and_nothing_else(path: str, file: str) -> 
     ]
 
 
-def row(line: int, function: str, total: int) -> SourceLine:
-    return SourceLine("net.py", line, function, total, 1, 0, 0, total, 0, 0)
+CODE = """class A:
+    @decorated
+    def forward(self):
+        return (
+            1
+        )
+
+class B:
+    def forward(self):
+        return 2
+
+def run():
+    pass
+"""
+
+
+def lines(*rows: tuple[int, str, int]) -> list[PlacedLine]:
+    # functions() asks a line's own figures only
+    bound = cast("BoundFile", None)
+    return [
+        PlacedLine(bound, SourceLine("net.py", line, function, total, 1, 0, 0, total, 0, 0), line, None)
+        for line, function, total in rows
+    ]
 
 
 def test_methods_of_one_name_are_two_functions() -> None:
-    rows = [row(12, "forward", 5), row(13, "forward", 6), row(22, "forward", 7), row(40, "Net.run", 8)]
-    found = functions(rows, [(10, "forward"), (20, "forward"), (39, "run")])
-    assert [(function.line, function.most_bytes) for function in found] == [(10, 11), (20, 7), (39, 8)]
+    state = FileState(LineMap(), Functions.of(CODE))
+    rows = lines((2, "forward", 5), (5, "forward", 6), (10, "forward", 7), (13, "A.run", 8))
+    found = functions(rows, state)
+    told = [(function.line, function.most_bytes("total")) for function in found]
+    assert told == [(3, 11), (9, 7), (12, 8)]
+
+
+def test_a_function_that_moved_has_its_lens_where_it_stands_now() -> None:
+    state = FileState(LineMap().edited(LineEdit(1, 0, 4)), Functions.of(CODE))
+    found = functions(lines((2, "run", 8)), state)
+    assert [function.line for function in found] == [16]
 
 
 def test_functions_without_a_definition_stand_above_their_first_line() -> None:
-    found = functions([row(8, "other", 1), row(7, "other", 2), row(3, "<lambda>", 9)], [])
-    assert [(function.line, function.most_bytes) for function in found] == [(7, 3)]
+    rows = lines((8, "other", 1), (7, "other", 2), (3, "<lambda>", 9))
+    found = functions(rows, FileState(LineMap(), None))
+    assert [(function.line, function.most_bytes("total")) for function in found] == [(7, 3)]

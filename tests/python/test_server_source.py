@@ -32,7 +32,13 @@ def test_hover_tells_what_a_line_allocated(server: LspClient, tmp_path: Path, wo
     outer = server.hover(source, 30)
     assert outer is not None
     assert "1,536,000 bytes" in outer
-    assert "By the line itself, not by what it calls: 0 bytes in 0 allocations" in outer
+    assert "By the line itself, not by what it calls: 0 bytes in 0 allocations, live at peak 0 bytes" in outer
+    leaking = server.hover(source, 10)
+    assert leaking is not None
+    assert (
+        "not by what it calls: 500 KiB (512,000 bytes) in 1,000 allocations, live at peak 500 KiB (512,000"
+        in leaking
+    )
     elsewhere = workspace / "code" / "other.py"
     elsewhere.write_text("x\n")
     assert server.hover(elsewhere, 11) is None
@@ -141,17 +147,23 @@ def test_code_lenses_stand_above_functions(
     )
     lenses = server.request("textDocument/codeLens", document)
     assert [lens["range"]["start"]["line"] + 1 for lens in lenses] == [9, 29]
-    assert (
-        lenses[0]["command"]["title"] == "1.46 MiB in 2,000 allocations, 501 KiB live at peak, line 11 most"
-    )
+    assert lenses[0]["command"]["title"] == "501 KiB live at peak, line 10 most"
+    assert lenses[1]["command"]["title"] == "501 KiB live at peak, 0 B by itself"
     assert lenses[0]["command"]["command"] == "memlens.showLine"
+    assert lenses[0]["command"]["arguments"][0]["line"] == 10
+    settings = {"cache_directory": str(cache_folder), "code_lens": True, "measure": "total"}
+    server.notify("workspace/didChangeConfiguration", {"settings": settings})
+    lenses = server.request("textDocument/codeLens", document)
+    assert lenses[0]["command"]["title"] == "1.46 MiB in 2,000 allocations, line 11 most"
+    assert lenses[1]["command"]["title"] == "1.46 MiB in 2,000 allocations, 0 B by itself"
     assert lenses[0]["command"]["arguments"][0]["line"] == 11
 
 
 def test_a_line_leads_to_what_to_show(server: LspClient, tmp_path: Path, workspace: Path) -> None:
     path = write_snapshot(tmp_path / "a.pickle")
     opened = open_view(server, path)
-    params = {"path": str(workspace / "code" / "train.py"), "line": 10}
+    document = {"path": str(workspace / "code" / "train.py"), "cell": None}
+    params = {"document": document, "line": 10}
     assert server.request("memlens/lineTargets", params)["targets"] == [
         {
             "snapshot": opened["snapshot"],
@@ -161,6 +173,18 @@ def test_a_line_leads_to_what_to_show(server: LspClient, tmp_path: Path, workspa
         }
     ]
     assert server.request("memlens/lineTargets", {**params, "line": 5})["targets"] == []
+    for bad in (
+        {**params, "line": 2**70},
+        {**params, "document": {"path": "/a\0b.py", "cell": None}},
+        {**params, "document": {"path": "/a\ud800.py", "cell": None}},
+    ):
+        with pytest.raises(RpcError) as caught:
+            server.request("memlens/lineTargets", bad)
+        assert "internal" not in str(caught.value.data)
+    for bad in ({"file": "\ud800.py", "line": 3}, {"file": "a.py", "line": 2**70}):
+        with pytest.raises(RpcError) as caught:
+            server.request("memlens/line", {"snapshot": opened["snapshot"], **bad})
+        assert "internal" not in str(caught.value.data)
 
 
 def test_source_is_found_in_the_order_that_is_promised(

@@ -1,9 +1,10 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
-import type { ShowLineArguments } from '../../shared/protocol.gen';
+import type { GoToArguments, ShowLineArguments } from '../../shared/protocol.gen';
 import { type SnapshotEditorProvider, VIEW_TYPE } from '../editor/provider';
 import type { SnapshotView } from '../editor/view';
-import { type Server, SHOW_LINE } from '../server/client';
+import { documentOf } from '../lines/documents';
+import { GO_TO_LINE, type Server, SHOW_LINE } from '../server/client';
 
 /** From a line of source to what it allocated. */
 export function registerLineCommands(editors: SnapshotEditorProvider, server: Server): vscode.Disposable {
@@ -19,14 +20,22 @@ export function registerLineCommands(editors: SnapshotEditorProvider, server: Se
       // Anybody may run a command, so its argument is checked.
       if (isShowLineArguments(target)) await show(target);
     }),
+    vscode.commands.registerCommand(GO_TO_LINE, async (target: unknown) => {
+      if (!isGoToArguments(target)) return;
+      const at = new vscode.Position(Math.max(target.line - 1, 0), 0);
+      await vscode.window.showTextDocument(vscode.Uri.file(target.path), {
+        selection: new vscode.Range(at, at),
+      });
+    }),
     vscode.commands.registerCommand('memlens.showLineAllocations', async () => {
       const editor = vscode.window.activeTextEditor;
-      if (editor?.document.uri.scheme !== 'file') return;
+      const document = editor === undefined ? null : documentOf(editor.document);
+      if (editor === undefined || document === null) return;
       const line = editor.selection.active.line + 1;
       const { targets } =
         editors.views.length === 0
           ? { targets: [] }
-          : await server.request('memlens/lineTargets', { path: editor.document.uri.fsPath, line });
+          : await server.request('memlens/lineTargets', { document, line });
       const target = targets.length > 1 ? await choose(targets) : targets[0];
       if (target !== undefined) await show(target);
       else if (targets.length === 0) {
@@ -65,6 +74,12 @@ async function choose(targets: ShowLineArguments[]): Promise<ShowLineArguments |
   }));
   const choice = await vscode.window.showQuickPick(items, { title: 'Show the allocations of this line in' });
   return choice?.target;
+}
+
+function isGoToArguments(value: unknown): value is GoToArguments {
+  if (typeof value !== 'object' || value === null) return false;
+  const target = value as Partial<Record<keyof GoToArguments, unknown>>;
+  return typeof target.path === 'string' && path.isAbsolute(target.path) && Number.isInteger(target.line);
 }
 
 function isShowLineArguments(value: unknown): value is ShowLineArguments {

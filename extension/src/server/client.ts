@@ -25,8 +25,9 @@ import { findFiles } from './findFiles';
 import { findInterpreter, type Interpreter, NoInterpreterError, pythonEnvironment } from './interpreter';
 import { NO_SERVER, problem, ProblemError } from './problem';
 
-/** The only command that a hover of ours may run. */
+/** The only commands that a hover of ours may run. */
 export const SHOW_LINE = 'memlens.showLine';
+export const GO_TO_LINE = 'memlens.goToLine';
 
 export type Health = 'starting' | 'running' | 'failed' | 'stopped';
 
@@ -38,6 +39,7 @@ export class Server extends Disposable {
   readonly #healthChanged = this.own(new vscode.EventEmitter<Health>());
   readonly #started = this.own(new vscode.EventEmitter<void>());
   readonly #progress = this.own(new vscode.EventEmitter<ProgressParams>());
+  readonly #sourcesChanged = this.own(new vscode.EventEmitter<void>());
   readonly #openChanged = this.own(new vscode.EventEmitter<number>());
   readonly onDidChangeHealth = this.#healthChanged.event;
   /** The server runs, for the first time or again: whatever was open in an earlier one is not any more. */
@@ -45,10 +47,13 @@ export class Server extends Disposable {
   readonly onDidProgress = this.#progress.event;
   /** How many snapshots the server holds open. */
   readonly onDidChangeOpen = this.#openChanged.event;
+  /** Paths of snapshots mean other files here than before. */
+  readonly onDidChangeSources = this.#sourcesChanged.event;
 
   #client: LanguageClient | undefined;
   #starting: Promise<void> | undefined;
   #health: Health = 'stopped';
+  #open = 0;
   #failure: ProblemError | undefined;
   #toldOfMissingPython = false;
   /** Counts starts and stops, so that a start that was overtaken knows. */
@@ -68,6 +73,11 @@ export class Server extends Disposable {
 
   get health(): Health {
     return this.#health;
+  }
+
+  /** How many snapshots it holds open. */
+  get open(): number {
+    return this.#open;
   }
 
   /** Start the server unless it runs. Rejects with a ProblemError when it can't be started. */
@@ -155,7 +165,7 @@ export class Server extends Disposable {
       initializationOptions,
       outputChannel: this.log,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
-      markdown: { isTrusted: { enabledCommands: [SHOW_LINE] }, supportHtml: false },
+      markdown: { isTrusted: { enabledCommands: [SHOW_LINE, GO_TO_LINE] }, supportHtml: false },
       errorHandler: this.#errorHandler(),
       initializationFailedHandler: (error: unknown) => {
         this.log.error(`the server could not be initialized: ${messageOf(error)}`);
@@ -169,9 +179,12 @@ export class Server extends Disposable {
     client.onNotification(
       'memlens/snapshotsChanged' satisfies keyof Notifications,
       (params: Notifications['memlens/snapshotsChanged']) => {
-        this.#openChanged.fire(params.open);
+        this.#tellOpen(params.open);
       },
     );
+    client.onNotification('memlens/sourcesChanged' satisfies keyof Notifications, () => {
+      this.#sourcesChanged.fire();
+    });
     client.onRequest(
       'memlens/findFiles' satisfies keyof ClientRequests,
       (params: ClientRequests['memlens/findFiles']['params'], token: vscode.CancellationToken) =>
@@ -181,7 +194,7 @@ export class Server extends Disposable {
       if (this.#client !== client) return;
       if (newState === State.Running) {
         this.#setHealth('running');
-        this.#openChanged.fire(0);
+        this.#tellOpen(0);
         this.#started.fire();
       } else if (newState === State.Starting) {
         this.#setHealth('starting');
@@ -235,6 +248,11 @@ export class Server extends Disposable {
     } else if (event.affectsConfiguration(SECTION)) {
       void this.sendSettings();
     }
+  }
+
+  #tellOpen(open: number): void {
+    this.#open = open;
+    this.#openChanged.fire(open);
   }
 
   #setHealth(health: Health): void {

@@ -5,12 +5,13 @@ const MOST = 5_000;
 // `findFiles` leaves out what `files.exclude` does, but not what is only excluded from searches.
 const EXCLUDED = '{**/node_modules/**,**/__pycache__/**,**/site-packages/**,**/.git/**}';
 
-/** Answers the server: workspace files with one of these base names. */
+/** Answers the server: workspace files with one of these base names, or whose name ends so. */
 export async function findFiles(
   params: FindFilesParams,
   token: vscode.CancellationToken,
 ): Promise<FindFilesResult> {
-  const glob = globFor(params.names);
+  // an ending is the server's own word, without anything that means something in a glob
+  const glob = params.ending === '' ? globFor(params.names) : `**/*${params.ending}`;
   if (glob === null) return { paths: [] };
   const found = await vscode.workspace.findFiles(glob, EXCLUDED, MOST, token);
   return { paths: found.filter((uri) => uri.scheme === 'file').map((uri) => uri.fsPath) };

@@ -1,11 +1,15 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
+import type { ChangedLine } from '../../shared/protocol.gen';
 import type { SnapshotView } from '../editor/view';
 import type { Server } from '../server/client';
 import { rememberPath } from '../settings';
+import { openCell } from './cells';
 
 /** How long after opening a file the focus does not go back to the view: shorter than anyone changes their mind. */
 const FOCUS_MS = 250;
+/** Buttons of a message. */
+const MOST_PLACES = 3;
 
 /** Opens the source of a frame beside the view it was clicked in. */
 export class SourceOpener {
@@ -16,15 +20,25 @@ export class SourceOpener {
 
   /** `file` is as the snapshot spells it, `line` counts from 1; 0 means that the snapshot has none. */
   async open(view: SnapshotView, file: string, line: number, beside: boolean): Promise<void> {
-    const found = await this.server.request('memlens/source', { file, line });
-    const chosen = found.path ?? (await this.#choose(file, found.candidates));
-    if (chosen === null) {
+    const params = { snapshot: view.snapshot ?? '', file, line };
+    let found = await this.server.request('memlens/source', params);
+    const column = columnFor(view.panel.viewColumn, beside);
+    if (found.how === 'cell') {
+      await openCell(this.server, view, params, (show) => showBeside(view, column, show));
+      return;
+    }
+    if (found.path === null && (await this.#choose(file, found.candidates)) !== null) {
+      found = await this.server.request('memlens/source', params);
+    }
+    if (found.path === null) {
       if (found.candidates.length === 0) {
         view.tell({ type: 'sourceMissing', file, line, lookedFor: found.looked_for });
       }
       return;
     }
-    await showAtLine(view, vscode.Uri.file(chosen), found.line, columnFor(view.panel.viewColumn, beside));
+    const uri = vscode.Uri.file(found.path);
+    await showBeside(view, column, (where) => showAtLine(uri, found.line, where));
+    if (found.changed !== null) await tellOfChange(uri, found.changed, column);
   }
 
   /** Ask which of several equally likely files is meant; the answer holds for good. */
@@ -47,18 +61,13 @@ export class SourceOpener {
   }
 }
 
-async function showAtLine(
+/** Shows something beside the view, and keeps the focus there. */
+async function showBeside(
   view: SnapshotView,
-  uri: vscode.Uri,
-  line: number,
-  viewColumn: vscode.ViewColumn,
+  column: vscode.ViewColumn,
+  show: (column: vscode.ViewColumn) => Promise<vscode.ViewColumn | undefined>,
 ): Promise<void> {
-  const document = await vscode.workspace.openTextDocument(uri);
-  const at = new vscode.Position(Math.min(Math.max(line - 1, 0), document.lineCount - 1), 0);
-  const selection = new vscode.Range(at, at);
-  const show = async (column: vscode.ViewColumn): Promise<vscode.TextEditor> =>
-    vscode.window.showTextDocument(document, { viewColumn: column, selection, preserveFocus: false });
-  let shownIn = viewColumn;
+  let shownIn = column;
   let shown = false;
   // A webview that was clicked may take the focus back when it is done with the click; whoever followed a frame
   // wants to be in the text.
@@ -67,12 +76,32 @@ async function showAtLine(
     takenBack.dispose();
     void show(shownIn);
   });
-  const editor = await show(viewColumn);
-  shownIn = editor.viewColumn ?? viewColumn;
+  shownIn = (await show(column)) ?? column;
   shown = true;
-  editor.revealRange(selection, vscode.TextEditorRevealType.InCenter);
   if (view.panel.active) await show(shownIn);
   setTimeout(() => void takenBack.dispose(), FOCUS_MS);
+}
+
+async function showAtLine(
+  uri: vscode.Uri,
+  line: number,
+  viewColumn: vscode.ViewColumn,
+): Promise<vscode.ViewColumn | undefined> {
+  const document = await vscode.workspace.openTextDocument(uri);
+  const at = new vscode.Position(Math.min(Math.max(line - 1, 0), document.lineCount - 1), 0);
+  const selection = new vscode.Range(at, at);
+  const editor = await vscode.window.showTextDocument(document, { viewColumn, selection });
+  editor.revealRange(selection, vscode.TextEditorRevealType.InCenter);
+  return editor.viewColumn;
+}
+
+/** Something else stands at the line than what ran: say so, and offer the way to where its function stands now. */
+async function tellOfChange(uri: vscode.Uri, changed: ChangedLine, column: vscode.ViewColumn): Promise<void> {
+  const places = new Map(changed.lines.slice(0, MOST_PLACES).map((line) => [`Go to Line ${line}`, line]));
+  const name = path.basename(uri.fsPath);
+  const choice = await vscode.window.showInformationMessage(`${name}: ${changed.message}`, ...places.keys());
+  const line = choice === undefined ? undefined : places.get(choice);
+  if (line !== undefined) await showAtLine(uri, line, column);
 }
 
 /** Never over the view: in the group of texts that is there already, else in a new one beside it. */

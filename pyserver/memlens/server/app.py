@@ -9,9 +9,20 @@ from typing import BinaryIO
 from lsprotocol import types
 
 from memlens.server.finder import Finder
-from memlens.server.handlers import code_lens, compare, hover, snapshots, sources, sql, views, workspace
+from memlens.server.handlers import (
+    code_lens,
+    compare,
+    editor,
+    hover,
+    snapshots,
+    sources,
+    sql,
+    views,
+    workspace,
+)
 from memlens.server.ingest import abandon_all
 from memlens.server.log import configure_logging
+from memlens.server.notebooks import Notebooks
 from memlens.server.registry import Registry
 from memlens.server.settings import Configuration
 from memlens.server.sources import Sources
@@ -38,6 +49,7 @@ def create_server() -> Server:
     compare.register(server, registry)
     sql.register(server, registry)
     sources.register(server, configuration, files)
+    editor.register(server, files, Notebooks(finder))
     hover.register(server, configuration, files)
     code_lens.register(server, configuration, files)
     return server

@@ -1,4 +1,4 @@
-"""Finds files of the workspace by base name: asks the editor, which knows what is excluded, or walks."""
+"""Finds files of the workspace by base name or ending: asks the editor, which knows what is excluded, or walks."""
 
 import asyncio
 import logging
@@ -9,7 +9,8 @@ from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
-AskClient = Callable[[list[str]], Awaitable[list[str]]]
+AskClient = Callable[[list[str], str], Awaitable[list[str]]]
+"""Base names, and an ending that makes any base name right, or nothing."""
 
 KEPT_S = 30.0
 """How long an answer is taken for true."""
@@ -29,11 +30,13 @@ class Finder:
         """Set when the client can search; it may raise."""
         self.folders: list[Path] = []
         self._known: dict[str, tuple[float, list[str]]] = {}
+        self._by_ending: dict[str, tuple[float, list[str]]] = {}
         self._one_at_a_time = asyncio.Lock()
 
     def forget(self) -> None:
         """The workspace changed."""
         self._known.clear()
+        self._by_ending.clear()
 
     async def find(self, names: Iterable[str]) -> dict[str, list[str]]:
         """All files with these base names, whatever their case; the answer's keys are in lower case."""
@@ -48,15 +51,25 @@ class Finder:
                 await self._look_for(missing[start : start + _NAMES_PER_QUESTION])
         return {key: self._known[key][1] for key in wanted if key in self._known}
 
-    async def _look_for(self, names: list[str]) -> None:
-        paths: list[str] | None = None
+    async def ending_with(self, ending: str) -> list[str]:
+        """All files whose name ends so (``.ipynb``)."""
+        async with self._one_at_a_time:
+            known = self._by_ending.get(ending)
+            if known is None or known[0] <= time.monotonic() - KEPT_S:
+                paths = sorted(path for path in await self._search([], ending) if path.endswith(ending))
+                known = self._by_ending[ending] = (time.monotonic(), paths)
+        return known[1]
+
+    async def _search(self, names: list[str], ending: str = "") -> list[str]:
         if self.ask_client is not None:
             try:
-                paths = await asyncio.wait_for(self.ask_client(names), _CLIENT_TIMEOUT_S)
+                return await asyncio.wait_for(self.ask_client(names, ending), _CLIENT_TIMEOUT_S)
             except Exception as error:  # noqa: BLE001 - whatever the client answers, there is another way
                 logger.warning("the client could not search its files (%r); searching here", error)
-        if paths is None:
-            paths = await asyncio.to_thread(walk, self.folders, {name.lower() for name in names})
+        return await asyncio.to_thread(walk, self.folders, {name.lower() for name in names}, ending)
+
+    async def _look_for(self, names: list[str]) -> None:
+        paths = await self._search(names)
         found: dict[str, list[str]] = {name.lower(): [] for name in names}
         for path in paths:
             same_name = found.get(Path(path).name.lower())
@@ -66,8 +79,8 @@ class Finder:
         self._known.update({key: (now, same_name) for key, same_name in found.items()})
 
 
-def walk(folders: Iterable[Path], names: set[str]) -> list[str]:
-    """All files below ``folders`` whose base name in lower case is among ``names``.
+def walk(folders: Iterable[Path], names: set[str], ending: str = "") -> list[str]:
+    """All files below ``folders`` whose base name in lower case is among ``names``, or ends so.
 
     There are limits of time and count. Hidden folders, environments and caches are passed over, links to
     folders not followed.
@@ -79,7 +92,11 @@ def walk(folders: Iterable[Path], names: set[str]) -> list[str]:
         for parent, children, files in os.walk(folder):
             children[:] = sorted(name for name in children if name[0] != "." and name not in _SKIPPED_FOLDERS)
             # A wide net here, the fine one when paths are compared: file systems differ in what case means.
-            found += [str(Path(parent, name)) for name in files if name.lower() in names]
+            found += [
+                str(Path(parent, name))
+                for name in files
+                if name.lower() in names or (ending and name.endswith(ending))
+            ]
             seen += len(files)
             if seen > _WALK_LIMIT_FILES or time.monotonic() > deadline:
                 logger.warning("the search for source files in %s was cut short after %d files", folder, seen)

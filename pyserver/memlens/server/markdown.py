@@ -7,10 +7,12 @@ from urllib.parse import quote
 
 import msgspec
 
+from memlens.server.protocol.editor import GoToArguments
 from memlens.server.protocol.sources import ShowLineArguments
 from memlens.units import format_bytes
 
 SHOW_LINE_COMMAND = "memlens.showLine"
+GO_TO_COMMAND = "memlens.goToLine"
 
 _NAME_LIMIT = 200
 # Controls, and the format characters that hide text or turn its direction.
@@ -44,6 +46,15 @@ def count(number: int, singular: str) -> str:
 
 
 def command_link(label: str, arguments: ShowLineArguments) -> str:
-    """A Markdown link that runs our one command. ``label`` is our own text."""
+    """A Markdown link that shows a line's allocations. ``label`` is our own text."""
+    return _link(label, SHOW_LINE_COMMAND, arguments)
+
+
+def go_to_link(label: str, path: str, line: int) -> str:
+    """A Markdown link to a line of a file here. ``label`` is our own text."""
+    return _link(label, GO_TO_COMMAND, GoToArguments(path, line))
+
+
+def _link(label: str, command: str, arguments: msgspec.Struct) -> str:
     encoded = quote(json.dumps([msgspec.to_builtins(arguments)]), safe="")
-    return f"[{label}](command:{SHOW_LINE_COMMAND}?{encoded})"
+    return f"[{label}](command:{command}?{encoded})"

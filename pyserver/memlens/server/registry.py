@@ -23,7 +23,7 @@ from memlens.server.settings import Configuration
 from memlens.server.sql import SqlDesk
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
-from memlens.views import lines
+from memlens.views import line_heat, lines
 from memlens.views.answers import SourceLine
 
 if TYPE_CHECKING:
@@ -96,6 +96,8 @@ class OpenSnapshot:
         self.views: set[str] = set()
         self.sql = sql
         self._lines: dict[str, dict[int, list[SourceLine]]] = {}
+        self._self_at_peak: dict[str, dict[int, int]] | None = None
+        self._most: line_heat.Most | None = None
         self._snapshot = snapshot
         self._thread = thread
         self._on_damaged = on_damaged
@@ -137,9 +139,22 @@ class OpenSnapshot:
             self._lines[file] = kept
         return kept
 
+    async def self_at_peak_of(self, file: str) -> dict[int, int]:
+        """Line to bytes live at the peak that the line allocated itself, where there are any."""
+        if self._self_at_peak is None:
+            self._self_at_peak = await self.ask(line_heat.self_at_peak)
+        return self._self_at_peak.get(file, {})
+
+    async def most(self) -> line_heat.Most:
+        """The figures of its hottest line."""
+        if self._most is None:
+            self._most = await self.ask(line_heat.most)
+        return self._most
+
     async def release(self) -> None:
         """Give back maps, files and database; returns when they are given back."""
         self._lines.clear()
+        self._self_at_peak = None
         await self.sql.close()
         with contextlib.suppress(RuntimeError):
             closed = self._thread.submit(self._snapshot.close)

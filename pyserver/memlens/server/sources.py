@@ -4,22 +4,30 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from memlens.errors import MemlensError
+from memlens.server.cells import CELL_LIMIT, cell_name, names_of
+from memlens.server.edits import UNCHANGED, Edits, FileState
 from memlens.server.finder import KEPT_S, Finder
+from memlens.server.line_map import LineEdit
+from memlens.server.markdown import plain
 from memlens.server.paths import ForeignPath, best_matches, mapped, parse
-from memlens.server.protocol.sources import ShowLineArguments
+from memlens.server.protocol.sources import ChangedLine, Document, ShowLineArguments
 from memlens.server.registry import OpenSnapshot, Registry
 from memlens.server.settings import Configuration
 from memlens.views import lines
 from memlens.views.answers import SourceLine
+from memlens.views.columns import BadRequestError
 
 logger = logging.getLogger(__name__)
 
-How = Literal["mapping", "remembered", "exact", "suffix", "ambiguous", "none"]
+_MOST_TOLD = 5
+"""Lines of functions that a remark names."""
+
+How = Literal["mapping", "remembered", "exact", "suffix", "ambiguous", "none", "cell"]
 
 
 class Binding(NamedTuple):
@@ -44,6 +52,19 @@ class BoundFile(NamedTuple):
     file: str
     """As the snapshot spells it."""
     binding: Binding
+    skipped: int = 0
+    """How many lines the file at hand has before the first that ran; only a cell has any."""
+
+
+class PlacedLine(NamedTuple):
+    """What a snapshot says about a line, and where that line is now."""
+
+    bound: BoundFile
+    row: SourceLine
+    line: int
+    """In the editor, counted from 1; 0 if it was deleted."""
+    changed: ChangedLine | None
+    """Something else stands there than what ran."""
 
 
 def show_line(bound: BoundFile, row: SourceLine) -> ShowLineArguments:
@@ -62,9 +83,13 @@ class Sources:
         self._configuration = configuration
         self._registry = registry
         self._finder = finder
+        self.edits = Edits()
+        self._cells: dict[tuple[str, str], list[BoundFile]] = {}
         self._index: dict[str, list[BoundFile]] = {}
         self._indexed: set[str] = set()
         """Names of the snapshots that the index knows."""
+        self.listeners: list[Callable[[], None]] = []
+        """Called when paths of open snapshots mean other files than before."""
         self._made_at = 0.0
         self._making: asyncio.Task[None] | None = None
         self._again = False
@@ -75,28 +100,88 @@ class Sources:
         """Find one foreign path's file."""
         return (await self._resolve_all([file]))[file]
 
-    async def bound_to(self, path: str) -> list[BoundFile]:
-        """What open snapshots may mean by the file ``path``, in the order in which they were opened."""
+    async def bound_to(self, document: Document) -> list[BoundFile]:
+        """What open snapshots may mean by a document, in the order in which they were opened."""
         if any(snapshot.name not in self._indexed for snapshot in self._registry.snapshots()):
             await self.settled()
         elif time.monotonic() - self._made_at > KEPT_S:
             self.refresh()
-        found = self._index.get(_key(path))
-        if found is None:
-            found = self._index.get(_key(await asyncio.to_thread(os.path.realpath, path)), [])
+        _check_path(document.path)
+        if document.cell is not None:
+            return await self._bound_to_cell(document.cell)
+        found = self._index.get(path_key(document.path))
+        if found is None and self._index:
+            found = self._index.get(path_key(await asyncio.to_thread(_real_path, document.path)))
+        return found or []
+
+    async def lines_of(self, document: Document, bound: BoundFile) -> list[PlacedLine]:
+        """All lines of a document that one snapshot knows, in the snapshot's order."""
+        by_line = await self._rows(bound)
+        state = await self.state(document, bound)
+        return [_placed(bound, row, state) for rows in by_line.values() for row in rows]
+
+    async def rows_at(self, document: Document, line: int) -> list[PlacedLine]:
+        """What open snapshots say about a line, counted from 1 as it is in the editor now."""
+        found: list[PlacedLine] = []
+        for bound in await self.bound_to(document):
+            by_line = await self._rows(bound)
+            if not by_line:
+                continue
+            state = await self.state(document, bound)
+            rows = by_line.get(state.lines.there(line) - bound.skipped, [])
+            found += [_placed(bound, row, state) for row in rows]
         return found
 
-    async def rows_at(self, path: str, line: int) -> list[tuple[BoundFile, SourceLine]]:
-        """What open snapshots say about a line (counted from 1) of the file ``path``."""
-        found: list[tuple[BoundFile, SourceLine]] = []
-        for bound in await self.bound_to(path):
-            try:
-                rows = (await bound.snapshot.lines_of(bound.file)).get(line, [])
-            except MemlensError as error:
-                logger.info("no totals of %s: %s", bound.file, error)
-                continue
-            found += [(bound, row) for row in rows]
-        return found
+    async def place(self, snapshot: str, file: str, line: int, path: str) -> tuple[int, ChangedLine | None]:
+        """Where a snapshot's line is in the file ``path`` now; 0 if it was deleted."""
+        state = await self.edits.state(path_key(path), snapshot)
+        changed = _changed(await self.function_at(snapshot, file, line), line, state)
+        return state.lines.here(line), changed
+
+    async def function_at(self, snapshot: str, file: str, line: int) -> str:
+        """The function that a snapshot has at a line; empty when it tells none, or is not open."""
+        opened = [each for each in self._registry.snapshots() if each.name == snapshot]
+        rows = (await opened[0].lines_of(file)).get(line, []) if opened else []
+        return rows[0].function if rows else ""
+
+    def moved(
+        self, path: str, what: Literal["edited", "saved", "discarded", "reloaded"], edits: list[LineEdit]
+    ) -> None:
+        """Take over what happened to a file in the editor."""
+        _check_path(path)
+        key = path_key(path)
+        match what:
+            case "edited":
+                self.edits.edited(key, edits, [snapshot.name for snapshot in self._registry.snapshots()])
+            case "saved":
+                self.edits.saved(key)
+            case "discarded":
+                self.edits.discarded(key)
+            case "reloaded":
+                self.edits.reloaded(key)
+
+    async def _bound_to_cell(self, text: str) -> list[BoundFile]:
+        if not self._cells or len(text) > CELL_LIMIT:
+            return []
+        names = await asyncio.to_thread(names_of, text)
+        found = [
+            bound._replace(skipped=skipped) for key, skipped in names for bound in self._cells.get(key, [])
+        ]
+        order = {snapshot.name: number for number, snapshot in enumerate(self._registry.snapshots())}
+        return sorted(found, key=lambda bound: order.get(bound.snapshot.name, 0))
+
+    async def _rows(self, bound: BoundFile) -> dict[int, list[SourceLine]]:
+        try:
+            return await bound.snapshot.lines_of(bound.file)
+        except MemlensError as error:
+            logger.info("no totals of %s: %s", bound.file, error)
+            return {}
+
+    async def state(self, document: Document, bound: BoundFile) -> FileState:
+        """How a document stands to a snapshot that may mean it."""
+        if document.cell is not None:
+            return UNCHANGED  # by its name it is what ran
+        return await self.edits.state(path_key(document.path), bound.snapshot.name)
 
     def invalidate(self) -> None:
         """Settings, choices or workspace folders changed."""
@@ -127,6 +212,11 @@ class Sources:
                 for path, files in self._index.items()
             }
             self._index = {path: files for path, files in pruned.items() if files}
+            self.edits.keep_only(names)
+            self._cells = {
+                key: [bound for bound in files if bound.snapshot.name in names]
+                for key, files in self._cells.items()
+            }
         if names - self._indexed:
             self.refresh()
 
@@ -135,10 +225,14 @@ class Sources:
             while True:
                 self._again = False
                 snapshots = self._registry.snapshots()
-                self._index = await self._make(snapshots)
+                before = _meaning(self._index)
+                self._index, self._cells = await self._make(snapshots)
                 self._indexed = {snapshot.name for snapshot in snapshots}
                 self._made_at = time.monotonic()
                 self._snapshots_changed()  # some may have gone meanwhile
+                if before != _meaning(self._index):
+                    for listener in self.listeners:
+                        listener()
                 if not self._again:
                     return
         except Exception:
@@ -146,7 +240,9 @@ class Sources:
         finally:
             self._making = None
 
-    async def _make(self, snapshots: list[OpenSnapshot]) -> dict[str, list[BoundFile]]:
+    async def _make(
+        self, snapshots: list[OpenSnapshot]
+    ) -> tuple[dict[str, list[BoundFile]], dict[tuple[str, str], list[BoundFile]]]:
         files: dict[OpenSnapshot, list[str]] = {}
         for snapshot in snapshots:
             try:
@@ -155,12 +251,16 @@ class Sources:
                 logger.info("the source files of %s can't be told: %s", snapshot.title, error)
         bindings = await self._resolve_all({file for names in files.values() for file in names})
         index: dict[str, list[BoundFile]] = {}
+        cells: dict[tuple[str, str], list[BoundFile]] = {}
         for snapshot, names in files.items():
             for file in names:
-                binding = bindings[file]
-                for path in binding.paths:
-                    index.setdefault(_key(path), []).append(BoundFile(snapshot, file, binding))
-        return index
+                bound = BoundFile(snapshot, file, bindings[file])
+                for path in bound.binding.paths:
+                    index.setdefault(path_key(path), []).append(bound)
+                cell = cell_name(file)
+                if cell is not None:
+                    cells.setdefault(cell.key, []).append(bound)
+        return index, cells
 
     async def _resolve_all(self, files: Iterable[str]) -> dict[str, Binding]:
         """Bind each of ``files``, asking for all of their base names at once."""
@@ -178,6 +278,9 @@ class Sources:
         bindings: dict[str, Binding] = {}
         unknown: dict[str, _Searched] = {}
         for file in files:
+            if cell_name(file) is not None:
+                bindings[file] = Binding("cell", [], file)
+                continue
             foreign = parse(file)
             if foreign is None:
                 bindings[file] = Binding("none", [], file)
@@ -240,5 +343,48 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _key(path: str) -> str:
+def _placed(bound: BoundFile, row: SourceLine, state: FileState) -> PlacedLine:
+    line = row.line + bound.skipped
+    return PlacedLine(bound, row, state.lines.here(line), _changed(row.function, line, state))
+
+
+def _changed(function: str, line: int, state: FileState) -> ChangedLine | None:
+    """Whether something else stands at a line than what ran, as far as the names of functions tell."""
+    elsewhere = state.functions.elsewhere(function, line) if state.functions is not None else None
+    if elsewhere is None:
+        return None
+    lines = [here for there in elsewhere if (here := state.lines.here(there))]
+    name = f"`{plain(function)}`"
+    if not lines:
+        what = f"{name} is not in it any more"
+    elif len(lines) == 1:
+        what = f"{name} now stands at line {lines[0]}"
+    else:
+        told = ", ".join(map(str, lines[:_MOST_TOLD]))
+        what = f"{name} now stands at lines {told}" + (" and others" if len(lines) > _MOST_TOLD else "")
+    return ChangedLine(f"The file has changed since the run: {what}", lines)
+
+
+def _meaning(index: dict[str, list[BoundFile]]) -> dict[str, list[tuple[str, str]]]:
+    return {path: [(bound.snapshot.name, bound.file) for bound in files] for path, files in index.items()}
+
+
+def _check_path(path: str) -> None:
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError as error:
+        raise BadRequestError(f"The path {plain(path)} is none: it can't be written in UTF-8") from error
+    if "\0" in path:
+        raise BadRequestError(f"The path {plain(path)} is none: it has a NUL in it")
+
+
+def _real_path(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return path
+
+
+def path_key(path: str) -> str:
+    """Equal for paths that only differ in how they are spelt."""
     return os.path.normcase(os.path.normpath(path))

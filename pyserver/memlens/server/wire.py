@@ -19,6 +19,7 @@ from pygls.protocol import (
 from memlens.errors import MemlensError, Problem
 from memlens.server.protocol import REQUESTS
 from memlens.store.snapshot import Snapshot
+from memlens.views.columns import BadRequestError
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +92,11 @@ def answer(server: LanguageServer, method: str, handler: Callable[[P], Awaitable
             return msgspec.to_builtins(await handler(cast("P", decoded)))
         except MemlensError as error:
             raise failure(error.problem()) from error
+        except UnicodeEncodeError as error:
+            # a JSON string may hold half a character, which nothing here is called
+            raise failure(
+                BadRequestError("A text of the request can't be written in UTF-8").problem()
+            ) from error
         except Exception as error:
             logger.exception("%s failed", method)
             raise failure(internal_problem(error)) from error

@@ -6,74 +6,84 @@ from lsprotocol import types
 from pygls import uris
 from pygls.lsp.server import LanguageServer
 
-from memlens.server.markdown import command_link, count, escaped, size
+from memlens.server.markdown import command_link, count, escaped, go_to_link, plain, size
+from memlens.server.protocol.editor import HoverParams, HoverResult
+from memlens.server.protocol.sources import Document
 from memlens.server.settings import Configuration
-from memlens.server.sources import BoundFile, Sources, show_line
-from memlens.views.answers import SourceLine
+from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
+from memlens.server.wire import answer
 
 logger = logging.getLogger(__name__)
 
+_MOST_LINKS = 4
 _SEPARATOR = "\n\n---\n\n"
 
 
 def register(server: LanguageServer, configuration: Configuration, sources: Sources) -> None:
     """Answer hovers in any file that has a path."""
 
+    async def markdown(document: Document, line: int) -> str:
+        if not configuration.settings.hover:
+            return ""
+        return _SEPARATOR.join(
+            [await _section(document, each) for each in await sources.rows_at(document, line)]
+        )
+
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(params: types.HoverParams) -> types.Hover | None:
-        if not configuration.settings.hover:
+        path = uris.to_fs_path(params.text_document.uri)
+        if not path:
             return None
         try:
-            sections = await _sections(sources, params.text_document.uri, params.position.line + 1)
+            text = await markdown(Document(path, None), params.position.line + 1)
         except Exception:
             # A hover comes by the way: what goes wrong with it is for the log, not for the user.
             logger.exception("hover failed")
             return None
-        if not sections:
-            return None
-        return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, _SEPARATOR.join(sections)))
+        return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text)) if text else None
+
+    async def cell_hover(params: HoverParams) -> HoverResult:
+        return HoverResult(await markdown(params.document, params.line))
+
+    answer(server, "memlens/cellHover", cell_hover)
 
 
-async def _sections(sources: Sources, uri: str, line: int) -> list[str]:
-    path = uris.to_fs_path(uri)
-    if not path:
-        return []
-    return [_section(bound, row) for bound, row in await sources.rows_at(path, line)]
-
-
-def _section(bound: BoundFile, row: SourceLine) -> str:
+async def _section(document: Document, placed: PlacedLine) -> str:
     """One snapshot's figures for the line. All text of the snapshot's goes through ``escaped``."""
-    link = command_link(
-        "Show these allocations",
-        show_line(bound, row),
-    )
+    bound, row, changed = placed.bound, placed.row, placed.changed
+    own = await bound.snapshot.self_at_peak_of(bound.file)
     title = f"**{escaped(bound.snapshot.title)}** · what this line allocated"
     if row.function:
         title += f", in {escaped(row.function)}"
+    # figures that may be another line's are not put forward
+    strong = "" if changed else "**"
     itself = f"{size(row.self_total_bytes)} in {count(row.self_count, 'allocation')}"
-    parts = [
-        title,
-        "\n".join(
-            (
-                f"- Total allocated: **{size(row.total_bytes)}** in {count(row.count, 'allocation')}",
-                f"- Live at peak: **{size(row.live_at_peak_bytes)}**",
-                f"- Largest: {size(row.largest_bytes)}",
-                f"- By the line itself, not by what it calls: {itself}",
-            )
-        ),
-    ]
-    note = _note(bound)
+    figures = (
+        f"- Total allocated: {strong}{size(row.total_bytes)}{strong} in {count(row.count, 'allocation')}",
+        f"- Live at peak: {strong}{size(row.live_at_peak_bytes)}{strong}",
+        f"- Largest: {size(row.largest_bytes)}",
+        f"- By the line itself, not by what it calls: {itself}, live at peak {size(own.get(row.line, 0))}",
+    )
+    parts = [title]
+    if changed:
+        places = [
+            go_to_link(f"Go to line {line}", document.path, line) for line in changed.lines[:_MOST_LINKS]
+        ]
+        parts.append(" · ".join([f"*{escaped(changed.message)}*", *places]))
+        parts.append(f"What ran as line {row.line} then:")
+    parts.append("\n".join(figures))
+    note = note_on(bound)
     if note:
-        parts.append(note)
-    parts.append(link)
+        parts.append(escaped(note))
+    parts.append(command_link("Show these allocations", show_line(bound, row)))
     return "\n\n".join(parts)
 
 
-def _note(bound: BoundFile) -> str:
-    """What speaks against this file being the one that the snapshot means."""
+def note_on(bound: BoundFile) -> str:
+    """What speaks against this file being the one that the snapshot means, as plain text."""
     if bound.binding.how == "ambiguous":
         others = len(bound.binding.paths) - 1
-        return f"{escaped(bound.file)} in the snapshot may as well be {count(others, 'other file')} here."
+        return f"{plain(bound.file)} in the snapshot may as well be {count(others, 'other file')} here."
     if bound.binding.by_name_only:
-        return f"Matched by file name only: the snapshot has {escaped(bound.file)}."
+        return f"Matched by file name only: the snapshot has {plain(bound.file)}."
     return ""

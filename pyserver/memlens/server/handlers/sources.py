@@ -3,15 +3,18 @@
 import asyncio
 from pathlib import Path
 
+import msgspec
 from pygls.lsp.server import LanguageServer
 
 from memlens.server.protocol.base import Done
 from memlens.server.protocol.sources import (
+    ChangedLine,
     LineTargetsParams,
     LineTargetsResult,
     RememberParams,
     SourceParams,
     SourceResult,
+    SourcesChangedParams,
 )
 from memlens.server.registry import FileError
 from memlens.server.settings import Configuration
@@ -24,13 +27,14 @@ def register(server: LanguageServer, configuration: Configuration, sources: Sour
 
     async def source(params: SourceParams) -> SourceResult:
         found = await sources.resolve(params.file)
-        return SourceResult(
-            path=found.paths[0] if len(found.paths) == 1 else None,
-            line=params.line,
-            how=found.how,
-            candidates=found.paths,
-            looked_for=found.looked_for,
-        )
+        path = found.paths[0] if len(found.paths) == 1 else None
+        line, changed = params.line, None
+        if path is not None and params.snapshot and line:
+            here, changed = await sources.place(params.snapshot, params.file, line, path)
+            if here == 0 and changed is None:
+                changed = ChangedLine("That line has been deleted since the run", [])
+            line = here or line
+        return SourceResult(path, line, found.how, found.paths, found.looked_for, changed)
 
     async def remember(params: RememberParams) -> Done:
         path = Path(params.path)
@@ -40,10 +44,14 @@ def register(server: LanguageServer, configuration: Configuration, sources: Sour
         return Done()
 
     async def line_targets(params: LineTargetsParams) -> LineTargetsResult:
-        rows = await sources.rows_at(params.path, params.line)
+        placed = await sources.rows_at(params.document, params.line)
         # A line may stand in two functions (a lambda's, say); it is shown as one.
-        return LineTargetsResult(list(dict.fromkeys(show_line(bound, row) for bound, row in rows)))
+        return LineTargetsResult(list(dict.fromkeys(show_line(each.bound, each.row) for each in placed)))
 
+    def sources_changed() -> None:
+        server.protocol.notify("memlens/sourcesChanged", msgspec.to_builtins(SourcesChangedParams()))
+
+    sources.listeners.append(sources_changed)
     answer(server, "memlens/source", source)
     answer(server, "memlens/lineTargets", line_targets)
     answer(server, "memlens/remember", remember)

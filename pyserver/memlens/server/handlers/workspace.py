@@ -37,8 +37,8 @@ def register(
             folders = [(Path(root).name, Path(root))]
         configuration.set_folders(folders)
 
-    async def ask_client(names: list[str]) -> list[str]:
-        params = msgspec.to_builtins(FindFilesParams(names))
+    async def ask_client(names: list[str], ending: str) -> list[str]:
+        params = msgspec.to_builtins(FindFilesParams(names, ending))
         answer = await server.protocol.send_request_async("memlens/findFiles", params)
         return msgspec.convert(answer, FindFilesResult).paths
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from memlens.errors import Problem
 from memlens.server.protocol import (
     compare,
+    editor,
     filters,
     flame,
     groups,
@@ -38,13 +39,13 @@ VIEW_REQUESTS: Requests = {
 }
 """What a view asks about its own snapshot. Its host adds the ``snapshot``."""
 
-REQUESTS: Requests = {**snapshots.REQUESTS, **VIEW_REQUESTS, **sources.REQUESTS}
+REQUESTS: Requests = {**snapshots.REQUESTS, **VIEW_REQUESTS, **sources.REQUESTS, **editor.REQUESTS}
 """The client asks, the server answers."""
 
 CLIENT_REQUESTS: Requests = {**sources.CLIENT_REQUESTS}
 """The server asks, the client answers."""
 
-NOTIFICATIONS: dict[str, type[Struct]] = {**snapshots.NOTIFICATIONS}
+NOTIFICATIONS: dict[str, type[Struct]] = {**snapshots.NOTIFICATIONS, **sources.NOTIFICATIONS}
 """The server tells the client."""
 
 OTHERS: list[type[Struct]] = [
@@ -52,6 +53,7 @@ OTHERS: list[type[Struct]] = [
     Settings,
     InitializationOptions,
     sources.ShowLineArguments,
+    editor.GoToArguments,
     AllocationSet,
 ]
 """Structs that cross inside others or beside the methods."""

@@ -5,6 +5,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 Count = Annotated[int, Meta(ge=0)]
+Line = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+"""The number of a line, counted from 1; 0 for none."""
 Pixels = Annotated[int, Meta(ge=1, le=65_535)]
 """A picture's side: its columns and rows are numbered by 16 bits."""
 

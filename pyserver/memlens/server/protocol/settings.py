@@ -1,5 +1,7 @@
 """The user's settings."""
 
+from typing import Literal
+
 from msgspec import Struct
 
 
@@ -15,6 +17,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     remembered_paths: dict[str, str] = {}
     code_lens: bool = False
     hover: bool = True
+    measure: Literal["peak", "total"] = "peak"
+    """What the lines of a source file say first: the bytes live at the peak, or all that were ever allocated."""
     cache_limit_bytes: int = 10 * 2**30
     memory_limit_bytes: int = 0
     """What the reading of a snapshot may take; 0 for a share of the machine's memory."""

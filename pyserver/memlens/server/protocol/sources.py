@@ -4,27 +4,38 @@ from typing import Literal
 
 from msgspec import Struct
 
-from memlens.server.protocol.base import Count, Done, Requests
+from memlens.server.protocol.base import Done, Line, Requests
 
 
 class SourceParams(Struct, frozen=True):
-    """Where a frame's file is on this machine."""
+    """Where a frame's file is on this machine. ``snapshot`` is that of the frame, for which lines may have moved."""
 
+    snapshot: str
     file: str
-    line: Count
+    line: Line
+
+
+class ChangedLine(Struct, frozen=True):
+    """The text here is not what ran: why, in a sentence, and where the function stands now, if anywhere."""
+
+    message: str
+    lines: list[int]
 
 
 class SourceResult(Struct, frozen=True):
     """``path`` is set when one file is meant; else ``candidates`` are the equally good ones, perhaps none.
 
-    ``looked_for`` says which path was looked for, for the message when nothing was found.
+    ``line`` is where the snapshot's line is in the editor now; ``changed`` is set when something else stands there.
+    ``looked_for`` says which path was looked for, for the message when nothing was found. A ``cell`` has no path:
+    ``memlens/cell`` finds it.
     """
 
     path: str | None
     line: int
-    how: Literal["mapping", "remembered", "exact", "suffix", "ambiguous", "none"]
+    how: Literal["mapping", "remembered", "exact", "suffix", "ambiguous", "none", "cell"]
     candidates: list[str]
     looked_for: str
+    changed: ChangedLine | None
 
 
 class RememberParams(Struct, frozen=True):
@@ -35,15 +46,23 @@ class RememberParams(Struct, frozen=True):
 
 
 class FindFilesParams(Struct, frozen=True):
-    """Server to client: workspace files with one of these base names."""
+    """Server to client: workspace files with one of these base names, or whose name ends so (if not empty)."""
 
     names: list[str]
+    ending: str
 
 
 class FindFilesResult(Struct, frozen=True):
     """Absolute paths."""
 
     paths: list[str]
+
+
+class Document(Struct, frozen=True):
+    """A text in the editor: a file by its absolute path, or a notebook's cell by the notebook's path and its text."""
+
+    path: str
+    cell: str | None
 
 
 class ShowLineArguments(Struct, frozen=True):
@@ -59,16 +78,20 @@ class ShowLineArguments(Struct, frozen=True):
 
 
 class LineTargetsParams(Struct, frozen=True):
-    """A line of a file here: ``path`` is absolute, ``line`` counts from 1."""
+    """A line of a document here, counted from 1, as it is in the editor now."""
 
-    path: str
-    line: Count
+    document: Document
+    line: Line
 
 
 class LineTargetsResult(Struct, frozen=True):
     """What to show for the line, one for each open snapshot that has it in a stack."""
 
     targets: list[ShowLineArguments]
+
+
+class SourcesChangedParams(Struct, frozen=True):
+    """Server to client: paths of snapshots now mean other files here than before."""
 
 
 REQUESTS: Requests = {
@@ -80,3 +103,5 @@ REQUESTS: Requests = {
 CLIENT_REQUESTS: Requests = {
     "memlens/findFiles": (FindFilesParams, FindFilesResult),
 }
+
+NOTIFICATIONS: dict[str, type[Struct]] = {"memlens/sourcesChanged": SourcesChangedParams}

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from memlens.server.protocol.base import Count, Pixels, Requests
+from memlens.server.protocol.base import Count, Line, Pixels, Requests
 from memlens.views.answers import (
     AllocationSummary,
     Axis,
@@ -120,7 +120,7 @@ class LineParams(Struct, frozen=True):
 
     snapshot: str
     file: str
-    line: Count
+    line: Line
 
 
 REQUESTS: Requests = {

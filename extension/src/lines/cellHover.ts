@@ -1,0 +1,22 @@
+import * as vscode from 'vscode';
+import { GO_TO_LINE, type Server, SHOW_LINE } from '../server/client';
+import { documentOf } from './documents';
+
+/** The language client has the hover of files; cells of notebooks are known by their text, which it never sends. */
+export function registerCellHover(server: Server): vscode.Disposable {
+  return vscode.languages.registerHoverProvider(
+    { scheme: 'vscode-notebook-cell', language: 'python' },
+    {
+      async provideHover(text, position, token) {
+        const document = documentOf(text);
+        if (document === null || server.open === 0) return null;
+        const params = { document, line: position.line + 1 };
+        const { markdown } = await server.request('memlens/cellHover', params, token);
+        if (markdown === '') return null;
+        const content = new vscode.MarkdownString(markdown);
+        content.isTrusted = { enabledCommands: [SHOW_LINE, GO_TO_LINE] };
+        return new vscode.Hover(content);
+      },
+    },
+  );
+}

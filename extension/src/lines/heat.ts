@@ -1,0 +1,174 @@
+import * as vscode from 'vscode';
+import type { FileHeat } from '../../shared/protocol.gen';
+import { Disposable } from '../base/disposable';
+import { type Logger, messageOf } from '../base/logger';
+import type { Server } from '../server/client';
+import { lineTotals, measure, SECTION } from '../settings';
+import { HeatDecorations } from './decorations';
+import { documentOf } from './documents';
+import type { EditTracker } from './edits';
+import { hotLines } from './words';
+
+const SHOWN_KEY = 'memlens.heatShown';
+const SETTLE_MS = 150;
+
+/**
+ * What the lines of the open files allocated, shown beside them while the user wants it.
+ *
+ * Asks the server when snapshots come and go, when other editors are shown, and when lines moved. While it is off it
+ * only asks which of the visible files have lines, for the button in the editor's title; without a snapshot nothing.
+ */
+export class LineHeat extends Disposable {
+  readonly #decorations = this.own(new HeatDecorations());
+  #shown: boolean;
+  #timer: NodeJS.Timeout | undefined;
+  /** Counts rounds, so that one that was overtaken draws nothing. */
+  #round = 0;
+  #drawn = false;
+
+  constructor(
+    private readonly server: Server,
+    private readonly memory: vscode.Memento,
+    edits: EditTracker,
+    private readonly log: Logger,
+  ) {
+    super();
+    this.#shown = memory.get(SHOWN_KEY) === true;
+    setContext('memlens.heatShown', this.#shown);
+    const soon = (): void => {
+      this.#soon();
+    };
+    this.own(server.onDidChangeOpen(soon));
+    this.own(server.onDidChangeSources(soon));
+    this.own(vscode.window.onDidChangeVisibleTextEditors(soon));
+    this.own(edits.onDidMove(soon));
+    this.own(
+      vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
+        // A cell is known by its text, so each letter makes it another.
+        if (document.uri.scheme !== 'file' && contentChanges.length > 0) this.#soon();
+      }),
+    );
+    this.own(
+      vscode.window.onDidChangeActiveColorTheme(() => {
+        this.#decorations.forget();
+        this.#soon();
+      }),
+    );
+    this.own(
+      vscode.workspace.onDidChangeConfiguration((event) => {
+        if (event.affectsConfiguration(`${SECTION}.lines`)) this.#soon();
+      }),
+    );
+    this.own(vscode.commands.registerCommand('memlens.showLineHeat', () => this.#show(true)));
+    this.own(vscode.commands.registerCommand('memlens.hideLineHeat', () => this.#show(false)));
+    this.own(vscode.commands.registerCommand('memlens.switchLineMeasure', switchMeasure));
+  }
+
+  override dispose(): void {
+    clearTimeout(this.#timer);
+    super.dispose();
+  }
+
+  async #show(shown: boolean): Promise<void> {
+    this.#shown = shown;
+    setContext('memlens.heatShown', shown);
+    await this.memory.update(SHOWN_KEY, shown);
+    await this.#update();
+  }
+
+  #soon(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#update(), SETTLE_MS);
+  }
+
+  async #update(): Promise<void> {
+    clearTimeout(this.#timer);
+    const round = ++this.#round;
+    if (this.disposed) return;
+    const editors = vscode.window.visibleTextEditors;
+    setContext('memlens.snapshotsOpen', this.server.open > 0);
+    if (this.server.open === 0) {
+      setContext('memlens.paths', []);
+      setContext('memlens.cellsKnown', false);
+      this.#clear(editors);
+      return;
+    }
+    try {
+      const known = await this.#known(editors);
+      if (round !== this.#round) return;
+      setContext(
+        'memlens.paths',
+        known.flatMap(({ document }) => spellings(document.uri)),
+      );
+      setContext(
+        'memlens.cellsKnown',
+        known.some(({ document }) => document.uri.scheme !== 'file'),
+      );
+      if (!this.#shown) {
+        this.#clear(editors);
+        return;
+      }
+      const unknown = editors.filter((editor) => !known.includes(editor));
+      for (const editor of unknown) if (this.#drawn) this.#decorations.clear(editor);
+      for (const editor of known) {
+        const files = await this.#filesOf(editor.document);
+        if (round !== this.#round) return;
+        this.#drawn = true;
+        this.#decorations.draw(editor, hotLines(files, measure()), lineTotals());
+      }
+    } catch (error) {
+      this.log.warn(`heat of lines: ${messageOf(error)}`);
+    }
+  }
+
+  #clear(editors: readonly vscode.TextEditor[]): void {
+    if (!this.#drawn) return;
+    for (const editor of editors) this.#decorations.clear(editor);
+    // Types that nobody has are gone from hidden editors as well.
+    this.#decorations.forget();
+    this.#drawn = false;
+  }
+
+  /** The editors of documents that an open snapshot has lines of. */
+  async #known(editors: readonly vscode.TextEditor[]): Promise<vscode.TextEditor[]> {
+    const asked = editors.flatMap((editor) => {
+      const document = documentOf(editor.document);
+      return document === null ? [] : [{ editor, document }];
+    });
+    if (asked.length === 0) return [];
+    const { known } = await this.server.request('memlens/knownDocuments', {
+      documents: asked.map(({ document }) => document),
+    });
+    return asked.filter((_, index) => known[index] === true).map(({ editor }) => editor);
+  }
+
+  async #filesOf(text: vscode.TextDocument): Promise<FileHeat[]> {
+    const document = documentOf(text);
+    if (document === null) return [];
+    const { version } = text;
+    const { files } = await this.server.request('memlens/lineHeat', { document });
+    // Lines that were counted in another text than the one that is shown now come again in a moment.
+    if (text.version !== version) this.#soon();
+    return files;
+  }
+}
+
+/**
+ * How the context key `resourcePath` may spell a file, for menus. The workbench makes it, perhaps on another system
+ * than this one, from an address with another scheme.
+ */
+function spellings(uri: vscode.Uri): string[] {
+  const path = uri.path.replace(/^\/([a-z]:)/i, '$1');
+  return [...new Set([uri.fsPath, path, path.replaceAll('/', '\\')])];
+}
+
+async function switchMeasure(): Promise<void> {
+  const settings = vscode.workspace.getConfiguration(`${SECTION}.lines`);
+  const inWorkspace = settings.inspect('measure')?.workspaceValue !== undefined;
+  const target = inWorkspace ? vscode.ConfigurationTarget.Workspace : vscode.ConfigurationTarget.Global;
+  await settings.update('measure', measure() === 'peak' ? 'total' : 'peak', target);
+}
+
+function setContext(key: string, value: unknown): void {
+  void vscode.commands.executeCommand('setContext', key, value);
+}

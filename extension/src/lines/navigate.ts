@@ -1,0 +1,57 @@
+import * as vscode from 'vscode';
+import type { Server } from '../server/client';
+import { documentOf } from './documents';
+import { figures } from './words';
+import { measure } from '../settings';
+
+const SHOWN_MS = 5_000;
+
+/** "Next Line That Allocates" and "Previous…": round and round within the file. */
+export function registerNavigation(server: Server): vscode.Disposable {
+  return vscode.Disposable.from(
+    vscode.commands.registerTextEditorCommand('memlens.nextLine', (editor) => void step(server, editor, 1)),
+    vscode.commands.registerTextEditorCommand(
+      'memlens.previousLine',
+      (editor) => void step(server, editor, -1),
+    ),
+  );
+}
+
+async function step(server: Server, editor: vscode.TextEditor, direction: 1 | -1): Promise<void> {
+  const document = documentOf(editor.document);
+  if (document === null) return;
+  const { files } = await server.request('memlens/lineHeat', { document });
+  const lines = files.flatMap((file) => file.lines);
+  const numbers = [...new Set(lines.map(({ line }) => line))].sort((a, b) => a - b);
+  const here = editor.selection.active.line + 1;
+  const found = next(numbers, here, direction);
+  if (found === null) {
+    tell('No open snapshot has an allocation in this file');
+    return;
+  }
+  const at = editor.document.lineAt(Math.min(found.line, editor.document.lineCount) - 1);
+  const start = new vscode.Position(at.lineNumber, at.firstNonWhitespaceCharacterIndex);
+  editor.selection = new vscode.Selection(start, start);
+  editor.revealRange(at.range, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+  const line = lines.find((each) => each.line === found.line);
+  const what = line === undefined ? '' : (line.changed?.message ?? figures(line, measure()));
+  const round = direction === 1 ? 'From the top again' : 'From the end again';
+  tell(found.wrapped ? `${round}: line ${found.line}, ${what}` : `Line ${found.line}: ${what}`);
+}
+
+/** The nearest of `numbers` (ascending) after or before `here`, else the first or last of them. */
+export function next(
+  numbers: readonly number[],
+  here: number,
+  direction: 1 | -1,
+): { line: number; wrapped: boolean } | null {
+  const ordered = direction === 1 ? numbers : numbers.toReversed();
+  const beyond = ordered.find((number) => (number - here) * direction > 0);
+  const first = ordered[0];
+  if (first === undefined) return null;
+  return beyond === undefined ? { line: first, wrapped: true } : { line: beyond, wrapped: false };
+}
+
+function tell(message: string): void {
+  vscode.window.setStatusBarMessage(message, SHOWN_MS);
+}

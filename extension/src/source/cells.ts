@@ -1,0 +1,93 @@
+import path from 'node:path';
+import * as vscode from 'vscode';
+import type { CellResult, FoundCell, OpenNotebook } from '../../shared/protocol.gen';
+import type { SnapshotView } from '../editor/view';
+import type { Server } from '../server/client';
+
+const MOST_NOTEBOOKS = 50;
+const MOST_CELL_TEXT = 1 << 18;
+
+type Show = (column: vscode.ViewColumn) => Promise<vscode.ViewColumn | undefined>;
+
+/**
+ * Opens the notebook cell that a frame's file names. Its code tells it; where that was edited since the run nothing
+ * does, and the user is asked.
+ */
+export async function openCell(
+  server: Server,
+  view: SnapshotView,
+  frame: { snapshot: string; file: string; line: number },
+  showBeside: (show: Show) => Promise<void>,
+): Promise<void> {
+  const found = await server.request('memlens/cell', { ...frame, open_notebooks: openNotebooks() });
+  const cell = found.cells.length === 1 ? found.cells[0] : await choose(frame.file, found);
+  if (cell !== undefined) {
+    await showBeside((column) => reveal(cell, column));
+  } else if (found.cells.length + found.candidates.length === 0) {
+    const among = `the cells of ${found.notebooks} ${found.notebooks === 1 ? 'notebook' : 'notebooks'}`;
+    const lookedFor = `${frame.file} among ${among}: it was edited since the run, or is in another workspace`;
+    view.tell({ type: 'sourceMissing', file: frame.file, line: frame.line, lookedFor });
+  }
+}
+
+/** Notebooks as they are in the editor, which may not be how they are on disk. */
+export function openNotebooks(): OpenNotebook[] {
+  return vscode.workspace.notebookDocuments
+    .filter(({ notebookType, uri }) => notebookType === 'jupyter-notebook' && uri.scheme === 'file')
+    .slice(0, MOST_NOTEBOOKS)
+    .map((notebook) => ({
+      path: notebook.uri.fsPath,
+      cells: notebook
+        .getCells()
+        .filter(({ kind }) => kind === vscode.NotebookCellKind.Code)
+        .map((cell) => ({
+          index: cell.index,
+          text: cell.document.getText(),
+          execution_count: cell.executionSummary?.executionOrder ?? null,
+        }))
+        .filter(({ text }) => text.length <= MOST_CELL_TEXT),
+    }));
+}
+
+async function choose(file: string, found: CellResult): Promise<FoundCell | undefined> {
+  const exact = found.cells.length > 0;
+  const cells = exact ? found.cells : found.candidates;
+  if (cells.length === 0) return undefined;
+  const why = {
+    execution_count: 'These have the same execution count, but other code.',
+    function: 'These define a function of the same name, but have other code.',
+    none: '',
+  }[found.reason];
+  const items = cells.map((cell) => ({
+    label: `${path.basename(cell.path)}: cell ${cell.index + 1}`,
+    description: cell.title,
+    detail: vscode.workspace.asRelativePath(cell.path),
+    cell,
+  }));
+  const choice = await vscode.window.showQuickPick(items, {
+    title: exact ? `Which cell is ${file}?` : `The cell ${file} was edited since the run`,
+    placeHolder: exact ? 'Several cells have the same code.' : why,
+    matchOnDescription: true,
+  });
+  return choice?.cell;
+}
+
+async function reveal(
+  cell: FoundCell,
+  viewColumn: vscode.ViewColumn,
+): Promise<vscode.ViewColumn | undefined> {
+  const notebook = await vscode.workspace.openNotebookDocument(vscode.Uri.file(cell.path));
+  const index = Math.min(cell.index, notebook.cellCount - 1);
+  if (index < 0) return undefined;
+  const range = new vscode.NotebookRange(index, index + 1);
+  const editor = await vscode.window.showNotebookDocument(notebook, { viewColumn, selections: [range] });
+  editor.revealRange(range, vscode.NotebookEditorRevealType.InCenterIfOutsideViewport);
+  // Opening the cell's own text puts the cursor into it.
+  const { document } = notebook.cellAt(index);
+  const at = new vscode.Position(Math.min(Math.max(cell.line, 1), document.lineCount) - 1, 0);
+  await vscode.commands.executeCommand('vscode.open', document.uri, {
+    selection: new vscode.Range(at, at),
+    viewColumn: editor.viewColumn ?? viewColumn,
+  } satisfies vscode.TextDocumentShowOptions);
+  return editor.viewColumn;
+}

@@ -1,0 +1,96 @@
+"""What the editor shows beside source: the heat of lines; where its lines went; cells of notebooks."""
+
+from pygls.lsp.server import LanguageServer
+
+from memlens.errors import MemlensError
+from memlens.server.cells import cell_name
+from memlens.server.handlers.hover import note_on
+from memlens.server.line_map import LineEdit
+from memlens.server.notebooks import Notebooks
+from memlens.server.protocol.base import Done
+from memlens.server.protocol.editor import (
+    CellParams,
+    CellResult,
+    FileHeat,
+    HeatLine,
+    KnownDocumentsParams,
+    KnownDocumentsResult,
+    LineHeatParams,
+    LineHeatResult,
+    LinesMovedParams,
+)
+from memlens.server.protocol.sources import Document
+from memlens.server.sources import BoundFile, Sources
+from memlens.server.wire import answer
+from memlens.views.columns import BadRequestError
+
+_MOST_EDITS = 10_000
+
+
+def register(server: LanguageServer, sources: Sources, notebooks: Notebooks) -> None:
+    """Answer what decorations, the editor's title and frames of notebooks need."""
+
+    async def line_heat(params: LineHeatParams) -> LineHeatResult:
+        files = []
+        for bound in await sources.bound_to(params.document):
+            try:
+                heat = await _heat(sources, params.document, bound)
+            except MemlensError:
+                continue  # it has just been closed
+            if heat.lines:
+                files.append(heat)
+        return LineHeatResult(files)
+
+    async def known_documents(params: KnownDocumentsParams) -> KnownDocumentsResult:
+        return KnownDocumentsResult([bool(await sources.bound_to(each)) for each in params.documents])
+
+    async def lines_moved(params: LinesMovedParams) -> Done:
+        # without waiting for anything before: the questions that follow count in the new lines
+        if len(params.edits) > _MOST_EDITS:
+            raise BadRequestError(f"More than {_MOST_EDITS:,} edits at once can't be followed")
+        edits = [LineEdit(max(edit.line, 1), edit.removed, edit.added) for edit in params.edits]
+        sources.moved(params.path, params.what, edits)
+        return Done()
+
+    async def cell(params: CellParams) -> CellResult:
+        name = cell_name(params.file)
+        if name is None:
+            raise BadRequestError(f"{params.file} is no name of a notebook's cell")
+        function = await sources.function_at(params.snapshot, params.file, params.line)
+        return await notebooks.find(name, params.line, function, params.open_notebooks)
+
+    answer(server, "memlens/lineHeat", line_heat)
+    answer(server, "memlens/knownDocuments", known_documents)
+    answer(server, "memlens/linesMoved", lines_moved)
+    answer(server, "memlens/cell", cell)
+
+
+async def _heat(sources: Sources, document: Document, bound: BoundFile) -> FileHeat:
+    snapshot = bound.snapshot
+    placed = await sources.lines_of(document, bound)
+    own = await snapshot.self_at_peak_of(bound.file)
+    most = await snapshot.most()
+    lines = [
+        HeatLine(
+            line=each.line,
+            function=each.row.function,
+            live_at_peak_bytes=each.row.live_at_peak_bytes,
+            total_bytes=each.row.total_bytes,
+            count=each.row.count,
+            self_live_at_peak_bytes=own.get(each.row.line, 0),
+            self_total_bytes=each.row.self_total_bytes,
+            changed=each.changed,
+        )
+        for each in placed
+        if each.line
+    ]
+    return FileHeat(
+        snapshot=snapshot.name,
+        title=snapshot.title,
+        path=snapshot.path,
+        file=bound.file,
+        note=note_on(bound),
+        most_live_at_peak_bytes=most.live_at_peak_bytes,
+        most_total_bytes=most.total_bytes,
+        lines=sorted(lines, key=lambda line: line.line),
+    )

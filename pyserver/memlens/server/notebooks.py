@@ -1,0 +1,108 @@
+"""Finds the cell that a frame's file name means, among the notebooks of the workspace and those in the editor."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from memlens.server.cells import Cell, CellName, defines, names_of, read_cells
+from memlens.server.finder import Finder
+from memlens.server.protocol.editor import CellResult, FoundCell, OpenNotebook
+
+logger = logging.getLogger(__name__)
+
+MOST_NOTEBOOKS = 300
+_MOST_CANDIDATES = 50
+_TIME_LIMIT_S = 10.0
+_TITLE_LENGTH = 80
+
+
+class _NamedCell(NamedTuple):
+    cell: Cell
+    names: dict[tuple[str, str], int]
+    """Each with the count of first lines that were not run under it."""
+
+
+class _File(NamedTuple):
+    version: tuple[int, int]
+    cells: list[_NamedCell]
+
+
+class Notebooks:
+    """Keeps the names of each notebook's cells until the file changes."""
+
+    def __init__(self, finder: Finder) -> None:
+        self._finder = finder
+        self._files: dict[str, _File] = {}
+        self._one_at_a_time = asyncio.Lock()
+
+    async def find(self, name: CellName, line: int, function: str, shown: list[OpenNotebook]) -> CellResult:
+        """Where the code is that ran under ``name``; else the cells that it may have been edited into.
+
+        A notebook that is ``shown`` counts as it is in the editor, not as it is on disk.
+        """
+        on_disk = await self._finder.ending_with(".ipynb")
+        async with self._one_at_a_time:
+            return await asyncio.to_thread(self._find, name, line, function, shown, on_disk)
+
+    def _find(
+        self, name: CellName, line: int, function: str, shown: list[OpenNotebook], on_disk: Iterable[str]
+    ) -> CellResult:
+        deadline = time.monotonic() + _TIME_LIMIT_S
+        notebooks = {
+            notebook.path: [
+                _named(Cell(cell.index, cell.text, cell.execution_count)) for cell in notebook.cells
+            ]
+            for notebook in shown
+        }
+        for path in on_disk:
+            if len(notebooks) >= MOST_NOTEBOOKS or time.monotonic() > deadline:
+                logger.warning("the search for a cell was cut short after %d notebooks", len(notebooks))
+                break
+            if path not in notebooks:
+                notebooks[path] = self._read(path)
+        self._files = {path: file for path, file in self._files.items() if path in notebooks}
+        everywhere = [(path, named) for path, cells in notebooks.items() for named in cells]
+        exact = [
+            _found(path, named.cell, line + named.names[name.key])
+            for path, named in everywhere
+            if name.key in named.names
+        ]
+        candidates: list[FoundCell] = []
+        reason: Literal["execution_count", "function", "none"] = "none"
+        if not exact and name.execution_count is not None:
+            candidates = [
+                _found(path, cell, line)
+                for path, (cell, _) in everywhere
+                if cell.execution_count == name.execution_count
+            ]
+            reason = "execution_count" if candidates else "none"
+        if not exact and not candidates and function.isidentifier():
+            candidates = [
+                _found(path, cell, line) for path, (cell, _) in everywhere if defines(cell, function)
+            ]
+            reason = "function" if candidates else "none"
+        return CellResult(exact, candidates[:_MOST_CANDIDATES], reason, len(notebooks))
+
+    def _read(self, path: str) -> list[_NamedCell]:
+        known = self._files.get(path)
+        try:
+            status = Path(path).stat()
+        except (OSError, ValueError):
+            return []
+        version = (status.st_mtime_ns, status.st_size)
+        if known is None or known.version != version:
+            known = self._files[path] = _File(version, [_named(cell) for cell in read_cells(path)])
+        return known.cells
+
+
+def _named(cell: Cell) -> _NamedCell:
+    return _NamedCell(cell, dict(names_of(cell.text)))
+
+
+def _found(path: str, cell: Cell, line: int) -> FoundCell:
+    lines = cell.text.splitlines()
+    title = next((text.strip() for text in lines if text.strip()), "")
+    return FoundCell(path, cell.number, min(line, max(len(lines), 1)), title[:_TITLE_LENGTH])

@@ -1,0 +1,154 @@
+"""What the editor shows beside source: the heat of lines, and cells of notebooks."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from memlens.server.protocol.base import Count, Done, Line, Requests
+from memlens.server.protocol.sources import ChangedLine, Document
+
+
+class LineHeatParams(Struct, frozen=True):
+    """All lines of a document that any open snapshot knows."""
+
+    document: Document
+
+
+class HeatLine(Struct, frozen=True):
+    """What a line allocated, with all that it calls and by itself; ``line`` is where it is in the editor now.
+
+    ``changed`` is set when something else than the line that ran stands there.
+    """
+
+    line: int
+    function: str
+    live_at_peak_bytes: int
+    total_bytes: int
+    count: int
+    self_live_at_peak_bytes: int
+    self_total_bytes: int
+    changed: ChangedLine | None
+
+
+class FileHeat(Struct, frozen=True):
+    """A document's lines in one snapshot, by line. ``most_*`` are those of the hottest line of the whole snapshot.
+
+    ``file`` is as the snapshot spells it; ``note`` says what speaks against its being this document.
+    """
+
+    snapshot: str
+    title: str
+    path: str
+    file: str
+    note: str
+    most_live_at_peak_bytes: int
+    most_total_bytes: int
+    lines: list[HeatLine]
+
+
+class LineHeatResult(Struct, frozen=True):
+    """One for each open snapshot that has lines of the document, in the order in which they were opened."""
+
+    files: list[FileHeat]
+
+
+class KnownDocumentsParams(Struct, frozen=True):
+    """Documents of which each may have lines in an open snapshot."""
+
+    documents: list[Document]
+
+
+class KnownDocumentsResult(Struct, frozen=True):
+    """One answer for each document."""
+
+    known: list[bool]
+
+
+class EditedLines(Struct, frozen=True):
+    """From ``line`` on (counted from 1), ``removed`` lines gave way to ``added`` ones."""
+
+    line: Line
+    removed: Count
+    added: Count
+
+
+class LinesMovedParams(Struct, frozen=True):
+    """What happened to a file in the editor: its lines moved, it was saved, closed unsaved, or changed by others."""
+
+    path: str
+    what: Literal["edited", "saved", "discarded", "reloaded"]
+    edits: list[EditedLines]
+
+
+class HoverParams(Struct, frozen=True):
+    """A line of a notebook's cell, as LSP's hover has it for files."""
+
+    document: Document
+    line: Line
+
+
+class HoverResult(Struct, frozen=True):
+    """Markdown; empty for nothing."""
+
+    markdown: str
+
+
+class OpenCell(Struct, frozen=True):
+    """A code cell in the editor. ``index`` counts all cells from 0."""
+
+    index: Count
+    text: str
+    execution_count: int | None
+
+
+class OpenNotebook(Struct, frozen=True):
+    """A notebook as it is in the editor, saved or not."""
+
+    path: str
+    cells: list[OpenCell]
+
+
+class CellParams(Struct, frozen=True):
+    """A frame whose ``file`` names a cell: ``/tmp/ipykernel_…/HASH.py``, ``<ipython-input-…>``."""
+
+    snapshot: str
+    file: str
+    line: Line
+    open_notebooks: list[OpenNotebook]
+
+
+class FoundCell(Struct, frozen=True):
+    """A cell; ``line`` counts from 1 in it. ``title`` is its first line that says something."""
+
+    path: str
+    index: int
+    line: int
+    title: str
+
+
+class CellResult(Struct, frozen=True):
+    """``cells`` were told by their code: several have the same. Without any, ``candidates`` are only likely.
+
+    ``reason`` says what makes them so, ``notebooks`` counts those that were looked at.
+    """
+
+    cells: list[FoundCell]
+    candidates: list[FoundCell]
+    reason: Literal["execution_count", "function", "none"]
+    notebooks: int
+
+
+class GoToArguments(Struct, frozen=True):
+    """The argument of the editor's command ``memlens.goToLine``, which hovers carry."""
+
+    path: str
+    line: int
+
+
+REQUESTS: Requests = {
+    "memlens/lineHeat": (LineHeatParams, LineHeatResult),
+    "memlens/knownDocuments": (KnownDocumentsParams, KnownDocumentsResult),
+    "memlens/linesMoved": (LinesMovedParams, Done),
+    "memlens/cellHover": (HoverParams, HoverResult),
+    "memlens/cell": (CellParams, CellResult),
+}

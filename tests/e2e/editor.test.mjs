@@ -1,0 +1,253 @@
+// What stands beside source: the heat of lines and their figures, while a file is read, edited and changed; the cells
+// of notebooks.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { openVSCode } from './harness.mjs';
+import { kept } from './snapshots.mjs';
+import { SnapshotView, until } from './view.mjs';
+
+// ipykernel's name for this code (see tests/python/test_moved_lines.py).
+const CELL = "import torch\nx = torch.zeros(1024, device='cuda')";
+const CELL_FILE = '/tmp/ipykernel_114/2963578125.py';
+const OTHER_FILE = '/tmp/ipykernel_114/1234567890.py';
+
+let vscode;
+/** The lines of model.py, as the command line knows them. */
+let expected;
+
+before(async () => {
+  vscode = await openVSCode({
+    settings: { 'workbench.editor.enablePreview': false },
+    prepare: (folder) => {
+      const cell = (cell_type, source, more) => ({ cell_type, source, metadata: {}, ...more });
+      const code = (source, execution_count) => cell('code', source, { execution_count, outputs: [] });
+      const cells = [cell('markdown', '# A run'), code('def build():\n    return 1', 1), code(CELL, 2)];
+      const book = { cells, metadata: { language_info: { name: 'python' } }, nbformat: 4, nbformat_minor: 5 };
+      writeFileSync(path.join(folder, 'book.ipynb'), JSON.stringify(book));
+      const stacks = [[[CELL_FILE, 2, '<module>']], [[OTHER_FILE, 2, 'build']]];
+      writeFileSync(path.join(folder, 'book.pickle'), kept(stacks));
+    },
+  });
+  const lines = await vscode.memlens('lines', 'train.pickle');
+  expected = new Map(lines.filter(({ file }) => file === 'model.py').map((line) => [line.line, line]));
+  assert.ok(expected.size > 10);
+});
+after(() => vscode?.close());
+
+/** "13.5 MiB" of a number of bytes, written here once more. */
+function short(bytes) {
+  const power = bytes < 1024 ? 0 : Math.floor(Math.log2(bytes) / 10);
+  const value = bytes / 1024 ** power;
+  const digits = power === 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2;
+  return `${value.toFixed(digits)} ${['B', 'KiB', 'MiB', 'GiB'][power]}`;
+}
+
+/** What is written behind the visible lines of the active editor, and drawn in their gutter: line to both. */
+function beside() {
+  return vscode.page.evaluate(() => {
+    const editor = document.querySelector('.editor-group-container.active .monaco-editor');
+    const found = {};
+    if (!editor) return found;
+    const numbers = [...editor.querySelectorAll('.line-numbers')].map((element) => ({
+      top: Math.round(element.getBoundingClientRect().top),
+      line: Number(element.textContent),
+    }));
+    const at = (element) => {
+      const top = Math.round(element.getBoundingClientRect().top);
+      return numbers.find((number) => Math.abs(number.top - top) < 3)?.line;
+    };
+    const content = (element) => {
+      const { content } = getComputedStyle(element, '::after');
+      return content.startsWith('"') ? JSON.parse(content) : '';
+    };
+    for (const row of editor.querySelectorAll('.view-line')) {
+      const text = [...row.querySelectorAll('span')].map(content).join('');
+      const line = at(row);
+      if (text && line) (found[line] ??= {}).text = text.replaceAll('\u00a0', ' ');
+    }
+    for (const glyph of editor.querySelectorAll('.glyph-margin-widgets .cgmr')) {
+      const image = getComputedStyle(glyph).backgroundImage;
+      const line = at(glyph);
+      const encoded = /base64,([^"')]+)/.exec(image)?.[1];
+      if (encoded && line)
+        (found[line] ??= {}).bar = Number(/width="(\d+)" height="8"/.exec(window.atob(encoded))?.[1] ?? -1);
+    }
+    return found;
+  });
+}
+
+/** Waits until what stands beside the lines is as it should be. */
+async function besideIs(test, what) {
+  let seen;
+  await until(async () => test((seen = await beside())), what).catch((error) => {
+    throw new Error(`${error.message}; there is ${JSON.stringify(seen)}`);
+  });
+  return seen;
+}
+
+const titleButton = (label) =>
+  vscode.page.locator(`.editor-group-container.active .editor-actions a[aria-label^="${label}"]`);
+
+test('a button in the title shows what the lines allocated, and only where there is something to show', async () => {
+  await SnapshotView.opened(vscode, 'train.pickle');
+  await vscode.openFile('snapshot.py');
+  await vscode.openFile('model.py');
+  await titleButton('Show What Lines Allocated').waitFor();
+  assert.deepEqual(await beside(), {});
+  await vscode.openFile('snapshot.py');
+  await titleButton('Show What Lines Allocated').waitFor({ state: 'detached' });
+  await vscode.openFile('model.py');
+  await titleButton('Show What Lines Allocated').click();
+  const seen = await besideIs((lines) => lines[22]?.text && lines[22]?.bar, 'figures behind lines');
+  await titleButton('Hide What Lines Allocated').waitFor();
+  const hottest = Math.max(
+    ...(await vscode.memlens('lines', 'train.pickle')).map((line) => line.live_at_peak_bytes),
+  );
+  for (const [line, { text, bar }] of Object.entries(seen)) {
+    const { live_at_peak_bytes: live } = expected.get(Number(line));
+    assert.ok(live > 0, `line ${line}`);
+    assert.ok(text.startsWith(`${short(live)} live at peak`), `line ${line}: ${text}`);
+    // a step for each factor of four
+    const step = Math.max(6 - Math.floor(Math.log(hottest / live) / Math.log(4)), 1);
+    assert.equal(bar, 2 + 2 * step, `line ${line}: ${live} of ${hottest}`);
+  }
+  const visible = [...expected.values()].filter(
+    ({ line, live_at_peak_bytes: live }) => line < 35 && live > 0,
+  );
+  assert.deepEqual(
+    Object.keys(seen)
+      .map(Number)
+      .filter((line) => line < 35),
+    visible.map(({ line }) => line),
+  );
+  for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
+    await vscode.setTheme(theme);
+    await besideIs((lines) => lines[22]?.text && lines[22]?.bar, `figures in ${theme}`);
+    await vscode.screenshot(`editor-${theme}`);
+  }
+});
+
+test('the figures are totals where those are wanted, and can be left out', async () => {
+  await vscode.runCommand('Memlens: Switch Lines between Live at Peak and Total');
+  const { total_bytes: total } = expected.get(22);
+  await besideIs((lines) => lines[22]?.text === `${short(total)} in all`, 'totals behind lines');
+  vscode.writeSettings({ 'memlens.lines.totals': false });
+  await besideIs((lines) => lines[22]?.bar && !lines[22].text, 'bars alone');
+  vscode.writeSettings({ 'memlens.lines.totals': true });
+  await vscode.runCommand('Memlens: Switch Lines between Live at Peak and Total');
+  await besideIs((lines) => lines[22]?.text?.includes('live at peak'), 'figures at the peak');
+});
+
+test('the next line that allocates is a key away, round and round', async () => {
+  const lines = [...expected.keys()].sort((a, b) => a - b);
+  await vscode.page.locator('.editor-group-container.active .view-line').first().click();
+  await vscode.page.keyboard.press('ControlOrMeta+Home');
+  for (const line of [...lines, lines[0]]) {
+    await vscode.page.keyboard.press('Alt+F11');
+    await vscode.atLine('model.py', line);
+  }
+  const status = vscode.page.locator('.statusbar', { hasText: `From the top again: line ${lines[0]}` });
+  await status.waitFor();
+  await vscode.page.keyboard.press('Shift+Alt+F11');
+  await vscode.atLine('model.py', lines.at(-1));
+  await vscode.page.locator('.statusbar', { hasText: 'From the end again' }).waitFor();
+});
+
+test('figures and hovers go with their lines while the file is edited', async () => {
+  await vscode.page.keyboard.press('ControlOrMeta+Home');
+  await vscode.page.keyboard.press('Enter');
+  await vscode.page.keyboard.type('# more');
+  await vscode.page.keyboard.press('Enter');
+  const { live_at_peak_bytes: live, total_bytes: total } = expected.get(22);
+  await besideIs((lines) => lines[24]?.text?.startsWith(short(live)) && !lines[22]?.text, 'moved figures');
+  // and they stay with them when the editor is shown anew
+  await vscode.openFile('data.py');
+  await vscode.openFile('model.py');
+  await besideIs((lines) => lines[24]?.text?.startsWith(short(live)), 'figures after a change of tabs');
+  const hover = await vscode.hoverText('project_in', { line: 'chunk(3', expecting: /Total allocated/ });
+  assert.ok(hover.includes(total.toLocaleString('en-US')), hover);
+  await vscode.runCommand('File: Save');
+  await vscode.openFile('data.py');
+  await vscode.openFile('model.py');
+  await besideIs((lines) => lines[24]?.text?.startsWith(short(live)), 'figures after saving');
+  assert.equal((await beside())[24].text, `${short(live)} live at peak`);
+});
+
+test('a file that changed since the run is said to, and leads to where the function stands now', async () => {
+  const file = path.join(vscode.folder, 'train.py');
+  await vscode.openFile('train.py');
+  await besideIs((lines) => lines[31]?.text?.includes('live at peak'), 'figures of train.py');
+  // from outside: `train` goes to the end of the file
+  const text = readFileSync(file, 'utf8');
+  const begin = text.indexOf('def train(');
+  const end = text.indexOf('def main(');
+  writeFileSync(file, `${text.slice(0, begin)}${text.slice(end)}\n\n${text.slice(begin, end)}`);
+  const moved =
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .findIndex((line) => line.startsWith('def train(')) + 1;
+  await vscode.runCommand('Go to Line/Column...');
+  await vscode.page.keyboard.type('66');
+  await vscode.page.keyboard.press('Enter');
+  const remark = `The file has changed since the run: \`train\` now stands at line ${moved}`;
+  const seen = await besideIs((lines) => lines[66]?.text?.includes(remark), 'a remark behind line 66');
+  assert.match(seen[66].text, /\(77\.0 MiB live at peak, all in calls then\)$/);
+  assert.equal(seen[66].bar, -1, 'the bar is an outline');
+  await vscode.screenshot('editor-changed');
+
+  await vscode.openFile('train.pickle');
+  const view = await SnapshotView.visible(vscode);
+  const allocation = await view.tallestAtTheMiddle();
+  await view.click(allocation);
+  await view.selected(allocation);
+  await view.locator('.panel .frames button', { hasText: 'train.py:66' }).first().click();
+  await vscode.atLine('train.py', 66);
+  const toast = vscode.page.locator('.notification-toast', { hasText: `now stands at line ${moved}` });
+  await toast.waitFor();
+  await toast.locator('.monaco-button', { hasText: `Go to Line ${moved}` }).click();
+  await vscode.atLine('train.py', moved);
+});
+
+test('a frame of a notebook leads to its cell and line', async () => {
+  await vscode.runCommand('View: Close All Editors');
+  const view = await SnapshotView.opened(vscode, 'book.pickle');
+  await view.click(0);
+  await view.selected(0);
+  await view.locator('.panel .frames button', { hasText: '2963578125.py:2' }).first().click();
+  const notebook = vscode.page.locator('.editor-group-container.active .notebook-editor');
+  const cell = notebook.locator('.code-cell-row.focused');
+  await cell.filter({ hasText: 'torch.zeros(1024' }).waitFor();
+  await cell.locator('.monaco-editor.focused').waitFor();
+  const text = () =>
+    cell
+      .locator('.view-line span')
+      .evaluateAll((spans) => spans.map((span) => getComputedStyle(span, '::after').content).join(''));
+  await until(async () => (await text()).includes('live at peak'), 'figures in the cell');
+  const hover = await vscode.page.locator('.monaco-hover:visible').count();
+  assert.equal(hover, 0);
+  await cell.locator('.view-line', { hasText: 'torch.zeros' }).hover();
+  await vscode.page.locator('.monaco-hover:visible', { hasText: 'what this line allocated' }).waitFor();
+  await vscode.screenshot('editor-notebook');
+});
+
+test('a cell that was edited since is never guessed', async () => {
+  await vscode.runCommand('View: Focus First Editor Group');
+  const view = await SnapshotView.visible(vscode);
+  await view.click(1);
+  await view.selected(1);
+  await view.locator('.panel .frames button', { hasText: '1234567890.py:2' }).first().click();
+  const picks = vscode.page.locator('.quick-input-list .monaco-list-row');
+  await picks.filter({ hasText: 'book.ipynb: cell 2' }).waitFor();
+  assert.equal(await picks.count(), 1);
+  await vscode.page.locator('.quick-input-widget', { hasText: 'was edited since the run' }).waitFor();
+  await picks.first().click();
+  const cell = vscode.page.locator('.editor-group-container.active .notebook-editor .code-cell-row.focused');
+  await cell.filter({ hasText: 'def build' }).waitFor();
+});
+
+test('nothing failed on the console', async () => {
+  assert.deepEqual(vscode.foreignRequests, []);
+  assert.deepEqual(vscode.consoleErrors, []);
+});

@@ -1,0 +1,267 @@
+"""The heat of lines, lines that move while files are edited, files that changed since the run, notebooks."""
+
+import json
+import pickle
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from tests.python.lsp_client import LspClient
+from tests.python.server_harness import find_source, open_view, problem_of, snapshot_of, write_snapshot
+
+from memlens.server.cells import murmur2
+
+pytest_plugins = ("tests.python.server_fixtures",)
+
+FOREIGN = "/elsewhere/project/code/train.py"
+
+
+def document(path: Path, cell: str | None = None) -> dict[str, Any]:
+    return {"path": str(path), "cell": cell}
+
+
+def heat_of(server: LspClient, path: Path, cell: str | None = None) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = server.request("memlens/lineHeat", {"document": document(path, cell)})[
+        "files"
+    ]
+    return found
+
+
+def lines_of(server: LspClient, path: Path, cell: str | None = None) -> list[int]:
+    return [line["line"] for file in heat_of(server, path, cell) for line in file["lines"]]
+
+
+def moved(server: LspClient, path: Path, what: str, *edits: tuple[int, int, int]) -> None:
+    names = ("line", "removed", "added")
+    told = [dict(zip(names, edit, strict=True)) for edit in edits]
+    server.request("memlens/linesMoved", {"path": str(path), "what": what, "edits": told})
+
+
+def kept_snapshot(path: Path, stacks: dict[tuple[tuple[str, int, str], ...], int]) -> Path:
+    """One allocation a stack (file, line, function; innermost first), all alive at the end."""
+    trace = [
+        {
+            "action": "alloc",
+            "addr": 4096 * (number + 1),
+            "size": size,
+            "stream": 0,
+            "time_us": number,
+            "frames": [{"filename": file, "line": line, "name": name} for file, line, name in stack],
+        }
+        for number, (stack, size) in enumerate(stacks.items())
+    ]
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
+    return path
+
+
+def test_heat_is_what_a_plain_sum_says(server: LspClient, tmp_path: Path, workspace: Path) -> None:
+    source = workspace / "code" / "train.py"
+    native = ("??", 0, "at::_ops::mm::call(at::Tensor)")
+    own, other = (FOREIGN, 10, "step"), ("/opt/conda/lib/python3.12/threading.py", 3, "run")
+    stacks = {
+        (native, own, (FOREIGN, 30, "main")): 1 << 20,
+        (other, own, (FOREIGN, 30, "main")): 1 << 21,
+        (own, own, (FOREIGN, 30, "main")): 1 << 22,
+        ((FOREIGN, 30, "main"),): 1 << 23,
+        (native,): 1 << 24,
+    }
+    open_view(server, kept_snapshot(tmp_path / "a.pickle", stacks))
+    inclusive: dict[int, int] = defaultdict(int)
+    itself: dict[int, int] = defaultdict(int)
+    for stack, size in stacks.items():
+        for line in {line for file, line, _ in stack if file == FOREIGN}:
+            inclusive[line] += size
+        innermost = next((frame for frame in stack if frame[1]), None)
+        if innermost is not None and innermost[0] == FOREIGN:
+            itself[innermost[1]] += size
+    (file,) = heat_of(server, source)
+    assert file["title"] == "a.pickle"
+    assert file["most_live_at_peak_bytes"] == file["most_total_bytes"] == max(inclusive.values())
+    assert {line["line"]: line["live_at_peak_bytes"] for line in file["lines"]} == inclusive
+    assert {line["line"]: line["total_bytes"] for line in file["lines"]} == inclusive
+    assert {line["line"]: line["self_live_at_peak_bytes"] for line in file["lines"]} == itself
+    assert {line["line"]: line["self_total_bytes"] for line in file["lines"]} == itself
+    assert [line["function"] for line in file["lines"]] == ["step", "main"]
+    assert all(line["changed"] is None for line in file["lines"])
+    assert heat_of(server, workspace / "code" / "other.py") == []
+    documents = [document(source), document(workspace / "code" / "other.py"), document(source, "x = 1")]
+    known = server.request("memlens/knownDocuments", {"documents": documents})["known"]
+    assert known == [True, False, False]
+    for path in ("a\0b", "\ud800"):
+        problem = problem_of(server, "memlens/lineHeat", {"document": {"path": path, "cell": None}})
+        assert problem["code"] != "internal"
+
+
+def test_heat_of_several_snapshots_stays_apart(server: LspClient, tmp_path: Path, workspace: Path) -> None:
+    source = workspace / "code" / "train.py"
+    open_view(server, write_snapshot(tmp_path / "a.pickle", 400))
+    second = open_view(server, write_snapshot(tmp_path / "b.pickle", 800), "v2")
+    first_file, second_file = heat_of(server, source)
+    assert (first_file["title"], second_file["title"]) == ("a.pickle", "b.pickle")
+    # line 10 never frees
+    assert [file["lines"][0]["live_at_peak_bytes"] for file in (first_file, second_file)] == [51_200, 102_400]
+    server.request("memlens/close", {"snapshot": second["snapshot"], "view": "v2"})
+    assert [file["title"] for file in heat_of(server, source)] == ["a.pickle"]
+
+
+def test_lines_are_followed_while_a_file_is_edited(
+    server: LspClient, tmp_path: Path, workspace: Path
+) -> None:
+    source = workspace / "code" / "train.py"
+    snapshot = open_view(server, write_snapshot(tmp_path / "a.pickle"))["snapshot"]
+    assert lines_of(server, source) == [10, 11, 30]
+    moved(server, source, "edited", (1, 0, 3), (14, 1, 0))
+    assert lines_of(server, source) == [13, 32]
+    hover = server.hover(source, 13)
+    assert hover is not None
+    assert "102,400" not in hover
+    assert "51,200 bytes" in hover
+    assert server.hover(source, 10) is None
+    found = server.request("memlens/lineTargets", {"document": document(source), "line": 13})["targets"]
+    assert [target["line"] for target in found] == [10]
+    place = {"snapshot": snapshot, "file": FOREIGN}
+    opened = server.request("memlens/source", {**place, "line": 30})
+    assert (opened["line"], opened["changed"]) == (32, None)
+    gone = server.request("memlens/source", {**place, "line": 11})
+    assert "deleted" in gone["changed"]["message"]
+
+    # a later run is of the text as it is now
+    open_view(server, write_snapshot(tmp_path / "b.pickle"), "v2")
+    assert [[line["line"] for line in file["lines"]] for file in heat_of(server, source)] == [
+        [13, 32],
+        [10, 11, 30],
+    ]
+    moved(server, source, "edited", (1, 3, 0))
+    moved(server, source, "discarded")
+    assert lines_of(server, source) == [10, 11, 30] * 2
+    moved(server, source, "edited", (1, 0, 1))
+    moved(server, source, "saved")
+    moved(server, source, "edited", (1, 0, 1))
+    moved(server, source, "discarded")
+    assert lines_of(server, source) == [11, 12, 31] * 2
+    moved(server, source, "reloaded")
+    assert lines_of(server, source) == [10, 11, 30] * 2
+
+
+def test_a_file_that_changed_since_the_run_says_so(
+    server: LspClient, tmp_path: Path, workspace: Path
+) -> None:
+    source = workspace / "code" / "train.py"
+    snapshot = open_view(server, write_snapshot(tmp_path / "a.pickle"))["snapshot"]
+    assert all(line["changed"] is None for line in heat_of(server, source)[0]["lines"])
+    code = "# new\n" * 12 + "def main():\n" + "    pass\n" * 20 + "\n\ndef step():\n" + "    pass\n" * 3
+    source.write_text(code)
+    sentence = "The file has changed since the run: `step` now stands at line 36"
+    changed = {line["line"]: line["changed"] for line in heat_of(server, source)[0]["lines"]}
+    assert changed[10] == changed[11] == {"message": sentence, "lines": [36]}
+    assert changed[30] is None
+    hover = server.hover(source, 10)
+    assert hover is not None
+    assert "The file has changed since the run" in hover.replace("\\", "")
+    assert "[Go to line 36](command:memlens.goToLine?" in hover
+    assert "What ran as line 10 then:" in hover
+    assert "**51,200" not in hover
+    answer = server.request("memlens/source", {"snapshot": snapshot, "file": FOREIGN, "line": 10})
+    assert answer["line"] == 10
+    assert answer["changed"]["lines"] == [36]
+    # where it stands moves on with further edits
+    moved(server, source, "edited", (20, 0, 4))
+    assert heat_of(server, source)[0]["lines"][0]["changed"]["lines"] == [40]
+
+    source.write_text("def main():\n" + "    pass\n" * 40)
+    moved(server, source, "reloaded")
+    changed = {line["line"]: line["changed"] for line in heat_of(server, source)[0]["lines"]}
+    assert changed[10] == {
+        "message": "The file has changed since the run: `step` is not in it any more",
+        "lines": [],
+    }
+
+
+CELL = "import torch\n\ndef build():\n    return torch.zeros(1024)\n\nx = build()"
+
+
+def notebook(*cells: tuple[str, int | None]) -> str:
+    made: list[dict[str, Any]] = [
+        {"cell_type": "code", "source": text, "execution_count": count, "outputs": [], "metadata": {}}
+        for text, count in cells
+    ]
+    title = {"cell_type": "markdown", "source": "# Title", "metadata": {}}
+    return json.dumps({"cells": [title, *made], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+def test_a_frame_of_a_notebook_leads_to_its_cell(server: LspClient, tmp_path: Path, workspace: Path) -> None:
+    book = workspace / "book.ipynb"
+    book.write_text(notebook(("y = 1", 1), (CELL, 2)))
+    file = f"/tmp/ipykernel_114/{murmur2(CELL.encode())}.py"
+    frames = ((file, 4, "build"), (file, 6, "<module>"))
+    opened = open_view(server, kept_snapshot(tmp_path / "a.pickle", {frames: 4096}))
+    assert find_source(server, file)["how"] == "cell"
+    params: dict[str, Any] = {
+        "snapshot": opened["snapshot"],
+        "file": file,
+        "line": 4,
+        "open_notebooks": [],
+    }
+    answer = server.request("memlens/cell", params)
+    found = {"path": str(book), "index": 2, "line": 4, "title": "import torch"}
+    assert answer == {"cells": [found], "candidates": [], "reason": "none", "notebooks": 1}
+
+    (line, _) = heat_of(server, book, CELL)[0]["lines"]
+    assert (line["line"], line["live_at_peak_bytes"], line["self_live_at_peak_bytes"]) == (4, 4096, 4096)
+    assert heat_of(server, book, CELL + "#") == []
+    assert heat_of(server, book) == []
+    hover = server.request("memlens/cellHover", {"document": document(book, CELL), "line": 6})["markdown"]
+    assert "Total allocated: **4.00 KiB (4,096 bytes)**" in hover
+    targets = server.request("memlens/lineTargets", {"document": document(book, CELL), "line": 4})["targets"]
+    assert targets == [
+        {"snapshot": opened["snapshot"], "path": opened["info"]["path"], "file": file, "line": 4}
+    ]
+
+    # the same code in two places is asked about, and what was edited is never guessed
+    copy = workspace / "copy.ipynb"
+    copy.write_text(notebook((CELL, 7)))
+    shown = {
+        "path": str(book),
+        "cells": [{"index": 2, "text": CELL.replace("1024", "2048"), "execution_count": 2}],
+    }
+    answer = server.request("memlens/cell", {**params, "open_notebooks": [shown]})
+    assert [cell["path"] for cell in answer["cells"]] in ([], [str(copy)])
+    server.notify(
+        "workspace/didChangeWorkspaceFolders",
+        {"event": {"added": [{"uri": tmp_path.as_uri(), "name": "all"}], "removed": []}},
+    )
+    assert [cell["path"] for cell in server.request("memlens/cell", params)["cells"]] == [
+        str(book),
+        str(copy),
+    ]
+    copy.unlink()
+    answer = server.request("memlens/cell", {**params, "open_notebooks": [shown]})
+    assert answer["cells"] == []
+    assert answer["reason"] == "function"
+    assert [(cell["path"], cell["index"]) for cell in answer["candidates"]] == [(str(book), 2)]
+
+
+def test_ipython_names_tell_the_execution_count(server: LspClient, workspace: Path) -> None:
+    (workspace / "book.ipynb").write_text(notebook(("y = 1", 11), ("\nx = 1", 12)))
+    params = {"snapshot": "", "line": 1, "open_notebooks": []}
+    # the hash of "x = 1\n", as IPython 7.16.3 has it
+    exact = server.request("memlens/cell", {**params, "file": "<ipython-input-12-e139f73e3432>"})
+    assert [(cell["index"], cell["line"]) for cell in exact["cells"]] == [(2, 2)]
+    edited = server.request("memlens/cell", {**params, "file": "<ipython-input-11-e139f73e3433>"})
+    assert edited["cells"] == []
+    assert edited["reason"] == "execution_count"
+    assert [cell["index"] for cell in edited["candidates"]] == [1]
+    assert problem_of(server, "memlens/cell", {**params, "file": "train.py"})["code"] != "internal"
+
+
+def test_a_line_without_a_function_is_left_alone(server: LspClient, tmp_path: Path, workspace: Path) -> None:
+    content = snapshot_of(40)
+    for event in content["device_traces"][0]:
+        event["frames"] = [{**event["frames"][0], "name": "<lambda>"}]
+    path = tmp_path / "a.pickle"
+    path.write_bytes(pickle.dumps(content))
+    open_view(server, path)
+    hover = server.hover(workspace / "code" / "train.py", 10)
+    assert hover is not None
+    assert not re.search("changed since", hover)
