@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from memlens.errors import MemlensError
+from memlens.errors import BadRequestError, MemlensError
 from memlens.server.cells import CELL_LIMIT, cell_name, names_of
 from memlens.server.edits import UNCHANGED, Edits, FileState
 from memlens.server.finder import KEPT_S, Finder
@@ -20,7 +20,6 @@ from memlens.server.registry import OpenSnapshot, Registry
 from memlens.server.settings import Configuration
 from memlens.views import lines
 from memlens.views.answers import SourceLine
-from memlens.views.columns import BadRequestError
 
 logger = logging.getLogger(__name__)
 

@@ -16,10 +16,9 @@ from pygls.protocol import (
     LanguageServerProtocol,
 )
 
-from memlens.errors import MemlensError, Problem
+from memlens.errors import BadRequestError, MemlensError, Problem
 from memlens.server.protocol import REQUESTS
 from memlens.store.snapshot import Snapshot
-from memlens.views.columns import BadRequestError
 
 logger = logging.getLogger(__name__)
 

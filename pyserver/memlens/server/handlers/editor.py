@@ -2,7 +2,7 @@
 
 from pygls.lsp.server import LanguageServer
 
-from memlens.errors import MemlensError
+from memlens.errors import BadRequestError, MemlensError
 from memlens.server.cells import cell_name
 from memlens.server.handlers.hover import note_on
 from memlens.server.line_map import LineEdit
@@ -22,7 +22,6 @@ from memlens.server.protocol.editor import (
 from memlens.server.protocol.sources import Document
 from memlens.server.sources import BoundFile, Sources
 from memlens.server.wire import answer
-from memlens.views.columns import BadRequestError
 
 _MOST_EDITS = 10_000
 
