@@ -9,6 +9,7 @@ import type {
 } from '../../extension/shared/protocol.gen';
 import type { Api } from './api';
 import type { Cursors } from './cursors';
+import type { Flags } from './flags';
 import type { Camera, Extent } from './scene/camera';
 import type { Rgb } from './scene/colour';
 import type { Names } from './scene/names';
@@ -38,6 +39,8 @@ export interface ViewContext {
   /** Narrows every view of the snapshot; empty for all. Goes into the `filter` of requests. */
   readonly filter: string;
   readonly cursors: Cursors;
+  /** The events that are marked on the axis; told as a change of the device when they become known. */
+  readonly flags: Flags;
   /** The allocations that the cursors and the filter pick: goes into the `of` of requests. */
   readonly set: AllocationSet;
   /** The set in words: "at the peak", "allocated between 1.2 s and 3.4 s". */
@@ -59,6 +62,7 @@ export interface ViewContext {
   /** Opens the file of a frame at its line. */
   openFrame(frame: Frame, beside: boolean): void;
   setFilter(filter: string): void;
+  switchDevice(device: number): void;
   /** Shows another part of the run; the height stays. */
   moveTo(x0: number, x1: number, glide: boolean): void;
   /** The moment at a place of the x axis, as far as the picture tells. */

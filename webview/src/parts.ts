@@ -10,6 +10,7 @@ import type {
 import type { Api } from './api';
 import { Cursors } from './cursors';
 import { DeviceData } from './device-data';
+import { Flags } from './flags';
 import { gestures, type Gestured } from './gestures';
 import { Hover } from './hover';
 import type { Action } from './input/keys';
@@ -35,8 +36,8 @@ import { warningStrip } from './ui/warnings';
 /** What the parts ask of the view, and tell it. */
 export interface PartsOwner extends Pick<Gestured, 'openLabel' | 'boxUsed'>, ContextOwner {
   run(action: Action): void;
-  switchDevice(device: number): void;
   cursorsChanged(): void;
+  flagsKnown(): void;
   moved(camera: Camera): void;
   drawn(geometry: Geometry): void;
   largestKnown(rows: readonly AllocationSummary[]): void;
@@ -57,6 +58,7 @@ export interface Parts {
   readonly pictures: readonly Picture[];
   readonly context: SharedContext;
   readonly cursors: Cursors;
+  readonly flags: Flags;
   readonly help: Help;
   readonly data: DeviceData;
   readonly selection: Selection;
@@ -181,6 +183,16 @@ export function makeParts(
       owner.failed(error);
     },
   });
+  const flags = new Flags(
+    api,
+    info,
+    () => {
+      owner.flagsKnown();
+    },
+    (error) => {
+      owner.failed(error);
+    },
+  );
   const hover = new Hover({
     api,
     plot,
@@ -219,7 +231,7 @@ export function makeParts(
   const warnings = warningStrip(info.warnings, () => {
     frame.set({ warningsOpen: false });
   });
-  const context = new SharedContext(api, info, { names, plot, selection, cursors }, owner);
+  const context = new SharedContext(api, info, { names, plot, selection, cursors, flags }, owner);
   const pictures = PICTURES.flatMap((make) => make(context) ?? []);
   for (const picture of pictures) picture.root.hidden = true;
   toolbar.offer([STACKED, ...pictures.map(({ id, title }) => ({ value: id, text: title }))]);
@@ -249,7 +261,7 @@ export function makeParts(
     },
   );
   return {
-    ...{ names, plot, minimap, toolbar, panel, help, data, selection, cursors },
+    ...{ names, plot, minimap, toolbar, panel, help, data, selection, cursors, flags },
     ...{ hover, pointer, frame, dock, pictures, context },
   };
 }

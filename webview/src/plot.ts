@@ -4,6 +4,7 @@ import type { ViewResult } from '../../extension/shared/messages';
 import type { Geometry } from '../../extension/shared/geometry';
 import type { DeviceInfo } from '../../extension/shared/protocol.gen';
 import type { Pending } from './api';
+import type { Flag } from './flags';
 import { RendererHost, type Preference } from './render/create';
 import { FrameLoop } from './render/frames';
 import { labelSpots, type LabelSpot } from './render/labels';
@@ -94,6 +95,7 @@ export class Plot {
   private selectedRects: number[] = [];
   private cursor: { x: number; y: number } | null = null;
   private marks: readonly PickedMoment[] = [];
+  private flags: readonly Flag[] = [];
   /** Not on the screen: the camera still moves, for the pictures that follow it. */
   private hidden = false;
   private box: { x0: number; y0: number; x1: number; y1: number } | null = null;
@@ -211,6 +213,12 @@ export class Plot {
   /** The moments that the user picked. */
   setMarks(marks: readonly PickedMoment[]): void {
     this.marks = marks;
+    this.frames.request();
+  }
+
+  /** The events that are marked. */
+  setFlags(flags: readonly Flag[]): void {
+    this.flags = flags;
     this.frames.request();
   }
 
@@ -447,6 +455,7 @@ export class Plot {
       selectedLife: this.selected?.life ?? null,
       cursor: this.cursor,
       marks: this.marks,
+      flags: this.flags,
       box: this.box,
     };
     drawOverlay(

@@ -10,6 +10,7 @@ import type {
 import type { Api } from './api';
 import type { ViewContext } from './context';
 import type { Cursors } from './cursors';
+import type { Flags } from './flags';
 import type { Plot } from './plot';
 import type { Camera, Extent } from './scene/camera';
 import type { Rgb } from './scene/colour';
@@ -28,6 +29,7 @@ export interface ContextOwner {
   colourOf(allocation: AllocationSummary): Rgb;
   openFrame(frame: Frame, beside: boolean): void;
   setFilter(filter: string): void;
+  switchDevice(device: number): void;
   say(text: string): void;
   failed(error: unknown): void;
 }
@@ -37,11 +39,13 @@ interface Used {
   readonly plot: Plot;
   readonly selection: Selection;
   readonly cursors: Cursors;
+  readonly flags: Flags;
 }
 
 export class SharedContext implements ViewContext {
   readonly names: Names;
   readonly cursors: Cursors;
+  readonly flags: Flags;
 
   constructor(
     readonly api: Api,
@@ -51,6 +55,7 @@ export class SharedContext implements ViewContext {
   ) {
     this.names = used.names;
     this.cursors = used.cursors;
+    this.flags = used.flags;
   }
 
   get device(): DeviceInfo {
@@ -115,6 +120,10 @@ export class SharedContext implements ViewContext {
 
   setFilter(filter: string): void {
     this.owner.setFilter(filter);
+  }
+
+  switchDevice(device: number): void {
+    this.owner.switchDevice(device);
   }
 
   moveTo(x0: number, x1: number, glide: boolean): void {

@@ -277,6 +277,11 @@ export class SnapshotView implements Commanded, PartsOwner {
     hover.refresh();
   }
 
+  flagsKnown(): void {
+    this.parts.plot.setFlags(this.parts.flags.of(this.device.device, this.axis));
+    this.changed('device');
+  }
+
   boxUsed(): void {
     if (this.parts.pointer.boxTool) this.toggleBoxTool();
   }
@@ -372,7 +377,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   // --- devices, axes, colours --------------------------------------------------------------------------------------
 
   private show(device: DeviceInfo, axis: Axis, camera: Camera | null): void {
-    const { data, hover, minimap, frame, cursors } = this.parts;
+    const { data, hover, minimap, frame, cursors, flags } = this.parts;
     const first = this.largest.length === 0;
     const other = device !== this.device;
     const selected = other ? null : this.selection.current;
@@ -395,6 +400,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.plot.setLabel(
       `Memory of device ${device.device} over time. ${figures.join(', ')}. Press ? for the keys.`,
     );
+    this.plot.setFlags(flags.of(device.device, this.axis));
     this.changed('device', 'axis');
     this.cursorsChanged();
     this.rearranged();

@@ -28,6 +28,7 @@ export interface OverlayState {
   readonly selectedLife: { readonly x0: number; readonly x1: number } | null;
   readonly cursor: { readonly x: number; readonly y: number } | null;
   readonly marks: OverlayModel['marks'];
+  readonly flags: OverlayModel['flags'];
   readonly box: OverlayModel['box'];
 }
 

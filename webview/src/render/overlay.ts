@@ -3,6 +3,7 @@
 // It covers the plot and its gutters. Units here are CSS pixels; `scale` is device pixels to one of them.
 
 import type { Geometry } from '../../../extension/shared/geometry';
+import type { Flag } from '../flags';
 import { toPixelX, toPixelY, type Camera, type PlotSize } from '../scene/camera';
 import { css, inkOn, type Rgb } from '../scene/colour';
 import type { Ticks } from '../scene/ticks';
@@ -41,6 +42,8 @@ export interface OverlayModel {
   } | null;
   /** The cursors that were placed: one, or the two ends of a span. */
   readonly marks: readonly PickedMoment[];
+  /** Events that are marked: out of memory, snapshots. */
+  readonly flags: readonly Flag[];
   readonly box: { readonly x0: number; readonly y0: number; readonly x1: number; readonly y1: number } | null;
 }
 
@@ -64,6 +67,7 @@ export function drawOverlay(context: Context, model: OverlayModel): void {
   drawGrid(context, model, width, height);
   drawLabels(context, model);
   drawPeakLine(context, model, height);
+  drawFlagLines(context, model, width, height);
   drawSelection(context, model, height);
   drawMarks(context, model, height);
   drawCursorLines(context, model, width, height);
@@ -72,6 +76,7 @@ export function drawOverlay(context: Context, model: OverlayModel): void {
   drawAxisX(context, model, width, height);
   drawAxisY(context, model, width, height);
   drawPeakLabel(context, model, width, height);
+  drawFlagLabels(context, model, width);
   drawMarkLabels(context, model, width, height);
   drawCursorLabels(context, model, width, height);
 }
@@ -171,6 +176,47 @@ function drawPeakLabel(context: Context, model: OverlayModel, width: number, hei
   const pill = textWidth(context, peak.text) + 12;
   const left = Math.min(Math.max(x - pill / 2, 2), width - pill - 2);
   drawPill(context, model, left, 3, pill, peak.text, theme.foreground, theme.background);
+}
+
+/** Flags that would stand on the same pixels are drawn once. */
+function distinctFlags(model: OverlayModel, width: number): { flag: Flag; x: number }[] {
+  const found: { flag: Flag; x: number }[] = [];
+  for (const flag of model.flags) {
+    const x = xOf(model, flag.x);
+    if (x < -1 || x > width + 1) continue;
+    if (!found.some((other) => Math.abs(other.x - x) < 2)) found.push({ flag, x });
+  }
+  return found;
+}
+
+function drawFlagLines(context: Context, model: OverlayModel, width: number, height: number): void {
+  const { theme, scale } = model;
+  for (const { flag, x } of distinctFlags(model, width)) {
+    const oom = flag.kind === 'oom';
+    context.strokeStyle = css(oom ? theme.warning : theme.muted);
+    context.lineWidth = (oom ? 2 : 1) / scale;
+    context.setLineDash(oom ? [] : [2, 3]);
+    context.beginPath();
+    context.moveTo(crisp(model, x), 0);
+    context.lineTo(crisp(model, x), height);
+    context.stroke();
+  }
+  context.setLineDash([]);
+}
+
+/** Below the peak's label; a label that would lie on another one is left out, its line is there all the same. */
+function drawFlagLabels(context: Context, model: OverlayModel, width: number): void {
+  const { theme } = model;
+  let free = -Infinity;
+  const placed = distinctFlags(model, width).filter(({ x }) => x >= 0 && x <= width);
+  for (const { flag, x } of placed.sort((a, b) => a.x - b.x)) {
+    const wide = textWidth(context, flag.text) + 12;
+    const left = Math.min(Math.max(x - wide / 2, 2), width - wide - 2);
+    if (left < free) continue;
+    const fill = flag.kind === 'oom' ? theme.warning : theme.muted;
+    drawPill(context, model, left, 23, wide, flag.text, fill, inkOn(fill));
+    free = left + wide + 4;
+  }
 }
 
 function drawSelection(context: Context, model: OverlayModel, height: number): void {

@@ -85,10 +85,15 @@ export function restoreState(info: SnapshotInfo, saved: ViewState | null | undef
         : null,
     colour: saved?.colour === 'category' && info.categories.length > 0 ? 'category' : 'stack',
     picture: PICTURE_IDS.find((id) => id === saved?.picture) ?? 'stacked',
-    pane: PANE_IDS.find((id) => id === saved?.pane) ?? null,
+    pane: saved ? (PANE_IDS.find((id) => id === saved.pane) ?? null) : firstPane(info),
     filter: typeof saved?.filter === 'string' ? saved.filter : '',
     ...restoreCursors(known, device.events),
   };
+}
+
+/** Who opens a run that went out of memory wants to know why. */
+function firstPane(info: SnapshotInfo): ViewState['pane'] {
+  return info.devices.some(({ ooms }) => ooms > 0) ? 'oom' : null;
 }
 
 function restoreCursors(known: ViewState | null, events: number): CursorState {

@@ -1,0 +1,55 @@
+// The events that are marked on the time axis: out of memory, and where snapshots were taken.
+
+import type { Mark, MarksAnswer, SnapshotInfo } from '../../extension/shared/protocol.gen';
+import type { Api } from './api';
+import type { Axis } from './scene/state';
+import { bytes, count, time } from './ui/format';
+
+/** A mark at its place on an axis. */
+export interface Flag {
+  readonly x: number;
+  readonly kind: Mark['kind'];
+  readonly text: string;
+}
+
+export class Flags {
+  marks: readonly Mark[] = [];
+  /** Out-of-memory events beyond those that the server told. */
+  untold = 0;
+
+  constructor(api: Api, info: SnapshotInfo, changed: () => void, failed: (error: unknown) => void) {
+    if (!info.devices.some(({ events }) => events > 0)) return;
+    api.request('memlens/marks', {}).answer.then((answer: MarksAnswer) => {
+      this.marks = answer.marks;
+      this.untold = answer.count - answer.marks.length;
+      changed();
+    }, failed);
+  }
+
+  get ooms(): readonly Mark[] {
+    return this.marks.filter(({ kind }) => kind === 'oom');
+  }
+
+  /** Those of a device; where two stand at one place the first one's text is shown. */
+  of(device: number, axis: Axis): readonly Flag[] {
+    return this.marks
+      .filter((mark) => mark.device === device)
+      .map((mark) => ({ x: markX(mark, axis), kind: mark.kind, text: flagText(mark) }));
+  }
+}
+
+/** Where an event's mark stands. */
+export function markX(mark: Mark, axis: Axis): number {
+  return axis === 'time' && mark.x_time_us !== null ? mark.x_time_us : mark.moment;
+}
+
+export function flagText(mark: Mark): string {
+  return mark.kind === 'oom' ? `Out of memory: ${bytes(mark.size_bytes)}` : 'Snapshot taken';
+}
+
+/** "Device 1, 1.204 s: 512 MiB" */
+export function markName(mark: Mark, devices: number): string {
+  const when = mark.x_time_us === null ? `event ${count(mark.moment)}` : time(mark.x_time_us);
+  const where = devices > 1 ? `Device ${mark.device}, ${when}` : when;
+  return `${where}: ${bytes(mark.size_bytes)}`;
+}
