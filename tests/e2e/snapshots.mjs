@@ -42,3 +42,71 @@ export function kept(stacks) {
   }));
   return JSON.stringify({ segments: [], device_traces: [events] });
 }
+
+const MIB = 1 << 20;
+const PINNED_MIB = 3;
+
+/**
+ * Two devices that run out of memory. Device 0 is asked for more than it has. On device 1 four segments of 40 MiB are
+ * free but for 3 MiB each, so a request of 60 MiB finds no room; later there is room for it.
+ */
+export function outOfMemory() {
+  let time = 1_700_000_000_000_000;
+  const event = (action, addr, mib, line, more = {}) => {
+    time += 1000;
+    return { action, addr, size: mib * MIB, stream: 0, time_us: time, frames: frames(line), ...more };
+  };
+  const oom = (mib, freeMib, line) => {
+    const { addr: _none, ...rest } = event('oom', 0, mib, line);
+    return { ...rest, device_free: freeMib * MIB };
+  };
+  const freed = (addr, mib) => [event('free_requested', addr, mib, 0), event('free_completed', addr, mib, 0)];
+  const zero = [
+    event('segment_alloc', 0x10000000, 40, 30),
+    event('alloc', 0x10000000, 39, 30),
+    oom(4096, 24, 31),
+    event('snapshot', 0, 40, 0),
+  ];
+  const one = [];
+  const segments = [];
+  for (let n = 0; n < 4; n++) {
+    const at = 0x700000000 + n * 64 * MIB;
+    one.push(
+      event('segment_alloc', at, 40, 22),
+      event('alloc', at, PINNED_MIB, n < 2 ? 43 : 46),
+      event('alloc', at + PINNED_MIB * MIB, 40 - PINNED_MIB, 22),
+    );
+  }
+  for (let n = 0; n < 4; n++)
+    one.push(...freed(0x700000000 + n * 64 * MIB + PINNED_MIB * MIB, 40 - PINNED_MIB));
+  one.push(oom(60, 10, 24));
+  for (const n of [0, 1]) {
+    const at = 0x700000000 + n * 64 * MIB;
+    one.push(...freed(at, PINNED_MIB), event('segment_free', at, 40, 0));
+  }
+  one.push(event('segment_alloc', 0x900000000, 60, 24), event('alloc', 0x900000000, 60, 24));
+  const segment = (device, address, total, used) => ({
+    ...{ device, address, total_size: total * MIB, stream: 0, segment_type: 'large' },
+    ...{ segment_pool_id: [0, 0], is_expandable: false, frames: [] },
+    blocks: [
+      { address, size: used * MIB, requested_size: used * MIB, state: 'active_allocated', frames: [] },
+      ...(used < total
+        ? [
+            {
+              address: address + used * MIB,
+              size: (total - used) * MIB,
+              requested_size: 0,
+              state: 'inactive',
+            },
+          ]
+        : []),
+    ],
+  });
+  segments.push(segment(0, 0x10000000, 40, 39), segment(1, 0x900000000, 60, 60));
+  for (const n of [2, 3]) segments.push(segment(1, 0x700000000 + n * 64 * MIB, 40, PINNED_MIB));
+  return JSON.stringify({
+    segments,
+    device_traces: [zero, one],
+    allocator_settings: { expandable_segments: false },
+  });
+}

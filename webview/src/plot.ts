@@ -399,13 +399,13 @@ export class Plot {
   }
 
   private frame(now: number): void {
-    if (this.size.width === 0 || !this.theme || !this.palette || !this.device) return;
     this.advance(now);
-    const resting = !this.glide && performance.now() - this.lastMove >= REST_MS;
     if (this.hidden) {
       this.tell();
       return;
     }
+    if (this.size.width === 0 || !this.theme || !this.palette || !this.device) return;
+    const resting = !this.glide && performance.now() - this.lastMove >= REST_MS;
     if (this.stale) this.renderer.draw(this.view, resting);
     this.stale = false;
     this.drawOverlay(this.device, this.theme, this.palette);

@@ -1,5 +1,6 @@
 // The pictures beside the stacked one, in the order of their buttons. One that a snapshot can't fill is null.
 
 import type { MakePicture } from './picture';
+import { reservedPicture } from './reserved';
 
-export const PICTURES: readonly MakePicture[] = [];
+export const PICTURES: readonly MakePicture[] = [reservedPicture];

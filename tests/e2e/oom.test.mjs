@@ -1,0 +1,133 @@
+// A run that went out of memory: its pane opens by itself, names the line that holds the memory, and leads there; and
+// the picture of reserved memory tells the same figures.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { poorContrasts } from './contrast.mjs';
+import { openVSCode } from './harness.mjs';
+import { outOfMemory } from './snapshots.mjs';
+import { SnapshotView, until } from './view.mjs';
+
+const FILE = 'full.pickle'; // a snapshot's kind is told by its content
+
+let vscode;
+let view;
+let answers;
+
+before(async () => {
+  vscode = await openVSCode({
+    prepare: (folder) => {
+      writeFileSync(path.join(folder, FILE), outOfMemory());
+    },
+  });
+  answers = await vscode.memlens('oom', FILE);
+});
+after(() => vscode?.close());
+
+const pane = () => view.locator('.oom');
+const place = (frame) => `${path.posix.basename(frame.file)}:${frame.line}`;
+
+async function chosen(device) {
+  await pane()
+    .getByRole('button', { name: `Device ${device},` })
+    .click();
+  await pane()
+    .locator('h2', { hasText: answers.find((answer) => answer.device === device).headline.slice(0, 30) })
+    .waitFor();
+  return answers.find((answer) => answer.device === device);
+}
+
+test('the pane opens by itself and tells what the command line tells', async () => {
+  view = await SnapshotView.opened(vscode, FILE);
+  await pane().locator('h2').waitFor();
+  assert.deepEqual(
+    answers.map(({ verdict }) => verdict),
+    ['too_large', 'fragmented'],
+  );
+  for (const device of [1, 0]) {
+    const answer = await chosen(device);
+    assert.equal(await pane().locator('h2').innerText(), answer.headline);
+    const told = await pane().locator('.oom-findings li bdi:first-child').allInnerTexts();
+    assert.deepEqual(
+      told.filter((text) => text.endsWith('.')),
+      [...answer.findings.filter((f) => !f.advice), ...answer.findings.filter((f) => f.advice)].map(
+        (f) => f.text,
+      ),
+    );
+  }
+});
+
+test('“Go to the event” turns to its device, puts the cursor there and shows its part of the run', async () => {
+  const answer = await chosen(1);
+  await vscode.runCommand('Memlens: Fit the Whole Run');
+  await pane().getByRole('button', { name: 'Go to the event' }).click();
+  await until(
+    async () => /between|At .*17 ms|Cursor|At/.test(await view.text('.dock .scope')),
+    'the cursor is there',
+  );
+  await view.still();
+  const camera = await view.camera();
+  assert.ok(camera.x0 < answer.time_us && answer.time_us < camera.x1);
+  assert.match(await view.locator('.plot-surface').first().getAttribute('aria-label'), /device 1/);
+});
+
+test('a pinning block selects its allocation, and the line that made it opens', async () => {
+  const answer = await chosen(1);
+  const [segment] = answer.pinned;
+  const [block] = segment.blocks;
+  await pane().locator(`.oom-block [data-allocation="${block.allocation}"]`).first().click();
+  await view.selected(block.allocation);
+
+  const pin = answer.findings.find(({ code }) => code === 'pinning-line');
+  await pane()
+    .locator('[data-code=pinning-line] button', { hasText: place(pin.frame) })
+    .click();
+  await vscode.atLine(path.posix.basename(pin.frame.file), pin.frame.line);
+});
+
+test('reserved memory is drawn, and its figures at a moment add up', async () => {
+  await vscode.openFile(FILE);
+  view = await SnapshotView.visible(vscode);
+  await vscode.runCommand('Memlens: Show Reserved Memory over Time');
+  const picture = view.locator('.reserved[data-state=ready]');
+  await picture.waitFor();
+  const surface = await picture.locator('.plot-surface').boundingBox();
+  await view.page.mouse.click(surface.x + surface.width / 2, surface.y + surface.height / 2);
+  await picture.locator('caption', { hasText: /^At / }).waitFor();
+  const figures = await picture.locator('.reserved-facts tr').evaluateAll((rows) =>
+    rows.map((row) => ({
+      name: row.querySelector('th').firstChild.textContent,
+      bytes: Number(row.querySelector('td').title.replace(/\D/g, '')),
+      part: row.className === 'part',
+    })),
+  );
+  const reserved = figures.find(({ name }) => name === 'Reserved').bytes;
+  const parts = figures.filter(({ part }) => part).reduce((sum, { bytes }) => sum + bytes, 0);
+  assert.ok(reserved > 0);
+  assert.equal(parts, reserved);
+
+  await view.page.mouse.move(surface.x + surface.width / 3, surface.y + surface.height / 2);
+  await picture.locator('.tooltip', { hasText: 'reserved' }).waitFor();
+
+  // The keys move the cursor here, too, and the figures follow.
+  await picture.locator('.plot-surface').focus();
+  const before = await picture.locator('caption').innerText();
+  await view.page.keyboard.press('.');
+  await until(async () => (await picture.locator('caption').innerText()) !== before, 'the cursor has moved');
+});
+
+test('in every theme all of it can be read', async () => {
+  for (const theme of ['dark', 'light', 'hc', 'hc-light']) {
+    await vscode.setTheme(theme);
+    await vscode.runCommand('Memlens: Show Reserved Memory over Time');
+    await view.locator('.reserved[data-state=ready]').waitFor();
+    await chosen(1);
+    await vscode.screenshot(`oom-${theme}`);
+    const { looked, poor } = await view.frame.evaluate(poorContrasts, ['.oom', '.reserved']);
+    assert.ok(looked > 50, `${looked} texts`);
+    assert.deepEqual(poor, [], theme);
+    await vscode.runCommand('Memlens: Show Active Memory over Time');
+    await vscode.screenshot(`oom-marks-${theme}`);
+  }
+});
