@@ -159,6 +159,11 @@ def _parser() -> argparse.ArgumentParser:
         steps.add_argument(name, **more)
     for sub in (info, oom, lines, stack, compare, steps):
         sub.add_argument("--json", action="store_true", help="print JSON")
+    flame = command(
+        "flame", _flame, "Print where memory was allocated as a tree of calls, or as folded stacks."
+    )
+    flame.add_argument("file", type=Path)
+    _flame_arguments(flame)
     tables = command("tables", _tables, "Make the tables for SQL in an archive, ahead of the first query.")
     tables.add_argument("archive", type=Path, help="an archive's folder, as `memlens ingest` prints it")
     tables.add_argument("--progress", choices=("auto", "json", "none"), default="auto",
@@ -172,13 +177,33 @@ def _parser() -> argparse.ArgumentParser:
     form.add_argument("--json", action="store_true", help="print an array of objects, all rows")
     form.add_argument("--csv", action="store_true", help="print comma-separated values, all rows")
     sql.add_argument("--limit", type=_positive, metavar="N", help="only the first N rows (a table: 1000)")
-    for sub in (ingest, info, oom, lines, stack, compare, steps, tables, sql):
+    for sub in (ingest, info, oom, lines, stack, compare, steps, flame, tables, sql):
         sub.add_argument("--cache-dir", type=Path, help="where archives are kept")
         sub.add_argument(
             "--cache-limit", type=_positive, metavar="BYTES", help="how large they may be together"
         )
     command("lsp", _lsp, "Run the language server on stdin and stdout.")
     return parser
+
+
+def _flame_arguments(flame: argparse.ArgumentParser) -> None:
+    """What ``memlens flame`` takes beside the file."""
+    flame.add_argument("--device", type=int, metavar="N", help="else the one that the view shows first")
+    flame.add_argument(
+        "--value", choices=("live", "total", "count"), default="live",
+        help="bytes live at the peak (the default), bytes of all allocations, or how many there were",
+    )  # fmt: skip
+    flame.add_argument(
+        "--bottom-up", action="store_true", help="from where memory is allocated to its callers"
+    )
+    flame.add_argument("--by-line", action="store_true", help="tell the lines of a function apart")
+    flame.add_argument("--filter", default="", metavar="TEXT", help="only these allocations, as in the view")
+    form = flame.add_mutually_exclusive_group()
+    form.add_argument(
+        "--folded", action="store_true",
+        help="print a line a stack, `outermost;…;innermost VALUE`, for flamegraph.pl, speedscope and others",
+    )  # fmt: skip
+    form.add_argument("--json", action="store_true", help="print the functions, largest first")
 
 
 def _positive(text: str) -> int:
@@ -457,6 +482,20 @@ def _tables(options: argparse.Namespace) -> int:
         _json_line({"type": "done", "archive": str(options.archive)})
     else:
         print(options.archive / FILE_NAME)
+    return 0
+
+
+def _flame(options: argparse.Namespace) -> int:
+    from memlens import cli_flame
+
+    if options.json:
+        _json_line(
+            _ask(options, lambda found: cli_flame.largest_functions(cli_flame.flame_tree(found, options)))
+        )
+        return 0
+    form = cli_flame.folded if options.folded else cli_flame.text_tree
+    for line in _ask(options, lambda snapshot: list(form(cli_flame.flame_tree(snapshot, options)))):
+        print(line)
     return 0
 
 

@@ -173,8 +173,34 @@ def session(
         took["hover"].append(milliseconds(client, "textDocument/hover", document)[0])
     return {
         **{f"{name}_ms": spread(values) for name, values in took.items()},
+        **flame_session(client, whole["snapshot"], info["events"], rounds),
         "largest_answer_bytes": largest,
     }
+
+
+def flame_session(client: LspClient, snapshot: str, events: int, rounds: int) -> dict[str, Any]:
+    """The first flame graph of sets at random moments, and pictures of the last one at random zooms."""
+    rng = random.Random(2)
+    options = {"direction": "top_down"}
+    took: dict[str, list[float]] = {"flame_first": [], "flame_zoom": []}
+    asked: dict[str, Any] = {"snapshot": snapshot, "value": "bytes", "options": options, "search": ""}
+    view = {"x0": 0.0, "x1": 1.0, "width_px": 1600, "first_depth": 0, "rows": 100}
+    for _ in range(rounds):
+        asked["of"] = {"device": 0, "from_moment": rng.randrange(events)}
+        took["flame_first"].append(milliseconds(client, "memlens/flame", {**asked, **view})[0])
+        width = 10 ** (-4 * rng.random())
+        x0 = rng.random() * (1 - width)
+        zoomed = {**asked, **view, "x0": x0, "x1": x0 + width}
+        took["flame_zoom"].append(milliseconds(client, "memlens/flame", zoomed)[0])
+    return {f"{name}_ms": spread(values) for name, values in took.items()}
+
+
+def flame_drawing(boxes: int) -> dict[str, Any]:
+    """Milliseconds that drawing a flame graph takes in Chromium without a GPU."""
+    command = ["node", str(ROOT / "tests/bench/flame.mjs"), "--boxes", str(boxes)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
+    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return result
 
 
 def webview(bands: int) -> dict[str, Any]:
@@ -209,6 +235,12 @@ def table(results: dict[str, Any]) -> str:
             f"{served['live_set_ms']['p95']:.1f} ms")  # fmt: skip
         row(f"{name} events: a new filter narrows the snapshot, p95", "300 ms", "100 ms",
             f"{served['filtered_ms']['p95']:.0f} ms")  # fmt: skip
+        row(f"{name} events: flame graph of a random moment; at random zooms, p95", "100 ms, 50 ms", "30 ms, 16 ms",
+            f"{served['flame_first_ms']['p95']:.1f} ms, {served['flame_zoom_ms']['p95']:.1f} ms")  # fmt: skip
+    flame = results.get("flame")
+    if flame:
+        row(f"a frame of a flame graph of {flame['boxes']:,} visible boxes, without GPU", "30 ms", "15 ms",
+            f"{flame['frame_ms']['median']:.1f} ms, p95 {flame['frame_ms']['p95']:.1f} ms")  # fmt: skip
     drawn = results.get("webview")
     if drawn:
         row(f"pan and zoom, {drawn['bands']:,} bands, scripting a frame ({drawn['renderer']})", "8 ms", "4 ms",
@@ -244,6 +276,7 @@ def main() -> None:
             results["sizes"][name] = {"ingest": ingest, "server": served}
     if not options.no_webview:
         results["webview"] = told("drawing", partial(webview, 20_000))
+        results["flame"] = told("drawing flame graphs", partial(flame_drawing, 100_000))
     results["load_at_end"] = os.getloadavg() if hasattr(os, "getloadavg") else None
     print(f"\n{results['machine']}\n\n{table(results)}")
     if options.out:

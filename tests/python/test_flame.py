@@ -1,8 +1,11 @@
 """Call trees and flame graphs, against sums over every allocation's own stack and against plain arithmetic."""
 
 import functools
+import json
 import pickle
 import struct
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import groupby, pairwise
@@ -240,6 +243,54 @@ def test_functions_searches_and_details_count_each_allocation_once(
                         order = each.frames if options.direction == "bottom_up" else each.frames[::-1]
                         lines[order[len(way) - 1][:2]] += each.size
                 assert {(row.file, row.line): row.bytes for row in told.lines} == lines
+
+
+# --- the command line ---------------------------------------------------------------------------------------------
+
+
+def events_of(found: list[oracle.Alloc]) -> int:
+    return max(moment for each in found for moment in (each.start, each.end or 0))
+
+
+def run(*arguments: object) -> str:
+    command = [sys.executable, "-m", "memlens", "flame", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("--bottom-up", "--by-line"), ("--value", "count"), ("--value", "total")]
+)
+def test_folded_stacks_are_those_of_the_allocations(
+    sample: Path, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    found = oracle.allocations(oracle.load(sample), 0)
+    alive = oracle.live_bytes(found, events_of(found))
+    rows = oracle.alive(found, alive.index(max(alive)))
+    if "--value" in arguments:
+        rows = list(range(len(found)))
+    expected: dict[str, int] = defaultdict(int)
+    for row in rows:
+        frames = found[row].frames if "--bottom-up" in arguments else found[row].frames[::-1]
+        texts = []
+        for file, line, function in frames:
+            place = file.rsplit("/", 1)[-1] + (f":{line}" if "--by-line" in arguments else "")
+            texts.append(f"{function} ({place})".replace(";", ","))
+        expected[";".join(texts)] += 1 if "count" in arguments else found[row].size
+    out = run(sample, "--folded", "--cache-dir", tmp_path, *arguments)
+    got = {path: int(value) for path, value in (line.rsplit(" ", 1) for line in out.splitlines())}
+    assert got == {path: value for path, value in expected.items() if value}
+
+
+def test_the_tree_in_the_terminal_and_the_functions_as_json(sample: Path, tmp_path: Path) -> None:
+    found = oracle.allocations(oracle.load(sample), 0)
+    peak = max(oracle.live_bytes(found, events_of(found)))
+    lines = run(sample, "--cache-dir", tmp_path).splitlines()
+    assert lines[1].split()[-1] == "all"
+    assert lines[1].split()[:2] == f"{peak / 2**20:.1f} MiB".split()
+    told = json.loads(run(sample, "--json", "--cache-dir", tmp_path))
+    assert told["total_bytes"] == told["rows"][0]["bytes"] == peak
+    narrowed = json.loads(run(sample, "--json", "--cache-dir", tmp_path, "--filter", "size>1MiB"))
+    assert 0 < narrowed["total_bytes"] < peak
 
 
 # --- geometry ------------------------------------------------------------------------------------------------------

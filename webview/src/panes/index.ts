@@ -1,7 +1,8 @@
 // The panes, in the order of their tabs. One that has nothing to show for a snapshot is null.
 
 import { allocationsPane } from './allocations';
+import { flamePane } from './flame';
 import { oomPane } from './oom';
 import type { MakePane } from './pane';
 
-export const PANES: readonly MakePane[] = [allocationsPane, oomPane];
+export const PANES: readonly MakePane[] = [allocationsPane, flamePane, oomPane];

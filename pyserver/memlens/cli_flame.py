@@ -1,0 +1,87 @@
+"""``memlens flame``: a call tree in the terminal, or as folded stacks for other tools."""
+
+import argparse
+from collections.abc import Iterator
+
+from memlens.store.snapshot import Snapshot
+from memlens.units import format_bytes
+from memlens.views.calltree import CallTree, FlameOptions
+from memlens.views.flame import tree_of
+from memlens.views.flame_tables import FlameFunctionsAnswer, functions
+from memlens.views.frame_names import FlameName
+from memlens.views.sets import AllocationSet
+
+LEAST_SHARE = 0.01
+MOST_FUNCTIONS = 1000
+
+
+def flame_tree(snapshot: Snapshot, options: argparse.Namespace) -> CallTree:
+    """The tree that the arguments ask for."""
+    number = snapshot.info.default_device if options.device is None else options.device
+    of = AllocationSet(number, filter=options.filter)
+    if options.value != "live":
+        events = next((info.events for info in snapshot.info.devices if info.device == number), 0)
+        of = AllocationSet(number, "live", 0, events, options.filter)
+    return tree_of(
+        snapshot,
+        of,
+        "count" if options.value == "count" else "bytes",
+        FlameOptions(
+            direction="bottom_up" if options.bottom_up else "top_down",
+            merge="line" if options.by_line else "function",
+        ),
+    )
+
+
+def largest_functions(tree: CallTree) -> FlameFunctionsAnswer:
+    """The functions of a tree, for JSON."""
+    return functions(tree, "inclusive", 0, MOST_FUNCTIONS)
+
+
+def folded(tree: CallTree) -> Iterator[str]:
+    """A line a stack: the names parted by semicolons, a space and its own value.
+
+    The format is that of Brendan Gregg's ``stackcollapse`` scripts; a frame is written as py-spy writes it.
+    """
+    names: dict[int, str] = {}
+    paths: list[str] = [""]
+    for node in range(1, len(tree.parents)):
+        number = int(tree.name[node])
+        text = names.get(number)
+        if text is None:
+            text = names[number] = _folded_name(tree.names.name(number, tree.options.merge))
+        above = paths[int(tree.parents[node])]
+        paths.append(f"{above};{text}" if above else text)
+    for path, value in zip(paths, tree.selves[tree.by].tolist(), strict=True):
+        if value > 0 and path:
+            yield f"{path} {value}"
+
+
+def _folded_name(name: FlameName) -> str:
+    place = name.file.replace("\\", "/").rsplit("/", 1)[-1]
+    if name.line:
+        place = f"{place}:{name.line}"
+    text = f"{name.function} ({place})" if name.file else name.function
+    # semicolons part frames, and lines part stacks
+    return "".join(char if char.isprintable() else "?" for char in text.replace(";", ","))
+
+
+def text_tree(tree: CallTree) -> Iterator[str]:
+    """The tree's nodes of at least a hundredth of it, indented."""
+    counts = tree.by == 1
+    yield f"{'inclusive':>11} {'self':>11} {'share':>6}"
+    todo = [(0, 0)]
+    while todo:
+        node, indent = todo.pop()
+        value, own = int(tree.inclusive[tree.by, node]), int(tree.selves[tree.by, node])
+        name = "all"
+        if node:
+            name = _folded_name(tree.names.name(int(tree.name[node]), tree.options.merge))
+        shown = [f"{number:,}" if counts else format_bytes(number) for number in (value, own)]
+        share = value / tree.total if tree.total else 0
+        yield f"{shown[0]:>11} {shown[1]:>11} {share:>6.1%} {' ' * indent}{name}"
+        children = tree.children(node).tolist()
+        large = [child for child in children if tree.inclusive[tree.by, child] >= LEAST_SHARE * tree.total]
+        # a chain of calls is not indented: deep stacks would leave the terminal
+        deeper = indent if len(children) == 1 and own == 0 else indent + 1
+        todo += [(child, deeper) for child in reversed(large)]

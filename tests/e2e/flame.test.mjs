@@ -1,0 +1,218 @@
+// The flame graph of the sample: its boxes against the command line, a click to the right line, zoom, search, the
+// keyboard, the tree; and how all of it looks in each of VS Code's kinds of colours.
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { poorContrasts } from './contrast.mjs';
+import { openVSCode } from './harness.mjs';
+import { SnapshotView, distance, until } from './view.mjs';
+
+const FILE = 'train.pickle';
+
+let vscode;
+let view;
+/** What `memlens flame --json` tells of each function live at the peak. */
+let told;
+
+before(async () => {
+  vscode = await openVSCode({ viewport: { width: 1440, height: 900 } });
+  told = await vscode.memlens('flame', FILE);
+  view = await SnapshotView.opened(vscode, FILE);
+  await vscode.runCommand('Memlens: Views below the Picture');
+  await view.locator('[role=tab]', { hasText: 'Flame graph' }).click();
+  await drawn();
+});
+after(() => vscode?.close());
+
+const boxes = () => view.frame.evaluate(() => window.memlensFlame.boxes());
+const camera = () => view.frame.evaluate(() => window.memlensFlame.camera());
+
+/** Waits until the boxes have stood still, with a picture of where they stand. */
+async function drawn() {
+  await view.locator('.flame[data-pictures]').waitFor();
+  let before = '';
+  await until(async () => {
+    const now = JSON.stringify(await boxes());
+    const same = now === before && now.length > 10;
+    before = now;
+    if (!same) await new Promise((resolve) => setTimeout(resolve, 150));
+    return same;
+  }, 'the boxes stand still');
+}
+
+/** The only box of a function of the user's, not too narrow and on the screen, which has one line in the snapshot. */
+async function ownBox(share = 1.1) {
+  const lines = await vscode.memlens('lines', FILE);
+  const surface = await view.locator('.flame-surface').boundingBox();
+  const all = await boxes();
+  for (const box of all.toSorted((a, b) => b.width - a.width)) {
+    const rows = told.rows.filter(({ name }) => name.function === box.name);
+    const same = all.filter(({ name }) => name === box.name);
+    const places = lines.filter((line) => line.function === box.name && line.live_at_peak_bytes > 0);
+    if (box.width > share * surface.width) continue;
+    if (box.more || rows.length !== 1 || same.length !== 1 || places.length !== 1) continue;
+    if (rows[0].name.kind !== 'user' || box.y + box.height > surface.height) continue;
+    return { box, row: rows[0], line: places[0] };
+  }
+  throw new Error('no box will do');
+}
+
+async function at(box) {
+  const surface = await view.locator('.flame-surface').boundingBox();
+  return [surface.x + box.x + box.width / 2, surface.y + box.y + box.height / 2];
+}
+
+async function factOf(name) {
+  const value = view.locator(
+    `xpath=//aside//dt[normalize-space()="${name}"]/following-sibling::dd[1][ancestor::*[contains(@class,"flame-details")]]`,
+  );
+  await value.waitFor();
+  return { text: await value.innerText(), title: await value.getAttribute('title') };
+}
+
+test('boxes have the widths of their values, and fill the row of their parent', async () => {
+  const all = await boxes();
+  const surface = await view.locator('.flame-surface').boundingBox();
+  const root = all.find(({ node }) => node === 0);
+  assert.ok(Math.abs(root.width - surface.width) <= 1);
+  for (const row of told.rows.slice(0, 12)) {
+    const own = all.filter(({ name }) => name === row.name.function);
+    const others = told.rows.filter(({ name }) => name.function === row.name.function);
+    if (own.length !== 1 || others.length !== 1) continue;
+    const expected = (surface.width * row.bytes) / told.total_bytes;
+    assert.ok(Math.abs(own[0].width - expected) <= 1.01, `${row.name.function} is ${own[0].width} wide`);
+  }
+  const nameless = all.filter(({ name, more, width }) => name === '' && !more && width >= 20);
+  assert.deepEqual(nameless, [], 'every wide box has its name');
+});
+
+test('a click shows what a box holds and lights its stacks up; Ctrl+click opens its line', async () => {
+  const { box, row, line } = await ownBox();
+  await vscode.page.mouse.click(...(await at(box)));
+  assert.equal((await factOf('Inclusive')).title, `${row.bytes.toLocaleString('en-US')} bytes`);
+  assert.equal((await factOf('Self')).title, `${row.self_bytes.toLocaleString('en-US')} bytes`);
+  assert.equal(await view.text('.flame-details h3'), row.name.function);
+  assert.match(await view.text('.flame-lines'), new RegExp(`${path.posix.basename(line.file)}:${line.line}`));
+  await vscode.page.mouse.move(5, 5);
+  await vscode.screenshot('flame-selected');
+
+  await vscode.page.keyboard.down('Control');
+  await vscode.page.mouse.click(...(await at((await boxes()).find(({ node }) => node === box.node))));
+  await vscode.page.keyboard.up('Control');
+  await vscode.atLine(path.posix.basename(line.file), line.line);
+  await vscode.runCommand('View: Close Editor');
+  await view.still();
+  await drawn();
+});
+
+test('a double click zooms to a box; the way back stands above', async () => {
+  const { box } = await ownBox(0.6);
+  await vscode.page.mouse.dblclick(...(await at(box)));
+  await drawn();
+  const now = await camera();
+  assert.ok(now.x1 - now.x0 < 1);
+  const surface = await view.locator('.flame-surface').boundingBox();
+  const after = (await boxes()).find(({ node }) => node === box.node);
+  assert.ok(Math.abs(after.width - surface.width) <= 1, `${after.width} of ${surface.width} pixels`);
+  assert.match(await view.text('.flame-crumbs'), new RegExp(box.name));
+  await view.locator('.flame-reset').click();
+  await drawn();
+  assert.deepEqual({ ...(await camera()), top: 0 }, { x0: 0, x1: 1, top: 0 });
+});
+
+test('the keyboard goes to callees, callers and neighbours, and zooms', async () => {
+  await view.locator('.flame-surface').focus();
+  await vscode.page.keyboard.press('Escape');
+  await vscode.page.keyboard.press('Escape');
+  await vscode.page.keyboard.press('ArrowDown');
+  await vscode.page.keyboard.press('ArrowDown');
+  await view.locator('.flame-details h3', { hasText: '<module>' }).waitFor();
+  await vscode.page.keyboard.press('ArrowDown');
+  await view.locator('.flame-details h3', { hasText: 'main' }).waitFor();
+  await vscode.page.keyboard.press('ArrowUp');
+  await view.locator('.flame-details h3', { hasText: '<module>' }).waitFor();
+  await vscode.page.keyboard.press('Escape');
+  await view.locator('.flame-details').waitFor({ state: 'hidden' });
+});
+
+test('a search says how much matches, and goes from match to match', async () => {
+  const search = view.locator('.flame-search');
+  await search.fill('linear');
+  await view.locator('.flame-found', { hasText: 'in' }).waitFor();
+  const text = await view.text('.flame-found');
+  assert.match(text, /^[\d.]+ [KMG]?i?B \([\d.]+%\) in \d+ box(es)?$/);
+  await search.press('Enter');
+  await view.locator('.flame-found', { hasText: /^1\/\d+/ }).waitFor();
+  await view.locator('.flame-details h3').waitFor();
+  await drawn();
+  await vscode.screenshot('flame-search');
+  await search.press('Escape');
+  await until(async () => (await view.text('.flame-found')) === '', 'the search is gone');
+});
+
+test('bottom-up starts where memory is allocated; collapsed libraries are one box', async () => {
+  await view.locator('.flame').getByRole('button', { name: 'Bottom-up' }).click();
+  await drawn();
+  const self = told.rows.toSorted((a, b) => b.self_bytes - a.self_bytes)[0];
+  const surface = await view.locator('.flame-surface').boundingBox();
+  const second = (await boxes()).filter(({ node, y }) => node !== 0 && y < 30);
+  assert.equal(second[0].name, self.name.function);
+  assert.ok(Math.abs(second[0].width - (surface.width * self.self_bytes) / told.total_bytes) <= 1.01);
+  await view.locator('.flame').getByRole('button', { name: 'Top-down' }).click();
+  await view.locator('.flame').getByRole('button', { name: 'Collapse libraries' }).click();
+  await drawn();
+  const names = (await boxes()).map(({ name }) => name);
+  assert.ok(names.includes('torch') && !names.includes('_call_impl'), names.join(' '));
+  await view.locator('.flame').getByRole('button', { name: 'Collapse libraries' }).click();
+  await drawn();
+});
+
+test('the tree has the same in words; Enter opens the line', async () => {
+  const { row, line } = await ownBox();
+  await view.locator('.flame').getByRole('button', { name: 'Tree' }).click();
+  const rows = view.locator('.flame-tree [role=row][aria-level]');
+  await rows.first().waitFor();
+  await rows.first().click();
+  // chains of one child open by themselves, so that the first choice is on the screen
+  const wanted = view.locator('.flame-tree [role=row][aria-level]', { hasText: row.name.function });
+  for (let i = 0; i < 60 && (await wanted.count()) === 0; i++) {
+    await vscode.page.keyboard.press('ArrowRight');
+    await vscode.page.waitForTimeout(60);
+    await vscode.page.keyboard.press('ArrowDown');
+  }
+  await wanted.first().click();
+  assert.equal(await wanted.first().getAttribute('aria-selected'), 'true');
+  await factOf('Inclusive');
+  await vscode.screenshot('flame-tree');
+  await vscode.page.keyboard.press('Enter');
+  await vscode.atLine(path.posix.basename(line.file), line.line);
+  await vscode.runCommand('View: Close Editor');
+  await view.locator('.flame').getByRole('button', { name: 'Icicle' }).click();
+  await drawn();
+});
+
+for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
+  test(`${theme}: boxes can be told from the ground, and every text can be read`, async () => {
+    await vscode.setTheme(theme);
+    await vscode.runCommand('Memlens: Views below the Picture').catch(() => undefined);
+    if (!(await view.locator('.flame').isVisible()))
+      await vscode.runCommand('Memlens: Views below the Picture');
+    await drawn();
+    const { box } = await ownBox();
+    await vscode.page.mouse.click(...(await at(box)));
+    await factOf('Inclusive');
+    const [x, y] = await at(box);
+    await vscode.page.mouse.move(5, 5);
+    const colour = await vscode.screenPixel(Math.floor(x + box.width / 2 - 8), Math.floor(y));
+    assert.ok(distance(colour, await view.background()) > 20, `${colour} is a box`);
+    await vscode.screenshot(`flame-${theme}`);
+    const { looked, poor } = await view.frame.evaluate(poorContrasts, ['.flame-toolbar', '.flame-details']);
+    assert.deepEqual(poor, []);
+    assert.ok(looked > 15, `${looked} texts`);
+  });
+}
+
+test('nothing failed on the console', () => {
+  assert.deepEqual(vscode.foreignRequests, []);
+  assert.deepEqual(vscode.consoleErrors, []);
+});

@@ -1,0 +1,163 @@
+// What the selected box is: its own and inclusive value, its function, its lines, its callers.
+
+import type {
+  FlameLine,
+  FlameName,
+  FlameNode,
+  FlameNodeAnswer,
+} from '../../../extension/shared/protocol.gen';
+import { element, replace } from '../ui/dom';
+import { baseName, bytes, count } from '../ui/format';
+import { shorten } from '../ui/text';
+import { both, kindOf, placeOf, share } from './words';
+
+export interface FlameDetailsEvents {
+  open(line: FlameLine, kind: FlameName['kind'], beside: boolean): void;
+  zoom(node: FlameNode): void;
+  go(node: FlameNode): void;
+  focus(name: FlameName): void;
+  hide(name: FlameName): void;
+  collapse(name: FlameName): void;
+}
+
+const CALLERS_SHOWN = 40;
+
+export class FlameDetails {
+  readonly root = element('aside', {
+    class: 'flame-details',
+    hidden: true,
+    attributes: { 'aria-label': 'The selected box' },
+  });
+
+  constructor(private readonly events: FlameDetailsEvents) {}
+
+  clear(): void {
+    this.root.hidden = true;
+    replace(this.root);
+  }
+
+  show(answer: FlameNodeAnswer, isCount: boolean): void {
+    const { node, path } = answer;
+    const { name } = node;
+    const total = isCount ? answer.total_count : answer.total_bytes;
+    const fact = (term: string, sizeBytes: number, number: number): HTMLElement[] => [
+      element('dt', {}, term),
+      element(
+        'dd',
+        { title: `${count(sizeBytes)} bytes` },
+        `${both(sizeBytes, number)} `,
+        element('span', { class: 'muted' }, share(isCount ? number : sizeBytes, total)),
+      ),
+    ];
+    const again = answer.function_count !== node.count || answer.function_self_count !== node.self_count;
+    const real = node.node !== 0 && name.kind !== 'none';
+    replace(
+      this.root,
+      element('h3', {}, element('bdi', { class: 'code' }, shorten(name.function, 200))),
+      element('div', { class: 'muted' }, [kindOf(name), placeOf(name)].filter(Boolean).join(' · ')),
+      element(
+        'dl',
+        {},
+        ...fact('Inclusive', node.bytes, node.count),
+        ...fact('Self', node.self_bytes, node.self_count),
+        ...(again && node.node !== 0
+          ? [
+              ...fact('Everywhere', answer.function_bytes, answer.function_count),
+              ...fact('Self everywhere', answer.function_self_bytes, answer.function_self_count),
+            ]
+          : []),
+      ),
+      element(
+        'div',
+        { class: 'flame-actions' },
+        this.action('Zoom', 'Enter', () => {
+          this.events.zoom(node);
+        }),
+        real &&
+          this.action('Focus', 'F', () => {
+            this.events.focus(name);
+          }),
+        real &&
+          this.action('Hide', 'H', () => {
+            this.events.hide(name);
+          }),
+        real &&
+          name.package !== '' &&
+          !name.is_package &&
+          this.action(`Collapse ${shorten(name.package, 24)}`, 'C', () => {
+            this.events.collapse(name);
+          }),
+      ),
+      answer.lines.length > 0 && element('h4', {}, answer.lines.length === 1 ? 'Line' : 'Lines'),
+      element('ul', { class: 'flame-lines' }, ...answer.lines.map((line) => this.line(line, name, isCount))),
+      path.length > 0 && element('h4', {}, 'Called from'),
+      element(
+        'ol',
+        { class: 'flame-callers' },
+        ...path
+          .slice(-CALLERS_SHOWN)
+          .reverse()
+          .map((caller) => this.caller(caller)),
+      ),
+    );
+    this.root.hidden = false;
+  }
+
+  private action(text: string, key: string, press: () => void): HTMLElement {
+    return element(
+      'button',
+      { class: 'button secondary', type: 'button', title: `${text} (${key})`, on: { click: press } },
+      text,
+    );
+  }
+
+  private line(line: FlameLine, name: FlameName, isCount: boolean): HTMLElement {
+    const text = line.line > 0 ? `${baseName(line.file)}:${line.line}` : line.file || line.function;
+    const figure = element('span', { class: 'muted' }, isCount ? count(line.count) : bytes(line.bytes));
+    if (line.line <= 0 || name.kind === 'native')
+      return element('li', {}, element('bdi', {}, shorten(text, 80)), ' ', figure);
+    return element(
+      'li',
+      {},
+      element(
+        'button',
+        {
+          class: 'link',
+          type: 'button',
+          title: `Open ${shorten(line.file, 300)}:${line.line}`,
+          on: {
+            click: (event) => {
+              this.events.open(line, name.kind, event.ctrlKey || event.metaKey);
+            },
+          },
+        },
+        element('bdi', {}, shorten(text, 80)),
+      ),
+      ' ',
+      figure,
+    );
+  }
+
+  private caller(node: FlameNode): HTMLElement {
+    return element(
+      'li',
+      {},
+      element(
+        'button',
+        {
+          class: 'link',
+          type: 'button',
+          title: `${node.name.function}: ${both(node.bytes, node.count)}`,
+          on: {
+            click: () => {
+              this.events.go(node);
+            },
+          },
+        },
+        element('bdi', { class: 'code' }, shorten(node.name.function, 80)),
+      ),
+      ' ',
+      element('span', { class: 'muted' }, placeOf(node.name)),
+    );
+  }
+}

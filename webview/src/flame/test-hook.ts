@@ -1,0 +1,45 @@
+// What end-to-end tests and the bench read of the flame graph.
+
+import type { FlameCamera } from './camera';
+import type { FlamePlot } from './plot';
+
+export interface FlameTest {
+  /** The boxes on the screen that are wide enough to be clicked, with their names. */
+  boxes(): {
+    node: number;
+    name: string;
+    more: boolean;
+    x: number;
+    y: number;
+    width: number;
+    height: number;
+  }[];
+  camera(): FlameCamera;
+  readonly frameTimes: readonly number[];
+  /** Draws now; for the bench. */
+  redraw(): void;
+}
+
+declare global {
+  interface Window {
+    memlensFlame?: FlameTest;
+  }
+}
+
+export function exposeFlameForTests(plot: FlamePlot): void {
+  window.memlensFlame = {
+    boxes: () =>
+      Array.from({ length: plot.geometry?.boxes ?? 0 }, (_, box) => {
+        const facts = plot.facts(box);
+        const rect = plot.rectOf(box);
+        if (!facts || !rect || rect.width < 2) return [];
+        const name = facts.node === 0 ? 'all' : (plot.names.get(facts.name)?.function ?? '');
+        return [{ node: facts.node, name, more: facts.more, ...rect }];
+      }).flat(),
+    camera: () => plot.camera,
+    frameTimes: plot.frameTimes,
+    redraw: () => {
+      plot.redraw();
+    },
+  };
+}

@@ -1,0 +1,42 @@
+// Names on boxes: as much as fits, the middle left out.
+
+import { shorten } from '../ui/text';
+
+/** Enough characters for the widest box of the widest screen. */
+const MOST = 400;
+const MOST_KEPT = 5000;
+
+/** Measures text in one font, and remembers. */
+export class Fitter {
+  private readonly widths = new Map<string, number>();
+  private readonly perCharacter: number;
+
+  constructor(private readonly measure: (text: string) => number) {
+    const sample = 'abcdefghijklmnopqrstuvwxyz_.:0123456789';
+    this.perCharacter = Math.max(measure(sample) / sample.length, 1);
+  }
+
+  width(text: string): number {
+    let found = this.widths.get(text);
+    if (found === undefined) {
+      if (this.widths.size >= MOST_KEPT) this.widths.clear();
+      found = this.measure(text);
+      this.widths.set(text, found);
+    }
+    return found;
+  }
+
+  /** The text in a width, shortened in its middle if need be; empty when not even a few letters fit. */
+  fit(text: string, width: number): string {
+    const whole = shorten(text, MOST);
+    if (this.width(whole) <= width) return whole;
+    let letters = Math.min(Math.floor(width / this.perCharacter), whole.length - 1);
+    while (letters >= 3) {
+      const short = shorten(whole, letters);
+      const over = this.width(short) - width;
+      if (over <= 0) return short;
+      letters -= Math.max(1, Math.floor(over / this.perCharacter));
+    }
+    return '';
+  }
+}

@@ -1,0 +1,248 @@
+// The flame graph's own toolbar: form, direction, what is merged, what is drawn, search.
+
+import { Choice, press } from '../ui/choice';
+import { add, debounce, element, iconButton, replace, setText } from '../ui/dom';
+import type { FlameSettings, Form } from './settings';
+
+export interface FlameToolbarEvents {
+  changed(part: Partial<FlameSettings>): void;
+  /** To the next (1) or the previous (-1) match. */
+  goToMatch(by: 1 | -1): void;
+  /** Out of the search box, into the picture. */
+  leave(): void;
+}
+
+const SEARCH_AFTER_MS = 150;
+
+export class FlameToolbar {
+  readonly root: HTMLElement;
+  private readonly form: Choice<Form>;
+  private readonly direction: Choice<FlameSettings['direction']>;
+  private readonly merge: HTMLSelectElement;
+  private readonly value: HTMLSelectElement;
+  private readonly order: HTMLSelectElement;
+  private readonly colour: HTMLSelectElement;
+  private readonly collapse: HTMLButtonElement;
+  private readonly fold: HTMLButtonElement;
+  private readonly search: HTMLInputElement;
+  private readonly found = element('span', { class: 'flame-found muted', role: 'status' });
+  private readonly chips = element('span', { class: 'flame-chips' });
+
+  constructor(private readonly events: FlameToolbarEvents) {
+    this.form = new Choice<Form>(
+      'Form',
+      [
+        { value: 'icicle', text: 'Icicle', title: 'Callers above what they call' },
+        { value: 'flame', text: 'Flame', title: 'Callers below what they call' },
+        { value: 'table', text: 'Tree', title: 'The same as a table' },
+      ],
+      (form) => {
+        events.changed({ form });
+      },
+    );
+    this.direction = new Choice<FlameSettings['direction']>(
+      'Direction',
+      [
+        {
+          value: 'top_down',
+          text: 'Top-down',
+          title: 'From the outermost caller to where memory is allocated',
+        },
+        { value: 'bottom_up', text: 'Bottom-up', title: 'From where memory is allocated to its callers' },
+      ],
+      (direction) => {
+        events.changed({ direction });
+      },
+    );
+    this.merge = select(
+      'What is one box',
+      [
+        ['function', 'By function'],
+        ['line', 'By line'],
+      ],
+      (merge) => {
+        events.changed({ merge });
+      },
+    );
+    this.value = select(
+      'What widths mean',
+      [
+        ['bytes', 'Bytes'],
+        ['count', 'Allocations'],
+        ['total', 'Bytes, whole run'],
+      ],
+      (value) => {
+        events.changed({ value });
+      },
+    );
+    this.order = select(
+      'Order',
+      [
+        ['value', 'Largest first'],
+        ['time', 'Oldest first'],
+      ],
+      (order) => {
+        events.changed({ order });
+      },
+    );
+    this.colour = select(
+      'Colours',
+      [
+        ['package', 'Colour: package'],
+        ['value', 'Colour: value'],
+      ],
+      (colour) => {
+        events.changed({ colour });
+      },
+    );
+    this.collapse = toggle(
+      'Collapse libraries',
+      'Frames of a library that follow each other are one box',
+      (collapse) => {
+        events.changed({ collapse });
+      },
+    );
+    this.fold = toggle('Fold recursion', 'A function that calls itself is one box', (fold) => {
+      events.changed({ fold });
+    });
+    const soon = debounce(SEARCH_AFTER_MS, () => {
+      events.changed({ search: this.search.value.trim() });
+    });
+    this.search = element('input', {
+      class: 'flame-search',
+      type: 'search',
+      attributes: {
+        placeholder: 'Search function or file',
+        'aria-label': 'Search the flame graph',
+        maxlength: 200,
+      },
+      on: {
+        input: soon,
+        keydown: (event) => {
+          event.stopPropagation();
+          if (event.key === 'Enter') {
+            event.preventDefault();
+            events.goToMatch(event.shiftKey ? -1 : 1);
+          } else if (event.key === 'Escape') {
+            event.preventDefault();
+            if (this.search.value === '') events.leave();
+            this.search.value = '';
+            soon();
+          }
+        },
+      },
+    });
+    this.root = element(
+      'div',
+      { class: 'flame-toolbar', role: 'toolbar', attributes: { 'aria-label': 'Flame graph' } },
+      this.form.root,
+      this.direction.root,
+      this.merge,
+      this.value,
+      this.order,
+      this.colour,
+      this.collapse,
+      this.fold,
+      element(
+        'span',
+        { class: 'flame-searching' },
+        this.search,
+        iconButton('up', 'Previous match', () => {
+          events.goToMatch(-1);
+        }),
+        iconButton('down', 'Next match', () => {
+          events.goToMatch(1);
+        }),
+        this.found,
+      ),
+      this.chips,
+    );
+  }
+
+  update(settings: FlameSettings): void {
+    this.form.set(settings.form);
+    this.direction.set(settings.direction);
+    this.merge.value = settings.merge;
+    this.value.value = settings.value;
+    this.order.value = settings.order;
+    this.colour.value = settings.colour;
+    press(this.collapse, settings.collapse);
+    press(this.fold, settings.fold);
+    const { focus, hidden, packages } = settings;
+    replace(
+      this.chips,
+      focus && this.chip(`Only ${focus.function}`, { focus: null }),
+      ...hidden.map((name) =>
+        this.chip(`Without ${name.function}`, { hidden: hidden.filter((other) => other !== name) }),
+      ),
+      ...packages.map((name) =>
+        this.chip(`${name} collapsed`, { packages: packages.filter((other) => other !== name) }),
+      ),
+    );
+  }
+
+  setFound(text: string): void {
+    setText(this.found, text);
+  }
+
+  focusSearch(): void {
+    this.search.focus();
+    this.search.select();
+  }
+
+  private chip(text: string, undo: Partial<FlameSettings>): HTMLElement {
+    return element(
+      'button',
+      {
+        class: 'chip',
+        type: 'button',
+        title: 'Take this back',
+        on: {
+          click: () => {
+            this.events.changed(undo);
+          },
+        },
+      },
+      element('bdi', {}, text.length > 42 ? `${text.slice(0, 40)}…` : text),
+      ' ×',
+    );
+  }
+}
+
+function select<T extends string>(
+  label: string,
+  options: readonly (readonly [T, string])[],
+  change: (value: T) => void,
+): HTMLSelectElement {
+  const made = element('select', {
+    class: 'dropdown',
+    title: label,
+    attributes: { 'aria-label': label },
+    on: {
+      change: () => {
+        const found = options.find(([value]) => value === made.value);
+        if (found) change(found[0]);
+      },
+    },
+  });
+  for (const [value, text] of options) add(made, element('option', { attributes: { value } }, text));
+  return made;
+}
+
+function toggle(text: string, title: string, change: (on: boolean) => void): HTMLButtonElement {
+  const made = element(
+    'button',
+    {
+      class: 'toggle',
+      type: 'button',
+      title,
+      on: {
+        click: () => {
+          change(made.getAttribute('aria-pressed') !== 'true');
+        },
+      },
+    },
+    text,
+  );
+  return made;
+}

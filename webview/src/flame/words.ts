@@ -1,0 +1,43 @@
+// Frames and figures of a flame graph in words.
+
+import type { FlameName, FlameNode } from '../../../extension/shared/protocol.gen';
+import { baseName, bytes, counted } from '../ui/format';
+
+const KINDS: Record<FlameName['kind'], string> = {
+  user: 'your code',
+  library: 'library',
+  native: 'native code',
+  none: '',
+};
+
+export function placeOf({ file, line }: FlameName): string {
+  return file === '' ? '' : line > 0 ? `${baseName(file)}:${line}` : baseName(file);
+}
+
+/** "library torch", "your code"; empty for what stands for no frame. */
+export function kindOf({ kind, package: name }: FlameName): string {
+  return kind === 'library' ? `library ${name}` : KINDS[kind];
+}
+
+/** "12.3%", with as many places as it takes to be more than nothing. */
+export function share(part: number, whole: number): string {
+  if (whole <= 0) return '0%';
+  const percent = (100 * part) / whole;
+  if (percent > 0 && percent < 0.01) return '<0.01%';
+  return `${Number(percent.toPrecision(percent >= 10 ? 3 : 2))}%`;
+}
+
+export function amount(value: number, isCount: boolean): string {
+  return isCount ? counted(value, 'allocation') : bytes(value);
+}
+
+/** Both values of a node: "1.2 GiB in 34 allocations". */
+export function both(sizeBytes: number, count: number): string {
+  return `${bytes(sizeBytes)} in ${counted(count, 'allocation')}`;
+}
+
+export function nodeSentence(node: FlameNode, total: number, isCount: boolean): string {
+  const part = isCount ? node.count : node.bytes;
+  const place = placeOf(node.name);
+  return `${node.name.function}${place ? `, ${place}` : ''}: ${both(node.bytes, node.count)}, ${share(part, total)}`;
+}
