@@ -159,11 +159,9 @@ def _parser() -> argparse.ArgumentParser:
         steps.add_argument(name, **more)
     for sub in (info, oom, lines, stack, compare, steps):
         sub.add_argument("--json", action="store_true", help="print JSON")
-    flame = command(
-        "flame", _flame, "Print where memory was allocated as a tree of calls, or as folded stacks."
+    flame = _flame_arguments(
+        command("flame", _flame, "Print where memory was allocated as a tree of calls, or as folded stacks.")
     )
-    flame.add_argument("file", type=Path)
-    _flame_arguments(flame)
     tables = command("tables", _tables, "Make the tables for SQL in an archive, ahead of the first query.")
     tables.add_argument("archive", type=Path, help="an archive's folder, as `memlens ingest` prints it")
     tables.add_argument("--progress", choices=("auto", "json", "none"), default="auto",
@@ -186,8 +184,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _flame_arguments(flame: argparse.ArgumentParser) -> None:
-    """What ``memlens flame`` takes beside the file."""
+def _flame_arguments(flame: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """What ``memlens flame`` takes."""
+    flame.add_argument("file", type=Path)
     flame.add_argument("--device", type=int, metavar="N", help="else the one that the view shows first")
     flame.add_argument(
         "--value", choices=("live", "total", "count"), default="live",
@@ -204,6 +203,7 @@ def _flame_arguments(flame: argparse.ArgumentParser) -> None:
         help="print a line a stack, `outermost;…;innermost VALUE`, for flamegraph.pl, speedscope and others",
     )  # fmt: skip
     form.add_argument("--json", action="store_true", help="print the functions, largest first")
+    return flame
 
 
 def _positive(text: str) -> int:
