@@ -2,10 +2,10 @@
 
 import type { Problem, Requests, SnapshotInfo, VIEW_METHODS } from './protocol.gen';
 
-/** The requests that a view may make. The host adds the `snapshot`, so a view can only ask about its own. */
+/** The requests that a view may make. The host adds the `snapshot`, and the `other` that it is compared with. */
 export type ViewMethod = (typeof VIEW_METHODS)[number];
 
-export type ViewParams<M extends ViewMethod> = Omit<Requests[M]['params'], 'snapshot'>;
+export type ViewParams<M extends ViewMethod> = Omit<Requests[M]['params'], 'snapshot' | 'other'>;
 
 /** A result's base64 `geometry` arrives as an ArrayBuffer, decoded by the host. */
 export type ViewResult<M extends ViewMethod> = Unpacked<Requests[M]['result']>;
@@ -33,6 +33,29 @@ export type ViewCommand =
   | 'nextDevice'
   | 'clearSelection';
 
+/** The snapshot that a view's own is compared with, opened under a reference of the same view. `uri` names its file. */
+export type OtherSnapshot =
+  | { is: 'opening'; uri: string; name: string; stage: string; fraction: number | null }
+  | { is: 'open'; uri: string; name: string; info: SnapshotInfo; itself: boolean; older: boolean }
+  | { is: 'failed'; uri: string; name: string; problem: Problem };
+
+/** What a view is compared with, and how. */
+export interface CompareState {
+  uri: string;
+  /** The other one is "before". */
+  otherFirst: boolean;
+  device: number;
+  /** What of this snapshot: what the dock's head says, or what is live at the end. */
+  mine: 'set' | 'end';
+  /** What of the other: the same, laid beside it; or what is live at its peak or its end. */
+  theirs: 'same' | 'peak' | 'end';
+  by: 'line' | 'function' | 'file' | 'stack';
+  measure: 'own' | 'inclusive';
+  byStep: boolean;
+  /** Of the other to the right, in the axis' unit, or in steps. */
+  offset: number;
+}
+
 /** Where a view stands; it survives hiding the tab and reloading the window. */
 export interface ViewState {
   device: number;
@@ -52,6 +75,7 @@ export interface ViewState {
   kind: 'live' | 'allocated' | 'freed' | 'survived';
   first: number | null;
   second: number | null;
+  compare: CompareState | null;
 }
 
 export type ToWebviewMessage =
@@ -65,6 +89,8 @@ export type ToWebviewMessage =
   | { type: 'showAllocation'; allocation: number }
   /** A frame's file was not found; shown in the stack panel, not as a popup. */
   | { type: 'sourceMissing'; file: string; line: number; lookedFor: string }
+  /** What it is compared with, or null for nothing; `fresh` when the user has just chosen it. */
+  | { type: 'other'; other: OtherSnapshot | null; fresh: boolean }
   | { type: 'command'; command: ViewCommand };
 
 export type FromWebviewMessage =
@@ -75,4 +101,7 @@ export type FromWebviewMessage =
   | { type: 'retry' }
   | { type: 'openAsText' }
   | { type: 'openSource'; file: string; line: number; beside: boolean }
+  | { type: 'chooseOther' }
+  | { type: 'retryOther' }
+  | { type: 'closeOther' }
   | { type: 'state'; state: ViewState };

@@ -285,6 +285,7 @@ export interface ComparedSums {
  *
  * `extent` is what both runs take up together. The heights are base64 of little-endian `float64[columns]`, the
  * most and the least that was live within each column in bytes, NaN where the run has not begun or is over.
+ * `moments` is base64 of little-endian `uint32[columns]`: the first run's moment at the end of each column.
  */
 export interface CurvesAnswer {
   x0: number;
@@ -299,6 +300,7 @@ export interface CurvesAnswer {
   lowest: string;
   other_highest: string;
   other_lowest: string;
+  moments: string;
   steps: SharedStep[];
 }
 

@@ -2,6 +2,7 @@
 
 import type * as vscode from 'vscode';
 import { createLogger, messageOf } from './base/logger';
+import { chooseOther, registerCompareCommands } from './commands/compare';
 import { registerLineCommands } from './commands/lines';
 import { openAsText, registerOpenCommands } from './commands/open';
 import { registerServerCommands } from './commands/server';
@@ -24,13 +25,14 @@ export function activate(context: vscode.ExtensionContext): void {
   const server = new Server(context, log);
   running = server;
   const sources = new SourceOpener(server, memory);
-  const editors = new SnapshotEditorProvider(
+  const editors: SnapshotEditorProvider = new SnapshotEditorProvider(
     context.extensionUri,
     server,
     new ViewStates(memory),
     {
       openSource: (view, file, line, beside) => sources.open(view, file, line, beside),
       openAsText,
+      chooseOther: (view) => chooseOther(view, editors),
     },
     log,
   );
@@ -46,6 +48,7 @@ export function activate(context: vscode.ExtensionContext): void {
     editors,
     registerViewCommands(editors),
     registerLineCommands(editors, server),
+    registerCompareCommands(editors),
     registerOpenCommands(),
     registerServerCommands(server, memory, log),
   );

@@ -203,6 +203,43 @@ def flame_drawing(boxes: int) -> dict[str, Any]:
     return result
 
 
+def compare(first: Path, second: Path, cache: Path, workspace: Path, rounds: int) -> dict[str, Any]:
+    """Two open snapshots compared: at their peaks first, then at random moments, which nothing is kept of."""
+    rng = random.Random(2)
+    took: dict[str, list[float]] = {by: [] for by in ("line", "function", "stack")}
+    curves: list[float] = []
+    with LspClient() as client:
+        client.start(workspace, {"cache_directory": str(cache)})
+        opened = [
+            client.request("memlens/open", {"path": str(path), "view": path.name}, 600)
+            for path in (first, second)
+        ]
+        pair = {"snapshot": opened[0]["snapshot"], "other": opened[1]["snapshot"]}
+        asked = {**pair, "other_first": False, "measure": "own"}
+        peak = {"device": 0}
+        start = milliseconds(
+            client, "memlens/compare", {**asked, "of": peak, "other_of": peak, "by": "line"}
+        )[0]
+        for _ in range(rounds):
+            moments = [rng.randrange(answer["info"]["devices"][0]["events"]) for answer in opened]
+            sets = dict(
+                zip(
+                    ("of", "other_of"),
+                    ({"device": 0, "from_moment": moment} for moment in moments),
+                    strict=True,
+                )
+            )
+            for by, times in took.items():
+                times.append(milliseconds(client, "memlens/compare", {**asked, **sets, "by": by})[0])
+            both = {**pair, "device": 0, "other_device": 0, "alignment": {"axis": "time"}, "columns": 1600}
+            curves.append(milliseconds(client, "memlens/compareCurves", both)[0])
+    return {
+        "first_ms": start,
+        "curves_ms": spread(curves),
+        **{f"{by}_ms": spread(times) for by, times in took.items()},
+    }
+
+
 def webview(bands: int) -> dict[str, Any]:
     """Scripting time a frame while panning and zooming, in Chromium."""
     command = ["node", str(ROOT / "tests/bench/webview.mjs"), "--bands", str(bands)]
@@ -233,6 +270,11 @@ def table(results: dict[str, Any]) -> str:
             ", ".join(f"{served[f'{view}_ms']['p95']:.1f} ms" for view in ("stack", "hit", "hover")))  # fmt: skip
         row(f"{name} events: live set at a random moment, grouped by line, p95", "100 ms", "10 ms",
             f"{served['live_set_ms']['p95']:.1f} ms")  # fmt: skip
+        compared = found.get("compare")
+        if compared:
+            row(f"two files of {name} events compared at random moments by line, function, stack, p95", "1 s", "100 ms",
+                ", ".join(f"{compared[f'{by}_ms']['p95']:.0f} ms" for by in ("line", "function", "stack"))
+                + f"; the first time {compared['first_ms']:.0f} ms; both curves {compared['curves_ms']['p95']:.0f} ms")  # fmt: skip
         row(f"{name} events: a new filter narrows the snapshot, p95", "300 ms", "100 ms",
             f"{served['filtered_ms']['p95']:.0f} ms")  # fmt: skip
         row(f"{name} events: flame graph of a random moment; at random zooms, p95", "100 ms, 50 ms", "30 ms, 16 ms",
@@ -274,6 +316,15 @@ def main() -> None:
             ingest = told(f"{name}: reading", partial(ingest_against_pickle, path, cache, rounds))
             served = told(f"{name}: serving", partial(serve, path, cache, workspace, 40 * rounds))
             results["sizes"][name] = {"ingest": ingest, "server": served}
+            if events > 2_000_000:
+                continue
+            other = folder / f"bench-{events}-other.pickle"
+            if not other.exists():
+                told(f"making {other.name}", partial(generate, other, events, seed=2))
+            compared = told(
+                f"{name}: comparing", partial(compare, path, other, cache, workspace, 20 * rounds)
+            )
+            results["sizes"][name]["compare"] = compared
     if not options.no_webview:
         results["webview"] = told("drawing", partial(webview, 20_000))
         results["flame"] = told("drawing flame graphs", partial(flame_drawing, 100_000))

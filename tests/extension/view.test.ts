@@ -21,6 +21,7 @@ function makeView(uri = Uri.file('/a.pickle')): SnapshotView {
       opened.push(asked.toString());
       return Promise.resolve();
     },
+    chooseOther: () => Promise.resolve(),
   };
   const typed = uri as unknown as vscode.Uri;
   const dist = Uri.file('/dist') as unknown as vscode.Uri;

@@ -66,6 +66,8 @@ def test_curves_and_moments_on_one_axis(server: LspClient, pair: dict[str, Any])
     assert mine[:401].tolist() == other[:401].tolist()
     assert np.nanmax(other) == curves["other_peak_bytes"] == 200 * 512 + 1024
     assert other[int(curves["other_peak_x"])] == curves["other_peak_bytes"]
+    moments = np.frombuffer(base64.b64decode(curves["moments"]), "<u4").tolist()
+    assert moments == [*range(401), *[400] * 400]
     part = server.request("memlens/compareCurves", {**asked, "columns": 10, "x0": 100.0, "x1": 110.0})
     assert np.frombuffer(base64.b64decode(part["highest"]), "<f8").tolist() == mine[100:110].tolist()
     asked["alignment"] = {"axis": "time", "offset": 1000.0}

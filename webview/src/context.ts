@@ -8,6 +8,7 @@ import type {
   SnapshotInfo,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from './api';
+import type { Compare } from './compare';
 import type { Cursors } from './cursors';
 import type { Flags } from './flags';
 import type { Camera, Extent } from './scene/camera';
@@ -18,7 +19,7 @@ import type { Axis } from './scene/state';
 import type { Theme } from './ui/theme';
 
 /** What may have changed since a part was last told. */
-export type Change = 'device' | 'axis' | 'filter' | 'cursors' | 'theme' | 'camera' | 'selection';
+export type Change = 'device' | 'axis' | 'filter' | 'cursors' | 'theme' | 'camera' | 'selection' | 'compare';
 
 export const EVERYTHING: readonly Change[] = [
   'device',
@@ -28,6 +29,7 @@ export const EVERYTHING: readonly Change[] = [
   'theme',
   'camera',
   'selection',
+  'compare',
 ];
 
 export interface ViewContext {
@@ -45,6 +47,8 @@ export interface ViewContext {
   readonly set: AllocationSet;
   /** The set in words: "at the peak", "allocated between 1.2 s and 3.4 s". */
   readonly setName: string;
+  /** What it is compared with. */
+  readonly compare: Compare;
   readonly theme: Theme;
   readonly palette: Palette;
   /** The part of the run in view, which all pictures share, and the whole of it. */
@@ -63,6 +67,7 @@ export interface ViewContext {
   openFrame(frame: Frame, beside: boolean): void;
   setFilter(filter: string): void;
   switchDevice(device: number): void;
+  setAxis(axis: Axis): void;
   /** Shows another part of the run; the height stays. */
   moveTo(x0: number, x1: number, glide: boolean): void;
   /** The moment at a place of the x axis, as far as the picture tells. */

@@ -8,6 +8,7 @@ import type {
   SnapshotInfo,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from './api';
+import type { Compare } from './compare';
 import type { ViewContext } from './context';
 import type { Cursors } from './cursors';
 import type { Flags } from './flags';
@@ -24,12 +25,14 @@ export interface ContextOwner {
   readonly device: DeviceInfo;
   readonly axis: Axis;
   readonly filter: string;
+  readonly compare: Compare;
   readonly theme: Theme;
   readonly palette: Palette;
   colourOf(allocation: AllocationSummary): Rgb;
   openFrame(frame: Frame, beside: boolean): void;
   setFilter(filter: string): void;
   switchDevice(device: number): void;
+  setAxis(axis: Axis): void;
   say(text: string): void;
   failed(error: unknown): void;
 }
@@ -78,6 +81,10 @@ export class SharedContext implements ViewContext {
     return this.cursors.name(this.axis);
   }
 
+  get compare(): Compare {
+    return this.owner.compare;
+  }
+
   get theme(): Theme {
     return this.owner.theme;
   }
@@ -124,6 +131,10 @@ export class SharedContext implements ViewContext {
 
   switchDevice(device: number): void {
     this.owner.switchDevice(device);
+  }
+
+  setAxis(axis: Axis): void {
+    this.owner.setAxis(axis);
   }
 
   moveTo(x0: number, x1: number, glide: boolean): void {

@@ -12,6 +12,7 @@ import type {
 } from '../../extension/shared/protocol.gen';
 import { RequestError, type Api, type HostMessage } from './api';
 import { runAction, type Commanded } from './commands';
+import { Compare } from './compare';
 import { EVERYTHING, type Change } from './context';
 import { momentName, momentX, type Cursors } from './cursors';
 import { actionOf, type Action } from './input/keys';
@@ -25,7 +26,7 @@ import { hasTimes, peakAt, restoreLayout, restoreState, type Axis } from './scen
 import type { Selection } from './selection';
 import { exposeForTests } from './test-hook';
 import { debounce, replace, setText } from './ui/dom';
-import { bytes, deviceFigures, hasSource, nameOf } from './ui/format';
+import { baseName, bytes, deviceFigures, hasSource, nameOf } from './ui/format';
 import { legend } from './ui/legend';
 import { sameStackSentence } from './ui/panel';
 import { paletteOf, readTheme, watchTheme, type Theme } from './ui/theme';
@@ -41,6 +42,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   palette: Palette;
   private colour: ViewState['colour'];
   filter: string;
+  readonly compare: Compare;
   theme: Theme = readTheme();
   private picture: PictureId = 'stacked';
   /** The pane to show when the dock is opened again. */
@@ -64,6 +66,10 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.axis = state.axis;
     this.colour = state.colour;
     this.filter = state.filter;
+    this.compare = new Compare(api, baseName(info.path), state.compare, () => {
+      this.changed('compare');
+      this.saveSoon();
+    });
     this.palette = paletteOf(this.theme, this.colour, info.categories);
     this.parts = makeParts(api, root, info, restoreLayout(saved?.layout, root.clientWidth), this);
     watchTheme(this.stop.signal, () => {
@@ -122,6 +128,12 @@ export class SnapshotView implements Commanded, PartsOwner {
         frame.set({ panelOpen: true });
         panel.sourceMissing(message.file, message.line, message.lookedFor);
         return;
+      case 'other':
+        this.compare.receive(message.other, this.device.device);
+        if (!message.fresh) return;
+        this.showPicture('compare');
+        this.parts.dock.show('compare');
+        return;
       case 'command':
         this.run(message.command);
         return;
@@ -143,6 +155,10 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   toggleAxis(): void {
     if (hasTimes(this.device)) this.show(this.device, this.axis === 'time' ? 'event' : 'time', null);
+  }
+
+  setAxis(axis: Axis): void {
+    if (axis !== this.axis) this.toggleAxis();
   }
 
   toggleColour(): void {
@@ -181,6 +197,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       picture.root.hidden = picture !== shown;
     }
     this.plot.setHidden(shown !== undefined);
+    if (shown) this.root.dataset['state'] = 'ready';
     if (frame.current.dockTall) frame.set({ dockTall: false });
     this.changed(...EVERYTHING);
     this.rearranged();
@@ -383,7 +400,8 @@ export class SnapshotView implements Commanded, PartsOwner {
     const selected = other ? null : this.selection.current;
     this.device = device;
     this.axis = axis === 'time' && hasTimes(device) ? 'time' : 'event';
-    this.root.dataset['state'] = 'loading';
+    // Other pictures say themselves when they are not there yet.
+    this.root.dataset['state'] = this.shownPicture ? 'ready' : 'loading';
     this.plot.show(device, this.axis, camera);
     hover.reset();
     if (other || first) {
@@ -467,6 +485,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       pane: this.parts.dock.shown,
       filter: this.filter,
       ...this.parts.cursors.state,
+      compare: this.compare.state,
     };
     this.api.save({ view, layout: this.parts.frame.current });
     this.api.post({ type: 'state', state: view });

@@ -9,6 +9,11 @@ type RequestMessage = Extract<FromWebviewMessage, { type: 'request' }>;
 
 const METHODS: ReadonlySet<string> = new Set(VIEW_METHODS);
 
+/** Those about two snapshots. */
+const COMPARING: ReadonlySet<string> = new Set(
+  VIEW_METHODS.filter((method) => method.startsWith('memlens/compare')),
+);
+
 /** The requests that one view has under way. Of viewports only the latest is of any use. */
 export class ViewRequests extends Disposable {
   readonly #pending = new Map<number, { method: ViewMethod; cancel: vscode.CancellationTokenSource }>();
@@ -22,12 +27,19 @@ export class ViewRequests extends Disposable {
     super();
   }
 
-  /** Pass a request of the view's on to the server, about the view's own snapshot, and the answer back. */
-  async answer(message: RequestMessage, snapshot: string | null): Promise<void> {
+  /**
+   * Pass a request of the view's on to the server, about the view's own snapshot (and the one that it is compared
+   * with), and the answer back.
+   */
+  async answer(message: RequestMessage, snapshot: string | null, other: string | null): Promise<void> {
     const { id, method } = message;
     if (!METHODS.has(method)) return;
     if (snapshot === null) {
       this.#fail(id, problem('closed', 'The snapshot is not open yet', ''));
+      return;
+    }
+    if (COMPARING.has(method) && other === null) {
+      this.#fail(id, problem('no-other', 'There is no snapshot to compare with', 'Choose another snapshot.'));
       return;
     }
     if (method === 'memlens/viewport') this.#cancelAll(method);
@@ -35,7 +47,11 @@ export class ViewRequests extends Disposable {
     this.#pending.set(id, { method, cancel });
     try {
       // SAFETY: the view's types pair method and parameters; the server checks them against its structs.
-      const params = { ...(message.params as object), snapshot } as Requests[ViewMethod]['params'];
+      const params = {
+        ...(message.params as object),
+        ...(COMPARING.has(method) ? { other } : {}),
+        snapshot,
+      } as Requests[ViewMethod]['params'];
       const result = await this.server.request(method, params, cancel.token);
       if (cancel.token.isCancellationRequested) this.#fail(id, problem(CANCELLED, 'Cancelled', ''));
       else this.post({ type: 'response', id, ok: true, result: unpacked(result) });

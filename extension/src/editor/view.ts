@@ -7,6 +7,7 @@ import { type Logger, messageOf } from '../base/logger';
 import type { Server } from '../server/client';
 import { CANCELLED, NO_SERVER, problem, ProblemError, problemOf } from '../server/problem';
 import { page } from './html';
+import { OtherReference } from './other';
 import { ViewRequests } from './requests';
 import type { ViewStates } from './states';
 
@@ -14,6 +15,8 @@ import type { ViewStates } from './states';
 export interface ViewHost {
   openSource(view: SnapshotView, file: string, line: number, beside: boolean): Promise<void>;
   openAsText(uri: vscode.Uri, column: vscode.ViewColumn | undefined): Promise<void>;
+  /** Asks the user which snapshot to compare with. */
+  chooseOther(view: SnapshotView): Promise<void>;
 }
 
 type Status =
@@ -42,6 +45,8 @@ const NOT_THE_FILES_FAULT = new Set([
 export class SnapshotView extends Disposable {
   readonly id = randomBytes(8).toString('hex');
   readonly #requests: ViewRequests;
+  /** What it is compared with. */
+  readonly #other: OtherReference;
   #status: Status = { is: 'opening', stage: '', fraction: null };
   #opening: vscode.CancellationTokenSource | undefined;
   #state: ViewState | null;
@@ -67,8 +72,22 @@ export class SnapshotView extends Disposable {
           this.#post(message);
         },
         (snapshot) => {
-          if (this.snapshot === snapshot) this.#open();
+          if (this.snapshot !== snapshot) return;
+          this.#open();
+          // Either of the two may be the one that is gone.
+          this.#reopenOther();
         },
+      ),
+    );
+    this.#other = this.own(
+      new OtherReference(
+        uri,
+        this.id,
+        server,
+        (other, fresh) => {
+          if (this.#status.is === 'open') this.#post({ type: 'other', other, fresh });
+        },
+        log,
       ),
     );
     this.own(
@@ -81,6 +100,7 @@ export class SnapshotView extends Disposable {
       server.onDidStart(() => {
         // A server that died took the snapshot with it. While `#open` waits for the server, that is its own start.
         if (this.#status.is === 'open' || this.#failedForWantOfServer) this.#open();
+        this.#reopenOther();
       }),
     );
     this.own(panel.webview.onDidReceiveMessage((message: FromWebviewMessage) => void this.#receive(message)));
@@ -99,6 +119,8 @@ export class SnapshotView extends Disposable {
     );
     this.#showPage(distUri);
     this.#open();
+    const kept = this.#state?.compare?.uri;
+    if (kept !== undefined) this.#chooseOther(vscode.Uri.parse(kept), false);
   }
 
   /** The server's name for the snapshot, while it is open. */
@@ -110,6 +132,11 @@ export class SnapshotView extends Disposable {
   tell(message: ToWebviewMessage): void {
     if (this.#pageReady && this.#status.is === 'open') this.#post(message);
     else if (message.type !== 'command') this.#later.push(message);
+  }
+
+  /** Show the view beside another snapshot. */
+  async compareWith(uri: vscode.Uri): Promise<void> {
+    await this.#other.choose(uri, true);
   }
 
   /** Bring the tab to the front where it is; without its column VS Code would move it to the active one. */
@@ -184,7 +211,7 @@ export class SnapshotView extends Disposable {
           this.#tellStatus();
           return;
         case 'request':
-          await this.#requests.answer(message, this.snapshot);
+          await this.#requests.answer(message, this.snapshot, this.#other.snapshot);
           return;
         case 'cancelRequest':
           this.#requests.cancel(message.id);
@@ -202,6 +229,15 @@ export class SnapshotView extends Disposable {
         case 'openSource':
           await this.host.openSource(this, message.file, message.line, message.beside);
           return;
+        case 'chooseOther':
+          await this.host.chooseOther(this);
+          return;
+        case 'retryOther':
+          await this.#other.again();
+          return;
+        case 'closeOther':
+          this.#other.clear();
+          return;
         case 'state':
           this.#state = message.state;
           await this.states.set(this.uri.toString(), message.state);
@@ -210,6 +246,17 @@ export class SnapshotView extends Disposable {
     } catch (error) {
       this.log.error(`${message.type}: ${messageOf(error)}`);
     }
+  }
+
+  #chooseOther(uri: vscode.Uri, fresh: boolean): void {
+    this.#other.choose(uri, fresh).catch((error: unknown) => {
+      this.log.error(messageOf(error));
+    });
+  }
+
+  #reopenOther(): void {
+    const uri = this.#other.status?.uri;
+    if (uri !== undefined) this.#chooseOther(vscode.Uri.parse(uri), false);
   }
 
   #setStatus(status: Status): void {
@@ -231,6 +278,8 @@ export class SnapshotView extends Disposable {
       }
       case 'open':
         this.#post({ type: 'opened', info: status.result.info, state: this.#state });
+        if (this.#other.status !== null)
+          this.#post({ type: 'other', other: this.#other.status, fresh: false });
         for (const message of this.#later.splice(0)) this.#post(message);
     }
   }

@@ -81,7 +81,7 @@ class Comparisons:
             raise BadRequestError("A part of an axis begins before it ends")
         edges = np.linspace(x0, x1, params.columns + 1)
         there = places.to_second(edges)
-        (highest, lowest), (other_highest, other_lowest) = await asyncio.gather(
+        (highest, lowest, moments), (other_highest, other_lowest, _) = await asyncio.gather(
             mine.ask(lambda snapshot: alignment.heights(snapshot, params.device, axis, edges, params.filter)),
             other.ask(
                 lambda snapshot: alignment.heights(snapshot, params.other_device, axis, there, params.filter)
@@ -100,6 +100,7 @@ class Comparisons:
             lowest=lowest,
             other_highest=other_highest,
             other_lowest=other_lowest,
+            moments=moments,
             steps=steps,
         )
 

@@ -5,6 +5,7 @@ from its own first event on, moved by an offset, or stretched between so that st
 """
 
 import base64
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +47,7 @@ class CurvesAnswer(Struct, frozen=True):
 
     ``extent`` is what both runs take up together. The heights are base64 of little-endian ``float64[columns]``, the
     most and the least that was live within each column in bytes, NaN where the run has not begun or is over.
+    ``moments`` is base64 of little-endian ``uint32[columns]``: the first run's moment at the end of each column.
     """
 
     x0: float
@@ -60,6 +62,7 @@ class CurvesAnswer(Struct, frozen=True):
     lowest: str
     other_highest: str
     other_lowest: str
+    moments: str
     steps: list[SharedStep]
 
 
@@ -138,8 +141,8 @@ def heights(
     axis: Axis,
     edges: npt.NDArray[np.float64],
     filter_text: str = "",
-) -> tuple[str, str]:
-    """The most and the least that was live between rising ``edges`` on the device's own axis, packed."""
+) -> tuple[str, str, str]:
+    """The most and the least that was live and the last moment between ``edges`` of the device's own axis, packed."""
     device = device_of(snapshot, number, filter_text)
     extent = axis_range(device, axis)
     first, last = moments_between(device, axis, edges)
@@ -149,7 +152,7 @@ def heights(
     )
     outside = (edges[1:] <= extent.x0) | (edges[:-1] >= extent.x1)
     highest[outside] = lowest[outside] = np.nan
-    return _packed(highest), _packed(lowest)
+    return _packed(highest, "<f8"), _packed(lowest, "<f8"), _packed(last, "<u4")
 
 
 def check_columns(columns: int) -> None:
@@ -246,5 +249,5 @@ def _through(
     return np.asarray(inside + left + right, np.float64)
 
 
-def _packed(values: npt.NDArray[np.float64]) -> str:
-    return base64.b64encode(values.astype("<f8").tobytes()).decode()
+def _packed(values: npt.NDArray[Any], dtype: str) -> str:
+    return base64.b64encode(values.astype(dtype).tobytes()).decode()

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.kernels import timeline as kernel
-from memlens.model.frames import KIND_NAMES, NATIVE, USER
+from memlens.model.frames import NATIVE, USER
 from memlens.views.answers import Frame
 from memlens.views.columns import NEVER, frame
 from memlens.views.folded import Folded
@@ -309,7 +309,7 @@ def _mask(rows: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.bool_]:
 
 
 def _frame(place: Place | None) -> Frame | None:
-    return None if place is None else Frame(place.file, place.line, place.function, KIND_NAMES[place.kind])
+    return None if place is None else frame(place)
 
 
 def compare(before: Folded, after: Folded, by: CompareBy = "line") -> Comparison:

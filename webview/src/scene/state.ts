@@ -2,6 +2,7 @@
 
 import { PANE_IDS, PICTURE_IDS, type ViewState } from '../../../extension/shared/messages';
 import type { DeviceInfo, SnapshotInfo } from '../../../extension/shared/protocol.gen';
+import { restoreCompare } from '../compare';
 import type { CursorState } from '../cursors';
 import { clampCamera, extentOf, fitAll, type Camera, type Extent } from './camera';
 
@@ -88,6 +89,7 @@ export function restoreState(info: SnapshotInfo, saved: ViewState | null | undef
     pane: saved ? (PANE_IDS.find((id) => id === saved.pane) ?? null) : firstPane(info),
     filter: typeof saved?.filter === 'string' ? saved.filter : '',
     ...restoreCursors(known, device.events),
+    compare: restoreCompare(saved?.compare),
   };
 }
 

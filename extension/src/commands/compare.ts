@@ -1,0 +1,81 @@
+import path from 'node:path';
+import * as vscode from 'vscode';
+import { OPTIONAL_VIEW_TYPE, type SnapshotEditorProvider, VIEW_TYPE } from '../editor/provider';
+import type { SnapshotView } from '../editor/view';
+
+const FILTERS = {
+  'Memory snapshots': ['pickle', 'pkl', 'json', 'html', 'gz', 'zst'],
+  'All files': ['*'],
+};
+
+/** "Compare with Another Snapshot…" for the view in front, and "Compare Memory Snapshots" for two files. */
+export function registerCompareCommands(editors: SnapshotEditorProvider): vscode.Disposable {
+  return vscode.Disposable.from(
+    vscode.commands.registerCommand('memlens.compare', async () => {
+      const view = editors.active ?? editors.views[0];
+      if (view !== undefined) await chooseOther(view, editors);
+      else vscode.window.setStatusBarMessage('Open a snapshot to compare it with another', 5_000);
+    }),
+    vscode.commands.registerCommand('memlens.compareSelected', async (one?: unknown, all?: unknown) => {
+      const files = (Array.isArray(all) ? (all as unknown[]) : [one]).filter(
+        (each) => each instanceof vscode.Uri,
+      );
+      const [first, second] = files;
+      if (first === undefined || second === undefined) return;
+      const view = await viewOf(first, editors);
+      view?.reveal();
+      await view?.compareWith(second);
+    }),
+  );
+}
+
+/** Ask which snapshot to compare a view's with: the open ones first, then any file. */
+export async function chooseOther(view: SnapshotView, editors: SnapshotEditorProvider): Promise<void> {
+  const open = new Map(editors.views.map((each) => [each.uri.toString(), each.uri]));
+  open.delete(view.uri.toString());
+  type Item = vscode.QuickPickItem & { uri?: vscode.Uri };
+  const items: Item[] = [
+    ...[...open.values()].map((uri) => ({
+      label: path.basename(uri.fsPath),
+      description: vscode.workspace.asRelativePath(path.dirname(uri.fsPath)),
+      detail: 'Open now',
+      uri,
+    })),
+    { label: 'Choose a file…', alwaysShow: true },
+    {
+      label: path.basename(view.uri.fsPath),
+      description: 'this snapshot: other devices, other moments',
+      uri: view.uri,
+    },
+  ];
+  const choice = await vscode.window.showQuickPick(items, {
+    title: `Compare ${path.basename(view.uri.fsPath)} with`,
+    placeHolder: 'Another snapshot',
+    matchOnDescription: true,
+  });
+  if (choice === undefined) return;
+  const uri = choice.uri ?? (await askForFile(view));
+  if (uri !== undefined) await view.compareWith(uri);
+}
+
+async function askForFile(view: SnapshotView): Promise<vscode.Uri | undefined> {
+  const chosen = await vscode.window.showOpenDialog({
+    title: 'Compare with',
+    openLabel: 'Compare',
+    defaultUri: vscode.Uri.joinPath(view.uri, '..'),
+    filters: FILTERS,
+  });
+  return chosen?.[0];
+}
+
+/** The view of a file, opened if there is none. */
+async function viewOf(uri: vscode.Uri, editors: SnapshotEditorProvider): Promise<SnapshotView | undefined> {
+  const find = (): SnapshotView | undefined =>
+    editors.views.find((view) => view.uri.toString() === uri.toString());
+  if (find() === undefined) {
+    const optional = /\.(json|html|gz|zst)$/i.test(uri.path);
+    const type = optional ? OPTIONAL_VIEW_TYPE : VIEW_TYPE;
+    await vscode.commands.executeCommand('vscode.openWith', uri, type);
+  }
+  return find();
+}

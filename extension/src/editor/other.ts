@@ -1,0 +1,122 @@
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import * as vscode from 'vscode';
+import type { OtherSnapshot } from '../../shared/messages';
+import type { OpenResult } from '../../shared/protocol.gen';
+import { Disposable } from '../base/disposable';
+import { type Logger, messageOf } from '../base/logger';
+import type { Server } from '../server/client';
+import { problem, ProblemError, problemOf } from '../server/problem';
+
+/** The snapshot that a view is compared with: a second reference of the view's in the server, gone with the view. */
+export class OtherReference extends Disposable {
+  #opening: vscode.CancellationTokenSource | undefined;
+  #status: OtherSnapshot | null = null;
+  #open: OpenResult | undefined;
+
+  constructor(
+    private readonly main: vscode.Uri,
+    /** The view's name in the server; the reference has one of its own. */
+    viewId: string,
+    private readonly server: Server,
+    private readonly changed: (status: OtherSnapshot | null, fresh: boolean) => void,
+    private readonly log: Logger,
+  ) {
+    super();
+    this.view = `${viewId}.other`;
+    this.own(
+      server.onDidProgress(({ view, stage, fraction }) => {
+        if (view === this.view && this.#status?.is === 'opening')
+          this.#set({ ...this.#status, stage, fraction });
+      }),
+    );
+  }
+
+  readonly view: string;
+
+  get status(): OtherSnapshot | null {
+    return this.#status;
+  }
+
+  /** The server's name for it, while it is open. */
+  get snapshot(): string | null {
+    return this.#open?.snapshot ?? null;
+  }
+
+  /** Open `uri` instead of what is open. `fresh`: the user has just chosen it. */
+  async choose(uri: vscode.Uri, fresh: boolean): Promise<void> {
+    this.close();
+    const opening = new vscode.CancellationTokenSource();
+    this.#opening = opening;
+    const file = { uri: uri.toString(), name: path.basename(uri.fsPath) };
+    this.#set({ is: 'opening', ...file, stage: '', fraction: null }, fresh);
+    try {
+      if (uri.scheme !== 'file') {
+        const advice = 'Choose a file of this machine.';
+        throw new ProblemError(problem('file', `${uri.path} is not a file here`, advice, false));
+      }
+      const params = { path: uri.fsPath, view: this.view };
+      const older = isOlder(uri, this.main);
+      const result = await this.server.request('memlens/open', params, opening.token);
+      if (this.#opening !== opening || this.disposed) {
+        this.#release(result.snapshot);
+        return;
+      }
+      this.#open = result;
+      const itself = uri.toString() === this.main.toString();
+      this.#set({ is: 'open', ...file, info: result.info, itself, older: await older }, fresh);
+    } catch (error) {
+      if (this.#opening === opening) this.#set({ is: 'failed', ...file, problem: problemOf(error) }, fresh);
+    } finally {
+      opening.dispose();
+    }
+  }
+
+  /** The server has lost it, or it failed: open the same file again. */
+  async again(): Promise<void> {
+    const status = this.#status;
+    this.#open = undefined;
+    if (status !== null) await this.choose(vscode.Uri.parse(status.uri), false);
+  }
+
+  /** Compare with nothing. */
+  clear(): void {
+    this.close();
+    this.#set(null);
+  }
+
+  override dispose(): void {
+    if (this.disposed) return;
+    this.close();
+    super.dispose();
+  }
+
+  private close(): void {
+    this.#opening?.cancel();
+    this.#opening = undefined;
+    if (this.#open !== undefined) this.#release(this.#open.snapshot);
+    this.#open = undefined;
+  }
+
+  #release(snapshot: string): void {
+    if (this.server.health !== 'running') return;
+    this.server.request('memlens/close', { snapshot, view: this.view }).catch((error: unknown) => {
+      this.log.warn(`a snapshot could not be closed: ${messageOf(error)}`);
+    });
+  }
+
+  #set(status: OtherSnapshot | null, fresh = false): void {
+    this.#status = status;
+    if (!this.disposed) this.changed(status, fresh);
+  }
+}
+
+/** Whether the one file was written before the other; false when that can't be told. */
+async function isOlder(one: vscode.Uri, other: vscode.Uri): Promise<boolean> {
+  try {
+    const [first, second] = await Promise.all([stat(one.fsPath), stat(other.fsPath)]);
+    return first.mtimeMs < second.mtimeMs;
+  } catch {
+    return false;
+  }
+}

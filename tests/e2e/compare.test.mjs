@@ -1,0 +1,205 @@
+// Two snapshots compared: chosen from those that are open, told line by line with the figures of the command line, a
+// click on a row leads to its line, and all of it is there again after a reload.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { venvProgram } from '../../scripts/lib/paths.mjs';
+import { openVSCode } from './harness.mjs';
+import { SnapshotView, exactBytes, until } from './view.mjs';
+
+const MINE = 'train.pickle';
+const OTHER = 'branch.pickle';
+const SHIFT = 5;
+
+/** The sample as if its code lay elsewhere, model.py had grown at its top, and one line of it took twice as much. */
+const BRANCH = `
+import pickle, sys
+source, target, shift = sys.argv[1], sys.argv[2], int(sys.argv[3])
+data = pickle.load(open(source, 'rb'))
+seen = set()
+for trace in data['device_traces']:
+    for event in trace:
+        own = next((f for f in event['frames'] if '/' not in f['filename']), None)
+        if own and id(own) not in seen and own['filename'] == 'model.py' and own['line'] == 65:
+            event['big'] = True
+    for event in trace:
+        if event.pop('big', False):
+            event['size'] *= 2
+    for event in trace:
+        for frame in event['frames']:
+            if id(frame) not in seen and '/' not in frame['filename'] and frame['filename'].endswith('.py'):
+                frame['line'] += shift * (frame['filename'] == 'model.py')
+                frame['filename'] = '/srv/jobs/7/' + frame['filename']
+            seen.add(id(frame))
+pickle.dump(data, open(target, 'wb'))
+`;
+
+let vscode;
+let view;
+let expected;
+
+before(async () => {
+  vscode = await openVSCode({
+    viewport: { width: 1500, height: 1000 },
+    prepare: (folder) => {
+      const files = [MINE, OTHER].map((name) => path.join(folder, name));
+      execFileSync(venvProgram('python'), ['-c', BRANCH, ...files, String(SHIFT)]);
+    },
+  });
+  expected = await vscode.memlens('compare', MINE, OTHER, '--top', 1000);
+  await SnapshotView.opened(vscode, OTHER);
+  view = await SnapshotView.opened(vscode, MINE);
+});
+after(() => vscode?.close());
+
+const rows = () => view.locator('.compare-table tbody tr');
+const choose = async (name) => {
+  const row = vscode.page.locator('.quick-input-list .monaco-list-row', {
+    has: vscode.page.locator('.label-name').getByText(name, { exact: true }),
+  });
+  await row.first().click();
+};
+const cells = async (index) => await rows().nth(index).locator('td').allInnerTexts();
+const drawn = async () => {
+  await view.locator('.compare-picture:not([hidden])[data-drawn]').waitFor();
+};
+
+test('it is compared with one that is open, in the figures of the command line', async () => {
+  await vscode.runCommand('Memlens: Show Comparison');
+  await view.locator('.dock .compare-notice .button').click();
+  const first = vscode.page.locator('.quick-input-list .monaco-list-row').first();
+  await first.filter({ hasText: OTHER }).waitFor();
+  await choose(OTHER);
+  await rows().first().waitFor();
+  await drawn();
+  const shown = expected.rows.slice(0, 200);
+  assert.equal(await rows().count(), shown.length);
+  const titles = await rows()
+    .locator('td:nth-child(1)')
+    .evaluateAll((all) => all.map((cell) => cell.title));
+  assert.deepEqual(
+    titles,
+    shown.map(({ difference_bytes: difference }) =>
+      difference === 0
+        ? 'No difference'
+        : `${exactBytes(Math.abs(difference))} ${difference > 0 ? 'more' : 'less'} after`,
+    ),
+  );
+  const summary = await view.text('.compare-summary');
+  assert.match(summary, /train\.pickle .* → branch\.pickle .*▲ \+/);
+  // The sign and the shape say it, whatever the colour.
+  assert.match((await cells(0))[0], /▲\s*\+/);
+});
+
+test('a line that moved is the same line, and a click on it opens it here', async () => {
+  const index = expected.rows.findIndex((row) => row.before?.file === 'model.py' && row.how === 'moved');
+  const { before: place, after: there } = expected.rows[index];
+  assert.equal(there.line, place.line + SHIFT);
+  assert.match((await cells(index))[4], new RegExp(`moved from line ${place.line}\\b`));
+  await rows().nth(index).click();
+  await vscode.atLine('model.py', place.line);
+  await view.locator(`.compare-table tr[aria-current]`).waitFor();
+});
+
+test('the keys lead through the rows, and words leave some of them', async () => {
+  await rows().nth(0).focus();
+  await vscode.page.keyboard.press('ArrowDown');
+  await vscode.page.keyboard.press('Enter');
+  await rows().nth(1).and(view.locator('[aria-current]')).waitFor();
+  const { before: place, after: there } = expected.rows[1];
+  await vscode.atLine(path.posix.basename((place ?? there).file), (place ?? there).line);
+  await view.locator('.compare-search').fill('train.py');
+  const matching = expected.rows.filter((row) =>
+    JSON.stringify([row.before, row.after]).includes('train.py'),
+  );
+  await until(async () => (await rows().count()) === matching.length, 'only rows of train.py are left');
+  await view.locator('.compare-search').fill('');
+  await until(async () => (await rows().count()) > matching.length, 'all rows are back');
+});
+
+test('swapped, what grew has shrunk; by function and file the sums stay', async () => {
+  const total = async () => (await view.text('.compare-summary')).split(' · ')[0];
+  const before = await total();
+  await view.locator('.dock').getByRole('button', { name: 'Swap before and after' }).click();
+  await until(async () => /▼\s*−/.test((await cells(0))[0]), 'the first row is less now');
+  assert.notEqual(await total(), before);
+  await view.locator('.dock').getByRole('button', { name: 'Swap before and after' }).click();
+  await until(async () => (await total()) === before, 'it is as it was');
+  for (const by of ['Function', 'File', 'Stack', 'Line']) {
+    await view.locator('.dock .compare-controls').getByRole('button', { name: by, exact: true }).click();
+    await until(
+      async () => new RegExp(`\\b${by.toLowerCase()}`).test(await view.text('.compare-table caption')),
+      by,
+    );
+    assert.equal(await total(), before);
+  }
+});
+
+/** The text beside it would leave the picture no room. */
+async function alone() {
+  await vscode.runCommand('View: Focus First Editor Group');
+  await vscode.runCommand('View: Close Editors in Other Groups');
+  await view.still();
+}
+
+test('the picture tells both heights under the pointer, and by event as well', async () => {
+  await alone();
+  const surface = await view.locator('.compare-surface').boundingBox();
+  const middle = { x: surface.x + surface.width / 2, y: surface.y + surface.height / 2 };
+  await vscode.page.mouse.move(middle.x, middle.y);
+  const tip = view.locator('.compare-surface .tooltip');
+  await tip.waitFor();
+  assert.match(await tip.innerText(), /before train\.pickle[\s\S]*after branch\.pickle[\s\S]*[▲▼=] /);
+  await view.locator('.compare-picture').getByRole('button', { name: 'By event' }).click();
+  await vscode.page.mouse.move(middle.x + 5, middle.y);
+  await until(async () => /event [\d,]+/.test(await tip.innerText()), 'the axis counts events');
+  await vscode.page.mouse.click(middle.x, middle.y);
+  await until(
+    async () => /At the cursor: .* before, .* after/.test(await view.text('.compare-readout')),
+    'the cursor tells both',
+  );
+  await view.locator('.dock').getByRole('button', { name: 'At the cursor' }).click();
+  // The table follows the cursor on both sides.
+  await until(
+    async () => /at event/.test(await view.text('.compare-table caption')),
+    'the table is of the cursor',
+  );
+});
+
+for (const theme of ['light', 'hc', 'hc-light', 'dark'])
+  test(`${theme}: a picture to look at`, async () => {
+    await vscode.setTheme(theme);
+    await vscode.page.waitForTimeout(300);
+    await vscode.screenshot(`compare-${theme}`);
+  });
+
+test('a reload brings it back, and closing it releases it', async () => {
+  await vscode.reload();
+  view = await SnapshotView.visible(vscode);
+  await rows().first().waitFor();
+  assert.match(await view.text('.compare-sides'), /train\.pickle[\s\S]*branch\.pickle/);
+  await drawn();
+  await view.locator('.dock').getByRole('button', { name: 'Stop comparing' }).click();
+  await view.locator('.dock .compare-notice').waitFor();
+  assert.equal(
+    await view.locator('.dock .compare-notice .button').innerText(),
+    'Compare with another snapshot…',
+  );
+});
+
+test('what can not be opened is told in place', async () => {
+  const notice = view.locator('.dock .compare-notice');
+  await notice.locator('.button').click();
+  await choose('Choose a file…');
+  const input = vscode.page.locator('.quick-input-widget .quick-input-box input');
+  await until(
+    async () => (await input.inputValue()).includes(path.basename(vscode.folder)),
+    'the dialog is there',
+  );
+  await input.fill(path.join(vscode.folder, 'train.py'));
+  await vscode.page.keyboard.press('Enter');
+  await notice.getByRole('button', { name: 'Try again' }).waitFor();
+  assert.match(await notice.innerText(), /train\.py: /);
+  assert.deepEqual(vscode.consoleErrors, []);
+});

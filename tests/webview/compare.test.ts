@@ -1,0 +1,144 @@
+// A comparison's settings, sets, words, and what is where on its axis.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { CompareState, OtherSnapshot } from '../../extension/shared/messages';
+import type { ComparedRow, DeviceInfo, SnapshotInfo } from '../../extension/shared/protocol.gen';
+import type { Api } from '../../webview/src/api';
+import { Compare, restoreCompare, signed } from '../../webview/src/compare';
+import { marksOf } from '../../webview/src/panes/compare-table';
+import { columnAt, curvesOf, heightsAt, stepAt, within } from '../../webview/src/pictures/compare-scene';
+
+const device = (number: number, events: number): DeviceInfo =>
+  ({ device: number, events, peak_bytes: 5 }) as unknown as DeviceInfo;
+const info = (...devices: DeviceInfo[]): SnapshotInfo =>
+  ({ devices, default_device: devices[0]?.device ?? 0 }) as unknown as SnapshotInfo;
+const opened = (uri: string, devices: DeviceInfo[], more = {}): OtherSnapshot => ({
+  ...{ is: 'open', uri, name: 'b.pickle', info: info(...devices), itself: false, older: false },
+  ...more,
+});
+
+function compared(restored: CompareState | null = null): { compare: Compare; asked: unknown[] } {
+  const asked: unknown[] = [];
+  const api = {
+    request: (method: string, params: { moments: number[] }) => {
+      asked.push([method, params]);
+      const moments = params.moments.map((moment) => moment * 2);
+      return { answer: Promise.resolve({ moments }), cancel: () => undefined };
+    },
+  } as unknown as Api;
+  return { compare: new Compare(api, 'a.pickle', restored, () => undefined), asked };
+}
+
+describe('a comparison', () => {
+  const own = device(1, 100);
+  const set = { device: 1, kind: 'live', from_moment: null, to_moment: null, filter: 'x' } as const;
+
+  it('begins with the same device, the older file before', () => {
+    const { compare } = compared();
+    compare.receive(opened('u', [device(0, 50), device(1, 60)], { older: true }), 1);
+    assert.equal(compare.open?.device.device, 1);
+    assert.deepEqual(compare.names(own), { before: 'b.pickle device 1', after: 'a.pickle' });
+    compare.receive(opened('u', [device(3, 50)]), 1);
+    assert.equal(compare.settings.otherFirst, true, 'the same file again keeps its settings');
+    compare.receive(opened('v', [device(3, 50)]), 1);
+    assert.equal(compare.open.device.device, 3);
+    assert.deepEqual(compare.names(own), { before: 'a.pickle', after: 'b.pickle' });
+    compare.receive(opened('w', [own], { itself: true }), 1);
+    assert.equal(compare.settings.theirs, 'end', 'beside itself, the peak against the end');
+    compare.receive(null, 1);
+    assert.equal(compare.state, null);
+  });
+
+  it('comes back as it was kept, and believes nothing that is not whole', () => {
+    const { compare } = compared();
+    compare.receive(opened('u', [device(0, 50)]), 0);
+    compare.set({ by: 'stack', offset: 3, byStep: true, otherFirst: true });
+    const kept = compare.state;
+    const again = compared(restoreCompare(kept)).compare;
+    assert.deepEqual(again.state, kept, 'kept on while it is opened');
+    again.receive({ is: 'opening', uri: 'u', name: 'b', stage: '', fraction: null }, 0);
+    assert.deepEqual(again.state, kept);
+    again.receive(opened('u', [device(0, 50)]), 0);
+    assert.deepEqual(again.state, kept);
+    assert.equal(restoreCompare({ ...kept, device: 'x' } as unknown as CompareState), null);
+    const mended = restoreCompare({ ...kept, by: 'nothing', offset: NaN } as unknown as CompareState);
+    assert.deepEqual([mended?.by, mended?.offset], ['line', 0]);
+  });
+
+  it('says which sets are meant on both sides', async () => {
+    const { compare, asked } = compared();
+    compare.receive(opened('u', [device(0, 50)]), 0);
+    const there = { ...set, device: 0 };
+    assert.deepEqual(await compare.sets(set, own, 'time').answer, { of: set, other_of: there });
+    compare.set({ theirs: 'end' });
+    const end = { ...there, from_moment: 50 };
+    assert.deepEqual((await compare.sets(set, own, 'time').answer).other_of, end);
+    compare.set({ theirs: 'same', mine: 'end' });
+    const both = await compare.sets(set, own, 'time').answer;
+    assert.deepEqual(both, { of: { ...set, from_moment: 100 }, other_of: end });
+    compare.set({ mine: 'set' });
+    assert.equal(asked.length, 0);
+    const between = { ...set, kind: 'survived', from_moment: 3, to_moment: 9 } as const;
+    const laid = await compare.sets(between, own, 'event').answer;
+    assert.deepEqual(laid, {
+      of: between,
+      other_of: { ...between, device: 0, from_moment: 6, to_moment: 18 },
+    });
+    const at = { ...set, from_moment: 4 };
+    assert.deepEqual((await compare.sets(at, own, 'event').answer).other_of, { ...there, from_moment: 8 });
+  });
+
+  it('is told by shape, sign and word', () => {
+    assert.deepEqual([1536, -1024, 0].map(signed), ['▲ +1.50 KiB', '▼ −1 KiB', '= 0 B']);
+    const place = (line: number, name = 'f'): ComparedRow['before'] => ({
+      ...{ file: 'm.py', line, function: name, kind: 'user', source: 'recorded' },
+    });
+    const row = (before: ComparedRow['before'], after: ComparedRow['after'], counts = [1, 1]): string[] =>
+      marksOf({ before, after, before_count: counts[0], after_count: counts[1] } as unknown as ComparedRow);
+    assert.deepEqual(row(place(3), place(3)), []);
+    assert.deepEqual(row(place(3), place(12)), ['moved from line 3']);
+    assert.deepEqual(row(place(3, 'old'), place(3)), ['was old']);
+    assert.deepEqual(row(null, place(3), [0, 1]), ['only after']);
+    assert.deepEqual(row(place(3), place(4), [1, 0]), ['only before', 'moved from line 3']);
+  });
+});
+
+describe('two curves', () => {
+  const pack = (array: ArrayBufferView): string => Buffer.from(array.buffer).toString('base64');
+  const curves = curvesOf({
+    ...{ x0: 10, x1: 20, columns: 5, extent: { x0: 0, x1: 40 }, peak_bytes: 50, other_peak_bytes: 100 },
+    ...{ peak_x: 0, other_peak_x: 0, lowest: '', other_lowest: '' },
+    highest: pack(Float64Array.of(1, 2, 3, 4, NaN)),
+    other_highest: pack(Float64Array.of(NaN, 20, 30, 40, 50)),
+    moments: pack(Uint32Array.of(5, 6, 7, 8, 9)),
+    steps: [
+      { name: 'one', x: 11 },
+      { name: 'two', x: 15 },
+    ],
+  });
+
+  it('tell both heights at a place, and that one has not begun', () => {
+    assert.deepEqual(heightsAt(curves, 10), { mine: 1, other: null });
+    assert.deepEqual(heightsAt(curves, 13.9), { mine: 2, other: 20 });
+    assert.deepEqual(heightsAt(curves, 19.9), { mine: null, other: 50 });
+    assert.deepEqual(heightsAt(curves, 20), { mine: null, other: null });
+    assert.deepEqual(
+      [9.9, 10, 19.99, 20].map((x) => columnAt(curves, x)),
+      [null, 0, 4, null],
+    );
+    assert.ok(curves.top >= 100);
+    assert.deepEqual(
+      [10, 11, 14, 15, 99].map((x) => stepAt(curves, x)),
+      [null, 'one', 'one', 'two', 'two'],
+    );
+  });
+
+  it('stay in view', () => {
+    const extent = { x0: 0, x1: 40 };
+    assert.deepEqual(within({ x0: -5, x1: 5 }, extent, 1), { x0: 0, x1: 10 });
+    assert.deepEqual(within({ x0: 35, x1: 50 }, extent, 1), { x0: 25, x1: 40 });
+    assert.deepEqual(within({ x0: -100, x1: 100 }, extent, 1), extent);
+    assert.deepEqual(within({ x0: 10, x1: 10 }, extent, 4), { x0: 8, x1: 12 });
+  });
+});

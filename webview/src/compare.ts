@@ -1,0 +1,204 @@
+// The snapshot that this one is compared with, and how: what the picture and the pane of the comparison share.
+
+import type { CompareState, OtherSnapshot } from '../../extension/shared/messages';
+import type { Alignment, AllocationSet, DeviceInfo } from '../../extension/shared/protocol.gen';
+import type { Api, Pending } from './api';
+import type { Axis } from './scene/state';
+import { bytes } from './ui/format';
+
+export type CompareSettings = Omit<CompareState, 'uri'>;
+
+const FIRST: CompareSettings = {
+  otherFirst: false,
+  device: 0,
+  mine: 'set',
+  theirs: 'same',
+  by: 'line',
+  measure: 'own',
+  byStep: false,
+  offset: 0,
+};
+
+/** The one that is open, as the two sides' names and figures are told. */
+export interface OpenOther {
+  readonly name: string;
+  readonly itself: boolean;
+  readonly devices: readonly DeviceInfo[];
+  readonly device: DeviceInfo;
+}
+
+/** The two sets that a table is about. */
+export interface ComparedSets {
+  readonly of: AllocationSet;
+  readonly other_of: AllocationSet;
+}
+
+export class Compare {
+  other: OtherSnapshot | null = null;
+  settings: CompareSettings = FIRST;
+  /** Settings of a snapshot that is not open yet. */
+  private restored: CompareState | null;
+  /** Whose settings these are. */
+  private settingsOf: string | null = null;
+
+  constructor(
+    private readonly api: Api,
+    /** The file's name of the view's own snapshot. */
+    readonly ownName: string,
+    restored: CompareState | null,
+    private readonly changed: () => void,
+  ) {
+    this.restored = restored;
+  }
+
+  /** What the host tells. */
+  receive(other: OtherSnapshot | null, ownDevice: number): void {
+    this.other = other;
+    // The same one again (the server was started anew) keeps its settings.
+    if (other?.is === 'open' && other.uri !== this.settingsOf) this.begin(other, ownDevice);
+    if (other === null) {
+      this.restored = null;
+      this.settingsOf = null;
+    }
+    this.changed();
+  }
+
+  set(changes: Partial<CompareSettings>): void {
+    this.settings = { ...this.settings, ...changes };
+    this.changed();
+  }
+
+  get open(): OpenOther | null {
+    const { other } = this;
+    if (other?.is !== 'open') return null;
+    const { devices } = other.info;
+    const device = devices.find((each) => each.device === this.settings.device) ?? devices[0];
+    return device ? { name: other.name, itself: other.itself, devices, device } : null;
+  }
+
+  /** For the host to keep. */
+  get state(): CompareState | null {
+    const uri = this.other?.uri;
+    return uri === undefined || uri !== this.settingsOf ? this.restored : { ...this.settings, uri };
+  }
+
+  alignment(axis: Axis): Alignment {
+    const { byStep, offset } = this.settings;
+    return { axis, by_step: byStep, offset };
+  }
+
+  /** The sides' names in the order in which they are told, "before" first. */
+  names(device: DeviceInfo): { before: string; after: string } {
+    const { open } = this;
+    if (!open) return { before: this.ownName, after: '' };
+    const mark = (name: string, side: DeviceInfo, all: readonly DeviceInfo[]): string =>
+      all.length > 1 || open.itself ? `${name} device ${side.device}` : name;
+    const mine = mark(this.ownName, device, open.itself ? open.devices : []);
+    const theirs = mark(open.name, open.device, open.devices);
+    return this.settings.otherFirst ? { before: theirs, after: mine } : { before: mine, after: theirs };
+  }
+
+  /** Which sets are meant; the moments that lie beside each other are asked for where it takes moments. */
+  sets(mine: AllocationSet, device: DeviceInfo, axis: Axis): Pending<ComparedSets> {
+    const { open, settings } = this;
+    const none: AllocationSet = { ...mine, kind: 'live', from_moment: null, to_moment: null };
+    const of = settings.mine === 'end' ? { ...none, from_moment: device.events } : mine;
+    const ready = (sets: ComparedSets): Pending<ComparedSets> => ({
+      answer: Promise.resolve(sets),
+      cancel: () => undefined,
+    });
+    if (!open) return ready({ of, other_of: none });
+    const there = { ...none, device: open.device.device };
+    const atEnd = { ...there, from_moment: open.device.events };
+    if (settings.theirs === 'peak') return ready({ of, other_of: there });
+    if (settings.theirs === 'end' || settings.mine === 'end') return ready({ of, other_of: atEnd });
+    const { from_moment: from, to_moment: to } = of;
+    if (from === null) return ready({ of, other_of: there });
+    const pending = this.api.request('memlens/compareMoments', {
+      device: device.device,
+      other_device: open.device.device,
+      alignment: this.alignment(axis),
+      moments: to === null ? [from] : [from, to],
+      filter: mine.filter,
+    });
+    return {
+      answer: pending.answer.then(({ moments }) => ({
+        of,
+        other_of: {
+          ...of,
+          device: there.device,
+          from_moment: moments[0] ?? 0,
+          to_moment: moments[1] ?? null,
+        },
+      })),
+      cancel: () => {
+        pending.cancel();
+      },
+    };
+  }
+
+  private begin(other: OtherSnapshot & { is: 'open' }, ownDevice: number): void {
+    const { devices, default_device: first } = other.info;
+    this.settingsOf = other.uri;
+    if (this.restored?.uri === other.uri) {
+      const { uri: _, ...settings } = this.restored;
+      this.settings = settings;
+      this.restored = null;
+      return;
+    }
+    this.restored = null;
+    const { by, measure } = this.settings;
+    const sameNumber = devices.some(({ device }) => device === ownDevice);
+    // A snapshot beside itself: another device if there is one, else what became of the peak by the end.
+    const otherDevice = other.itself && devices.length > 1 ? nextDevice(devices, ownDevice) : null;
+    this.settings = {
+      ...FIRST,
+      by,
+      measure,
+      otherFirst: other.older,
+      device: otherDevice ?? (sameNumber ? ownDevice : first),
+      theirs: other.itself && otherDevice === null ? 'end' : 'same',
+    };
+  }
+}
+
+function nextDevice(devices: readonly DeviceInfo[], from: number): number {
+  const at = devices.findIndex(({ device }) => device === from);
+  return devices[(at + 1) % devices.length]?.device ?? from;
+}
+
+/** "▲ +1.2 GiB", "▼ −3 MiB", "= 0 B": shape, sign and words, so that colour is never alone. */
+export function signed(difference: number): string {
+  return `${arrow(difference)} ${withSign(difference)}`;
+}
+
+export function arrow(difference: number): string {
+  return difference > 0 ? '▲' : difference < 0 ? '▼' : '=';
+}
+
+export function withSign(difference: number): string {
+  return difference > 0 ? `+${bytes(difference)}` : difference < 0 ? `−${bytes(-difference)}` : '0 B';
+}
+
+/** Which kind of difference it is, as a class. */
+export function direction(difference: number): 'more' | 'less' | 'even' {
+  return difference > 0 ? 'more' : difference < 0 ? 'less' : 'even';
+}
+
+/** A saved comparison, if it is whole; nothing from a file is believed. */
+export function restoreCompare(saved: CompareState | null | undefined): CompareState | null {
+  if (!saved || typeof saved.uri !== 'string' || !Number.isInteger(saved.device)) return null;
+  const one = <T extends string>(value: T, all: readonly T[], otherwise: T): T =>
+    all.includes(value) ? value : otherwise;
+  return {
+    uri: saved.uri,
+    otherFirst: saved.otherFirst,
+    device: saved.device,
+    mine: one(saved.mine, ['set', 'end'], FIRST.mine),
+    theirs: one(saved.theirs, ['same', 'peak', 'end'], FIRST.theirs),
+    by: one(saved.by, ['line', 'function', 'file', 'stack'], FIRST.by),
+    measure: one(saved.measure, ['own', 'inclusive'], FIRST.measure),
+    byStep: saved.byStep,
+    offset: Number.isFinite(saved.offset) ? saved.offset : 0,
+  };
+}

@@ -1,0 +1,303 @@
+// What is different between this snapshot and another, by line, function, file or stack.
+
+import type { CompareAnswer, ComparedRow, ComparedSums, Frame } from '../../../extension/shared/protocol.gen';
+import { RequestError, type Pending } from '../api';
+import { signed, withSign, type ComparedSets } from '../compare';
+import type { ViewContext } from '../context';
+import { Choice } from '../ui/choice';
+import { debounce, element, replace, setText } from '../ui/dom';
+import { bytes, counted } from '../ui/format';
+import { CompareSides, compareNotice } from './compare-bar';
+import { COMPARE_PAGE, CompareTable, type CompareOrder } from './compare-table';
+import type { MakePane, Pane } from './pane';
+
+const SEARCH_AFTER_MS = 150;
+const ROWS_OF = { line: 'line', function: 'function', file: 'file', stack: 'stack' } as const;
+
+export const comparePane: MakePane = (context) => new ComparePane(context);
+
+class ComparePane implements Pane {
+  readonly id = 'compare';
+  readonly title = 'Compare';
+  readonly usesSet = true;
+  readonly root = element('section', { class: 'table compare' });
+  private readonly sides: CompareSides;
+  private readonly by: Choice<'line' | 'function' | 'file' | 'stack'>;
+  private readonly measure: Choice<'own' | 'inclusive'>;
+  private readonly mine: HTMLSelectElement;
+  private readonly theirs: HTMLSelectElement;
+  private readonly search: HTMLInputElement;
+  private readonly summary = element('p', { class: 'compare-summary', role: 'status' });
+  private readonly table: CompareTable;
+  private readonly content: HTMLElement;
+  private order: CompareOrder = 'difference';
+  private reverse = false;
+  private sets: ComparedSets | null = null;
+  private finding: Pending<ComparedSets> | null = null;
+  private asking: Pending<CompareAnswer> | null = null;
+  private lighting: Pending<{ stacks: number[] }> | null = null;
+
+  constructor(private readonly context: ViewContext) {
+    const { compare } = context;
+    this.sides = new CompareSides(context);
+    this.by = new Choice(
+      'What a row is',
+      [
+        { value: 'line', text: 'Line' },
+        { value: 'function', text: 'Function' },
+        { value: 'file', text: 'File' },
+        { value: 'stack', text: 'Stack' },
+      ],
+      (by) => {
+        compare.set({ by });
+      },
+    );
+    this.measure = new Choice(
+      'Which allocations count',
+      [
+        { value: 'own', text: 'Self', title: 'What it allocated itself: the rows add up' },
+        { value: 'inclusive', text: 'Inclusive', title: 'With what it called' },
+      ],
+      (measure) => {
+        compare.set({ measure });
+      },
+    );
+    this.mine = options(
+      'What of this snapshot',
+      { set: 'As chosen above', end: 'Live at the end' },
+      (mine) => {
+        compare.set({ mine });
+      },
+    );
+    this.theirs = options(
+      'What of the other snapshot',
+      { same: 'The same there', peak: 'Live at its peak', end: 'Live at its end' },
+      (theirs) => {
+        compare.set({ theirs });
+      },
+    );
+    const searchSoon = debounce(SEARCH_AFTER_MS, () => {
+      this.fetch(0);
+    });
+    this.search = element('input', {
+      class: 'compare-search',
+      type: 'search',
+      attributes: {
+        placeholder: 'File, function',
+        'aria-label': 'Only rows with these words',
+        spellcheck: false,
+      },
+      on: {
+        input: searchSoon,
+        keydown: (event) => {
+          // The view's keys are letters: they are text here.
+          event.stopPropagation();
+        },
+      },
+    });
+    this.table = new CompareTable({
+      pick: (row, beside) => {
+        this.pick(row, beside);
+      },
+      sort: (order) => {
+        this.reverse = order === this.order && !this.reverse;
+        this.order = order;
+        this.fetch(0);
+      },
+      more: (offset) => {
+        this.fetch(offset);
+      },
+    });
+    this.content = element(
+      'div',
+      { class: 'compare-content' },
+      element(
+        'div',
+        { class: 'compare-controls' },
+        this.sides.root,
+        this.by.root,
+        this.measure.root,
+        element('label', {}, element('span', { class: 'muted' }, 'this '), this.mine),
+        element('label', {}, element('span', { class: 'muted' }, 'other '), this.theirs),
+        this.search,
+      ),
+      this.summary,
+      this.table.root,
+    );
+  }
+
+  update(changes: ReadonlySet<string>): void {
+    if (!['compare', 'device', 'filter', 'cursors', 'axis'].some((change) => changes.has(change))) return;
+    const { compare } = this.context;
+    const notice = compareNotice(this.context);
+    if (notice) {
+      this.cancel();
+      this.sets = null;
+      replace(this.root, notice);
+      return;
+    }
+    if (this.content.parentElement !== this.root) replace(this.root, this.content);
+    const { settings } = compare;
+    this.sides.update();
+    this.by.set(settings.by);
+    this.measure.set(settings.measure);
+    this.mine.value = settings.mine;
+    this.theirs.value = settings.theirs;
+    this.refresh();
+  }
+
+  dispose(): void {
+    this.cancel();
+  }
+
+  /** The sets anew, then the first page of rows. */
+  private refresh(): void {
+    const { context } = this;
+    this.cancel();
+    const finding = context.compare.sets(context.set, context.device, context.axis);
+    this.finding = finding;
+    finding.answer.then(
+      (sets) => {
+        if (this.finding !== finding) return;
+        this.finding = null;
+        this.sets = sets;
+        this.fetch(0);
+      },
+      (error: unknown) => {
+        if (this.finding === finding) this.failed(error);
+      },
+    );
+  }
+
+  private fetch(offset: number): void {
+    const { sets } = this;
+    if (!sets) return;
+    const { settings } = this.context.compare;
+    this.asking?.cancel();
+    const asking = this.context.api.request('memlens/compare', {
+      ...sets,
+      other_first: settings.otherFirst,
+      by: settings.by,
+      measure: settings.measure,
+      search: this.search.value,
+      order: this.order,
+      reverse: this.reverse,
+      offset,
+      limit: COMPARE_PAGE,
+    });
+    this.asking = asking;
+    asking.answer.then(
+      (answer) => {
+        if (this.asking !== asking) return;
+        this.asking = null;
+        this.table.sorted(this.order, this.reverse);
+        this.table.add(answer);
+        this.told(answer);
+      },
+      (error: unknown) => {
+        if (this.asking === asking) this.failed(error);
+      },
+    );
+  }
+
+  private told(answer: CompareAnswer): void {
+    const { compare, device, setName } = this.context;
+    const { by, measure } = compare.settings;
+    const { before, after } = compare.names(device);
+    const { total } = answer;
+    const parts: string[] = [];
+    const part = (sums: ComparedSums, verb: string): void => {
+      if (sums.rows > 0)
+        parts.push(
+          `${counted(sums.rows, ROWS_OF[by])} ${verb} ${withSign(sums.after_bytes - sums.before_bytes)}`,
+        );
+    };
+    part(answer.grown, 'grew by');
+    part(answer.shrunk, 'shrank by');
+    part(answer.only_after, 'only after:');
+    part(answer.only_before, 'only before:');
+    if (answer.same.rows > 0) parts.push(`${counted(answer.same.rows, ROWS_OF[by])} the same`);
+    setText(
+      this.summary,
+      `${before} ${bytes(total.before_bytes)} → ${after} ${bytes(total.after_bytes)}, ` +
+        `${signed(total.after_bytes - total.before_bytes)}${parts.length > 0 ? ` · ${parts.join(' · ')}` : ''}`,
+    );
+    const what = compare.settings.mine === 'end' ? 'live at the end' : setName;
+    const words = this.search.value.trim();
+    this.table.say(
+      `${counted(answer.found, ROWS_OF[by])}, ${what}` +
+        (measure === 'inclusive' ? ', with what each called (these do not add up)' : '') +
+        (words
+          ? `, with ${words}: ${bytes(answer.matching.before_bytes)} → ${bytes(answer.matching.after_bytes)}`
+          : ''),
+    );
+  }
+
+  /** Opens the line and lights up what it made in this snapshot. */
+  private pick(row: ComparedRow, beside: boolean): void {
+    const { context, sets } = this;
+    const { settings } = context.compare;
+    const [own, other] = settings.otherFirst ? [row.after, row.before] : [row.before, row.after];
+    const place = own ?? other;
+    if (place && place.file !== '' && place.kind !== 'native') context.openFrame(opened(place), beside);
+    else context.say('The file has no Python frame for these allocations.');
+    this.lighting?.cancel();
+    if (!sets) return;
+    const lighting = context.api.request('memlens/compareStacks', {
+      ...sets,
+      other_first: settings.otherFirst,
+      by: settings.by,
+      measure: settings.measure,
+      row: row.row,
+    });
+    this.lighting = lighting;
+    lighting.answer.then(
+      ({ stacks }) => {
+        if (this.lighting === lighting) context.lightStacks(new Set(stacks));
+      },
+      (error: unknown) => {
+        if (this.lighting === lighting) context.failed(error);
+      },
+    );
+  }
+
+  private failed(error: unknown): void {
+    if (error instanceof RequestError && error.problem.code === 'cancelled') return;
+    setText(this.summary, '');
+    const advice = error instanceof RequestError ? error.problem.advice : '';
+    this.table.clear(`${error instanceof Error ? error.message : String(error)}. ${advice}`);
+  }
+
+  private cancel(): void {
+    this.finding?.cancel();
+    this.asking?.cancel();
+    this.finding = null;
+    this.asking = null;
+  }
+}
+
+/** A file as a whole opens at its top. */
+function opened(place: Frame): Frame {
+  return place.line > 0 ? place : { ...place, line: 1 };
+}
+
+function options<T extends string>(
+  label: string,
+  texts: Readonly<Record<T, string>>,
+  change: (value: T) => void,
+): HTMLSelectElement {
+  const select = element('select', {
+    class: 'dropdown',
+    title: label,
+    attributes: { 'aria-label': label },
+    on: {
+      change: () => {
+        // SAFETY: the options are those of `texts`.
+        change(select.value as T);
+      },
+    },
+  });
+  for (const [value, text] of Object.entries<string>(texts))
+    select.append(element('option', { attributes: { value } }, text));
+  return select;
+}
