@@ -274,7 +274,7 @@ def table(results: dict[str, Any]) -> str:
         if compared:
             row(f"two files of {name} events compared at random moments by line, function, stack, p95", "1 s", "100 ms",
                 ", ".join(f"{compared[f'{by}_ms']['p95']:.0f} ms" for by in ("line", "function", "stack"))
-                + f"; the first time {compared['first_ms']:.0f} ms; both curves {compared['curves_ms']['p95']:.0f} ms")  # fmt: skip
+                + f", first {compared['first_ms']:.0f} ms, curves {compared['curves_ms']['p95']:.0f} ms")  # fmt: skip
         row(f"{name} events: a new filter narrows the snapshot, p95", "300 ms", "100 ms",
             f"{served['filtered_ms']['p95']:.0f} ms")  # fmt: skip
         row(f"{name} events: flame graph of a random moment; at random zooms, p95", "100 ms, 50 ms", "30 ms, 16 ms",
