@@ -51,10 +51,6 @@ export class Uri {
   static file(path: string): Uri {
     return new Uri('file', path);
   }
-  static parse(text: string): Uri {
-    const [scheme = '', path = ''] = text.split('://');
-    return new Uri(scheme, path);
-  }
   static from(parts: { scheme: string; path: string }): Uri {
     return new Uri(parts.scheme, parts.path);
   }
