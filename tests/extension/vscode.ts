@@ -55,7 +55,7 @@ export class Uri {
     return new Uri(parts.scheme, parts.path);
   }
   static parse(text: string): Uri {
-    const [scheme = '', path = ''] = text.split(/:(.*)/s);
+    const [scheme = '', path = ''] = text.split(/:(?:\/\/)?(.*)/s);
     return new Uri(scheme, path);
   }
   static joinPath(base: Uri, ...segments: string[]): Uri {
