@@ -57,8 +57,9 @@ export function outOfMemory() {
     return { action, addr, size: mib * MIB, stream: 0, time_us: time, frames: frames(line), ...more };
   };
   const oom = (mib, freeMib, line) => {
-    const { addr: _none, ...rest } = event('oom', 0, mib, line);
-    return { ...rest, device_free: freeMib * MIB };
+    const made = { ...event('oom', 0, mib, line), device_free: freeMib * MIB };
+    delete made.addr; // as PyTorch leaves it out
+    return made;
   };
   const freed = (addr, mib) => [event('free_requested', addr, mib, 0), event('free_completed', addr, mib, 0)];
   const zero = [
