@@ -12,7 +12,7 @@ const MINE = 'train.pickle';
 const OTHER = 'branch.pickle';
 const SHIFT = 5;
 
-/** The sample as if its code lay elsewhere, model.py had grown at its top, and one line of it took twice as much. */
+/** The sample as if its code lay elsewhere, model.py had grown at its top, and a line of train.py kept twice as much. */
 const BRANCH = `
 import pickle, sys
 source, target, shift = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -21,7 +21,7 @@ seen = set()
 for trace in data['device_traces']:
     for event in trace:
         own = next((f for f in event['frames'] if '/' not in f['filename']), None)
-        if own and id(own) not in seen and own['filename'] == 'model.py' and own['line'] == 65:
+        if own and id(own) not in seen and (own['filename'], own['line']) == ('train.py', 46):
             event['big'] = True
     for event in trace:
         if event.pop('big', False):
