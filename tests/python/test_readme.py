@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.python.conftest import ROOT
@@ -53,3 +54,14 @@ def test_scripts_and_files_are_there() -> None:
         assert script in MANIFEST["scripts"]
     for link in re.findall(r"\]\(([^)]+)\)", README):
         assert (ROOT / link).is_file(), link
+
+
+def test_the_manifest_says_nothing_twice() -> None:
+    """A key that stands twice would silently take away what the first one says."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in pairs]
+        assert len(keys) == len(set(keys)), keys
+        return dict(pairs)
+
+    json.loads((ROOT / "package.json").read_text("utf-8"), object_pairs_hook=unique)
