@@ -96,7 +96,7 @@ describe('with everything', () => {
       await vscode.runCommand('Memlens: Clear Selection');
       await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
       await vscode.runCommand('Memlens: Views below the Picture');
-      await view.locator('table tbody tr').first().waitFor();
+      await view.locator('.grid-row').first().waitFor();
       await view.still();
       await vscode.screenshot(`categories-${theme}`);
       const more = ['.toolbar', '.panel', '.status', '.dock'];

@@ -163,15 +163,16 @@ describe('by the pointer', () => {
     assert.deepEqual(await view.pixel(...point), full);
 
     await view.locator('.toolbar').getByRole('button', { name: 'Views below the picture' }).click();
-    await view.locator('table tbody tr').first().waitFor();
+    await view.locator('.grid-row').first().waitFor();
     await view.still();
     await mouse.click(surface.x + surface.width * 0.5, surface.y + 30);
     await view.locator('.dock').getByRole('button', { name: 'At the cursor' }).click();
-    const caption = view.locator('table caption', { hasText: /^At \d/ });
+    const caption = view.locator('.live-set-summary', { hasText: /^At \d.*group/ });
     await caption.waitFor();
     const [count, live] = (await caption.innerText()).match(/(\d+) allocations?, ([\d.]+) MiB/).slice(1);
     assert.ok(Number(count) > 0 && Number(live) > 0 && Number(live) < 79.8);
-    await view.locator('table tbody tr').first().click();
+    await view.locator('.live-set-controls select').first().selectOption('');
+    await view.locator('.grid-row.leaf').first().click();
     await view.locator('.panel .frames').waitFor();
   });
 });
@@ -243,14 +244,15 @@ describe('without a pointer', () => {
 
   test('the table has the largest allocation at the peak first, and is walked by keys', async () => {
     await press('t');
-    const rows = view.locator('table tbody tr');
+    const rows = view.locator('.grid-row.leaf');
     await rows.first().waitFor();
-    assert.ok((await view.locator('table th[scope=col]').count()) >= 5);
-    assert.match(await view.text('table caption'), /^At the peak .*: \d+ allocations, .* live/);
+    assert.ok((await view.locator('.grid [role=columnheader]').count()) >= 5);
+    await view.locator('.dock').getByRole('button', { name: 'At the peak' }).click();
+    await view.locator('.live-set-summary', { hasText: /^At the peak: \d+ allocations, / }).waitFor();
     const [first, second] = await rows.evaluateAll((all) =>
       all.map((row) => ({
-        allocation: Number(row.dataset.allocation),
-        size: row.cells[0].title,
+        allocation: Number(row.dataset.id.split(':')[1]),
+        size: row.children[1].firstElementChild.title,
       })),
     );
     const { allocation } = await stack(first.allocation);
@@ -258,23 +260,24 @@ describe('without a pointer', () => {
     assert.equal(first.size, exactBytes(largest));
     assert.ok(livesAtThePeak(allocation));
 
-    const focused = () => view.frame.evaluate(() => document.activeElement.tagName);
-    for (let presses = 0; (await focused()) !== 'TR'; presses++) {
+    const focused = () => view.frame.evaluate(() => document.activeElement.role);
+    for (let presses = 0; (await focused()) !== 'treegrid'; presses++) {
       assert.ok(presses < 40, 'Tab reaches the rows');
       await press('Tab');
     }
-    await press('Enter');
+    await press('Home');
+    await press(' ');
     await view.selected(first.allocation);
     await press('ArrowDown');
-    await press('Enter');
+    await press(' ');
     await view.selected(second.allocation);
     assert.equal(
-      await view.locator('tr[aria-current=true]').getAttribute('data-allocation'),
-      `${second.allocation}`,
+      await view.locator('.grid-row[aria-selected=true]').getAttribute('data-id'),
+      `allocation:${second.allocation}`,
     );
 
     await press('t');
-    await view.locator('table').waitFor({ state: 'hidden' });
+    await view.locator('.grid').waitFor({ state: 'hidden' });
     const { label } = (await stack(second.allocation)).allocation;
     await press('Enter');
     await vscode.atLine(path.posix.basename(label.file), label.line);
@@ -307,9 +310,9 @@ describe('without a pointer', () => {
     await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
     await view.locator('.legend').waitFor({ state: 'hidden' });
     await vscode.runCommand('Memlens: Views below the Picture');
-    await view.locator('table').waitFor();
+    await view.locator('.grid').waitFor();
     await vscode.runCommand('Memlens: Views below the Picture');
-    await view.locator('table').waitFor({ state: 'hidden' });
+    await view.locator('.grid').waitFor({ state: 'hidden' });
     assert.ok((await command('Zoom to Selection')).y0 > 0);
     await vscode.runCommand('Memlens: Clear Selection');
     await view.locator('.panel h2', { hasText: 'Device 0' }).waitFor();

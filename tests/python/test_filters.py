@@ -213,6 +213,7 @@ def test_terms_find_what_a_look_at_each_allocation_finds(
         "pool:unknown": lambda a: not private(a) and a.addr not in final,
         f"address:{hex(first.addr + first.size // 2)}": lambda a: a is first,
         f"address:{first.addr - 1}": lambda _: False,
+        hex(first.addr): lambda a: a is first,
         "category:none": lambda _: True,
         "category:activation": lambda _: False,
         "is:before": lambda a: a.start == 0,

@@ -24,6 +24,7 @@ export interface Commanded {
   togglePanel(): void;
   toggleBoxTool(): void;
   toggleHelp(): void;
+  focusFilter(): void;
   nextDevice(): void;
   openSource(beside: boolean): void;
   /** Something smaller than the selection was given up: a box, a tool. */
@@ -141,6 +142,9 @@ export function runAction(action: Action, view: Commanded): void {
       return;
     case 'boxTool':
       view.toggleBoxTool();
+      return;
+    case 'filter':
+      view.focusFilter();
       return;
     case 'help':
       view.toggleHelp();

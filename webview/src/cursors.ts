@@ -18,6 +18,8 @@ export interface CursorState {
 export interface CursorEvents {
   changed(): void;
   failed(error: unknown): void;
+  /** What narrows every view; empty for all. */
+  filter(): string;
 }
 
 const KIND_WORDS: Record<SetKind, string> = {
@@ -154,7 +156,11 @@ export class Cursors {
 
   private find(moment: number, use: (answer: MomentAnswer) => void): void {
     this.pending?.cancel();
-    const pending = this.api.request('memlens/moment', { device: this.device, moment });
+    const pending = this.api.request('memlens/moment', {
+      device: this.device,
+      moment,
+      filter: this.events.filter(),
+    });
     this.pending = pending;
     pending.answer.then(
       (answer) => {

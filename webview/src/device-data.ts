@@ -12,6 +12,7 @@ export interface DeviceDataEvents {
   overview(answer: OverviewAnswer | null): void;
   largest(rows: readonly AllocationSummary[]): void;
   failed(error: unknown): void;
+  filter(): string;
 }
 
 export class DeviceData {
@@ -25,7 +26,7 @@ export class DeviceData {
     private readonly events: DeviceDataEvents,
   ) {}
 
-  /** Another device: answers about the one before are of no use. */
+  /** Another device or filter: answers about the one before are of no use. */
   turnTo(device: number): void {
     for (const pending of this.live) pending.cancel();
     this.live = [];
@@ -44,7 +45,12 @@ export class DeviceData {
   fetchOverview(axis: Axis, columns: number): void {
     this.overview?.cancel();
     this.events.overview(null);
-    this.overview = this.api.request('memlens/overview', { device: this.device, axis, columns });
+    this.overview = this.api.request('memlens/overview', {
+      device: this.device,
+      axis,
+      columns,
+      filter: this.events.filter(),
+    });
     this.overview.answer.then(
       (answer) => {
         this.events.overview(answer);
@@ -56,7 +62,8 @@ export class DeviceData {
   }
 
   private async largest(): Promise<LiveAnswer> {
-    const params = { device: this.device, moment: null, offset: 0, limit: NAMED };
+    const filter = this.events.filter();
+    const params = { device: this.device, moment: null, offset: 0, limit: NAMED, filter };
     const pending = this.api.request('memlens/live', params);
     this.live.push(pending);
     try {

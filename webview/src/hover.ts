@@ -20,6 +20,7 @@ export interface HoverContext {
   readonly tooltip: Tooltip;
   device(): DeviceInfo;
   axis(): Axis;
+  filter(): string;
   palette(): Palette;
   categories: readonly string[];
 }
@@ -78,7 +79,7 @@ export class Hover {
     this.refreshSoon();
   }
 
-  /** Another device or axis. */
+  /** Another device, axis or filter. */
   reset(): void {
     this.there.clear();
     this.move(null);
@@ -153,6 +154,7 @@ export class Hover {
         device: this.context.device().device,
         moment: g.moment[hit.column] ?? 0,
         y_bytes: hit.yBytes,
+        filter: this.context.filter(),
       });
       this.await(pending, pending.answer, (answer) => {
         if (this.there.size > CACHED) this.there.clear();

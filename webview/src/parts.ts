@@ -25,6 +25,7 @@ import { Selection } from './selection';
 import { SharedContext, type ContextOwner } from './shared-context';
 import { Dock } from './ui/dock';
 import { bandTexts } from './ui/format';
+import { FilterBox } from './ui/filter-box';
 import { ViewFrame } from './ui/frame';
 import { Help } from './ui/help';
 import { Minimap } from './ui/minimap';
@@ -45,6 +46,7 @@ export interface PartsOwner extends Pick<Gestured, 'openLabel' | 'boxUsed'>, Con
   shown(answer: StackAnswer): void;
   lineShown(answer: LineAnswer): void;
   cleared(): void;
+  focusPicture(): void;
   rearranged(): void;
 }
 
@@ -53,6 +55,7 @@ export interface Parts {
   readonly plot: Plot;
   readonly minimap: Minimap;
   readonly toolbar: Toolbar;
+  readonly filterBox: FilterBox;
   readonly panel: Panel;
   readonly dock: Dock;
   readonly pictures: readonly Picture[];
@@ -85,7 +88,12 @@ export function makeParts(
   const plot = new Plot(
     {
       ask: (request) =>
-        api.request('memlens/viewport', { device: owner.device.device, axis: owner.axis, ...request }),
+        api.request('memlens/viewport', {
+          device: owner.device.device,
+          axis: owner.axis,
+          filter: owner.filter,
+          ...request,
+        }),
       moved: (camera) => {
         owner.moved(camera);
       },
@@ -125,6 +133,15 @@ export function makeParts(
       frame.set({ warningsOpen: !frame.current.warningsOpen });
     },
   );
+  const filterBox = new FilterBox(info.categories, {
+    apply: (text) => {
+      owner.setFilter(text);
+    },
+    leave: () => {
+      owner.focusPicture();
+    },
+  });
+  toolbar.filter.append(filterBox.root);
   const panel = new Panel({
     run,
     open: (source, beside) => {
@@ -145,6 +162,7 @@ export function makeParts(
     failed: (error) => {
       owner.failed(error);
     },
+    filter: () => owner.filter,
   });
   const selection = new Selection({
     api,
@@ -152,6 +170,7 @@ export function makeParts(
     names,
     axis: () => owner.axis,
     device: () => owner.device.device,
+    filter: () => owner.filter,
     switchDevice: (device) => {
       owner.switchDevice(device);
     },
@@ -182,6 +201,7 @@ export function makeParts(
     failed: (error) => {
       owner.failed(error);
     },
+    filter: () => owner.filter,
   });
   const flags = new Flags(
     api,
@@ -200,6 +220,7 @@ export function makeParts(
     tooltip,
     device: () => owner.device,
     axis: () => owner.axis,
+    filter: () => owner.filter,
     palette: () => owner.palette,
     categories: info.categories,
   });
@@ -261,7 +282,7 @@ export function makeParts(
     },
   );
   return {
-    ...{ names, plot, minimap, toolbar, panel, help, data, selection, cursors, flags },
+    ...{ names, plot, minimap, toolbar, filterBox, panel, help, data, selection, cursors, flags },
     ...{ hover, pointer, frame, dock, pictures, context },
   };
 }

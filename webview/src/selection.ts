@@ -24,6 +24,7 @@ export interface SelectionContext {
   readonly names: Names;
   axis(): Axis;
   device(): number;
+  filter(): string;
   /** Another device is the one with this allocation. */
   switchDevice(device: number): void;
   waiting(sizeBytes: number | null): void;
@@ -72,11 +73,26 @@ export class Selection {
 
   /** Selects what lies at a moment and a height, where the picture merges what is there. */
   selectAt(moment: number, yBytes: number, then: Then = null): void {
-    const params = { device: this.context.device(), moment, y_bytes: yBytes };
+    const params = {
+      device: this.context.device(),
+      moment,
+      y_bytes: yBytes,
+      filter: this.context.filter(),
+    };
     this.run(this.context.api.request('memlens/hit', params), (answer) => {
       if (!answer.allocation) return;
       this.context.names.learn([answer.allocation]);
       this.select(answer.allocation.allocation, moment, false, then);
+    });
+  }
+
+  /** The picture is another one, of the same axis: what is selected is marked in it. */
+  markAgain(): void {
+    const { current, answer } = this;
+    if (current === null) return;
+    this.context.plot.setSelection({
+      allocation: current,
+      life: answer ? this.life(answer.allocation) : null,
     });
   }
 
@@ -123,7 +139,12 @@ export class Selection {
     }
     const moment = this.moment ?? this.answer?.allocation.start_moment ?? 0;
     this.run(
-      this.context.api.request('memlens/step', { allocation: current, moment, direction }),
+      this.context.api.request('memlens/step', {
+        allocation: current,
+        moment,
+        direction,
+        filter: this.context.filter(),
+      }),
       (answer) => {
         if (!answer.allocation) {
           this.context.say(END[direction]);
@@ -141,7 +162,13 @@ export class Selection {
     const { plot, api } = this.context;
     const moment = highestMoment(plot);
     this.run(
-      api.request('memlens/live', { device: this.context.device(), moment, offset: 0, limit: 1 }),
+      api.request('memlens/live', {
+        device: this.context.device(),
+        moment,
+        offset: 0,
+        limit: 1,
+        filter: this.context.filter(),
+      }),
       (answer) => {
         const [largest] = answer.rows;
         if (largest) this.select(largest.allocation, answer.moment, true);
@@ -191,7 +218,8 @@ export class Selection {
 
   private locate(allocation: number, moment: number | null, use: (box: LocateAnswer) => void): void {
     const axis = this.context.axis();
-    this.run(this.context.api.request('memlens/locate', { allocation, axis, moment }), use);
+    const filter = this.context.filter();
+    this.run(this.context.api.request('memlens/locate', { allocation, axis, moment, filter }), use);
   }
 
   private life(a: AllocationSummary): { x0: number; x1: number } | null {

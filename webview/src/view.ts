@@ -5,12 +5,13 @@ import type { PaneId, PictureId, ViewState } from '../../extension/shared/messag
 import type {
   AllocationSummary,
   DeviceInfo,
+  FilterAnswer,
   Frame,
   LineAnswer,
   SnapshotInfo,
   StackAnswer,
 } from '../../extension/shared/protocol.gen';
-import { RequestError, type Api, type HostMessage } from './api';
+import { RequestError, type Api, type HostMessage, type Pending } from './api';
 import { runAction, type Commanded } from './commands';
 import { Compare } from './compare';
 import { EVERYTHING, type Change } from './context';
@@ -22,11 +23,11 @@ import type { Plot } from './plot';
 import type { Camera } from './scene/camera';
 import type { Rgb } from './scene/colour';
 import { colourOf, type Palette } from './scene/paint';
-import { hasTimes, peakAt, restoreLayout, restoreState, type Axis } from './scene/state';
+import { deviceExtent, hasTimes, peakAt, restoreLayout, restoreState, type Axis } from './scene/state';
 import type { Selection } from './selection';
 import { exposeForTests } from './test-hook';
 import { debounce, replace, setText } from './ui/dom';
-import { baseName, bytes, deviceFigures, hasSource, nameOf } from './ui/format';
+import { baseName, bytes, counted, deviceFigures, hasSource, nameOf } from './ui/format';
 import { legend } from './ui/legend';
 import { sameStackSentence } from './ui/panel';
 import { paletteOf, readTheme, watchTheme, type Theme } from './ui/theme';
@@ -41,13 +42,15 @@ export class SnapshotView implements Commanded, PartsOwner {
   axis: Axis;
   palette: Palette;
   private colour: ViewState['colour'];
-  filter: string;
+  /** Narrows every view; `device` tells of what fits it. */
+  filter = '';
   readonly compare: Compare;
   theme: Theme = readTheme();
   private picture: PictureId = 'stacked';
   /** The pane to show when the dock is opened again. */
   private lastPane: PaneId | null = null;
   private largest: AllocationSummary[] = [];
+  private narrowing: Pending<FilterAnswer> | null = null;
   private readonly parts: Parts;
   private readonly stop = new AbortController();
   private readonly saveSoon = debounce(SAVE_AFTER_MS, () => {
@@ -65,7 +68,6 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.device = this.deviceOf(state.device);
     this.axis = state.axis;
     this.colour = state.colour;
-    this.filter = state.filter;
     this.compare = new Compare(api, baseName(info.path), state.compare, () => {
       this.changed('compare');
       this.saveSoon();
@@ -90,6 +92,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.showPicture(state.picture);
     this.parts.dock.show(state.pane);
     if (state.selection !== null) this.selection.select(state.selection, null, false);
+    if (state.filter !== '') this.setFilter(state.filter);
   }
 
   get plot(): Plot {
@@ -204,10 +207,23 @@ export class SnapshotView implements Commanded, PartsOwner {
   }
 
   setFilter(filter: string): void {
-    if (filter === this.filter) return;
-    this.filter = filter;
-    this.changed('filter');
-    this.saveSoon();
+    const text = filter.trim();
+    const { filterBox } = this.parts;
+    filterBox.show(text);
+    this.narrowing?.cancel();
+    this.narrowing = null;
+    if (text === this.filter) return;
+    if (text === '') {
+      this.narrowTo('', this.deviceOf(this.device.device));
+      return;
+    }
+    this.narrow(this.device.device, text, (info) => {
+      this.narrowTo(text, info);
+    });
+  }
+
+  focusFilter(): void {
+    this.parts.filterBox.focus();
   }
 
   togglePanel(): void {
@@ -228,14 +244,21 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   nextDevice(): void {
     const { devices } = this.info;
-    const next = devices[(devices.indexOf(this.device) + 1) % devices.length];
-    if (!next || next === this.device) return;
-    this.show(next, this.axis, null);
+    const at = devices.findIndex(({ device }) => device === this.device.device);
+    const next = devices[(at + 1) % devices.length];
+    if (!next || next.device === this.device.device) return;
+    this.switchDevice(next.device);
     this.say(`Device ${next.device}`);
   }
 
   switchDevice(device: number): void {
-    this.show(this.deviceOf(device), this.axis, null);
+    if (this.filter === '') {
+      this.show(this.deviceOf(device), this.axis, null);
+      return;
+    }
+    this.narrow(device, this.filter, (info) => {
+      this.show(info, this.axis, null);
+    });
   }
 
   openSource(beside: boolean): void {
@@ -394,9 +417,9 @@ export class SnapshotView implements Commanded, PartsOwner {
   // --- devices, axes, colours --------------------------------------------------------------------------------------
 
   private show(device: DeviceInfo, axis: Axis, camera: Camera | null): void {
-    const { data, hover, minimap, frame, cursors, flags } = this.parts;
+    const { data, hover, minimap, cursors, flags } = this.parts;
     const first = this.largest.length === 0;
-    const other = device !== this.device;
+    const other = device.device !== this.device.device;
     const selected = other ? null : this.selection.current;
     this.device = device;
     this.axis = axis === 'time' && hasTimes(device) ? 'time' : 'event';
@@ -413,22 +436,71 @@ export class SnapshotView implements Commanded, PartsOwner {
     // Without a trace the run has no extent to find one's way in.
     minimap.root.hidden = device.events === 0;
     if (device.events > 0) data.fetchOverview(this.axis, minimap.columns);
-    const figures = deviceFigures(device);
-    setText(frame.status, figures.join('  ·  '));
-    this.plot.setLabel(
-      `Memory of device ${device.device} over time. ${figures.join(', ')}. Press ? for the keys.`,
-    );
+    this.tellFigures();
     this.plot.setFlags(flags.of(device.device, this.axis));
     this.changed('device', 'axis');
     this.cursorsChanged();
     this.rearranged();
   }
 
+  /** Asks what of a device fits a filter; what is wrong with the filter is said at its box. */
+  private narrow(device: number, filter: string, use: (info: DeviceInfo) => void): void {
+    this.narrowing?.cancel();
+    const pending = this.api.request('memlens/filter', { device, filter });
+    this.narrowing = pending;
+    pending.answer.then(
+      ({ info, of_allocations: every }) => {
+        if (this.narrowing !== pending) return;
+        this.narrowing = null;
+        use(info);
+        this.parts.filterBox.fits(info.allocations, every);
+      },
+      (error: unknown) => {
+        if (this.narrowing !== pending) return;
+        this.narrowing = null;
+        const problem = error instanceof RequestError ? error.problem : null;
+        if (problem?.code === 'cancelled') return;
+        this.parts.filterBox.fails(problem ? `${problem.message}. ${problem.advice}`.trim() : String(error));
+      },
+    );
+  }
+
+  /** Another filter on the same device: the same stretch of the run, as high as what is left. */
+  private narrowTo(filter: string, device: DeviceInfo): void {
+    const { data, hover, minimap } = this.parts;
+    const { x0, x1 } = this.plot.target;
+    const y1 = deviceExtent(device, this.axis).top;
+    this.filter = filter;
+    this.device = device;
+    this.root.dataset['state'] = 'loading';
+    this.plot.show(device, this.axis, { x0, x1, y0: 0, y1 });
+    hover.reset();
+    this.largest = [];
+    data.turnTo(device.device);
+    if (device.events > 0) data.fetchOverview(this.axis, minimap.columns);
+    this.tellFigures();
+    this.selection.markAgain();
+    this.changed('filter');
+    const { allocations } = device;
+    this.say(filter === '' ? 'No filter' : `${counted(allocations, 'allocation')} fit the filter`);
+    this.rearranged();
+  }
+
+  private tellFigures(): void {
+    const { device } = this;
+    const figures = deviceFigures(device);
+    if (this.filter !== '') figures.unshift('Of what fits the filter:');
+    setText(this.parts.frame.status, figures.join('  ·  '));
+    this.plot.setLabel(
+      `Memory of device ${device.device} over time. ${figures.join(', ')}. Press ? for the keys.`,
+    );
+  }
+
   private get shownPicture(): Picture | null {
     return this.parts.pictures.find(({ id }) => id === this.picture) ?? null;
   }
 
-  private focusPicture(): void {
+  focusPicture(): void {
     const picture = this.shownPicture;
     if (picture) picture.focus();
     else this.plot.surface.focus({ preventScroll: true });
@@ -461,6 +533,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     const { target } = event;
     if (event.defaultPrevented || this.parts.help.root.open) return;
     // Lists and buttons keep the keys that they use themselves.
+    if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) return;
     if (target instanceof HTMLSelectElement && event.key !== 'Escape') return;
     if (target instanceof HTMLButtonElement && (event.key === 'Enter' || event.key === ' ')) return;
     if (!event.altKey && SCROLL_KEYS.test(event.key) && scrolls(target)) return;

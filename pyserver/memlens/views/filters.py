@@ -10,7 +10,7 @@ r"""The filter that narrows every view of a snapshot: a text of terms, each of w
 ``life>10ms``             how long it was held; ``life<100ev`` counts events
 ``category:``             the profiler's category, ``category:none`` for none
 ``stream:0``, ``pool:``   the allocator's stream and pool: ``default``, an id such as ``1.0``, ``private``, ``unknown``
-``address:0x7f…``         the allocation that holds an address
+``address:0x7f…``         the allocations that held an address; a word such as ``0x7f0012ab`` means the same
 ``stack:12``              the stack's number; ``allocation:12`` the allocation's
 ``is:before``             alive before recording began; ``is:freed``, ``is:live`` (never freed), ``is:pending``,
                           ``is:native`` where there are only C++ frames, ``is:inferred`` where the line that is
@@ -51,6 +51,7 @@ FIELDS = (*_TEXT_FIELDS, *_NUMBER_FIELDS, *_AMOUNT_FIELDS)
 
 _FIELD = re.compile(r"(?P<field>[A-Za-z_]+)(?P<comparison>:(?!:)|<=|>=|<|>|=)")
 _AMOUNT = re.compile(r"(?P<number>\d+(\.\d+)?|\.\d+) ?(?P<unit>[A-Za-zµμ]*)")
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,16}")
 _PLACE = re.compile(r"(?P<file>.+):(?P<line>\d{1,9})", re.DOTALL)
 _BYTES = {
     "": 1, "b": 1, "k": 2**10, "kib": 2**10, "m": 2**20, "mib": 2**20, "g": 2**30, "gib": 2**30, "t": 2**40,
@@ -384,6 +385,13 @@ def _allocation(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
     return np.isin(device.allocations(np.arange(len(device.start))), _numbers(term))
 
 
+def _words(snapshot: Snapshot, device: Device, term: Term) -> Mask:
+    """Files, functions, operators; and what looks like an address is also looked for as one."""
+    mask = _by_frames(_place_tests)(snapshot, device, term) | _operators(snapshot, term)[device.stack]
+    addresses = tuple(value for value in term.values if _ADDRESS.fullmatch(value))
+    return mask | _address(snapshot, device, Term("address", ":", addresses)) if addresses else mask
+
+
 def _numbers(term: Term) -> npt.NDArray[np.uint32]:
     numbers = [_number(value, str(term)) for value in term.values]
     return np.asarray([number for number in numbers if 0 <= number < 2**32], np.uint32)
@@ -408,9 +416,7 @@ def _is(snapshot: Snapshot, device: Device, term: Term) -> Mask:
 
 
 _MASKS: dict[str, Callable[[Snapshot, Device, Term], Mask]] = {
-    "": lambda snapshot, device, term: (
-        _by_frames(_place_tests)(snapshot, device, term) | _operators(snapshot, term)[device.stack]
-    ),
+    "": _words,
     "file": _by_frames(lambda value: [_file_test(value)]),
     "function": _by_frames(lambda value: [_function_test(value)]),
     "operator": lambda snapshot, device, term: _operators(snapshot, term)[device.stack],

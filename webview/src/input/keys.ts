@@ -28,6 +28,7 @@ export type Action =
   | 'secondCursorOn'
   | 'toggleTall'
   | `pane${number}`
+  | 'filter'
   | 'help';
 
 export interface KeyRow {
@@ -105,6 +106,7 @@ export const KEYS: readonly KeyRow[] = [
     group: 'View' as const,
   })),
   { keys: ['s'], action: 'togglePanel', text: 'Stack panel', group: 'View' },
+  { keys: ['/'], action: 'filter', text: 'Filter everything', group: 'View' },
   { keys: ['a'], action: 'toggleAxis', text: 'Time or event number', group: 'View' },
   { keys: ['c'], action: 'toggleColour', text: 'Colour by stack or by category', group: 'View' },
   { keys: ['d'], action: 'nextDevice', text: 'Next device', group: 'View' },

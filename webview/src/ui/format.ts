@@ -39,6 +39,13 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
+/** "34.2%" of a whole; what is little but something is not 0. */
+export function share(part: number, whole: number): string {
+  if (whole <= 0) return '–';
+  const percent = (part / whole) * 100;
+  return part > 0 && percent < 0.1 ? '<0.1%' : `${percent.toFixed(1)}%`;
+}
+
 /** A span or a point of time in microseconds: "1.204 s", "35.2 ms", "17 µs". */
 export function time(us: number): string {
   const size = Math.abs(us);

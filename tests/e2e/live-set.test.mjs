@@ -1,0 +1,212 @@
+// The live set as a tree table, and the filter that narrows every view.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { poorContrasts } from './contrast.mjs';
+import { openVSCode } from './harness.mjs';
+import { SnapshotView, until } from './view.mjs';
+
+const FILE = 'train.pickle';
+
+let vscode;
+let view;
+let device;
+let lines;
+
+before(async () => {
+  vscode = await openVSCode();
+  const [info, found] = await Promise.all([vscode.memlens('info', FILE), vscode.memlens('lines', FILE)]);
+  [device] = info.devices;
+  lines = found;
+  view = await SnapshotView.opened(vscode, FILE);
+});
+after(() => vscode?.close());
+
+const press = (key) => vscode.page.keyboard.press(key);
+const row = (text) => view.locator('.grid-row', { hasText: text });
+const summary = (pattern) => view.locator('.live-set-summary', { hasText: pattern }).waitFor();
+const figures = async () => {
+  const text = await view.text('.live-set-summary');
+  const [count, groups] = text.match(/([\d,]+) allocations?.* in ([\d,]+) groups?/).slice(1);
+  return { count: Number(count.replace(',', '')), groups: Number(groups.replace(',', '')) };
+};
+const filter = async (text) => {
+  await view.locator('.filter-input').fill(text);
+  await view.locator('.filter-input').press('Enter');
+};
+
+describe('the tree table', () => {
+  test('groups what is live at the peak by line, down to single allocations', async () => {
+    await view.locator('.toolbar').getByRole('button', { name: 'Views below the picture' }).click();
+    await view.locator('.dock').getByRole('tab', { name: 'Live set' }).click();
+    await summary(/^At the peak: [\d,]+ allocations, .* in \d+ groups$/);
+    const { groups } = await figures();
+    assert.equal(await view.locator('.grid').getAttribute('aria-rowcount'), String(groups + 1));
+    // what a person sees first is the largest
+    const shares = await view
+      .locator('.grid-row > :nth-child(3)')
+      .evaluateAll((cells) => cells.map((cell) => Number.parseFloat(cell.innerText.replace('<', ''))));
+    assert.deepEqual(
+      shares,
+      shares.toSorted((a, b) => b - a),
+    );
+
+    const name = await view.locator('.grid-row .place-link').first().innerText();
+    const group = row(name).first();
+    const many = Number(await group.locator('[role=gridcell]').nth(3).innerText());
+    await group.locator('.twistie').click();
+    await view.locator('.grid-row.leaf').first().waitFor();
+    assert.equal(await group.getAttribute('aria-expanded'), 'true');
+    assert.equal(await view.locator('.grid-row.leaf').first().getAttribute('aria-setsize'), String(many));
+    assert.equal(await view.locator('.grid-row.leaf').first().getAttribute('aria-level'), '2');
+  });
+
+  test('a group lights up in the picture, and its line opens', async () => {
+    const group = view.locator('.grid-row.group').first();
+    await group.locator('[role=gridcell]').nth(1).click();
+    await view.locator('.status-note', { hasText: /lit up in the picture/ }).waitFor();
+    assert.equal(await group.getAttribute('aria-selected'), 'true');
+
+    const place = group.locator('.place-link');
+    const [file, line] = (await place.innerText()).split(':');
+    assert.ok(lines.some((each) => each.file.endsWith(file) && each.line === Number(line)));
+    await place.click();
+    await vscode.atLine(file, Number(line));
+    await vscode.runCommand('View: Close Editor');
+    view = await SnapshotView.visible(vscode);
+  });
+
+  test('is walked, opened and picked by keys alone', async () => {
+    await view.locator('.grid').focus();
+    await press('Home');
+    await press('ArrowRight');
+    const active = () => view.locator('.grid-row.active');
+    await until(async () => (await active().getAttribute('aria-expanded')) === 'true', 'it is open');
+    await view.locator('.grid-row.leaf').first().waitFor();
+    await press('ArrowRight');
+    assert.equal(await active().getAttribute('aria-level'), '2');
+    const [, allocation] = (await active().getAttribute('data-id')).split(':');
+    await press(' ');
+    await view.selected(Number(allocation));
+    await press('ArrowLeft');
+    assert.equal(await active().getAttribute('aria-rowindex'), '2');
+    await press('ArrowLeft');
+    await until(async () => (await active().getAttribute('aria-expanded')) === 'false', 'it is closed');
+    await press('End');
+    const count = await view.locator('.grid').getAttribute('aria-rowcount');
+    assert.equal(await active().getAttribute('aria-rowindex'), count);
+  });
+
+  test('other groups, nested, sorted by a header, and narrowed', async () => {
+    const levels = view.locator('.live-set-controls select:visible');
+    await levels.nth(0).selectOption('category');
+    await levels.nth(1).selectOption('size');
+    await summary(/groups$/);
+    const { count } = await figures();
+    const names = async () =>
+      view
+        .locator('.grid-row.group[aria-level="1"] bdi:first-of-type')
+        .evaluateAll((all) => all.map((each) => each.innerText));
+    await view.locator('.grid [role=columnheader]', { hasText: 'Name' }).getByRole('button').click();
+    await view.locator('.grid [role=columnheader][aria-sort=ascending]', { hasText: 'Name' }).waitFor();
+    await until(async () => {
+      const now = await names();
+      return now.length > 1 && now.join() === now.toSorted().join();
+    }, 'they are sorted by name');
+
+    await view.locator('.grid-row.group').first().locator('.twistie').click();
+    await view.locator('.grid-row.group[aria-level="2"]', { hasText: ' to ' }).first().waitFor();
+    await view.locator('.live-set-narrow').fill('size>1MiB');
+    await summary(/narrowed/);
+    assert.ok((await figures()).count < count);
+    await view.locator('.live-set-narrow').fill('size>big');
+    await view.locator('.live-set-error', { hasText: "'size>big': big is no amount" }).waitFor();
+    await view.locator('.live-set-narrow').fill('');
+    await summary(new RegExp(`${count} allocations`));
+  });
+});
+
+describe('the filter', () => {
+  test('narrows the picture, the figures and the table', async () => {
+    await view.locator('.plot-surface').focus();
+    await press('/');
+    assert.equal(await view.frame.evaluate(() => document.activeElement.className), 'filter-input');
+    await view.locator('.filter-offers li', { hasText: 'file:' }).first().waitFor();
+    await filter('size>1MiB');
+    await view.locator('.filter-badge').waitFor();
+    const [fit, every] = (await view.text('.filter-badge')).replaceAll(',', '').match(/\d+/g).map(Number);
+    assert.equal(every, device.allocations);
+    assert.ok(fit > 0 && fit < every);
+    await view.locator('.status-text', { hasText: `${fit.toLocaleString('en-US')} allocations` }).waitFor();
+    await summary(/filtered/);
+    await view.drawn();
+    const bands = await view.frame.evaluate(() => window.memlensTest.bands());
+    const told = await Promise.all(bands.slice(0, 5).map((band) => vscode.memlens('stack', FILE, band)));
+    assert.ok(told.every(({ allocation }) => allocation.size_bytes > 2 ** 20));
+  });
+
+  test('says in place which term is wrong, and what holds stays', async () => {
+    const before = await view.text('.filter-badge');
+    await filter('size>1MiB flie:x');
+    await view.locator('.filter-error', { hasText: "'flie:x' is no term of a filter" }).waitFor();
+    assert.equal(await view.locator('.filter-input').getAttribute('aria-invalid'), 'true');
+    await filter('size>1MiB');
+    await view.locator('.filter-error').waitFor({ state: 'hidden' });
+    assert.equal(await view.text('.filter-badge'), before);
+  });
+
+  test('is kept when the tab is hidden, and goes with Escape', async () => {
+    await vscode.openFile('train.py');
+    await vscode.openFile(FILE);
+    view = await SnapshotView.visible(vscode);
+    await view.locator('.filter-badge').waitFor();
+    assert.equal(await view.locator('.filter-input').inputValue(), 'size>1MiB');
+    await view.locator('.filter-input').focus();
+    await press('Escape');
+    await view.locator('.filter-badge').waitFor({ state: 'hidden' });
+    await view
+      .locator('.status-text', { hasText: `${device.allocations.toLocaleString('en-US')} allocations` })
+      .waitFor();
+  });
+
+  test('"filter to this" of a group, and the allocation at an address', async () => {
+    await view.locator('.live-set-controls select').first().selectOption('line');
+    const group = view.locator('.grid-row.group').first();
+    await group.hover();
+    const name = await group.locator('.place-link').innerText();
+    await group.getByRole('button', { name: 'Filter every view to this' }).click();
+    await view.locator('.filter-badge').waitFor();
+    assert.match(await view.locator('.filter-input').inputValue(), /^by:/);
+    await summary(/in 1 group$/);
+    assert.equal(await view.locator('.grid-row.group .place-link').innerText(), name);
+
+    // an address is all that an error message gives
+    const { allocation } = await vscode.memlens('stack', FILE, lines[0].largest_allocation ?? 100);
+    const inside = `0x${(BigInt(allocation.address) + BigInt(Math.max(allocation.size_bytes - 1, 0))).toString(16)}`;
+    await filter(`${inside} allocation:${allocation.allocation}`);
+    await view.locator('.filter-badge', { hasText: /^1 of/ }).waitFor();
+    await filter('');
+    await view.locator('.filter-badge').waitFor({ state: 'hidden' });
+  });
+});
+
+test('every text can be read in every theme', async () => {
+  await view.locator('.live-set-controls select').first().selectOption('line');
+  await view.locator('.live-set-controls select:visible').nth(1).selectOption('category');
+  await filter('size>64KiB');
+  await view.locator('.filter-badge').waitFor();
+  await view.locator('.grid-row.group').first().locator('.twistie').click();
+  await view.locator('.grid-row.group[aria-level="2"]').first().waitFor();
+  await view.locator('.grid-row.group').nth(1).locator('[role=gridcell]').nth(1).click();
+  for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
+    await vscode.setTheme(theme);
+    await vscode.screenshot(`live-set-${theme}`);
+    const { texts, poor } = await view.frame.evaluate(poorContrasts, ['.toolbar', '.dock', '.filter']);
+    assert.ok(texts > 20);
+    assert.deepEqual(poor, [], theme);
+  }
+  // the help of the terms
+  await view.locator('.filter-input').fill('size>64KiB f');
+  await view.locator('.filter-offers li').first().waitFor();
+  await vscode.screenshot('filter-offers');
+  assert.deepEqual(vscode.consoleErrors, []);
+});

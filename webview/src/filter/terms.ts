@@ -1,0 +1,68 @@
+// What the filter box offers while a term is typed, and how values are written in a filter.
+
+export interface Offer {
+  /** What takes the place of the word that is being typed. */
+  readonly text: string;
+  readonly help: string;
+}
+
+const TERMS: readonly Offer[] = [
+  { text: 'file:', help: 'a file on the stack: file:model.py, file:model.py:88, file:layers/*.py' },
+  { text: 'function:', help: 'a function on the stack: function:forward' },
+  { text: 'by:', help: 'the line that is shown for it: by:model.py:88, by:forward' },
+  { text: 'module:', help: 'the torch.nn module it was made in' },
+  { text: 'operator:', help: 'the operator that C++ frames name: operator:aten::mm' },
+  { text: 'size>', help: 'requested bytes: size>1MiB, size<=512' },
+  { text: 'size<', help: 'requested bytes: size<64KiB' },
+  { text: 'life>', help: 'how long it was held: life>10ms, life>100ev (events)' },
+  { text: 'life<', help: 'how long it was held, where that is known: life<1ms' },
+  { text: 'category:', help: 'the profiler’s category: category:gradient, category:none' },
+  { text: 'stream:', help: 'the stream: stream:0' },
+  { text: 'pool:', help: 'the memory pool: pool:default, pool:private, pool:1.0' },
+  { text: 'address:', help: 'what held an address: address:0x7f3a20000000' },
+  { text: 'stack:', help: 'a stack by its number: stack:12' },
+  { text: 'allocation:', help: 'an allocation by its number: allocation:240' },
+  { text: 'is:before', help: 'alive before recording began' },
+  { text: 'is:live', help: 'never freed' },
+  { text: 'is:freed', help: 'freed while recording' },
+  { text: 'is:pending', help: 'free requested, still held' },
+  { text: 'is:native', help: 'only C++ frames' },
+  { text: 'is:inferred', help: 'its line is inferred, not recorded' },
+  { text: '-', help: 'before a term: all but those' },
+];
+
+/** The word that ends at a place of the text, and where it begins; quotes hold blanks together. */
+export function wordAt(text: string, caret: number): { readonly from: number; readonly word: string } {
+  let from = 0;
+  let quoted = false;
+  for (let at = 0; at < caret; at++) {
+    const letter = text[at];
+    if (quoted && letter === '\\') at++;
+    else if (letter === '"') quoted = !quoted;
+    else if (!quoted && letter !== undefined && /\s/.test(letter)) from = at + 1;
+  }
+  return { from, word: text.slice(from, caret) };
+}
+
+/** Terms that begin like a word; all of them for an empty one. */
+export function offersFor(word: string, categories: readonly string[]): readonly Offer[] {
+  const not = word.startsWith('-') ? '-' : '';
+  const start = word.slice(not.length).toLowerCase();
+  const named = start.startsWith('category:')
+    ? categories.map((name) => ({ text: `category:${name}`, help: 'the profiler’s category' }))
+    : [];
+  return [...TERMS, ...named]
+    .filter(({ text }) => text.startsWith(start) && text !== start && !(not && text === '-'))
+    .map(({ text, help }) => ({ text: not + text, help }));
+}
+
+/** Both have to fit. */
+export function both(filter: string, more: string): string {
+  const trimmed = filter.trim();
+  return trimmed === '' || ` ${trimmed} `.includes(` ${more} `) ? trimmed || more : `${trimmed} ${more}`;
+}
+
+/** A text as a value of a term: exactly it. */
+export function exactly(value: string): string {
+  return `"=${value.replace(/["\\]/g, '\\$&')}"`;
+}

@@ -1,0 +1,115 @@
+// Above the tree: by what it is grouped, and a filter that narrows what is shown.
+
+import { add, debounce, element, setText } from '../../ui/dom';
+import type { GroupKind } from './tree';
+
+const KINDS: readonly { readonly value: GroupKind; readonly text: string }[] = [
+  { value: 'line', text: 'Line' },
+  { value: 'function', text: 'Function' },
+  { value: 'file', text: 'File' },
+  { value: 'module', text: 'Module' },
+  { value: 'stack', text: 'Stack' },
+  { value: 'category', text: 'Category' },
+  { value: 'stream', text: 'Stream' },
+  { value: 'pool', text: 'Pool' },
+  { value: 'size', text: 'Size' },
+];
+const LEVELS = 3;
+const APPLY_AFTER_MS = 350;
+
+export interface ControlEvents {
+  grouped(by: readonly GroupKind[]): void;
+  narrowed(filter: string): void;
+}
+
+export class Controls {
+  readonly root: HTMLElement;
+  private readonly levels: HTMLSelectElement[];
+  private readonly narrow: HTMLInputElement;
+  private readonly error = element('span', { class: 'live-set-error', role: 'alert' });
+  private readonly summary = element('span', { class: 'live-set-summary', role: 'status' });
+
+  constructor(categories: boolean, by: readonly GroupKind[], events: ControlEvents) {
+    const kinds = KINDS.filter(({ value }) => categories || value !== 'category');
+    this.levels = Array.from({ length: LEVELS }, (_, level) => {
+      const label = level === 0 ? 'Group by' : `Then by (level ${level + 1})`;
+      const select = element('select', {
+        class: 'dropdown',
+        title: label,
+        attributes: { 'aria-label': label },
+        on: {
+          change: () => {
+            this.arrange();
+            events.grouped(this.by);
+          },
+        },
+      });
+      add(select, element('option', { attributes: { value: '' } }, level === 0 ? 'Nothing' : 'nothing'));
+      for (const { value, text } of kinds) add(select, element('option', { attributes: { value } }, text));
+      select.value = by[level] ?? '';
+      return select;
+    });
+    const applySoon = debounce(APPLY_AFTER_MS, () => {
+      events.narrowed(this.narrow.value.trim());
+    });
+    this.narrow = element('input', {
+      class: 'live-set-narrow',
+      type: 'search',
+      title: 'Show only what fits: the terms of the filter above, for this table alone',
+      attributes: {
+        'aria-label': 'Narrow this table',
+        placeholder: 'Narrow this table',
+        spellcheck: 'false',
+      },
+      on: {
+        input: () => {
+          applySoon();
+        },
+        keydown: (event) => {
+          if (event.key === 'Escape') this.narrow.value = '';
+          else if (event.key !== 'Enter') return;
+          event.stopPropagation();
+          applySoon.cancel();
+          events.narrowed(this.narrow.value.trim());
+        },
+      },
+    });
+    this.root = element(
+      'div',
+      { class: 'live-set-controls' },
+      element('span', { class: 'muted' }, 'Group by'),
+      this.levels[0],
+      ...this.levels.slice(1).flatMap((select) => [element('span', { class: 'muted then' }, 'then'), select]),
+      this.narrow,
+      this.error,
+      this.summary,
+    );
+    this.arrange();
+  }
+
+  get by(): GroupKind[] {
+    const chosen = this.levels.flatMap(
+      ({ value }) => KINDS.find((kind) => kind.value === value)?.value ?? [],
+    );
+    return [...new Set(chosen)];
+  }
+
+  tell(summary: string, error: string): void {
+    setText(this.summary, summary);
+    setText(this.error, error);
+    this.narrow.setAttribute('aria-invalid', String(error !== ''));
+  }
+
+  /** A level can be chosen once the one before it is. */
+  private arrange(): void {
+    const thens = this.root.querySelectorAll<HTMLElement>('.then');
+    let reached = true;
+    this.levels.forEach((select, level) => {
+      select.hidden = !reached;
+      const then = thens[level - 1];
+      if (then) then.hidden = !reached;
+      if (!reached) select.value = '';
+      reached = reached && select.value !== '';
+    });
+  }
+}

@@ -1,0 +1,221 @@
+// A tree of rows in columns, of which only those in view are elements: ARIA's treegrid, walked by keys.
+
+import { element, icon, replace } from '../../ui/dom';
+
+export interface GridRow {
+  readonly id: string;
+  readonly level: number;
+  /** Null for a row without children. */
+  readonly open: boolean | null;
+  /** Its place among its siblings from 1, and how many these are. */
+  readonly place: number;
+  readonly of: number;
+  readonly selected: boolean;
+  /** One for each column, the first behind the tree's indent. */
+  readonly cells: readonly (readonly (Node | string)[])[];
+  readonly class: string;
+}
+
+export interface GridColumn {
+  readonly name: string;
+  readonly title: string;
+  readonly width: string;
+  readonly number: boolean;
+  /** None for a column that can't be sorted by. */
+  readonly sort: 'ascending' | 'descending' | 'none' | null;
+}
+
+export interface GridEvents {
+  count(): number;
+  row(index: number): GridRow;
+  sort(column: number): void;
+  /** A press, or Enter (`opened`) or the space bar. */
+  pick(index: number, opened: boolean): void;
+  toggle(index: number, open: boolean): void;
+  parent(index: number): number;
+  /** A key that the grid itself has no use for; true when it was taken. */
+  key(event: KeyboardEvent, index: number): boolean;
+}
+
+const ROW_PX = 22;
+const BEYOND = 8;
+const INDENT_PX = 16;
+
+export class TreeGrid {
+  readonly root: HTMLElement;
+  private readonly head = element('div', { class: 'grid-head', role: 'row' });
+  private readonly body = element('div', { class: 'grid-body', role: 'rowgroup' });
+  private active = 0;
+  private shown: { first: number; last: number } = { first: 0, last: 0 };
+  private columns: readonly GridColumn[] = [];
+
+  constructor(
+    label: string,
+    private readonly events: GridEvents,
+  ) {
+    this.root = element(
+      'div',
+      { class: 'grid', role: 'treegrid', tabIndex: 0, attributes: { 'aria-label': label } },
+      element('div', { role: 'rowgroup', class: 'grid-heads' }, this.head),
+      this.body,
+    );
+    this.root.addEventListener('scroll', () => {
+      this.draw(false);
+    });
+    this.root.addEventListener('keydown', (event) => {
+      this.key(event);
+    });
+    this.body.addEventListener('click', (event) => {
+      this.click(event);
+    });
+    new ResizeObserver(() => {
+      this.draw(false);
+    }).observe(this.root);
+  }
+
+  setColumns(columns: readonly GridColumn[]): void {
+    this.columns = columns;
+    this.root.style.setProperty('--columns', columns.map(({ width }) => width).join(' '));
+    replace(
+      this.head,
+      ...columns.map(({ name, title, number, sort }, i) => {
+        const attributes = sort === null ? {} : { 'aria-sort': sort };
+        const arrow = sort === 'none' || sort === null ? null : icon(sort === 'descending' ? 'down' : 'up');
+        return element(
+          'div',
+          { class: number ? 'number' : '', role: 'columnheader', title, attributes },
+          sort === null
+            ? name
+            : element(
+                'button',
+                {
+                  type: 'button',
+                  on: {
+                    click: () => {
+                      this.events.sort(i);
+                    },
+                  },
+                },
+                name,
+                arrow,
+              ),
+        );
+      }),
+    );
+    this.root.setAttribute('aria-colcount', String(columns.length));
+  }
+
+  get activeIndex(): number {
+    return this.active;
+  }
+
+  /** Rows came, went or look different. */
+  update(active: number = this.active): void {
+    const count = this.events.count();
+    this.active = Math.min(Math.max(active, 0), Math.max(count - 1, 0));
+    this.body.style.height = `${count * ROW_PX}px`;
+    this.root.setAttribute('aria-rowcount', String(count + 1));
+    this.draw(true);
+  }
+
+  setActive(index: number): void {
+    this.active = index;
+    const top = index * ROW_PX;
+    const room = this.root.clientHeight - this.body.offsetTop - ROW_PX;
+    if (top < this.root.scrollTop) this.root.scrollTop = top;
+    else if (top > this.root.scrollTop + room) this.root.scrollTop = top - room;
+    this.draw(true);
+  }
+
+  private draw(anew: boolean): void {
+    const count = this.events.count();
+    const first = Math.max(Math.floor(this.root.scrollTop / ROW_PX) - BEYOND, 0);
+    const last = Math.min(Math.ceil((this.root.scrollTop + this.root.clientHeight) / ROW_PX) + BEYOND, count);
+    if (!anew && first === this.shown.first && last === this.shown.last) return;
+    this.shown = { first, last };
+    const rows: HTMLElement[] = [];
+    for (let index = first; index < last; index++) rows.push(this.row(index));
+    replace(this.body, ...rows);
+    if (count > 0) this.root.setAttribute('aria-activedescendant', `live-set-${this.active}`);
+    else this.root.removeAttribute('aria-activedescendant');
+  }
+
+  private row(index: number): HTMLElement {
+    const row = this.events.row(index);
+    const attributes: Record<string, string | number> = {
+      'data-id': row.id,
+      'data-index': index,
+      'aria-rowindex': index + 2,
+      'aria-level': row.level + 1,
+      'aria-posinset': row.place,
+      'aria-setsize': row.of,
+      'aria-selected': String(row.selected),
+    };
+    if (row.open !== null) attributes['aria-expanded'] = String(row.open);
+    const made = element('div', {
+      class: `grid-row ${row.class}${index === this.active ? ' active' : ''}`,
+      id: `live-set-${index}`,
+      role: 'row',
+      attributes,
+    });
+    made.style.top = `${index * ROW_PX}px`;
+    row.cells.forEach((cell, i) => {
+      const one = element('div', { class: this.columns[i]?.number ? 'number' : '', role: 'gridcell' });
+      if (i === 0) {
+        one.style.paddingInlineStart = `${8 + row.level * INDENT_PX}px`;
+        one.append(element('span', { class: `twistie${row.open === null ? ' none' : ''}` }, icon('chevron')));
+      }
+      one.append(...cell);
+      made.append(one);
+    });
+    return made;
+  }
+
+  private click(event: MouseEvent): void {
+    const target = event.target instanceof Element ? event.target : null;
+    const row = target?.closest<HTMLElement>('.grid-row');
+    if (!target || !row) return;
+    const index = Number(row.dataset['index']);
+    this.setActive(index);
+    const { open } = this.events.row(index);
+    if (open !== null && target.closest('.twistie')) this.events.toggle(index, !open);
+    else this.events.pick(index, target.closest('.place-link') !== null);
+  }
+
+  private key(event: KeyboardEvent): void {
+    if (event.target instanceof HTMLButtonElement && (event.key === 'Enter' || event.key === ' ')) {
+      event.stopPropagation();
+      return;
+    }
+    if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const count = this.events.count();
+    if (count === 0) return;
+    if (!this.walk(event.key, count) && !this.events.key(event, this.active)) return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  private walk(key: string, count: number): boolean {
+    const page = Math.max(Math.floor(this.root.clientHeight / ROW_PX) - 2, 1);
+    const { active } = this;
+    const { open } = this.events.row(active);
+    const to = {
+      ArrowDown: active + 1,
+      ArrowUp: active - 1,
+      PageDown: active + page,
+      PageUp: active - page,
+      Home: 0,
+      End: count - 1,
+    }[key];
+    if (to !== undefined) this.setActive(Math.min(Math.max(to, 0), count - 1));
+    else if (key === 'ArrowRight') {
+      if (open === false) this.events.toggle(active, true);
+      else if (open) this.setActive(Math.min(active + 1, count - 1));
+    } else if (key === 'ArrowLeft') {
+      if (open) this.events.toggle(active, false);
+      else if (this.events.parent(active) >= 0) this.setActive(this.events.parent(active));
+    } else if (key === 'Enter' || key === ' ') this.events.pick(active, key === 'Enter');
+    else return false;
+    return true;
+  }
+}

@@ -1,0 +1,419 @@
+// The live set: what is in the set, as a tree of groups down to single allocations, or as a plain list.
+
+import type { ViewParams, ViewResult } from '../../../../extension/shared/messages';
+import type { AllocationSummary, Branch, Frame } from '../../../../extension/shared/protocol.gen';
+import { RequestError, type Pending } from '../../api';
+import type { ViewContext } from '../../context';
+import { both } from '../../filter/terms';
+import { css } from '../../scene/colour';
+import { element, iconButton } from '../../ui/dom';
+import {
+  bytes,
+  categoryName,
+  codeClass,
+  count,
+  counted,
+  exactBytes,
+  hasSource,
+  nameOf,
+  share,
+  STATES,
+  time,
+} from '../../ui/format';
+import { shorten } from '../../ui/text';
+import type { MakePane } from '../pane';
+import { Controls } from './controls';
+import { TreeGrid, type GridColumn, type GridRow } from './grid';
+import {
+  parentOf,
+  Tree,
+  type AllocationRow,
+  type GroupKind,
+  type GroupOrder,
+  type GroupRow,
+  type MemberOrder,
+  type MoreRow,
+} from './tree';
+
+const FIRST_GROUPS: readonly GroupKind[] = ['line'];
+
+interface Column<Order> {
+  readonly name: string;
+  readonly title: string;
+  readonly width: string;
+  readonly order: Order | null;
+}
+
+const NAME = 'minmax(160px, 1fr)';
+const GROUPED: readonly Column<GroupOrder>[] = [
+  { name: 'Name', title: 'Sort by name', width: NAME, order: 'name' },
+  { name: 'Bytes', title: 'Requested bytes in all', width: '92px', order: 'bytes' },
+  { name: 'Share', title: 'Share of the set’s bytes', width: '110px', order: null },
+  { name: 'Count', title: 'How many allocations', width: '80px', order: 'count' },
+  { name: 'Largest', title: 'The largest single allocation', width: '92px', order: 'largest' },
+];
+const PLAIN: readonly Column<MemberOrder>[] = [
+  { name: 'Line of code', title: 'Sort by when it was allocated', width: NAME, order: 'start' },
+  { name: 'Size', title: 'Requested bytes', width: '92px', order: 'size' },
+  { name: 'Share', title: 'Share of the set’s bytes', width: '110px', order: null },
+  { name: 'Lifetime', title: 'How long it was held, as far as the file tells', width: '92px', order: 'life' },
+  { name: 'Address', title: 'Sort by address', width: '130px', order: 'address' },
+  { name: 'State', title: 'What became of it', width: '190px', order: null },
+];
+const CATEGORY: Column<MemberOrder> = { name: 'Category', title: '', width: '120px', order: null };
+
+class LiveSet {
+  readonly root: HTMLElement;
+  private readonly controls: Controls;
+  private readonly grid: TreeGrid;
+  private readonly tree: Tree;
+  private by: readonly GroupKind[] = FIRST_GROUPS;
+  private narrow = '';
+  private groupOrder: GroupOrder = 'bytes';
+  private memberOrder: MemberOrder = 'size';
+  private descending = true;
+  private pending: Pending<unknown>[] = [];
+  /** The row whose allocations are lit in the picture. */
+  private lit: string | null = null;
+
+  constructor(private readonly context: ViewContext) {
+    this.tree = new Tree({
+      groups: (path, offset, limit) =>
+        this.ask('memlens/groups', {
+          branch: this.branch(path),
+          order: this.groupOrder,
+          descending: this.descending,
+          offset,
+          limit,
+        }),
+      members: async (path, offset, limit) => {
+        const answer = await this.ask('memlens/members', {
+          branch: this.branch(path),
+          order: this.by.length === 0 ? this.memberOrder : 'size',
+          descending: this.by.length === 0 ? this.descending : true,
+          offset,
+          limit,
+        });
+        context.names.learn(answer.rows);
+        return answer;
+      },
+      changed: () => {
+        this.draw();
+      },
+    });
+    this.controls = new Controls(context.info.categories.length > 0, this.by, {
+      grouped: (by) => {
+        this.by = by;
+        this.descending = true;
+        this.tellColumns();
+        this.drop();
+        this.tree.regroup(by.length);
+      },
+      narrowed: (filter) => {
+        if (filter === this.narrow) return;
+        this.narrow = filter;
+        this.reload();
+      },
+    });
+    this.grid = new TreeGrid('The live set', {
+      count: () => this.tree.rows().length,
+      row: (index) => this.rowAt(index),
+      sort: (column) => {
+        this.sort(column);
+      },
+      pick: (index, opened) => {
+        this.pick(index, opened);
+      },
+      toggle: (index, open) => {
+        const row = this.tree.rows()[index];
+        if (row?.kind === 'group') this.tree.setOpen(row, open);
+      },
+      parent: (index) => parentOf(this.tree.rows(), index),
+      key: (event, index) => this.key(event, index),
+    });
+    this.tellColumns();
+    this.root = element('section', { class: 'live-set' }, this.controls.root, this.grid.root);
+  }
+
+  reload(): void {
+    this.drop();
+    this.tree.reset(this.by.length);
+  }
+
+  draw(): void {
+    const { totals } = this.tree;
+    const [first] = this.tree.rows();
+    const failed = first?.kind === 'more' ? first.message : '';
+    this.controls.tell(failed === '' ? this.summary(totals) : '', failed);
+    this.grid.update();
+  }
+
+  dispose(): void {
+    this.drop();
+  }
+
+  private summary(totals: Tree['totals']): string {
+    const { setName } = this.context;
+    const name = setName.charAt(0).toUpperCase() + setName.slice(1);
+    if (!totals) return `${name}: fetching…`;
+    const what = `${counted(totals.count, 'allocation')}, ${bytes(totals.bytes)}`;
+    const groups = totals.groups === null ? '' : ` in ${counted(totals.groups, 'group')}`;
+    const filters = [this.context.filter === '' ? '' : 'filtered', this.narrow === '' ? '' : 'narrowed'];
+    const how = filters.filter(Boolean).join(' and ');
+    return `${name}${how === '' ? '' : ` (${how})`}: ${what}${groups}`;
+  }
+
+  private branch(path: readonly number[]): Branch {
+    return { of: this.context.set, by: [...this.by], path: [...path], narrow: this.narrow };
+  }
+
+  private async ask<M extends 'memlens/groups' | 'memlens/members' | 'memlens/branchStacks'>(
+    method: M,
+    params: ViewParams<M>,
+  ): Promise<ViewResult<M>> {
+    const pending = this.context.api.request(method, params);
+    this.pending.push(pending);
+    try {
+      return await pending.answer;
+    } catch (error) {
+      if (error instanceof RequestError) throw new Error(sentence(error), { cause: error });
+      throw error;
+    } finally {
+      this.pending = this.pending.filter((each) => each !== pending);
+    }
+  }
+
+  private drop(): void {
+    for (const pending of this.pending) pending.cancel();
+    this.pending = [];
+  }
+
+  // --- columns and rows --------------------------------------------------------------------------------------------
+
+  private get plainColumns(): readonly Column<MemberOrder>[] {
+    return this.context.info.categories.length > 0 ? [...PLAIN, CATEGORY] : PLAIN;
+  }
+
+  private tellColumns(): void {
+    const grouped = this.by.length > 0;
+    const columns: readonly Column<string>[] = grouped ? GROUPED : this.plainColumns;
+    const current = grouped ? this.groupOrder : this.memberOrder;
+    this.grid.setColumns(
+      columns.map(({ name, title, width, order }, i): GridColumn => {
+        const way = this.descending ? 'descending' : 'ascending';
+        const sort = order === null ? null : order === current ? way : 'none';
+        return { name, title, width, number: i > 0 && name !== 'State' && name !== 'Category', sort };
+      }),
+    );
+  }
+
+  private sort(column: number): void {
+    if (this.by.length > 0) {
+      const order = GROUPED[column]?.order ?? null;
+      if (order === null) return;
+      this.descending = order === this.groupOrder ? !this.descending : order !== 'name';
+      this.groupOrder = order;
+    } else {
+      const order = this.plainColumns[column]?.order ?? null;
+      if (order === null) return;
+      this.descending = order === this.memberOrder ? !this.descending : order === 'size' || order === 'life';
+      this.memberOrder = order;
+    }
+    this.tellColumns();
+    this.reload();
+  }
+
+  private rowAt(index: number): GridRow {
+    const row = this.tree.rows()[index];
+    if (!row) throw new RangeError(`The tree has no row ${index}`);
+    const { id, level } = row;
+    if (row.kind === 'more') return { ...this.moreRow(row), id, level };
+    const { place, of } = row;
+    if (row.kind === 'allocation') {
+      const selected = row.allocation.allocation === this.context.selected;
+      const cells = this.by.length > 0 ? this.leafCells(row) : this.plainCells(row.allocation);
+      return { id, level, place, of, selected, open: null, cells, class: 'leaf' };
+    }
+    const cells = this.groupCells(row);
+    return { id, level, place, of, selected: this.lit === id, open: row.open, cells, class: 'group' };
+  }
+
+  private moreRow(row: MoreRow): Omit<GridRow, 'id' | 'level'> {
+    const text =
+      row.message !== ''
+        ? row.message
+        : row.waiting
+          ? 'Fetching…'
+          : `Show more (${count(row.left ?? 0)} left)`;
+    const cell = row.message === '' && !row.waiting ? element('span', { class: 'link' }, text) : text;
+    return { place: 1, of: 1, selected: false, open: null, cells: [[cell]], class: 'more' };
+  }
+
+  private groupCells({ group, id }: GroupRow): GridRow['cells'] {
+    const label = shorten(group.name, 90);
+    const name = hasSource(group.place)
+      ? element(
+          'bdi',
+          { class: 'code place-link', title: `Open ${group.place.file}:${group.place.line}` },
+          label,
+        )
+      : element('bdi', { class: group.place === null ? '' : 'code' }, label);
+    const detail = group.detail === '' ? '' : element('bdi', { class: 'muted' }, shorten(group.detail, 90));
+    return [
+      [name, detail, ...this.filterButton(group.filter, id)],
+      [sized(group.bytes)],
+      this.shareCell(group.bytes),
+      [count(group.count)],
+      [sized(group.largest_bytes)],
+    ];
+  }
+
+  private leafCells({ allocation }: AllocationRow): GridRow['cells'] {
+    const life = allocation.lifetime_us === null ? '' : `held ${time(allocation.lifetime_us)}, `;
+    const detail = element('span', { class: 'muted' }, life + stateOf(allocation));
+    return [
+      [this.swatch(allocation), `Allocation ${count(allocation.allocation)}`, detail],
+      [sized(allocation.size_bytes)],
+      this.shareCell(allocation.size_bytes),
+      [],
+      [],
+    ];
+  }
+
+  private plainCells(allocation: AllocationSummary): GridRow['cells'] {
+    const { title, place } = nameOf(allocation);
+    const cells: (readonly (Node | string)[])[] = [
+      [
+        this.swatch(allocation),
+        element('bdi', { class: codeClass(allocation) }, shorten(title, 70)),
+        place === null
+          ? ''
+          : element('bdi', { class: 'place place-link', title: `Open ${place}` }, shorten(place, 60)),
+      ],
+      [sized(allocation.size_bytes)],
+      this.shareCell(allocation.size_bytes),
+      [allocation.lifetime_us === null ? '–' : time(allocation.lifetime_us)],
+      [element('span', { class: 'code' }, allocation.address)],
+      [stateOf(allocation)],
+    ];
+    if (this.context.info.categories.length > 0)
+      cells.push([allocation.category === null ? '–' : shorten(categoryName(allocation.category), 40)]);
+    return cells;
+  }
+
+  private swatch(allocation: AllocationSummary): HTMLElement {
+    const swatch = element('span', { class: 'swatch' });
+    swatch.style.background = css(this.context.colourOf(allocation));
+    return swatch;
+  }
+
+  private shareCell(part: number): readonly (Node | string)[] {
+    const whole = this.tree.totals?.bytes ?? 0;
+    const bar = element('span', { class: 'share-bar', attributes: { 'aria-hidden': 'true' } });
+    bar.style.setProperty('--share', whole > 0 ? String(part / whole) : '0');
+    return [bar, share(part, whole)];
+  }
+
+  private filterButton(filter: string, id: string): HTMLElement[] {
+    if (filter === '') return [];
+    const button = iconButton(
+      'filter',
+      'Filter every view to this',
+      () => {
+        this.context.setFilter(both(this.context.filter, filter));
+      },
+      'f',
+    );
+    // Reached by its key; thousands of stops for Tab would help nobody.
+    button.tabIndex = -1;
+    button.dataset['of'] = id;
+    button.addEventListener('click', (event) => {
+      event.stopPropagation();
+    });
+    return [button];
+  }
+
+  // --- what rows do ------------------------------------------------------------------------------------------------
+
+  private pick(index: number, opened: boolean): void {
+    const row = this.tree.rows()[index];
+    if (row?.kind === 'more') this.tree.more(row);
+    else if (row?.kind === 'allocation') this.select(row.allocation, opened);
+    else if (row) this.light(row, opened);
+  }
+
+  private select(allocation: AllocationSummary, opened: boolean): void {
+    this.lit = null;
+    const { set, device } = this.context;
+    const moment = set.to_moment === null ? (set.from_moment ?? device.peak_moment) : null;
+    this.context.select(allocation.allocation, moment);
+    if (opened) this.openPlace(allocation.label);
+  }
+
+  /** Lights up what a group's stacks made. */
+  private light(row: GroupRow, opened: boolean): void {
+    this.lit = row.id;
+    if (opened) this.openPlace(row.group.place);
+    this.draw();
+    this.ask('memlens/branchStacks', { branch: this.branch(row.path) }).then(
+      ({ stacks }) => {
+        if (this.lit !== row.id) return;
+        this.context.lightStacks(new Set(stacks));
+        const { name, count: many, bytes: size } = row.group;
+        this.context.say(`${name}: ${counted(many, 'allocation')}, ${bytes(size)} lit up in the picture.`);
+      },
+      (error: unknown) => {
+        this.context.failed(error);
+      },
+    );
+  }
+
+  private openPlace(place: Frame | null): void {
+    if (hasSource(place)) this.context.openFrame(place, false);
+  }
+
+  private key(event: KeyboardEvent, index: number): boolean {
+    const row = this.tree.rows()[index];
+    if (event.key === 'f' && row?.kind === 'group' && row.group.filter !== '') {
+      this.context.setFilter(both(this.context.filter, row.group.filter));
+      return true;
+    }
+    if (event.key === 'Escape' && this.lit !== null) {
+      this.lit = null;
+      this.context.lightStacks(new Set());
+      this.draw();
+      return true;
+    }
+    return false;
+  }
+}
+
+function sized(value: number): HTMLElement {
+  return element('span', { title: exactBytes(value) }, bytes(value));
+}
+
+function stateOf(allocation: AllocationSummary): string {
+  const state = STATES[allocation.state];
+  return allocation.before_trace ? `${state}, alive before the trace` : state;
+}
+
+function sentence({ problem }: RequestError): string {
+  return problem.advice === '' ? problem.message : `${problem.message}. ${problem.advice}`;
+}
+
+export const liveSetPane: MakePane = (context) => {
+  const live = new LiveSet(context);
+  return {
+    id: 'allocations',
+    title: 'Live set',
+    usesSet: true,
+    root: live.root,
+    update: (changes) => {
+      if (changes.has('device') || changes.has('filter') || changes.has('cursors')) live.reload();
+      else if (changes.has('theme') || changes.has('selection')) live.draw();
+    },
+    dispose: () => {
+      live.dispose();
+    },
+  };
+};
