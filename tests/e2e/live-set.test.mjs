@@ -58,6 +58,8 @@ describe('the tree table', () => {
     assert.equal(await group.getAttribute('aria-expanded'), 'true');
     assert.equal(await view.locator('.grid-row.leaf').first().getAttribute('aria-setsize'), String(many));
     assert.equal(await view.locator('.grid-row.leaf').first().getAttribute('aria-level'), '2');
+    await group.locator('.twistie').click();
+    await view.locator('.grid-row.leaf').first().waitFor({ state: 'detached' });
   });
 
   test('a group lights up in the picture, and its line opens', async () => {
@@ -200,8 +202,8 @@ test('every text can be read in every theme', async () => {
   for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
     await vscode.setTheme(theme);
     await vscode.screenshot(`live-set-${theme}`);
-    const { texts, poor } = await view.frame.evaluate(poorContrasts, ['.toolbar', '.dock', '.filter']);
-    assert.ok(texts > 20);
+    const { looked, poor } = await view.frame.evaluate(poorContrasts, ['.toolbar', '.dock']);
+    assert.ok(looked > 40, `${looked} texts and icons were looked at`);
     assert.deepEqual(poor, [], theme);
   }
   // the help of the terms

@@ -146,7 +146,6 @@ export class FilterBox {
   }
 
   private key(event: KeyboardEvent): void {
-    event.stopPropagation();
     switch (event.key) {
       case 'ArrowDown':
       case 'ArrowUp':

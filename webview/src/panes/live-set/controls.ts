@@ -68,7 +68,6 @@ export class Controls {
         keydown: (event) => {
           if (event.key === 'Escape') this.narrow.value = '';
           else if (event.key !== 'Enter') return;
-          event.stopPropagation();
           applySoon.cancel();
           events.narrowed(this.narrow.value.trim());
         },

@@ -104,6 +104,8 @@ class LiveSet {
     this.controls = new Controls(context.info.categories.length > 0, this.by, {
       grouped: (by) => {
         this.by = by;
+        this.groupOrder = 'bytes';
+        this.memberOrder = 'size';
         this.descending = true;
         this.tellColumns();
         this.drop();

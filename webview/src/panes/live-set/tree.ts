@@ -119,7 +119,7 @@ export class Tree {
 
   /** Fetches what comes behind the rows of a branch. */
   more(row: MoreRow): void {
-    if (!row.waiting) this.fetch(row.path);
+    this.fetch(row.path);
   }
 
   private restart(): void {
@@ -146,6 +146,7 @@ export class Tree {
   private fetch(path: readonly number[]): void {
     const key = keyOf(path);
     const level: Level = this.levels.get(key) ?? { path, rows: [], total: null, waiting: false, message: '' };
+    if (level.waiting) return;
     this.levels.set(key, level);
     level.waiting = true;
     level.message = '';
