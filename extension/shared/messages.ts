@@ -104,4 +104,6 @@ export type FromWebviewMessage =
   | { type: 'chooseOther' }
   | { type: 'retryOther' }
   | { type: 'closeOther' }
+  /** The user is asked for a file, and the text is written there. */
+  | { type: 'saveText'; form: 'csv' | 'json'; text: string }
   | { type: 'state'; state: ViewState };

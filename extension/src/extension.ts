@@ -5,6 +5,7 @@ import { createLogger, messageOf } from './base/logger';
 import { chooseOther, registerCompareCommands } from './commands/compare';
 import { registerLineCommands } from './commands/lines';
 import { openAsText, registerOpenCommands } from './commands/open';
+import { saveText } from './commands/save';
 import { registerServerCommands } from './commands/server';
 import { registerViewCommands } from './commands/view';
 import { SnapshotEditorProvider } from './editor/provider';
@@ -33,6 +34,7 @@ export function activate(context: vscode.ExtensionContext): void {
       openSource: (view, file, line, beside) => sources.open(view, file, line, beside),
       openAsText,
       chooseOther: (view) => chooseOther(view, editors),
+      saveText,
     },
     log,
   );

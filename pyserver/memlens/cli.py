@@ -162,20 +162,8 @@ def _parser() -> argparse.ArgumentParser:
     flame = _flame_arguments(
         command("flame", _flame, "Print where memory was allocated as a tree of calls, or as folded stacks.")
     )
-    tables = command("tables", _tables, "Make the tables for SQL in an archive, ahead of the first query.")
-    tables.add_argument("archive", type=Path, help="an archive's folder, as `memlens ingest` prints it")
-    tables.add_argument("--progress", choices=("auto", "json", "none"), default="auto",
-                        help="auto: on a terminal; json: JSON lines on stdout")  # fmt: skip
-    sql = command("sql", _sql, "Ask a snapshot in SQL; the tables can only be read.")
-    sql.add_argument("file", type=Path)
-    sql.add_argument("query", help="one SELECT, or `-` to read it from stdin; see `memlens sql FILE --schema`",
-                     nargs="?")  # fmt: skip
-    sql.add_argument("--schema", action="store_true", help="print the tables and their columns")
-    form = sql.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print an array of objects, all rows")
-    form.add_argument("--csv", action="store_true", help="print comma-separated values, all rows")
-    sql.add_argument("--limit", type=_positive, metavar="N", help="only the first N rows (a table: 1000)")
-    for sub in (ingest, info, oom, lines, stack, compare, steps, flame, tables, sql):
+    tables, sql, export = _sql_parsers(command)
+    for sub in (ingest, info, oom, lines, stack, compare, steps, flame, tables, sql, export):
         sub.add_argument("--cache-dir", type=Path, help="where archives are kept")
         sub.add_argument(
             "--cache-limit", type=_positive, metavar="BYTES", help="how large they may be together"
@@ -204,6 +192,29 @@ def _flame_arguments(flame: argparse.ArgumentParser) -> argparse.ArgumentParser:
     )  # fmt: skip
     form.add_argument("--json", action="store_true", help="print the functions, largest first")
     return flame
+
+
+def _sql_parsers(command: Callable[..., argparse.ArgumentParser]) -> tuple[argparse.ArgumentParser, ...]:
+    """The commands about tables: their making, questions to them, and the device's trace for others."""
+    tables = command("tables", _tables, "Make the tables for SQL in an archive, ahead of the first query.")
+    tables.add_argument("archive", type=Path, help="an archive's folder, as `memlens ingest` prints it")
+    tables.add_argument("--progress", choices=("auto", "json", "none"), default="auto",
+                        help="auto: on a terminal; json: JSON lines on stdout")  # fmt: skip
+    sql = command("sql", _sql, "Ask a snapshot in SQL; the tables can only be read.")
+    sql.add_argument("file", type=Path)
+    sql.add_argument("query", help="one SELECT, or `-` to read it from stdin; see `memlens sql FILE --schema`",
+                     nargs="?")  # fmt: skip
+    sql.add_argument("--schema", action="store_true", help="print the tables and their columns")
+    form = sql.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print an array of objects, all rows")
+    form.add_argument("--csv", action="store_true", help="print comma-separated values, all rows")
+    sql.add_argument("--limit", type=_positive, metavar="N", help="only the first N rows (a table: 1000)")
+    export = command("export", _export, "Write a device's trace for another tool.")
+    export.add_argument("file", type=Path)
+    export.add_argument("--snapviewer", type=Path, metavar="OUT.zip", required=True,
+                        help="an archive for SnapViewer, to be unzipped for it")  # fmt: skip
+    export.add_argument("--device", type=int, metavar="N", help="which device (else the one shown first)")
+    return tables, sql, export
 
 
 def _positive(text: str) -> int:
@@ -538,6 +549,16 @@ def _steps(options: argparse.Namespace) -> int:
         _json_line({"steps": told, "growth": grown})
     else:
         print_steps(told, grown)
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    from memlens.export import snapviewer
+
+    report = _reporter("auto")
+    _ask(options, lambda snapshot: snapviewer(snapshot, options.device, options.snapviewer, report))
+    report("done", 1.0)
+    print(options.snapviewer)
     return 0
 
 

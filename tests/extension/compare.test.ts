@@ -21,6 +21,7 @@ async function openView(): Promise<SnapshotView> {
   const host = {
     openSource: () => Promise.resolve(),
     openAsText: () => Promise.resolve(),
+    saveText: () => Promise.resolve(),
     chooseOther: (view: SnapshotView) => view.compareWith(OTHER),
   };
   const uri = Uri.file('/a.pickle') as unknown as vscode.Uri;

@@ -17,6 +17,7 @@ let opened: string[];
 function makeView(uri = Uri.file('/a.pickle')): SnapshotView {
   const host = {
     openSource: () => Promise.resolve(),
+    saveText: () => Promise.resolve(),
     openAsText: (asked: vscode.Uri) => {
       opened.push(asked.toString());
       return Promise.resolve();

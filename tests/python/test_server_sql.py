@@ -14,6 +14,7 @@ from tests.python.server_harness import children, open_view, problem_of, wait_un
 pytest_plugins = ("tests.python.server_fixtures",)
 
 LINUX = sys.platform.startswith("linux")
+REQUEST_CANCELLED = -32800
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
 
 
@@ -57,6 +58,7 @@ def test_cancel_ends_a_query_at_once_and_hovers_answer_meanwhile(
     # as many as may run at once, and one that waits
     running = [server.send("memlens/sql", asked(snapshot, f"{ENDLESS} -- {number}")) for number in range(5)]
     time.sleep(0.3)
+    assert not any(query.took_s for query in running)
     slowest = 0.0
     for _ in range(20):
         start = time.perf_counter()
@@ -66,9 +68,10 @@ def test_cancel_ends_a_query_at_once_and_hovers_answer_meanwhile(
     for query in reversed(running):
         start = time.perf_counter()
         query.cancel()
-        with pytest.raises(RpcError):
+        with pytest.raises(RpcError) as caught:
             query.result()
         assert time.perf_counter() - start < 0.2
+        assert caught.value.code == REQUEST_CANCELLED
     assert server.request("memlens/sql", asked(snapshot, "SELECT 1"))["rows"] == [[1]]
 
 
@@ -77,6 +80,7 @@ def test_closing_the_view_ends_its_queries(server: LspClient, tmp_path: Path) ->
     server.request("memlens/sqlFill", {"snapshot": snapshot})
     query = server.send("memlens/sql", asked(snapshot, ENDLESS))
     time.sleep(0.2)
+    assert not query.took_s
     server.request("memlens/close", {"snapshot": snapshot, "view": "v1"}, limit_s=5)
     with pytest.raises(RpcError):
         query.result(5)

@@ -276,6 +276,13 @@ SELECT * FROM sqlite_dbpage
 SELECT * FROM dbstat
 SELECT * FROM carray(1, 1)
 SELECT * FROM fsdir('/')
+SELECT count(*) FROM dbstat
+SELECT count(*) FROM DBSTAT AS events
+SELECT count(*) FROM sqlite_dbpage
+SELECT count(*) FROM pragma_database_list
+SELECT count(*) FROM Pragma_journal_mode
+SELECT count(*) FROM sqlite_stmt
+SELECT count(*) FROM carray(1, 1)
 SELECT * FROM generate_series(1, 10)
 SELECT 1; DELETE FROM events
 SELECT 1; SELECT 2
@@ -318,6 +325,8 @@ def test_what_is_wrong_is_said_with_its_place(sample: Path, session: Callable[[P
     for query in ("SELECT * FROM live_at(9)", "SELECT * FROM live_at(0, -1)", "SELECT * FROM live_at('x')"):
         with pytest.raises(BadRequestError):
             made.ask(query)
+    counted = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 9) SELECT count(*) FROM c, EVENTS"
+    assert made.ask(counted).rows == [[9 * 13_798]]
     assert made.ask("SELECT 1 -- that's all; really\n;; /* yes */").rows == [[1]]
 
 

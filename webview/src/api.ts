@@ -8,7 +8,7 @@ import type {
   ViewResult,
 } from '../../extension/shared/messages';
 import type { Problem } from '../../extension/shared/protocol.gen';
-import type { SavedState } from './scene/state';
+import type { SavedSql, SavedState } from './scene/state';
 
 /** A request that the server answered with a Problem. */
 export class RequestError extends Error {
@@ -29,7 +29,8 @@ export interface Api {
   request<M extends ViewMethod>(method: M, params: ViewParams<M>): Pending<ViewResult<M>>;
   listen(handler: (message: HostMessage) => void): void;
   saved(): SavedState | undefined;
-  save(state: SavedState): void;
+  save(state: Pick<SavedState, 'view' | 'layout'>): void;
+  keepSql(sql: SavedSql): void;
 }
 
 /** Responses are handled here; the rest is for the view. */
@@ -44,6 +45,7 @@ export function connect(): Api {
   const vscode = acquireVsCodeApi<SavedState>();
   const waiting = new Map<number, Waiting>();
   let lastId = 0;
+  let sql = vscode.getState()?.sql;
   let handler: ((message: HostMessage) => void) | null = null;
 
   const post = (message: FromWebviewMessage): void => {
@@ -83,7 +85,12 @@ export function connect(): Api {
     },
     saved: () => vscode.getState(),
     save: (state) => {
-      vscode.setState(state);
+      vscode.setState(sql ? { ...state, sql } : state);
+    },
+    keepSql: (next) => {
+      sql = next;
+      const state = vscode.getState();
+      if (state) vscode.setState({ ...state, sql });
     },
   };
 }

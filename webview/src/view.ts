@@ -532,6 +532,8 @@ export class SnapshotView implements Commanded, PartsOwner {
   private key(event: KeyboardEvent): void {
     const { target } = event;
     if (event.defaultPrevented || this.parts.help.root.open) return;
+    // Where text is written every key is a letter, or VS Code's.
+    if (target instanceof HTMLTextAreaElement || target instanceof HTMLInputElement) return;
     // Lists and buttons keep the keys that they use themselves.
     if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) return;
     if (target instanceof HTMLSelectElement && event.key !== 'Escape') return;

@@ -14,7 +14,7 @@ const COMPARING: ReadonlySet<string> = new Set(
   VIEW_METHODS.filter((method) => method.startsWith('memlens/compare')),
 );
 
-/** The requests that one view has under way. Of viewports only the latest is of any use. */
+/** The requests that one view has under way. Of viewports and queries there is one at a time. */
 export class ViewRequests extends Disposable {
   readonly #pending = new Map<number, { method: ViewMethod; cancel: vscode.CancellationTokenSource }>();
 
@@ -42,7 +42,8 @@ export class ViewRequests extends Disposable {
       this.#fail(id, problem('no-other', 'There is no snapshot to compare with', 'Choose another snapshot.'));
       return;
     }
-    if (method === 'memlens/viewport') this.#cancelAll(method);
+    // Of these only the latest is of any use; a query that nobody waits for must not go on.
+    if (method === 'memlens/viewport' || method === 'memlens/sql') this.#cancelAll(method);
     const cancel = new vscode.CancellationTokenSource();
     this.#pending.set(id, { method, cancel });
     try {

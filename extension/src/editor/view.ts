@@ -17,6 +17,7 @@ export interface ViewHost {
   openAsText(uri: vscode.Uri, column: vscode.ViewColumn | undefined): Promise<void>;
   /** Asks the user which snapshot to compare with. */
   chooseOther(view: SnapshotView): Promise<void>;
+  saveText(view: SnapshotView, form: 'csv' | 'json', text: string): Promise<void>;
 }
 
 type Status =
@@ -237,6 +238,9 @@ export class SnapshotView extends Disposable {
           return;
         case 'closeOther':
           this.#other.clear();
+          return;
+        case 'saveText':
+          await this.host.saveText(this, message.form, message.text);
           return;
         case 'state':
           this.#state = message.state;

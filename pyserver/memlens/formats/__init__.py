@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from memlens.formats import torch
+from memlens.formats import snapviewer, torch
 from memlens.formats.containers import Source
 from memlens.model.timeline import Timeline
 
@@ -22,6 +22,7 @@ class Format(Struct, frozen=True):
 
 FORMATS = [
     Format("PyTorch memory snapshot", torch.sniff, torch.read),
+    Format("SnapViewer archive", snapviewer.sniff, snapviewer.read),
 ]
 
 

@@ -1,7 +1,6 @@
 """A snapshot's desk for questions in SQL: makes the tables once, and answers each question in a thread of its own."""
 
 import asyncio
-import contextlib
 import logging
 import threading
 from collections.abc import Awaitable, Callable
@@ -86,14 +85,17 @@ class SqlDesk:
             return asked.session.ask(query, offset, limit, sort, asked.stop)
 
         self._asked.add(asked)
-        future = self._threads.submit(work)
+        in_thread = self._threads.submit(work)
+        future = asyncio.wrap_future(in_thread)
         try:
-            return await asyncio.shield(asyncio.wrap_future(future))
+            return await asyncio.shield(future)
         except asyncio.CancelledError:
             asked.end()
-            if not future.cancel():
-                with contextlib.suppress(Exception):
-                    await asyncio.shield(asyncio.wrap_future(future))
+            if not in_thread.cancel():
+                await asyncio.shield(asyncio.wait([future]))
+            if future.done() and not future.cancelled():
+                # nobody waits for it any more, whatever it is
+                future.exception()
             raise
         except ArchiveError as error:
             logger.warning("the tables of %s are given up: %s", self._archive, error)

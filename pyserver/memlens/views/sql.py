@@ -144,6 +144,8 @@ class SqlSession:
         except (apsw.NotADBError, apsw.CorruptError, apsw.CantOpenError) as error:
             snapshot.close()
             raise ArchiveError(f"The tables for SQL are damaged: {error}") from error
+        modules = self._connection.execute("SELECT lower(name) FROM pragma_module_list").fetchall()
+        self._modules = frozenset(str(row[0]) for row in modules)
         self._connection.authorizer = self._authorize
         self._connection.set_progress_handler(self._must_end, _STEPS_BETWEEN_CHECKS)
 
@@ -235,9 +237,7 @@ class SqlSession:
         match action:
             case apsw.SQLITE_SELECT | apsw.SQLITE_RECURSIVE:
                 return apsw.SQLITE_OK
-            case apsw.SQLITE_READ if one in _READABLE or (
-                one is not None and one.startswith("pragma_") and one.removeprefix("pragma_") in _PRAGMAS
-            ):
+            case apsw.SQLITE_READ if one is not None and self._may_read(one.lower(), two):
                 return apsw.SQLITE_OK
             case apsw.SQLITE_FUNCTION if two is not None and two.lower() in FUNCTIONS:
                 return apsw.SQLITE_OK
@@ -245,6 +245,12 @@ class SqlSession:
                 return apsw.SQLITE_OK
         self._refused = self._refused or _refusal(action, one, two)
         return apsw.SQLITE_DENY
+
+    def _may_read(self, table: str, column: str | None) -> bool:
+        if table in _READABLE or table.removeprefix("pragma_") in _PRAGMAS:
+            return True
+        # where no column is used SQLite passes the name as the query has it, which may be one of its WITH clauses
+        return column == "" and table not in self._modules and not table.startswith(("pragma_", "sqlite_"))
 
     def _must_end(self) -> bool:
         self._hungry = apsw.memory_used() > MOST_MEMORY_BYTES

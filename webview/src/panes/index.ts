@@ -5,5 +5,6 @@ import { flamePane } from './flame';
 import { oomPane } from './oom';
 import { liveSetPane } from './live-set/pane';
 import type { MakePane } from './pane';
+import { sqlPane } from './sql';
 
-export const PANES: readonly MakePane[] = [liveSetPane, flamePane, oomPane, comparePane];
+export const PANES: readonly MakePane[] = [liveSetPane, flamePane, oomPane, comparePane, sqlPane];

@@ -15,6 +15,13 @@ const KINDS = ['live', 'allocated', 'freed', 'survived'] as const;
 export interface SavedState {
   readonly view: ViewState | null;
   readonly layout: Layout;
+  readonly sql?: SavedSql;
+}
+
+/** The SQL panel's query and what was asked before, the latest first. */
+export interface SavedSql {
+  readonly query: string;
+  readonly history: readonly string[];
 }
 
 export interface Layout {

@@ -1,0 +1,203 @@
+"""Writes snapshots for other tools: SnapViewer's archives."""
+
+import heapq
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+import apsw
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from memlens.errors import BadRequestError, MemlensError
+from memlens.formats.snapviewer import ALLOCATIONS, ELEMENTS, SCHEMA, STEPS_TO_COME_DOWN
+from memlens.store.snapshot import Device, Snapshot
+from memlens.views.columns import NEVER, device_of
+
+MOST_POINTS = 100_000_000
+"""Points of all polygons. The format moves everything above a free, so they grow as allocations times live ones."""
+
+_KEPT_STACKS = 4_096
+Report = Callable[[str, float], None]
+
+
+class TooLargeError(MemlensError):
+    """The other tool's format has no room for the snapshot."""
+
+    code = "too-large"
+    retry = False
+
+
+class _Polygon(Struct):
+    """An allocation as SnapViewer reads it; it passes over the last four fields, two of which its own files have."""
+
+    timesteps: list[int]
+    offsets: list[int]
+    size: int
+    elem: int
+    color: int
+    before_trace: bool
+    live_at_end: bool
+
+
+def snapviewer(snapshot: Snapshot, device: int | None, target: Path, report: Report) -> None:
+    """Write a device's trace (None: the one shown first) as SnapViewer's archive.
+
+    Polygon and stack of an allocation have the same number in both parts. Raises :class:`TooLargeError`,
+    BadRequestError and OSError; nothing is left behind then.
+    """
+    found = device_of(snapshot, snapshot.info.default_device if device is None else device)
+    if not found.info.events or not found.info.allocations:
+        raise BadRequestError(f"Device {found.info.device} has no trace, and SnapViewer shows nothing else")
+    partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
+    try:
+        with (
+            zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=4) as archive,
+            tempfile.TemporaryDirectory(dir=target.parent) as folder,
+        ):
+            steps = _Steps(found)
+            with archive.open(ALLOCATIONS, "w", force_zip64=True) as file:
+                _write_polygons(found, steps, file, report)
+            database = Path(folder) / ELEMENTS
+            _write_elements(snapshot, found, steps, database)
+            archive.write(database, ELEMENTS)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+class _Steps:
+    """The device's allocations and frees in SnapViewer's time, see :mod:`memlens.formats.snapviewer`."""
+
+    def __init__(self, device: Device) -> None:
+        starts, ends = device.start.astype(np.int64), device.end.astype(np.int64)
+        begun, freed = np.flatnonzero(starts), np.flatnonzero(ends != NEVER)
+        row = np.concatenate((begun, freed))
+        moment = np.concatenate((starts[begun], ends[freed]))
+        is_free = np.arange(len(row)) >= len(begun)
+        # an allocation may end the one at its address: that one goes first
+        turn = np.where(is_free, np.where(starts[row] == moment, 2, 0), 1)
+        order = np.lexsort((row, turn, moment))
+        row, is_free = row[order], is_free[order]
+        step = np.zeros(len(row) + 1, np.int64)
+        np.cumsum(
+            1 + STEPS_TO_COME_DOWN * _moves(row, is_free, int(np.searchsorted(starts, 1))), out=step[1:]
+        )
+        self.final = int(step[-1])
+        self.first = np.zeros(len(starts), np.int64)
+        self.last = np.full(len(starts), self.final, np.int64)
+        self.first[row[~is_free]] = step[:-1][~is_free]
+        self.last[row[is_free]] = step[:-1][is_free]
+        self.free_row: npt.NDArray[np.int64] = row[is_free]
+        self.free_step: npt.NDArray[np.int64] = step[:-1][is_free]
+
+
+def _moves(row: npt.NDArray[np.int64], is_free: npt.NDArray[np.bool_], before: int) -> npt.NDArray[np.int64]:
+    """1 for each free of something that has anything above it. The first ``before`` rows are live at the start."""
+    moves = np.zeros(len(row), np.int64)
+    # the youngest at the front; what has gone is taken away when it gets there
+    live = list(range(-before + 1, 1))
+    gone = set()
+    for action, (number, free) in enumerate(zip(row.tolist(), is_free.tolist(), strict=True)):
+        if not free:
+            heapq.heappush(live, -number)
+            continue
+        gone.add(number)
+        while live and -live[0] in gone:
+            gone.discard(-heapq.heappop(live))
+        moves[action] = bool(live) and -live[0] > number
+    return moves
+
+
+def _write_polygons(device: Device, steps: _Steps, file: IO[bytes], report: Report) -> None:
+    sizes = device.size.astype(np.int64)
+    free_sizes = sizes[steps.free_row]
+    encoder = msgspec.json.Encoder()
+    points = 0
+    below_first = 0
+    file.write(b"[")
+    for number in range(len(sizes)):
+        first, last = int(steps.first[number]), int(steps.last[number])
+        start = int(device.start[number])
+        if start:
+            # all that is live is older
+            offset = int(device.live[start]) - int(sizes[number])
+        else:
+            offset, below_first = below_first, below_first + int(sizes[number])
+        # what was freed below it while it lived; its own free is at `last`
+        low = int(np.searchsorted(steps.free_step, first, "left"))
+        high = int(np.searchsorted(steps.free_step, last, "left"))
+        below = np.flatnonzero(steps.free_row[low:high] < number) + low
+        times = np.empty(2 * len(below) + 2, np.int64)
+        offsets = np.empty(len(times), np.int64)
+        times[0], times[-1] = first, last
+        times[1:-1:2] = steps.free_step[below]
+        times[2:-1:2] = steps.free_step[below] + STEPS_TO_COME_DOWN
+        offsets[0::2] = offset - np.concatenate(([0], np.cumsum(free_sizes[below])))
+        offsets[1::2] = offsets[0::2]
+        points += len(times)
+        if points > MOST_POINTS:
+            message = (
+                f"Device {device.info.device} has too much for SnapViewer: its polygons would have more than "
+                f"{MOST_POINTS:,} points"
+            )
+            raise TooLargeError(
+                message, advice="Record fewer events (max_entries), or look at it in Memlens."
+            )
+        polygon = _Polygon(
+            times.tolist(), offsets.tolist(), int(sizes[number]), number, number, start == 0,
+            int(device.end[number]) == NEVER,
+        )  # fmt: skip
+        file.write((b",\n" if number else b"\n") + encoder.encode(polygon))
+        if number % 256 == 0:
+            report("writing", number / len(sizes))
+    file.write(b"\n]\n")
+
+
+def _write_elements(snapshot: Snapshot, device: Device, steps: _Steps, path: Path) -> None:
+    database = apsw.Connection(str(path))
+    try:
+        database.pragma("journal_mode", "off")
+        database.pragma("synchronous", "off")
+        with database:
+            database.execute(SCHEMA)
+            database.executemany(
+                "INSERT INTO allocs VALUES (?, ?, ?, ?, ?)",
+                zip(
+                    range(len(device.size)),
+                    device.size.tolist(),
+                    steps.first.tolist(),
+                    steps.last.tolist(),
+                    _call_stacks(snapshot, device),
+                    strict=True,
+                ),
+            )
+    finally:
+        database.close()
+
+
+def _call_stacks(snapshot: Snapshot, device: Device) -> Iterator[str]:
+    """The stack of each allocation as SnapViewer writes it, innermost frame first."""
+    known: dict[int, str] = {}
+    for stack in device.stack.tolist():
+        text = known.get(stack)
+        if text is None:
+            if len(known) == _KEPT_STACKS:
+                known.clear()
+            ids = snapshot.stack_frame_ids(stack)
+            frames = snapshot.frames(ids)
+            text = known[stack] = "\n".join(
+                f"({level}) {_line(frames[number][0]) or '??'}:{frames[number][1]}:{_line(frames[number][2])}"
+                for level, number in enumerate(ids)
+            )
+        yield text
+
+
+def _line(name: str) -> str:
+    """A name in one line: the format has a line for each frame."""
+    return name.replace("\n", " ").replace("\r", " ")

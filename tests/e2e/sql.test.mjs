@@ -1,0 +1,182 @@
+// Questions in SQL: an example is run, a row lights up its allocation, a row opens its line, and names are only text.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { openVSCode } from './harness.mjs';
+import { kept } from './snapshots.mjs';
+import { SnapshotView, until } from './view.mjs';
+
+const FILE = 'train.pickle';
+const LARGEST = 'The largest allocations at the peak';
+const ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c';
+const HOSTILE = '<img src=x onerror="window.pwned=1">';
+
+let vscode;
+let view;
+
+before(async () => {
+  vscode = await openVSCode({
+    prepare: (folder) =>
+      writeFileSync(path.join(folder, 'hostile.pickle'), kept([[[`${HOSTILE}.py`, 3, HOSTILE]]])),
+  });
+});
+after(() => vscode?.close());
+
+const area = () => view.locator('.sql textarea');
+const status = () => view.text('.sql-status');
+const rows = () => view.locator('.sql-body .sql-row').count();
+
+async function run(query) {
+  await area().fill(query);
+  await area().press('Escape');
+  await area().press('Control+Enter');
+  await until(
+    () => area().evaluate(() => !document.querySelector('.sql').hasAttribute('aria-busy')),
+    'an answer',
+  );
+}
+
+async function column(name) {
+  return await view.frame.evaluate((wanted) => {
+    const heads = [...document.querySelectorAll('.sql-head [role=columnheader] bdi')];
+    const at = heads.findIndex((head) => head.textContent === wanted);
+    return [...document.querySelectorAll('.sql-body .sql-row')].map((row) => row.children[at].textContent);
+  }, name);
+}
+
+test('an example fills a grid with what the command line says', async () => {
+  view = await SnapshotView.opened(vscode, FILE);
+  await vscode.runCommand('Memlens: Query with SQL');
+  await until(
+    () =>
+      view
+        .locator('.sql select option')
+        .count()
+        .then((count) => count > 10),
+    'the examples',
+  );
+  const [examples] = await view.locator('.sql select').all();
+  await examples.selectOption({ label: LARGEST });
+  await until(async () => /^100 rows in/.test(await status()), 'the rows');
+  const query = await area().inputValue();
+  const told = await vscode.memlens('sql', FILE, query);
+  assert.equal(told.length, 100);
+  const shown = await column('allocation');
+  assert.ok(shown.length >= 5);
+  assert.deepEqual(
+    shown,
+    told.slice(0, shown.length).map((row) => String(row.allocation)),
+  );
+  assert.equal(await view.locator('.sql-grid').getAttribute('aria-rowcount'), '101');
+});
+
+test('a click on a row lights its allocation up, Enter opens its line', async () => {
+  const [allocation] = await column('allocation');
+  await view.locator('.sql-body .sql-row').first().locator('[role=gridcell]').first().click();
+  await view.selected(Number(allocation));
+  assert.equal(await view.locator('.sql-row[aria-selected=true]').count(), 1);
+  const { allocation: facts } = await vscode.memlens('stack', FILE, Number(allocation));
+  await view.locator('.sql-grid').press('Enter');
+  await vscode.atLine(path.basename(facts.label.file), facts.label.line);
+});
+
+test('rows are gone through by keyboard and sorted', async () => {
+  await vscode.runCommand('View: Close Editor');
+  await view.still();
+  assert.match(await area().inputValue(), /FROM live_at_peak/, 'the query is still there');
+  await run('SELECT moment, action, size_bytes FROM events ORDER BY moment');
+  assert.match(await status(), /^The first 1,000 rows in/);
+  await view.locator('.sql-grid').focus();
+  for (const key of ['Control+End', 'ArrowRight']) await view.locator('.sql-grid').press(key);
+  await until(async () => (await column('moment')).includes('1000'), 'the last row');
+  await view.locator('.sql-bar .button', { hasText: '1,000 more' }).click();
+  await until(async () => /^The first 2,000 rows/.test(await status()), 'more rows');
+  // Not all rows are here, so the server sorts.
+  await view.locator('.sql-head [role=columnheader]', { hasText: 'moment' }).click();
+  await until(async () => (await column('moment'))[0] === '13798', 'the last event first');
+  assert.equal(await view.locator('.sql-head [aria-sort=descending]').innerText(), 'moment▼');
+  // All are: they are sorted here.
+  await run('SELECT 3 AS n UNION ALL SELECT 10 UNION ALL SELECT NULL UNION ALL SELECT 2');
+  await view.locator('.sql-grid').focus();
+  await view.locator('.sql-grid').press('s');
+  assert.deepEqual(await column('n'), ['10', '3', '2', 'NULL']);
+  await view.locator('.sql-grid').press('s');
+  assert.deepEqual(await column('n'), ['NULL', '2', '3', '10']);
+});
+
+test('tables and columns are completed, mistakes are pointed at', async () => {
+  await area().fill('');
+  await area().pressSequentially('SELECT size_bytes FROM live_at_p');
+  await area().press('Tab');
+  assert.equal(await area().inputValue(), 'SELECT size_bytes FROM live_at_peak');
+  await area().pressSequentially(' AS a WHERE a.fi');
+  await view.locator('.sql-completion li[aria-selected=true]', { hasText: 'file' }).waitFor();
+  await area().press('Enter');
+  assert.equal(await area().inputValue(), 'SELECT size_bytes FROM live_at_peak AS a WHERE a.file');
+  await run('SELECT nix FROM events');
+  assert.match(await status(), /no such column: nix/);
+  const selected = await area().evaluate((each) => each.value.slice(each.selectionStart, each.selectionEnd));
+  assert.equal(selected, 'nix');
+  await run('DELETE FROM events');
+  assert.match(await status(), /can only be read/);
+});
+
+test('a query that never ends is cancelled, and the view goes on meanwhile', async () => {
+  await area().fill(ENDLESS);
+  await area().press('Control+Enter');
+  await view.locator('.sql-status', { hasText: /^Running…/ }).waitFor();
+  await view.moved(() => vscode.runCommand('Memlens: Zoom In'));
+  await view.locator('.sql-bar .button', { hasText: 'Cancel' }).click();
+  assert.equal(await status(), 'Cancelled');
+  await run('SELECT 1 AS one');
+  assert.deepEqual(await column('one'), ['1']);
+});
+
+test('rows are saved as they are', async () => {
+  await run("SELECT '=1+1' AS formula, 'a,\"b\"' AS quoted, 5 AS number, NULL AS empty");
+  await view.locator('.sql-bar .button', { hasText: 'CSV' }).click();
+  const name = vscode.page.locator('.quick-input-widget input').first();
+  await until(async () => /train-query\.csv$/.test(await name.inputValue()), 'the dialog');
+  const target = path.join(vscode.folder, 'train-query.csv');
+  await name.press('Enter');
+  await until(() => {
+    try {
+      return readFileSync(target, 'utf8').length > 0;
+    } catch {
+      return false;
+    }
+  }, 'the file');
+  assert.equal(readFileSync(target, 'utf8'), 'formula,quoted,number,empty\r\n\'=1+1,"a,""b""",5,\r\n');
+});
+
+test('it looks right in every theme', async () => {
+  const [examples] = await view.locator('.sql select').all();
+  await examples.selectOption({ label: LARGEST });
+  await until(async () => /^100 rows in/.test(await status()), 'the rows');
+  await view.locator('.sql-body .sql-row').nth(1).locator('[role=gridcell]').first().click();
+  for (const theme of ['light', 'dark', 'hc']) {
+    await vscode.setTheme(theme);
+    await area().fill('SELECT file, si\nFROM live_at_peak');
+    await area().evaluate((each) => {
+      each.focus();
+      each.setSelectionRange(15, 15);
+    });
+    await area().press('Control+Space');
+    await view.locator('.sql-completion li').first().waitFor();
+    await vscode.screenshot(`sql-${theme}`);
+    await area().press('Escape');
+  }
+});
+
+test('names from a snapshot are text', async () => {
+  await vscode.openFile('hostile.pickle');
+  view = await SnapshotView.visible(vscode);
+  await vscode.runCommand('Memlens: Query with SQL');
+  await until(async () => (await area().inputValue()) !== '', 'the panel');
+  await run('SELECT allocation, file, line, function FROM live_at_peak');
+  assert.equal(await rows(), 1);
+  assert.deepEqual(await column('function'), [HOSTILE]);
+  assert.equal(await view.locator('.sql img').count(), 0);
+  assert.equal(await view.frame.evaluate(() => window.pwned), undefined);
+});
