@@ -111,3 +111,19 @@ export function outOfMemory() {
     allocator_settings: { expandable_segments: false },
   });
 }
+
+/** Three steps of the profiler, each with an optimizer's step in it, and the compiler's timing of itself as noise. */
+export function annotated() {
+  const events = trace(60, 1 << 20);
+  const first = events[0].time_us;
+  const note = (name, from, to) => [
+    { stage: 'START', name, device: 0, time_us: first + from },
+    { stage: 'END', name, device: 0, time_us: first + to },
+  ];
+  const annotations = [0, 1, 2].flatMap((step) => [
+    ...note(`ProfilerStep#${step}`, step * 60_000, step * 60_000 + 59_000),
+    ...note('Optimizer.step#AdamW.step', step * 60_000 + 40_000, step * 60_000 + 58_000),
+  ]);
+  annotations.push(...note('compile (dynamo_timed)', 1000, 9000));
+  return JSON.stringify({ segments: [], device_traces: [events], external_annotations: annotations });
+}

@@ -13,6 +13,7 @@ import { DeviceData } from './device-data';
 import { Flags } from './flags';
 import { gestures, type Gestured } from './gestures';
 import { Hover } from './hover';
+import { Lanes } from './lanes';
 import type { Action } from './input/keys';
 import { PointerInput } from './input/pointer';
 import { PICTURES } from './pictures';
@@ -63,6 +64,7 @@ export interface Parts {
   readonly cursors: Cursors;
   readonly flags: Flags;
   readonly help: Help;
+  readonly lanes: Lanes;
   readonly data: DeviceData;
   readonly selection: Selection;
   readonly hover: Hover;
@@ -281,8 +283,10 @@ export function makeParts(
       owner.rearranged();
     },
   );
+  const lanes = new Lanes(context);
+  frame.lanes.append(lanes.root);
   return {
     ...{ names, plot, minimap, toolbar, filterBox, panel, help, data, selection, cursors, flags },
-    ...{ hover, pointer, frame, dock, pictures, context },
+    ...{ hover, pointer, frame, dock, pictures, context, lanes },
   };
 }

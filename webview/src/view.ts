@@ -111,6 +111,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.stop.abort();
     this.saveSoon.cancel();
     this.parts.dock.dispose();
+    this.parts.lanes.dispose();
     for (const picture of this.parts.pictures) picture.dispose?.();
     this.plot.dispose();
   }
@@ -248,7 +249,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     const next = devices[(at + 1) % devices.length];
     if (!next || next.device === this.device.device) return;
     this.switchDevice(next.device);
-    this.say(`Device ${next.device}`);
+    this.say(next.name);
   }
 
   switchDevice(device: number): void {
@@ -492,7 +493,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     if (this.filter !== '') figures.unshift('Of what fits the filter:');
     setText(this.parts.frame.status, figures.join('  ·  '));
     this.plot.setLabel(
-      `Memory of device ${device.device} over time. ${figures.join(', ')}. Press ? for the keys.`,
+      `Memory of ${device.name.toLowerCase()} over time. ${figures.join(', ')}. Press ? for the keys.`,
     );
   }
 
@@ -508,6 +509,7 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   /** Tells the picture and the pane that are shown. */
   private changed(...changes: Change[]): void {
+    this.parts.lanes.update(new Set(changes));
     this.shownPicture?.update(new Set(changes));
     this.parts.dock.update(changes);
   }

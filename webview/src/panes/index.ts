@@ -6,5 +6,4 @@ import { oomPane } from './oom';
 import { liveSetPane } from './live-set/pane';
 import type { MakePane } from './pane';
 import { sqlPane } from './sql';
-
-export const PANES: readonly MakePane[] = [liveSetPane, flamePane, oomPane, comparePane, sqlPane];
+export const PANES: readonly MakePane[] = [liveSetPane, flamePane, oomPane, comparePane, sqlPane, stepsPane];

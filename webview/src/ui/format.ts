@@ -75,10 +75,28 @@ export function hasSource(frame: Frame | null): frame is SourceFrame {
   return frame !== null && frame.line > 0 && frame.file !== '' && frame.kind !== 'native';
 }
 
+const SOURCES: Record<Frame['source'], string> = {
+  recorded: '',
+  forward: 'forward line',
+  fx: 'FX trace',
+  inferred: 'inferred',
+};
+
+/** How a line is known when it is not the recorded stack that says it; said wherever the line is. */
+export function sourceWords(frame: Frame): string {
+  return SOURCES[frame.source];
+}
+
+/** "model.py:12", or "model.py:12 (inferred)". */
+export function placeOf(frame: Frame): string {
+  const words = sourceWords(frame);
+  return `${baseName(frame.file)}:${frame.line}${words === '' ? '' : ` (${words})`}`;
+}
+
 /** What to call an allocation: its line of code, or the best the file has. */
 export function nameOf(allocation: AllocationSummary): { title: string; place: string | null } {
   const { label, operator } = allocation;
-  if (hasSource(label)) return { title: label.function, place: `${baseName(label.file)}:${label.line}` };
+  if (hasSource(label)) return { title: label.function, place: placeOf(label) };
   return { title: operator ?? label?.function ?? 'No stack recorded', place: null };
 }
 

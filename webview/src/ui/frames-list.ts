@@ -2,7 +2,7 @@
 
 import type { Frame } from '../../../extension/shared/protocol.gen';
 import { element, icon, replace } from './dom';
-import { baseName, counted, hasSource } from './format';
+import { baseName, counted, hasSource, placeOf } from './format';
 import { shorten, visible } from './text';
 
 export type OpenSource = (frame: Frame, beside: boolean) => void;
@@ -88,7 +88,7 @@ export class FrameList {
     const classes = `frame ${frame.kind}${isLabel ? ' label' : ''}`;
     const row = element('li', { class: classes });
     if (hasSource(frame)) {
-      const place = `${baseName(frame.file)}:${frame.line}`;
+      const place = placeOf(frame);
       row.append(
         element(
           'button',

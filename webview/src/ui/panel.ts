@@ -11,7 +11,6 @@ import type {
 import { css, type Rgb } from '../scene/colour';
 import { element, iconButton, replace, type IconName } from './dom';
 import {
-  baseName,
   bytes,
   categoryName,
   codeClass,
@@ -20,6 +19,7 @@ import {
   exactBytes,
   hasSource,
   nameOf,
+  placeOf,
   peakText,
   STATES,
   time,
@@ -51,7 +51,7 @@ export class Panel {
     largest: readonly AllocationSummary[],
     colourOf: (a: AllocationSummary) => Rgb,
   ): void {
-    this.begin(`Device ${device.device}`, []);
+    this.begin(device.name, []);
     replace(
       this.body,
       deviceFacts(device),
@@ -229,7 +229,7 @@ function sourceLink(frame: Frame, open: OpenSource): HTMLElement {
         },
       },
     },
-    element('bdi', {}, shorten(`${baseName(frame.file)}:${frame.line}`, 60)),
+    element('bdi', {}, shorten(placeOf(frame), 60)),
   );
 }
 

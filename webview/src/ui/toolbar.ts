@@ -55,7 +55,7 @@ export class Toolbar {
       },
     });
     for (const each of devices) {
-      const text = `Device ${each.device} · peak ${bytes(each.peak_bytes)}${each.ooms > 0 ? ' · out of memory' : ''}`;
+      const text = `${each.name} · peak ${bytes(each.peak_bytes)}${each.ooms > 0 ? ' · out of memory' : ''}`;
       add(this.device, element('option', { attributes: { value: each.device } }, text));
     }
     this.device.hidden = devices.length < 2;

@@ -1,0 +1,66 @@
+// Annotations and steps: a click on an annotation puts the cursors around it, a click on a step likewise, and a click on
+// the line that grows from step to step leads to that line.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { openVSCode } from './harness.mjs';
+import { annotated } from './snapshots.mjs';
+import { SnapshotView, until } from './view.mjs';
+
+const FILE = 'train.pickle';
+
+let vscode;
+let view;
+
+before(async () => {
+  vscode = await openVSCode({
+    prepare: (folder) => {
+      writeFileSync(path.join(folder, 'annotated.json'), annotated());
+    },
+  });
+});
+after(() => vscode?.close());
+
+test('the leak of the sample is the first line that grows, and a click opens it', async () => {
+  const told = await vscode.memlens('steps', FILE);
+  const [leak] = told.growth.rows;
+  view = await SnapshotView.opened(vscode, FILE);
+  await view.locator('.lanes').waitFor({ state: 'hidden' });
+  await vscode.runCommand('Memlens: Show Steps and Growth');
+  await view.locator('.steps-how', { hasText: 'Inferred from the period' }).waitFor();
+  const steps = view.locator('.steps-table tbody tr');
+  await until(async () => (await steps.count()) === told.steps.count, 'all steps are listed');
+  const first = view.locator('.growth-table tbody tr').first();
+  assert.match(await first.innerText(), /more after every step/);
+  assert.match(await first.innerText(), new RegExp(`train\\.py:${leak.frame.line}`));
+  await vscode.screenshot('steps');
+
+  await steps.nth(2).click();
+  await view.locator('.steps-table tbody tr[aria-current]').waitFor();
+  assert.equal(await steps.nth(2).getAttribute('aria-current'), 'true');
+
+  await first.click();
+  await vscode.atLine('train.py', leak.frame.line);
+  const source = readFileSync(path.join(vscode.folder, 'train.py'), 'utf8').split('\n');
+  assert.match(source[leak.frame.line - 1], /self\.predictions\.append/);
+});
+
+test('a click on an annotation puts the cursors around it and shows it; noise is hidden until asked for', async () => {
+  view = await SnapshotView.opened(vscode, 'annotated.json');
+  const items = view.locator('.lanes .lane-item');
+  await until(async () => (await items.count()) === 6, 'three steps and what is in them');
+  assert.match(await view.text('.lanes-noise'), /1 hidden/);
+  await vscode.screenshot('lanes');
+  const whole = await view.camera();
+  const camera = await view.moved(() => items.filter({ hasText: 'ProfilerStep#2' }).click());
+  assert.ok(camera.x1 - camera.x0 < (whole.x1 - whole.x0) / 2, 'the view is about the step');
+  await view.locator('.lanes-noise').click();
+  await until(async () => (await items.count()) >= 2, 'the noise is shown, too');
+  await items.first().focus();
+  const before = await items.first().getAttribute('aria-label');
+  await view.page.keyboard.press('ArrowRight');
+  const focused = view.locator('.lanes .lane-item:focus');
+  await focused.waitFor();
+  assert.notEqual(await focused.getAttribute('aria-label'), before);
+});

@@ -1,0 +1,29 @@
+// A small curve of a few figures, from nothing to their largest.
+
+const SVG = 'http://www.w3.org/2000/svg';
+const WIDTH = 72;
+const HEIGHT = 16;
+
+/** The curve's points as SVG takes them: evenly apart, the largest at the top, 0 at the bottom. */
+export function curve(points: readonly number[]): string {
+  const top = Math.max(...points, 1);
+  const each = points.length > 1 ? (WIDTH - 2) / (points.length - 1) : 0;
+  return points
+    .map(
+      (value, at) =>
+        `${(1 + at * each).toFixed(1)},${(HEIGHT - 1 - (value / top) * (HEIGHT - 2)).toFixed(1)}`,
+    )
+    .join(' ');
+}
+
+/** Its meaning stands beside it in words, so screen readers skip it. */
+export function sparkline(points: readonly number[]): SVGSVGElement {
+  const svg = document.createElementNS(SVG, 'svg');
+  svg.setAttribute('class', 'sparkline');
+  svg.setAttribute('viewBox', `0 0 ${WIDTH} ${HEIGHT}`);
+  svg.setAttribute('aria-hidden', 'true');
+  const line = document.createElementNS(SVG, 'polyline');
+  line.setAttribute('points', curve(points));
+  svg.append(line);
+  return svg;
+}
