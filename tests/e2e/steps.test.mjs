@@ -16,7 +16,7 @@ let view;
 before(async () => {
   vscode = await openVSCode({
     prepare: (folder) => {
-      writeFileSync(path.join(folder, 'annotated.json'), annotated());
+      writeFileSync(path.join(folder, 'annotated.pickle'), annotated());
     },
   });
 });
@@ -47,11 +47,17 @@ test('the leak of the sample is the first line that grows, and a click opens it'
 });
 
 test('a click on an annotation puts the cursors around it and shows it; noise is hidden until asked for', async () => {
-  view = await SnapshotView.opened(vscode, 'annotated.json');
+  await vscode.openFile('annotated.pickle');
+  // the sample's view still stands beside it
+  view = await SnapshotView.visible(vscode, 1);
   const items = view.locator('.lanes .lane-item');
   await until(async () => (await items.count()) === 6, 'three steps and what is in them');
   assert.match(await view.text('.lanes-noise'), /1 hidden/);
-  await vscode.screenshot('lanes');
+  for (const theme of ['light', 'hc', 'dark']) {
+    await vscode.setTheme(theme);
+    await view.drawn();
+    await vscode.screenshot(`lanes-${theme}`);
+  }
   const whole = await view.camera();
   const camera = await view.moved(() => items.filter({ hasText: 'ProfilerStep#2' }).click());
   assert.ok(camera.x1 - camera.x0 < (whole.x1 - whole.x0) / 2, 'the view is about the step');

@@ -13,7 +13,7 @@ import type { MakePane } from './pane';
 const PAGE = 200;
 const MOST_LINES = 100;
 const STEP_COLUMNS = ['Step', 'Start', 'Peak', 'At its end', 'Allocated', 'Survivors', 'Kept to the end'];
-const GROWTH_COLUMNS = ['Grown', 'A step', 'At the end', 'Step ends', 'Line of code'];
+const GROWTH_COLUMNS = ['Line of code', 'Grown', 'A step', 'At the end', 'Step ends'];
 const TRENDS: Record<GrowthRow['trend'], string> = {
   every_step: 'more after every step',
   steady: 'never less',
@@ -223,14 +223,6 @@ class StepsPane {
           },
         },
       },
-      element('td', { class: 'number', title: exactBytes(row.grown_bytes) }, `+${bytes(row.grown_bytes)}`),
-      element('td', { class: 'number' }, bytes(Math.round(row.slope_bytes))),
-      element(
-        'td',
-        { class: 'number', title: exactBytes(row.last_bytes) },
-        `${bytes(row.last_bytes)} in ${count(row.last_count)}`,
-      ),
-      element('td', {}, sparkline(row.points), element('span', { class: 'muted' }, TRENDS[row.trend])),
       element(
         'td',
         { class: 'wide' },
@@ -239,6 +231,14 @@ class StepsPane {
           element('bdi', { class: 'place' }, shorten(`${baseName(frame.file)}:${frame.line}`, 60)),
         words !== '' && element('span', { class: 'badge' }, words),
       ),
+      element('td', { class: 'number', title: exactBytes(row.grown_bytes) }, `+${bytes(row.grown_bytes)}`),
+      element('td', { class: 'number' }, bytes(Math.round(row.slope_bytes))),
+      element(
+        'td',
+        { class: 'number', title: exactBytes(row.last_bytes) },
+        `${bytes(row.last_bytes)} in ${count(row.last_count)}`,
+      ),
+      element('td', {}, sparkline(row.points), element('span', { class: 'muted' }, TRENDS[row.trend])),
     );
   }
 }
