@@ -68,6 +68,12 @@ WHERE stack_frames.stack = (SELECT stack FROM live_at_peak ORDER BY size_bytes D
 ORDER BY level;
 
 -- # Live memory at every hundredth of the run
-SELECT device, moment * 100 / events AS percent, max(live_bytes) AS live_bytes
-FROM events JOIN devices USING (device)
-GROUP BY device, percent;
+WITH RECURSIVE hundredth (percent) AS (
+  SELECT 1 UNION ALL SELECT percent + 1 FROM hundredth WHERE percent < 100
+), trace AS (
+  SELECT device, events AS length, sum(events) OVER (ORDER BY device) - events AS first_event FROM devices
+)
+SELECT trace.device, percent, time_us, live_bytes
+FROM trace JOIN hundredth JOIN events ON event = first_event + max(length * percent / 100, 1) - 1
+WHERE length > 0
+ORDER BY trace.device, percent;
