@@ -156,6 +156,7 @@ export class FakeText {
   readonly languageId = 'python';
   readonly version = 1;
   isDirty = false;
+  isClosed = false;
   constructor(
     place: string | Uri,
     private readonly content: string,

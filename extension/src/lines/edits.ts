@@ -4,6 +4,9 @@ import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
 import type { Server } from '../server/client';
 
+/** Longer than VS Code takes to tell that a file has unsaved changes. */
+const DOUBT_MS = 200;
+
 /**
  * Tells the server where lines go while files are edited: it counts the lines of snapshots, and only the editor knows
  * what became of them. Only counts are sent, never text, and nothing while no snapshot is open.
@@ -14,6 +17,8 @@ export class EditTracker extends Disposable {
   readonly onDidMove = this.#moved.event;
   /** Files that were edited since some snapshot was opened. */
   readonly #edited = new Set<string>();
+  /** Files that changed, perhaps on disk, with what will settle it. */
+  readonly #doubted = new Map<string, NodeJS.Timeout>();
   constructor(
     private readonly server: Server,
     private readonly log: Logger,
@@ -31,6 +36,7 @@ export class EditTracker extends Disposable {
     );
     this.own(
       vscode.workspace.onDidSaveTextDocument((document) => {
+        this.#trust(document);
         if (this.#edited.has(document.uri.toString())) this.#tell(document, 'saved', []);
       }),
     );
@@ -41,20 +47,40 @@ export class EditTracker extends Disposable {
     );
   }
 
+  override dispose(): void {
+    for (const timer of this.#doubted.values()) clearTimeout(timer);
+    super.dispose();
+  }
+
   #changed(event: vscode.TextDocumentChangeEvent): void {
     const { document } = event;
     if (this.server.open === 0 || document.uri.scheme !== 'file' || event.contentChanges.length === 0) return;
     const key = document.uri.toString();
-    // What leaves the text as it is on disk, and is no undoing, is the file read again after somebody changed it.
-    if (!document.isDirty && event.reason === undefined) {
-      this.#edited.delete(key);
-      this.#tell(document, 'reloaded', []);
-      return;
-    }
+    // The first letter that is typed comes before the word that the file has unsaved changes. Without that word, and
+    // where nothing was undone, it was read again after somebody else changed it.
+    if (!document.isDirty && event.reason === undefined) this.#doubt(document);
     const edits = editsOf(event);
     if (edits.length === 0) return;
     this.#edited.add(key);
     this.#tell(document, 'edited', edits);
+  }
+
+  #doubt(document: vscode.TextDocument): void {
+    const key = document.uri.toString();
+    clearTimeout(this.#doubted.get(key));
+    const timer = setTimeout(() => {
+      this.#doubted.delete(key);
+      if (document.isDirty || document.isClosed) return;
+      this.#edited.delete(key);
+      this.#tell(document, 'reloaded', []);
+    }, DOUBT_MS);
+    this.#doubted.set(key, timer);
+  }
+
+  #trust(document: vscode.TextDocument): void {
+    const key = document.uri.toString();
+    clearTimeout(this.#doubted.get(key));
+    this.#doubted.delete(key);
   }
 
   #tell(

@@ -79,15 +79,13 @@ async function reveal(
   const notebook = await vscode.workspace.openNotebookDocument(vscode.Uri.file(cell.path));
   const index = Math.min(cell.index, notebook.cellCount - 1);
   if (index < 0) return undefined;
-  const range = new vscode.NotebookRange(index, index + 1);
-  const editor = await vscode.window.showNotebookDocument(notebook, { viewColumn, selections: [range] });
-  editor.revealRange(range, vscode.NotebookEditorRevealType.InCenterIfOutsideViewport);
-  // Opening the cell's own text puts the cursor into it.
+  // Opening the cell's own text shows its notebook, with the cursor in the cell.
   const { document } = notebook.cellAt(index);
   const at = new vscode.Position(Math.min(Math.max(cell.line, 1), document.lineCount) - 1, 0);
   await vscode.commands.executeCommand('vscode.open', document.uri, {
     selection: new vscode.Range(at, at),
-    viewColumn: editor.viewColumn ?? viewColumn,
+    viewColumn,
   } satisfies vscode.TextDocumentShowOptions);
-  return editor.viewColumn;
+  const shown = vscode.window.visibleNotebookEditors.find((editor) => editor.notebook === notebook);
+  return shown?.viewColumn;
 }
