@@ -219,7 +219,8 @@ test('a frame of a notebook leads to its cell and line', async () => {
   await view.click(0);
   await view.selected(0);
   await view.locator('.panel .frames button', { hasText: '2963578125.py:2' }).first().click();
-  const notebook = vscode.page.locator('.editor-group-container.active .notebook-editor');
+  // it lies over the groups of editors, not in one
+  const notebook = vscode.page.locator('.notebookOverlay');
   const cell = notebook.locator('.code-cell-row.focused');
   await cell.filter({ hasText: 'torch.zeros(1024' }).waitFor();
   await cell.locator('.monaco-editor.focused').waitFor();
@@ -247,7 +248,7 @@ test('a cell that was edited since is never guessed', async () => {
   assert.equal(await picks.count(), 1);
   await vscode.page.locator('.quick-input-widget', { hasText: 'was edited since the run' }).waitFor();
   await picks.first().click();
-  const cell = vscode.page.locator('.editor-group-container.active .notebook-editor .code-cell-row.focused');
+  const cell = vscode.page.locator('.notebookOverlay .code-cell-row.focused');
   await cell.filter({ hasText: 'def build' }).waitFor();
 });
 
