@@ -6,4 +6,6 @@ import { oomPane } from './oom';
 import { liveSetPane } from './live-set/pane';
 import type { MakePane } from './pane';
 import { sqlPane } from './sql';
+import { stepsPane } from './steps';
+
 export const PANES: readonly MakePane[] = [liveSetPane, flamePane, oomPane, comparePane, sqlPane, stepsPane];
