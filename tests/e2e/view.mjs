@@ -99,7 +99,8 @@ export class SnapshotView {
 
   /** Where the picture is in the window. */
   surface() {
-    return this.locator('.plot-surface').boundingBox();
+    // other pictures, hidden behind this one, have theirs
+    return this.locator('.plot-surface').first().boundingBox();
   }
 
   /** Which allocation's band is the tallest, and then the widest, of those that the camera's middle goes through. */
