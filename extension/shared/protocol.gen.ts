@@ -52,6 +52,42 @@ export interface AllocationSummary {
 }
 
 /**
+ * The state after an event. Segments are rows `offset … offset + len(segments)` of `segment_count`.
+ *
+ * `blocks` is base64 of columns, little-endian, `n` items each: `f64` offset in the segment, `f64` size and
+ * `f64` requested (bytes), `u32` allocation, `u32` stack (2**32 - 1 for none), `u8` state: 0 inactive,
+ * 1 allocated, 2 pending free, and 4 more for one that the filter leaves out.
+ */
+export interface AllocatorStateAnswer {
+  moment: number;
+  time_us: number | null;
+  event: TraceEvent | null;
+  reserved_bytes: number;
+  allocated_bytes: number;
+  active_bytes: number;
+  requested_bytes: number;
+  inactive_split_bytes: number;
+  outside_bytes: number;
+  segment_count: number;
+  offset: number;
+  segments: SegmentState[];
+  block_count: number;
+  blocks: string;
+  truncated: boolean;
+}
+
+/** A page of the segments at a moment: the largest first, or by address, or those with the most free first. */
+export interface AllocatorStateParams {
+  snapshot: string;
+  device: number;
+  moment: number;
+  order: 'address' | 'free' | 'size';
+  offset: number;
+  limit: number;
+  filter?: string;
+}
+
+/**
  * A stretch of the run, or several that are too narrow to be told apart: `count` then says how many.
  *
  * `from_moment` and `to_moment` are the moments before its first and behind its last event. `unmatched` says
@@ -894,6 +930,70 @@ export interface LocateParams {
   filter?: string;
 }
 
+/** The lanes of a stream and a pool: `lane_count` from the height `y` up to `y + height`. */
+export interface MapGroup {
+  y: number;
+  height: number;
+  stream: string;
+  pool: string | null;
+  known: boolean;
+  lane_count: number;
+}
+
+/** What is at a moment and a height of the map, or at most `within` bytes away. */
+export interface MapHitParams {
+  snapshot: string;
+  device: number;
+  moment: number;
+  y: number;
+  within: number;
+  filter?: string;
+}
+
+/** A range of addresses, as high as it is long, from the height `y` on. */
+export interface MapLane {
+  y: number;
+  size_bytes: number;
+  address: string;
+  expandable: boolean;
+}
+
+/** `top` is the height of all. `lanes` are the largest `MOST_LANES`, from the bottom up. */
+export interface MapLanesAnswer {
+  device: number;
+  top: number;
+  lanes: MapLane[];
+  lane_count: number;
+  groups: MapGroup[];
+}
+
+/** Where each range of addresses lies in the map. */
+export interface MapLanesParams {
+  snapshot: string;
+  device: number;
+}
+
+/** Where an allocation lies in the map. */
+export interface MapLocateParams {
+  snapshot: string;
+  allocation: number;
+  axis: 'event' | 'time';
+}
+
+/** The part of the map to draw: `columns` x `rows` pixels over `[x0, x1] x [y0, y1]` (heights of the map). */
+export interface MapParams {
+  snapshot: string;
+  device: number;
+  axis: 'event' | 'time';
+  x0: number;
+  x1: number;
+  y0: number;
+  y1: number;
+  columns: number;
+  rows: number;
+  filter?: string;
+}
+
 /** An event that is worth a mark on the time axis; `moment` is the state behind it. */
 export interface Mark {
   kind: 'oom' | 'snapshot';
@@ -1123,6 +1223,24 @@ export interface Retry {
   allocation: number | null;
   same_stack: boolean;
   failures_between: number;
+}
+
+/** A segment at a moment. `allocated` and `active` count whole blocks, without and with those pending. */
+export interface SegmentState {
+  address: string;
+  size_bytes: number;
+  allocated_bytes: number;
+  active_bytes: number;
+  requested_bytes: number;
+  largest_free_bytes: number;
+  pool_type: 'large' | 'small' | 'unknown';
+  expandable: boolean;
+  stream: string;
+  pool: string | null;
+  reserved_at_moment: number | null;
+  first_block: number;
+  block_count: number;
+  known: boolean;
 }
 
 /**
@@ -1394,6 +1512,15 @@ export interface Totals {
   largest_allocation: number | null;
 }
 
+/** An event of the trace as it stands in the file. */
+export interface TraceEvent {
+  action: string;
+  address: string;
+  size_bytes: number;
+  stream: string;
+  allocation: number | null;
+}
+
 /** The part of the stacked picture to draw: `columns` x `rows` pixels over `[x0, x1] x [y0, y1]`. */
 export interface ViewportParams {
   snapshot: string;
@@ -1450,6 +1577,11 @@ export interface Requests {
   'memlens/annotations': { params: AnnotationsParams; result: AnnotationsAnswer };
   'memlens/steps': { params: StepsParams; result: StepsAnswer };
   'memlens/growth': { params: GrowthParams; result: GrowthAnswer };
+  'memlens/memoryMap': { params: MapParams; result: ViewportResult };
+  'memlens/mapLanes': { params: MapLanesParams; result: MapLanesAnswer };
+  'memlens/mapHit': { params: MapHitParams; result: HitAnswer };
+  'memlens/mapLocate': { params: MapLocateParams; result: LocateAnswer };
+  'memlens/allocatorState': { params: AllocatorStateParams; result: AllocatorStateAnswer };
   'memlens/source': { params: SourceParams; result: SourceResult };
   'memlens/remember': { params: RememberParams; result: Done };
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
@@ -1500,6 +1632,11 @@ export const VIEW_METHODS = [
   'memlens/annotations',
   'memlens/steps',
   'memlens/growth',
+  'memlens/memoryMap',
+  'memlens/mapLanes',
+  'memlens/mapHit',
+  'memlens/mapLocate',
+  'memlens/allocatorState',
 ] as const;
 
 /** The server tells the client. */

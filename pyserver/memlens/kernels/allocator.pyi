@@ -34,3 +34,6 @@ def spans_of_blocks(
     by_end: U32,
     found: U32,
 ) -> None: ...
+def room_of_blocks(
+    places: U32, starts: U32, ends: U32, by_end: U32, addresses: U64, stops: U64, room: npt.NDArray[np.int64]
+) -> None: ...

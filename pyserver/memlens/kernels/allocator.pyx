@@ -360,3 +360,42 @@ def spans_of_blocks(const uint64_t[::1] addresses, const uint32_t[::1] starts, c
                     found[index] = here[at]
     bits_free(&bits)
     free(here)
+
+
+def room_of_blocks(const uint32_t[::1] places, const uint32_t[::1] starts, const uint32_t[::1] ends,
+                   const uint32_t[::1] by_end, const uint64_t[::1] addresses, const uint64_t[::1] stops,
+                   int64_t[::1] room):
+    """How many bytes were free from each block's address on when it was allocated, up to the next block or its stop.
+
+    Blocks are ordered by ``starts``; ``by_end`` numbers them in the order of their ends. ``addresses`` are the
+    distinct ones, ascending, ``places`` each block's number there, ``stops`` the address behind its segment.
+    """
+    cdef Bits bits
+    cdef size_t index, count = starts.shape[0], going = 0
+    cdef uint32_t block
+    cdef uint32_t *here = <uint32_t *> calloc(addresses.shape[0] + 1, 4)
+    cdef int64_t next
+    cdef uint64_t stop
+    if bits_init(&bits, addresses.shape[0] + 1) < 0 or here == NULL:
+        bits_free(&bits)
+        free(here)
+        raise MemoryError
+    with nogil:
+        for index in range(count):
+            # an end comes before a start at its moment; one that never began yet ends nothing
+            while going < count and ends[by_end[going]] <= starts[index]:
+                block = by_end[going]
+                going += 1
+                if here[places[block]] == block + 1:
+                    here[places[block]] = 0
+                    bits_clear(&bits, places[block])
+            next = bits_after(&bits, places[index])
+            stop = stops[index]
+            if next >= 0 and addresses[next] < stop:
+                stop = addresses[next]
+            room[index] = <int64_t> (stop - addresses[places[index]])
+            if ends[index] > starts[index]:
+                here[places[index]] = <uint32_t> index + 1
+                bits_set(&bits, places[index])
+    bits_free(&bits)
+    free(here)

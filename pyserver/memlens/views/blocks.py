@@ -3,26 +3,62 @@
 import numpy as np
 import numpy.typing as npt
 
+from memlens.kernels import allocator
 from memlens.kernels import timeline as kernel
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views.columns import NEVER, device_of
+from memlens.views.segments import segments_of, span_of_allocations
 
 # kMinBlockSize of c10/cuda/CUDACachingAllocator.cpp: blocks are multiples of it
 LEAST_BLOCK_BYTES = 512
+# kSmallSize: requests up to it are of the small pool, and a rest of a large block is split off only above it
+SMALL_MOST_BYTES = 1 << 20
 
 
 def block_sizes(snapshot: Snapshot, device: int) -> npt.NDArray[np.int64]:
     """The block size of each of a device's allocations in bytes.
 
-    The file tells it only of blocks that are live at its end. Elsewhere it is the request rounded up as the
-    allocator does: to 512 bytes.
+    The file tells it only of blocks that are live at its end. Elsewhere it is the request rounded up to 512 bytes;
+    and of a block of the large pool all of the hole that it was put into, where less than a mebibyte of that would
+    have been left, which the allocator does not split off (``should_split``; expandable segments always split). For
+    what was live before the trace that hole is not known, and for it the rounded request is all there is.
     """
 
     def make() -> npt.NDArray[np.int64]:
         own = device_of(snapshot, device)
-        return np.where(own.rounded > 0, own.rounded, rounded_up(own.size))
+        return np.where(own.rounded > 0, own.rounded, inferred_sizes(snapshot, own))
 
     return snapshot.derived(f"{device}.block_sizes", make)
+
+
+def inferred_sizes(snapshot: Snapshot, own: Device) -> npt.NDArray[np.int64]:
+    """Block sizes by the allocator's rules alone, whatever the file tells."""
+    if bool((own.rounded % LEAST_BLOCK_BYTES != 0).any()):
+        # blocks of any size: a profile of the CPU, whose allocator rounds nothing
+        return np.asarray(own.size)
+    sizes = rounded_up(own.size)
+    spans = segments_of(snapshot, own.info.device)
+    if not len(spans):
+        return sizes
+    large = np.flatnonzero(sizes > SMALL_MOST_BYTES)
+    span = span_of_allocations(snapshot, own.info.device)[large]
+    whole = span != NEVER
+    whole[whole] = spans["flags"][span[whole]] & allocator.EXPANDABLE == 0
+    large, span = large[whole], span[whole]
+    addresses, places = np.unique(own.address[large], return_inverse=True)
+    stops = spans["address"] + np.minimum(spans["size"].astype(np.uint64), ~spans["address"])
+    starts, ends = own.start[large], own.end[large]
+    room = np.empty(len(large), np.int64)
+    allocator.room_of_blocks(
+        places.astype(np.uint32), starts, ends, np.argsort(ends, kind="stable").astype(np.uint32), addresses,
+        np.ascontiguousarray(stops[span]), room,
+    )  # fmt: skip
+    left = room - sizes[large]
+    most = snapshot.manifest.settings.get("max_split_size", -1)
+    kept_whole = sizes[large] >= most if isinstance(most, int) and most > 0 else np.zeros(len(large), bool)
+    fills = (starts > 0) & (left >= 0) & ((left <= SMALL_MOST_BYTES) | kept_whole)
+    sizes[large[fills]] = room[fills]
+    return sizes
 
 
 def rounded_up(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

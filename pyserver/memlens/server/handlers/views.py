@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 from pygls.lsp.server import LanguageServer
 
-from memlens.server.handlers import filters, flame, groups, oom, reserved, steps, timeline
+from memlens.server.handlers import filters, flame, groups, memory_map, oom, reserved, steps, timeline
 from memlens.server.registry import Registry
 from memlens.server.wire import Questions, answer
 from memlens.store.snapshot import Snapshot
@@ -21,6 +21,7 @@ QUESTIONS: Questions = {
     **oom.QUESTIONS,
     **groups.QUESTIONS,
     **steps.QUESTIONS,
+    **memory_map.QUESTIONS,
 }
 
 

@@ -14,6 +14,7 @@ from memlens.server.protocol import (
     filters,
     flame,
     groups,
+    memory_map,
     oom,
     reserved,
     snapshots,
@@ -36,6 +37,7 @@ VIEW_REQUESTS: Requests = {
     **sql.REQUESTS,
     **groups.REQUESTS,
     **steps.REQUESTS,
+    **memory_map.REQUESTS,
 }
 """What a view asks about its own snapshot. Its host adds the ``snapshot``."""
 

@@ -1,0 +1,50 @@
+"""The questions of the memory map and of the allocator's state."""
+
+import base64
+
+from memlens.server.protocol.memory_map import (
+    AllocatorStateParams,
+    MapHitParams,
+    MapLanesParams,
+    MapLocateParams,
+    MapParams,
+)
+from memlens.server.protocol.timeline import ViewportResult
+from memlens.server.wire import Questions
+from memlens.store.snapshot import Snapshot
+from memlens.views import allocator_state, map_lanes, memory_map
+from memlens.views.allocator_state import AllocatorStateAnswer
+from memlens.views.answers import HitAnswer, LocateAnswer
+from memlens.views.map_lanes import MapLanesAnswer
+
+
+def _map(snapshot: Snapshot, p: MapParams) -> ViewportResult:
+    packed = memory_map.memory_map(
+        snapshot, p.device, p.axis, p.x0, p.x1, p.y0, p.y1, p.columns, p.rows, p.filter
+    )
+    return ViewportResult(base64.b64encode(packed).decode("ascii"))
+
+
+def _lanes(snapshot: Snapshot, p: MapLanesParams) -> MapLanesAnswer:
+    return map_lanes.map_lanes(snapshot, p.device)
+
+
+def _hit(snapshot: Snapshot, p: MapHitParams) -> HitAnswer:
+    return memory_map.map_hit(snapshot, p.device, p.moment, p.y, p.within, p.filter)
+
+
+def _locate(snapshot: Snapshot, p: MapLocateParams) -> LocateAnswer:
+    return memory_map.map_locate(snapshot, p.allocation, p.axis)
+
+
+def _state(snapshot: Snapshot, p: AllocatorStateParams) -> AllocatorStateAnswer:
+    return allocator_state.allocator_state(snapshot, p.device, p.moment, p.order, p.offset, p.limit, p.filter)
+
+
+QUESTIONS: Questions = {
+    "memlens/memoryMap": _map,
+    "memlens/mapLanes": _lanes,
+    "memlens/mapHit": _hit,
+    "memlens/mapLocate": _locate,
+    "memlens/allocatorState": _state,
+}

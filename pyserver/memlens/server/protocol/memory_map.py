@@ -1,0 +1,73 @@
+"""The memory map over time and the allocator's state at an event."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from memlens.server.protocol.base import Count, Pixels, Requests
+from memlens.server.protocol.timeline import ViewportResult
+from memlens.views.allocator_state import AllocatorStateAnswer, SegmentOrder
+from memlens.views.answers import Axis, HitAnswer, LocateAnswer
+from memlens.views.map_lanes import MapLanesAnswer
+
+
+class MapParams(Struct, frozen=True):
+    """The part of the map to draw: ``columns`` x ``rows`` pixels over ``[x0, x1] x [y0, y1]`` (heights of the map)."""
+
+    snapshot: str
+    device: int
+    axis: Axis
+    x0: float
+    x1: float
+    y0: float
+    y1: float
+    columns: Pixels
+    rows: Pixels
+    filter: str = ""
+
+
+class MapLanesParams(Struct, frozen=True):
+    """Where each range of addresses lies in the map."""
+
+    snapshot: str
+    device: int
+
+
+class MapHitParams(Struct, frozen=True):
+    """What is at a moment and a height of the map, or at most ``within`` bytes away."""
+
+    snapshot: str
+    device: int
+    moment: Count
+    y: float
+    within: float
+    filter: str = ""
+
+
+class MapLocateParams(Struct, frozen=True):
+    """Where an allocation lies in the map."""
+
+    snapshot: str
+    allocation: Count
+    axis: Axis
+
+
+class AllocatorStateParams(Struct, frozen=True):
+    """A page of the segments at a moment: the largest first, or by address, or those with the most free first."""
+
+    snapshot: str
+    device: int
+    moment: Count
+    order: SegmentOrder
+    offset: Count
+    limit: Annotated[int, Meta(ge=1, le=500)]
+    filter: str = ""
+
+
+REQUESTS: Requests = {
+    "memlens/memoryMap": (MapParams, ViewportResult),
+    "memlens/mapLanes": (MapLanesParams, MapLanesAnswer),
+    "memlens/mapHit": (MapHitParams, HitAnswer),
+    "memlens/mapLocate": (MapLocateParams, LocateAnswer),
+    "memlens/allocatorState": (AllocatorStateParams, AllocatorStateAnswer),
+}

@@ -1,0 +1,253 @@
+"""The memory map: addresses over time, as packed geometry for one viewport, and what lies where in it.
+
+A column shows the state at the same real moment as the stacked picture's column does: the one with the most live
+bytes. An allocation is drawn where it truly lies, as high as what was asked for; so what is reserved but free, and
+what rounding takes, is seen as a hole. Heights are those of :mod:`memlens.views.lanes`.
+
+The buffer is that of :mod:`memlens.views.viewport`, with these differences. Rects may leave holes, and a later rect
+lies over an earlier one. What is reserved comes first, as bands whose ``allocation`` is 2**32 - 1 and whose ``size``
+is the range's; ranges thinner than a row are drawn as one such band of size 0. Merged rects hold the allocations
+under a row high that are alive at any of their columns, fill their row as far as those do at most, and have the
+``stack`` of a large one of them.
+"""
+
+import struct
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.errors import BadRequestError
+from memlens.kernels import memory_map as kernel
+from memlens.kernels import stacked
+from memlens.model.timeline import NO_CATEGORY
+from memlens.store.snapshot import Device, Snapshot
+from memlens.views.answers import Axis, HitAnswer, LocateAnswer
+from memlens.views.columns import (
+    NEVER,
+    allocation_of,
+    axis_range,
+    check_moment,
+    device_of,
+    live_rows,
+    moments_between,
+    summaries,
+    time_of_moment,
+    x_of_moment,
+)
+from memlens.views.lanes import Layout, layout_of
+from memlens.views.viewport import MAGIC, MOST_BYTES, MOST_COLUMNS, MOST_ROWS
+
+_RECT_BYTES = 17
+_LONG_RUN = 6
+_MERGED = np.uint32(1 << 31)
+_PACKED_RECT = np.dtype([("x0", "<u2"), ("x1", "<u2"), ("y0", "<u2"), ("y1", "<u2"), ("band", "<u4")])
+
+
+def memory_map(
+    snapshot: Snapshot,
+    device: int,
+    axis: Axis,
+    x0: float,
+    x1: float,
+    y0: float,
+    y1: float,
+    columns: int,
+    rows: int,
+    filter_text: str = "",
+) -> bytes:
+    """The packed geometry for ``columns`` x ``rows`` pixels over ``[x0, x1] x [y0, y1]`` (axis units, map bytes).
+
+    Raises :class:`BadRequestError` for a box or a resolution that can't be drawn.
+    """
+    if not (np.isfinite([x0, x1, y0, y1]).all() and x0 < x1 and y0 < y1):
+        raise BadRequestError("The viewport has no area")
+    if not (0 < columns <= MOST_COLUMNS and 0 < rows <= MOST_ROWS):
+        raise BadRequestError(f"A viewport has 1 to {MOST_COLUMNS} columns and 1 to {MOST_ROWS} rows")
+    found, layout = device_of(snapshot, device, filter_text), layout_of(snapshot, device)
+    coarser = 0
+    while (packed := _packed(found, layout, axis, x0, x1, y0, y1, columns, rows, coarser)) is None:
+        # first thicker rows, which merges what is high enough now; then fewer columns
+        if coarser % 2 == 0:
+            rows = max(rows // 2, 1)
+        else:
+            columns = max(columns // 2, 1)
+        coarser += 1
+    return packed
+
+
+def map_hit(
+    snapshot: Snapshot, device: int, moment: int, y: float, within: float, filter_text: str = ""
+) -> HitAnswer:
+    """The allocation at a height of the map, or the nearest at most ``within`` bytes away. Raises BadRequestError."""
+    own = device_of(snapshot, device, filter_text)
+    check_moment(own, moment)
+    rows = live_rows(own, moment)
+    bottom = _heights(own, layout_of(snapshot, device))[rows]
+    away = np.maximum(np.maximum(bottom - y, y - (bottom + own.size[rows])), 0)
+    nearest = int(np.argmin(away)) if len(rows) else -1
+    inside = nearest >= 0 and float(away[nearest]) <= max(within, 0)
+    return HitAnswer(
+        moment=moment,
+        time_us=time_of_moment(own, moment),
+        live_bytes=int(own.live[moment]),
+        live_count=len(rows),
+        allocation=summaries(snapshot, own, rows[nearest : nearest + 1])[0] if inside else None,
+    )
+
+
+def map_locate(snapshot: Snapshot, allocation: int, axis: Axis) -> LocateAnswer:
+    """An allocation's box in the map; ``moment`` is its first. Raises BadRequestError."""
+    own, row = allocation_of(snapshot, allocation)
+    start, end = int(own.start[row]), int(own.end[row])
+    y = int(_heights(own, layout_of(snapshot, own.info.device))[row])
+    last = own.info.events + 1
+    return LocateAnswer(
+        device=own.info.device,
+        allocation=allocation,
+        moment=min(start, own.info.events),
+        x0=x_of_moment(own, axis, start),
+        x1=x_of_moment(own, axis, max(min(end, last), start + 1)),
+        y0=float(y),
+        y1=float(y + int(own.size[row])),
+    )
+
+
+def _heights(own: Device, layout: Layout) -> npt.NDArray[np.int64]:
+    return layout.y if own.rows is None else layout.y[own.rows]
+
+
+def _packed(
+    device: Device,
+    layout: Layout,
+    axis: Axis,
+    x0: float,
+    x1: float,
+    y0: float,
+    y1: float,
+    columns: int,
+    rows: int,
+    coarser: int,
+) -> bytes | None:
+    extent = axis_range(device, axis)
+    edges = np.linspace(x0, x1, columns + 1)
+    first = int(np.searchsorted(edges[1:], extent.x0, "right"))
+    last = max(int(np.searchsorted(edges[:-1], extent.x1, "left")), first)
+    low, high = moments_between(device, axis, edges)
+    moments = np.empty(columns, np.uint32)
+    # the moments are the whole device's, so that a filter moves nothing
+    whole = device.whole
+    stacked.range_peaks(whole.live, whole.live_64, whole.live_4096, low, high, moments)
+    # what lies in no segment that the file names is not known to be reserved
+    ranges = layout.ranges[layout.ranges["span"] != NEVER]
+    none = np.empty(0, np.uint32)
+    reserved = kernel.Layer()
+    held = kernel.Layer()
+    end = moments[last - 1] if last > first else np.uint32(0)
+    stop = int(np.searchsorted(device.start, np.uint32(end), "right"))
+    range_stop = int(np.searchsorted(ranges["start"], end, "right"))
+    box = (moments, first, last)
+    reserved.gather(
+        ranges["start"], ranges["end"], none, ranges["y"], ranges["size"], *box, range_stop, y0, y1, rows
+    )
+    held.gather(
+        device.start, device.end, device.end_64, _heights(device, layout), device.size, *box, stop, y0, y1, rows
+    )  # fmt: skip
+    laid = _laid(reserved, held, columns)
+    if laid is None:
+        return None
+    under, under_bands, over, bands = laid
+    return _pack(
+        device, (x0, x1, y0, y1), (y1 - y0) / (rows * 4), coarser, moments, (low, high), slice(first, last),
+        _as_reserved(under, len(bands), len(under_bands)), ranges["size"][under_bands], over, bands,
+    )  # fmt: skip
+
+
+def _laid(reserved: kernel.Layer, held: kernel.Layer, columns: int) -> tuple[npt.NDArray[Any], ...] | None:
+    """Rects and bands of what is reserved and of the allocations, in runs as short as fit into an answer."""
+    under = _fitting(reserved, columns, MOST_BYTES // 4)
+    if under is None:
+        return None
+    over = _fitting(held, columns, MOST_BYTES - _RECT_BYTES * (len(under[0]) + len(under[1])))
+    return None if over is None else (*under, *over)
+
+
+def _fitting(
+    layer: kernel.Layer, columns: int, most_bytes: int
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+    # as long as this, runs fit in any case; mostly far shorter ones do
+    safe = -(-layer.merged_rows * columns * _RECT_BYTES // max(most_bytes, 1))
+    shortest = [1] if layer.merged_items * 2 * _RECT_BYTES < most_bytes or safe < _LONG_RUN else []
+    for columns_least in (*shortest, safe // 3 + 1, safe + 1):
+        laid = layer.lay(columns_least, most_bytes)
+        if laid is not None:
+            return np.asarray(laid[0]), np.asarray(laid[1])
+    return None
+
+
+def _as_reserved(rects: npt.NDArray[Any], behind: int, bands: int) -> npt.NDArray[Any]:
+    """Rects of reserved ranges, their bands numbered behind the allocations' and one more for all merged ones."""
+    found = rects.copy()
+    merged = rects["band"] & _MERGED != 0
+    found["band"] = np.where(merged, behind + bands, rects["band"] + np.uint32(behind))
+    found["leader"] = NEVER
+    return found
+
+
+def _pack(
+    device: Device,
+    bounds: tuple[float, float, float, float],
+    quantum: float,
+    coarser: int,
+    moments: npt.NDArray[np.uint32],
+    spans: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
+    inside: slice,
+    under: npt.NDArray[Any],
+    reserved_sizes: npt.NDArray[np.int64],
+    over: npt.NDArray[Any],
+    bands: npt.NDArray[np.uint32],
+) -> bytes:
+    columns = len(moments)
+    within = np.zeros(columns, bool)
+    within[inside] = True
+    low, high = spans
+    started = np.searchsorted(
+        device.start, np.concatenate((low, high), dtype=np.uint32, casting="unsafe"), "right"
+    )
+    live = np.where(within, device.live_count[moments], 0)
+    lived = device.live_count[low].astype(np.int64) + started[columns:] - started[:columns]
+    rects = np.concatenate((under, over))
+    corners = np.empty(len(rects), _PACKED_RECT)
+    for name in _PACKED_RECT.names or ():
+        corners[name] = rects[name]
+    led = rects["leader"] != NEVER
+    leaders = np.where(led, rects["leader"], 0)
+    stack, category = device.stack, device.category
+    if not len(stack):
+        stack, category = np.zeros(1, np.uint32), np.zeros(1, np.uint8)
+    extra = len(reserved_sizes) + 1
+    header = struct.pack(
+        "<4I5d2I", MAGIC, columns, len(bands) + extra, len(rects), *bounds, quantum, int(coarser > 0), 0
+    )
+    return b"".join(
+        (
+            header,
+            np.where(within, device.live[moments], 0).astype("<f8").tobytes(),
+            moments.tobytes(),
+            live.astype("<u4").tobytes(),
+            _padded(np.where(within, lived - live, 0).astype("<u4")),
+            np.concatenate((device.size[bands], reserved_sizes, [0])).astype("<f8").tobytes(),
+            np.concatenate((device.allocations(bands), np.full(extra, NEVER, np.uint32))).tobytes(),
+            np.concatenate((device.stack[bands], np.full(extra, NEVER, np.uint32))).tobytes(),
+            _padded(np.concatenate((device.category[bands], np.full(extra, NO_CATEGORY, np.uint8)))),
+            corners.tobytes(),
+            np.where(led, stack[leaders], np.uint32(NEVER)).astype("<u4").tobytes(),
+            np.where(led, category[leaders], np.uint8(NO_CATEGORY)).astype(np.uint8).tobytes(),
+        )
+    )
+
+
+def _padded(column: npt.NDArray[np.generic]) -> bytes:
+    """The column's bytes, filled up so that what follows lies on a multiple of eight."""
+    data = column.tobytes()
+    return data + bytes(-len(data) % 8)

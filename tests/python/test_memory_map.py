@@ -1,0 +1,273 @@
+"""The memory map against a look at every allocation in every column, and the allocator's state as an answer."""
+
+import base64
+import random
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from tests.python.conftest import real_files
+from tests.python.model_allocator import MIB, ModelAllocator
+from tests.python.test_allocator import open_data, run
+from tests.python.test_stacked_views import Geometry, unpack
+
+from memlens.errors import MemlensError
+from memlens.store.snapshot import Snapshot
+from memlens.views.allocator import STATES, state_at
+from memlens.views.allocator_state import AllocatorStateAnswer, allocator_state
+from memlens.views.columns import NEVER
+from memlens.views.map_lanes import MapLanesAnswer, map_lanes
+from memlens.views.memory_map import map_hit, map_locate, memory_map
+from memlens.views.viewport import viewport
+
+FILES = ("decomfl*", "silmont__mem_snapshot*", "cpu_profile_mlp*", "verl*", "magma27*")
+
+
+def height_of(lanes: MapLanesAnswer, address: int) -> list[float]:
+    """The heights at which an address may lie: one for each lane that holds it."""
+    return [
+        lane.y + address - int(lane.address, 16)
+        for lane in lanes.lanes
+        if int(lane.address, 16) <= address < int(lane.address, 16) + lane.size_bytes
+    ]
+
+
+def check(  # noqa: C901 - one rule after the other
+    snapshot: Snapshot, device: int, box: tuple[float, float, float, float], pixels: tuple[int, int]
+) -> None:
+    own = snapshot.device(device)
+    axis: Literal["time", "event"] = "time" if own.info.time_axis else "event"
+    lanes = map_lanes(snapshot, device)
+    g = unpack(memory_map(snapshot, device, axis, *box, *pixels))
+    flat = unpack(viewport(snapshot, device, axis, *box, *pixels))
+    if flat.columns == g.columns:
+        for name in ("moment", "total", "live", "passed"):
+            assert getattr(g, name).tolist() == getattr(flat, name).tolist(), name
+    row_bytes = g.quantum * 4
+    limit = round((g.y[1] - g.y[0]) / g.quantum)
+
+    def q(height: float) -> int:
+        return min(max(int(np.floor((height - g.y[0]) / g.quantum + 0.5)), 0), limit)
+
+    rects = g.rects.tolist()
+    singles: list[set[tuple[int, int, int]]] = [set() for _ in range(g.columns)]
+    merged: list[list[int]] = [[] for _ in range(g.columns)]
+    for number, (x0, x1, y0, y1, band) in enumerate(rects):
+        assert x0 < x1 <= g.columns
+        assert y0 < y1 <= limit
+        for column in range(x0, x1):
+            if band >> 31:
+                merged[column].append(number)
+            elif g.allocation[band] != NEVER:
+                singles[column].add((int(g.allocation[band]), y0, y1))
+    held: dict[int, set[int]] = {}
+    for column in range(g.columns):
+        moment = int(g.moment[column])
+        if not g.live[column]:
+            continue
+        alive = np.flatnonzero((own.start <= moment) & (own.end > moment))
+        wanted = set()
+        for row in alive.tolist():
+            size, address = int(own.size[row]), int(own.address[row])
+            heights = height_of(lanes, address)
+            y = own_height(snapshot, device, row)
+            assert y in heights, "an allocation lies in a lane of its address"
+            if size >= row_bytes:
+                if q(y) < q(y + size):
+                    wanted.add((row + own.first_allocation, q(y), q(y + size)))
+            elif y + size > g.y[0] and y < g.y[1]:
+                place = int(np.floor((y + size / 2 - g.y[0]) / row_bytes))
+                if 0 <= place < limit // 4:
+                    inside = [n for n in merged[column] if rects[n][2] == place * 4]
+                    assert len(inside) == 1, "what is thin is in exactly one band"
+                    held.setdefault(inside[0], set()).add(row)
+        assert singles[column] == wanted
+    for number, rows in held.items():
+        assert len(rows) == rects[number][4] & 0x7FFFFFFF, "a band says how many it holds"
+        assert int(g.rect_stack[number]) in {int(own.stack[row]) for row in rows}
+    assert len(held) == len({number for numbers in merged for number in numbers})
+    check_reserved(snapshot, device, g, q)
+
+
+def own_height(snapshot: Snapshot, device: int, row: int) -> float:
+    return map_locate(snapshot, row + snapshot.device(device).first_allocation, "event").y0
+
+
+def check_reserved(snapshot: Snapshot, device: int, g: Geometry, q: Callable[[float], int]) -> None:
+    """What is drawn as reserved in a column is what the segments at its moment cover."""
+    if not len(state_at(snapshot, device, snapshot.device(device).info.events).segments):
+        return
+    lanes = map_lanes(snapshot, device)
+    row_bytes = g.quantum * 4
+    for column in range(0, g.columns, 7):
+        state = state_at(snapshot, device, int(g.moment[column]))
+        if not g.live[column] or int(state.segments["size"].sum()) > 1 << 40:
+            continue
+        wanted = set()
+        for segment in state.segments.tolist():
+            for y in height_of(lanes, segment[0])[:1]:
+                if segment[1] >= row_bytes * 40:
+                    wanted |= set(range(q(y), q(y + segment[1])))
+        drawn: set[int] = set()
+        for x0, x1, y0, y1, band in g.rects.tolist():
+            if x0 <= column < x1 and not band >> 31 and g.allocation[band] == NEVER:
+                drawn |= set(range(y0, y1))
+        if len({(lane.pool, lane.stream) for lane in lanes.groups}) == 1:
+            assert wanted <= drawn
+
+
+def boxes(snapshot: Snapshot, device: int, count: int) -> list[tuple[float, float, float, float]]:
+    info = snapshot.device(device).info
+    extent = info.time_axis or info.event_axis
+    top = map_lanes(snapshot, device).top
+    chance = random.Random(5)
+    found = [(extent.x0, extent.x1, 0.0, top * 1.05)]
+    for _ in range(count):
+        width = (extent.x1 - extent.x0) * 10 ** chance.uniform(-2, 0)
+        height = top * 10 ** chance.uniform(-3, 0)
+        x = extent.x0 + chance.random() * (extent.x1 - extent.x0 - width)
+        y = chance.random() * (top - height)
+        found.append((x, x + width, y, y + height))
+    return found
+
+
+@pytest.mark.parametrize(
+    "path", real_files(*(f"{name}.pickle" for name in FILES)), ids=lambda path: path.stem
+)
+def test_maps_of_real_files_show_each_allocation_where_it_lies(
+    opened: Callable[[Path], Snapshot], path: Path
+) -> None:
+    snapshot = opened(path)
+    for device in snapshot.info.devices:
+        for box in boxes(snapshot, device.device, 4):
+            check(snapshot, device.device, box, (40, 90))
+
+
+@pytest.mark.parametrize("expandable", [False, True])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_maps_of_made_runs_keep_streams_and_pools_apart(tmp_path: Path, seed: int, expandable: bool) -> None:
+    allocator = ModelAllocator(expandable)
+    run(allocator, random.Random(seed), 150)
+    snapshot = open_data(tmp_path, allocator.snapshot(0))
+    for box in boxes(snapshot, 0, 6):
+        check(snapshot, 0, box, (37, 120))
+    lanes = map_lanes(snapshot, 0)
+    for below, above in pairwise(lanes.lanes):
+        assert below.y + below.size_bytes <= above.y
+    groups = {(held[2], held[3]) for state in allocator.states for held in state}
+    told = [(int(group.stream), group.pool or "0, 0") for group in lanes.groups]
+    assert sorted(told) == sorted((stream, f"{pool[0]}, {pool[1]}") for stream, pool in groups)
+    for group in lanes.groups:
+        inside = [lane for lane in lanes.lanes if group.y <= lane.y < group.y + group.height]
+        assert len(inside) == group.lane_count
+    snapshot.close()
+
+
+def test_the_sample_without_segments_is_drawn_by_address(
+    opened: Callable[[Path], Snapshot], sample: Path
+) -> None:
+    snapshot = opened(sample)
+    for box in boxes(snapshot, 0, 3):
+        check(snapshot, 0, box, (30, 80))
+    assert not any(group.known for group in map_lanes(snapshot, 0).groups)
+
+
+def test_hits_find_what_is_drawn_and_near_misses_what_is_next(
+    opened: Callable[[Path], Snapshot], sample: Path
+) -> None:
+    snapshot = opened(sample)
+    own = snapshot.device(0)
+    chance = random.Random(2)
+    for row in (chance.randrange(len(own.start)) for _ in range(60)):
+        box = map_locate(snapshot, row, "event")
+        if own.end[row] <= own.start[row]:
+            continue
+        moment = int(own.start[row])
+        for y in (box.y0, (box.y0 + box.y1) / 2):
+            answer = map_hit(snapshot, 0, moment, y, 0)
+            assert answer.allocation is not None
+            assert answer.allocation.allocation == row
+            assert answer.live_bytes == int(own.live[moment])
+        assert (box.x0, box.x1) == (moment, min(int(own.end[row]), own.info.events + 1))
+    top = map_lanes(snapshot, 0).top
+    assert map_hit(snapshot, 0, own.info.peak_moment, top * 2, 5).allocation is None
+    near = map_hit(snapshot, 0, own.info.peak_moment, top * 2, top * 3)
+    assert near.allocation is not None
+    narrowed = map_hit(snapshot, 0, own.info.peak_moment, 0, top * 3, "size>3MB")
+    assert narrowed.allocation is not None
+    assert narrowed.allocation.size_bytes > 3_000_000
+
+
+def blocks_of(answer: AllocatorStateAnswer) -> list[tuple[Any, ...]]:
+    data, n = base64.b64decode(answer.blocks), answer.block_count
+    columns, at = [], 0
+    for kind in ("<f8", "<f8", "<f8", "<u4", "<u4", "u1"):
+        column = np.frombuffer(data, kind, n, at)
+        columns.append(column.tolist())
+        at += column.nbytes
+    assert at == len(data)
+    return list(zip(*columns, strict=True))
+
+
+@pytest.mark.parametrize("order", ["size", "address", "free"])
+def test_pages_of_a_state_hold_every_segment_once_with_its_blocks(tmp_path: Path, order: Any) -> None:
+    allocator = ModelAllocator(False)
+    run(allocator, random.Random(11), 200)
+    snapshot = open_data(tmp_path, allocator.snapshot(0))
+    for moment in (1, 90, 200, len(allocator.events)):
+        found, offset = [], 0
+        while True:
+            page = allocator_state(snapshot, 0, moment, order, offset, 3)
+            assert page.event is not None
+            assert page.event.action == allocator.events[moment - 1]["action"]
+            assert page.event.address == hex(allocator.events[moment - 1]["addr"])
+            blocks = blocks_of(page)
+            for segment in page.segments:
+                own = blocks[segment.first_block : segment.first_block + segment.block_count]
+                base = int(segment.address, 16)
+                found.append(
+                    (
+                        base, segment.size_bytes, int(segment.stream), segment.pool_type,
+                        [(base + int(b[0]), STATES[b[5]]) for b in own if b[5]],
+                        segment.largest_free_bytes >= max((b[1] for b in own if not b[5]), default=0),
+                    )
+                )  # fmt: skip
+            offset += len(page.segments)
+            if offset == page.segment_count:
+                break
+        wanted = [
+            (
+                held[0], held[1], held[2], "small" if held[4] else "large",
+                [(b[0], b[3]) for b in held[6] if b[3] != "inactive"], True,
+            )
+            for held in allocator.states[moment]
+        ]  # fmt: skip
+        assert sorted(found) == wanted
+        if order == "address":
+            assert found == wanted
+        if order == "size":
+            assert [row[1] for row in found] == sorted((row[1] for row in found), reverse=True)
+        assert page.reserved_bytes == sum(row[1] for row in wanted)
+    with pytest.raises(MemlensError):
+        allocator_state(snapshot, 0, 1, order, 0, 501)
+    filtered = allocator_state(snapshot, 0, len(allocator.events), order, 0, 500, f"size>{3 * MIB}")
+    for _, _, requested, allocation, _, state in blocks_of(filtered):
+        assert (state >= 4) == (allocation != NEVER and requested <= 3 * MIB)
+    snapshot.close()
+
+
+def test_live_blocks_in_no_segment_are_told_as_such(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+    snapshot = opened(sample)
+    info = snapshot.device(0).info
+    answer = allocator_state(snapshot, 0, info.peak_moment, "size", 0, 500)
+    assert answer.reserved_bytes == 0
+    assert (
+        answer.outside_bytes == info.peak_bytes == sum(segment.requested_bytes for segment in answer.segments)
+    )
+    assert not any(segment.known for segment in answer.segments)
+    rows = [block[3] for block in blocks_of(answer)]
+    assert len(rows) == len(set(rows)) == int(snapshot.device(0).live_count[info.peak_moment])
+    assert allocator_state(snapshot, 0, 0, "size", 0, 1).event is None
