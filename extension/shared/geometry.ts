@@ -12,6 +12,8 @@ export const RECT_BYTES = 12;
 export const MERGED_BIT = 0x80000000;
 /** `category` of an allocation that has none. */
 export const NO_CATEGORY = 255;
+/** The allocation of a band that is none: memory that is reserved. */
+export const NO_ALLOCATION = 0xffffffff;
 /** The stack of a merged rect in which none leads. */
 export const NO_STACK = 0xffffffff;
 

@@ -130,6 +130,8 @@ def session(
         "hover": [],
         "live_set": [],
         "filtered": [],
+        "map": [],
+        "state": [],
     }
     largest = 0
     source = workspace / "module_1.py"
@@ -137,6 +139,8 @@ def session(
     document = {"textDocument": {"uri": source.as_uri()}, "position": {"line": 7, "character": 0}}
     width, height = whole["x1"] - whole["x0"], whole["y1"]
     milliseconds(client, "textDocument/hover", document)
+    # the lanes are found once for a snapshot
+    _, lanes = milliseconds(client, "memlens/mapLanes", {"snapshot": whole["snapshot"], "device": 0})
     for _ in range(rounds):
         w, h = width * 10 ** (-5 * rng.random()), height * 10 ** (-2 * rng.random())
         x, y = whole["x0"] + rng.random() * (width - w), rng.random() * (height - h)
@@ -169,6 +173,14 @@ def session(
             client, "memlens/filter", {"snapshot": whole["snapshot"], "device": 0, "filter": text}
         )
         took["filtered"].append(taken)
+        share = lanes["top"] / height
+        taken, answer = milliseconds(
+            client, "memlens/memoryMap", {**view, "y0": y * share, "y1": (y + h) * share}
+        )
+        took["map"].append(taken)
+        largest = max(largest, len(json.dumps(answer)))
+        page = {**at, "order": "size", "offset": 0, "limit": 100}
+        took["state"].append(milliseconds(client, "memlens/allocatorState", page)[0])
         document["position"] = {"line": rng.randrange(1500), "character": 0}
         took["hover"].append(milliseconds(client, "textDocument/hover", document)[0])
     return {
@@ -302,6 +314,10 @@ def table(results: dict[str, Any]) -> str:
     if flame:
         row(f"a frame of a flame graph of {flame['boxes']:,} visible boxes, without GPU", "30 ms", "15 ms",
             f"{flame['frame_ms']['median']:.1f} ms, p95 {flame['frame_ms']['p95']:.1f} ms")  # fmt: skip
+        row(f"{name} events: `memoryMap` at random zooms, p95", "50 ms", "16 ms",
+            f"{served['map_ms']['p95']:.1f} ms")  # fmt: skip
+        row(f"{name} events: the allocator's state at a random event, p95", "100 ms", "10 ms",
+            f"{served['state_ms']['p95']:.1f} ms")  # fmt: skip
     drawn = results.get("webview")
     if drawn:
         row(f"pan and zoom, {drawn['bands']:,} bands, scripting a frame ({drawn['renderer']})", "8 ms", "4 ms",

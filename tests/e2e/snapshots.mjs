@@ -127,3 +127,65 @@ export function annotated() {
   annotations.push(...note('compile (dynamo_timed)', 1000, 9000));
   return JSON.stringify({ segments: [], device_traces: [events], external_annotations: annotations });
 }
+
+/**
+ * A device with segments: two in the default pool, of which one is given back, one of a private pool on another
+ * stream, blocks larger than what was asked for, and a free that is not complete at the end.
+ */
+export function segmented() {
+  const MIB = 1 << 20;
+  const [large, small, own] = [0x7f0000000000, 0x7f0010000000, 0x7f0020000000];
+  const events = [];
+  let time = 1_700_000_000_000_000;
+  const add = (action, addr, size, line, more = {}) => {
+    time += 1000;
+    events.push({
+      ...{ action, addr, size, stream: 0, time_us: time, pool_id: [0, 0], frames: frames(line) },
+      ...more,
+    });
+  };
+  const apart = { stream: 7, pool_id: [0, 1] };
+  add('segment_alloc', large, 20 * MIB, 21);
+  add('alloc', large, 6 * MIB, 21);
+  add('alloc', large + 6 * MIB, 3 * MIB - 300_000, 22);
+  add('segment_alloc', own, 40 * MIB, 23, apart);
+  add('alloc', own, 30 * MIB, 23, apart);
+  add('segment_alloc', small, 2 * MIB, 24);
+  for (let i = 0; i < 12; i++) add('alloc', small + i * 65536, 60_000, 24);
+  for (let i = 0; i < 12; i++) {
+    add('free_requested', small + i * 65536, 60_000, 25);
+    add('free_completed', small + i * 65536, 60_000, 25);
+  }
+  add('segment_free', small, 2 * MIB, 25);
+  add('alloc', large + 12 * MIB, 8 * MIB, 26);
+  add('free_requested', large, 6 * MIB, 27);
+  const block = (address, size, requested_size, state) => ({
+    ...{ address, size, requested_size, state, frames: [] },
+  });
+  const segment = (address, total_size, stream, segment_pool_id, blocks) => ({
+    ...{ device: 0, address, total_size, stream, segment_pool_id, segment_type: 'large' },
+    ...{ is_expandable: false, frames: [], blocks },
+  });
+  const segments = [
+    segment(
+      large,
+      20 * MIB,
+      0,
+      [0, 0],
+      [
+        block(large, 6 * MIB, 6 * MIB, 'active_pending_free'),
+        block(large + 6 * MIB, 3 * MIB, 3 * MIB - 300_000, 'active_allocated'),
+        block(large + 9 * MIB, 3 * MIB, 0, 'inactive'),
+        block(large + 12 * MIB, 8 * MIB, 8 * MIB, 'active_allocated'),
+      ],
+    ),
+    segment(
+      own,
+      40 * MIB,
+      7,
+      [0, 1],
+      [block(own, 30 * MIB, 30 * MIB, 'active_allocated'), block(own + 30 * MIB, 10 * MIB, 0, 'inactive')],
+    ),
+  ];
+  return JSON.stringify({ segments, device_traces: [events] });
+}

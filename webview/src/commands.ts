@@ -37,8 +37,8 @@ const FAR = 0.9;
 /** Going to the peak from afar shows this share of the run around it. */
 const PEAK_VIEW = 0.1;
 
-export function runAction(action: Action, view: Commanded): void {
-  const { plot, selection } = view;
+/** Moves a picture's camera; false for an action that does something else. */
+export function moveCamera(action: Action, plot: Plot): boolean {
   const zoom = (fx: number, fy: number): void => {
     const c = plot.target;
     plot.moveTo(
@@ -52,39 +52,48 @@ export function runAction(action: Action, view: Commanded): void {
   switch (action) {
     case 'fit':
       plot.moveTo(fitAll(plot.bounds), true);
-      return;
-    case 'peak':
-      goToPeak(view);
-      return;
+      return true;
     case 'zoomIn':
       zoom(1 / ZOOM, 1);
-      return;
+      return true;
     case 'zoomOut':
       zoom(ZOOM, 1);
-      return;
+      return true;
     case 'zoomInHeight':
       zoom(1, 1 / ZOOM);
-      return;
+      return true;
     case 'zoomOutHeight':
       zoom(1, ZOOM);
-      return;
+      return true;
     case 'left':
       pan(-STEP, 0);
-      return;
+      return true;
     case 'right':
       pan(STEP, 0);
-      return;
+      return true;
     case 'up':
       pan(0, STEP);
-      return;
+      return true;
     case 'down':
       pan(0, -STEP);
-      return;
+      return true;
     case 'farLeft':
       pan(-FAR, 0);
-      return;
+      return true;
     case 'farRight':
       pan(FAR, 0);
+      return true;
+    default:
+      return false;
+  }
+}
+
+export function runAction(action: Action, view: Commanded): void {
+  const { plot, selection } = view;
+  if (moveCamera(action, plot)) return;
+  switch (action) {
+    case 'peak':
+      goToPeak(view);
       return;
     case 'older':
     case 'younger':
@@ -155,10 +164,7 @@ export function runAction(action: Action, view: Commanded): void {
 }
 
 /** "pane3", "pane.allocations", "picture.stacked". */
-function showNamed(
-  action: `pane${number}` | `pane.${PaneId}` | `picture.${PictureId}`,
-  view: Commanded,
-): void {
+function showNamed(action: Action, view: Commanded): void {
   const picture = PICTURE_IDS.find((id) => action === `picture.${id}`);
   if (picture) {
     view.showPicture(picture);

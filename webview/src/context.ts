@@ -11,6 +11,7 @@ import type { Api } from './api';
 import type { Compare } from './compare';
 import type { Cursors } from './cursors';
 import type { Flags } from './flags';
+import type { Preference } from './render/create';
 import type { Camera, Extent } from './scene/camera';
 import type { Rgb } from './scene/colour';
 import type { Names } from './scene/names';
@@ -50,6 +51,8 @@ export interface ViewContext {
   /** What it is compared with. */
   readonly compare: Compare;
   readonly theme: Theme;
+  /** What to draw pictures with; set by tests. */
+  readonly renderer: Preference;
   readonly palette: Palette;
   /** The part of the run in view, which all pictures share, and the whole of it. */
   readonly camera: Camera;

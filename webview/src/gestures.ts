@@ -9,7 +9,7 @@ import type { Selection } from './selection';
 /** The part of the view that gestures need. */
 export interface Gestured {
   readonly plot: Plot;
-  readonly selection: Selection;
+  readonly selection: Pick<Selection, 'select' | 'selectAt' | 'clear' | 'zoomTo'>;
   hoverAt(at: { x: number; y: number } | null): void;
   /** A moment was clicked; with Shift, the other end of a span. */
   picked(moment: number): void;

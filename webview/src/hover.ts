@@ -20,9 +20,12 @@ export interface HoverContext {
   readonly tooltip: Tooltip;
   device(): DeviceInfo;
   axis(): Axis;
-  filter(): string;
   palette(): Palette;
   categories: readonly string[];
+  /** What lies where the picture merges allocations. */
+  askThere(moment: number, y: number): Pending<{ allocation: AllocationSummary | null }>;
+  /** What else is said of a height of the picture; `taken` when an allocation lies there. */
+  placeOf?(y: number, taken: boolean): readonly string[];
 }
 
 /** Rest this long before the server is asked. */
@@ -113,6 +116,7 @@ export class Hover {
               bytes: ((g.edges[6 * hit.rect + 3] ?? 0) - (g.edges[6 * hit.rect + 2] ?? 0)) * g.yQuantum,
               there: this.there.get(this.key(g, hit)) ?? null,
             },
+      place: this.context.placeOf?.(hit.yBytes, band !== null || merged > 0) ?? [],
       column: {
         at: this.momentText(moment),
         traced: this.context.device().events > 0,
@@ -150,12 +154,7 @@ export class Hover {
     } else if (hit.merged > 0) {
       const key = this.key(g, hit);
       if (this.there.has(key)) return;
-      const pending = api.request('memlens/hit', {
-        device: this.context.device().device,
-        moment: g.moment[hit.column] ?? 0,
-        y_bytes: hit.yBytes,
-        filter: this.context.filter(),
-      });
+      const pending = this.context.askThere(g.moment[hit.column] ?? 0, hit.yBytes);
       this.await(pending, pending.answer, (answer) => {
         if (this.there.size > CACHED) this.there.clear();
         this.there.set(key, answer.allocation);

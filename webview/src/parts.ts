@@ -87,6 +87,7 @@ export function makeParts(
   const hasCategories = info.categories.length > 0;
   // Set by tests and the bench; the host does not.
   const { prefer } = root.dataset;
+  const renderer = prefer === 'webgl2' || prefer === 'canvas2d' ? prefer : 'auto';
   const plot = new Plot(
     {
       ask: (request) =>
@@ -116,7 +117,7 @@ export function makeParts(
         return bandTexts(geometry.size[band] ?? 0, known ?? names.stack(geometry.stack[band] ?? -1));
       },
     },
-    prefer === 'webgl2' || prefer === 'canvas2d' ? prefer : 'auto',
+    renderer,
   );
   const minimap = new Minimap((camera, glide) => {
     plot.moveTo(camera, glide);
@@ -222,9 +223,10 @@ export function makeParts(
     tooltip,
     device: () => owner.device,
     axis: () => owner.axis,
-    filter: () => owner.filter,
     palette: () => owner.palette,
     categories: info.categories,
+    askThere: (moment, y_bytes) =>
+      api.request('memlens/hit', { device: owner.device.device, moment, y_bytes, filter: owner.filter }),
   });
   const pointer = new PointerInput(
     plot.surface,
@@ -254,7 +256,8 @@ export function makeParts(
   const warnings = warningStrip(info.warnings, () => {
     frame.set({ warningsOpen: false });
   });
-  const context = new SharedContext(api, info, { names, plot, selection, cursors, flags }, owner);
+  const used = { names, plot, selection, cursors, flags, prefer: renderer } as const;
+  const context = new SharedContext(api, info, used, owner);
   const pictures = PICTURES.flatMap((make) => make(context) ?? []);
   for (const picture of pictures) picture.root.hidden = true;
   toolbar.offer([STACKED, ...pictures.map(({ id, title }) => ({ value: id, text: title }))]);

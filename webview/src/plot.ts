@@ -9,7 +9,7 @@ import { RendererHost, type Preference } from './render/create';
 import { FrameLoop } from './render/frames';
 import { labelSpots, type LabelSpot } from './render/labels';
 import { rectsOf } from './render/outline';
-import { drawOverlay, type PickedMoment } from './render/overlay';
+import { drawOverlay, type OverlayModel, type PickedMoment } from './render/overlay';
 import { overlayModel, type OverlayState } from './render/overlay-model';
 import type { Painted } from './render/renderer';
 import {
@@ -44,6 +44,19 @@ export interface PlotEvents {
   /** What a band may be called, the best first. */
   textsOf(geometry: Geometry, band: number): readonly string[];
 }
+
+/** What is different in a picture that is not the stack of what is live. */
+export interface PlotKind extends Pick<OverlayState, 'ticksY' | 'textY' | 'peakAtHeight'> {
+  /** Its canvas' id. */
+  readonly canvas: string;
+  /** What it is to a screen reader. */
+  readonly role: string;
+  readonly extent: (device: DeviceInfo, axis: Axis) => Extent;
+  /** More lines and words over the bands. */
+  readonly decorate?: (context: CanvasRenderingContext2D, model: OverlayModel) => void;
+}
+
+const STACKED: PlotKind = { canvas: 'memlens-canvas', role: 'memory timeline', extent: deviceExtent };
 
 const GUTTER = { left: 78, bottom: 22 };
 const REST_MS = 120;
@@ -103,17 +116,18 @@ export class Plot {
   constructor(
     private readonly events: PlotEvents,
     prefer: Preference,
+    private readonly kind: PlotKind = STACKED,
   ) {
     this.surface = element('div', {
       class: 'plot-surface',
       tabIndex: 0,
       role: 'application',
-      attributes: { 'aria-roledescription': 'memory timeline' },
+      attributes: { 'aria-roledescription': kind.role },
     });
     this.root = element('div', { class: 'plot' }, this.surface, this.overlay);
     this.renderer = new RendererHost(
       this.surface,
-      () => element('canvas', { id: 'memlens-canvas', attributes: { 'aria-hidden': 'true' } }),
+      () => element('canvas', { id: kind.canvas, attributes: { 'aria-hidden': 'true' } }),
       () => {
         this.redraw();
         events.rendererChanged();
@@ -173,7 +187,7 @@ export class Plot {
   show(device: DeviceInfo, axis: Axis, camera: Camera | null): void {
     this.device = device;
     this.axis = axis;
-    this.extent = deviceExtent(device, axis);
+    this.extent = this.kind.extent(device, axis);
     this.view = camera ? clampCamera(camera, this.extent) : fitAll(this.extent);
     this.glide = null;
     this.picture = null;
@@ -446,6 +460,9 @@ export class Plot {
       gutter: this.gutter,
       device,
       axis: this.axis,
+      ticksY: this.kind.ticksY,
+      textY: this.kind.textY,
+      peakAtHeight: this.kind.peakAtHeight,
       theme,
       palette,
       highlight: this.highlight,
@@ -461,6 +478,7 @@ export class Plot {
     drawOverlay(
       context,
       overlayModel(state, (geometry, band) => this.events.textsOf(geometry, band)),
+      this.kind.decorate,
     );
   }
 }

@@ -13,6 +13,7 @@ import type { ViewContext } from './context';
 import type { Cursors } from './cursors';
 import type { Flags } from './flags';
 import type { Plot } from './plot';
+import type { Preference } from './render/create';
 import type { Camera, Extent } from './scene/camera';
 import type { Rgb } from './scene/colour';
 import type { Names } from './scene/names';
@@ -43,6 +44,7 @@ interface Used {
   readonly selection: Selection;
   readonly cursors: Cursors;
   readonly flags: Flags;
+  readonly prefer: Preference;
 }
 
 export class SharedContext implements ViewContext {
@@ -83,6 +85,10 @@ export class SharedContext implements ViewContext {
 
   get compare(): Compare {
     return this.owner.compare;
+  }
+
+  get renderer(): Preference {
+    return this.used.prefer;
   }
 
   get theme(): Theme {

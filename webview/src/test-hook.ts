@@ -20,11 +20,21 @@ export interface MemlensTest {
 declare global {
   interface Window {
     memlensTest?: MemlensTest;
+    /** The memory map, while it was shown at least once. */
+    memlensMap?: MemlensTest;
   }
 }
 
 export function exposeForTests(plot: Plot): void {
-  window.memlensTest = {
+  window.memlensTest = hookOf(plot);
+}
+
+export function exposeMap(plot: Plot): void {
+  window.memlensMap = hookOf(plot);
+}
+
+function hookOf(plot: Plot): MemlensTest {
+  return {
     bandAt: (x, y) => {
       const { rect = null, band = null, merged = 0, column = 0 } = plot.hit(x, y) ?? {};
       if (rect === null) return null;

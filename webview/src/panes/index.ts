@@ -6,6 +6,15 @@ import { oomPane } from './oom';
 import { liveSetPane } from './live-set/pane';
 import type { MakePane } from './pane';
 import { sqlPane } from './sql';
+import { statePane } from './state';
 import { stepsPane } from './steps';
 
-export const PANES: readonly MakePane[] = [liveSetPane, flamePane, oomPane, comparePane, sqlPane, stepsPane];
+export const PANES: readonly MakePane[] = [
+  liveSetPane,
+  flamePane,
+  oomPane,
+  statePane,
+  comparePane,
+  sqlPane,
+  stepsPane,
+];

@@ -1,7 +1,7 @@
 /* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
 // Names on the bands that have room for them.
 
-import { MERGED_BIT, type Geometry } from '../../../extension/shared/geometry';
+import { MERGED_BIT, NO_ALLOCATION, type Geometry } from '../../../extension/shared/geometry';
 import { cut, pixelBox, type PixelBox } from '../scene/hit';
 import type { Camera, PlotSize } from '../scene/camera';
 
@@ -18,7 +18,7 @@ export function labelSpots(g: Geometry): LabelSpot[] {
   const area = new Float64Array(g.bands);
   for (let rect = 0, at = 0; rect < g.rects; rect++, at += 6) {
     const band = g.words[3 * rect + 2]!;
-    if (band >= MERGED_BIT) continue;
+    if (band >= MERGED_BIT || g.allocation[band] === NO_ALLOCATION) continue;
     const size = (g.edges[at + 1]! - g.edges[at]!) * (g.edges[at + 3]! - g.edges[at + 2]!);
     if (size <= area[band]!) continue;
     area[band] = size;

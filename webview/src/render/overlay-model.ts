@@ -19,6 +19,10 @@ export interface OverlayState {
   readonly gutter: { readonly left: number; readonly bottom: number };
   readonly device: DeviceInfo;
   readonly axis: Axis;
+  /** Where heights are not bytes from the bottom on: ticks, a height in words, and that the peak has none. */
+  readonly ticksY?: ((camera: Camera, plot: PlotSize, scale: number) => Ticks) | undefined;
+  readonly textY?: ((y: number) => string) | undefined;
+  readonly peakAtHeight?: boolean | undefined;
   readonly theme: Theme;
   readonly palette: Palette;
   readonly highlight: Highlight;
@@ -44,10 +48,19 @@ export function overlayModel(
   return {
     ...state,
     xTicks: ticksX(state),
-    yTicks: byteTicks(camera.y0, camera.y1, Math.max(2, plot.height / scale / TICK_ROOM.y)),
+    yTicks:
+      state.ticksY?.(camera, plot, scale) ??
+      byteTicks(camera.y0, camera.y1, Math.max(2, plot.height / scale / TICK_ROOM.y)),
     textsOf: (band) => (picture ? textsOf(picture, band) : []),
     inkUnder: (band) => inkUnder(state, band),
-    peak: x === null ? null : { x, bytes: device.peak_bytes, text: `Peak ${bytes(device.peak_bytes)}` },
+    peak:
+      x === null
+        ? null
+        : {
+            x,
+            bytes: state.peakAtHeight === false ? null : device.peak_bytes,
+            text: `Peak ${bytes(device.peak_bytes)}`,
+          },
     cursor: cursor && { ...cursor, ...cursorTexts(state, cursor) },
   };
 }
@@ -65,11 +78,11 @@ function inkUnder({ picture, palette, theme, highlight }: OverlayState, band: nu
 }
 
 function cursorTexts(
-  { camera, plot, scale, axis, device }: OverlayState,
+  { camera, plot, scale, axis, device, textY }: OverlayState,
   cursor: { x: number; y: number },
 ): { textX: string; textY: string } {
   const x = fromPixelX(camera, plot, cursor.x * scale);
   const y = fromPixelY(camera, plot, cursor.y * scale);
   const event = device.events === 0 ? '' : `event ${count(Math.floor(x))}`;
-  return { textX: axis === 'time' ? time(x) : event, textY: bytes(Math.max(0, y)) };
+  return { textX: axis === 'time' ? time(x) : event, textY: textY?.(y) ?? bytes(Math.max(0, y)) };
 }

@@ -30,7 +30,8 @@ export interface OverlayModel {
   /** What a band may be called, the best first; empty for nothing. */
   readonly textsOf: (band: number) => readonly string[];
   readonly inkUnder: (band: number) => Rgb;
-  readonly peak: { readonly x: number; readonly bytes: number; readonly text: string } | null;
+  /** `bytes` is null in a picture whose height is not what is live. */
+  readonly peak: { readonly x: number; readonly bytes: number | null; readonly text: string } | null;
   readonly selectedRects: readonly number[];
   /** The selection's life on the x axis, whether its band is large enough to be seen or not. */
   readonly selectedLife: { readonly x0: number; readonly x1: number } | null;
@@ -51,7 +52,11 @@ type Context = CanvasRenderingContext2D;
 
 const SMALL = 11;
 
-export function drawOverlay(context: Context, model: OverlayModel): void {
+export function drawOverlay(
+  context: Context,
+  model: OverlayModel,
+  decorate?: (context: Context, model: OverlayModel) => void,
+): void {
   const { scale, plot, gutter } = model;
   const width = plot.width / scale;
   const height = plot.height / scale;
@@ -66,6 +71,7 @@ export function drawOverlay(context: Context, model: OverlayModel): void {
   context.clip();
   drawGrid(context, model, width, height);
   drawLabels(context, model);
+  decorate?.(context, model);
   drawPeakLine(context, model, height);
   drawFlagLines(context, model, width, height);
   drawSelection(context, model, height);
@@ -163,7 +169,7 @@ function drawPeakLabel(context: Context, model: OverlayModel, width: number, hei
   if (!peak) return;
   const x = xOf(model, peak.x);
   if (x < 0 || x > width) return;
-  const y = yOf(model, peak.bytes);
+  const y = peak.bytes === null ? NaN : yOf(model, peak.bytes);
   if (y >= -1 && y <= height) {
     context.fillStyle = css(theme.foreground);
     context.strokeStyle = css(theme.background);
@@ -294,6 +300,7 @@ function drawCursorLabels(context: Context, model: OverlayModel, width: number, 
     const left = Math.min(Math.max(cursor.x - wide / 2, -gutter.left + 2), width - wide - 2);
     drawPill(context, model, left, height + 2, wide, cursor.textX, theme.foreground, theme.background);
   }
+  if (cursor.textY === '') return;
   const high = textWidth(context, cursor.textY) + 12;
   const top = Math.min(Math.max(cursor.y - 8.5, 0), height - 17);
   drawPill(context, model, -high - 3, top, high, cursor.textY, theme.foreground, theme.background);

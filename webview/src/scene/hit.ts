@@ -1,7 +1,7 @@
 /* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
 // What lies under a pixel of the picture that is on the screen.
 
-import { mergedCount, type Geometry } from '../../../extension/shared/geometry';
+import { mergedCount, NO_ALLOCATION, type Geometry } from '../../../extension/shared/geometry';
 import type { Camera, PlotSize } from './camera';
 import { placementOf, snap } from './place';
 
@@ -24,12 +24,13 @@ export function hitTest(g: Geometry, camera: Camera, plot: PlotSize, px: number,
   const v = (plot.height - Math.floor(py) - 0.5 - place.offsetY) / place.scaleY;
   if (!(u >= 0 && u < g.columns)) return null;
   const hit = { column: Math.floor(u), yBytes: Math.max(0, g.y0 + v * g.yQuantum) };
-  // 20,000 rects take some 20 microseconds: an index would cost more than it saves.
+  // 20,000 rects take some 20 microseconds: an index would cost more than it saves. A later rect lies on top.
   const { edges, words } = g;
-  for (let rect = 0, at = 0; rect < g.rects; rect++, at += 6) {
+  for (let rect = g.rects - 1, at = 6 * rect; rect >= 0; rect--, at -= 6) {
     if (u < edges[at]! || u >= edges[at + 1]! || v < edges[at + 2]! || v >= edges[at + 3]!) continue;
     const word = words[3 * rect + 2]!;
     const merged = mergedCount(word);
+    if (merged === 0 && g.allocation[word] === NO_ALLOCATION) break;
     return { ...hit, rect, band: merged > 0 ? null : word, merged };
   }
   return { ...hit, rect: null, band: null, merged: 0 };

@@ -1,7 +1,7 @@
 /* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
 // Which colour each band of a picture gets, packed for the renderers.
 
-import { NO_CATEGORY, type Geometry } from '../../../extension/shared/geometry';
+import { NO_ALLOCATION, NO_CATEGORY, type Geometry } from '../../../extension/shared/geometry';
 import { mix, type Rgb } from './colour';
 import { leadersOf } from './leaders';
 
@@ -21,6 +21,8 @@ export interface Palette {
   readonly patterns: boolean;
 }
 
+/** How much of the neutral colour is in what is reserved and free. */
+const RESERVED = 0.3;
 /** How far a dimmed colour goes towards the background. */
 const DIM = 0.72;
 /** Patterns that the renderers know, none included. */
@@ -42,7 +44,12 @@ export function paintBands(g: Geometry, palette: Palette, highlight: Highlight):
   const dimStacks = packAll(palette.stacks.map((c) => dimmed(c, palette)));
   const dimCategories = packAll(palette.categories.map((c) => dimmed(c, palette)));
   const dimNone = packAll([dimmed(palette.none, palette)]);
+  const reserved = pack(mix(palette.background, palette.none, RESERVED));
   for (let band = 0; band < g.bands; band++) {
+    if (g.allocation[band] === NO_ALLOCATION) {
+      words[band] = reserved;
+      continue;
+    }
     const lit = isLit(g, band, highlight);
     const category = g.category[band]!;
     if (palette.by === 'stack') {

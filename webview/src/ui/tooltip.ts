@@ -20,6 +20,8 @@ export interface TooltipModel {
     readonly bytes: number;
     readonly there: AllocationSummary | null;
   } | null;
+  /** What else there is to say of the place, a line each. */
+  readonly place: readonly string[];
   readonly column: {
     readonly at: string;
     /** False when the file only has what was live at its end. */
@@ -38,7 +40,8 @@ export class Tooltip {
       this.root,
       model.band && bandPart(model.band, model.column.traced),
       model.merged && mergedPart(model.merged),
-      columnPart(model.column, model.band !== null || model.merged !== null),
+      ...model.place.map((text) => element('div', { class: 'tooltip-place' }, text)),
+      columnPart(model.column, model.band !== null || model.merged !== null || model.place.length > 0),
     );
     this.root.hidden = false;
     const { offsetWidth: width, offsetHeight: height } = this.root;

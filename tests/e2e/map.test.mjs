@@ -1,0 +1,152 @@
+// The memory map and the allocator's state: what lies where, and the ways from there to the line.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { poorContrasts } from './contrast.mjs';
+import { openVSCode } from './harness.mjs';
+import { segmented } from './snapshots.mjs';
+import { SnapshotView, distance, until } from './view.mjs';
+
+const FILE = 'segments.pickle';
+const MAP = '#memlens-map .plot-surface';
+/** Allocations by their number: the first of the large segment, the rounded one, the private pool's. */
+const [FIRST, ROUNDED, OWN, LAST] = [0, 1, 2, 15];
+
+let vscode;
+let view;
+
+const hook = (name, ...args) =>
+  view.frame.evaluate(([method, given]) => window.memlensMap[method](...given), [name, args]);
+
+/** Waits until the map's picture has these allocations and its camera stands still. */
+async function mapped(...allocations) {
+  await view.frame.waitForFunction(
+    (wanted) => {
+      const bands = window.memlensMap?.bands() ?? [];
+      return wanted.every((one) => bands.includes(one) && window.memlensMap.rectOf(one));
+    },
+    allocations,
+    { polling: 50 },
+  );
+  let at = '';
+  await until(async () => {
+    const before = at;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    at = JSON.stringify(await hook('camera'));
+    return at === before;
+  }, 'the map stands still');
+}
+
+async function pointOf(allocation) {
+  const rect = await hook('rectOf', allocation);
+  assert.ok(rect, `allocation ${allocation} is in the map`);
+  const surface = await view.locator(MAP).boundingBox();
+  return [surface.x + rect.x + rect.width / 2, surface.y + Math.floor(rect.y + rect.height / 2)];
+}
+
+before(async () => {
+  vscode = await openVSCode({
+    viewport: { width: 1440, height: 900 },
+    prepare: (folder) => {
+      writeFileSync(path.join(folder, FILE), segmented());
+    },
+  });
+  view = await SnapshotView.opened(vscode, FILE);
+});
+after(() => vscode?.close());
+
+test('addresses over time: blocks where they lie, private pools apart, reserved memory visible', async () => {
+  await vscode.runCommand('Memlens: Show Memory Map over Time');
+  await mapped(FIRST, ROUNDED, OWN, LAST);
+  const rects = Object.fromEntries(
+    await Promise.all([FIRST, ROUNDED, OWN, LAST].map(async (one) => [one, await hook('rectOf', one)])),
+  );
+  assert.ok(rects[ROUNDED].y + rects[ROUNDED].height <= rects[FIRST].y + 1, 'higher addresses are above');
+  assert.ok(rects[LAST].y < rects[ROUNDED].y);
+  assert.ok(rects[OWN].y < rects[LAST].y, 'the private pool stands above the default one');
+  assert.ok(Math.abs(rects[OWN].height / rects[FIRST].height - 5) < 0.2, 'heights are bytes');
+  assert.ok(rects[LAST].x > rects[OWN].x, 'it came later');
+  // between the two lies a hole that is reserved, and to its left nothing was reserved yet
+  const hole = Math.floor((rects[ROUNDED].y + rects[LAST].y + rects[LAST].height) / 2);
+  assert.equal(await hook('bandAt', rects[LAST].x + 4, hole), null);
+  const background = await view.background();
+  const reserved = (await hook('pixel', rects[LAST].x + 4, hole)).slice(0, 3);
+  assert.ok(distance(reserved, background) > 6, `${reserved} on ${background}`);
+  const before = (await hook('pixel', 1, hole)).slice(0, 3);
+  assert.deepEqual(before, background);
+});
+
+test('a click selects, a hover tells, a double-click zooms to the life, Ctrl+click opens the line', async () => {
+  await vscode.page.mouse.click(...(await pointOf(OWN)));
+  await view.selected(OWN);
+  await view.locator('#memlens-map .tooltip', { hasText: 'Private pool (0, 1) on stream 7' }).waitFor();
+  await vscode.page.mouse.click(...(await pointOf(ROUNDED)));
+  await view.selected(ROUNDED);
+  const wide = await hook('rectOf', ROUNDED);
+  await vscode.page.mouse.dblclick(...(await pointOf(ROUNDED)));
+  await until(async () => (await hook('rectOf', ROUNDED))?.height > 2 * wide.height, 'it is zoomed to');
+  await mapped(ROUNDED);
+  await view.locator(MAP).press('0');
+  await mapped(FIRST, OWN, LAST);
+  await vscode.page.keyboard.down('Control');
+  await vscode.page.mouse.click(...(await pointOf(LAST)));
+  await vscode.page.keyboard.up('Control');
+  await vscode.atLine('model.py', 26);
+  await vscode.runCommand('View: Close Editor');
+  await view.drawn();
+});
+
+test('the allocator’s state at the cursor: bars, figures, events by key, a block selects', async () => {
+  await vscode.runCommand("Memlens: Show the Allocator's State");
+  const pane = view.locator('.state');
+  await vscode.page.mouse.click(...(await pointOf(LAST)));
+  await view.selected(LAST);
+  await pane.locator('tr.segment').nth(1).waitFor();
+  await pane.locator('.state-figures', { hasText: '60 MiB reserved in 2 segments' }).waitFor();
+  const moment = Number(await pane.getAttribute('data-moment'));
+  await view.locator(MAP).press(',');
+  await view.locator(`.state[data-moment="${moment - 1}"]`).waitFor();
+  await view.locator(MAP).press('.');
+  await view.locator(`.state[data-moment="${moment}"]`).waitFor();
+  const first = pane.locator('tr.segment').first();
+  assert.match(await first.innerText(), /40 MiB[\s\S]*private pool \(0, 1\)/);
+  const bar = await pane.locator('canvas').first().boundingBox();
+  await vscode.page.mouse.click(bar.x + bar.width / 3, bar.y + bar.height / 2);
+  await view.selected(OWN);
+  await pane.locator('.state-block', { hasText: '30 MiB, allocated' }).waitFor();
+  await pane.locator('tr.segment').nth(1).focus();
+  await vscode.page.keyboard.press('ArrowRight');
+  await view.selected(FIRST);
+  await view.locator('.panel .frames button').first().click();
+  await vscode.atLine('model.py', 21);
+  await vscode.runCommand('View: Close Editor');
+  await view.drawn();
+});
+
+for (const theme of ['dark', 'light', 'hc', 'hc-light']) {
+  test(`${theme}: it can be read`, async () => {
+    await vscode.setTheme(theme);
+    await mapped(FIRST, OWN, LAST);
+    await vscode.page.mouse.move(5, 5);
+    await vscode.screenshot(`map-${theme}`);
+    const parts = ['.toolbar', '.state', '.panel'];
+    const { looked, poor } = await view.frame.evaluate(poorContrasts, parts);
+    assert.deepEqual(poor, []);
+    assert.ok(looked > 20);
+  });
+}
+
+test('a file without segments is drawn by address', async () => {
+  await vscode.setTheme('dark');
+  view = await SnapshotView.opened(vscode, 'train.pickle');
+  await vscode.runCommand('Memlens: Show Memory Map over Time');
+  await view
+    .locator('#memlens-map .map-words', { hasText: 'names no segments' })
+    .waitFor({ state: 'attached' });
+  await until(async () => (await hook('bands').catch(() => [])).length > 10, 'it is drawn');
+  await vscode.runCommand("Memlens: Show the Allocator's State");
+  await view.locator('.state-figures', { hasText: 'The file names no segments' }).waitFor();
+  await vscode.screenshot('map-sample');
+  assert.deepEqual(vscode.consoleErrors, []);
+});
