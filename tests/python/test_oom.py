@@ -52,19 +52,19 @@ def run(allocator: LimitedAllocator, chance: random.Random, steps: int) -> None:
             allocator.complete_free(chance.randrange(99))
 
 
-def holes_of(held: tuple[Any, ...], told: dict[int, int]) -> list[int]:
-    """The free pieces of a segment as large as a file lets one know."""
+def holes_of(held: tuple[Any, ...]) -> list[int]:
+    """The free pieces of a segment."""
     found, at = [], held[0]
-    for addr, _, requested, state, number in held[6]:
+    for addr, size, _, state, _ in held[6]:
         if state == "inactive":
             continue
         found.append(addr - at)
-        at = addr + told.get(number, max(512, -(-requested // 512) * 512))
+        at = addr + size
     found.append(held[0] + held[1] - at)
-    return [size for size in found if size]
+    return [free for free in found if free]
 
 
-def expected(allocator: LimitedAllocator, event: int, told: dict[int, int]) -> dict[str, Any]:
+def expected(allocator: LimitedAllocator, event: int) -> dict[str, Any]:
     entry, state = allocator.events[event], allocator.states[event]
     size, small = entry["size"], entry["size"] <= MIB
     places: dict[str, list[int]] = {}
@@ -85,7 +85,7 @@ def expected(allocator: LimitedAllocator, event: int, told: dict[int, int]) -> d
             why = "other_size_class"
         else:
             why = "usable"
-        holes = holes_of(held, told)
+        holes = holes_of(held)
         usable = False
         for hole in holes:
             rest = why == "usable" and active and not (is_small or expandable) and hole <= MIB
@@ -135,7 +135,7 @@ def test_an_event_is_explained_by_what_the_allocator_held(
     assert found_marks.count == len(events) == snapshot.info.devices[0].ooms
     for event in events:
         entry, answer = allocator.events[event], oom(snapshot, 0, event)
-        wanted = expected(allocator, event, told)
+        wanted = expected(allocator, event)
         assert answer.device_free_bytes == entry["device_free"]
         assert (answer.requested_bytes, answer.moment) == (entry["size"], event + 1)
         page = (2 if entry["size"] <= MIB else 20) * MIB
