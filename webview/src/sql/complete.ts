@@ -42,7 +42,7 @@ export function complete(query: string, caret: number, schema: SqlSchema, asked:
     ...columnsOf(used.length > 0 ? used : schema.tables),
     ...[...sources.keys()]
       .filter((name) => !schema.tables.some((table) => table.name === name))
-      .map((text): Suggestion => ({ text, kind: 'table', detail: `${sources.get(text)?.name ?? ''}` })),
+      .map((text): Suggestion => ({ text, kind: 'table', detail: sources.get(text)?.name ?? '' })),
     ...schema.functions.map((text): Suggestion => ({ text, kind: 'function', detail: 'function' })),
     ...schema.keywords.map((text): Suggestion => ({ text, kind: 'keyword', detail: '' })),
     ...tables,
