@@ -64,9 +64,8 @@ def test_the_server_and_its_children_use_no_network_and_run_nothing_else(
         device = opened["info"]["devices"][0]
         asked = {"snapshot": opened["snapshot"], "device": device["device"]}
         assert client.request("memlens/live", {**asked, "moment": None, "offset": 0, "limit": 10})["rows"]
-        assert client.request("memlens/source", {"file": "/elsewhere/project/code/train.py", "line": 10})[
-            "path"
-        ]
+        frame = {"snapshot": opened["snapshot"], "file": "/elsewhere/project/code/train.py", "line": 10}
+        assert client.request("memlens/source", frame)["path"]
         assert client.hover(workspace / "code" / "train.py", 10)
         client.request("memlens/close", {"snapshot": opened["snapshot"], "view": "v1"})
         if sys.platform == "linux":

@@ -145,7 +145,8 @@ class SqlSession:
             snapshot.close()
             raise ArchiveError(f"The tables for SQL are damaged: {error}") from error
         modules = self._connection.execute("SELECT lower(name) FROM pragma_module_list").fetchall()
-        self._modules = frozenset(str(row[0]) for row in modules)
+        # one that only a query's own words make known is not in the list yet
+        self._modules = frozenset(str(row[0]) for row in modules) | _UNLISTED_MODULES
         self._connection.authorizer = self._authorize
         self._connection.set_progress_handler(self._must_end, _STEPS_BETWEEN_CHECKS)
 
@@ -285,6 +286,9 @@ class SqlSession:
             case apsw.CorruptError() | apsw.NotADBError() | apsw.IOError():
                 return ArchiveError(f"The tables for SQL are damaged: {error}")
         return SqlError(str(error), offset=_characters(query, getattr(error, "error_offset", -1)))
+
+
+_UNLISTED_MODULES = {"carray", "generate_series"}
 
 
 class _Running(NamedTuple):
