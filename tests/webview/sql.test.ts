@@ -58,11 +58,12 @@ describe('completion of a query', () => {
     assert.deepEqual(at('SELECT |'), []);
   });
 
-  test('takes no time with hostile queries', () => {
-    const start = performance.now();
+  test('looks at so much of a query that no query takes long', { timeout: 60_000 }, () => {
     for (const piece of ["'", '"', '/*', 'from a,', '(', 'from events as '])
-      complete(piece.repeat(20_000), 20_000, SCHEMA, true);
-    assert.ok(performance.now() - start < 5000);
+      complete(piece.repeat(200_000), 200_000, SCHEMA, true);
+    const far = `${'SELECT 1 FROM frames; '.repeat(1000)}SELECT mo`;
+    const { from, suggestions } = complete(`${far} FROM events`, far.length, SCHEMA, false);
+    assert.deepEqual([from, suggestions[0]?.text], [far.length - 2, 'moment']);
   });
 });
 

@@ -17,12 +17,20 @@ export interface Completion {
 
 const NONE: Completion = { from: 0, suggestions: [] };
 const MOST = 100;
+/** Characters of the query that are looked at on each side of the caret: people write less. */
+const MOST_LOOKED_AT = 5000;
 /** A table's name, perhaps with arguments, perhaps with another name for it. */
 const SOURCE = /\b(?:from|join)\s+(\w+)(?:\s*\([^()]*\))?(?:\s+(?:as\s+)?(\w+))?/gi;
 const FURTHER = /^(?:\s*,\s*(\w+)(?:\s*\([^()]*\))?(?:\s+(?:as\s+)?(\w+))?)/i;
 
 /** `asked` tells that the user asked for it: then an empty word has suggestions, too. */
 export function complete(query: string, caret: number, schema: SqlSchema, asked: boolean): Completion {
+  if (caret > MOST_LOOKED_AT) {
+    const cut = caret - MOST_LOOKED_AT;
+    const { from, suggestions } = complete(query.slice(cut), MOST_LOOKED_AT, schema, asked);
+    return { from: from + cut, suggestions };
+  }
+  query = query.slice(0, caret + MOST_LOOKED_AT);
   const before = query.slice(0, caret);
   if (insideText(before)) return NONE;
   const word = /\w*$/.exec(before)?.[0] ?? '';
@@ -60,7 +68,8 @@ function found(from: number, word: string, all: readonly Suggestion[]): Completi
   ]) {
     for (const suggestion of all) {
       const text = suggestion.text.toLowerCase();
-      if (seen.has(text) || !test(text)) continue;
+      // By a function's name, not by those of its arguments.
+      if (seen.has(text) || !test(text.split('(', 1)[0] ?? text)) continue;
       seen.add(text);
       suggestions.push(suggestion);
     }
