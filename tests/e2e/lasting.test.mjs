@@ -22,11 +22,13 @@ before(async () => {
 });
 after(() => vscode?.close());
 
+const DEVICE = '.toolbar select[aria-label=Device]';
+
 /** Everything that a person would notice if it were different. */
 const standing = async (shown) => ({
   camera: await shown.camera(),
-  device: await shown.locator('.dropdown').inputValue(),
-  axis: await shown.text('.choice button[aria-pressed=true]'),
+  device: await shown.locator(DEVICE).inputValue(),
+  axis: await shown.text('[aria-label^="Horizontal axis"] button[aria-pressed=true]'),
   number: (await shown.fact('Number')).text,
   title: await shown.text('.panel h2'),
 });
@@ -39,7 +41,7 @@ test('a file of another name is opened by the command; its device, axis, zoom an
 
   const { devices, default_device: first } = await vscode.memlens('info', FILE);
   assert.equal(devices.length, 2);
-  assert.equal(await view.locator('.dropdown').inputValue(), String(first));
+  assert.equal(await view.locator(DEVICE).inputValue(), String(first));
   await view.moved(() => vscode.runCommand('Memlens: Next Device'));
   await view.moved(() => vscode.runCommand('Memlens: Switch between Time and Events'));
   for (let times = 0; times < 3; times++) {
