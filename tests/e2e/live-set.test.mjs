@@ -129,7 +129,7 @@ describe('the tree table', () => {
 
 describe('the filter', () => {
   test('narrows the picture, the figures and the table', async () => {
-    await view.locator('.plot-surface').focus();
+    await view.locator('.plot-surface').first().focus();
     await press('/');
     assert.equal(await view.frame.evaluate(() => document.activeElement.className), 'filter-input');
     await view.locator('.filter-offers li', { hasText: 'file:' }).first().waitFor();
