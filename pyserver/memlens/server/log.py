@@ -21,4 +21,5 @@ def configure_logging() -> None:
 
 def _without_answered_errors(record: logging.LogRecord) -> bool:
     """Leave out errors that were answered as such: the client tells the user, and no traceback helps."""
-    return not (record.exc_info and isinstance(record.exc_info[1], JsonRpcException))
+    answered = record.exc_info and isinstance(record.exc_info[1], JsonRpcException)
+    return not answered and not str(record.msg).startswith("Unable to deserialize message")
