@@ -980,20 +980,6 @@ export interface MapLocateParams {
   axis: 'event' | 'time';
 }
 
-/** The part of the map to draw: `columns` x `rows` pixels over `[x0, x1] x [y0, y1]` (heights of the map). */
-export interface MapParams {
-  snapshot: string;
-  device: number;
-  axis: 'event' | 'time';
-  x0: number;
-  x1: number;
-  y0: number;
-  y1: number;
-  columns: number;
-  rows: number;
-  filter?: string;
-}
-
 /** An event that is worth a mark on the time axis; `moment` is the state behind it. */
 export interface Mark {
   kind: 'oom' | 'snapshot';
@@ -1521,7 +1507,7 @@ export interface TraceEvent {
   allocation: number | null;
 }
 
-/** The part of the stacked picture to draw: `columns` x `rows` pixels over `[x0, x1] x [y0, y1]`. */
+/** The part of the stacked picture, or of the memory map, to draw: `columns` x `rows` pixels over the box. */
 export interface ViewportParams {
   snapshot: string;
   device: number;
@@ -1577,7 +1563,7 @@ export interface Requests {
   'memlens/annotations': { params: AnnotationsParams; result: AnnotationsAnswer };
   'memlens/steps': { params: StepsParams; result: StepsAnswer };
   'memlens/growth': { params: GrowthParams; result: GrowthAnswer };
-  'memlens/memoryMap': { params: MapParams; result: ViewportResult };
+  'memlens/memoryMap': { params: ViewportParams; result: ViewportResult };
   'memlens/mapLanes': { params: MapLanesParams; result: MapLanesAnswer };
   'memlens/mapHit': { params: MapHitParams; result: HitAnswer };
   'memlens/mapLocate': { params: MapLocateParams; result: LocateAnswer };

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from memlens.errors import BadRequestError
 from memlens.kernels import memory_map as kernel
 from memlens.kernels import stacked
 from memlens.model.timeline import NO_CATEGORY
@@ -36,7 +35,7 @@ from memlens.views.columns import (
     x_of_moment,
 )
 from memlens.views.lanes import Layout, layout_of
-from memlens.views.viewport import MAGIC, MOST_BYTES, MOST_COLUMNS, MOST_ROWS
+from memlens.views.viewport import MAGIC, MOST_BYTES, check_box, padded
 
 _RECT_BYTES = 17
 _LONG_RUN = 6
@@ -60,10 +59,7 @@ def memory_map(
 
     Raises :class:`BadRequestError` for a box or a resolution that can't be drawn.
     """
-    if not (np.isfinite([x0, x1, y0, y1]).all() and x0 < x1 and y0 < y1):
-        raise BadRequestError("The viewport has no area")
-    if not (0 < columns <= MOST_COLUMNS and 0 < rows <= MOST_ROWS):
-        raise BadRequestError(f"A viewport has 1 to {MOST_COLUMNS} columns and 1 to {MOST_ROWS} rows")
+    check_box(x0, x1, y0, y1, columns, rows)
     found, layout = device_of(snapshot, device, filter_text), layout_of(snapshot, device)
     coarser = 0
     while (packed := _packed(found, layout, axis, x0, x1, y0, y1, columns, rows, coarser)) is None:
@@ -235,19 +231,13 @@ def _pack(
             np.where(within, device.live[moments], 0).astype("<f8").tobytes(),
             moments.tobytes(),
             live.astype("<u4").tobytes(),
-            _padded(np.where(within, lived - live, 0).astype("<u4")),
+            padded(np.where(within, lived - live, 0).astype("<u4")),
             np.concatenate((device.size[bands], reserved_sizes, [0])).astype("<f8").tobytes(),
             np.concatenate((device.allocations(bands), np.full(extra, NEVER, np.uint32))).tobytes(),
             np.concatenate((device.stack[bands], np.full(extra, NEVER, np.uint32))).tobytes(),
-            _padded(np.concatenate((device.category[bands], np.full(extra, NO_CATEGORY, np.uint8)))),
+            padded(np.concatenate((device.category[bands], np.full(extra, NO_CATEGORY, np.uint8)))),
             corners.tobytes(),
             np.where(led, stack[leaders], np.uint32(NEVER)).astype("<u4").tobytes(),
             np.where(led, category[leaders], np.uint8(NO_CATEGORY)).astype(np.uint8).tobytes(),
         )
     )
-
-
-def _padded(column: npt.NDArray[np.generic]) -> bytes:
-    """The column's bytes, filled up so that what follows lies on a multiple of eight."""
-    data = column.tobytes()
-    return data + bytes(-len(data) % 8)

@@ -88,12 +88,7 @@ def viewport(
 
     Raises :class:`BadRequestError` for a box or a resolution that can't be drawn.
     """
-    if not (np.isfinite([x0, x1, y0, y1]).all() and x0 < x1 and y0 < y1):
-        raise BadRequestError("The viewport has no area")
-    if max(abs(x0), abs(x1), abs(y0), abs(y1)) > _FARTHEST:
-        raise BadRequestError("The viewport lies where no snapshot is")
-    if not (0 < columns <= MOST_COLUMNS and 0 < rows <= MOST_ROWS):
-        raise BadRequestError(f"A viewport has 1 to {MOST_COLUMNS} columns and 1 to {MOST_ROWS} rows")
+    check_box(x0, x1, y0, y1, columns, rows)
     found = device_of(snapshot, device, filter_text)
     extent = axis_range(found, axis)
     top = found.info.peak_bytes * FIT_HEADROOM
@@ -111,6 +106,16 @@ def viewport(
                 if zlib.crc32(stored[4:]).to_bytes(4, "little") == stored[:4]:
                     return stored[4:]
     return _fine_as_fits(found, axis, x0, x1, y0, y1, columns, rows)
+
+
+def check_box(x0: float, x1: float, y0: float, y1: float, columns: int, rows: int) -> None:
+    """Raises :class:`BadRequestError` for a box or a resolution in which no picture can be drawn."""
+    if not (np.isfinite([x0, x1, y0, y1]).all() and x0 < x1 and y0 < y1):
+        raise BadRequestError("The viewport has no area")
+    if max(abs(x0), abs(x1), abs(y0), abs(y1)) > _FARTHEST:
+        raise BadRequestError("The viewport lies where no snapshot is")
+    if not (0 < columns <= MOST_COLUMNS and 0 < rows <= MOST_ROWS):
+        raise BadRequestError(f"A viewport has 1 to {MOST_COLUMNS} columns and 1 to {MOST_ROWS} rows")
 
 
 def make_fits(snapshot: Snapshot) -> None:
@@ -208,11 +213,11 @@ def _packed(
             total.tobytes(),
             moments.tobytes(),
             live.tobytes(),
-            _padded(passed),
+            padded(passed),
             bands["size"].astype("<f8").tobytes(),
             device.allocations(ids).tobytes(),
             device.stack[ids].tobytes(),
-            _padded(device.category[ids]),
+            padded(device.category[ids]),
             corners.tobytes(),
             np.where(led, device.stack[leaders], np.uint32(NEVER)).astype("<u4").tobytes(),
             np.where(led, device.category[leaders], np.uint8(NO_CATEGORY)).astype(np.uint8).tobytes(),
@@ -220,7 +225,7 @@ def _packed(
     )
 
 
-def _padded(column: npt.NDArray[np.generic]) -> bytes:
+def padded(column: npt.NDArray[np.generic]) -> bytes:
     """The column's bytes, filled up so that what follows lies on a multiple of eight."""
     data = column.tobytes()
     return data + bytes(-len(data) % 8)

@@ -7,9 +7,8 @@ from memlens.server.protocol.memory_map import (
     MapHitParams,
     MapLanesParams,
     MapLocateParams,
-    MapParams,
 )
-from memlens.server.protocol.timeline import ViewportResult
+from memlens.server.protocol.timeline import ViewportParams, ViewportResult
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
 from memlens.views import allocator_state, map_lanes, memory_map
@@ -18,7 +17,7 @@ from memlens.views.answers import HitAnswer, LocateAnswer
 from memlens.views.map_lanes import MapLanesAnswer
 
 
-def _map(snapshot: Snapshot, p: MapParams) -> ViewportResult:
+def _map(snapshot: Snapshot, p: ViewportParams) -> ViewportResult:
     packed = memory_map.memory_map(
         snapshot, p.device, p.axis, p.x0, p.x1, p.y0, p.y1, p.columns, p.rows, p.filter
     )

@@ -4,26 +4,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from memlens.server.protocol.base import Count, Pixels, Requests
-from memlens.server.protocol.timeline import ViewportResult
+from memlens.server.protocol.base import Count, Requests
+from memlens.server.protocol.timeline import ViewportParams, ViewportResult
 from memlens.views.allocator_state import AllocatorStateAnswer, SegmentOrder
 from memlens.views.answers import Axis, HitAnswer, LocateAnswer
 from memlens.views.map_lanes import MapLanesAnswer
-
-
-class MapParams(Struct, frozen=True):
-    """The part of the map to draw: ``columns`` x ``rows`` pixels over ``[x0, x1] x [y0, y1]`` (heights of the map)."""
-
-    snapshot: str
-    device: int
-    axis: Axis
-    x0: float
-    x1: float
-    y0: float
-    y1: float
-    columns: Pixels
-    rows: Pixels
-    filter: str = ""
 
 
 class MapLanesParams(Struct, frozen=True):
@@ -65,7 +50,7 @@ class AllocatorStateParams(Struct, frozen=True):
 
 
 REQUESTS: Requests = {
-    "memlens/memoryMap": (MapParams, ViewportResult),
+    "memlens/memoryMap": (ViewportParams, ViewportResult),
     "memlens/mapLanes": (MapLanesParams, MapLanesAnswer),
     "memlens/mapHit": (MapHitParams, HitAnswer),
     "memlens/mapLocate": (MapLocateParams, LocateAnswer),

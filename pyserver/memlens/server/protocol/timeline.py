@@ -22,7 +22,7 @@ from memlens.views.answers import (
 
 
 class ViewportParams(Struct, frozen=True):
-    """The part of the stacked picture to draw: ``columns`` x ``rows`` pixels over ``[x0, x1] x [y0, y1]``."""
+    """The part of the stacked picture, or of the memory map, to draw: ``columns`` x ``rows`` pixels over the box."""
 
     snapshot: str
     device: int
