@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from memlens.formats import snapviewer, torch
 from memlens.formats.containers import Source
+from memlens.formats.errors import NotASnapshotError
 from memlens.model.timeline import Timeline
 
 Report = Callable[[str, float], None]
@@ -30,8 +31,8 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline:
     """Read a file with the first format that its first bytes may be of."""
     head = source.head()
     if not head:
-        raise torch.NotASnapshotError("The file is empty")
+        raise NotASnapshotError("The file is empty")
     for form in FORMATS:
         if form.sniff(head):
             return form.read(source, scratch, report)
-    raise torch.NotASnapshotError("The file is none of the kinds that Memlens reads")
+    raise NotASnapshotError("The file is none of the kinds that Memlens reads")

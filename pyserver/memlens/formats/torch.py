@@ -17,8 +17,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from memlens.errors import MemlensError
 from memlens.formats.containers import Source, plain_source
+from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.pickles import is_pickle, scan
 from memlens.formats.torch_frames import frames_of
 from memlens.kernels import pickle_machine as machine
 from memlens.kernels import torch_pickle as kernel
@@ -42,7 +43,6 @@ from memlens.units import format_bytes
 KIND = "pytorch-snapshot"
 Report = Callable[[str, float], None]
 
-_STEP_BYTES = 8 << 20
 _MOST_DEVICES = 256
 _MOST_ACTIONS = 255
 _MOST_JSON_BYTES = 1 << 29
@@ -50,41 +50,13 @@ _PENDING_STATES = ("active_pending_free", "active_awaiting_free")
 _HTML_PICKLE = re.compile(rb'"base64"\s*:\s*"([A-Za-z0-9+/=\s]*)"')
 
 
-class NotASnapshotError(MemlensError):
-    """The file holds something else."""
-
-    code = "not-a-snapshot"
-    advice = "Open it as text, or make a snapshot with torch.cuda.memory._dump_snapshot()."
-    retry = False
-
-
-class UnsafePickleError(MemlensError):
-    """The pickle asks its reader to run something."""
-
-    code = "unsafe-pickle"
-    advice = "A memory snapshot never needs that, and nothing was run. Don't load this file with pickle.load."
-    retry = False
-
-
-class DamagedSnapshotError(MemlensError):
-    """A snapshot that breaks off or contradicts itself."""
-
-    code = "damaged"
-    advice = "Copy or record the file again."
-
-
 _BOM = b"\xef\xbb\xbf"
-_OPCODES = {
-    0x63: "GLOBAL", 0x93: "STACK_GLOBAL", 0x52: "REDUCE", 0x62: "BUILD", 0x69: "INST", 0x6F: "OBJ", 0x81: "NEWOBJ",
-    0x92: "NEWOBJ_EX", 0x82: "EXT1", 0x83: "EXT2", 0x84: "EXT4", 0x50: "PERSID", 0x51: "BINPERSID",
-    0x97: "NEXT_BUFFER", 0x98: "READONLY_BUFFER",
-}  # fmt: skip
 
 
 def sniff(head: bytes) -> bool:
     """Whether the first bytes may be a snapshot: a pickle of protocol 2 to 5, JSON, or HTML that may embed one."""
     text = head.removeprefix(_BOM).lstrip()
-    return (len(head) > 1 and head[0] == 0x80 and 2 <= head[1] <= 5) or text[:1] in (b"{", b"[", b"<")
+    return is_pickle(head) or text[:1] in (b"{", b"[", b"<")
 
 
 def read(source: Source, scratch: Path, report: Report) -> Timeline:
@@ -93,7 +65,7 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline:
     Raises :class:`NotASnapshotError`, :class:`UnsafePickleError`, :class:`DamagedSnapshotError`, or MemoryError.
     """
     with _pickle_of(source, scratch) as plain:
-        scanner = _scan(plain, report)
+        scanner = scan(kernel.Scanner(plain.data), plain, kernel.FIELD_NAMES, report)
         root = scanner.root()
         if root is None:
             raise NotASnapshotError(
@@ -147,47 +119,6 @@ def _pickle_of_html(source: Source) -> bytes:
         raise DamagedSnapshotError(
             f"The snapshot in the page is damaged: {error}", offset=found.start(1)
         ) from error
-
-
-def _scan(source: Source, report: Report) -> kernel.Scanner:
-    scanner = kernel.Scanner(source.data)
-    done = 0
-    while True:
-        done += _STEP_BYTES
-        status = scanner.run(done)
-        source.release(scanner.offset)
-        if status == machine.OK:
-            break
-        if status != machine.MORE:
-            raise _scan_error(scanner, status, source)
-        report("reading", done / source.length)
-    report("reading", 1.0)
-    return scanner
-
-
-_SCAN_ERRORS: dict[int, tuple[type[MemlensError], str]] = {
-    machine.FORBIDDEN: (UnsafePickleError, "The pickle is not plain data: opcode {opcode} would run code"),
-    machine.TRUNCATED: (DamagedSnapshotError, "The pickle breaks off after {length:,} bytes"),
-    machine.ABSURD_LENGTH: (DamagedSnapshotError, "A length in the pickle is larger than the whole file"),
-    machine.BAD_MEMO: (DamagedSnapshotError, "The pickle refers to something that it has not stored"),
-    machine.TOO_DEEP: (DamagedSnapshotError, "The pickle is nested far deeper than any snapshot"),
-    machine.TOO_MANY: (DamagedSnapshotError, "The pickle holds more objects than can be numbered"),
-    machine.BAD_FIELD: (DamagedSnapshotError, "The field '{field}' holds a value that it can't have"),
-    machine.UNKNOWN_OPCODE: (NotASnapshotError, "Byte 0x{detail:02x} is no opcode of a snapshot's pickle"),
-    machine.UNDERFLOW: (DamagedSnapshotError, "The pickle's opcodes don't fit together"),
-}
-
-
-def _scan_error(scanner: kernel.Scanner, status: int, source: Source) -> Exception:
-    if status == machine.NO_MEMORY:
-        return MemoryError()
-    error, sentence = _SCAN_ERRORS[status]
-    detail = scanner.error_detail
-    field = kernel.FIELD_NAMES[detail] if detail < len(kernel.FIELD_NAMES) else ""
-    message = sentence.format(
-        opcode=_OPCODES.get(detail, ""), length=source.length, field=field, detail=detail
-    )
-    return error(message, offset=scanner.error_offset)
 
 
 class _Tables:
