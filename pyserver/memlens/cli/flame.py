@@ -3,6 +3,8 @@
 import argparse
 from collections.abc import Iterator
 
+from memlens.cli.ask import ask
+from memlens.cli.progress import json_line
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
 from memlens.views.calltree import CallTree, FlameOptions
@@ -13,6 +15,17 @@ from memlens.views.sets import AllocationSet
 
 LEAST_SHARE = 0.01
 MOST_FUNCTIONS = 1000
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    if options.json:
+        json_line(ask(options, lambda found: largest_functions(flame_tree(found, options))))
+        return 0
+    form = folded if options.folded else text_tree
+    for line in ask(options, lambda snapshot: list(form(flame_tree(snapshot, options)))):
+        print(line)
+    return 0
 
 
 def flame_tree(snapshot: Snapshot, options: argparse.Namespace) -> CallTree:

@@ -1,5 +1,6 @@
-"""What ``memlens sql`` prints: a table for people, JSON or CSV for programs."""
+"""``memlens sql``: a table for people, JSON or CSV for programs."""
 
+import argparse
 import csv
 import itertools
 import json
@@ -10,7 +11,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
+from memlens.cli.ask import ask
+from memlens.cli.cache import cache_of
+from memlens.cli.progress import reporter
+from memlens.errors import MemlensError
+from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
+from memlens.store.tables import FILE_NAME, fill
 from memlens.units import plain
 from memlens.views.sql import SqlSession
 from memlens.views.sql_schema import schema
@@ -21,6 +28,33 @@ _ROWS_MEASURED = 1_000
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 Form = Literal["table", "json", "csv"]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    if options.schema:
+        print_schema()
+        return 0
+    if options.query is None:
+        raise MemlensError("There is no query", advice="Try memlens sql --help.")
+    query = sys.stdin.read() if options.query == "-" else options.query
+
+    def filled(snapshot: Snapshot) -> Path:
+        report = reporter("auto")
+        fill(snapshot, report)
+        report("done", 1.0)
+        return snapshot.archive
+
+    archive = ask(options, filled)
+    cache_of(options).evict(keep=archive)
+    form: Form = "json" if options.json else "csv" if options.csv else "table"
+    try:
+        print_answer(archive, query, form, options.limit)
+    except ArchiveError:
+        # a damaged table shows itself when it is read; the next run makes them anew
+        (archive / FILE_NAME).unlink(missing_ok=True)
+        raise
+    return 0
 
 
 def print_answer(archive: Path, query: str, form: Form, limit: int | None) -> None:

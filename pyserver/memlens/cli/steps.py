@@ -1,14 +1,26 @@
-"""What ``memlens steps`` prints."""
+"""``memlens steps``: the steps of a run, and the lines that grow."""
 
 import argparse
 import sys
 
+from memlens.cli.ask import ask
+from memlens.cli.progress import json_line
 from memlens.store.snapshot import Snapshot
 from memlens.units import SOURCE_WORDS, format_bytes, plain
 from memlens.views.growth import GrowthAnswer, growth
 from memlens.views.steps import StepsAnswer, steps
 
 _TRENDS = {"every_step": "more after every step", "steady": "never less", "unsteady": "up and down"}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    told, grown = ask(options, lambda snapshot: steps_and_growth(snapshot, options))
+    if options.json:
+        json_line({"steps": told, "growth": grown})
+    else:
+        print_steps(told, grown)
+    return 0
 
 
 def steps_and_growth(snapshot: Snapshot, options: argparse.Namespace) -> tuple[StepsAnswer, GrowthAnswer]:

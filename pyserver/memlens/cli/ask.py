@@ -1,0 +1,41 @@
+"""Questions of commands to a snapshot's archive."""
+
+import argparse
+import contextlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from memlens.cli.cache import cache_of
+from memlens.cli.progress import reporter
+from memlens.formats.containers import FileError
+from memlens.ingest import ingest
+from memlens.store.manifest import ArchiveError
+from memlens.store.snapshot import Snapshot
+
+T = TypeVar("T")
+
+
+def ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Path | None = None) -> T:
+    """Answer a question from the file's archive, made first if there is none; a damaged one is made anew, once.
+
+    ``path`` is the file, where a command has more than one.
+    """
+    file: Path = options.file if path is None else path
+    cache = cache_of(options)
+    try:
+        archive = cache.find(file)
+    except OSError as error:
+        raise FileError(f"{file} can't be opened: {error.strerror}") from error
+    if archive is not None:
+        try:
+            with contextlib.closing(Snapshot.open(archive)) as snapshot:
+                return snapshot.ask(question)
+        except ArchiveError:
+            shutil.rmtree(archive, ignore_errors=True)
+    report = reporter("auto")
+    archive = ingest(file, cache, report)
+    report("done", 1.0)
+    with contextlib.closing(Snapshot.open(archive)) as snapshot:
+        return snapshot.ask(question)

@@ -1,0 +1,70 @@
+"""``memlens compare``: what is different between two snapshots."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from memlens.cli.ask import ask
+from memlens.cli.progress import json_line
+from memlens.store.snapshot import Snapshot
+from memlens.units import format_bytes, plain
+from memlens.views.compare import MOST_ROWS, CompareAnswer, ComparedRow, Comparison
+from memlens.views.folded import Folded, fold, places_of
+from memlens.views.pairing import Pairing
+from memlens.views.sets import AllocationSet
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+
+    def side(path: Path, device: int | None) -> Folded:
+        def folded(snapshot: Snapshot) -> Folded:
+            number = snapshot.info.default_device if device is None else device
+            events = next((d.events for d in snapshot.info.devices if d.device == number), 0)
+            of = AllocationSet(number, from_moment=None if options.at == "peak" else events)
+            return fold(snapshot, of, places_of(snapshot))
+
+        return ask(options, folded, path)
+
+    before = side(options.before, options.device)
+    after = side(options.after, options.device if options.other_device is None else options.other_device)
+    comparison = Comparison(before, after, Pairing(before.places.frames, after.places.frames), options.by)
+    measure: Any = "inclusive" if options.inclusive else "own"
+    answer = comparison.answer(measure, options.search, "difference", 0, min(options.top, MOST_ROWS))
+    if options.json:
+        json_line(answer)
+    else:
+        _print_comparison(answer)
+    return 0
+
+
+def _print_comparison(answer: CompareAnswer) -> None:
+    print(f"{'before':>10} {'after':>10} {'difference':>11}  place")
+    for row in answer.rows:
+        place = row.after or row.before
+        if place is None:  # no row is on neither side
+            continue
+        file = plain(place.file) or ("(no Python frame)" if place.function else "(no stack)")
+        moved = f", moved from line {row.before.line}" if row.how == "moved" and row.before else ""
+        renamed = f", was {plain(row.before.function)}" if row.how == "renamed" and row.before else ""
+        # native frames have no line, and a file as a whole is on none
+        print(
+            f"{format_bytes(row.before_bytes):>10} {format_bytes(row.after_bytes):>10} "
+            f"{_signed(row.difference_bytes):>11}  {file}{f':{place.line}' if place.line else ''} "
+            f"{plain(place.function)}{moved}{renamed}{_one_sided(row)}".rstrip()
+        )
+    total = answer.total
+    print(
+        f"{format_bytes(total.before_bytes):>10} {format_bytes(total.after_bytes):>10} "
+        f"{_signed(total.after_bytes - total.before_bytes):>11}  in all"
+    )
+
+
+def _one_sided(row: ComparedRow) -> str:
+    if row.before_count == 0:
+        return ", only after"
+    return ", only before" if row.after_count == 0 else ""
+
+
+def _signed(count: int) -> str:
+    return f"{'+' if count > 0 else ''}{format_bytes(count)}"

@@ -1,0 +1,45 @@
+"""``memlens info``: what a snapshot holds."""
+
+import argparse
+
+from memlens.cli.ask import ask
+from memlens.cli.progress import json_line
+from memlens.model.info import DeviceInfo, SnapshotInfo
+from memlens.store.snapshot import Snapshot
+from memlens.units import format_bytes, format_time, plain
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+
+    def question(snapshot: Snapshot) -> tuple[SnapshotInfo, list[str]]:
+        if options.json or not any(device.ooms for device in snapshot.info.devices):
+            return snapshot.info, []
+        from memlens.views.oom_report import explained, summary
+
+        return snapshot.info, list(summary(explained(snapshot)))
+
+    info, ooms = ask(options, question)
+    if options.json:
+        json_line(info)
+        return 0
+    print(f"{info.path}: {info.kind}, {format_bytes(info.file_bytes)}")
+    for device in info.devices:
+        print(
+            f"{device.name.lower()}: {device.events:,} events, {device.allocations:,} allocations, "
+            f"peak {format_bytes(device.peak_bytes)} ({device.peak_bytes:,} bytes)"
+            f"{_after(device)}, live at the end {format_bytes(device.live_at_end_bytes)} "
+            f"in {device.live_at_end_count:,} allocations"
+            f"{f', {device.ooms} out-of-memory events' if device.ooms else ''}"
+        )
+    for line in ooms:
+        print(plain(line))
+    for warning in info.warnings:
+        print(f"note: {warning.message}")
+    return 0
+
+
+def _after(device: DeviceInfo) -> str:
+    if device.peak_time_us is None or device.time_origin_us is None:
+        return f" at event {device.peak_moment:,}"
+    return f" after {format_time(device.peak_time_us - device.time_origin_us)}"

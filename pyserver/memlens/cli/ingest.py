@@ -1,0 +1,30 @@
+"""``memlens ingest``: a snapshot into an archive."""
+
+import argparse
+
+from memlens import limits
+from memlens.cli.cache import cache_of
+from memlens.cli.progress import json_line, reporter
+from memlens.errors import OutOfMemoryError
+from memlens.ingest import ingest
+from memlens.units import format_bytes
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    report = reporter(options.progress)
+    limited = limits.limit(options.memory_limit)
+    try:
+        archive = ingest(options.file, cache_of(options), report, options.out)
+    except MemoryError as error:
+        if not limited:
+            raise
+        raise OutOfMemoryError(
+            f"Reading {options.file} takes more than the {format_bytes(options.memory_limit)} that it may take"
+        ) from error
+    report("done", 1.0)
+    if options.progress == "json":
+        json_line({"type": "done", "archive": str(archive)})
+    else:
+        print(archive)
+    return 0

@@ -1,0 +1,20 @@
+"""``memlens oom``: why memory ran out."""
+
+import argparse
+
+from memlens.cli.ask import ask
+from memlens.cli.progress import json_line
+from memlens.units import plain
+from memlens.views.oom import marks
+from memlens.views.oom_report import explained, report
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    answers, found = ask(options, lambda snapshot: (explained(snapshot), marks(snapshot)))
+    if options.json:
+        json_line(answers)
+        return 0
+    for line in report(answers, found):
+        print(plain(line))
+    return 0

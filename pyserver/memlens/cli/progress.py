@@ -1,0 +1,46 @@
+"""How a command tells how far it is, and writes JSON."""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, TextIO
+
+import msgspec
+
+_PROGRESS_SECONDS = 0.1
+
+
+def json_line(value: Any) -> None:
+    """Write a value to stdout in one line."""
+    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def reporter(style: str, terminal: TextIO | None = None) -> Callable[[str, float], None]:
+    """How progress is told: JSON lines, a line that changes on a terminal, or not at all."""
+    terminal = terminal or sys.stderr
+    last = [0.0]
+
+    def due() -> bool:
+        now = time.monotonic()
+        if now - last[0] < _PROGRESS_SECONDS:
+            return False
+        last[0] = now
+        return True
+
+    def json_lines(stage: str, fraction: float) -> None:
+        if stage != "done" and due():
+            json_line({"type": "progress", "stage": stage, "fraction": round(fraction, 4)})
+
+    def on_terminal(stage: str, fraction: float) -> None:
+        if stage == "done":
+            terminal.write("\r\x1b[K")
+        elif due():
+            terminal.write(f"\r\x1b[K{stage} {fraction:4.0%}")
+        terminal.flush()
+
+    if style == "json":
+        return json_lines
+    if style == "auto" and terminal.isatty():
+        return on_terminal
+    return lambda _stage, _fraction: None

@@ -1,0 +1,32 @@
+"""``memlens stack``: an allocation and the stack that made it."""
+
+import argparse
+
+from memlens.cli.ask import ask
+from memlens.cli.progress import json_line
+from memlens.model.info import device_name
+from memlens.units import SOURCE_WORDS, format_bytes, plain
+from memlens.views.stack import stack
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    answer = ask(options, lambda snapshot: stack(snapshot, options.allocation))
+    if options.json:
+        json_line(answer)
+        return 0
+    allocation, same = answer.allocation, answer.same_stack
+    print(
+        f"allocation {allocation.allocation} on {device_name(allocation.device).lower()}: "
+        f"{format_bytes(allocation.size_bytes)} ({allocation.size_bytes:,} bytes) "
+        f"at {allocation.address}, {allocation.state.replace('_', ' ')}"
+    )
+    print(f"same stack: {same.count:,} allocations, {format_bytes(same.total_bytes)} in all, "
+          f"{format_bytes(same.live_at_peak_bytes)} at the peak")  # fmt: skip
+    label = allocation.label
+    if label is not None and label.source == "inferred":
+        print(f"forward line, inferred: {plain(label.file)}:{label.line} {plain(label.function)}")
+    for frame in answer.frames:
+        place = f"{plain(frame.file)}:{frame.line}" if frame.file else "(native)"
+        print(f"  {place} {plain(frame.function)}{SOURCE_WORDS[frame.source]}")
+    return 0

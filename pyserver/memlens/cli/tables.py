@@ -1,0 +1,23 @@
+"""``memlens tables``: the tables for SQL, made ahead of the first query."""
+
+import argparse
+import contextlib
+
+from memlens.cli.cache import cache_of
+from memlens.cli.progress import json_line, reporter
+from memlens.store.snapshot import Snapshot
+from memlens.store.tables import FILE_NAME, fill
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    report = reporter(options.progress)
+    with contextlib.closing(Snapshot.open(options.archive)) as snapshot:
+        fill(snapshot, report)
+        cache_of(options).evict(keep=options.archive)
+    report("done", 1.0)
+    if options.progress == "json":
+        json_line({"type": "done", "archive": str(options.archive)})
+    else:
+        print(options.archive / FILE_NAME)
+    return 0
