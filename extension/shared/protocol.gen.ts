@@ -1166,6 +1166,32 @@ export interface Problem {
   retry: boolean;
 }
 
+/** A profile's figures. Values are numbered by their places in `values`. */
+export interface ProfileInfo {
+  values: ProfileValue[];
+  default_value: number;
+  samples: number;
+  stacks: number;
+  has_sizes: boolean;
+  labels: string[];
+  bins: number;
+  end: number;
+  time_unit: string;
+  series: string[];
+  tells_flow: boolean;
+}
+
+/** A value of a profile: its type, and what all samples come to. */
+export interface ProfileValue {
+  name: string;
+  unit: string;
+  meaning: 'end' | 'live' | 'other' | 'peak' | 'temporary' | 'total';
+  title: string;
+  total: number;
+  count: number | null;
+  negative: boolean;
+}
+
 /** How far the reading of a snapshot is. `fraction` is of the whole work, None if it can't be told. */
 export interface ProgressParams {
   view: string;
@@ -1268,13 +1294,14 @@ export interface ShowLineArguments {
 /** What `memlens info` prints and what a view needs before its first picture. */
 export interface SnapshotInfo {
   kind: string;
-  model: 'timeline';
+  model: 'profile' | 'timeline';
   path: string;
   file_bytes: number;
   devices: DeviceInfo[];
   default_device: number;
   categories: string[];
   warnings: Notice[];
+  profile: ProfileInfo | null;
 }
 
 /** Server to client: the open snapshots changed, so totals shown in source files may have as well. */

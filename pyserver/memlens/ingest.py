@@ -40,15 +40,15 @@ def ingest(path: Path, cache: Cache, report: Report, out: Path | None = None) ->
     with making(archive) as partial:
         with open_source(path, partial, overall) as opened:
             try:
-                timeline = read(opened, partial, overall)
+                model = read(opened, partial, overall)
             except MemlensError:
                 opened.check()  # what looks damaged may be half written
                 raise
             opened.check()
         if _changed(path, source):
             raise ChangedFileError(f"{path} was written while it was read")
-        write_archive(timeline, source, partial, overall)
-        del timeline
+        write_archive(model, source, partial, overall)
+        del model
         snapshot = Snapshot.open(partial)
         make_fits(snapshot)
         snapshot.close()

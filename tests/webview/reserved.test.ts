@@ -109,7 +109,7 @@ describe('a snapshot that ran out of memory', () => {
   };
   const info: SnapshotInfo = {
     ...{ kind: 'pytorch-snapshot', model: 'timeline', path: '/x', file_bytes: 1 },
-    ...{ devices: [device], default_device: 0, categories: [], warnings: [] },
+    ...{ devices: [device], default_device: 0, categories: [], warnings: [], profile: null },
   };
 
   test('opens with why, unless it was left otherwise', () => {

@@ -8,6 +8,7 @@ from msgspec import Struct
 from memlens.formats import snapviewer, torch
 from memlens.formats.containers import Source
 from memlens.formats.errors import NotASnapshotError
+from memlens.model.profile import Profile
 from memlens.model.timeline import Timeline
 
 Report = Callable[[str, float], None]
@@ -18,7 +19,7 @@ class Format(Struct, frozen=True):
 
     name: str
     sniff: Callable[[bytes], bool]
-    read: Callable[[Source, Path, Report], Timeline]
+    read: Callable[[Source, Path, Report], Timeline | Profile]
 
 
 FORMATS = [
@@ -27,7 +28,7 @@ FORMATS = [
 ]
 
 
-def read(source: Source, scratch: Path, report: Report) -> Timeline:
+def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile:
     """Read a file with the first format that its first bytes may be of."""
     head = source.head()
     if not head:

@@ -362,3 +362,25 @@ def below(const uint32_t[::1] parents, uint32_t node, uint8_t[::1] inside):
         inside[node] = 1
         for at in range(<size_t> node + 1, <size_t> parents.shape[0]):
             inside[at] = inside[parents[at]]
+
+
+def best_above(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint8_t[::1] kinds,
+               uint32_t[::1] best):
+    """For each node the frame of the lowest ``kinds`` value on the way to the root, the innermost of equals.
+
+    NEVER for the root. Raises ValueError when the tree is damaged.
+    """
+    cdef size_t node, nodes = parents.shape[0], known = kinds.shape[0]
+    cdef uint32_t above
+    cdef bint fits = frames.shape[0] == parents.shape[0] == best.shape[0]
+    with nogil:
+        if fits and nodes:
+            best[0] = NONE
+            for node in range(1, nodes):
+                if parents[node] >= node or frames[node] >= known:
+                    fits = False
+                    break
+                above = best[parents[node]]
+                best[node] = above if above != NONE and kinds[above] < kinds[frames[node]] else frames[node]
+    if not fits:
+        raise ValueError("a node stands below its child or has a frame that there isn't")

@@ -9,11 +9,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from memlens.model.languages import library_of, shared_object_of
+
 USER, LIBRARY, NATIVE = 0, 1, 2
 """Kinds of a frame, the most telling first."""
 
 MOST_PATH, MOST_NAME = 4096, 16384
 """Characters of a file's and a function's name; C++ templates do come near."""
+
+MOST_LINE = 2**31 - 1
+"""Editors count lines with 32 bits."""
 
 KIND_NAMES: tuple[Literal["user"], Literal["library"], Literal["native"]] = ("user", "library", "native")
 
@@ -82,6 +87,21 @@ def source_frame(filename: str, line: int, name: str) -> SourceFrame:
     return SourceFrame(filename, line, name, USER)
 
 
+def profiled_frame(file: str, line: int, function: str, module: str = "") -> SourceFrame:
+    """A frame of a profile, in whatever language: here the user's own C++, Go or Rust is user code.
+
+    A frame without a line that could be opened is native, and stands with its ``module`` (the binary or shared
+    library that it lies in) where the profile tells no file.
+    """
+    file, function = _shortened(file, MOST_PATH), _shortened(function, MOST_NAME)
+    if file in _NO_FILE or line <= 0 or line > MOST_LINE:
+        return SourceFrame(_shortened(module, MOST_PATH) if file in _NO_FILE else file, 0, function, NATIVE)
+    path = file.replace("\\", "/")
+    made = path.startswith("<") and not path.startswith("<ipython-input")
+    library = made or _LIBRARY_PATH.search(path) or library_of(path)
+    return SourceFrame(file, line, function, LIBRARY if library else USER)
+
+
 def _shortened(text: str, most: int) -> str:
     """A text without end would be stored with every line of it."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
@@ -105,13 +125,17 @@ def package_of(file: str, function: str, kind: int) -> str:
     """
     if kind == USER:
         return ""
+    path = file.replace("\\", "/")
     if kind == NATIVE:
         found = _NAMESPACE.match(function)
-        return f"{found[1]}:: ({NATIVE_CODE})" if found else NATIVE_CODE
-    path = file.replace("\\", "/")
+        return f"{found[1]}:: ({NATIVE_CODE})" if found else shared_object_of(path) or NATIVE_CODE
     found = _PACKAGE.search(path)
     if found is not None:
         return found[1].removesuffix(".py").removesuffix(".egg")
+    if not path.endswith(".py"):
+        library = library_of(path)
+        if library:
+            return library
     top = path.split("/", 1)[0].removesuffix(".py")
     return top if top in _LIBRARY_TOPS and top not in sys.stdlib_module_names else STANDARD_LIBRARY
 

@@ -1,4 +1,4 @@
-"""What a snapshot says of itself: its devices' figures and what it could not tell.
+"""What a snapshot or a profile says of itself: its figures and what it could not tell.
 
 Part of the archive's manifest and, unchanged, of the answers on the wire; the terms are explained in
 :mod:`memlens.views.answers`.
@@ -63,11 +63,68 @@ class DeviceInfo(Struct, frozen=True):
     """Unix time of ``x = 0`` on the time axis."""
 
 
+ValueMeaning = Literal["live", "peak", "total", "end", "temporary", "other"]
+
+
+class ValueType(Struct, frozen=True):
+    """One of the values that a profile's stacks have.
+
+    ``meaning`` says what it measures, whatever the profile calls it: what was live when it was taken ("live"), at the
+    peak, allocated in all ("total"), live at the end (a leak, perhaps), freed before the next allocation
+    ("temporary"), or something else.
+    """
+
+    name: str
+    """The profile's own term where it has one, as ``inuse_space``."""
+    unit: str
+    """``bytes``, ``count``, ``nanoseconds`` or what else the file says."""
+    meaning: ValueMeaning
+    title: str
+    """For people: Live at the peak."""
+
+
+class ProfileValue(Struct, frozen=True):
+    """A value of a profile: its type, and what all samples come to."""
+
+    name: str
+    unit: str
+    meaning: ValueMeaning
+    title: str
+    total: int
+    count: int | None
+    """The number of the value that counts the same allocations; None where there is none."""
+    negative: bool
+    """Whether samples have negative values, as those of a difference do."""
+
+
+class ProfileInfo(Struct, frozen=True):
+    """A profile's figures. Values are numbered by their places in ``values``."""
+
+    values: list[ProfileValue]
+    default_value: int
+    samples: int
+    stacks: int
+    has_sizes: bool
+    """Whether the sizes of blocks are known, so that there is a histogram."""
+    labels: list[str]
+    """The keys of the samples' labels."""
+    bins: int
+    """How many stretches of time the profile has; 0 when it tells of none."""
+    end: float
+    """When the last one ends, in ``time_unit`` since the start."""
+    time_unit: str
+    """``microseconds``; or what else stands for time, as ``instructions`` or ``bytes``."""
+    series: list[str]
+    """Names of the lines over time, as ``live_bytes`` and ``rss_bytes``."""
+    tells_flow: bool
+    """Whether what was allocated and freed in a stretch is known, not only what was live at its ends."""
+
+
 class SnapshotInfo(Struct, frozen=True):
     """What ``memlens info`` prints and what a view needs before its first picture."""
 
     kind: str
-    model: Literal["timeline"]
+    model: Literal["timeline", "profile"]
     path: str
     file_bytes: int
     devices: list[DeviceInfo]
@@ -76,3 +133,5 @@ class SnapshotInfo(Struct, frozen=True):
     categories: list[str]
     """Names of the category numbers in geometry; empty when the file has no categories."""
     warnings: list[Notice]
+    profile: ProfileInfo | None = None
+    """Of the model "profile" alone; then there are no devices."""

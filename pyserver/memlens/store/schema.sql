@@ -48,3 +48,14 @@ CREATE TABLE fx_nodes (
     target TEXT NOT NULL,
     info TEXT NOT NULL
 );
+
+-- Of a profile: what each source line has of each value (numbered as the manifest lists them), itself or through what
+-- it called, each sample once; and in samples whose innermost frame with a line it is.
+CREATE TABLE line_values (
+    file TEXT NOT NULL,
+    line INTEGER NOT NULL,
+    value INTEGER NOT NULL,
+    total INTEGER NOT NULL,
+    self INTEGER NOT NULL,
+    PRIMARY KEY (file, line, value)
+) WITHOUT ROWID;

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from memlens.errors import BadRequestError
 from memlens.kernels import mapped_faults
 from memlens.kernels import timeline as kernel
 from memlens.model.info import DeviceInfo, SnapshotInfo
@@ -253,9 +254,14 @@ class Snapshot:
         return answer
 
     def column(self, name: str) -> Column:
-        """A column, mapped. Raises :class:`ArchiveError` when it is damaged or missing."""
+        """A column, mapped. Raises :class:`ArchiveError` when it is damaged or missing.
+
+        And :class:`BadRequestError` when a profile is asked for what only the trace of a timeline has.
+        """
         found = self._columns.get(name)
         if found is None:
+            if self.info.profile is not None and name not in self.manifest.columns:
+                raise BadRequestError("A profile tells of no events, so that can't be asked of it")
             try:
                 found = _map_column(self.archive / name, self.manifest.columns[name])
             except (OSError, ValueError, TypeError, KeyError) as error:
@@ -277,6 +283,8 @@ class Snapshot:
         """A device's columns. Raises KeyError for a device that the snapshot has not."""
         found = self._devices.get(number)
         if found is None:
+            if self.info.profile is not None:
+                raise BadRequestError("A profile tells of no devices, so that can't be asked of it")
             devices = self.info.devices
             index = (
                 [info.device for info in devices].index(number)

@@ -1,12 +1,9 @@
-"""Writes a Timeline into an archive folder: one flat file a column, ``text.db``, ``manifest.json`` last."""
+"""Writes a model into an archive folder: one flat file a column, ``text.db``, ``manifest.json`` last."""
 
-import contextlib
 from collections.abc import Callable
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import apsw
 import msgspec
 import numpy as np
 import numpy.typing as npt
@@ -16,18 +13,27 @@ from memlens.model.frames import NATIVE, Frames
 from memlens.model.inference import infer_forward, operators_of
 from memlens.model.info import HOST_DEVICE, AxisRange, DeviceInfo, SnapshotInfo, device_name
 from memlens.model.modules import Module, modules_of
+from memlens.model.profile import Profile
 from memlens.model.timeline import NEVER, OOM, Column, DeviceTimeline, Timeline
-from memlens.store.columns import BLOCK, SUPER_BLOCK, block_peaks
-from memlens.store.manifest import FILE_NAME, FORMAT_VERSION, ColumnEntry, Manifest, SourceFile
-
-_STRETCH_ROWS = 1 << 14
+from memlens.store.column_files import ColumnFiles
+from memlens.store.columns import BLOCK, block_peaks
+from memlens.store.manifest import FILE_NAME, FORMAT_VERSION, Manifest, SourceFile
+from memlens.store.profile_writer import write_profile
+from memlens.store.text import lines_of_frames, open_text, write_frames
 
 Report = Callable[[str, float], None]
 
 
-def write_archive(timeline: Timeline, source: SourceFile, folder: Path, report: Report) -> None:
-    """Write ``timeline`` into the existing empty ``folder``."""
-    columns = _Columns(folder)
+def write_archive(model: Timeline | Profile, source: SourceFile, folder: Path, report: Report) -> None:
+    """Write ``model`` into the existing empty ``folder``."""
+    if isinstance(model, Profile):
+        write_profile(model, source, folder, report)
+    else:
+        _write_timeline(model, source, folder, report)
+
+
+def _write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report: Report) -> None:
+    columns = ColumnFiles(folder)
     first_allocations = [0]
     devices = []
     totals = np.zeros((len(timeline.frames.starts) - 1, 6), np.int64)
@@ -70,44 +76,7 @@ def write_archive(timeline: Timeline, source: SourceFile, folder: Path, report: 
     (folder / FILE_NAME).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
 
 
-class _Columns:
-    """Writes column files and keeps the table of them."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.entries: dict[str, ColumnEntry] = {}
-
-    def write(self, name: str, column: Column) -> None:
-        """Write one column."""
-        self.write_all({name: column})
-
-    def write_all(self, columns: dict[str, Column]) -> None:
-        """Write columns of one length together, a stretch of rows at a time.
-
-        Columns are often fields of wide rows; so the rows stay in the processor's cache until each field is out, and
-        no copy of a whole column is ever made.
-        """
-        with contextlib.ExitStack() as stack:
-            opened = []
-            for name, column in columns.items():
-                little = column.dtype.newbyteorder("<")
-                description = little.str if little.names is None else [list(field) for field in little.descr]
-                self.entries[name] = ColumnEntry(description, len(column), column.nbytes)
-                opened.append((stack.enter_context((self.folder / name).open("wb")), column, little))
-            longest = max((len(column) for column in columns.values()), default=0)
-            for start in range(0, longest, _STRETCH_ROWS):
-                for file, column, little in opened:
-                    file.write(np.ascontiguousarray(column[start : start + _STRETCH_ROWS], dtype=little).data)
-
-    def write_with_peaks(self, name: str, column: Column) -> None:
-        """Write a column and the largest value of each 64 and each 4,096 rows."""
-        self.write(name, column)
-        peaks = block_peaks(column, BLOCK)
-        self.write(f"{name}_64", peaks)
-        self.write(f"{name}_4096", block_peaks(peaks, SUPER_BLOCK // BLOCK))
-
-
-def _write_device(columns: _Columns, device: DeviceTimeline) -> None:
+def _write_device(columns: ColumnFiles, device: DeviceTimeline) -> None:
     prefix = f"{device.device}."
     events, rows = device.events, device.allocations
     columns.write_all(
@@ -139,7 +108,7 @@ def _labels(frames: Frames) -> npt.NDArray[np.uint32]:
 
 
 def _write_inferred(
-    columns: _Columns,
+    columns: ColumnFiles,
     device: DeviceTimeline,
     roles: npt.NDArray[np.uint8],
     operators: npt.NDArray[np.int32],
@@ -158,7 +127,7 @@ def _write_inferred(
 
 
 def _write_stacks(
-    columns: _Columns,
+    columns: ColumnFiles,
     frames: Frames,
     totals: npt.NDArray[np.int64],
     largest: Column,
@@ -179,47 +148,22 @@ def _write_stacks(
 
 
 def _write_text(path: Path, timeline: Timeline, totals: npt.NDArray[np.int64], modules: list[Module]) -> None:
-    database = apsw.Connection(str(path))
-    try:
-        # the folder is renamed into place only when all of it is written, so the database needs no journal
-        database.pragma("journal_mode", "off")
-        database.pragma("synchronous", "off")
-        with database:
-            database.execute(files("memlens.store").joinpath("schema.sql").read_text("utf-8"))
-            database.executemany("INSERT INTO strings VALUES (?, ?)", timeline.strings.items())
-            database.executemany(
-                "INSERT INTO frames VALUES (?, ?, ?, ?, ?)",
-                (
-                    (number, frame.file, frame.line, frame.function, frame.kind)
-                    for number, frame in enumerate(timeline.frames.frames)
-                ),
-            )
-            database.executemany(
-                "INSERT INTO modules VALUES (?, ?, ?, ?)",
-                ((number, *module) for number, module in enumerate(modules)),
-            )
-            database.executemany("INSERT INTO fx_nodes VALUES (?, ?, ?, ?, ?)", timeline.frames.fx_nodes)
-            database.executemany(
-                "INSERT INTO source_lines VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                _source_lines(timeline.frames, totals),
-            )
-    finally:
-        database.close()
+    with open_text(path) as database:
+        write_frames(database, timeline.strings, timeline.frames)
+        database.executemany(
+            "INSERT INTO modules VALUES (?, ?, ?, ?)",
+            ((number, *module) for number, module in enumerate(modules)),
+        )
+        database.executemany("INSERT INTO fx_nodes VALUES (?, ?, ?, ?, ?)", timeline.frames.fx_nodes)
+        database.executemany(
+            "INSERT INTO source_lines VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            _source_lines(timeline.frames, totals),
+        )
 
 
 def _source_lines(frames: Frames, totals: npt.NDArray[np.int64]) -> list[tuple[Any, ...]]:
     """Rows of ``source_lines``, sorted by file and line; native frames have no line that Memlens can show."""
-    keys: dict[tuple[str, int], int] = {}
-    rows: list[tuple[str, int, str, int]] = []
-    lines = np.full(len(frames.frames), NEVER, np.uint32)
-    for number, frame in enumerate(frames.frames):
-        if not frame.file or frame.line <= 0:
-            continue
-        key = (frame.file, frame.line)
-        if key not in keys:
-            keys[key] = len(rows)
-            rows.append((frame.file, frame.line, frame.function, frame.kind))
-        lines[number] = keys[key]
+    rows, lines = lines_of_frames(frames)
     inclusive = np.zeros((len(rows), 6), np.int64)
     own = np.zeros((len(rows), 2), np.int64)
     if rows:

@@ -84,6 +84,7 @@ const info: SnapshotInfo = {
   default_device: 0,
   categories: [],
   warnings: [],
+  profile: null,
 };
 
 function answer(method: string, params: unknown): unknown {

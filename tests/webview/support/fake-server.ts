@@ -76,6 +76,7 @@ export class FakeServer {
           device: 0,
         },
       ],
+      profile: null,
     };
   }
 

@@ -1,0 +1,188 @@
+"""The Profile model: stacks with values, and for the formats that tell it how they came about over time.
+
+A *sample* is a stack with a value of each type; a file may have several samples of one stack (of different block
+sizes, labels or threads). All columns of samples have a row a sample.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels import timeline as kernel
+from memlens.model.frames import Frames
+from memlens.model.info import Notice, ProfileValue, ValueMeaning, ValueType
+
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+Column = npt.NDArray[Any]
+
+LABEL_DTYPE = np.dtype(
+    [("sample", "<u4"), ("key", "<u4"), ("text", "<u4"), ("number", "<i8"), ("unit", "<u4")]
+)
+"""A label of a sample: ids of strings (0 for none); a label has a text or a number, which may have a unit."""
+
+CHANGE_DTYPE = np.dtype(
+    [
+        ("sample", "<u4"),
+        ("allocated_bytes", "<i8"),
+        ("freed_bytes", "<i8"),
+        ("allocated_count", "<u4"),
+        ("freed_count", "<u4"),
+    ]
+)
+"""What one sample's stack allocated and freed within one bin."""
+
+MOST_VALUE = 2**62
+"""The values of one type add up to less than that, signs aside."""
+
+LIVE_BYTES, LIVE_COUNT, RSS_BYTES, EXTRA_BYTES, TEMPORARY = (
+    "live_bytes", "live_count", "rss_bytes", "heap_extra_bytes", "temporary",
+)  # fmt: skip
+"""Names of series that several formats have."""
+
+
+class StackTree(NamedTuple):
+    """Stacks as a prefix tree, for formats that have one and would not fit into memory otherwise.
+
+    Node 0 is the root, which has no frame; a parent's number is less than its child's, and frames that were inlined
+    are nodes of their own. A stack's number is that of its innermost node.
+    """
+
+    parents: U32
+    frames: U32
+
+
+@dataclass(slots=True)
+class ProfileTimes:
+    """How a profile came about, in ``bins`` stretches of time between ``bins + 1`` edges.
+
+    ``time_us`` are the edges, ascending, in microseconds since the start (or in another ``unit``). Each of ``series``
+    has a value at each edge; "temporary" and what else ``counts_within`` names counts within the bin that ends there.
+    ``peaks`` is the largest "live_bytes" of the bin that ends at the edge, so that no peak is lost. The rows of
+    ``changes`` that belong to the bin which ends at edge ``e`` are ``change_offsets[e]`` to ``change_offsets[e + 1]``;
+    those of edge 0 are what was live at first. Where ``tells_flow`` is False only sums are known, perhaps not at
+    every edge: then changes are differences of what was live (more of it counts as allocated, less as freed), and
+    ``told`` says at which edges they are known.
+    """
+
+    time_us: I64
+    series: dict[str, I64]
+    peaks: I64
+    change_offsets: U64
+    changes: Column
+    tells_flow: bool = True
+    counts_within: tuple[str, ...] = (TEMPORARY,)
+    unit: str = "microseconds"
+    told: npt.NDArray[np.bool_] | None = None
+
+
+@dataclass(slots=True)
+class Profile:
+    """A whole profile in memory, ready to be archived.
+
+    ``stacks`` numbers the stacks of ``frames``, or where ``tree`` is given the nodes of it (the frames' own stacks
+    are empty then). ``values`` has a column for each of ``value_types``. ``sizes`` is the size of one block of each
+    sample, 0 where unknown, for the histogram. ``strings`` are those that ``labels`` refer to.
+    """
+
+    kind: str
+    frames: Frames
+    value_types: list[ValueType]
+    default_value: int
+    stacks: U32
+    values: list[I64]
+    labels: Column = field(default_factory=lambda: np.empty(0, LABEL_DTYPE))
+    strings: dict[int, str] = field(default_factory=dict)
+    sizes: I64 | None = None
+    times: ProfileTimes | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    notices: list[Notice] = field(default_factory=list)
+    tree: StackTree | None = None
+
+    def __post_init__(self) -> None:
+        """Hold the reader to what is written above. Raises ValueError: it is the reader's mistake, not the file's."""
+        samples = len(self.stacks)
+        stacks = len(self.frames.starts) - 1 if self.tree is None else len(self.tree.parents)
+        whole = len(self.values) == len(self.value_types) > self.default_value >= 0
+        whole = whole and all(len(column) == samples for column in self.values)
+        whole = whole and (self.sizes is None or len(self.sizes) == samples)
+        whole = whole and int(self.stacks.max(initial=0)) < max(stacks, 1)
+        whole = whole and (not len(self.labels) or int(self.labels["sample"].max()) < samples)
+        if self.tree is not None:
+            parents, frames = self.tree
+            whole = whole and len(parents) == len(frames) > 0
+            whole = whole and bool((parents[1:] < np.arange(1, len(parents), dtype=np.uint32)).all())
+            whole = whole and int(frames[1:].max(initial=0)) < max(len(self.frames.frames), 1)
+        if not whole or not fits(self.values):
+            raise ValueError("the profile's columns don't fit each other")
+        if self.times is not None:
+            _check_times(self.times, samples)
+
+    def stack_tree(self) -> tuple[StackTree, U32]:
+        """The prefix tree of the stacks, and the node of each sample."""
+        if self.tree is not None:
+            return self.tree, self.stacks
+        nodes = np.empty(len(self.frames.starts) - 1, np.uint32)
+        made = kernel.build_tree(self.frames.starts, self.frames.sequence, nodes)
+        return StackTree(*map(np.asarray, made)), nodes[self.stacks]
+
+
+def fits(values: Sequence[I64]) -> bool:
+    """Whether the values of each type add up to a number that 64 bits hold."""
+    return all(float(np.abs(column.astype(np.float64)).sum()) < MOST_VALUE for column in values)
+
+
+def companions(types: Sequence[ValueType]) -> list[int | None]:
+    """For each type that counts bytes the one that counts the same allocations, and None for the others."""
+
+    def same(number: int, other: int) -> bool:
+        one, two = types[number], types[other]
+        if two.unit != "count" or one.unit == "count":
+            return False
+        if one.meaning != "other":
+            return one.meaning == two.meaning
+        return _stem(one.name) == _stem(two.name)
+
+    return [
+        next((other for other in range(len(types)) if same(number, other)), None)
+        for number in range(len(types))
+    ]
+
+
+STANDS_FOR: dict[str, tuple[ValueMeaning, ...]] = {
+    "total": ("total", "live"),
+    "peak": ("peak", "live", "end"),
+    "end": ("end", "live"),
+}
+"""Which values stand for the figures that source lines have in every model, the first that the profile has."""
+
+
+def standing_for(types: Sequence[ValueType | ProfileValue], figure: str, unit: str) -> int | None:
+    """The number of the value that stands for a figure of lines: "total", "peak" or "end", in bytes or count."""
+    for meaning in STANDS_FOR[figure]:
+        for number, value in enumerate(types):
+            if (value.meaning, value.unit) == (meaning, unit):
+                return number
+    return None
+
+
+def _stem(name: str) -> str:
+    """What "alloc_space" and "alloc_objects" have in common."""
+    return name.removesuffix("_space").removesuffix("_objects").removesuffix("_bytes").removesuffix("_count")
+
+
+def _check_times(times: ProfileTimes, samples: int) -> None:
+    edges = len(times.time_us)
+    whole = edges > 0 and len(times.peaks) == edges and len(times.change_offsets) == edges + 1
+    whole = whole and all(len(column) == edges for column in times.series.values())
+    whole = whole and bool((np.diff(times.time_us) >= 0).all())
+    whole = whole and bool((times.change_offsets[1:] >= times.change_offsets[:-1]).all())
+    whole = whole and int(times.change_offsets[-1]) == len(times.changes)
+    whole = whole and (not len(times.changes) or int(times.changes["sample"].max()) < samples)
+    whole = whole and (times.told is None or len(times.told) == edges)
+    if not whole:
+        raise ValueError("the profile's times don't fit each other")

@@ -1,0 +1,52 @@
+"""Writes the column files of an archive."""
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.store.columns import BLOCK, SUPER_BLOCK, block_peaks
+from memlens.store.manifest import ColumnEntry
+
+_STRETCH_ROWS = 1 << 14
+
+Column = npt.NDArray[Any]
+
+
+class ColumnFiles:
+    """Writes column files and keeps the table of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.entries: dict[str, ColumnEntry] = {}
+
+    def write(self, name: str, column: Column) -> None:
+        """Write one column."""
+        self.write_all({name: column})
+
+    def write_all(self, columns: dict[str, Column]) -> None:
+        """Write columns of one length together, a stretch of rows at a time.
+
+        Columns are often fields of wide rows; so the rows stay in the processor's cache until each field is out, and
+        no copy of a whole column is ever made.
+        """
+        with contextlib.ExitStack() as stack:
+            opened = []
+            for name, column in columns.items():
+                little = column.dtype.newbyteorder("<")
+                description = little.str if little.names is None else [list(field) for field in little.descr]
+                self.entries[name] = ColumnEntry(description, len(column), column.nbytes)
+                opened.append((stack.enter_context((self.folder / name).open("wb")), column, little))
+            longest = max((len(column) for column in columns.values()), default=0)
+            for start in range(0, longest, _STRETCH_ROWS):
+                for file, column, little in opened:
+                    file.write(np.ascontiguousarray(column[start : start + _STRETCH_ROWS], dtype=little).data)
+
+    def write_with_peaks(self, name: str, column: Column) -> None:
+        """Write a column and the largest value of each 64 and each 4,096 rows."""
+        self.write(name, column)
+        peaks = block_peaks(column, BLOCK)
+        self.write(f"{name}_64", peaks)
+        self.write(f"{name}_4096", block_peaks(peaks, SUPER_BLOCK // BLOCK))

@@ -1,0 +1,164 @@
+"""Writes a Profile into an archive folder: columns of samples, the tree of their stacks, and what was when."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels import calltree
+from memlens.kernels.lines import LineFolder
+from memlens.model.frames import Frames
+from memlens.model.info import ProfileInfo, ProfileValue, SnapshotInfo
+from memlens.model.profile import Profile, ProfileTimes, StackTree, companions, standing_for
+from memlens.model.timeline import NEVER
+from memlens.store.column_files import ColumnFiles
+from memlens.store.manifest import FILE_NAME, FORMAT_VERSION, Manifest, SourceFile
+from memlens.store.text import LineRow, lines_of_frames, open_text, write_frames
+
+U32 = npt.NDArray[np.uint32]
+I64 = npt.NDArray[np.int64]
+
+Report = Callable[[str, float], None]
+
+
+def write_profile(profile: Profile, source: SourceFile, folder: Path, report: Report) -> None:
+    """Write ``profile`` into the existing empty ``folder``."""
+    report("writing", 0.0)
+    columns = ColumnFiles(folder)
+    tree, nodes = profile.stack_tree()
+    stack_nodes, stacks = np.unique(nodes, return_inverse=True)
+    columns.write("stack_node", stack_nodes)
+    columns.write("stack_label", _labels(tree, profile.frames, stack_nodes))
+    columns.write("node_parent", tree.parents)
+    columns.write("node_frame", tree.frames)
+    columns.write("frame_source", profile.frames.sources)
+    _write_samples(columns, profile, stacks.astype(np.uint32))
+    if profile.times is not None:
+        _write_times(columns, profile.times)
+    report("writing", 0.3)
+    rows, lines = lines_of_frames(profile.frames)
+    inclusive, own = _by_line(profile, tree, nodes, lines, len(rows))
+    report("writing", 0.8)
+    text = folder / "text.db"
+    with open_text(text) as database:
+        write_frames(database, profile.strings, profile.frames)
+        database.executemany(
+            "INSERT INTO source_lines VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            _source_lines(profile, rows, inclusive, own),
+        )
+        database.executemany("INSERT INTO line_values VALUES (?, ?, ?, ?, ?)", _values(rows, inclusive, own))
+    info = SnapshotInfo(
+        kind=profile.kind,
+        model="profile",
+        path=source.path,
+        file_bytes=source.size,
+        devices=[],
+        default_device=0,
+        categories=[],
+        warnings=profile.notices,
+        profile=_info(profile, len(stack_nodes)),
+    )
+    manifest = Manifest(
+        FORMAT_VERSION, source, info, [0], [], [], [], profile.settings, columns.entries, text.stat().st_size
+    )
+    (folder / FILE_NAME).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+
+
+def _write_samples(columns: ColumnFiles, profile: Profile, stacks: U32) -> None:
+    columns.write("sample_stack", stacks)
+    for number, values in enumerate(profile.values):
+        columns.write(f"sample_value.{number}", values)
+    if profile.sizes is not None:
+        columns.write("sample_size", profile.sizes)
+    columns.write("labels", profile.labels[np.argsort(profile.labels["sample"], kind="stable")])
+
+
+def _write_times(columns: ColumnFiles, times: ProfileTimes) -> None:
+    columns.write("time.edges", times.time_us)
+    for name, series in times.series.items():
+        columns.write(f"time.series.{name}", series)
+    columns.write("time.peaks", times.peaks)
+    columns.write("time.change_offsets", times.change_offsets)
+    columns.write("time.changes", times.changes)
+    if times.told is not None:
+        columns.write("time.told", times.told.astype(np.uint8))
+
+
+def _info(profile: Profile, stacks: int) -> ProfileInfo:
+    times = profile.times
+    counts = companions(profile.value_types)
+    return ProfileInfo(
+        values=[
+            ProfileValue(
+                kind.name, kind.unit, kind.meaning, kind.title, int(values.sum()), count,
+                bool((values < 0).any()),
+            )
+            for kind, values, count in zip(profile.value_types, profile.values, counts, strict=True)
+        ],
+        default_value=profile.default_value,
+        samples=len(profile.stacks),
+        stacks=stacks,
+        has_sizes=profile.sizes is not None,
+        labels=[profile.strings[key] for key in np.unique(profile.labels["key"]).tolist()],
+        bins=0 if times is None else len(times.time_us) - 1,
+        end=0.0 if times is None else float(times.time_us[-1]),
+        time_unit="microseconds" if times is None else times.unit,
+        series=[] if times is None else list(times.series),
+        tells_flow=times is not None and times.tells_flow,
+    )  # fmt: skip
+
+
+def _labels(tree: StackTree, frames: Frames, nodes: U32) -> U32:
+    """The frame to show first of each stack: the innermost of the most telling kind; NEVER for none."""
+    best = np.full(len(tree.parents), NEVER, np.uint32)
+    calltree.best_above(tree.parents, tree.frames, frames.kinds, best)
+    return best[nodes]
+
+
+def _by_line(profile: Profile, tree: StackTree, nodes: U32, lines: U32, count: int) -> tuple[I64, I64]:
+    """``int64[values, lines]``: what lines have with what they call, and by themselves."""
+    inclusive = np.zeros((len(profile.values), count), np.int64)
+    own = np.zeros_like(inclusive)
+    if not count:
+        return inclusive, own
+    of_node = np.full(len(tree.parents), NEVER, np.uint32)
+    of_node[1:] = lines[tree.frames[1:]]
+    folder = LineFolder(tree.parents, of_node, count)
+    for number, values in enumerate(profile.values):
+        sums = np.zeros((1, len(tree.parents)), np.int64)
+        calltree.add_by(nodes, np.ascontiguousarray(values[np.newaxis]), sums)
+        folder.fold(sums[0], inclusive[number], own[number])
+    return inclusive, own
+
+
+def _values(rows: Sequence[LineRow], inclusive: I64, own: I64) -> list[tuple[str, int, int, int, int]]:
+    """Rows of ``line_values``, sorted by file and line."""
+    value, line = np.nonzero((inclusive != 0) | (own != 0))
+    found = zip(
+        value.tolist(), line.tolist(), inclusive[value, line].tolist(), own[value, line].tolist(), strict=True
+    )
+    return sorted((*rows[at][:2], number, total, itself) for number, at, total, itself in found)
+
+
+def _source_lines(
+    profile: Profile, rows: Sequence[LineRow], inclusive: I64, own: I64
+) -> list[tuple[object, ...]]:
+    """Rows of ``source_lines``, with the values that come nearest to its figures; the default one where none does."""
+    types = profile.value_types
+
+    def figure(name: str, unit: str, sums: I64) -> I64:
+        number = standing_for(types, name, unit)
+        if number is None and name != "end" and unit == "bytes":
+            number = profile.default_value
+        return sums[number] if number is not None else np.zeros(len(rows), np.int64)
+
+    columns = (
+        figure("total", "bytes", inclusive), figure("total", "count", inclusive),
+        figure("peak", "bytes", inclusive), figure("peak", "count", inclusive), figure("end", "bytes", inclusive),
+        np.zeros(len(rows), np.int64), figure("total", "bytes", own), figure("total", "count", own),
+    )  # fmt: skip
+    any_value = (inclusive != 0).any(axis=0).tolist()
+    figures = zip(*(column.tolist() for column in columns), strict=True)
+    return sorted((*row, *sums) for row, sums, told in zip(rows, figures, any_value, strict=True) if told)
