@@ -3,8 +3,8 @@
 /**
  * How the second run lies on the first one's axis.
  *
- * `offset` moves it to the right, in the axis' unit. With `by_step` the steps that both have lie on each other,
- * and `offset` moves it by so many steps.
+ * `offset` moves it to the right, in the axis' unit. With `by_step` the steps that both have
+ * (:mod:`memlens.views.steps`) lie on each other, and `offset` moves it by so many steps.
  */
 export interface Alignment {
   axis: 'event' | 'time';
@@ -245,9 +245,10 @@ export interface CompareMomentsParams {
   filter?: string;
 }
 
-/** As many as were asked for. */
+/** As many as were asked for; `inferred_steps` when they were found by steps that no annotation tells. */
 export interface CompareMomentsResult {
   moments: number[];
+  inferred_steps: boolean;
 }
 
 /**
@@ -322,6 +323,7 @@ export interface ComparedSums {
  * `extent` is what both runs take up together. The heights are base64 of little-endian `float64[columns]`, the
  * most and the least that was live within each column in bytes, NaN where the run has not begun or is over.
  * `moments` is base64 of little-endian `uint32[columns]`: the first run's moment at the end of each column.
+ * `steps_told` and `other_steps_told` say how each run's steps are known, where it is laid by step.
  */
 export interface CurvesAnswer {
   x0: number;
@@ -338,6 +340,8 @@ export interface CurvesAnswer {
   other_lowest: string;
   moments: string;
   steps: SharedStep[];
+  steps_told: StepsTold | null;
+  other_steps_told: StepsTold | null;
 }
 
 /**
@@ -1512,6 +1516,12 @@ export interface StepsParams {
   offset: number;
   limit: number;
   filter?: string;
+}
+
+/** How a run's steps are known, in words; `inferred` when nothing in its file says them. */
+export interface StepsTold {
+  how: string;
+  inferred: boolean;
 }
 
 /** Sums over a set of allocations; `live_at_peak_bytes` is at each device's own peak. */

@@ -26,6 +26,7 @@ from memlens.views.folded import Folded, fold, places_of
 from memlens.views.pairing import Pairing, best_assignment, path_parts
 from memlens.views.pairing import align as align_lines
 from memlens.views.sets import AllocationSet
+from memlens.views.steps import steps as steps_of
 
 BYS: tuple[CompareBy, ...] = ("line", "function", "file", "stack")
 
@@ -480,7 +481,11 @@ def test_two_runs_on_one_axis(opened: Callable[[Path], Snapshot], tmp_path: Path
         for x, height in zip(edges[:-1].tolist(), highest, strict=True):
             moment = int(x - offset)
             assert np.isnan(height) if not 0 <= moment <= 80 else height == moment * 1024
+    assert first.told is None, "nobody asked for its steps"
     by_step = Alignment("event", by_step=True)
+    first, second = (side_of(snapshot, 0, "event", by_step=True) for snapshot in (one, two))
+    assert first.told is not None
+    assert (first.told.inferred, "ProfilerStep#" in first.told.how) == (False, True)
     places, steps = align(first, second, by_step)
     assert [(step.name, step.x) for step in steps] == [(f"ProfilerStep#{n}", 10.0 * n) for n in range(4)]
     # twice the events a step: any place of the one is at the same part of the same step of the other
@@ -489,7 +494,10 @@ def test_two_runs_on_one_axis(opened: Callable[[Path], Snapshot], tmp_path: Path
     assert np.allclose(places.to_first(places.to_second(xs)), xs)
     one_later, _ = align(first, second, Alignment("event", by_step=True, offset=1))
     assert moments_at(two, 0, "event", one_later.to_second(np.array([10.0, 15.0]))) == [0, 10]
-    timed = align(side_of(one, 0, "time"), side_of(two, 0, "time"), Alignment("time", by_step=True))[0]
+    timed = align(
+        *(side_of(snapshot, 0, "time", by_step=True) for snapshot in (one, two)),
+        Alignment("time", by_step=True),
+    )[0]
     assert moments_at(two, 0, "time", timed.to_second(positions_of(one, 0, "time", [11]))) == [21]
     for wrong in (Alignment("event", by_step=True, offset=9), Alignment("event", offset=float("nan"))):
         with pytest.raises(MemlensError):
@@ -500,10 +508,32 @@ def test_steps_go_together_by_name(opened: Callable[[Path], Snapshot], tmp_path:
     one = opened(stepped(tmp_path / "one.pickle", 4, 10, first=3))
     two = opened(stepped(tmp_path / "two.pickle", 4, 10, first=5))
     places, steps = align(
-        side_of(one, 0, "event"), side_of(two, 0, "event"), Alignment("event", by_step=True)
+        *(side_of(snapshot, 0, "event", by_step=True) for snapshot in (one, two)),
+        Alignment("event", by_step=True),
     )
     assert [step.name for step in steps] == ["ProfilerStep#5", "ProfilerStep#6"]
     assert places.to_second(np.array([20.0, 25.0, 0.0, 50.0])).tolist() == [0.0, 5.0, -20.0, 30.0]
+
+
+def test_inferred_steps_lie_on_each_other_and_are_said_to_be(
+    opened: Callable[[Path], Snapshot], sample: Path
+) -> None:
+    """The sample has no annotations: its steps are those that the table of steps shows, on both axes."""
+    snapshot = opened(sample)
+    number = snapshot.info.default_device
+    shown = steps_of(snapshot, number, 0, 100).rows
+    for axis in ("event", "time"):
+        side = side_of(snapshot, number, axis, by_step=True)
+        assert side.told is not None
+        assert side.told.inferred
+        assert side.told.how.startswith("Inferred from the period")
+        starts = [row.from_moment if axis == "event" else row.start_us for row in shown]
+        assert side.step_edges[:-1] == starts
+        places, steps = align(side, side, Alignment(axis, by_step=True, offset=1))
+        assert [(step.name, step.x) for step in steps] == [
+            (row.name, start) for row, start in zip(shown[1:], starts[1:], strict=True)
+        ]
+        assert places.to_second(np.array(starts[1:], float)).tolist() == starts[:-1]
 
 
 def test_without_times_or_steps_an_axis_is_refused(
@@ -514,8 +544,8 @@ def test_without_times_or_steps_an_axis_is_refused(
     snapshot = opened(path)
     with pytest.raises(MemlensError, match="no times"):
         side_of(snapshot, 0, "time")
-    side = side_of(snapshot, 0, "event")
-    with pytest.raises(MemlensError, match="no steps"):
+    side = side_of(snapshot, 0, "event", by_step=True)
+    with pytest.raises(MemlensError, match=r"no steps in common.* too short to have a period"):
         align(side, side, Alignment("event", by_step=True))
 
 

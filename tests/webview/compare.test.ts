@@ -24,7 +24,8 @@ function compared(restored: CompareState | null = null): { compare: Compare; ask
     request: (method: string, params: { moments: number[] }) => {
       asked.push([method, params]);
       const moments = params.moments.map((moment) => moment * 2);
-      return { answer: Promise.resolve({ moments }), cancel: () => undefined };
+      const answer = Promise.resolve({ moments, inferred_steps: true });
+      return { answer, cancel: () => undefined };
     },
   } as unknown as Api;
   return { compare: new Compare(api, 'a.pickle', restored, () => undefined), asked };
@@ -70,23 +71,27 @@ describe('a comparison', () => {
     const { compare, asked } = compared();
     compare.receive(opened('u', [device(0, 50)]), 0);
     const there = { ...set, device: 0 };
-    assert.deepEqual(await compare.sets(set, own, 'time').answer, { of: set, other_of: there });
+    assert.deepEqual((await compare.sets(set, own, 'time').answer).sets, { of: set, other_of: there });
     compare.set({ theirs: 'end' });
     const end = { ...there, from_moment: 50 };
-    assert.deepEqual((await compare.sets(set, own, 'time').answer).other_of, end);
+    assert.deepEqual((await compare.sets(set, own, 'time').answer).sets.other_of, end);
     compare.set({ theirs: 'same', mine: 'end' });
     const both = await compare.sets(set, own, 'time').answer;
-    assert.deepEqual(both, { of: { ...set, from_moment: 100 }, other_of: end });
+    const ends = { of: { ...set, from_moment: 100 }, other_of: end };
+    assert.deepEqual(both, { sets: ends, inferredSteps: false });
     compare.set({ mine: 'set' });
     assert.equal(asked.length, 0);
     const between = { ...set, kind: 'survived', from_moment: 3, to_moment: 9 } as const;
     const laid = await compare.sets(between, own, 'event').answer;
     assert.deepEqual(laid, {
-      of: between,
-      other_of: { ...between, device: 0, from_moment: 6, to_moment: 18 },
+      sets: { of: between, other_of: { ...between, device: 0, from_moment: 6, to_moment: 18 } },
+      inferredSteps: true,
     });
     const at = { ...set, from_moment: 4 };
-    assert.deepEqual((await compare.sets(at, own, 'event').answer).other_of, { ...there, from_moment: 8 });
+    assert.deepEqual((await compare.sets(at, own, 'event').answer).sets.other_of, {
+      ...there,
+      from_moment: 8,
+    });
   });
 
   it('is told by shape, sign and word', () => {
@@ -108,7 +113,7 @@ describe('two curves', () => {
   const pack = (array: ArrayBufferView): string => Buffer.from(array.buffer).toString('base64');
   const curves = curvesOf({
     ...{ x0: 10, x1: 20, columns: 5, extent: { x0: 0, x1: 40 }, peak_bytes: 50, other_peak_bytes: 100 },
-    ...{ peak_x: 0, other_peak_x: 0, lowest: '', other_lowest: '' },
+    ...{ peak_x: 0, other_peak_x: 0, lowest: '', other_lowest: '', steps_told: null, other_steps_told: null },
     highest: pack(Float64Array.of(1, 2, 3, 4, NaN)),
     other_highest: pack(Float64Array.of(NaN, 20, 30, 40, 50)),
     moments: pack(Uint32Array.of(5, 6, 7, 8, 9)),

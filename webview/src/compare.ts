@@ -33,6 +33,12 @@ export interface ComparedSets {
   readonly other_of: AllocationSet;
 }
 
+export interface FoundSets {
+  readonly sets: ComparedSets;
+  /** The other's moments were found by steps that no annotation tells. */
+  readonly inferredSteps: boolean;
+}
+
 export class Compare {
   other: OtherSnapshot | null = null;
   settings: CompareSettings = FIRST;
@@ -99,12 +105,12 @@ export class Compare {
   }
 
   /** Which sets are meant; the moments that lie beside each other are asked for where it takes moments. */
-  sets(mine: AllocationSet, device: DeviceInfo, axis: Axis): Pending<ComparedSets> {
+  sets(mine: AllocationSet, device: DeviceInfo, axis: Axis): Pending<FoundSets> {
     const { open, settings } = this;
     const none: AllocationSet = { ...mine, kind: 'live', from_moment: null, to_moment: null };
     const of = settings.mine === 'end' ? { ...none, from_moment: device.events } : mine;
-    const ready = (sets: ComparedSets): Pending<ComparedSets> => ({
-      answer: Promise.resolve(sets),
+    const ready = (sets: ComparedSets): Pending<FoundSets> => ({
+      answer: Promise.resolve({ sets, inferredSteps: false }),
       cancel: () => undefined,
     });
     if (!open) return ready({ of, other_of: none });
@@ -122,14 +128,17 @@ export class Compare {
       filter: mine.filter,
     });
     return {
-      answer: pending.answer.then(({ moments }) => ({
-        of,
-        other_of: {
-          ...of,
-          device: there.device,
-          from_moment: moments[0] ?? 0,
-          to_moment: moments[1] ?? null,
+      answer: pending.answer.then(({ moments, inferred_steps: inferredSteps }) => ({
+        sets: {
+          of,
+          other_of: {
+            ...of,
+            device: there.device,
+            from_moment: moments[0] ?? 0,
+            to_moment: moments[1] ?? null,
+          },
         },
+        inferredSteps,
       })),
       cancel: () => {
         pending.cancel();

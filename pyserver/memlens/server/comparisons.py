@@ -24,6 +24,7 @@ from memlens.server.protocol.compare import (
     CompareStacksResult,
 )
 from memlens.server.registry import OpenSnapshot, Registry
+from memlens.store.snapshot import Snapshot
 from memlens.views import alignment
 from memlens.views.alignment import CurvesAnswer
 from memlens.views.compare import CompareAnswer, Comparison
@@ -102,6 +103,8 @@ class Comparisons:
             other_lowest=other_lowest,
             moments=moments,
             steps=steps,
+            steps_told=first.told,
+            other_steps_told=second.told,
         )
 
     async def moments(self, params: CompareMomentsParams) -> CompareMomentsResult:
@@ -113,17 +116,19 @@ class Comparisons:
         x = await mine.ask(lambda s: alignment.positions_of(s, params.device, axis, params.moments))
         there = places.to_second(x)
         return CompareMomentsResult(
-            await other.ask(lambda s: alignment.moments_at(s, params.other_device, axis, there))
+            await other.ask(lambda s: alignment.moments_at(s, params.other_device, axis, there)),
+            any(side.told is not None and side.told.inferred for side in (first, second)),
         )
 
     async def _sides(
         self, mine: OpenSnapshot, other: OpenSnapshot, params: CompareCurvesParams | CompareMomentsParams
     ) -> tuple[alignment.Side, alignment.Side]:
-        axis = params.alignment.axis
-        return await asyncio.gather(
-            mine.ask(lambda snapshot: alignment.side_of(snapshot, params.device, axis, params.filter)),
-            other.ask(lambda snapshot: alignment.side_of(snapshot, params.other_device, axis, params.filter)),
-        )
+        axis, by_step = params.alignment.axis, params.alignment.by_step
+
+        def side(number: int) -> Callable[[Snapshot], alignment.Side]:
+            return lambda snapshot: alignment.side_of(snapshot, number, axis, params.filter, by_step=by_step)
+
+        return await asyncio.gather(mine.ask(side(params.device)), other.ask(side(params.other_device)))
 
     async def _comparison(self, params: CompareParams | CompareStacksParams) -> Comparison:
         """The comparison of two sets; made by whoever asks first, and waited for by the others."""

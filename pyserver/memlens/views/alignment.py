@@ -14,20 +14,18 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.kernels import stacked
 from memlens.model.info import AxisRange
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
 from memlens.views.answers import Axis
 from memlens.views.columns import axis_range, device_of, moments_between, x_of_moment
 from memlens.views.overview import MOST_COLUMNS
-
-STEP_NAMES = ("ProfilerStep#", "Optimizer.step#")
-"""Annotations that tell steps, the better first: the profiler's own steps, else the optimizer's, which end one."""
+from memlens.views.steps import find_steps
 
 
 class Alignment(Struct, frozen=True):
     """How the second run lies on the first one's axis.
 
-    ``offset`` moves it to the right, in the axis' unit. With ``by_step`` the steps that both have lie on each other,
-    and ``offset`` moves it by so many steps.
+    ``offset`` moves it to the right, in the axis' unit. With ``by_step`` the steps that both have
+    (:mod:`memlens.views.steps`) lie on each other, and ``offset`` moves it by so many steps.
     """
 
     axis: Axis
@@ -42,12 +40,20 @@ class SharedStep(Struct, frozen=True):
     x: float
 
 
+class StepsTold(Struct, frozen=True):
+    """How a run's steps are known, in words; ``inferred`` when nothing in its file says them."""
+
+    how: str
+    inferred: bool
+
+
 class CurvesAnswer(Struct, frozen=True):
     """The heights of two runs in even columns over the ``[x0, x1]`` that was asked for.
 
     ``extent`` is what both runs take up together. The heights are base64 of little-endian ``float64[columns]``, the
     most and the least that was live within each column in bytes, NaN where the run has not begun or is over.
     ``moments`` is base64 of little-endian ``uint32[columns]``: the first run's moment at the end of each column.
+    ``steps_told`` and ``other_steps_told`` say how each run's steps are known, where it is laid by step.
     """
 
     x0: float
@@ -64,10 +70,15 @@ class CurvesAnswer(Struct, frozen=True):
     other_lowest: str
     moments: str
     steps: list[SharedStep]
+    steps_told: StepsTold | None
+    other_steps_told: StepsTold | None
 
 
 class Side(Struct, frozen=True):
-    """What one run must tell to be laid beside another: its extent, its peak, and the edges of its steps."""
+    """What one run must tell to be laid beside another: its extent, its peak, and the edges of its steps.
+
+    Without ``told`` it was not asked for its steps.
+    """
 
     extent: AxisRange
     peak_x: float
@@ -75,6 +86,7 @@ class Side(Struct, frozen=True):
     step_names: list[str]
     step_edges: list[float]
     """Where each step begins, and where the last one ends: one more than names, or none."""
+    told: StepsTold | None
 
 
 class AxisMap:
@@ -93,16 +105,27 @@ class AxisMap:
         return _through(self.second, self.first, x)
 
 
-def side_of(snapshot: Snapshot, number: int, axis: Axis, filter_text: str = "") -> Side:
+def side_of(
+    snapshot: Snapshot, number: int, axis: Axis, filter_text: str = "", *, by_step: bool = False
+) -> Side:
     """What a device, narrowed to what fits a filter, tells of itself on an axis. Raises :class:`BadRequestError`."""
     device = device_of(snapshot, number, filter_text)
-    names, times = step_edges(snapshot, device)
+    names: list[str] = []
+    edges: list[float] = []
+    told = None
+    if by_step:
+        found = find_steps(snapshot, device)
+        names, told = found.names, StepsTold(found.how, found.source == "period")
+        # a step is the events behind its first moment: in time it begins with the first of them
+        begin = found.first + (axis == "time")
+        edges = [x_of_moment(device, axis, moment) for moment in (*begin.tolist(), *found.last[-1:].tolist())]
     return Side(
         axis_range(device, axis),
         x_of_moment(device, axis, device.info.peak_moment),
         device.info.peak_bytes,
         names,
-        times if axis == "time" else _events_before(device, times),
+        edges,
+        told,
     )
 
 
@@ -122,7 +145,11 @@ def align(first: Side, second: Side, alignment: Alignment) -> tuple[AxisMap, lis
             if 0 <= number - moved < len(second.step_names)
         ]
     if not pairs:
-        raise BadRequestError("The snapshots have no steps in common to lay on each other")
+        without = [side.told.how for side in (first, second) if side.told and not side.step_names]
+        raise BadRequestError(
+            "The snapshots have no steps in common to lay on each other",
+            advice=" ".join(dict.fromkeys(without)),
+        )
     steps = [SharedStep(first.step_names[mine], first.step_edges[mine]) for mine, _ in pairs]
     knots = [(first.step_edges[mine], second.step_edges[other]) for mine, other in pairs]
     mine, other = pairs[-1]
@@ -187,47 +214,6 @@ def positions_of(snapshot: Snapshot, number: int, axis: Axis, moments: list[int]
     return np.array(
         [x_of_moment(device, axis, min(max(m, 0), device.info.events)) for m in moments], np.float64
     )
-
-
-def step_edges(snapshot: Snapshot, device: Device) -> tuple[list[str], list[float]]:
-    """A device's steps as annotations tell them: their names, and the times at which they begin, and the last ends.
-
-    Both are empty where there are none. Times are microseconds since the first event.
-    """
-    origin = device.info.time_origin_us
-    if device.time is None or origin is None or "annotations" not in snapshot.manifest.columns:
-        return [], []
-    rows = snapshot.column("annotations")
-    mine = rows[(rows["device"] == device.info.device) | (rows["device"] < 0)]
-    texts = {
-        number: snapshot.text.execute("SELECT text FROM strings WHERE id = ?", (number,)).get
-        for number in {*np.unique(mine["name"]).tolist(), *np.unique(mine["stage"]).tolist()}
-    }
-    for prefix in STEP_NAMES:
-        found = [
-            (int(time) - origin, texts[name], texts[stage])
-            for time, name, stage in zip(
-                mine["time_us"].tolist(), mine["name"].tolist(), mine["stage"].tolist(), strict=True
-            )
-            if str(texts[name]).startswith(prefix)
-        ]
-        starts = sorted((time, name) for time, name, stage in found if stage == "START")
-        ends = sorted(time for time, _, stage in found if stage == "END")
-        if prefix == STEP_NAMES[0] and starts:
-            edges = [time for time, _ in starts] + [max([starts[-1][0], *ends[-1:]])]
-            return [name for _, name in starts], [float(edge) for edge in edges]
-        if ends:
-            # the optimizer's step is the last thing that a training step does
-            return [f"step {number + 1}" for number in range(len(ends))], [0.0, *map(float, ends)]
-    return [], []
-
-
-def _events_before(device: Device, times: list[float]) -> list[float]:
-    """How many events came before each of some times: the moment that was going on when something began then."""
-    if device.time is None:
-        return []
-    events: list[float] = np.searchsorted(device.time, times, "left").astype(np.float64).tolist()
-    return events
 
 
 def _same_names(names: list[str], theirs: dict[str, int]) -> list[tuple[int, int]]:

@@ -15,7 +15,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels import timeline as kernel
 from memlens.model.frames import NATIVE, USER
 from memlens.views.answers import Frame
-from memlens.views.columns import NEVER, frame
+from memlens.views.columns import NEVER, check_page, frame
 from memlens.views.folded import Folded
 from memlens.views.pairing import Grouping, How, Pair, Pairing, Place
 
@@ -23,7 +23,6 @@ CompareBy = Literal["line", "function", "file", "stack"]
 Measure = Literal["own", "inclusive"]
 CompareOrder = Literal["difference", "increase", "decrease", "before", "after", "count", "name"]
 
-MOST_ROWS = 1000
 _CALLERS = 3
 
 
@@ -126,8 +125,7 @@ class Comparison:
         reverse: bool = False,
     ) -> CompareAnswer:
         """A page of rows. Raises :class:`BadRequestError` for a page that can't be."""
-        if offset < 0 or not 0 < limit <= MOST_ROWS:
-            raise BadRequestError(f"A table's page has 1 to {MOST_ROWS} rows")
+        check_page(offset, limit)
         before, after = (side.own if measure == "own" else side.inclusive for side in self._sides)
         shown = np.flatnonzero((before[:, 1] > 0) | (after[:, 1] > 0))
         found = self._search(shown, search)

@@ -39,6 +39,7 @@ from memlens.views.modules import modules_of_stacks
 from memlens.views.operators import operators_of_stacks
 from memlens.views.pools import pool_name, pools_of
 from memlens.views.texts import Pattern
+from memlens.views.through import stacks_through
 
 Mask = npt.NDArray[np.bool_]
 
@@ -210,17 +211,6 @@ def _of_stacks(device: Device, stacks: Mask) -> Mask:
     return stacks[device.stack]
 
 
-def _stacks_through(snapshot: Snapshot, frames: list[int]) -> Mask:
-    """The stacks in which any of some frames stands."""
-    wanted = np.zeros(max(frames, default=0) + 1, np.uint8)
-    wanted[frames] = 1
-    below = np.zeros(len(snapshot.column("node_parent")), np.uint8)
-    if frames:
-        kernel.mark_below(snapshot.column("node_parent"), snapshot.column("node_frame"), wanted, below)
-    through: Mask = below[snapshot.column("stack_node")] != 0
-    return through
-
-
 FrameTest = Callable[[str, int, str, int], bool]
 """Of a frame's file, line, function and kind."""
 
@@ -251,7 +241,7 @@ def _place_tests(value: str) -> list[FrameTest]:
 def _by_frames(tests: Callable[[str], list[FrameTest]]) -> Callable[[Snapshot, Device, Term], Mask]:
     def mask(snapshot: Snapshot, device: Device, term: Term) -> Mask:
         frames = _frames_where(snapshot, [test for value in term.values for test in tests(value)])
-        return _of_stacks(device, _stacks_through(snapshot, frames))
+        return _of_stacks(device, stacks_through(snapshot, frames))
 
     return mask
 

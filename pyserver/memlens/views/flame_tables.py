@@ -10,11 +10,11 @@ from memlens.errors import BadRequestError
 from memlens.kernels import calltree as kernel
 from memlens.store.snapshot import Snapshot
 from memlens.views.calltree import I64, U32, CallTree, FlameOptions
+from memlens.views.columns import check_page
 from memlens.views.flame import FlameValue, shown_frames, stacks_of, tree_of
 from memlens.views.frame_names import FlameName
 from memlens.views.sets import AllocationSet
 
-MOST_ROWS = 1000
 MOST_MATCHES = 500
 MOST_LINES = 20
 
@@ -121,7 +121,7 @@ class FlameFunctionsAnswer(Struct, frozen=True):
 
 def children(tree: CallTree, node: int, offset: int, limit: int) -> FlameChildrenAnswer:
     """A page of a node's children. Raises :class:`BadRequestError` for a node or a page that there isn't."""
-    _check_page(offset, limit)
+    check_page(offset, limit)
     found = tree.children(_checked(tree, node))
     rest = tree.inclusive[:, found[offset + limit :]].sum(axis=1)
     return FlameChildrenAnswer(
@@ -173,7 +173,7 @@ def search(tree: CallTree, text: str) -> FlameSearchAnswer:
 
 def functions(tree: CallTree, order: FunctionOrder, offset: int, limit: int) -> FlameFunctionsAnswer:
     """A page of the tree's functions, the largest first."""
-    _check_page(offset, limit)
+    check_page(offset, limit)
     selves, inclusive = _by_name(tree)
     key = (inclusive if order == "inclusive" else selves)[tree.by]
     present = np.flatnonzero(inclusive[tree.by] > 0)
@@ -258,8 +258,3 @@ def _checked(tree: CallTree, node: int) -> int:
     if not 0 <= node < len(tree.parents):
         raise BadRequestError(f"The flame graph has no box {node}")
     return node
-
-
-def _check_page(offset: int, limit: int) -> None:
-    if offset < 0 or not 0 < limit <= MOST_ROWS:
-        raise BadRequestError(f"A table's page has 1 to {MOST_ROWS} rows")

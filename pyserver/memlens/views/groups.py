@@ -13,12 +13,11 @@ from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views import filters
 from memlens.views.answers import AllocationSummary, Frame
-from memlens.views.columns import summaries
+from memlens.views.columns import check_page, summaries
 from memlens.views.groupings import U32, GroupKind, grouping
 from memlens.views.sets import AllocationSet, rows_of
 
 MOST_LEVELS = 6
-MOST_ROWS = 1000
 MOST_STACKS = 100_000
 
 GroupOrder = Literal["bytes", "count", "largest", "name"]
@@ -88,7 +87,7 @@ def groups(
     snapshot: Snapshot, branch: Branch, order: GroupOrder, offset: int, limit: int, *, descending: bool
 ) -> GroupsAnswer:
     """The groups of a branch, one level below its path. Raises :class:`BadRequestError`."""
-    _check_page(offset, limit)
+    check_page(offset, limit)
     device, every, rows = _rows(snapshot, branch)
     if len(branch.path) >= len(branch.by):
         raise BadRequestError("The path leads to allocations, which have no groups")
@@ -131,7 +130,7 @@ def members(
     snapshot: Snapshot, branch: Branch, order: MemberOrder, offset: int, limit: int, *, descending: bool
 ) -> MembersAnswer:
     """The allocations of a branch. Raises :class:`BadRequestError`."""
-    _check_page(offset, limit)
+    check_page(offset, limit)
     device, _, rows = _rows(snapshot, branch)
     key = _ORDERS[order](device, rows)
     # of the same the oldest first, whichever way
@@ -164,11 +163,6 @@ def _rows(snapshot: Snapshot, branch: Branch) -> tuple[Device, U32, U32]:
     for kind, key in zip(branch.by, branch.path, strict=False):
         rows = rows[grouping(snapshot, device, rows, kind).codes == key]
     return device, every, rows
-
-
-def _check_page(offset: int, limit: int) -> None:
-    if offset < 0 or not 0 < limit <= MOST_ROWS:
-        raise BadRequestError(f"A table's page has 1 to {MOST_ROWS} rows")
 
 
 def natural(*texts: str) -> list[tuple[str, int]]:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memlens.kernels import timeline as kernel
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import LineAnswer, SourceLine, Totals
 from memlens.views.stack import totals
+from memlens.views.through import stacks_through
 
 _COLUMNS = (
     "file, line, function, total_bytes, count, live_at_peak_bytes, live_at_end_bytes, largest_bytes, "
@@ -44,28 +44,18 @@ def top_lines(snapshot: Snapshot, limit: int | None = None) -> list[SourceLine]:
 
 def line(snapshot: Snapshot, file: str, number: int) -> LineAnswer:
     """Every stack in which a line stands, and what they come to."""
-    stacks = _stacks_through(snapshot, file, [number])
+    stacks = _stacks_of_lines(snapshot, file, [number])
     return LineAnswer(file, number, totals(snapshot, stacks), stacks)
 
 
 def totals_of_lines(snapshot: Snapshot, file: str, numbers: Sequence[int]) -> Totals:
     """What all stacks come to that pass through any of some lines, each stack once: a function's inclusive sum."""
-    return totals(snapshot, _stacks_through(snapshot, file, numbers))
+    return totals(snapshot, _stacks_of_lines(snapshot, file, numbers))
 
 
-def _stacks_through(snapshot: Snapshot, file: str, numbers: Sequence[int]) -> list[int]:
+def _stacks_of_lines(snapshot: Snapshot, file: str, numbers: Sequence[int]) -> list[int]:
     query = "SELECT id FROM frames WHERE file = ? AND line = ?"
-    ids = [row[0] for row in snapshot.text.executemany(query, ((file, number) for number in numbers))]
-    if not ids:
-        return []
-    wanted = np.zeros(_highest_frame(snapshot) + 1, np.uint8)
-    wanted[ids] = 1
-    below = np.empty(len(snapshot.column("node_parent")), np.uint8)
-    kernel.mark_below(snapshot.column("node_parent"), snapshot.column("node_frame"), wanted, below)
+    frames = [row[0] for row in snapshot.text.executemany(query, ((file, number) for number in numbers))]
     made = snapshot.column("stack_totals").reshape(-1, 6)[:, 1] > 0
-    stacks: list[int] = np.flatnonzero((below[snapshot.column("stack_node")] != 0) & made).tolist()
+    stacks: list[int] = np.flatnonzero(stacks_through(snapshot, frames) & made).tolist()
     return stacks
-
-
-def _highest_frame(snapshot: Snapshot) -> int:
-    return int(snapshot.text.execute("SELECT coalesce(max(id), 0) FROM frames").get)

@@ -2,26 +2,23 @@
 
 import numpy as np
 
-from memlens.errors import BadRequestError
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import LiveAnswer
 from memlens.views.columns import (
     check_moment,
+    check_page,
     device_of,
     live_rows,
     summaries,
     time_of_moment,
 )
 
-MOST_ROWS = 1000
-
 
 def live(
     snapshot: Snapshot, device: int, moment: int | None, offset: int, limit: int, filter_text: str = ""
 ) -> LiveAnswer:
     """Rows ``offset … offset + limit`` of what is live at a moment (None: the peak), largest first."""
-    if offset < 0 or not 0 < limit <= MOST_ROWS:
-        raise BadRequestError(f"A table's page has 1 to {MOST_ROWS} rows")
+    check_page(offset, limit)
     found = device_of(snapshot, device, filter_text)
     moment = check_moment(found, found.info.peak_moment if moment is None else moment)
     rows = live_rows(found, moment)

@@ -2,7 +2,7 @@
 
 import type { CompareAnswer, ComparedRow, ComparedSums, Frame } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../api';
-import { signed, withSign, type ComparedSets } from '../compare';
+import { signed, withSign, type ComparedSets, type FoundSets } from '../compare';
 import type { ViewContext } from '../context';
 import { Choice } from '../ui/choice';
 import { debounce, element, replace, setText } from '../ui/dom';
@@ -33,7 +33,8 @@ class ComparePane implements Pane {
   private order: CompareOrder = 'difference';
   private reverse = false;
   private sets: ComparedSets | null = null;
-  private finding: Pending<ComparedSets> | null = null;
+  private inferredSteps = false;
+  private finding: Pending<FoundSets> | null = null;
   private asking: Pending<CompareAnswer> | null = null;
   private lighting: Pending<{ stacks: number[] }> | null = null;
 
@@ -157,10 +158,11 @@ class ComparePane implements Pane {
     const finding = context.compare.sets(context.set, context.device, context.axis);
     this.finding = finding;
     finding.answer.then(
-      (sets) => {
+      ({ sets, inferredSteps }) => {
         if (this.finding !== finding) return;
         this.finding = null;
         this.sets = sets;
+        this.inferredSteps = inferredSteps;
         this.fetch(0);
       },
       (error: unknown) => {
@@ -226,6 +228,7 @@ class ComparePane implements Pane {
     const words = this.search.value.trim();
     this.table.say(
       `${counted(answer.found, ROWS_OF[by])}, ${what}` +
+        (this.inferredSteps ? ', beside each other by inferred steps' : '') +
         (measure === 'inclusive' ? ', with what each called (these do not add up)' : '') +
         (words
           ? `, with ${words}: ${bytes(answer.matching.before_bytes)} → ${bytes(answer.matching.after_bytes)}`

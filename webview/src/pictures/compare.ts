@@ -12,6 +12,7 @@ import { hasTimes } from '../scene/state';
 import { Choice } from '../ui/choice';
 import { element, replace, setText } from '../ui/dom';
 import { bytes, count, time } from '../ui/format';
+import { visible } from '../ui/text';
 import { drawCompare, GUTTERS, type CompareLook } from './compare-draw';
 import { columnAt, curvesOf, heightsAt, stepAt, within, type Curves } from './compare-scene';
 import type { MakePicture, Picture } from './picture';
@@ -37,6 +38,8 @@ class ComparePicture implements Picture {
   private readonly unit = element('span', { class: 'muted' });
   private readonly readout = element('div', { class: 'compare-readout', role: 'status' });
   private readonly legend = element('div', { class: 'compare-legend' });
+  /** How the steps are known that lie on each other. */
+  private readonly told = element('p', { class: 'compare-told muted', role: 'status', hidden: true });
   private readonly problem = element('div', { class: 'compare-problem', role: 'alert', hidden: true });
   private readonly canvas = element('canvas', { attributes: { 'aria-hidden': 'true' } });
   private readonly tooltip = element('div', { class: 'tooltip', role: 'tooltip', hidden: true });
@@ -112,6 +115,7 @@ class ComparePicture implements Picture {
         this.legend,
         this.readout,
       ),
+      this.told,
       this.surface,
     );
     this.listen();
@@ -257,6 +261,7 @@ class ComparePicture implements Picture {
         if (this.pending !== pending) return;
         this.pending = null;
         this.curves = curvesOf(answer);
+        this.tellSteps(answer);
         this.problem.hidden = true;
         this.root.dataset['drawn'] = String(Number(this.root.dataset['drawn'] ?? 0) + 1);
         this.draw();
@@ -271,6 +276,7 @@ class ComparePicture implements Picture {
     if (error instanceof RequestError && error.problem.code === 'cancelled') return;
     this.pending = null;
     this.curves = null;
+    this.told.hidden = true;
     const { axis, compare } = this.context;
     const retry =
       axis === 'time' || compare.settings.byStep
@@ -289,7 +295,13 @@ class ComparePicture implements Picture {
             'Compare by event',
           )
         : null;
-    replace(this.problem, element('p', {}, error instanceof Error ? error.message : String(error)), retry);
+    const advice = error instanceof RequestError ? error.problem.advice : '';
+    replace(
+      this.problem,
+      element('p', {}, error instanceof Error ? error.message : String(error)),
+      advice !== '' && element('p', { class: 'muted' }, element('bdi', {}, visible(advice))),
+      retry,
+    );
     this.problem.hidden = false;
     this.draw();
   }
@@ -369,6 +381,19 @@ class ComparePicture implements Picture {
       sample('more', '▲ more after'),
       sample('less', '▼ less after'),
     );
+  }
+
+  /** What the file does not say is said to be inferred, and of which run. */
+  private tellSteps({ steps_told: mine, other_steps_told: other }: CurvesAnswer): void {
+    const { compare } = this.context;
+    this.told.hidden = !mine || !other;
+    if (!mine || !other) return;
+    const sentences =
+      mine.how === other.how
+        ? [mine.how]
+        : [`${compare.ownName}: ${mine.how}`, `${compare.open?.name ?? ''}: ${other.how}`];
+    setText(this.told, visible(sentences.join(' ')));
+    this.told.classList.toggle('inferred', mine.inferred || other.inferred);
   }
 
   private offsetUnit(): { size: number; name: string } {

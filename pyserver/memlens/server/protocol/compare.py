@@ -79,9 +79,10 @@ class CompareMomentsParams(Struct, frozen=True, kw_only=True):
 
 
 class CompareMomentsResult(Struct, frozen=True):
-    """As many as were asked for."""
+    """As many as were asked for; ``inferred_steps`` when they were found by steps that no annotation tells."""
 
     moments: list[int]
+    inferred_steps: bool
 
 
 REQUESTS: Requests = {
