@@ -103,6 +103,8 @@ describe('a comparison', () => {
       marksOf({ before, after, before_count: counts[0], after_count: counts[1] } as unknown as ComparedRow);
     assert.deepEqual(row(place(3), place(3)), []);
     assert.deepEqual(row(place(3), place(12)), ['moved from line 3']);
+    const guess = { ...place(3), source: 'inferred' } as ComparedRow['before'];
+    assert.deepEqual(row(guess, guess), ['inferred']);
     assert.deepEqual(row(place(3, 'old'), place(3)), ['was old']);
     assert.deepEqual(row(null, place(3), [0, 1]), ['only after']);
     assert.deepEqual(row(place(3), place(4), [1, 0]), ['only before', 'moved from line 3']);

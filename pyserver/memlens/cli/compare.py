@@ -7,8 +7,9 @@ from typing import Any
 from memlens.cli.ask import ask
 from memlens.cli.progress import json_line
 from memlens.store.snapshot import Snapshot
-from memlens.units import format_bytes, plain
-from memlens.views.compare import MOST_ROWS, CompareAnswer, ComparedRow, Comparison
+from memlens.units import SOURCE_WORDS, format_bytes, plain
+from memlens.views.columns import MOST_ROWS
+from memlens.views.compare import CompareAnswer, ComparedRow, Comparison
 from memlens.views.folded import Folded, fold, places_of
 from memlens.views.pairing import Pairing
 from memlens.views.sets import AllocationSet
@@ -51,7 +52,7 @@ def _print_comparison(answer: CompareAnswer) -> None:
         print(
             f"{format_bytes(row.before_bytes):>10} {format_bytes(row.after_bytes):>10} "
             f"{_signed(row.difference_bytes):>11}  {file}{f':{place.line}' if place.line else ''} "
-            f"{plain(place.function)}{moved}{renamed}{_one_sided(row)}".rstrip()
+            f"{plain(place.function)}{SOURCE_WORDS[place.source]}{moved}{renamed}{_one_sided(row)}".rstrip()
         )
     total = answer.total
     print(

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.kernels import timeline as kernel
-from memlens.model.frames import NATIVE, USER
+from memlens.model.frames import INFERRED, NATIVE, RECORDED, USER
 from memlens.views.answers import Frame
 from memlens.views.columns import NEVER, check_page, frame
 from memlens.views.folded import Folded
@@ -31,7 +31,8 @@ class ComparedRow(Struct, frozen=True):
 
     ``before`` and ``after`` say where it stands on each side; None where that side's snapshot knows no such place at
     all. Bytes and counts are of the allocations that it made itself (``own``), or with all that it called
-    (``inclusive``). ``callers`` are further lines of the user's code, for rows that are stacks.
+    (``inclusive``). ``callers`` are further lines of the user's code, for rows that are stacks. A row whose frames'
+    ``source`` is ``inferred`` holds what only C++ stands in the stacks of, by the forward line that was inferred.
     """
 
     row: int
@@ -96,10 +97,12 @@ class Comparison:
 
     def __init__(self, before: Folded, after: Folded, pairing: Pairing, by: CompareBy) -> None:
         self.by = by
+        guesses = bool(before.inferred.any() or after.inferred.any())
         self._stack_pairs: list[tuple[int | None, int | None]] = []
         if by == "stack":
             lines = pairing.groups["line"]
-            self._pairs, rows = _stack_rows(before, after, lines)
+            self._pairs, self._inferred, rows = _stack_rows(before, after, lines)
+            self._distinct = len(self._pairs)
             self._sides = tuple(
                 _stack_side(side, own, len(self._pairs))
                 for side, own in zip((before, after), rows, strict=True)
@@ -108,9 +111,12 @@ class Comparison:
             self._stack_pairs = list(zip(*firsts, strict=True))
         else:
             group = pairing.groups[by]
-            self._pairs = group.pairs
+            self._distinct = len(group.pairs)
+            # a place has a second row of what is only inferred to come from it
+            self._pairs = group.pairs * 2 if guesses else group.pairs
+            self._inferred = np.arange(len(self._pairs)) >= self._distinct
             self._sides = tuple(
-                _side(side, rows, len(group.pairs))
+                _side(side, rows, len(self._pairs), self._distinct)
                 for side, rows in zip((before, after), (group.before, group.after), strict=True)
             )
 
@@ -163,7 +169,7 @@ class Comparison:
             folded = chosen.folded
             hits = np.flatnonzero(chosen.row_of_frame[folded.sequence] == row)
             own[np.searchsorted(folded.starts, hits.astype(np.uint64), "right") - 1] = True
-        stacks: list[int] = chosen.folded.stacks[own].tolist()
+        stacks: list[int] = np.unique(chosen.folded.stacks[own]).tolist()
         return stacks
 
     def _sums(self, rows: npt.NDArray[np.bool_]) -> ComparedSums:
@@ -183,6 +189,8 @@ class Comparison:
     def _words(self, row: int) -> str:
         places = [place for place in self._pairs[row] if place is not None]
         text = " ".join(f"{place.file}:{place.line} {place.function}" for place in places)
+        if self._inferred[row]:
+            text += " inferred"
         if self.by == "stack":
             text += " ".join(f"{frame.file}:{frame.line} {frame.function}" for frame in self._callers(row))
         return text.casefold()
@@ -203,17 +211,18 @@ class Comparison:
             "before": -before[:, 0],
             "after": -after[:, 0],
             "count": -abs(after[:, 1] - before[:, 1]),
-            "name": rows,
+            "name": rows % max(self._distinct, 1),
         }[order]
         # of equal differences the larger line first
         return np.lexsort((rows, -np.maximum(before[:, 0], after[:, 0]), key))
 
     def _row(self, row: int, before: list[int], after: list[int], difference: int) -> ComparedRow:
         pair = self._pairs[row]
+        source = INFERRED if self._inferred[row] else RECORDED
         return ComparedRow(
             row=row,
-            before=_frame(pair.before),
-            after=_frame(pair.after),
+            before=_frame(pair.before, source),
+            after=_frame(pair.after, source),
             how=pair.how,
             before_bytes=before[0],
             after_bytes=after[0],
@@ -242,12 +251,12 @@ class Comparison:
         return found
 
 
-def _side(folded: Folded, row_of_frame: npt.NDArray[np.uint32], rows: int) -> _Side:
-    """Sum a side's stacks by row."""
+def _side(folded: Folded, row_of_frame: npt.NDArray[np.uint32], rows: int, distinct: int) -> _Side:
+    """Sum a side's stacks by row; what is inferred goes to the row ``distinct`` behind its place's own."""
     frames = folded.places.frames
     python = np.fromiter((frame[3] != NATIVE for frame in frames), np.bool_, len(frames))
     places = np.where(python, row_of_frame, np.uint32(NEVER)).astype(np.uint32)
-    own_row = row_of_frame[folded.own]
+    own_row = row_of_frame[folded.own] + folded.inferred.astype(np.uint32) * np.uint32(distinct)
     own = np.zeros((rows, 2), np.int64)
     np.add.at(own, own_row, folded.values)
     totals = np.zeros((len(folded.stacks), 6), np.int64)
@@ -257,33 +266,39 @@ def _side(folded: Folded, row_of_frame: npt.NDArray[np.uint32], rows: int) -> _S
     kernel.fold_lines(
         folded.starts, folded.sequence, places, totals, inclusive, unused, np.zeros(len(frames), np.uint8)
     )
-    # what is told by an operator or by nothing is in no line of Python, and is all that it is
-    native = ~python[folded.own]
+    # what is told by an operator, by nothing or by a guess is in no line of Python, and is all that it is
+    native = ~python[folded.own] | folded.inferred
     np.add.at(inclusive[:, :2], own_row[native], folded.values[native])
     return _Side(folded, places, own_row, own, inclusive[:, :2])
 
 
 def _stack_rows(
     before: Folded, after: Folded, lines: Grouping
-) -> tuple[list[Pair], tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]]:
-    """Pair the stacks of which every frame is paired with the other's, and number each side's by its pair."""
-    numbers: dict[bytes, int] = {}
+) -> tuple[list[Pair], npt.NDArray[np.bool_], tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]]:
+    """Pair the stacks of which every frame is paired with the other's, and number each side's by its pair.
+
+    An inferred line has to be paired too. The mask tells the pairs that are inferred.
+    """
+    numbers: dict[tuple[bytes, int | None], int] = {}
     places: list[list[Place | None]] = []
+    inferred: list[bool] = []
     rows = []
     for side, (folded, pair_of_frame) in enumerate(((before, lines.before), (after, lines.after))):
         sequence = pair_of_frame[folded.sequence]
         own_pairs = pair_of_frame[folded.own].tolist()
         edges = folded.starts.tolist()
+        guessed = folded.inferred.tolist()
         own_row = np.empty(len(folded.stacks), np.uint32)
         for item, own in enumerate(own_pairs):
-            key = sequence[edges[item] : edges[item + 1]].tobytes()
+            key = (sequence[edges[item] : edges[item + 1]].tobytes(), own if guessed[item] else None)
             row = numbers.setdefault(key, len(places))
             if row == len(places):
                 places.append([None, None])
+                inferred.append(guessed[item])
             places[row][side] = lines.pairs[own][side]
             own_row[item] = row
         rows.append(own_row)
-    return [Pair(*pair) for pair in places], (rows[0], rows[1])
+    return [Pair(*pair) for pair in places], np.array(inferred, bool), (rows[0], rows[1])
 
 
 def _stack_side(folded: Folded, own_row: npt.NDArray[np.uint32], rows: int) -> _Side:
@@ -306,8 +321,8 @@ def _mask(rows: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.bool_]:
     return mask
 
 
-def _frame(place: Place | None) -> Frame | None:
-    return None if place is None else frame(place)
+def _frame(place: Place | None, source: int) -> Frame | None:
+    return None if place is None else frame(place, source)
 
 
 def compare(before: Folded, after: Folded, by: CompareBy = "line") -> Comparison:

@@ -5,6 +5,7 @@ what follows looks at two of these and at no snapshot. A profile (pprof, tracema
 """
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,8 @@ from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import FrameRow, Snapshot
 from memlens.views.columns import NEVER
 from memlens.views.sets import AllocationSet, rows_of
+
+K = TypeVar("K", np.uint32, np.uint64)
 
 NO_STACK: FrameRow = ("", 0, "", NATIVE)
 """The place of what has no stack."""
@@ -39,7 +42,8 @@ class Folded:
 
     The frames of item ``i``, innermost first, are ``sequence[starts[i]:starts[i + 1]]``, numbers in ``places.frames``;
     ``own[i]`` is the one that it is told by. ``values[i]`` is bytes and count. ``stacks[i]`` is its number in the
-    archive, with which its view lights it up.
+    archive, with which its view lights it up. Where ``inferred[i]`` that frame does not stand in the stack but was
+    inferred for some of its allocations, so a stack may have several items.
     """
 
     places: Places
@@ -48,6 +52,7 @@ class Folded:
     sequence: npt.NDArray[np.uint32]
     own: npt.NDArray[np.uint32]
     values: npt.NDArray[np.int64]
+    inferred: npt.NDArray[np.bool_]
 
 
 def places_of(snapshot: Snapshot) -> Places:
@@ -101,14 +106,35 @@ def fold(snapshot: Snapshot, of: AllocationSet, places: Places) -> Folded:
         raise ArchiveError(
             f"The archive {snapshot.archive.name} is damaged: an allocation has an unknown stack"
         )
-    totals = np.zeros(len(places.own), np.int64)
-    # exact, unlike bincount, which adds up weights as floats
-    np.add.at(totals, stack, device.size[rows])
-    counts = np.bincount(stack, minlength=len(places.own))
-    stacks = np.flatnonzero(counts).astype(np.uint32)
+    guess = np.full(len(rows), NEVER, np.uint32) if device.inferred is None else device.inferred[rows]
+    guessed = guess != NEVER
+    if bool(guessed.any()) and int(guess[guessed].max()) >= len(places.frames):
+        raise ArchiveError(
+            f"The archive {snapshot.archive.name} is damaged: a line is inferred from no frame"
+        )
+    stacks, values = _summed(stack[~guessed], device.size[rows[~guessed]])
+    # the allocations of one stack may be inferred to come from several lines
+    pairs, more_values = _summed(
+        stack[guessed].astype(np.uint64) << np.uint64(32) | guess[guessed], device.size[rows[guessed]]
+    )
+    of_pair, lines = (pairs >> np.uint64(32)).astype(np.uint32), pairs.astype(np.uint32)
+    own = np.concatenate((places.own[stacks], lines))
+    stacks = np.concatenate((stacks, of_pair))
     starts, sequence = _unrolled(snapshot, stacks, len(places.frames))
-    values = np.stack([totals[stacks], counts[stacks]], axis=1).astype(np.int64)
-    return Folded(places, stacks, starts, sequence, places.own[stacks], values)
+    inferred = np.arange(len(stacks)) >= len(stacks) - len(pairs)
+    return Folded(places, stacks, starts, sequence, own, np.concatenate((values, more_values)), inferred)
+
+
+def _summed(
+    keys: npt.NDArray[K], sizes: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[K], npt.NDArray[np.int64]]:
+    """The different keys, ascending, and the bytes and count of each."""
+    found, place, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    values = np.zeros((len(found), 2), np.int64)
+    # exact, unlike bincount, which adds up weights as floats
+    np.add.at(values[:, 0], place, sizes)
+    values[:, 1] = counts
+    return found, values
 
 
 def _unrolled(

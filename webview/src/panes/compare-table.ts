@@ -239,9 +239,10 @@ function whereOf(place: Frame): string | null {
   return place.line > 0 ? `${baseName(place.file)}:${place.line}` : baseName(place.file);
 }
 
-/** "only before", "moved from line 12", "was old_name", "from old.py". */
+/** "inferred", "only before", "moved from line 12", "was old_name". */
 export function marksOf(row: ComparedRow): string[] {
   const marks: string[] = [];
+  if ((row.after ?? row.before)?.source === 'inferred') marks.push('inferred');
   if (row.before_count === 0) marks.push('only after');
   else if (row.after_count === 0) marks.push('only before');
   const { before, after } = row;
