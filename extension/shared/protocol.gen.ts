@@ -293,7 +293,8 @@ export interface CompareStacksResult {
  *
  * `before` and `after` say where it stands on each side; None where that side's snapshot knows no such place at
  * all. Bytes and counts are of the allocations that it made itself (`own`), or with all that it called
- * (`inclusive`). `callers` are further lines of the user's code, for rows that are stacks.
+ * (`inclusive`). `callers` are further lines of the user's code, for rows that are stacks. A row whose frames'
+ * `source` is `inferred` holds what only C++ stands in the stacks of, by the forward line that was inferred.
  */
 export interface ComparedRow {
   row: number;
