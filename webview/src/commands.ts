@@ -1,11 +1,13 @@
 // What each action does to the view.
 
-import { PANE_IDS, PICTURE_IDS, type PaneId, type PictureId } from '../../extension/shared/messages';
+import { PANE_IDS, PICTURE_IDS } from '../../extension/shared/messages';
+import type { Arrangement } from './arrangement';
 import type { Cursors } from './cursors';
 import type { Action } from './input/keys';
 import type { Plot } from './plot';
 import { fitAll, panBy, zoomAt } from './scene/camera';
 import type { Selection } from './selection';
+import type { Sources } from './sources';
 
 /** The part of the view that actions need. */
 export interface Commanded {
@@ -16,19 +18,11 @@ export interface Commanded {
   toggleAxis(): void;
   toggleColour(): void;
   readonly cursors: Cursors;
-  togglePane(): void;
-  toggleTall(): void;
-  /** By the place of its tab, from 0. */
-  showPane(which: PaneId | number): void;
-  showPicture(picture: PictureId): void;
-  togglePanel(): void;
-  toggleBoxTool(): void;
+  readonly arrangement: Arrangement;
   toggleHelp(): void;
   focusFilter(): void;
   nextDevice(): void;
-  openSource(beside: boolean): void;
-  /** Something smaller than the selection was given up: a box, a tool. */
-  giveUp(): boolean;
+  readonly sources: Sources;
 }
 
 const ZOOM = 1.5;
@@ -109,13 +103,13 @@ export function runAction(action: Action, view: Commanded): void {
       selection.zoomTo();
       return;
     case 'openSource':
-      view.openSource(false);
+      view.sources.openSelected(selection, false);
       return;
     case 'openSourceBeside':
-      view.openSource(true);
+      view.sources.openSelected(selection, true);
       return;
     case 'clearSelection':
-      if (!view.giveUp() && !selection.clear()) view.cursors.clear();
+      if (!view.arrangement.giveUp() && !selection.clear()) view.cursors.clear();
       return;
     case 'toggleAxis':
       view.toggleAxis();
@@ -124,10 +118,10 @@ export function runAction(action: Action, view: Commanded): void {
       view.toggleColour();
       return;
     case 'togglePane':
-      view.togglePane();
+      view.arrangement.togglePane();
       return;
     case 'toggleTall':
-      view.toggleTall();
+      view.arrangement.toggleTall();
       return;
     case 'cursorHere':
       view.cursors.place(middle(plot));
@@ -144,13 +138,13 @@ export function runAction(action: Action, view: Commanded): void {
       view.cursors.step(action === 'secondCursorOn' ? 1 : -1, true);
       return;
     case 'togglePanel':
-      view.togglePanel();
+      view.arrangement.togglePanel();
       return;
     case 'nextDevice':
       view.nextDevice();
       return;
     case 'boxTool':
-      view.toggleBoxTool();
+      view.arrangement.toggleBoxTool();
       return;
     case 'filter':
       view.focusFilter();
@@ -167,10 +161,12 @@ export function runAction(action: Action, view: Commanded): void {
 function showNamed(action: Action, view: Commanded): void {
   const picture = PICTURE_IDS.find((id) => action === `picture.${id}`);
   if (picture) {
-    view.showPicture(picture);
+    view.arrangement.showPicture(picture);
     return;
   }
-  view.showPane(PANE_IDS.find((id) => action === `pane.${id}`) ?? Number(action.slice('pane'.length)) - 1);
+  view.arrangement.showPane(
+    PANE_IDS.find((id) => action === `pane.${id}`) ?? Number(action.slice('pane'.length)) - 1,
+  );
 }
 
 function middle(plot: Plot): number {

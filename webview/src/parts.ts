@@ -36,7 +36,7 @@ import { Tooltip } from './ui/tooltip';
 import { warningStrip } from './ui/warnings';
 
 /** What the parts ask of the view, and tell it. */
-export interface PartsOwner extends Pick<Gestured, 'openLabel' | 'boxUsed'>, ContextOwner {
+export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, ContextOwner {
   run(action: Action): void;
   cursorsChanged(): void;
   flagsKnown(): void;
@@ -148,7 +148,7 @@ export function makeParts(
   const panel = new Panel({
     run,
     open: (source, beside) => {
-      owner.openFrame(source, beside);
+      owner.sources.open(source, beside);
     },
     select: (allocation) => {
       selection.select(allocation, null, true);
@@ -223,7 +223,7 @@ export function makeParts(
     tooltip,
     device: () => owner.device,
     axis: () => owner.axis,
-    palette: () => owner.palette,
+    palette: () => owner.colours.palette,
     categories: info.categories,
     askThere: (moment, y_bytes) =>
       api.request('memlens/hit', { device: owner.device.device, moment, y_bytes, filter: owner.filter }),
@@ -246,7 +246,7 @@ export function makeParts(
         cursors.span(from, to);
       },
       openLabel: (allocation) => {
-        owner.openLabel(allocation);
+        owner.sources.openLabel(allocation);
       },
       boxUsed: () => {
         owner.boxUsed();

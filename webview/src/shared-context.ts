@@ -8,6 +8,7 @@ import type {
   SnapshotInfo,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from './api';
+import type { Colours } from './colours';
 import type { Compare } from './compare';
 import type { ViewContext } from './context';
 import type { Cursors } from './cursors';
@@ -20,6 +21,7 @@ import type { Names } from './scene/names';
 import type { Highlight, Palette } from './scene/paint';
 import type { Axis } from './scene/state';
 import type { Selection } from './selection';
+import type { Sources } from './sources';
 import type { Theme } from './ui/theme';
 
 export interface ContextOwner {
@@ -27,10 +29,8 @@ export interface ContextOwner {
   readonly axis: Axis;
   readonly filter: string;
   readonly compare: Compare;
-  readonly theme: Theme;
-  readonly palette: Palette;
-  colourOf(allocation: AllocationSummary): Rgb;
-  openFrame(frame: Frame, beside: boolean): void;
+  readonly colours: Colours;
+  readonly sources: Sources;
   setFilter(filter: string): void;
   switchDevice(device: number): void;
   setAxis(axis: Axis): void;
@@ -92,11 +92,11 @@ export class SharedContext implements ViewContext {
   }
 
   get theme(): Theme {
-    return this.owner.theme;
+    return this.owner.colours.theme;
   }
 
   get palette(): Palette {
-    return this.owner.palette;
+    return this.owner.colours.palette;
   }
 
   get camera(): Camera {
@@ -116,7 +116,7 @@ export class SharedContext implements ViewContext {
   }
 
   colourOf(allocation: AllocationSummary): Rgb {
-    return this.owner.colourOf(allocation);
+    return this.owner.colours.of(allocation);
   }
 
   select(allocation: number, moment: number | null): void {
@@ -128,7 +128,7 @@ export class SharedContext implements ViewContext {
   }
 
   openFrame(frame: Frame, beside: boolean): void {
-    this.owner.openFrame(frame, beside);
+    this.owner.sources.open(frame, beside);
   }
 
   setFilter(filter: string): void {

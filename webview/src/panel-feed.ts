@@ -1,0 +1,92 @@
+// What the panel at the side tells as the selection changes, and what is said of it.
+
+import type {
+  AllocationSummary,
+  DeviceInfo,
+  LineAnswer,
+  StackAnswer,
+} from '../../extension/shared/protocol.gen';
+import type { Colours } from './colours';
+import type { Selection } from './selection';
+import { bytes, nameOf } from './ui/format';
+import type { ViewFrame } from './ui/frame';
+import { sameStackSentence, type Panel } from './ui/panel';
+
+const LARGEST_SHOWN = 12;
+
+export interface PanelFed {
+  readonly panel: Panel;
+  readonly frame: ViewFrame;
+  readonly selection: Selection;
+}
+
+export class PanelFeed {
+  private largest: AllocationSummary[] = [];
+
+  constructor(
+    private readonly parts: PanelFed,
+    private readonly colours: Colours,
+    private readonly device: () => DeviceInfo,
+    private readonly say: (text: string) => void,
+  ) {}
+
+  /** Whether the device's largest allocations are known. */
+  get knowsLargest(): boolean {
+    return this.largest.length > 0;
+  }
+
+  largestKnown(rows: readonly AllocationSummary[]): void {
+    this.largest = rows.slice(0, LARGEST_SHOWN);
+    if (this.idle) this.showDevice();
+  }
+
+  /** They are those of another device, or filter. */
+  forgetLargest(): void {
+    this.largest = [];
+  }
+
+  waiting(sizeBytes: number | null): void {
+    const { frame, panel } = this.parts;
+    if (!frame.current.panelOpen) frame.set({ panelOpen: true });
+    panel.showWaiting(sizeBytes);
+  }
+
+  shown(answer: StackAnswer): void {
+    const { allocation } = answer;
+    this.showStack(answer);
+    const { title, place } = nameOf(allocation);
+    const where = place === null ? title : `${title}, ${place}`;
+    this.say(
+      `${bytes(allocation.size_bytes)}, ${where}. Same stack: ${sameStackSentence(answer.same_stack)}.`,
+    );
+  }
+
+  lineShown(answer: LineAnswer): void {
+    this.parts.panel.showLine(answer);
+    this.say(`Line ${answer.line}: ${sameStackSentence(answer.totals)}.`);
+  }
+
+  cleared(): void {
+    this.showDevice();
+    this.say('');
+  }
+
+  /** The colours are others. */
+  repaint(): void {
+    const { answer } = this.parts.selection;
+    if (answer) this.showStack(answer);
+    else if (this.idle) this.showDevice();
+  }
+
+  private get idle(): boolean {
+    return this.parts.selection.current === null && !this.parts.selection.line;
+  }
+
+  private showStack(answer: StackAnswer): void {
+    this.parts.panel.showStack(answer, this.colours.of(answer.allocation));
+  }
+
+  private showDevice(): void {
+    this.parts.panel.showDevice(this.device(), this.largest, (allocation) => this.colours.of(allocation));
+  }
+}
