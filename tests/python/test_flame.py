@@ -24,7 +24,7 @@ from tests.python.server_harness import write_snapshot
 from memlens.errors import MemlensError
 from memlens.model.frames import NATIVE, package_of, source_frame
 from memlens.store.snapshot import Snapshot
-from memlens.views import flame_tables
+from memlens.views import calltree, flame_tables
 from memlens.views.calltree import CallTree, FlameOptions, Stacks, build
 from memlens.views.flame import picture, tree_of
 from memlens.views.frame_names import FrameNames
@@ -312,14 +312,15 @@ class Boxes:
 def made_tree(shape: list[tuple[int, int, int]], order: Any = "value", by: int = 0) -> CallTree:
     """A tree of nodes with (parent, own bytes, own count), each of a function of its own."""
     parents = [2**32 - 1] + [min(parent, place) for place, (parent, _, _) in enumerate(shape)]
-    values = [[0, 0]] + [[size, count] for _, size, count in shape]
+    values = [[size, count] for _, size, count in shape]
     names = FrameNames((i, ("/x/a.py", i + 1, f"f{i}", 0)) for i in range(len(shape)))
     return build(
         Stacks(
             np.array(parents, np.uint32),
             np.arange(-1, len(shape), dtype=np.int64).astype(np.uint32),
-            np.ascontiguousarray(np.array(values, np.int64).T),
-            np.arange(len(parents), dtype=np.uint32),
+            np.arange(1, len(parents), dtype=np.uint32),
+            np.array(values, np.int64).reshape(-1, 2).T.copy(),
+            np.arange(1, len(parents), dtype=np.uint32),
         ),
         names,
         FlameOptions(order=order),
@@ -375,14 +376,31 @@ def check_picture(tree: CallTree, x0: float, x1: float, width: int, first_depth:
     return found
 
 
+def test_a_bottom_up_tree_has_an_end(
+    opened: Callable[[Path], Snapshot], sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot, of, options = opened(sample), AllocationSet(0), FlameOptions(direction="bottom_up")
+    nodes = len(tree_of(snapshot, of, "bytes", options).parents)
+    for value, most in (("count", nodes - 1), ("count", 1)):
+        monkeypatch.setattr(calltree, "MOST_TURNED", most)
+        with pytest.raises(MemlensError, match="more than"):
+            tree_of(snapshot, of, value, options)  # type: ignore[arg-type]
+    monkeypatch.setattr(calltree, "MOST_TURNED", nodes)
+    assert len(tree_of(snapshot, of, "count", options).parents) == nodes
+
+
 SHAPES = st.lists(
     st.tuples(st.integers(0, 40), st.one_of(st.integers(0, 50), st.integers(0, 2**45)), st.integers(0, 9)),
     max_size=60,
 )
+DEEP = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**40), st.integers(0, 9)), max_size=400).map(
+    # a parent lies a few nodes back: hundreds of calls deep, with branches all along
+    lambda nodes: [(max(place - back, 0), size, count) for place, (back, size, count) in enumerate(nodes)]
+)
 
 
-@settings(deadline=None, max_examples=150)
-@given(SHAPES, st.sampled_from(["value", "time"]), st.integers(1, 2000), st.data())
+@settings(deadline=None, max_examples=200)
+@given(st.one_of(SHAPES, DEEP), st.sampled_from(["value", "time"]), st.integers(1, 2000), st.data())
 def test_widths_add_up_at_every_zoom(
     shape: list[tuple[int, int, int]], order: str, width: int, data: st.DataObject
 ) -> None:
@@ -395,9 +413,9 @@ def test_widths_add_up_at_every_zoom(
         views += [(begin, min(end, 1.0))] if begin < end else []
         a, b = sorted((data.draw(st.floats(0, 1)), data.draw(st.floats(0, 1))))
         views += [(a, b)] if b - a > 1e-12 else []
-    first_depth = data.draw(st.integers(0, 3))
+    first_depth = data.draw(st.integers(0, max(3, int(tree.depth.max()))))
     for x0, x1 in views:
-        check_picture(tree, x0, x1, width, first_depth, data.draw(st.integers(1, 20)))
+        check_picture(tree, x0, x1, width, first_depth, data.draw(st.integers(1, 500)))
 
 
 def test_a_real_tree_at_zooms_into_every_box(opened: Callable[[Path], Snapshot], sample: Path) -> None:
@@ -476,12 +494,13 @@ def test_damaged_stacks_are_told(parents: list[int], frames: list[int]) -> None:
     stacks = Stacks(
         np.array(parents[:count], np.uint32),
         np.array(frames[:count], np.uint32),
-        np.ones((2, count), np.int64),
-        np.zeros(count, np.uint32),
+        np.arange(1, count, dtype=np.uint32),
+        np.ones((2, count - 1), np.int64),
+        np.zeros(count - 1, np.uint32),
     )
     sound = all(parents[i] < i and frames[i] < names.count for i in range(1, count))
     if sound:
-        assert build(stacks, names, FlameOptions(), 0).total == count
+        assert build(stacks, names, FlameOptions(), 0).total == count - 1
     else:
         with pytest.raises(MemlensError):
             build(stacks, names, FlameOptions(), 0)

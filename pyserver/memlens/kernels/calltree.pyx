@@ -7,7 +7,7 @@ checked where a tree comes in (:func:`merge`); the trees that are made here keep
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, malloc, qsort
 
 from memlens.kernels.interning cimport hash_bytes
 from memlens.kernels.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
@@ -122,47 +122,33 @@ def sum_stacks(const uint32_t[::1] rows, const int64_t[:] sizes, const uint32_t[
                 first[stack] = row
 
 
-def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint8_t[::1] counted,
-          const uint32_t[::1] names, const uint8_t[::1] foldable, const uint8_t[::1] hidden, uint32_t focus,
-          int focus_mode, uint32_t[::1] merged):
+def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_t[::1] names,
+          const uint8_t[::1] foldable, const uint8_t[::1] hidden, uint32_t focus, int focus_mode,
+          uint32_t[::1] merged):
     """Merge a prefix tree of frames into one of names; returns its ``(parents, names)``.
 
-    ``counted`` says which nodes have a value of their own; only they and what is above them are merged. A frame's
-    name is ``names[frame]``. A name that is ``hidden`` is left out, and its callees stand under its caller; one that
-    is ``foldable`` and called by itself is folded into its caller. ``merged`` gets each node's number in the new
-    tree, NEVER for those that the focus leaves out. Raises ValueError for a tree whose numbers are out of order.
+    A frame's name is ``names[frame]``. A name that is ``hidden`` is left out, and its callees stand under its caller;
+    one that is ``foldable`` and called by itself is folded into its caller. ``merged`` gets each node's number in the
+    new tree, NEVER for those that the focus leaves out. Raises ValueError for a tree whose numbers are out of order.
     """
     cdef size_t node, nodes = parents.shape[0]
     cdef uint32_t parent, name, above
     cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
     cdef Tree tree
     cdef bint failed = False, damaged = False
-    cdef uint8_t *state = <uint8_t *> calloc(nodes + 1, 2)
-    cdef uint8_t *reached = state + nodes
-    if state == NULL or tree_init(&tree, seed) < 0:
-        free(state)
+    cdef uint8_t *reached = <uint8_t *> calloc(nodes + 1, 1)
+    if reached == NULL or tree_init(&tree, seed) < 0:
+        free(reached)
         raise MemoryError
     with nogil:
-        # `state`: is there anything in or below the node; backward, as children come behind their parents
-        for node in range(nodes - 1, 0, -1):
+        if nodes:
+            merged[0] = 0
+        for node in range(1, nodes):
             parent = parents[node]
             if parent >= node or frames[node] >= <size_t> names.shape[0] \
                     or names[frames[node]] >= <size_t> hidden.shape[0]:
                 damaged = True
                 break
-            if counted[node]:
-                state[node] = 1
-            if state[node]:
-                state[parent] = 1
-        if nodes:
-            merged[0] = 0
-        for node in range(1, nodes):
-            if damaged:
-                break
-            merged[node] = NONE
-            if not state[node]:
-                continue
-            parent = parents[node]
             above = merged[parent]
             reached[node] = reached[parent]
             name = names[frames[node]]
@@ -192,7 +178,7 @@ def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint8_t
             for node in range(nodes):
                 if not reached[node]:
                     merged[node] = NONE
-    free(state)
+    free(reached)
     if damaged:
         tree_free(&tree)
         raise ValueError("a stack's numbers are out of order")
@@ -203,41 +189,168 @@ def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint8_t
     return column_of(&tree.parents, b"I"), column_of(&tree.names, b"I")
 
 
-def invert(const uint32_t[::1] parents, const uint32_t[::1] names, const uint8_t[::1] counted, uint32_t[::1] ends):
-    """Turn a tree round: what was innermost stands at the root. Returns the new tree's ``(parents, names)``.
+def pick(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] ends, uint32_t[::1] places):
+    """The part of a tree that leads to some of its nodes, as a tree: its ``(parents, names, nodes)``.
 
-    Each node with a value of its own (``counted``) is a stack; ``ends`` gets the node where the turned stack ends,
-    NEVER for the other nodes.
+    ``nodes`` are its nodes' numbers in the whole tree, and ``places`` gets the numbers of ``ends`` in it, NEVER for
+    those that are NEVER. Takes time that grows with the part, not with the whole.
     """
-    cdef size_t node
-    cdef uint32_t at, above
-    cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
-    cdef Tree tree
-    cdef bint failed = False
-    if tree_init(&tree, seed) < 0:
-        raise MemoryError
+    cdef size_t index, level, count
+    cdef uint32_t at, above, name, none = NONE
+    cdef uint32_t *known = <uint32_t *> calloc(parents.shape[0] + 1, 4)
+    cdef Vector found_parents, found_names, found_nodes, way
+    cdef bint failed = known == NULL
+    vector_init(&found_parents, 4)
+    vector_init(&found_names, 4)
+    vector_init(&found_nodes, 4)
+    vector_init(&way, 4)
     with nogil:
-        for node in range(<size_t> parents.shape[0]):
-            ends[node] = NONE
-            if not counted[node]:
+        at = 0
+        if not failed and (vector_push(&found_parents, &none) < 0 or vector_push(&found_names, &none) < 0
+                           or vector_push(&found_nodes, &at) < 0):
+            failed = True
+        for index in range(<size_t> ends.shape[0]):
+            if failed:
+                break
+            places[index] = NONE
+            if ends[index] >= <size_t> parents.shape[0]:
                 continue
-            above = 0
-            at = <uint32_t> node
-            while at:
-                above = child_of(&tree, above, names[at])
-                if above == NONE:
+            # up to what is there already, and down again, so that a parent comes before its children
+            way.count = 0
+            at = ends[index]
+            while at and known[at] == 0:
+                if vector_push(&way, &at) < 0:
                     failed = True
                     break
                 at = parents[at]
-            if failed:
-                break
-            ends[node] = above
-    free(tree.slots)
+            above = known[at]
+            count = way.count
+            for level in range(count):
+                if failed:
+                    break
+                at = (<uint32_t *> way.data)[count - 1 - level]
+                name = names[at]
+                if vector_push(&found_parents, &above) < 0 or vector_push(&found_names, &name) < 0 \
+                        or vector_push(&found_nodes, &at) < 0:
+                    failed = True
+                    break
+                above = <uint32_t> (found_parents.count - 1)
+                known[at] = above
+            places[index] = above
+    free(known)
+    vector_free(&way)
     if failed:
-        vector_free(&tree.parents)
-        vector_free(&tree.names)
+        vector_free(&found_parents)
+        vector_free(&found_names)
+        vector_free(&found_nodes)
         raise MemoryError
-    return column_of(&tree.parents, b"I"), column_of(&tree.names, b"I")
+    return column_of(&found_parents, b"I"), column_of(&found_names, b"I"), column_of(&found_nodes, b"I")
+
+
+cdef struct Turned:
+    uint32_t name           # of the node `at`; NONE where the stack is at its end
+    uint32_t at
+    uint32_t stack
+
+
+cdef struct Group:
+    size_t first
+    size_t last
+    uint32_t node           # what stands above all of them in the turned tree
+
+
+cdef int by_name(const void *one, const void *other) noexcept nogil:
+    cdef uint32_t left = (<const Turned *> one).name
+    cdef uint32_t right = (<const Turned *> other).name
+    return (left > right) - (left < right)
+
+
+cdef uint32_t new_node(Vector *to_parents, Vector *to_names, uint32_t parent, uint32_t name) noexcept nogil:
+    cdef uint32_t node = <uint32_t> to_parents.count
+    if node == NONE or vector_push(to_parents, &parent) < 0 or vector_push(to_names, &name) < 0:
+        return NONE
+    return node
+
+
+def invert(const uint32_t[::1] parents, const uint32_t[::1] names, const uint8_t[::1] counted, uint32_t[::1] ends,
+           size_t most):
+    """Turn a tree round: what was innermost stands at the root. Returns the new tree's ``(parents, names)``.
+
+    Each node with a value of its own (``counted``) is a stack; ``ends`` gets the node where the turned stack ends,
+    NEVER for the other nodes. Stacks that begin alike are kept together and parted where their names do; one that is
+    alone goes its way without a look at any other, as most of such a tree does. Raises OverflowError for a tree of
+    more than ``most`` nodes.
+    """
+    cdef size_t node, first, last, count = 0
+    cdef uint32_t above, at, none = NONE
+    cdef bint failed = False
+    cdef Vector to_parents, to_names, groups
+    cdef Group group, part
+    cdef Turned *stacks = <Turned *> malloc((parents.shape[0] + 1) * sizeof(Turned))
+    vector_init(&to_parents, 4)
+    vector_init(&to_names, 4)
+    vector_init(&groups, sizeof(Group))
+    with nogil:
+        failed = stacks == NULL or new_node(&to_parents, &to_names, none, none) == NONE
+        for node in range(<size_t> parents.shape[0]):
+            ends[node] = NONE
+            if not failed and counted[node]:
+                stacks[count].at = <uint32_t> node
+                stacks[count].stack = <uint32_t> node
+                stacks[count].name = names[node] if node else NONE
+                count += 1
+        group.first, group.last, group.node = 0, count, 0
+        if not failed and count:
+            failed = vector_push(&groups, &group) < 0
+        while groups.count and not failed and to_parents.count <= most:
+            groups.count -= 1
+            group = (<Group *> groups.data)[groups.count]
+            if group.last - group.first == 1:
+                above = group.node
+                at = stacks[group.first].at
+                while at and to_parents.count <= most:
+                    above = new_node(&to_parents, &to_names, above, names[at])
+                    if above == NONE:
+                        failed = True
+                        break
+                    at = parents[at]
+                ends[stacks[group.first].stack] = above
+                continue
+            first = group.first + 1
+            while first < group.last and stacks[first].name == stacks[group.first].name:
+                first += 1
+            if first < group.last:
+                qsort(stacks + group.first, group.last - group.first, sizeof(Turned), &by_name)
+            first = group.first
+            while first < group.last and not failed:
+                if stacks[first].name == NONE:
+                    ends[stacks[first].stack] = group.node
+                    first += 1
+                    continue
+                above = new_node(&to_parents, &to_names, group.node, stacks[first].name)
+                failed = above == NONE
+                last = first
+                part.node = above
+                part.first = first
+                at = stacks[first].name
+                while last < group.last and stacks[last].name == at:
+                    stacks[last].at = parents[stacks[last].at]
+                    stacks[last].name = names[stacks[last].at] if stacks[last].at else NONE
+                    last += 1
+                part.last = last
+                if not failed:
+                    failed = vector_push(&groups, &part) < 0
+                first = last
+    free(stacks)
+    vector_free(&groups)
+    if failed or to_parents.count > most:
+        full = not failed
+        vector_free(&to_parents)
+        vector_free(&to_names)
+        if full:
+            raise OverflowError
+        raise MemoryError
+    return column_of(&to_parents, b"I"), column_of(&to_names, b"I")
 
 
 def add_by(const uint32_t[::1] to, const int64_t[:, ::1] values, int64_t[:, ::1] sums):
@@ -270,6 +383,67 @@ def sum_up(const uint32_t[::1] parents, int64_t[:, ::1] values, uint32_t[::1] fi
                 values[row, parent] += values[row, node]
             if first[node] < first[parent]:
                 first[parent] = first[node]
+
+
+cdef struct Child:
+    int64_t key
+    uint32_t name
+    uint32_t node
+
+
+cdef int by_key(const void *one, const void *other) noexcept nogil:
+    cdef const Child *left = <const Child *> one
+    cdef const Child *right = <const Child *> other
+    if left.key != right.key:
+        return -1 if left.key < right.key else 1
+    if left.name != right.name:
+        return -1 if left.name < right.name else 1
+    return 0
+
+
+def children(const uint32_t[::1] parents, const uint32_t[::1] names, const int64_t[::1] inclusive,
+             const int64_t[::1] keys, int64_t[::1] offsets, uint32_t[::1] order):
+    """The children that have a value, by parent, those of one parent by ascending key and where equal by name.
+
+    The children of ``n`` become ``order[offsets[n]:offsets[n + 1]]``; returns how many there are in all.
+    """
+    cdef size_t node, nodes = parents.shape[0], first, last, index
+    cdef int64_t at
+    cdef size_t kept = 0
+    cdef Child *found = <Child *> malloc((nodes + 1) * sizeof(Child))
+    if found == NULL:
+        raise MemoryError
+    with nogil:
+        for node in range(nodes + 1):
+            offsets[node] = 0
+        for node in range(1, nodes):
+            if inclusive[node] > 0:
+                offsets[parents[node] + 1] += 1
+        for node in range(nodes):
+            offsets[node + 1] += offsets[node]
+        kept = <size_t> offsets[nodes]
+        # filled from behind, which moves each end to where its children begin
+        for node in range(nodes - 1, 0, -1):
+            if inclusive[node] > 0:
+                offsets[parents[node] + 1] -= 1
+                at = offsets[parents[node] + 1]
+                found[at].key = keys[node]
+                found[at].name = names[node]
+                found[at].node = <uint32_t> node
+        # each place now holds where the children of the node before it begin
+        for node in range(nodes):
+            offsets[node] = offsets[node + 1]
+        if nodes:
+            offsets[nodes] = <int64_t> kept
+        for node in range(nodes):
+            first = <size_t> offsets[node]
+            last = <size_t> offsets[node + 1]
+            if last > first + 1:
+                qsort(found + first, last - first, sizeof(Child), &by_key)
+        for index in range(kept):
+            order[index] = found[index].node
+    free(found)
+    return kept
 
 
 def place(const uint32_t[::1] parents, const int64_t[::1] offsets, const uint32_t[::1] order,

@@ -1,9 +1,12 @@
 """Call trees over stacks with values, whatever the values are of: made, turned round, summed and searched.
 
-What comes in (:class:`Stacks`) is a prefix tree of frames with one or more values at each node; what comes out
+What comes in (:class:`Stacks`) is a prefix tree of frames, and values of some of its nodes; what comes out
 (:class:`CallTree`) is a tree of names in which each node knows its own value, that of all below it, and where it begins
 when the tree is laid out as a flame graph. :mod:`memlens.views.flame` makes the one of an allocation set and answers
 from the other.
+
+In between stands the :class:`Shape`: the whole prefix tree merged by name, whatever the values are. It is made once for
+the stacks of a snapshot or a profile, so the tree of another moment costs what that moment holds.
 """
 
 from dataclasses import dataclass, field
@@ -28,6 +31,8 @@ Order = Literal["value", "time"]
 
 MOST_VALUE = 2**62
 """Sums stay below it; more than that is no memory that there ever was."""
+MOST_TURNED = 20_000_000
+"""Nodes of a bottom-up tree, about a gigabyte of them: deep stacks hardly share a node there."""
 
 
 class FlameOptions(Struct, frozen=True):
@@ -52,15 +57,29 @@ class FlameOptions(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Stacks:
-    """A prefix tree of stacks with values, the root side outermost; node 0 is the root and has no value of its own.
+    """A prefix tree of stacks, node 0 its root and outermost, and values of some of its nodes.
 
-    ``values`` is int64[values, nodes], each node's own; ``first`` orders nodes by time (less is earlier).
+    Item ``i`` is the stack that ends at ``nodes[i]``, any but the root, each once. ``values`` is int64[values, items],
+    none of them negative; ``first`` orders items by time (less is earlier).
     """
 
     parents: U32
     frames: U32
+    nodes: U32
     values: I64
     first: U32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """A whole prefix tree of stacks merged by name, as :class:`FlameOptions` say; see :func:`shape_of`."""
+
+    parents: U32
+    name: U32
+    merged: U32
+    """The node here of each node of the stacks; NEVER for those that a focus leaves out."""
+    used: U32
+    """The name of each frame."""
 
 
 @dataclass
@@ -83,14 +102,13 @@ class CallTree:
     left: I64
     """Where the node begins on the axis of the value that it is laid out by."""
     depth: U32
-    used: U32
-    """The name of each frame."""
-    merged: U32
-    """The node of each node of the stacks, before the tree was turned round; NEVER for those left out."""
+    shape: Shape
+    places: U32
+    """The node of each of the stacks' items, before the tree was turned round; NEVER for those left out."""
     top_down_parents: U32
     top_down_name: U32
-    ends: U32 | None
-    """Where the tree is turned round: the node at which the stack of each top-down node ends; NEVER without one."""
+    top_down_shape: U32
+    """The node of the shape that each node was, before the tree was turned round."""
     searches: dict[str, "Search"] = field(default_factory=dict)
     by_name: tuple[I64, I64] | None = None
     """int64[values, names]: own and inclusive sums, made when they are first asked for."""
@@ -142,8 +160,8 @@ class Search:
     totals: I64
 
 
-def build(stacks: Stacks, names: FrameNames, options: FlameOptions, by: int) -> CallTree:
-    """Make the call tree of some stacks, laid out by value number ``by``.
+def shape_of(parents: U32, frames: U32, names: FrameNames, options: FlameOptions) -> Shape:
+    """Merge a prefix tree of stacks by name. Of the options all but the order count.
 
     Raises :class:`BadRequestError` for a focus that isn't a name, :class:`ArchiveError` for damaged stacks.
     """
@@ -158,41 +176,75 @@ def build(stacks: Stacks, names: FrameNames, options: FlameOptions, by: int) -> 
     if options.focus is not None:
         focus = _checked(options.focus, names)
         mode = kernel.FROM_FOCUS if options.direction == "top_down" else kernel.UP_TO_FOCUS
-    if stacks.values.astype(np.float64).sum(axis=1).max(initial=0) >= MOST_VALUE:
-        raise BadRequestError("The sizes in this snapshot are too large to be summed")
-    merged = np.empty(len(stacks.parents), np.uint32)
-    counted = has_value(stacks.values)
+    merged = np.empty(len(parents), np.uint32)
     try:
-        parents, name = map(
-            np.asarray,
-            kernel.merge(stacks.parents, stacks.frames, counted, used, foldable, hidden, focus, mode, merged),
+        shape, name = map(
+            np.asarray, kernel.merge(parents, frames, used, foldable, hidden, focus, mode, merged)
         )
     except ValueError as error:
         raise ArchiveError(f"The archive's stacks are damaged: {error}") from error
+    return Shape(shape, name, merged, used)
+
+
+def build(
+    stacks: Stacks, names: FrameNames, options: FlameOptions, by: int, shape: Shape | None = None
+) -> CallTree:
+    """Make the call tree of some stacks, laid out by value number ``by``.
+
+    ``shape`` is :func:`shape_of` the same stacks, names and options, if it is there already. Raises what that does.
+    """
+    if stacks.values.astype(np.float64).sum(axis=1).max(initial=0) >= MOST_VALUE:
+        raise BadRequestError("The sizes in this snapshot are too large to be summed")
+    if shape is None:
+        shape = shape_of(stacks.parents, stacks.frames, names, options)
+    places = np.empty(len(stacks.nodes), np.uint32)
+    ends = shape.merged[stacks.nodes]
+    parents, name, nodes = map(np.asarray, kernel.pick(shape.parents, shape.name, ends, places))
     selves = np.zeros((len(stacks.values), len(parents)), np.int64)
-    kernel.add_by(merged, stacks.values, selves)
+    kernel.add_by(places, stacks.values, selves)
     first = np.full(len(parents), NEVER, np.uint32)
-    kernel.least_by(merged, stacks.first, first)
-    top_down = (parents, name)
-    ends = None
+    kernel.least_by(places, stacks.first, first)
+    top_down = (parents, name, nodes)
     if options.direction == "bottom_up":
-        ends = np.empty(len(parents), np.uint32)
-        parents, name = map(np.asarray, kernel.invert(parents, name, has_value(selves), ends))
+        turned_ends = np.empty(len(parents), np.uint32)
+        try:
+            turned_tree = kernel.invert(parents, name, has_value(selves), turned_ends, MOST_TURNED)
+        except OverflowError:
+            raise BadRequestError(
+                f"From the bottom up these stacks have more than {MOST_TURNED:,} boxes",
+                advice="Collapse libraries, narrow the set with a filter, or look from the top down.",
+            ) from None
+        parents, name = map(np.asarray, turned_tree)
         turned = np.zeros((len(selves), len(parents)), np.int64)
-        kernel.add_by(ends, selves, turned)
+        kernel.add_by(turned_ends, selves, turned)
         turned_first = np.full(len(parents), NEVER, np.uint32)
-        kernel.least_by(ends, first, turned_first)
+        kernel.least_by(turned_ends, first, turned_first)
         selves, first = turned, turned_first
     inclusive = selves.copy()
     kernel.sum_up(parents, inclusive, first)
-    offsets, order = _children(parents, name, inclusive[by], first if options.order == "time" else None)
+    offsets = np.empty(len(parents) + 1, np.int64)
+    order = np.empty(len(parents), np.uint32)
+    keys = first.astype(np.int64) if options.order == "time" else -inclusive[by]
+    order = order[: kernel.children(parents, name, inclusive[by], keys, offsets, order)]
     left = np.zeros(len(parents), np.int64)
     depth = np.zeros(len(parents), np.uint32)
     kernel.place(parents, offsets, order, inclusive[by], left, depth)
     return CallTree(
-        options, names, by, parents, name, selves, inclusive, offsets, order, left, depth, used, merged, *top_down,
-        ends,
-    )  # fmt: skip
+        options,
+        names,
+        by,
+        parents,
+        name,
+        selves,
+        inclusive,
+        offsets,
+        order,
+        left,
+        depth,
+        shape,
+        places,
+        *top_down,
+    )
 
 
 def has_value(values: I64) -> U8:
@@ -204,13 +256,3 @@ def _checked(number: int, names: FrameNames) -> int:
     if not 0 <= number < names.count:
         raise BadRequestError(f"The snapshot has no frame {number}")
     return number
-
-
-def _children(parents: U32, name: U32, inclusive: I64, first: U32 | None) -> tuple[I64, U32]:
-    """Offsets by parent, and the children that have a value in order; where equal, in the order of their names."""
-    nodes = np.flatnonzero(inclusive[1:] > 0) + 1
-    keys = (name[nodes], -inclusive[nodes]) if first is None else (name[nodes], first[nodes])
-    order = nodes[np.lexsort((*keys, parents[nodes]))].astype(np.uint32)
-    offsets = np.zeros(len(parents) + 1, np.int64)
-    np.cumsum(np.bincount(parents[nodes], minlength=len(parents)), out=offsets[1:])
-    return offsets, order

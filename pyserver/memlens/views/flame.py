@@ -31,17 +31,19 @@ import struct
 from typing import Literal
 
 import numpy as np
-from msgspec import Struct
+import numpy.typing as npt
+from msgspec import Struct, structs
 
 from memlens.errors import BadRequestError
 from memlens.kernels import calltree as calltree_kernel
 from memlens.kernels import flame as kernel
 from memlens.kernels.timeline import BEFORE_TRACE as FLAG_BEFORE_TRACE
+from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.views import calltree
 from memlens.views.calltree import CallTree, FlameOptions, Stacks
 from memlens.views.columns import NEVER
-from memlens.views.frame_names import BEFORE_TRACE, NO_STACK, FlameName, frame_names
+from memlens.views.frame_names import BEFORE_TRACE, NO_STACK, SPECIAL_NAMES, FlameName, frame_names
 from memlens.views.sets import AllocationSet, rows_of
 
 MAGIC = 0x31464C4D
@@ -58,45 +60,65 @@ VALUES: tuple[FlameValue, ...] = ("bytes", "count")
 
 def tree_of(snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: FlameOptions) -> CallTree:
     """The call tree of a set, made when it is first asked for and kept for a while. Raises BadRequestError."""
-    return snapshot.keep(
-        ("call_tree", of, value, options),
-        lambda: calltree.build(
-            snapshot.keep(("set_stacks", of), lambda: stacks_of(snapshot, of)),
-            frame_names(snapshot),
-            options,
-            VALUES.index(value),
-        ),
-    )
+
+    def make() -> CallTree:
+        stacks = set_stacks(snapshot, of)
+        names = frame_names(snapshot)
+        # the shape is that of all stacks, so it serves every set
+        of_shape = structs.replace(options, order="value")
+        shape = snapshot.keep(
+            ("flame_shape", of_shape),
+            lambda: calltree.shape_of(stacks.parents, stacks.frames, names, of_shape),
+        )
+        return calltree.build(stacks, names, options, VALUES.index(value), shape)
+
+    return snapshot.keep(("call_tree", of, value, options), make)
 
 
-def stacks_of(snapshot: Snapshot, of: AllocationSet) -> Stacks:
+def set_stacks(snapshot: Snapshot, of: AllocationSet) -> Stacks:
     """The stacks of a set with their bytes and counts; what has no stack stands under a name that says why."""
+    return snapshot.keep(("set_stacks", of), lambda: _stacks_of(snapshot, of))
+
+
+def _stacks_of(snapshot: Snapshot, of: AllocationSet) -> Stacks:
     device, rows = rows_of(snapshot, of)
     stack_node = snapshot.column("stack_node")
-    names = frame_names(snapshot)
-    parents, frames = snapshot.column("node_parent"), snapshot.column("node_frame")
-    nodes = len(parents)
+    parents, frames, ends = snapshot.derived("flame_stacks", lambda: _all_stacks(snapshot))
     sums = np.zeros((2, len(stack_node)), np.int64)
     first = np.full(len(stack_node), NEVER, np.uint32)
     calltree_kernel.sum_stacks(rows, device.size, device.stack, sums[0], sums[1], first)
-    values = np.zeros((2, nodes + 2), np.int64)
-    firsts = np.full(nodes + 2, NEVER, np.uint32)
-    calltree_kernel.add_by(stack_node, sums, values)
-    calltree_kernel.least_by(stack_node, first, firsts)
     # what has no stack is told apart by whether the recorder could have seen it
+    chosen = np.flatnonzero((sums[1] > 0) & (stack_node != 0))
     bare = rows[stack_node[device.stack[rows]] == 0]
     early = (device.flags[bare] & FLAG_BEFORE_TRACE) != 0
-    for special, chosen in ((NO_STACK, bare[~early]), (BEFORE_TRACE, bare[early])):
-        values[:, nodes + special] = device.size[chosen].sum(), len(chosen)
-        firsts[nodes + special] = chosen.min(initial=NEVER)
-    values[:, 0] = 0
-    firsts[0] = NEVER
+    nodes, values, firsts = [ends[chosen]], [sums[:, chosen]], [first[chosen]]
+    for special, some in ((NO_STACK, bare[~early]), (BEFORE_TRACE, bare[early])):
+        if len(some):
+            nodes.append(np.array([len(parents) - len(SPECIAL_NAMES) + special], np.uint32))
+            values.append(np.array([[device.size[some].sum()], [len(some)]], np.int64))
+            firsts.append(some[:1])
     return Stacks(
-        np.concatenate((parents, np.zeros(2, np.uint32))),
-        np.concatenate((frames, np.array([names.special(NO_STACK), names.special(BEFORE_TRACE)], np.uint32))),
-        values,
-        firsts,
+        parents,
+        frames,
+        np.concatenate(nodes),
+        np.ascontiguousarray(np.concatenate(values, axis=1)),
+        np.concatenate(firsts),
     )
+
+
+def _all_stacks(snapshot: Snapshot) -> tuple[calltree.U32, calltree.U32, calltree.U32]:
+    """The prefix tree of a snapshot's stacks with what stands for no stack behind it, and the node of each stack.
+
+    Several stacks may end at one node of a damaged archive only.
+    """
+    names = frame_names(snapshot)
+    specials = [names.special(which) for which in range(len(SPECIAL_NAMES))]
+    parents = np.concatenate((snapshot.column("node_parent"), np.zeros(len(specials), np.uint32)))
+    frames = np.concatenate((snapshot.column("node_frame"), np.array(specials, np.uint32)))
+    ends = snapshot.column("stack_node")
+    if len(ends) and int(ends.max()) >= len(parents) - len(specials):
+        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: a stack ends nowhere")
+    return parents, frames, ends
 
 
 class Picture(Struct, frozen=True):
@@ -188,31 +210,34 @@ _BOX = np.dtype(
 )
 
 
-def shown_frames(stacks: Stacks, tree: CallTree, node: int) -> tuple[calltree.U32, calltree.U32]:
-    """The nodes of the stacks that a node of the tree holds, and for each the node whose frame it is there.
+def shown_frames(stacks: Stacks, tree: CallTree, node: int) -> tuple[npt.NDArray[np.intp], calltree.U32]:
+    """The items of the stacks that a node of the tree holds, and for each the stacks' node whose frame it is there.
 
-    Of the stacks' nodes those with a value of their own; 0 where there is no frame (the root has none).
+    0 where there is no frame (the root has none).
     """
-    own = np.flatnonzero((calltree.has_value(stacks.values) != 0) & (tree.merged != NEVER)).astype(np.uint32)
-    if tree.ends is None:
+    items = np.flatnonzero(tree.places != NEVER)
+    shown_as = tree.places[items]
+    if tree.options.direction == "top_down":
         inside = np.zeros(len(tree.parents), np.uint8)
         calltree_kernel.below(tree.parents, node, inside)
-        own = own[inside[tree.merged[own]] != 0]
-        shown_as = np.full(len(own), node, np.uint32)
+        items = items[inside[shown_as] != 0]
+        shown_as = np.full(len(items), node, np.uint32)
     else:
         # the stacks whose innermost names are those from the tree's root down to the node
-        shown_as = tree.merged[own]
         for place, step in enumerate(tree.path(node)):
             if place:
                 shown_as = tree.top_down_parents[shown_as]
-            fits = tree.top_down_name[shown_as] == tree.name[step]
-            own, shown_as = own[fits], shown_as[fits]
-    shown = own.copy()
+            fits = (shown_as != 0) & (tree.top_down_name[shown_as] == tree.name[step])
+            items, shown_as = items[fits], shown_as[fits]
+    shown = stacks.nodes[items]
+    of_shape = tree.top_down_shape[shown_as]
     while node:
         # frames that are hidden, or below a focus, count for a node but are not what it shows
-        other = (tree.merged[shown] != shown_as) | (tree.used[stacks.frames[shown]] != tree.name[node])
+        other = (tree.shape.merged[shown] != of_shape) | (
+            tree.shape.used[stacks.frames[shown]] != tree.name[node]
+        )
         above = np.flatnonzero(other & (shown != 0))
         if not len(above):
-            return own, shown
+            return items, shown
         shown[above] = stacks.parents[shown[above]]
-    return own, np.zeros_like(own)
+    return items, np.zeros_like(shown)

@@ -11,7 +11,7 @@ from memlens.kernels import calltree as kernel
 from memlens.store.snapshot import Snapshot
 from memlens.views.calltree import I64, U32, CallTree, FlameOptions
 from memlens.views.columns import check_page
-from memlens.views.flame import FlameValue, shown_frames, stacks_of, tree_of
+from memlens.views.flame import FlameValue, set_stacks, shown_frames, tree_of
 from memlens.views.frame_names import FlameName
 from memlens.views.sets import AllocationSet
 
@@ -140,10 +140,10 @@ def details(
     """A node with its callers, its places and its stacks. Raises :class:`BadRequestError`."""
     tree = tree_of(snapshot, of, value, options)
     node = _checked(tree, number)
-    stacks = snapshot.keep(("set_stacks", of), lambda: stacks_of(snapshot, of))
-    own, shown = shown_frames(stacks, tree, node)
+    stacks = set_stacks(snapshot, of)
+    items, shown = shown_frames(stacks, tree, node)
     inside = np.zeros(len(stacks.parents), bool)
-    inside[own] = True
+    inside[stacks.nodes[items]] = True
     stack_node = snapshot.column("stack_node")
     held = inside[stack_node]
     # what has no stack stands under nodes of its own, behind the stacks'
@@ -153,7 +153,7 @@ def details(
         _nodes(tree, tree.path(node)[:-1]),
         *_total(tree),
         *_function(tree, node),
-        lines=_lines(tree, stacks.frames[shown[shown != 0]], stacks.values[:, own[shown != 0]]),
+        lines=_lines(tree, stacks.frames[shown[shown != 0]], stacks.values[:, items[shown != 0]]),
         stacks=np.flatnonzero(held).tolist(),
     )
 
