@@ -78,6 +78,11 @@ export interface ViewState {
   compare: CompareState | null;
 }
 
+/** A file that a view shows: its own, or the one that it is compared with. */
+export type ShownFile = 'own' | 'other';
+
+export type FileState = Requests['memlens/fileState']['result']['state'];
+
 export type ToWebviewMessage =
   | { type: 'progress'; stage: string; fraction: number | null }
   | { type: 'opened'; info: SnapshotInfo; state: ViewState | null }
@@ -91,6 +96,8 @@ export type ToWebviewMessage =
   | { type: 'sourceMissing'; file: string; line: number; lookedFor: string }
   /** What it is compared with, or null for nothing; `fresh` when the user has just chosen it. */
   | { type: 'other'; other: OtherSnapshot | null; fresh: boolean }
+  /** What became of a file since it was read. */
+  | { type: 'file'; of: ShownFile; state: FileState }
   | { type: 'command'; command: ViewCommand };
 
 export type FromWebviewMessage =
@@ -103,6 +110,10 @@ export type FromWebviewMessage =
   | { type: 'openSource'; file: string; line: number; beside: boolean }
   | { type: 'chooseOther' }
   | { type: 'retryOther' }
+  /** Read a file again that has changed. */
+  | { type: 'reload'; of: ShownFile }
+  /** The user has seen that a file has changed, and goes on with what was read. */
+  | { type: 'dismissFile'; of: ShownFile }
   | { type: 'closeOther' }
   /** The user is asked for a file, and the text is written there. */
   | { type: 'saveText'; form: 'csv' | 'json'; text: string }

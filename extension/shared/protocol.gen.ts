@@ -400,6 +400,17 @@ export interface FileHeat {
   lines: HeatLine[];
 }
 
+/** Whether the file at `path` is still the one that the snapshot was made of. It is looked at, not read. */
+export interface FileStateParams {
+  snapshot: string;
+  path: string;
+}
+
+/** `changed`: another size, time of change or place. `gone`: there is no such file, or it may not be read. */
+export interface FileStateResult {
+  state: 'changed' | 'gone' | 'same';
+}
+
 /** A device's figures for what fits a filter. `of_allocations` is how many there are without it. */
 export interface FilterAnswer {
   info: DeviceInfo;
@@ -1568,6 +1579,7 @@ export interface ViewportResult {
 export interface Requests {
   'memlens/open': { params: OpenParams; result: OpenResult };
   'memlens/close': { params: CloseParams; result: Done };
+  'memlens/fileState': { params: FileStateParams; result: FileStateResult };
   'memlens/viewport': { params: ViewportParams; result: ViewportResult };
   'memlens/overview': { params: OverviewParams; result: OverviewAnswer };
   'memlens/moment': { params: MomentParams; result: MomentAnswer };

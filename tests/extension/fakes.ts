@@ -34,10 +34,13 @@ export class FakeServer {
   readonly sourcesChanged = new EventEmitter<void>();
   readonly onDidChangeSources = this.sourcesChanged.event;
   readonly asked: Asked[] = [];
+  /** What became of the files: asked by every view by itself, and answered at once. */
+  fileState = 'same';
   open = 0;
   health = 'running';
 
   request(method: keyof Requests, params: object, token?: vscode.CancellationToken): Promise<unknown> {
+    if (method === 'memlens/fileState') return Promise.resolve({ state: this.fileState });
     return new Promise((resolve, reject) => {
       this.asked.push({ method, params: { ...params }, token, resolve, reject });
     });

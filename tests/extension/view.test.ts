@@ -4,7 +4,7 @@ import type * as vscode from 'vscode';
 import { ViewStates } from '../../extension/src/editor/states';
 import { SnapshotView } from '../../extension/src/editor/view';
 import { FakeMemory, FakePanel, FakeServer, INFO, log, responseError, settle, STATE } from './fakes';
-import { Uri } from './vscode';
+import { events, Uri } from './vscode';
 
 const PROBLEM = { code: 'not-a-snapshot', message: 'No snapshot', advice: '', offset: null, retry: false };
 const OPENED = { snapshot: 's1', info: INFO };
@@ -170,6 +170,66 @@ describe('a view', () => {
     assert.ok(failed?.type === 'failed');
     assert.match(failed.problem.message, /not a file here/);
     assert.equal(server.count('memlens/open'), 0);
+  });
+});
+
+describe('a file that changes on disk', () => {
+  const happened = async (state: string): Promise<void> => {
+    server.fileState = state;
+    events.disk.fire(Uri.file('/b.pickle')); // of no interest
+    events.focus.fire({ focused: true });
+    await settle();
+  };
+
+  it('is told once, with what was read still there, until it is as it was', async () => {
+    await openView();
+    await happened('changed');
+    await happened('changed');
+    assert.deepEqual(panel.taken(), [{ type: 'file', of: 'own', state: 'changed' }]);
+    await happened('gone');
+    await happened('same');
+    assert.deepEqual(panel.taken(), [
+      { type: 'file', of: 'own', state: 'gone' },
+      { type: 'file', of: 'own', state: 'same' },
+    ]);
+    assert.equal(server.count('memlens/open'), 1);
+  });
+
+  it('is told to a page that comes back, unless the user knows it', async () => {
+    await openView();
+    await happened('changed');
+    panel.received.fire({ type: 'ready' });
+    assert.deepEqual(panel.taken().at(-1), { type: 'file', of: 'own', state: 'changed' });
+    panel.received.fire({ type: 'dismissFile', of: 'own' });
+    await settle();
+    panel.taken();
+    panel.received.fire({ type: 'ready' });
+    assert.equal(panel.taken().at(-1)?.type, 'opened');
+  });
+
+  it('is read again when the user says so: what had a number in it is forgotten, the place is not', async () => {
+    await openView();
+    const state = { ...STATE, selection: 7, first: 3, second: 9 };
+    panel.received.fire({ type: 'state', state });
+    await happened('changed');
+    panel.received.fire({ type: 'reload', of: 'own' });
+    server.fileState = 'same';
+    server.last('memlens/open').resolve({ ...OPENED, snapshot: 's2' });
+    await settle();
+    const order = server.asked.map(({ method, params }) => [method, params['snapshot'] ?? params['path']]);
+    assert.deepEqual(order.slice(-2), [
+      ['memlens/close', 's1'],
+      ['memlens/open', '/a.pickle'],
+    ]);
+    assert.deepEqual(panel.taken().at(-1), { type: 'opened', info: INFO, state: STATE });
+  });
+
+  it('is noticed by the system telling of it', async () => {
+    await openView();
+    server.fileState = 'changed';
+    events.disk.fire(Uri.file('/a.pickle'));
+    while (panel.posted.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.deepEqual(panel.taken(), [{ type: 'file', of: 'own', state: 'changed' }]);
   });
 });
 

@@ -83,6 +83,9 @@ export const events = {
   visible: new EventEmitter<unknown>(),
   theme: new EventEmitter<unknown>(),
   configuration: new EventEmitter<unknown>(),
+  /** A file of the disk was made, written or removed. */
+  disk: new EventEmitter<Uri>(),
+  focus: new EventEmitter<{ focused: boolean }>(),
 };
 
 /** Set by `setContext`. */
@@ -93,7 +96,20 @@ interface Notebook {
   getCells(): { document: FakeText }[];
 }
 
+export class RelativePattern {
+  constructor(
+    readonly base: Uri,
+    readonly pattern: string,
+  ) {}
+}
+
 export const workspace = {
+  createFileSystemWatcher: () => ({
+    onDidChange: events.disk.event,
+    onDidCreate: () => ({ dispose: () => undefined }),
+    onDidDelete: () => ({ dispose: () => undefined }),
+    dispose: () => undefined,
+  }),
   notebookDocuments: [] as Notebook[],
   onDidChangeTextDocument: events.changed.event,
   onDidSaveTextDocument: events.saved.event,
@@ -199,6 +215,7 @@ export class FakeEditor {
 export const window = {
   visibleTextEditors: [] as FakeEditor[],
   activeColorTheme: { kind: ColorThemeKind.Dark },
+  onDidChangeWindowState: events.focus.event,
   onDidChangeVisibleTextEditors: events.visible.event,
   onDidChangeActiveColorTheme: events.theme.event,
   createTextEditorDecorationType: (): Disposable => ({ dispose: () => undefined }),

@@ -27,7 +27,7 @@ def sample() -> Path:
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Cache:
-    return Cache(tmp_path / "cache")
+    return Cache(tmp_path / "cache", spared_s=0)
 
 
 @pytest.fixture

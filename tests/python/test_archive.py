@@ -118,8 +118,7 @@ def test_private_and_whole(cache: Cache, tmp_path: Path) -> None:
     assert (precious / "thesis.txt").read_text() == "do not lose"
 
 
-def test_least_recently_used_goes_first(tmp_path: Path) -> None:
-    cache = Cache(tmp_path / "cache")
+def test_least_recently_used_goes_first(cache: Cache, tmp_path: Path) -> None:
     files = [snapshot_file(tmp_path / f"{i}.pickle", 10) for i in range(4)]
     archives = [ingest(path, cache, quiet) for path in files[:3]]
     for age, archive in enumerate(archives):
@@ -134,6 +133,8 @@ def test_least_recently_used_goes_first(tmp_path: Path) -> None:
         archives[2].name,
         newest.name,
     }
+    Cache(cache.folder, 1).evict(keep=newest)
+    assert archives[0].is_dir(), "whoever found it just now is about to open it"
     cache.limit_bytes = 1
     cache.evict(keep=newest)
     assert [entry.name for entry in cache.folder.iterdir()] == [newest.name]
@@ -153,7 +154,7 @@ def test_what_a_killed_run_left_goes(cache: Cache, tmp_path: Path) -> None:
 
 def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     """The cache's folder is the user's choice: whatever else lies in it stays."""
-    cache = Cache(tmp_path / "documents", limit_bytes=1)
+    cache = Cache(tmp_path / "documents", limit_bytes=1, spared_s=0)
     others = ["thesis.old-2019", "notes.partial-draft", "x.partial-99999999999999999999", "webapp"]
     for name in others:
         (cache.folder / name).mkdir(parents=True)

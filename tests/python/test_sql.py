@@ -414,10 +414,10 @@ def test_tables_appear_whole_and_are_counted(
     snapshot.close()
     size = sum(file.stat().st_size for file in archive.iterdir())
     without = size - (archive / tables.FILE_NAME).stat().st_size
-    assert Cache(cache.folder, size).find(sample) == archive
+    assert Cache(cache.folder, size, spared_s=0).find(sample) == archive
     Cache(cache.folder, size).evict()
     assert archive.exists()
-    Cache(cache.folder, (size + without) // 2).evict()
+    Cache(cache.folder, (size + without) // 2, spared_s=0).evict()
     assert not archive.exists()
 
 

@@ -28,6 +28,7 @@ import type { Selection } from './selection';
 import { Sources } from './sources';
 import { exposeForTests } from './test-hook';
 import { debounce, replace, setText } from './ui/dom';
+import { FileBar } from './ui/file-bar';
 import { baseName, counted, deviceFigures } from './ui/format';
 import { legend } from './ui/legend';
 import { watchTheme } from './ui/theme';
@@ -46,6 +47,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   private readonly parts: Parts;
   private readonly feed: PanelFeed;
   private readonly narrowing: Narrowing;
+  private readonly fileBar: FileBar;
   private readonly stop = new AbortController();
   private readonly saveSoon = debounce(SAVE_AFTER_MS, () => {
     this.save();
@@ -74,6 +76,8 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.arrangement = new Arrangement(root, this.parts, this);
     this.feed = new PanelFeed(this.parts, this.colours, () => this.device, say);
     this.narrowing = new Narrowing(api, this.parts.filterBox);
+    this.fileBar = new FileBar(api, () => this.compare.other?.name ?? '');
+    this.parts.frame.files.append(this.fileBar.root);
     watchTheme(this.stop.signal, () => {
       this.colours.refresh();
       this.repaint();
@@ -141,6 +145,9 @@ export class SnapshotView implements Commanded, PartsOwner {
         if (!message.fresh) return;
         this.arrangement.showPicture('compare');
         this.parts.dock.show('compare');
+        return;
+      case 'file':
+        this.fileBar.show(message.of, message.state);
         return;
       case 'command':
         this.run(message.command);

@@ -25,5 +25,8 @@ export function registerViewCommands(editors: SnapshotEditorProvider): vscode.Di
         editors.active?.tell({ type: 'command', command });
       }),
     ),
+    vscode.commands.registerCommand('memlens.reload', async () => {
+      await editors.active?.reload();
+    }),
   );
 }

@@ -79,6 +79,12 @@ export class OtherReference extends Disposable {
     if (status !== null) await this.choose(vscode.Uri.parse(status.uri), false);
   }
 
+  /** Read the same file again, which is open. */
+  async reload(): Promise<void> {
+    const status = this.#status;
+    if (status !== null) await this.choose(vscode.Uri.parse(status.uri), false);
+  }
+
   /** Compare with nothing. */
   clear(): void {
     this.close();

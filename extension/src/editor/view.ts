@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
-import type { FromWebviewMessage, ToWebviewMessage, ViewState } from '../../shared/messages';
+import type { FromWebviewMessage, ShownFile, ToWebviewMessage, ViewState } from '../../shared/messages';
 import type { OpenResult, Problem } from '../../shared/protocol.gen';
 import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
 import type { Server } from '../server/client';
 import { CANCELLED, NO_SERVER, problem, ProblemError, problemOf } from '../server/problem';
+import { FileWatch } from './fileWatch';
 import { page } from './html';
 import { OtherReference } from './other';
 import { ViewRequests } from './requests';
@@ -48,6 +49,7 @@ export class SnapshotView extends Disposable {
   readonly #requests: ViewRequests;
   /** What it is compared with. */
   readonly #other: OtherReference;
+  readonly #files: Record<ShownFile, FileWatch>;
   #status: Status = { is: 'opening', stage: '', fraction: null };
   #opening: vscode.CancellationTokenSource | undefined;
   #state: ViewState | null;
@@ -80,13 +82,30 @@ export class SnapshotView extends Disposable {
         },
       ),
     );
+    const watch = (of: ShownFile): FileWatch =>
+      this.own(
+        new FileWatch(
+          server,
+          () => {
+            this.#tellFile(of);
+          },
+          log,
+        ),
+      );
+    this.#files = { own: watch('own'), other: watch('other') };
     this.#other = this.own(
       new OtherReference(
         uri,
         this.id,
         server,
         (other, fresh) => {
-          if (this.#status.is === 'open') this.#post({ type: 'other', other, fresh });
+          const snapshot = this.#other.snapshot;
+          if (other?.is === 'open' && snapshot !== null)
+            this.#files.other.follow(vscode.Uri.parse(other.uri), snapshot);
+          else this.#files.other.stop();
+          if (this.#status.is !== 'open') return;
+          this.#post({ type: 'other', other, fresh });
+          this.#tellFile('other');
         },
         log,
       ),
@@ -107,7 +126,9 @@ export class SnapshotView extends Disposable {
     this.own(panel.webview.onDidReceiveMessage((message: FromWebviewMessage) => void this.#receive(message)));
     this.own(
       panel.onDidChangeViewState(() => {
-        if (!panel.visible) {
+        if (panel.visible) {
+          for (const file of Object.values(this.#files)) file.look();
+        } else {
           this.#pageReady = false;
           this.#requests.cancelAll();
         }
@@ -138,6 +159,19 @@ export class SnapshotView extends Disposable {
   /** Show the view beside another snapshot. */
   async compareWith(uri: vscode.Uri): Promise<void> {
     await this.#other.choose(uri, true);
+  }
+
+  /** Read the file again, as it is now; the view stays at its place as far as the file still has it. */
+  async reload(of: ShownFile = 'own'): Promise<void> {
+    if (of === 'other') {
+      await this.#other.reload();
+      return;
+    }
+    // What has a number in one file is something else in another.
+    if (this.#files.own.differs && this.#state !== null)
+      this.#state = { ...this.#state, selection: null, first: null, second: null };
+    this.#release();
+    this.#open();
   }
 
   /** Bring the tab to the front where it is; without its column VS Code would move it to the active one. */
@@ -236,6 +270,12 @@ export class SnapshotView extends Disposable {
         case 'retryOther':
           await this.#other.again();
           return;
+        case 'reload':
+          await this.reload(message.of);
+          return;
+        case 'dismissFile':
+          this.#files[message.of].dismiss();
+          return;
         case 'closeOther':
           this.#other.clear();
           return;
@@ -265,6 +305,8 @@ export class SnapshotView extends Disposable {
 
   #setStatus(status: Status): void {
     this.#status = status;
+    if (status.is === 'open') this.#files.own.follow(this.uri, status.result.snapshot);
+    else this.#files.own.stop();
     this.#tellStatus();
   }
 
@@ -284,8 +326,13 @@ export class SnapshotView extends Disposable {
         this.#post({ type: 'opened', info: status.result.info, state: this.#state });
         if (this.#other.status !== null)
           this.#post({ type: 'other', other: this.#other.status, fresh: false });
+        for (const of of ['own', 'other'] as const) if (this.#files[of].state !== 'same') this.#tellFile(of);
         for (const message of this.#later.splice(0)) this.#post(message);
     }
+  }
+
+  #tellFile(of: ShownFile): void {
+    if (this.#status.is === 'open') this.#post({ type: 'file', of, state: this.#files[of].state });
   }
 
   #post(message: ToWebviewMessage): void {

@@ -14,14 +14,14 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from stat import S_ISREG
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from memlens import limits
 from memlens.errors import MemlensError
 from memlens.server.ingest import ProgressListener, fill_tables, ingest
 from memlens.server.settings import Configuration
 from memlens.server.sql import SqlDesk
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import ArchiveError, SourceFile
 from memlens.store.snapshot import Snapshot
 from memlens.views import line_heat, lines
 from memlens.views.answers import SourceLine
@@ -98,6 +98,7 @@ class OpenSnapshot:
         self._lines: dict[str, dict[int, list[SourceLine]]] = {}
         self._self_at_peak: dict[str, dict[int, int]] | None = None
         self._most: line_heat.Most | None = None
+        self._source = snapshot.manifest.source
         self._snapshot = snapshot
         self._thread = thread
         self._on_damaged = on_damaged
@@ -128,6 +129,14 @@ class OpenSnapshot:
             logger.warning("the archive of %s is given up: %s", self.path, error)
             await self._on_damaged(self)
             raise NotOpenError(f"The archive of {self.title} was damaged and has to be made again") from error
+
+    async def file_state(self, path: str) -> Literal["same", "changed", "gone"]:
+        """Whether the file at ``path``, by which a view knows it, is still the one that was read."""
+        try:
+            now = await asyncio.to_thread(SourceFile.of, Path(path))
+        except (OSError, RuntimeError, ValueError):
+            return "gone"
+        return "same" if now == self._source else "changed"
 
     async def lines_of(self, file: str) -> dict[int, list[SourceLine]]:
         """Totals of one file's lines by line, kept so that the next hover in the file is a look-up."""
@@ -285,6 +294,12 @@ class Registry:
                 except ArchiveError as error:
                     logger.warning("the archive of %s is damaged and is made again: %s", source, error)
                     await asyncio.to_thread(shutil.rmtree, archive, ignore_errors=True)
+            archive = await ingest(source, cache, self._ingest_options(), entry.progress)
+            try:
+                return await self._enter(entry, archive)
+            except ArchiveError as error:
+                # other servers remove what they hold for old, and a damaged disk damages the next one as well
+                logger.warning("the new archive of %s is made again: %s", source, error)
             archive = await ingest(source, cache, self._ingest_options(), entry.progress)
             return await self._enter(entry, archive)
         finally:

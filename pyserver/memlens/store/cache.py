@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +27,9 @@ from memlens.store.tables import remove_leftovers
 
 DEFAULT_LIMIT_BYTES = 10 * 2**30
 
+SPARED_S = 10.0
+"""What was made or found so shortly ago is about to be opened, perhaps by another server, and is not removed."""
+
 _OUR_NAME = re.compile(r"^[0-9a-f]{24}-v\d+(\.(partial|old-\w+)-(?P<pid>\d{1,9}))?$", re.ASCII)
 
 
@@ -39,9 +43,15 @@ class NotAnArchiveError(MemlensError):
 class Cache:
     """Archives under one folder (default: the user's cache folder), together no larger than ``limit_bytes``."""
 
-    def __init__(self, folder: Path | None = None, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+    def __init__(
+        self,
+        folder: Path | None = None,
+        limit_bytes: int = DEFAULT_LIMIT_BYTES,
+        spared_s: float = SPARED_S,
+    ) -> None:
         self.folder = folder or platformdirs.user_cache_path("memlens", appauthor=False) / "archives"
         self.limit_bytes = limit_bytes
+        self.spared_s = spared_s
 
     def folder_for(self, source: Path) -> Path:
         """The archive folder for a file as it is now. Raises OSError when the file isn't there."""
@@ -78,10 +88,11 @@ class Cache:
                     remove_leftovers(entry)
                     archives.append(((entry / FILE_NAME).stat().st_mtime_ns, _bytes_in(entry), entry))
         total = sum(size for _, size, _ in archives)
-        for _, size, entry in sorted(archives, key=lambda row: row[0]):
+        now_ns = time.time_ns()
+        for used_ns, size, entry in sorted(archives, key=lambda row: row[0]):
             if total <= self.limit_bytes:
                 break
-            if entry == keep or in_use(entry):
+            if entry == keep or abs(now_ns - used_ns) < self.spared_s * 1e9 or in_use(entry):
                 continue
             shutil.rmtree(entry, ignore_errors=True)
             total -= size
@@ -135,6 +146,7 @@ def _rename(partial: Path, archive: Path) -> None:
     except OSError:
         try:
             if read_manifest(archive).source == read_manifest(partial).source:
+                os.utime(archive / FILE_NAME)
                 return
         except ArchiveError:
             pass

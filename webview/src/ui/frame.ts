@@ -33,6 +33,8 @@ export class ViewFrame {
   /** Read out by screen readers. */
   readonly live = element('div', { class: 'sr-only', role: 'status', attributes: { 'aria-live': 'polite' } });
   readonly busy = element('div', { class: 'busy', hidden: true });
+  /** What became of the file on disk. */
+  readonly files = element('div', { class: 'files-slot' });
   /** Above every picture, over the same part of the run. */
   readonly lanes = element('div', { class: 'lanes-slot' });
   private readonly root: HTMLElement;
@@ -74,6 +76,7 @@ export class ViewFrame {
       'div',
       { class: 'view' },
       parts.toolbar,
+      this.files,
       parts.warnings,
       element('div', { class: 'columns' }, middle, this.side, parts.panel),
       element('footer', { class: 'status' }, this.status, this.note, this.coarser, this.legend),

@@ -1,10 +1,17 @@
-"""``memlens/open`` and ``memlens/close``."""
+"""``memlens/open``, ``memlens/close``, and what became of the file in between."""
 
 import msgspec
 from pygls.lsp.server import LanguageServer
 
 from memlens.server.protocol.base import Done
-from memlens.server.protocol.snapshots import CloseParams, OpenParams, OpenResult, ProgressParams
+from memlens.server.protocol.snapshots import (
+    CloseParams,
+    FileStateParams,
+    FileStateResult,
+    OpenParams,
+    OpenResult,
+    ProgressParams,
+)
 from memlens.server.registry import Registry
 from memlens.server.wire import answer
 
@@ -24,5 +31,9 @@ def register(server: LanguageServer, registry: Registry) -> None:
         await registry.close(params.snapshot, params.view)
         return Done()
 
+    async def file_state(params: FileStateParams) -> FileStateResult:
+        return FileStateResult(await registry.get(params.snapshot).file_state(params.path))
+
     answer(server, "memlens/open", open_snapshot)
     answer(server, "memlens/close", close_snapshot)
+    answer(server, "memlens/fileState", file_state)

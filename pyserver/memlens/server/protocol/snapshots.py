@@ -1,5 +1,7 @@
 """Opening and closing snapshots, and what the server tells about them."""
 
+from typing import Literal
+
 from msgspec import Struct
 
 from memlens.model.info import SnapshotInfo
@@ -31,6 +33,19 @@ class CloseParams(Struct, frozen=True):
     view: str
 
 
+class FileStateParams(Struct, frozen=True):
+    """Whether the file at ``path`` is still the one that the snapshot was made of. It is looked at, not read."""
+
+    snapshot: str
+    path: str
+
+
+class FileStateResult(Struct, frozen=True):
+    """``changed``: another size, time of change or place. ``gone``: there is no such file, or it may not be read."""
+
+    state: Literal["same", "changed", "gone"]
+
+
 class ProgressParams(Struct, frozen=True):
     """How far the reading of a snapshot is. ``fraction`` is of the whole work, None if it can't be told."""
 
@@ -48,6 +63,7 @@ class SnapshotsChangedParams(Struct, frozen=True):
 REQUESTS: Requests = {
     "memlens/open": (OpenParams, OpenResult),
     "memlens/close": (CloseParams, Done),
+    "memlens/fileState": (FileStateParams, FileStateResult),
 }
 
 NOTIFICATIONS: dict[str, type[Struct]] = {
