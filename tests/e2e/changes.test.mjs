@@ -1,15 +1,7 @@
 // Files change under a view: rewritten beside and in place, moved away, put back; and the archive behind it is damaged.
 // The view says so once, goes on showing what it has, and reads again when it is told to.
 import assert from 'node:assert/strict';
-import {
-  copyFileSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  truncateSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, readdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { openVSCode } from './harness.mjs';

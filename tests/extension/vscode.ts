@@ -104,12 +104,15 @@ export class RelativePattern {
 }
 
 export const workspace = {
-  createFileSystemWatcher: () => ({
-    onDidChange: events.disk.event,
-    onDidCreate: () => ({ dispose: () => undefined }),
-    onDidDelete: () => ({ dispose: () => undefined }),
-    dispose: () => undefined,
-  }),
+  createFileSystemWatcher: (): object => {
+    const quiet = new EventEmitter<Uri>();
+    return {
+      onDidChange: events.disk.event,
+      onDidCreate: quiet.event,
+      onDidDelete: quiet.event,
+      dispose: () => undefined,
+    };
+  },
   notebookDocuments: [] as Notebook[],
   onDidChangeTextDocument: events.changed.event,
   onDidSaveTextDocument: events.saved.event,
