@@ -13,11 +13,16 @@ from memlens.store.snapshot import Snapshot
 
 ROOT = Path(__file__).parents[2]
 # real files that are not part of the project; tests that need them are skipped where they aren't there
-REAL = Path(os.environ.get("MEMLENS_TEST_DATA", ROOT.parent / "shared" / "data")) / "torch"
+DATA = Path(os.environ.get("MEMLENS_TEST_DATA", ROOT.parent / "shared" / "data"))
+REAL = DATA / "torch"
 
 
 def real_files(*patterns: str) -> list[Path]:
     return sorted(path for pattern in patterns for path in REAL.glob(pattern))
+
+
+def real_profiles(*patterns: str) -> list[Path]:
+    return sorted(path for pattern in patterns for path in (DATA / "profiles").glob(pattern))
 
 
 @pytest.fixture

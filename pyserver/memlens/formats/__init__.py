@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from memlens.formats import snapviewer, torch
+from memlens.formats import pprof, snapviewer, torch
 from memlens.formats.containers import Source
 from memlens.formats.errors import NotASnapshotError
 from memlens.model.profile import Profile
@@ -23,6 +23,7 @@ class Format(Struct, frozen=True):
 
 
 FORMATS = [
+    Format("pprof profile", pprof.sniff, pprof.read),
     Format("PyTorch memory snapshot", torch.sniff, torch.read),
     Format("SnapViewer archive", snapviewer.sniff, snapviewer.read),
 ]

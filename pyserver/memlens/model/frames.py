@@ -1,5 +1,6 @@
 """Source frames: whose code they are, and the file and line in names that hide them."""
 
+import functools
 import re
 import sys
 from collections.abc import Sequence
@@ -96,10 +97,15 @@ def profiled_frame(file: str, line: int, function: str, module: str = "") -> Sou
     file, function = _shortened(file, MOST_PATH), _shortened(function, MOST_NAME)
     if file in _NO_FILE or line <= 0 or line > MOST_LINE:
         return SourceFrame(_shortened(module, MOST_PATH) if file in _NO_FILE else file, 0, function, NATIVE)
+    return SourceFrame(file, line, function, _kind_of(file))
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _kind_of(file: str) -> int:
+    """Whose code a file is, in whatever language."""
     path = file.replace("\\", "/")
     made = path.startswith("<") and not path.startswith("<ipython-input")
-    library = made or _LIBRARY_PATH.search(path) or library_of(path)
-    return SourceFrame(file, line, function, LIBRARY if library else USER)
+    return LIBRARY if made or _LIBRARY_PATH.search(path) or library_of(path) else USER
 
 
 def _shortened(text: str, most: int) -> str:

@@ -1,5 +1,6 @@
 """Whose code a file of a compiled language is, by where compilers and package managers keep what isn't the user's."""
 
+import functools
 import re
 
 GO_LIBRARY, RUST_LIBRARY, CPP_LIBRARY, C_LIBRARY, SYSTEM = (
@@ -36,6 +37,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )  # fmt: skip
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def library_of(path: str) -> str:
     """The library or package that a source file of a compiled language belongs to, empty for the user's own.
 

@@ -1,0 +1,325 @@
+"""The pprof reader, held to a decoding that shares no code with it, and to what damaged files must not do."""
+
+import gzip
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.python import pprof_files
+from tests.python.conftest import real_profiles
+from tests.python.pprof_files import Builder, Message, encode
+
+from memlens.errors import MemlensError
+from memlens.formats import FORMATS, pprof, read
+from memlens.formats.containers import open_source
+from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.pprof_prune import patterns_of, simplified
+from memlens.model.profile import Profile
+
+LEGACY = ("go.crc32.cpu", "gobench.cpu", "java.cpu", "cppbench.cpu")
+"""Profiles of the binary format that pprof had before."""
+REAL = [
+    path
+    for where in ("pprof/*.pb.gz", "gperftools/*.pb.gz", "public/parca/*", "public/flameshow/*.out")
+    for path in real_profiles(where)
+] + [path for path in real_profiles("public/google-pprof/*.cpu") if path.name not in LEGACY]
+OTHERS = [
+    path
+    for where in (
+        "*/*.heap",
+        "massif/*",
+        "dhat/*",
+        "heaptrack/*",
+        "tracemalloc/*",
+        "memray/*.bin",
+        "public/*/*.heap",
+    )
+    for path in real_profiles(where)
+] + [path for path in real_profiles("public/google-pprof/*.cpu") if path.name in LEGACY]
+
+
+def profile_of(path: Path, tmp_path: Path) -> Profile:
+    with open_source(path, tmp_path, lambda *_: None) as source:
+        found = read(source, tmp_path, lambda *_: None)
+    assert isinstance(found, Profile)
+    return found
+
+
+def made(data: bytes, tmp_path: Path) -> Profile:
+    path = tmp_path / "made.pb"
+    path.write_bytes(data)
+    return profile_of(path, tmp_path)
+
+
+def stacks_of(profile: Profile) -> list[list[tuple[str, str, int]]]:
+    """Each sample's frames, innermost first, as function, file and line; marks of cut stacks left out."""
+    frames = [(each.function, each.file, each.line) for each in profile.frames.frames]
+    starts = profile.frames.starts.tolist()
+    ids = profile.frames.sequence.tolist()
+    return [
+        [
+            frames[number]
+            for number in ids[starts[stack] : starts[stack + 1]]
+            if "(cut off" not in frames[number][0]
+        ]
+        for stack in profile.stacks.tolist()
+    ]
+
+
+def plain_stacks(message: Message) -> list[list[tuple[str, str, int]]]:
+    """The same out of a decoded message."""
+    strings = message.get("string_table", [""])
+    functions = {each["id"]: each for each in message.get("function", [])}
+    mappings = {each["id"]: strings[each.get("filename", 0)] for each in message.get("mapping", [])}
+    places: dict[int, list[tuple[str, str, int]]] = {}
+    for location in message["location"]:
+        lines = []
+        for line in location.get("line", [{}]):
+            function = functions.get(line.get("function_id", 0))
+            if function is None:
+                address = hex(location.get("address", 0))
+                lines.append((address, mappings.get(location.get("mapping_id", 0), ""), 0))
+                continue
+            name = strings[function.get("name", 0)] or strings[function.get("system_name", 0)] or "?"
+            file, number = strings[function.get("filename", 0)], line.get("line", 0)
+            lines.append(
+                (name, file, max(number if number < 2**31 else 0, 0) if file not in ("", "??") else 0)
+            )
+        places[location["id"]] = lines
+    return [
+        [line for number in sample.get("location_id", []) for line in places[number]]
+        for sample in message["sample"]
+    ]
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
+def test_real_profiles_read_as_they_are_decoded(path: Path, tmp_path: Path) -> None:
+    message = pprof_files.read(path)
+    strings = message["string_table"]
+    profile = profile_of(path, tmp_path)
+    types = [(strings[each["type"]], strings[each["unit"]]) for each in message["sample_type"]]
+    assert [(each.name, each.unit) for each in profile.value_types] == types
+    values = np.array([sample["value"] for sample in message["sample"]], np.int64)
+    assert np.array_equal(np.stack(profile.values, axis=1), values)
+    assert stacks_of(profile) == plain_stacks(message)
+    default = strings[message.get("default_sample_type", 0)]
+    wanted = [name for name, _ in types].index(default) if default else len(types) - 1
+    assert profile.default_value == wanted
+    labels: Counter[tuple[Any, ...]] = Counter()
+    sizes = np.zeros(len(values), np.int64)
+    for number, sample in enumerate(message["sample"]):
+        for label in sample.get("label", []):
+            key, text = strings[label["key"]], strings[label.get("str", 0)]
+            labels[number, key, text, label.get("num", 0), strings[label.get("num_unit", 0)]] += 1
+            if key == "bytes" and not text:
+                sizes[number] = label["num"]
+    told = profile.strings | {0: ""}
+    assert labels == Counter(
+        (sample, told[key], told[text], number, told[unit])
+        for sample, key, text, number, unit in profile.labels.tolist()
+    )
+    assert (profile.sizes is None) == (not sizes.any())
+    if profile.sizes is not None:
+        assert np.array_equal(profile.sizes, sizes)
+
+
+@pytest.mark.parametrize("path", OTHERS, ids=lambda path: path.name)
+def test_other_files_are_not_taken_for_profiles(path: Path, tmp_path: Path) -> None:
+    try:
+        with open_source(path, tmp_path, lambda *_: None) as source:
+            assert not pprof.sniff(source.head())
+    except MemlensError:
+        pass  # its wrapper is damaged
+
+
+def test_random_and_common_bytes_are_not_taken_for_profiles() -> None:
+    chance = random.Random(1)
+    taken = sum(pprof.sniff(chance.randbytes(4096)) for _ in range(20_000))
+    assert taken == 0
+    for head in (b"", b"\n", b"\n\n\n", b"\n\x02hi\n\x02ho", b"PK\x03\x04", b"%PDF-1.7", b"\x7fELF\x02\x01\x01",
+                 b"\x80\x04\x95", b"{}", b"Hello world, this is text\n", b"\x1f\x8b\x08", bytes(100)):  # fmt: skip
+        assert not pprof.sniff(head), head
+
+
+def build() -> Builder:
+    """Inlined frames, a location without lines, one without a mapping, recursion, labels of both kinds."""
+    builder = Builder(("alloc_objects", "count"), ("alloc_space", "bytes"))
+    message = builder.message
+    message["mapping"] = [{"id": 3, "memory_start": 4096, "filename": builder.text("/usr/lib/libx.so.2")}]
+    inlined = builder.location(("inner", "/src/a.cc", 3), ("outer", "/src/a.cc", 9), mapping=3)
+    bare = builder.location(address=0x1234, mapping=3)
+    nowhere = builder.location(address=0x99)
+    main = builder.location(("main", "/src/main.cc", 20))
+    builder.sample([inlined, bare, main], 2, 64, bytes=32, thread="worker")
+    builder.sample([nowhere, main, main], 1, 8)
+    builder.sample([], 5, 5)
+    return builder
+
+
+def test_what_is_legal_though_rare(tmp_path: Path) -> None:
+    for packed in (True, False):
+        profile = made(build().bytes(packed=packed), tmp_path)
+        assert stacks_of(profile) == [
+            [("inner", "/src/a.cc", 3), ("outer", "/src/a.cc", 9), ("0x1234", "/usr/lib/libx.so.2", 0),
+             ("main", "/src/main.cc", 20)],
+            [("0x99", "", 0), ("main", "/src/main.cc", 20), ("main", "/src/main.cc", 20)],
+            [],
+        ]  # fmt: skip
+        assert [column.tolist() for column in profile.values] == [[2, 1, 5], [64, 8, 5]]
+        assert profile.sizes is not None
+        assert profile.sizes.tolist() == [32, 0, 0]
+        assert [notice.code for notice in profile.notices] == ["no-symbols"]
+    # fields of a later version are passed over, and numbers may come in another order
+    whole = build().bytes()
+    later = whole[6:12] + b"\xfa\x01\x03abc" + whole[12:] + b"\xf0\x01\x07" + whole[:6]
+    assert (whole[:2], whole[6:8]) == (b"\x0a\x04", b"\x0a\x04")
+    assert stacks_of(made(later, tmp_path)) == stacks_of(profile)
+    assert stacks_of(made(gzip.compress(later), tmp_path)) == stacks_of(profile)
+
+
+def test_the_default_value_is_named_or_the_last(tmp_path: Path) -> None:
+    builder = build()
+    assert made(builder.bytes(), tmp_path).default_value == 1
+    builder.message["default_sample_type"] = builder.text("alloc_objects")
+    assert made(builder.bytes(), tmp_path).default_value == 0
+    builder.message["default_sample_type"] = builder.text("no such type")
+    assert made(builder.bytes(), tmp_path).default_value == 1
+
+
+def test_a_difference_says_so(tmp_path: Path) -> None:
+    builder = build()
+    builder.sample([builder.location(("main", "/src/main.cc", 20))], -2, -64, **{"pprof::base": "true"})
+    profile = made(builder.bytes(), tmp_path)
+    assert int(profile.values[1].sum()) == 64 + 8 + 5 - 64
+    assert {"difference", "negative"} <= {notice.code for notice in profile.notices}
+
+
+def test_stacks_that_were_cut_off_are_marked(tmp_path: Path) -> None:
+    builder = Builder(("inuse_space", "bytes"))
+    deep = [builder.location((f"f{n}", "a.go", n + 1)) for n in range(31)]
+    whole = [*deep, builder.location(("runtime.main", "proc.go", 250))]
+    cut = [*deep, builder.location(("f99", "a.go", 99))]
+    for stack in (whole, cut, cut, deep):
+        builder.sample(stack, 10)
+    profile = made(builder.bytes(), tmp_path)
+    names = [frame.function for frame in profile.frames.frames]
+    starts = profile.frames.starts.tolist()
+    outermost = [names[profile.frames.sequence[end - 1]] for end in starts[1:]]
+    assert outermost == ["runtime.main", "(cut off after 32 calls)", "(cut off after 32 calls)", "f30"]
+    assert [len(stack) for stack in stacks_of(profile)] == [32, 32, 32, 31]
+    assert "2 of 4 samples" in profile.notices[0].message
+
+
+def test_frames_are_dropped_as_pprof_drops_them(tmp_path: Path) -> None:
+    """``Prune`` of profile/prune.go: from the outermost match on, but nothing above the first frame that is kept."""
+    builder = Builder(("inuse_space", "bytes"))
+    malloc = builder.location(("malloc", "m.c", 1))
+    hook = builder.location(("tcmalloc::hook(int)", "t.cc", 2))
+    kept = builder.location(("tcmalloc::keep", "t.cc", 3))
+    inlined = builder.location(("leaf", "a.cc", 4), ("malloc", "m.c", 5), ("caller", "a.cc", 6))
+    main = builder.location(("main", "a.cc", 7))
+    for stack in (
+        [malloc, main],
+        [hook, malloc, main],
+        [kept, main],
+        [inlined, main],
+        [main, malloc],
+        [malloc],
+    ):
+        builder.sample(stack, 1)
+    builder.message["drop_frames"] = builder.text("malloc|(x::)?tcmalloc::.*")
+    builder.message["keep_frames"] = builder.text("tcmalloc::keep")
+    names = [[frame[0] for frame in stack] for stack in stacks_of(made(builder.bytes(), tmp_path))]
+    assert names == [
+        ["main"], ["main"], ["tcmalloc::keep", "main"], ["caller", "main"], ["main", "malloc"], ["malloc"],
+    ]  # fmt: skip
+
+
+def test_patterns_that_could_take_for_ever_are_not_taken() -> None:
+    for pattern in (
+        "(a+)+b",
+        "(.*)*",
+        "a*b*c*d*",
+        "(a|a)(a|a)(a|a)" * 8,
+        "(a*|b)" * 3,
+        r"(a)\1",
+        "a?" * 30,
+        "(",
+    ):
+        assert patterns_of(pattern, "") is None, pattern
+        assert patterns_of("a", pattern) is None, pattern
+    dropped = patterns_of(r"malloc|operator new(\[\])?|(base::)?Lock.*", "LockKept")
+    assert dropped is not None
+    found = [name for name in ("malloc", "mallocx", "operator new[](unsigned long)", "base::Locked", "LockKept")
+             if dropped(name)]  # fmt: skip
+    assert found == ["malloc", "operator new[](unsigned long)", "base::Locked"]
+    assert simplified(".a::(anonymous namespace)::operator()(int)") == "a::(anonymous namespace)::operator()"
+
+
+def _without(field: str) -> Callable[[Message], None]:
+    return lambda message: message.pop(field)
+
+
+def _set(path: tuple[Any, ...], value: Any) -> Callable[[Message], None]:
+    def change(message: Message) -> None:
+        at: Any = message
+        for step in path[:-1]:
+            at = at[step]
+        at[path[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        (_without("sample_type"), NotASnapshotError, "says of no value"),
+        (_without("string_table"), DamagedSnapshotError, "refers to string"),
+        (_set(("string_table", 0), "x"), DamagedSnapshotError, "first string"),
+        (_without("location"), DamagedSnapshotError, "refers to location"),
+        (_without("function"), DamagedSnapshotError, "refers to function"),
+        (_without("mapping"), DamagedSnapshotError, "refers to mapping"),
+        (_set(("location", 0, "id"), 0), DamagedSnapshotError, "has no id"),
+        (_set(("location", 0, "id"), 8), DamagedSnapshotError, "the same id"),
+        (_set(("sample", 1, "value"), [1]), DamagedSnapshotError, "1 values"),
+        (_set(("sample", 1, "value"), [2**62, 1]), DamagedSnapshotError, "more than can be counted"),
+        (_set(("function", 0, "name"), 2**40), DamagedSnapshotError, "refers to string"),
+        (_set(("sample", 0, "label", 0, "key"), 2**63), DamagedSnapshotError, "refers to string"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(
+    change: Callable[[Message], None], error: type[MemlensError], words: str, tmp_path: Path
+) -> None:
+    builder = build()
+    change(builder.message)
+    with pytest.raises(error, match=words):
+        made(encode(builder.message), tmp_path)
+
+
+def test_damaged_files_end_in_a_sentence(tmp_path: Path) -> None:
+    whole = build().bytes()
+    chance = random.Random(7)
+    damaged = [whole[:end] for end in range(1, len(whole))]
+    for _ in range(1500):
+        changed = bytearray(whole)
+        for _ in range(chance.randrange(1, 4)):
+            changed[chance.randrange(len(changed))] = chance.choice(
+                (0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256))
+            )
+        damaged.append(bytes(changed))
+    outcomes: Counter[str] = Counter()
+    path = tmp_path / "damaged.pb"
+    for data in damaged:
+        path.write_bytes(data)
+        try:
+            with open_source(path, tmp_path, lambda *_: None) as source:
+                outcomes[type(read(source, tmp_path, lambda *_: None)).__name__] += 1
+        except MemlensError as error:
+            outcomes[type(error).__name__] += 1
+    assert outcomes["DamagedSnapshotError"] > 300
+    assert outcomes["Profile"] > 100
+    assert next(form.name for form in FORMATS) == "pprof profile"
