@@ -12,6 +12,7 @@ from pathlib import Path
 import zstandard
 from tests.python.test_torch_reader import html, protocol_2, small
 
+PROFILES = Path(__file__).parents[1] / "fixtures" / "profiles"
 CORPUS = Path(__file__).parent / "corpus"
 
 FILTERS = [
@@ -43,6 +44,10 @@ def main() -> int:
         "evil.pickle": b"\x80\x04cposix\nsystem\n(X\x04\x00\x00\x00truetR.",
         "empty": b"",
     }
+    # one small file of each format of profiles, made by the script beside them
+    for path in sorted(PROFILES.iterdir()):
+        if path.is_file() and path.suffix != ".py":
+            files[path.name] = path.read_bytes()
     for name, data in files.items():
         _write(CORPUS / "file" / name, data)
     for number, text in enumerate(FILTERS):

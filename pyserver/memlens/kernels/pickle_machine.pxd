@@ -78,6 +78,7 @@ cdef class Machine:
     cdef int set_items(self, size_t first, size_t end) noexcept nogil
     cdef int fill_list(self, size_t list_row, size_t first, size_t end) noexcept nogil
     cdef size_t list_run(self, size_t at) noexcept nogil
+    cdef size_t reader_opcode(self, uint8_t op, size_t at) noexcept nogil
 
     cdef int64_t intern_string(self, const uint8_t *text, size_t length) noexcept nogil
     cdef int fail_with(self, int error, int detail) noexcept nogil

@@ -105,6 +105,13 @@ cdef class Machine:
         """
         return 0
 
+    cdef size_t reader_opcode(self, uint8_t op, size_t at) noexcept nogil:
+        """Take an opcode that the machine refuses but that this reader's files need, as data; ``at`` is behind it.
+
+        Returns where it ends; 0 to refuse it.
+        """
+        return 0
+
     # ---- the stack and the memo ----
 
     cdef int64_t intern_string(self, const uint8_t *text, size_t length) noexcept nogil:
@@ -517,8 +524,10 @@ cdef class Machine:
                 self.position = at
                 return E_OK
             else:
-                self.fail_with(E_FORBIDDEN if forbidden(op) else E_UNKNOWN_OPCODE, op)
-                break
+                at = self.reader_opcode(op, at)
+                if at == 0:
+                    self.fail_with(E_FORBIDDEN if forbidden(op) else E_UNKNOWN_OPCODE, op)
+                    break
         self.position = start
         self.error_offset = start
         return self.error

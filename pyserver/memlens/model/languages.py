@@ -28,7 +28,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"/include/c\+\+/|/bits/(?:stl_|basic_|shared_ptr|unique_ptr|alloc)|^bits/", CPP_LIBRARY),
         (r"/libstdc\+\+-v3/|/libcxx/", CPP_LIBRARY),
         (r"/glibc[^/]*/|(?:^|/)sysdeps/|/musl[^/]*/", C_LIBRARY),
-        (r"^(?:\./)?(?:csu|malloc|nptl|stdio-common|libio|elf|posix)/[^/]+\.[chS]$", C_LIBRARY),
+        (r"^(?:[\w-]+/)?(?:\./)?(?:csu|malloc|nptl|stdio-common|libio|elf|posix)/[^/]+\.[chS]$", C_LIBRARY),
         (r"^/usr/(?:local/)?include/(?:x86_64-linux-gnu/|aarch64-linux-gnu/)?(?P<package>[^/]+)/", ""),
         (r"^/usr/(?:local/)?(?:include|lib|lib64|src)/|^/opt/homebrew/|^/nix/store/", SYSTEM),
         (r"/Library/Developer/|/Program Files", SYSTEM),

@@ -1,0 +1,199 @@
+"""DHAT's profiles: JSON of valgrind's ``--tool=dhat``, and of the Rust crate dhat.
+
+Source of the format: ``dhat/docs/dh-manual.xml`` of valgrind, section "File format", version 2.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct, ValidationError
+
+from memlens.formats.containers import Source
+from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.stacks import distinct_frames
+from memlens.formats.valgrind_frames import valgrind_frame
+from memlens.kernels import dhat_json as kernel
+from memlens.model.frames import Frames
+from memlens.model.info import Notice, ValueType
+from memlens.model.profile import Column, Profile, fits
+
+KIND = "dhat"
+VERSION = 2
+Report = Callable[[str, float], None]
+
+_STEP_BYTES = 8 << 20
+_ROOT = 0
+"""The number of ``[root]`` in the table of frames, which stacks don't have."""
+
+_ERRORS = {
+    kernel.TRUNCATED: "The JSON breaks off: DHAT writes it when the program ends, and didn't come to its end",
+    kernel.SYNTAX: "The file is not whole JSON",
+    kernel.BAD_FIELD: "A program point has no '{field}', or one that it can't have",
+    kernel.TOO_DEEP: "The JSON is nested far deeper than any of DHAT's",
+}
+
+
+class _Header(Struct):
+    """What stands beside the program points. ``tg`` and ``te`` are times in ``tu``: of the peak, and of the end."""
+
+    dhatFileVersion: int  # noqa: N815 - the key in the file
+    mode: str
+    verb: str = "Allocated"
+    bklt: bool = True
+    bkacc: bool = False
+    bu: str = "byte"
+    bsu: str = "bytes"
+    bksu: str = "blocks"
+    tu: str = ""
+    cmd: str = ""
+    pid: int = 0
+    te: int = 0
+    tg: int | None = None
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the first bytes are a JSON object that tells DHAT's version."""
+    return head.lstrip()[:1] == b"{" and b'"dhatFileVersion"' in head
+
+
+def read(source: Source, _scratch: Path, report: Report) -> Profile:
+    """Read a profile; ``report`` gets ``("reading", fraction)``.
+
+    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, or MemoryError.
+    """
+    scanner = _scan(source, report)
+    header, table = _rest(scanner, source)
+    points = np.asarray(scanner.take("points"))
+    sequence = np.asarray(scanner.take("stack_frames"))
+    if len(sequence) and int(sequence.max()) >= len(table):
+        raise DamagedSnapshotError(
+            f"A stack names frame {int(sequence.max()):,}, but the file has {len(table):,}"
+        )
+    frames, numbers = distinct_frames(map(valgrind_frame, table))
+    whole = Frames(frames, np.asarray(scanner.take("stack_starts")), numbers[sequence])
+    types, fields, default = _values(header)
+    values = [points[name] for name in fields]
+    if not fits(values):
+        raise DamagedSnapshotError("The figures add up to more than can be counted")
+    return Profile(
+        KIND, whole, types, default, np.arange(1, len(points) + 1, dtype=np.uint32), values,
+        sizes=_sizes(points) if header.bu == "byte" else None,
+        settings=_settings(header), notices=_notices(header, len(points)),
+    )  # fmt: skip
+
+
+def _scan(source: Source, report: Report) -> kernel.Scanner:
+    scanner = kernel.Scanner(source.data)
+    done = 0
+    while True:
+        done += _STEP_BYTES
+        status = scanner.run(done)
+        source.release(scanner.offset)
+        if status == kernel.OK:
+            break
+        if status == kernel.NO_MEMORY:
+            raise MemoryError
+        if status != kernel.MORE:
+            field = kernel.FIELD_NAMES[scanner.error_field] if scanner.error_field >= 0 else ""
+            raise DamagedSnapshotError(_ERRORS[status].format(field=field), offset=scanner.error_offset)
+        report("reading", done / source.length)
+    report("reading", 1.0)
+    return scanner
+
+
+def _rest(scanner: kernel.Scanner, source: Source) -> tuple[_Header, list[str]]:
+    """The header and the table of frames."""
+    spans = scanner.span()
+    table = spans.pop("ftbl", None)
+    known = {name: spans[name] for name in _Header.__struct_fields__ if name in spans}
+    text = b",".join(
+        b'"%b":%b' % (name.encode(), source.data[start:end]) for name, (start, end) in known.items()
+    )
+    try:
+        header = msgspec.json.decode(b"{%b}" % text, type=_Header)
+    except (ValidationError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DamagedSnapshotError(f"The file's head is not DHAT's: {error}") from error
+    if header.dhatFileVersion < VERSION:
+        raise NotASnapshotError(
+            f"The file is DHAT's version {header.dhatFileVersion}, of valgrind before 3.17; Memlens reads version "
+            f"{VERSION}",
+            advice="Record it again with a newer valgrind, or open it in the dh_view.html of the one that wrote it.",
+        )
+    if table is None or not scanner.has_points:
+        missing = "table of frames" if table is None else "list of program points"
+        raise DamagedSnapshotError(f"The file has no {missing}")
+    try:
+        return header, msgspec.json.decode(source.data[table[0] : table[1]], type=list[str])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DamagedSnapshotError(f"The table of frames is damaged: {error}", offset=table[0]) from error
+
+
+def _values(header: _Header) -> tuple[list[ValueType], list[str], int]:
+    """The types of the values, the fields that they are, and the default one's number."""
+    unit, units = ("bytes", "bytes") if header.bu == "byte" else (header.bsu, header.bsu)
+    done = header.verb.lower()
+    found = [
+        ("tb", ValueType("total_bytes" if unit == "bytes" else "total", units, "total", f"{header.verb} in all")),
+        ("tbk", ValueType("total_blocks", "count", "total", f"{header.bksu.capitalize()} {done}")),
+    ]  # fmt: skip
+    if header.bklt:
+        time = header.tu or "time"
+        found += [
+            ("gb", ValueType("peak_bytes", unit, "peak", "Live at the peak")),
+            ("gbk", ValueType("peak_blocks", "count", "peak", "Blocks live at the peak")),
+            ("eb", ValueType("end_bytes", unit, "end", "Live at the end")),
+            ("ebk", ValueType("end_blocks", "count", "end", "Blocks live at the end")),
+            ("mb", ValueType("max_bytes", unit, "other", "Most live at once, each stack at its own time")),
+            (
+                "mbk",
+                ValueType("max_blocks", "count", "other", "Most blocks at once, each stack at its own time"),
+            ),
+            ("tl", ValueType("lifetimes", time, "other", "Lifetimes of all blocks, added up")),
+        ]
+    if header.bkacc:
+        found += [
+            ("rb", ValueType("read_bytes", unit, "other", "Read from the blocks")),
+            ("wb", ValueType("written_bytes", unit, "other", "Written to the blocks")),
+        ]
+    fields = [field for field, _ in found]
+    return [kind for _, kind in found], fields, fields.index("gb") if header.bklt else 0
+
+
+def _sizes(points: Column) -> npt.NDArray[np.int64]:
+    """The size of a point's blocks: counts for each of a block's bytes exist where all are of one size."""
+    one = np.where(points["tbk"] == 1, points["tb"], 0)
+    return np.where(points["histogram"] > 0, points["histogram"].astype(np.int64), one)
+
+
+def _settings(header: _Header) -> dict[str, str | int]:
+    found: dict[str, str | int] = {
+        "command": header.cmd, "pid": header.pid, "mode": header.mode, "time_unit": header.tu, "end_time": header.te,
+    }  # fmt: skip
+    if header.tg is not None:
+        found["peak_time"] = header.tg
+    return found
+
+
+def _notices(header: _Header, points: int) -> list[Notice]:
+    """What the file could not tell."""
+    found = []
+    if header.dhatFileVersion > VERSION:
+        message = (
+            f"The file is DHAT's version {header.dhatFileVersion}; Memlens knows version {VERSION} and shows what "
+            "it recognises."
+        )
+        found.append(Notice("newer-version", message))
+    if not points:
+        found.append(
+            Notice("no-samples", f"The file has no program points: nothing was {header.verb.lower()}.")
+        )
+    if header.mode == "rust-heap":
+        message = "Recorded by the Rust crate dhat, which sees what Rust allocates and no accesses to it."
+        found.append(Notice("rust-heap", message))
+    if not header.bklt and header.bu == "byte":
+        message = f"Recorded with --mode={header.mode}: what was {header.verb.lower()}, not what was live."
+        found.append(Notice("not-live", message))
+    return found

@@ -1,0 +1,130 @@
+"""Snapshots of Python's tracemalloc, as ``tracemalloc.Snapshot.dump`` writes them: a pickle, read as data.
+
+Source of the format: ``Lib/tracemalloc.py`` and ``Python/tracemalloc.c`` of CPython, see
+:mod:`memlens.kernels.tracemalloc_pickle`.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.formats.containers import Source
+from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.pickles import is_pickle, scan
+from memlens.formats.stacks import cut_stacks, distinct_frames
+from memlens.kernels import tracemalloc_pickle as kernel
+from memlens.model.frames import Frames, SourceFrame, profiled_frame
+from memlens.model.info import Notice, ValueType
+from memlens.model.profile import LABEL_DTYPE, MOST_VALUE, Column, Profile
+
+KIND = "tracemalloc"
+Report = Callable[[str, float], None]
+
+VALUES = [
+    ValueType("size", "bytes", "live", "Live memory"),
+    ValueType("count", "count", "live", "Live blocks"),
+]
+_DOMAIN = 1
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the first bytes are a pickle whose first name is tracemalloc's."""
+    return is_pickle(head) and b"tracemalloc" in head[:48]
+
+
+def read(source: Source, _scratch: Path, report: Report) -> Profile:
+    """Read a snapshot into a Profile; ``report`` gets ``("reading", fraction)``.
+
+    Raises :class:`NotASnapshotError`, :class:`memlens.formats.pickles.UnsafePickleError`,
+    :class:`DamagedSnapshotError`, or MemoryError.
+    """
+    scanner = scan(kernel.Scanner(source.data), source, kernel.FIELD_NAMES, report)
+    if not scanner.is_snapshot:
+        raise NotASnapshotError(
+            "The pickle names tracemalloc but isn't one of its snapshots",
+            advice="Write it with tracemalloc.take_snapshot().dump(path).",
+        )
+    traces = np.asarray(scanner.take("traces"))[np.asarray(scanner.take("trace_list"))]
+    if float(traces["size"].sum(dtype=np.float64)) > MOST_VALUE:
+        raise DamagedSnapshotError("The sizes add up to more bytes than can be counted")
+    frames = _frames(scanner)
+    depths = np.diff(frames.starts).astype(np.int64)[traces["stack"]]
+    cut = traces["total"] > depths
+    told = bool((traces["total"] != 0).any())
+    samples, counts = _grouped(traces, cut)
+    frames, stacks = cut_stacks(frames, samples["stack"], samples["cut"])
+    settings = {} if scanner.limit < 0 else {"traceback_limit": scanner.limit}
+    return Profile(
+        KIND, frames, VALUES, 0, stacks, [samples["size"] * counts, counts], _domains(samples["domain"]),
+        {_DOMAIN: "domain"}, samples["size"], settings=settings,
+        notices=_notices(depths, int(np.count_nonzero(cut)), scanner.limit if not told else None),
+    )  # fmt: skip
+
+
+def _frames(scanner: kernel.Scanner) -> Frames:
+    rows = np.asarray(scanner.take("frames"))
+    files = {row: scanner.string_at(row) for row in np.unique(rows["file"]).tolist()}
+    frames, numbers = distinct_frames(
+        _frame(files[file], line)
+        for file, line in zip(rows["file"].tolist(), rows["line"].tolist(), strict=True)
+    )
+    starts = np.asarray(scanner.take("stack_starts"))
+    return Frames(frames, starts, numbers[np.asarray(scanner.take("stack_frames"))])
+
+
+def _frame(file: str, line: int) -> SourceFrame:
+    """A frame; tracemalloc doesn't tell functions, so each is called by its place."""
+    name = file.replace("\\", "/").rpartition("/")[2]
+    return profiled_frame(file, line, f"{name}:{line}" if line else name)
+
+
+def _grouped(traces: Column, cut: npt.NDArray[np.bool_]) -> tuple[Column, npt.NDArray[np.int64]]:
+    """The distinct (stack, cut, domain, size) among traces, and how many traces each stands for."""
+    keys: list[npt.NDArray[Any]] = [traces["size"], traces["domain"], cut, traces["stack"]]
+    order = np.lexsort(keys)
+    rows = np.empty(len(traces), [("stack", "<u4"), ("cut", "?"), ("domain", "<u4"), ("size", "<i8")])
+    for name, column in zip(("size", "domain", "cut", "stack"), keys, strict=True):
+        rows[name] = column[order]
+    first = np.ones(len(rows), bool)
+    first[1:] = rows[1:] != rows[:-1]
+    places = np.flatnonzero(first)
+    return rows[places], np.diff(np.append(places, len(rows))).astype(np.int64)
+
+
+def _domains(domains: npt.NDArray[np.uint32]) -> Column:
+    """A label for every sample, where the file has any domain but Python's own."""
+    if not domains.any():
+        return np.empty(0, LABEL_DTYPE)
+    labels = np.zeros(len(domains), LABEL_DTYPE)
+    labels["sample"], labels["key"], labels["number"] = np.arange(len(domains)), _DOMAIN, domains
+    return labels
+
+
+def _notices(depths: npt.NDArray[np.int64], cut: int, untold_limit: int | None) -> list[Notice]:
+    """What the file could not tell; ``untold_limit`` frames were kept, where it doesn't tell which stacks are cut."""
+    total = len(depths)
+    if not total:
+        return [
+            Notice("no-traces", "The snapshot holds no traces: nothing was allocated while tracemalloc ran.")
+        ]
+    if cut:
+        message = (
+            f"The stacks of {cut:,} of {total:,} blocks are cut: tracemalloc kept {_frames_word(int(depths.max()))} "
+            "of each. tracemalloc.start(25), or python -X tracemalloc=25, keeps more."
+        )
+        return [Notice("stacks-cut", message)]
+    if untold_limit is not None and 0 < untold_limit <= int(depths.max()):
+        full = int(np.count_nonzero(depths >= untold_limit))
+        message = (
+            f"{full:,} of {total:,} blocks have as many frames as tracemalloc kept ({untold_limit}), so their stacks "
+            "may be cut; Python before 3.9 doesn't tell."
+        )
+        return [Notice("stacks-cut", message)]
+    return []
+
+
+def _frames_word(count: int) -> str:
+    return "one frame" if count == 1 else f"{count} frames"
