@@ -4,7 +4,6 @@ import * as vscode from 'vscode';
 import {
   CloseAction,
   ErrorAction,
-  type ErrorHandler,
   type LanguageClientOptions,
   LanguageClient,
   RevealOutputChannelOn,
@@ -31,7 +30,7 @@ export const GO_TO_LINE = 'memlens.goToLine';
 
 export type Health = 'starting' | 'running' | 'failed' | 'stopped';
 
-const MAX_RESTARTS = 5;
+const MOST_DEATHS = 5;
 const RESTART_WINDOW_MS = 3 * 60_000;
 
 /** The language server: finds a Python, starts it, starts it again when it dies, and speaks the typed contract. */
@@ -56,6 +55,8 @@ export class Server extends Disposable {
   #open = 0;
   #failure: ProblemError | undefined;
   #toldOfMissingPython = false;
+  /** When servers died, the last few minutes' of them. */
+  #deaths: number[] = [];
   /** Counts starts and stops, so that a start that was overtaken knows. */
   #attempt = 0;
 
@@ -97,6 +98,7 @@ export class Server extends Disposable {
     this.#client = undefined;
     this.#starting = undefined;
     this.#failure = undefined;
+    this.#deaths = [];
     this.#setHealth('stopped');
     try {
       await client?.dispose();
@@ -136,26 +138,51 @@ export class Server extends Disposable {
   async #start(attempt: number): Promise<void> {
     this.#setHealth('starting');
     this.#failure = undefined;
-    let client: LanguageClient | undefined;
     try {
       const interpreter = await findInterpreter(this.context.extensionPath, this.log);
-      if (attempt !== this.#attempt) throw noServer('The Memlens server was stopped');
-      client = this.#createClient(interpreter);
-      this.#client = client;
-      await client.start();
+      for (let started = false; !started;) {
+        if (attempt !== this.#attempt) throw noServer('The Memlens server was stopped');
+        started = await this.#startOnce(interpreter);
+      }
       this.#toldOfMissingPython = false;
     } catch (error) {
       if (attempt !== this.#attempt) throw error;
       this.#client = undefined;
-      client?.dispose().catch(() => undefined);
-      this.#setHealth('failed');
       this.#starting = undefined;
-      this.#failure = this.#explain(error);
+      // Deaths have said why, and told it.
+      this.#failure ??= this.#explain(error);
+      this.#setHealth('failed');
       throw this.#failure;
     }
   }
 
-  #createClient(interpreter: Interpreter): LanguageClient {
+  /** False when it died while it started, and may be started again. */
+  async #startOnce(interpreter: Interpreter): Promise<boolean> {
+    const death = { again: false };
+    const client = this.#createClient(interpreter, () => {
+      if (this.#client !== client) return;
+      death.again = this.#died();
+      if (!death.again || this.#health === 'starting') return;
+      // It ran: whatever is asked from now on waits for the next one.
+      this.#client = undefined;
+      this.#starting = undefined;
+      setImmediate(() => void client.dispose().catch(() => undefined));
+      this.start().catch((error: unknown) => {
+        this.log.error(messageOf(error));
+      });
+    });
+    this.#client = client;
+    try {
+      await client.start();
+      return true;
+    } catch (error) {
+      client.dispose().catch(() => undefined);
+      if (death.again) return false;
+      throw error;
+    }
+  }
+
+  #createClient(interpreter: Interpreter, onDeath: () => void): LanguageClient {
     const initializationOptions = (): InitializationOptions => ({
       settings: readSettings(this.context.workspaceState),
       find_files: true,
@@ -166,7 +193,14 @@ export class Server extends Disposable {
       outputChannel: this.log,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       markdown: { isTrusted: { enabledCommands: [SHOW_LINE, GO_TO_LINE] }, supportHtml: false },
-      errorHandler: this.#errorHandler(),
+      // The client's own way to start again gives up without a word when the server dies while it starts.
+      errorHandler: {
+        error: () => ({ action: ErrorAction.Continue, handled: true }),
+        closed: () => {
+          onDeath();
+          return { action: CloseAction.DoNotRestart, handled: true };
+        },
+      },
       initializationFailedHandler: (error: unknown) => {
         this.log.error(`the server could not be initialized: ${messageOf(error)}`);
         return false;
@@ -205,24 +239,19 @@ export class Server extends Disposable {
     return client;
   }
 
-  /** Start again what died, at most 5 times in 3 minutes, and leave the telling to the status item and the views. */
-  #errorHandler(): ErrorHandler {
-    const deaths: number[] = [];
-    return {
-      error: () => ({ action: ErrorAction.Continue, handled: true }),
-      closed: () => {
-        const now = Date.now();
-        deaths.push(now);
-        while (deaths.length > 0 && now - (deaths[0] ?? now) > RESTART_WINDOW_MS) deaths.shift();
-        if (deaths.length <= MAX_RESTARTS) return { action: CloseAction.Restart, handled: true };
-        this.log.error(`the server died ${deaths.length} times within ${RESTART_WINDOW_MS / 60_000} minutes`);
-        this.#failure = noServer('The Memlens server keeps dying');
-        this.#client = undefined;
-        this.#starting = undefined; // to open a file, or to press Retry, tries once more
-        this.#setHealth('failed');
-        return { action: CloseAction.DoNotRestart, handled: true };
-      },
-    };
+  /** A server has died. Returns whether it is one of those that are started again; else it has been told. */
+  #died(): boolean {
+    const now = Date.now();
+    this.#deaths = [...this.#deaths.filter((death) => now - death < RESTART_WINDOW_MS), now];
+    if (this.#deaths.length < MOST_DEATHS) return true;
+    this.log.error(`the server died ${MOST_DEATHS} times within ${RESTART_WINDOW_MS / 60_000} minutes`);
+    this.#deaths = []; // to open a file, or to press Retry, tries once more
+    this.#failure = noServer('The Memlens server keeps dying');
+    this.#client = undefined;
+    this.#starting = undefined;
+    this.#setHealth('failed');
+    void tellOfDeaths();
+    return false;
   }
 
   #explain(error: unknown): ProblemError {
@@ -289,6 +318,16 @@ function setupCommand(extensionPath: string): string {
   if (existsSync(path.join(extensionPath, 'scripts', 'setup.mjs')))
     return `npm --prefix "${extensionPath}" run setup`;
   return `python3 -m pip install "${path.join(extensionPath, 'pyserver')}"`;
+}
+
+async function tellOfDeaths(): Promise<void> {
+  const restart = 'Restart';
+  const log = 'Show Log';
+  const minutes = RESTART_WINDOW_MS / 60_000;
+  const message = `The Memlens server died ${MOST_DEATHS} times within ${minutes} minutes, and is not started again by itself.`;
+  const choice = await vscode.window.showErrorMessage(message, restart, log);
+  if (choice === restart) await vscode.commands.executeCommand('memlens.restartServer');
+  if (choice === log) await vscode.commands.executeCommand('memlens.showLog');
 }
 
 async function tellOfMissingPython(command: string): Promise<void> {

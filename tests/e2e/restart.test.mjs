@@ -1,0 +1,134 @@
+// The server dies: what is asked while it starts is answered late, and five deaths in three minutes end the trying, with
+// one message and a button.
+import assert from 'node:assert/strict';
+import { copyFileSync, readdirSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { openVSCode } from './harness.mjs';
+import { SnapshotView, until } from './view.mjs';
+
+const SERVER = '-m memlens lsp';
+
+let vscode;
+let view;
+let stood;
+let deaths = 0;
+
+before(async () => {
+  vscode = await openVSCode({
+    prepare: (folder) => copyFileSync(path.join(folder, 'train.pickle'), path.join(folder, 'other.pickle')),
+  });
+  view = await SnapshotView.opened(vscode, 'train.pickle');
+});
+after(() => vscode?.close());
+
+const servers = () => vscode.processes(SERVER);
+const readers = () => vscode.processes('memlens ingest');
+
+/** Ends the server; the number of the one that follows. */
+const kill = async () => {
+  const [server] = await until(() => servers().length === 1 && servers(), 'there is one server');
+  process.kill(server, 'SIGKILL');
+  deaths++;
+  return await until(() => servers().find((pid) => pid !== server), 'another one is started');
+};
+
+const made = () =>
+  readdirSync(vscode.cache).map((name) => [name, statSync(path.join(vscode.cache, name, 'text.db')).ino]);
+
+const standing = async () => ({
+  camera: await view.camera(),
+  number: (await view.fact('Number')).text,
+  axis: await view.text('[aria-label^="Horizontal axis"] button[aria-pressed=true]'),
+});
+
+test('what is asked while the server starts is answered late, and nothing is read again', async () => {
+  await view.moved(() => vscode.page.keyboard.press('+'));
+  const allocation = await view.tallestAtTheMiddle();
+  await view.click(allocation);
+  await view.selected(allocation);
+  stood = await standing();
+  await vscode.page.waitForTimeout(500); // it is kept a moment after the last change
+  const archives = made();
+
+  const server = await kill();
+  process.kill(server, 'SIGSTOP');
+  // Held before it could say a word: a view that comes back, a file that is opened.
+  await vscode.tab('train.pickle').click();
+  await vscode.openFile('other.pickle');
+  await vscode.page.waitForTimeout(1500);
+  const page = await vscode.webview();
+  assert.equal(await page.locator('#memlens').getAttribute('data-state'), 'loading');
+  assert.deepEqual(readers(), []);
+  process.kill(server, 'SIGCONT');
+  await SnapshotView.visible(vscode);
+  await vscode.openFile('train.py');
+  await vscode.hoverText('backward', { line: 'loss.backward()', expecting: /what this line allocated/ });
+  await vscode.tab('train.pickle').click();
+  view = await SnapshotView.visible(vscode);
+  await view.locator('.panel .frames').waitFor();
+  assert.deepEqual(await standing(), stood);
+  assert.deepEqual(servers(), [server]);
+  // The archive of the view that came back is the one that was there.
+  const now = new Map(made());
+  for (const [name, inode] of archives) assert.equal(now.get(name), inode);
+});
+
+const TOLD = /died 5 times within 3 minutes/;
+
+/** VS Code writes messages for people to its console as well. */
+const told = () => vscode.consoleErrors.filter((text) => TOLD.test(text));
+
+test('after five deaths it is not started again by itself: one message says so', async () => {
+  await vscode.tab('train.pickle').click();
+  view = await SnapshotView.visible(vscode);
+  while (deaths < 4) {
+    await view.frame.evaluate(() => {
+      window.memlensTest.ofTheOldServer = true;
+    });
+    const server = await kill();
+    if (deaths === 2) continue; // and the next one dies while it starts
+    await view.frame.waitForFunction(() => window.memlensTest?.ofTheOldServer === undefined);
+    await view.drawn();
+    assert.deepEqual(servers(), [server]);
+  }
+  assert.deepEqual(told(), [], 'until then nobody was bothered');
+  const [server] = servers();
+  process.kill(server, 'SIGKILL');
+  await until(() => told().length > 0, 'it is told');
+  await vscode.page.waitForTimeout(3000);
+  assert.deepEqual(servers(), []);
+  assert.equal(told().length, 1);
+  // What was drawn is still there.
+  assert.equal(await view.locator('#memlens').getAttribute('data-state'), 'ready');
+});
+
+test('its button starts the server, and the view comes back where it stood', async () => {
+  // with the driver of tests VS Code keeps messages in its centre
+  await vscode.runCommand('Notifications: Show Notifications');
+  const notice = vscode.page.locator('.notification-list-item', { hasText: TOLD });
+  await notice.waitFor();
+  await vscode.screenshot('five-deaths');
+  assert.equal(await notice.count(), 1);
+  await notice.locator('.monaco-button', { hasText: 'Restart' }).click();
+  await until(() => servers().length === 1, 'there is a server again');
+  await until(async () => {
+    const answers = await view.locator('.panel .frames').count();
+    return answers > 0;
+  }, 'the selection is back');
+  view = await SnapshotView.visible(vscode);
+  assert.deepEqual(await standing(), stood);
+  const allocation = await view.tallestAtTheMiddle();
+  await view.click(allocation);
+  await view.selected(allocation);
+});
+
+test('nothing failed on the console', () => {
+  assert.deepEqual(vscode.foreignRequests, []);
+  // The language client says of each server that died while it started that it did.
+  const ofDeaths = /Pending response rejected since connection got disposed/;
+  assert.deepEqual(
+    vscode.consoleErrors.filter((text) => !ofDeaths.test(text) && !TOLD.test(text)),
+    [],
+  );
+});
