@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from memlens.model.frames import NATIVE, Frames, SourceFrame
 
-CUT = SourceFrame("", 0, "[stack cut here]", NATIVE)
+CUT = SourceFrame("", 0, "(stack cut off)", NATIVE)
 """Stands as the outermost caller of a stack whose older callers weren't recorded."""
 
 Item = TypeVar("Item", bound=Hashable)

@@ -1,0 +1,27 @@
+from typing import Literal, TypeAlias
+
+from typing_extensions import Buffer
+
+OK: int
+MORE: int
+TRUNCATED: int
+SYNTAX: int
+BAD_NUMBER: int
+BAD_TREE: int
+TOO_DEEP: int
+NO_MEMORY: int
+EMPTY: int
+DETAILED: int
+PEAK: int
+
+Table: TypeAlias = Literal["snapshots", "leaves", "stack_starts", "stack_frames"]
+
+class Scanner:
+    pages: bool
+    error_offset: int
+    def __init__(self, data: Buffer) -> None: ...
+    @property
+    def offset(self) -> int: ...
+    def run(self, limit: int) -> int: ...
+    def frames(self) -> list[str]: ...
+    def take(self, table: Table) -> Buffer: ...
