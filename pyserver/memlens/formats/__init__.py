@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from memlens.formats import dhat, massif, pprof, snapviewer, torch, tracemalloc
+from memlens.formats import dhat, heaptrack, massif, pprof, snapviewer, torch, tracemalloc
 from memlens.formats.containers import Source
 from memlens.formats.errors import NotASnapshotError
 from memlens.model.profile import Profile
@@ -31,6 +31,7 @@ FORMATS = [
     Format("tracemalloc snapshot", tracemalloc.sniff, tracemalloc.read),
     Format("PyTorch memory snapshot", torch.sniff, torch.read),
     Format("SnapViewer archive", snapviewer.sniff, snapviewer.read),
+    Format("heaptrack recording", heaptrack.sniff, heaptrack.read),
 ]
 
 

@@ -1,27 +1,20 @@
-"""The outer wrappers of a snapshot file: plain, gzip or zstd. What comes out is always one mapped file.
-
-Compressed files are unpacked next to the archive that is being made, never into memory, and no further than
-``MOST_UNPACKED_BYTES`` or a thousand times their own size.
-"""
+"""A snapshot file as readers see it: its bytes, whatever wrapper they came in."""
 
 import contextlib
-import gzip
 import mmap
 import os
 import tempfile
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
-
-import zstandard
+from typing import BinaryIO
 
 from memlens.errors import MemlensError
+from memlens.formats.packing import BrokenOffError, Packed, unpacker_of
 from memlens.kernels import mapped_faults
 
-MOST_UNPACKED_BYTES = 64 << 30
-MOST_EXPANSION = 1_000
 _CHUNK_BYTES = 1 << 20
+_MOST_STREAMED_EXPANSION = 20_000
+"""Of what is not kept: a program that allocates and frees the same all day packs very well."""
 
 Report = Callable[[str, float], None]
 
@@ -31,13 +24,6 @@ class FileError(MemlensError):
 
     code = "file"
     advice = "Check that the file is there and can be read."
-
-
-class DamagedContainerError(MemlensError):
-    """The compressed wrapper is broken or too large."""
-
-    code = "damaged"
-    advice = "Copy or record the file again."
 
 
 class ChangedFileError(MemlensError):
@@ -51,52 +37,111 @@ mapped_faults.install()
 
 
 class Source:
-    """A snapshot's bytes, mapped read-only. Pages behind :meth:`release` are given back to the system."""
+    """A file's bytes without their compressed wrapper, for readers of two kinds.
 
-    def __init__(self, path: Path, file: BinaryIO) -> None:
+    Those that look anywhere ask for :attr:`data`: what is compressed is unpacked into a temporary file first, and
+    mapped read-only; pages behind :meth:`release` are given back to the system. Those that read once from the first
+    byte to the last ask for :meth:`pieces`, and nothing is kept anywhere.
+    """
+
+    def __init__(
+        self, path: Path, file: BinaryIO, packed: Packed | None = None, plain: BinaryIO | None = None
+    ) -> None:
         self.path = path
-        self.length = os.fstat(file.fileno()).st_size
         self._file = file
+        self._file_bytes = os.fstat(file.fileno()).st_size
+        self._packed = packed
+        self._plain = plain
+        self._head: bytes | None = None
         self._gone = mapped_faults.seen()
-        self.map: mmap.mmap | None = None
-        if self.length:
-            self.map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            if hasattr(mmap, "MADV_SEQUENTIAL"):
-                self.map.madvise(mmap.MADV_SEQUENTIAL)
+        self._map: mmap.mmap | None = None
+        self.broken_off = False
+        """After :meth:`pieces`: whether the compressed data ended too early or was damaged."""
+        if packed is None:
+            self._map = _mapped(file, self._file_bytes)
+
+    @property
+    def map(self) -> mmap.mmap | None:
+        """The bytes, mapped; None where there are none. Raises :class:`DamagedContainerError`."""
+        if self._map is None and self._packed is not None and self._plain is not None:
+            self._packed.unpack_into(self._plain)
+            self._map = _mapped(self._plain, os.fstat(self._plain.fileno()).st_size)
+        return self._map
+
+    @property
+    def length(self) -> int:
+        """The number of bytes. Raises :class:`DamagedContainerError`."""
+        return len(self.data)
 
     @property
     def data(self) -> mmap.mmap | bytes:
-        """The bytes, as a buffer."""
-        return self.map if self.map is not None else b""
+        """The bytes, as a buffer. Raises :class:`DamagedContainerError`."""
+        found = self.map
+        return found if found is not None else b""
 
     def head(self, count: int = 4096) -> bytes:
-        """The first bytes."""
-        return self.data[:count]
+        """The first bytes; no more than ``count`` of what is compressed are unpacked for it."""
+        if self._packed is None or self._map is not None:
+            return self.data[:count]
+        if self._head is None or len(self._head) < count:
+            self._head = self._packed.head(count)
+        return self._head[:count]
+
+    def pieces(self, report: Report) -> Iterator[memoryview]:
+        """All bytes in order, each piece until the next one is asked for; ``report`` gets ``("reading", fraction)``.
+
+        Where compressed data breaks off or is damaged the pieces end, and ``broken_off`` is True. Raises
+        :class:`DamagedContainerError` for what unpacks to more than any recording.
+        """
+        if self._packed is None:
+            with memoryview(self.data) as whole:
+                for start in range(0, len(whole), _CHUNK_BYTES):
+                    with whole[start : start + _CHUNK_BYTES] as piece:
+                        yield piece
+                    self.release(start)
+                    report("reading", start / len(whole))
+            return
+        try:
+            for piece in self._packed.pieces(_MOST_STREAMED_EXPANSION):
+                yield piece
+                report("reading", self._packed.progress())
+        except BrokenOffError:
+            self.broken_off = True
 
     def release(self, end: int) -> None:
         """Nothing before ``end`` is needed soon: let its pages go."""
-        if self.map is not None and hasattr(mmap, "MADV_DONTNEED"):
+        if self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
             end -= end % mmap.PAGESIZE
             if end:
-                self.map.madvise(mmap.MADV_DONTNEED, 0, end)
+                self._map.madvise(mmap.MADV_DONTNEED, 0, end)
 
     def check(self) -> None:
         """Raises :class:`ChangedFileError` when the file became shorter while it was read."""
-        if mapped_faults.seen() != self._gone or os.fstat(self._file.fileno()).st_size < self.length:
+        shorter = os.fstat(self._file.fileno()).st_size < self._file_bytes
+        if shorter or mapped_faults.seen() != self._gone:
             raise ChangedFileError(f"{self.path} became shorter while it was read")
 
     def close(self) -> None:
         """Unmap. A kernel that still looks at the bytes keeps the map until it goes."""
-        if self.map is not None:
+        if self._map is not None:
             with contextlib.suppress(BufferError):
-                self.map.close()
+                self._map.close()
+
+
+def _mapped(file: BinaryIO, length: int) -> mmap.mmap | None:
+    if not length:
+        return None
+    found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    if hasattr(mmap, "MADV_SEQUENTIAL"):
+        found.madvise(mmap.MADV_SEQUENTIAL)
+    return found
 
 
 @contextlib.contextmanager
 def open_source(path: Path, scratch: Path, report: Report) -> Iterator[Source]:
-    """Open ``path``, unpacked if it is compressed; temporary files go to ``scratch``.
+    """Open ``path``; should it be compressed and a reader want all of it mapped, a file in ``scratch`` takes it.
 
-    Raises :class:`FileError` and :class:`DamagedContainerError`.
+    ``report`` gets ``("unpacking", fraction)`` then. Raises :class:`FileError` and :class:`DamagedContainerError`.
     """
     try:
         file = path.open("rb")
@@ -105,20 +150,14 @@ def open_source(path: Path, scratch: Path, report: Report) -> Iterator[Source]:
     with file:
         if not path.is_file():
             raise FileError(f"{path} is not a file")
-        magic = file.read(4)
-        file.seek(0)
-        if magic[:2] == b"\x1f\x8b":
-            opened: BinaryIO = cast("BinaryIO", gzip.GzipFile(fileobj=file))
-        elif magic == b"\x28\xb5\x2f\xfd" or (magic[1:] == b"\x2a\x4d\x18" and magic[0] >> 4 == 5):
-            unpacker = zstandard.ZstdDecompressor(max_window_size=2**31)
-            opened = cast("BinaryIO", unpacker.stream_reader(file, read_across_frames=True, closefd=False))
-        else:
-            with _mapped(path, file) as source:
+        unpacker = unpacker_of(file)
+        if unpacker is None:
+            with contextlib.closing(Source(path, file)) as source:
                 yield source
             return
         with tempfile.TemporaryFile(dir=scratch) as plain:
-            _unpack(path, file, opened, plain, report)
-            with _mapped(path, plain) as source:
+            packed = Packed(path, file, unpacker, report)
+            with contextlib.closing(Source(path, file, packed, plain)) as source:
                 yield source
 
 
@@ -128,37 +167,5 @@ def plain_source(path: Path, data: bytes, scratch: Path) -> Iterator[Source]:
     with tempfile.TemporaryFile(dir=scratch) as plain:
         plain.write(data)
         plain.flush()
-        with _mapped(path, plain) as source:
+        with contextlib.closing(Source(path, plain)) as source:
             yield source
-
-
-@contextlib.contextmanager
-def _mapped(path: Path, file: BinaryIO) -> Iterator[Source]:
-    source = Source(path, file)
-    try:
-        yield source
-    finally:
-        source.close()
-
-
-def _unpack(path: Path, file: BinaryIO, opened: BinaryIO, plain: BinaryIO, report: Report) -> None:
-    size = max(path.stat().st_size, 1)
-    most = min(MOST_UNPACKED_BYTES, max(size, 4096) * MOST_EXPANSION)
-    written = 0
-    try:
-        while chunk := opened.read(_CHUNK_BYTES):
-            written += len(chunk)
-            if written > most:
-                raise DamagedContainerError(
-                    f"{path.name} unpacks to more than {most:,} bytes", offset=most,
-                    advice="Unpack it yourself if you trust it, and open the result.",
-                )  # fmt: skip
-            plain.write(chunk)
-            report("unpacking", min(file.tell() / size, 1.0))
-    except (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError) as error:
-        raise DamagedContainerError(
-            f"{path.name} is damaged: after {written:,} bytes the compressed data breaks off"
-        ) from error
-    if written == 0:
-        raise DamagedContainerError(f"{path.name} is damaged: nothing can be unpacked from it")
-    plain.flush()

@@ -31,7 +31,8 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import MemlensError
-from memlens.formats.containers import MOST_EXPANSION, DamagedContainerError, Source
+from memlens.formats.containers import Source
+from memlens.formats.packing import MOST_EXPANSION, DamagedContainerError
 from memlens.kernels import timeline as kernel
 from memlens.model.frames import Frames, SourceFrame, source_frame
 from memlens.model.info import Notice

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memlens.model.languages import library_of, shared_object_of
+from memlens.model.languages import is_system_binary, library_of, shared_object_of
 
 USER, LIBRARY, NATIVE = 0, 1, 2
 """Kinds of a frame, the most telling first."""
@@ -92,12 +92,12 @@ def profiled_frame(file: str, line: int, function: str, module: str = "") -> Sou
     """A frame of a profile, in whatever language: here the user's own C++, Go or Rust is user code.
 
     A frame without a line that could be opened is native, and stands with its ``module`` (the binary or shared
-    library that it lies in) where the profile tells no file.
+    library that it lies in) where the profile tells no file. What lies in a module of the system is library code.
     """
     file, function = _shortened(file, MOST_PATH), _shortened(function, MOST_NAME)
     if file in _NO_FILE or line <= 0 or line > MOST_LINE:
         return SourceFrame(_shortened(module, MOST_PATH) if file in _NO_FILE else file, 0, function, NATIVE)
-    return SourceFrame(file, line, function, _kind_of(file))
+    return SourceFrame(file, line, function, LIBRARY if is_system_binary(module) else _kind_of(file))
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -142,6 +142,8 @@ def package_of(file: str, function: str, kind: int) -> str:
         library = library_of(path)
         if library:
             return library
+        if path.lower().endswith((*_NATIVE_SUFFIXES, ".rs", ".go", ".s")):
+            return NATIVE_CODE
     top = path.split("/", 1)[0].removesuffix(".py")
     return top if top in _LIBRARY_TOPS and top not in sys.stdlib_module_names else STANDARD_LIBRARY
 

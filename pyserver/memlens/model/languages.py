@@ -28,7 +28,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"/include/c\+\+/|/bits/(?:stl_|basic_|shared_ptr|unique_ptr|alloc)|^bits/", CPP_LIBRARY),
         (r"/libstdc\+\+-v3/|/libcxx/", CPP_LIBRARY),
         (r"/glibc[^/]*/|(?:^|/)sysdeps/|/musl[^/]*/", C_LIBRARY),
-        (r"^(?:[\w-]+/)?(?:\./)?(?:csu|malloc|nptl|stdio-common|libio|elf|posix)/[^/]+\.[chS]$", C_LIBRARY),
+        (r"^(?:[\w-]+/)?(?:\.{1,2}/)?(?:csu|malloc|nptl|stdio-common|libio|elf|posix)/[^/]+\.[chS]$", C_LIBRARY),
         (r"^/usr/(?:local/)?include/(?:x86_64-linux-gnu/|aarch64-linux-gnu/)?(?P<package>[^/]+)/", ""),
         (r"^/usr/(?:local/)?(?:include|lib|lib64|src)/|^/opt/homebrew/|^/nix/store/", SYSTEM),
         (r"/Library/Developer/|/Program Files", SYSTEM),
@@ -57,3 +57,13 @@ def shared_object_of(path: str) -> str:
     """The shared library that a path names, without its version; empty for other files."""
     found = _SHARED_OBJECT.search(path)
     return found["name"] if found is not None else ""
+
+
+_SYSTEM_BINARY = re.compile(
+    r"^(?:/(?:usr/(?!local/)|lib|lib64|bin|sbin|opt/homebrew/|nix/store/|gnu/store/|snap/)|/System/|linux-vdso)"
+)
+
+
+def is_system_binary(path: str) -> bool:
+    """Whether a program or shared library came with the system: then none of its code is the user's."""
+    return _SYSTEM_BINARY.match(path) is not None

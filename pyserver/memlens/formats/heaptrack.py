@@ -1,0 +1,274 @@
+"""Recordings of heaptrack, as ``heaptrack --analyze`` opens them, versions 0 to 3, compressed or not.
+
+Sources of the format: ``src/analyze/accumulatedtracedata.cpp``, ``src/interpret`` and ``src/track`` of heaptrack. Its
+figures are matched to the digit, its definitions with them: the peak is the first moment of the most live bytes, an
+allocation is temporary when it is freed before the next one (told by size and stack, not by address), and
+``operator new`` stands in no stack. Only the totals of a recording that was attached are counted from there on.
+
+A recording is an order of events, hundreds of millions perhaps. What becomes of it is a Profile over time in bounded
+memory: a sample for each *kind* of allocation (size and stack), and what each kind gained and lost between the time
+stamps, which heaptrack writes every 10 ms; stretches are merged pairwise when they are more than some thousand.
+Blocks of one kind can't be told apart in the file, so nothing is lost by that but the order within a stretch.
+"""
+
+import posixpath
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.errors import MemlensError
+from memlens.formats.containers import Source
+from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.heaptrack_suppressions import BUILT_IN, matcher, patterns_of
+from memlens.formats.rust_names import demangled
+from memlens.kernels import heaptrack as kernel
+from memlens.kernels import timeline
+from memlens.model.frames import Frames, SourceFrame, profiled_frame
+from memlens.model.info import Notice, ValueType
+from memlens.model.profile import (
+    CHANGE_DTYPE,
+    LIVE_BYTES,
+    LIVE_COUNT,
+    MOST_VALUE,
+    RSS_BYTES,
+    TEMPORARY,
+    Profile,
+    ProfileTimes,
+    StackTree,
+)
+from memlens.units import format_bytes
+
+KIND = "heaptrack"
+NEWEST_VERSION = 3
+Report = Callable[[str, float], None]
+U32 = npt.NDArray[np.uint32]
+I64 = npt.NDArray[np.int64]
+
+VALUES = [
+    ValueType("peak_bytes", "bytes", "peak", "Live at the peak"),
+    ValueType("peak_count", "count", "peak", "Live allocations at the peak"),
+    ValueType("leaked_bytes", "bytes", "end", "Leaked: live at the end"),
+    ValueType("leaked_count", "count", "end", "Leaked allocations"),
+    ValueType("total_bytes", "bytes", "total", "Allocated in all"),
+    ValueType("total_count", "count", "total", "Calls to allocation functions"),
+    ValueType("temporary_count", "count", "temporary", "Temporary allocations"),
+]
+UNSUPPRESSED = [
+    ValueType("leaked_unsuppressed_bytes", "bytes", "other", "Leaked, without suppressed"),
+    ValueType("leaked_unsuppressed_count", "count", "other", "Leaked allocations, without suppressed"),
+]
+"""What heaptrack itself prints as leaked; there only when suppressions leave something out."""
+
+
+class NotInterpretedError(MemlensError):
+    """A raw recording, which names addresses and no functions."""
+
+    code = "not-interpreted"
+    advice = (
+        "On the machine where it was recorded, with the same binaries, run: heaptrack --analyze FILE, or "
+        "zstd -dc FILE | /usr/lib/heaptrack/libexec/heaptrack_interpret | zstd > NEW.zst and open NEW.zst."
+    )
+    retry = False
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the first bytes are heaptrack's record of versions, and a record behind it."""
+    line, end, rest = head.partition(b"\n")
+    fields = line.split(b" ")
+    return (
+        bool(end)
+        and fields[0] == b"v"
+        and 2 <= len(fields) <= 3
+        and all(0 < len(field) <= 8 and not field.strip(b"0123456789abcdef") for field in fields[1:])
+        and (not rest or rest[:2] in (b"X ", b"x ", b"I ", b"A\n", b"s ", b"m ", b"S ", b"# "))
+    )
+
+
+def read(source: Source, scratch: Path, report: Report) -> Profile:  # noqa: ARG001 - as all readers are called
+    """Read a recording into a Profile while it is unpacked; ``report`` gets ``("reading", fraction)``.
+
+    Raises :class:`NotInterpretedError`, :class:`NotASnapshotError`, :class:`DamagedSnapshotError`,
+    :class:`memlens.formats.packing.DamagedContainerError` or MemoryError.
+    """
+    reader = kernel.Reader()
+    for piece in source.pieces(report):
+        status = reader.feed(piece)
+        if status != kernel.OK:
+            raise _error(reader, status)
+    reader.finish()
+    report("reading", 1.0)
+    if not reader.kind_count or not reader.events:
+        if source.broken_off or reader.partial_line:
+            raise DamagedSnapshotError("The recording breaks off before its first allocation")
+        raise NotASnapshotError(
+            "The recording holds no allocation, so there is nothing to show",
+            advice="Record the program with: heaptrack PROGRAM",
+        )
+    return _Recording(reader, broken_off=source.broken_off).profile()
+
+
+def _error(reader: kernel.Reader, status: int) -> MemlensError:
+    if status == kernel.RAW:
+        return NotInterpretedError(
+            "The recording is raw: it holds addresses, and the functions that they lie in are not looked up yet"
+        )
+    sentences = {
+        kernel.LONG_LINE: "A line of the recording is longer than 16 MiB",
+        kernel.TOO_MUCH: "The sizes add up to more bytes than can be counted",
+        kernel.TOO_MANY: "The recording holds more events or stacks than can be numbered",
+    }
+    return DamagedSnapshotError(sentences[status], offset=reader.fed_bytes)
+
+
+class _Recording:
+    """What the kernel found, turned into the model."""
+
+    def __init__(self, reader: kernel.Reader, *, broken_off: bool) -> None:
+        self.reader = reader
+        self.broken_off = broken_off
+        self.texts: dict[int, str] = {}
+        self.names: dict[int, str] = {}
+
+    def profile(self) -> Profile:
+        reader = self.reader
+        count = reader.kind_count
+        sizes, nodes = np.empty(count, np.int64), np.empty(count, np.uint32)
+        allocations, temporary, peak, live = (np.empty(count, np.int64) for _ in range(4))
+        reader.kind_columns(sizes, nodes, allocations, temporary, peak, live)
+        if float((sizes.astype(np.float64) * allocations).sum()) >= MOST_VALUE:
+            raise DamagedSnapshotError("The sizes add up to more bytes than can be counted")
+        parents, node_frames = map(np.asarray, reader.take_tree())
+        rows = np.asarray(reader.take_frames()).reshape(-1, 4)
+        types, values = (
+            list(VALUES),
+            [sizes * peak, peak, sizes * live, live, sizes * allocations, allocations],
+        )
+        values.append(temporary)
+        suppressed = self._suppressed(rows, parents, node_frames)[nodes]
+        leaked_suppressed = int(values[2][suppressed].sum())
+        if bool(live[suppressed].any()):
+            types += UNSUPPRESSED
+            values += [np.where(suppressed, 0, values[2]), np.where(suppressed, 0, live)]
+        frames, numbers = self._frames(rows, node_frames)
+        node_frames = numbers[node_frames]
+        return Profile(
+            KIND, Frames(frames, np.zeros(1, np.uint64), np.empty(0, np.uint32)), types, 0, nodes, values,
+            sizes=sizes, times=self._times(sizes), settings=self._settings(leaked_suppressed),
+            notices=self._notices(leaked_suppressed), tree=StackTree(parents, node_frames),
+        )  # fmt: skip
+
+    def _text(self, number: int) -> str:
+        found = self.texts.get(number)
+        if found is None:
+            found = self.texts[number] = self.reader.string_at(number).decode("utf-8", "replace")
+        return found
+
+    def _name(self, function: int, module: int) -> str:
+        found = self.names.get(function)
+        if found is None:
+            found = self.names[function] = demangled(self._text(function))
+        if found:
+            return found
+        library = posixpath.basename(self._text(module))
+        return f"<unresolved function of {library}>" if library else "<unresolved function>"
+
+    def _frames(self, rows: U32, node_frames: U32) -> tuple[list[SourceFrame], U32]:
+        """The distinct frames of stacks, and the number that each of the kernel's rows has among them."""
+        numbers: dict[SourceFrame, int] = {}
+        found = np.zeros(len(rows), np.uint32)
+        used = np.zeros(len(rows), np.bool_)
+        used[node_frames[1:]] = True
+        for row in np.flatnonzero(used).tolist():
+            function, file, line, module = rows[row].tolist()
+            frame = profiled_frame(self._text(file), line, self._name(function, module), self._text(module))
+            found[row] = numbers.setdefault(frame, len(numbers))
+        return list(numbers), found
+
+    def _suppressed(self, rows: U32, parents: U32, node_frames: U32) -> npt.NDArray[np.bool_]:
+        """The nodes whose stack names a function, file or module that leaks are not counted of."""
+        own = patterns_of(line.decode("utf-8", "replace") for line in self.reader.suppressions())
+        search = matcher([*BUILT_IN, *own]).search
+        texts = np.zeros(self.reader.string_count + 1, np.uint8)
+        for number in np.unique(rows[:, (0, 1, 3)]).tolist():
+            texts[number] = search(self._text(number)) is not None
+        found = np.zeros(len(parents), np.uint8)
+        if texts.any():
+            timeline.mark_below(parents, node_frames, texts[rows[:, (0, 1, 3)]].max(axis=1), found)
+        return found.view(np.bool_)
+
+    def _times(self, sizes: I64) -> ProfileTimes:
+        edges, offsets, moved = map(np.asarray, self.reader.take_times())
+        time_ms, live_bytes, live_count, rss_pages, temporary, peaks = edges.reshape(-1, 6).T.copy()
+        kinds, allocated, freed = moved.reshape(-1, 3).T
+        changes = np.empty(len(kinds), CHANGE_DTYPE)
+        changes["sample"], changes["allocated_count"], changes["freed_count"] = kinds, allocated, freed
+        of_kinds = sizes[kinds]
+        np.multiply(of_kinds, allocated, out=changes["allocated_bytes"])
+        np.multiply(of_kinds, freed, out=changes["freed_bytes"])
+        series = {LIVE_BYTES: live_bytes, LIVE_COUNT: live_count, TEMPORARY: temporary}
+        if rss_pages.any():
+            series[RSS_BYTES] = rss_pages * self.reader.page_bytes
+        return ProfileTimes(time_ms * 1000, series, peaks, offsets, changes)
+
+    def _settings(self, leaked_suppressed: int) -> dict[str, Any]:
+        reader = self.reader
+        peak_bytes, peak_ms = reader.peak
+        version = reader.heaptrack_version
+        return {
+            "command": reader.command_line.decode("utf-8", "replace"),
+            "heaptrack": f"{version >> 16 & 255}.{version >> 8 & 255}.{version & 255}",
+            "file_version": reader.file_version,
+            "runtime_ms": reader.total_ms,
+            "calls": reader.allocations,
+            "temporary": reader.temporary,
+            "peak_bytes": peak_bytes,
+            "peak_ms": peak_ms,
+            "peak_rss_bytes": reader.peak_rss_bytes,
+            "leaked_bytes": reader.live_at_end_bytes,
+            "leaked_suppressed_bytes": leaked_suppressed,
+            "machine_bytes": reader.pages * reader.page_bytes,
+            "attached": reader.attached,
+        }
+
+    def _notices(self, leaked_suppressed: int) -> list[Notice]:
+        """What the file could not tell, and what its figures leave out."""
+        reader = self.reader
+        found = []
+        if reader.file_version > NEWEST_VERSION:
+            message = (
+                f"The file has version {reader.file_version:,} and Memlens knows up to {NEWEST_VERSION}. It is shown "
+                "as far as its records are known, so figures may be too low."
+            )
+            found.append(Notice("version", message))
+        if self.broken_off or reader.partial_line:
+            message = (
+                f"The recording breaks off after {reader.fed_bytes:,} bytes of text: it was killed or copied in "
+                "part. It is shown up to there, and what was live then is what is called leaked."
+            )
+            found.append(Notice("truncated", message))
+        skipped = reader.bad_records + reader.unknown_records
+        if skipped:
+            message = (
+                f"{skipped:,} lines of the file could not be read or refer to nothing, and were passed over."
+            )
+            found.append(Notice("damaged-lines", message))
+        if reader.cut_stacks:
+            message = (
+                f"{reader.cut_stacks:,} stacks are deeper than 4,096 frames; their innermost frames are cut."
+            )
+            found.append(Notice("stacks-cut", message))
+        if reader.attached:
+            message = (
+                "heaptrack was attached to the running program: what it had allocated before is not known."
+            )
+            found.append(Notice("attached", message))
+        if leaked_suppressed:
+            message = (
+                f"{format_bytes(leaked_suppressed)} of what is leaked would be left out by heaptrack: its list of "
+                "suppressions or the program's own names a function of the stack."
+            )
+            found.append(Notice("suppressed", message))
+        return found
