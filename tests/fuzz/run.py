@@ -1,6 +1,9 @@
 """``npm run fuzz``: atheris over every target for a bounded time, the kernels under sanitizers where clang is there.
 
     npm run fuzz -- [--seconds 60] [--target file] [--keep]
+    npm run fuzz -- --damage [--cuts 200] [--flips 2000] [FILE …]
+
+With ``--damage`` files are cut off and their bits turned over instead, see ``damage.py``.
 
 What breaks a target is kept in ``.cache/fuzz/crashes`` with the command that repeats it, and the exit status is 1.
 ``--keep`` adds to the corpus what reached new code, as small as it gets. Linux on x86-64 only, like atheris' wheels.
@@ -27,6 +30,11 @@ LARGEST = {"file": 65_536, "archive": 800, "filter": 512}
 
 def main() -> int:
     """Fuzz; 0 when nothing broke."""
+    if "--damage" in sys.argv:
+        sys.path.insert(0, str(ROOT))
+        from tests.fuzz import damage
+
+        return damage.main([argument for argument in sys.argv[1:] if argument != "--damage"])
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

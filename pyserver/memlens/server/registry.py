@@ -129,6 +129,9 @@ class OpenSnapshot:
             logger.warning("the archive of %s is given up: %s", self.path, error)
             await self._on_damaged(self)
             raise NotOpenError(f"The archive of {self.title} was damaged and has to be made again") from error
+        finally:
+            # the future has the error, whose traceback has this frame: a circle around the snapshot's maps
+            del future
 
     async def file_state(self, path: str) -> Literal["same", "changed", "gone"]:
         """Whether the file at ``path``, by which a view knows it, is still the one that was read."""

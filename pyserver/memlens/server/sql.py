@@ -105,6 +105,8 @@ class SqlDesk:
         finally:
             self._asked.discard(asked)
             await asyncio.shield(self._put_back(asked))
+            # they have the error, whose traceback has this frame
+            del in_thread, future
 
     async def close(self) -> None:
         """End what is under way, and release everything; returns when that is done."""

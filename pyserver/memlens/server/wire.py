@@ -90,15 +90,16 @@ def answer(server: LanguageServer, method: str, handler: Callable[[P], Awaitable
             # REQUESTS pairs the method with the struct that its handler takes.
             return msgspec.to_builtins(await handler(cast("P", decoded)))
         except MemlensError as error:
-            raise failure(error.problem()) from error
-        except UnicodeEncodeError as error:
+            problem = error.problem()
+        except UnicodeEncodeError:
             # a JSON string may hold half a character, which nothing here is called
-            raise failure(
-                BadRequestError("A text of the request can't be written in UTF-8").problem()
-            ) from error
+            problem = BadRequestError("A text of the request can't be written in UTF-8").problem()
         except Exception as error:
             logger.exception("%s failed", method)
-            raise failure(internal_problem(error)) from error
+            problem = internal_problem(error)
+        # Raised here and not above: pygls keeps it in a cycle until the collector comes, and with the error that it
+        # came from it would keep the frames of the question, and in them the snapshot's maps.
+        raise failure(problem)
 
     server.feature(method)(answered)
 

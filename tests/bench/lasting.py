@@ -1,0 +1,96 @@
+"""Long sessions with one server: what it holds after so many rounds of open, look and close, and so many requests."""
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from tests.fuzz.questions import make
+from tests.python.lsp_client import LspClient, RpcError
+
+from memlens.model.info import SnapshotInfo
+from memlens.server.handlers.views import QUESTIONS
+from memlens.server.protocol import VIEW_REQUESTS
+
+ASKED = 12
+"""Questions in a round, each of some kind of those that a view may ask."""
+
+
+class Held(NamedTuple):
+    """What a process holds (Linux)."""
+
+    resident_bytes: int
+    descriptors: int
+    maps: int
+
+    @classmethod
+    def by(cls, pid: int, folder: Path) -> "Held":
+        """``maps`` are those of files under ``folder``."""
+        process = Path(f"/proc/{pid}")
+        return cls(
+            int((process / "statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE"),
+            len(list((process / "fd").iterdir())),
+            (process / "maps").read_text().count(str(folder)),
+        )
+
+
+def rounds(
+    client: LspClient,
+    files: list[Path],
+    cache: Path,
+    count: int,
+    tell: Callable[[int], None] = lambda _: None,
+) -> list[Held]:
+    """Open a file, ask all kinds of questions, query it by SQL, close it; what the server held after each round."""
+    chance = random.Random(11)
+    held = []
+    for number in range(count):
+        opened = client.request("memlens/open", {"path": str(files[number % len(files)]), "view": "lasting"})
+        info = msgspec.convert(opened["info"], SnapshotInfo)
+        snapshot = opened["snapshot"]
+        for method in chance.sample(sorted(QUESTIONS), ASKED):
+            params = make(VIEW_REQUESTS[method][0], info, chance)
+            if params is not None:
+                ask(client, method, {**msgspec.to_builtins(params), "snapshot": snapshot})
+        ask(
+            client,
+            "memlens/sql",
+            {"snapshot": snapshot, "query": "SELECT count(*), sum(size) FROM allocations"},
+        )
+        client.request("memlens/close", {"snapshot": snapshot, "view": "lasting"})
+        held.append(Held.by(client.pid, cache))
+        tell(number)
+    return held
+
+
+def ask(client: LspClient, method: str, params: Any) -> bool:
+    """Whether it was answered; what makes no sense is refused, which is an answer too."""
+    try:
+        client.request(method, params)
+    except RpcError as error:
+        if error.data is not None and error.data["code"] == "internal":
+            raise
+        return False
+    return True
+
+
+def viewports(client: LspClient, file: Path, cache: Path, count: int, every: int) -> list[Held]:
+    """Move about a snapshot; what the server held after each ``every`` requests."""
+    chance = random.Random(12)
+    opened = client.request("memlens/open", {"path": str(file), "view": "moving"})
+    device = opened["info"]["devices"][0]
+    held = []
+    for number in range(1, count + 1):
+        axis = chance.choice([name for name in ("event", "time") if device[f"{name}_axis"]])
+        whole = device[f"{axis}_axis"]
+        width = (whole["x1"] - whole["x0"]) * 0.5 ** chance.uniform(0, 10)
+        x0 = chance.uniform(whole["x0"], whole["x1"] - width)
+        box = {"x0": x0, "x1": x0 + width, "y0": 0, "y1": device["peak_bytes"], "columns": 800, "rows": 400}
+        about = {"snapshot": opened["snapshot"], "device": device["device"], "axis": axis}
+        client.request("memlens/viewport", {**about, **box})
+        if number % every == 0:
+            held.append(Held.by(client.pid, cache))
+    client.request("memlens/close", {"snapshot": opened["snapshot"], "view": "moving"})
+    return held

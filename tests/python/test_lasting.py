@@ -1,0 +1,56 @@
+"""A server that lives long holds no more after many rounds than after some; the full length is the bench's."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from tests.bench.lasting import Held, rounds, viewports
+from tests.python.lsp_client import LspClient
+from tests.python.server_harness import write_snapshot
+
+pytest_plugins = ("tests.python.server_fixtures",)
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at descriptors and memory in /proc")
+
+NO_COLLECTOR = "import gc; gc.disable()"
+
+
+@pytest.mark.slow
+def test_rounds_of_open_look_and_close_give_everything_back(
+    server: LspClient, tmp_path: Path, cache_folder: Path, sample: Path
+) -> None:
+    files = [write_snapshot(tmp_path / "a.pickle", 4_000), sample]
+    held = rounds(server, files, cache_folder, 60)
+    settled, last = held[29], held[-1]
+    assert [each.maps for each in held] == [0] * 60
+    assert last.descriptors == held[1].descriptors
+    assert last.resident_bytes < settled.resident_bytes * 1.05, [each.resident_bytes >> 20 for each in held]
+
+
+@pytest.mark.slow
+def test_thousands_of_viewports_are_flat(server: LspClient, cache_folder: Path, sample: Path) -> None:
+    held = viewports(server, sample, cache_folder, 3_000, 500)
+    assert held[-1].resident_bytes < held[1].resident_bytes * 1.05, [
+        each.resident_bytes >> 20 for each in held
+    ]
+    assert {each.descriptors for each in held} == {held[0].descriptors}
+
+
+def test_closing_gives_back_maps_and_descriptors_without_the_collector(
+    workspace: Path, tmp_path: Path, cache_folder: Path, sample: Path
+) -> None:
+    folder = tmp_path / "no-collector"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(NO_COLLECTOR, encoding="utf-8")
+    path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+    with LspClient({"PYTHONPATH": path}) as client:
+        client.start(workspace, {"cache_directory": str(cache_folder)})
+        opened = client.request("memlens/open", {"path": str(sample), "view": "v1"})
+        assert Held.by(client.pid, cache_folder).maps == 0
+        client.request("memlens/stack", {"snapshot": opened["snapshot"], "allocation": 0})
+        assert Held.by(client.pid, cache_folder).maps > 0, "columns are mapped when they are asked for"
+        client.request("memlens/close", {"snapshot": opened["snapshot"], "view": "v1"})
+        held = rounds(client, [sample], cache_folder, 12)
+    assert [each.maps for each in held] == [0] * 12
+    assert {each.descriptors for each in held[1:]} == {held[1].descriptors}
