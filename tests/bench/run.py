@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.bench.generate import generate  # noqa: E402
+from tests.bench.profiles import heaptrack, heaptrack_rows  # noqa: E402
 from tests.python.lsp_client import LspClient  # noqa: E402
 
 PICKLE_LOAD = (
@@ -318,6 +319,8 @@ def table(results: dict[str, Any]) -> str:
             f"{served['map_ms']['p95']:.1f} ms")  # fmt: skip
         row(f"{name} events: the allocator's state at a random event, p95", "100 ms", "10 ms",
             f"{served['state_ms']['p95']:.1f} ms")  # fmt: skip
+    for told_of in heaptrack_rows(results.get("heaptrack", {})):
+        row(*told_of)
     drawn = results.get("webview")
     if drawn:
         row(f"pan and zoom, {drawn['bands']:,} bands, scripting a frame ({drawn['renderer']})", "8 ms", "4 ms",
@@ -360,6 +363,8 @@ def main() -> None:
                 f"{name}: comparing", partial(compare, path, other, cache, workspace, 20 * rounds)
             )
             results["sizes"][name]["compare"] = compared
+        if not options.quick:
+            results["heaptrack"] = told("recordings of heaptrack", partial(heaptrack, folder, options.rounds))
     if not options.no_webview:
         results["webview"] = told("drawing", partial(webview, 20_000))
         results["flame"] = told("drawing flame graphs", partial(flame_drawing, 100_000))

@@ -24,7 +24,7 @@ PLACE = ROOT / ".cache" / "fuzz"
 ATHERIS = "atheris==3.0.0"
 SANITIZERS = "address,undefined,fuzzer-no-link"
 
-TARGETS = ("file", "archive", "filter")
+TARGETS = ("file", "archive", "filter", "heaptrack")
 LARGEST = {"file": 65_536, "archive": 800, "filter": 512}
 
 

@@ -26,6 +26,17 @@ FILTERS = [
     "life>5parsecs",
 ]
 
+_TABLES = b"s main\ns main.c\ns operator new(unsigned long)\ni 1 1 1 2 5 1 2 6\ni 2 0 3\nt 1 0\nt 2 1\n"
+HEAPTRACK = {
+    "version-2": b"v 10250 2\nX p\nI 1000 10\nS leak:main\n"
+    + _TABLES
+    + b"a 10 2\n+ 0\n+ 0\nc 5\nR 3\n- 0\nc 9\n",
+    "version-0": b"v 10100\nX p\n" + _TABLES + b"+ 10 1 f00\n+ 20 2 f10\n- f00\nc 5\n- f10\n+ 8 2 f00\n",
+    "attached": b"v 10400 2\nX p\nA\n" + _TABLES + b"a 10 1\na 20 2\n+ 1\nc 5\n+ 0\n- 0\n",
+    "raw": b"v 10400 3\nx 1 p\nX p\nm 1 x 1000 0 10\n",
+    "wrong": b"v 10400 3\nt ffffffff ffffffff\ni zz\na fffffffffffff 9\n+ 9\n- 9\nc fffffffffffffffffff\nQ\n+ 0\n",
+}
+
 
 def main() -> int:
     """Write the seeds."""
@@ -50,6 +61,9 @@ def main() -> int:
             files[path.name] = path.read_bytes()
     for name, data in files.items():
         _write(CORPUS / "file" / name, data)
+    recording = zstandard.decompress((PROFILES / "service.heaptrack.zst").read_bytes())
+    for name, data in {"service": recording[:12_000], **HEAPTRACK}.items():
+        _write(CORPUS / "heaptrack" / name, b"\xff" + data)
     for number, text in enumerate(FILTERS):
         _write(CORPUS / "filter" / str(number), text.encode())
     for number in range(8):

@@ -9,14 +9,20 @@ import zlib
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
+import numpy as np
 from tests.fuzz.questions import ask_everything
 
 from memlens.errors import MemlensError
+from memlens.formats.heaptrack import read as read_heaptrack
 from memlens.ingest import ingest
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views import filters
+
+if TYPE_CHECKING:
+    from memlens.formats.containers import Source
 
 MOST_BYTES = 1 << 20
 
@@ -80,6 +86,37 @@ def filter_text(data: bytes) -> str:
     return "understood"
 
 
+def heaptrack(data: bytes) -> str:
+    """A recording of heaptrack, cut where its first byte says, and what is made of it."""
+    path = Path("fuzzed")
+    if not data:
+        return "nothing"
+    piece = data[0] + 1
+
+    class Pieces:
+        """As much of a ``Source`` as the reader asks for."""
+
+        broken_off = bool(data[0] & 1)
+
+        def pieces(self, report: object) -> Iterator[memoryview]:
+            text = memoryview(data)[1:MOST_BYTES]
+            return (text[start : start + piece] for start in range(0, len(text), piece))
+
+    try:
+        profile = read_heaptrack(cast("Source", Pieces()), path, quiet)
+    except (MemlensError, MemoryError) as error:
+        return type(error).__name__
+    times = profile.times
+    assert times is not None
+    # what is live at each edge is what changed up to it, and nothing is ever negative
+    moved = times.changes["allocated_count"].astype("i8") - times.changes["freed_count"]
+    rows = times.change_offsets[1:].astype("i8")
+    assert (np.append(0, np.cumsum(moved))[rows] == times.series["live_count"]).all()
+    assert all(int(column.min(initial=0)) >= 0 for column in profile.values)
+    assert int(times.peaks.max()) == int(profile.values[0].sum())
+    return "read"
+
+
 def _asked(archive: Path, seed: int) -> str:
     try:
         snapshot = Snapshot.open(archive)
@@ -99,5 +136,10 @@ def _archive() -> Path:
     return ingest(seed, Cache(folder), quiet)
 
 
-TARGETS: dict[str, Callable[[bytes], str]] = {"file": file, "archive": archive, "filter": filter_text}
+TARGETS: dict[str, Callable[[bytes], str]] = {
+    "file": file,
+    "archive": archive,
+    "filter": filter_text,
+    "heaptrack": heaptrack,
+}
 """By the name of their corpus."""

@@ -178,7 +178,7 @@ class _Recording:
     def _frames(self, rows: U32, node_frames: U32) -> tuple[list[SourceFrame], U32]:
         """The distinct frames of stacks, and the number that each of the kernel's rows has among them."""
         numbers: dict[SourceFrame, int] = {}
-        found = np.zeros(len(rows), np.uint32)
+        found = np.zeros(len(rows) + 1, np.uint32)
         used = np.zeros(len(rows), np.bool_)
         used[node_frames[1:]] = True
         for row in np.flatnonzero(used).tolist():
