@@ -34,7 +34,7 @@ main(async () => {
       await vscode.runCommand(`Memlens: ${title}`);
       await take(name);
     };
-    await pane('Show Allocations', 'live-set');
+    await pane('Show Live Set', 'live-set');
     await pane('Show Steps and Growth', 'steps');
     await pane('Query with SQL', 'sql');
     const examples = view.locator('.sql select').first();

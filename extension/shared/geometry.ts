@@ -1,5 +1,5 @@
 /* eslint-disable @typescript-eslint/no-non-null-assertion -- every index here is below a length that was just checked */
-// The packed geometry of one viewport, as `pyserver/memlens/views/viewport.py` describes it.
+// The packed geometry of one viewport, as `pyserver/memlens/views/packing.py` describes it.
 //
 // Decoding makes views on the buffer and copies nothing; it checks everything that drawing relies on, so the code
 // behind it may index without looking.
@@ -16,6 +16,8 @@ export const NO_CATEGORY = 255;
 export const NO_ALLOCATION = 0xffffffff;
 /** The stack of a merged rect in which none leads. */
 export const NO_STACK = 0xffffffff;
+/** What is lit up does not lead a merged rect, nor does the rest. */
+export const LIT_NEITHER = 2;
 
 export class GeometryError extends Error {
   override name = 'GeometryError';
@@ -54,6 +56,10 @@ export interface Geometry {
   /** By rect: its stack and category; of a merged one those that lead it, NO_STACK and NO_CATEGORY when none does. */
   readonly rectStack: Uint32Array;
   readonly rectCategory: Uint8Array;
+
+  /** By band, 1 for what is lit up; by rect, what leads a merged one, LIT_NEITHER for none. Null where not asked. */
+  readonly lit: Uint8Array | null;
+  readonly rectLit: Uint8Array | null;
 }
 
 const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
@@ -77,7 +83,9 @@ export function decodeGeometry(packed: ArrayBuffer | Uint8Array): Geometry {
   const columnsEnd = toEight(HEADER_BYTES + 20 * columns);
   const bandsEnd = toEight(columnsEnd + 17 * bands);
   const rectsEnd = bandsEnd + RECT_BYTES * rects;
-  const end = rectsEnd + 5 * rects;
+  const litStart = rectsEnd + 5 * rects;
+  const tellsLit = head.getUint32(60, true) !== 0;
+  const end = litStart + (tellsLit ? bands + rects : 0);
   if (buffer.byteLength !== end) {
     throw new GeometryError(
       `The picture has ${buffer.byteLength} bytes, but ${columns} columns, ${bands} bands and ${rects} rects take ${end}.`,
@@ -108,6 +116,8 @@ export function decodeGeometry(packed: ArrayBuffer | Uint8Array): Geometry {
     words: new Uint32Array(buffer, bandsEnd, 3 * rects),
     rectStack: new Uint32Array(buffer, rectsEnd, rects),
     rectCategory: new Uint8Array(buffer, rectsEnd + 4 * rects, rects),
+    lit: tellsLit ? new Uint8Array(buffer, litStart, bands) : null,
+    rectLit: tellsLit ? new Uint8Array(buffer, litStart + bands, rects) : null,
   };
   checkBounds(geometry);
   checkRects(geometry);

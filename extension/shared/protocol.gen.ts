@@ -158,12 +158,6 @@ export interface Branch {
   narrow: string;
 }
 
-/** The stacks of what is in a branch, to be lit up. */
-export interface BranchStacksParams {
-  snapshot: string;
-  branch: Branch;
-}
-
 /** A frame whose `file` names a cell: `/tmp/ipykernel_…/HASH.py`, `<ipython-input-…>`. */
 export interface CellParams {
   snapshot: string;
@@ -881,11 +875,17 @@ export interface LineHeatResult {
   files: FileHeat[];
 }
 
-/** A line of a file as the snapshot spells it (`file` of a frame or of a hover's link). */
+/**
+ * A line of a file as the snapshot spells it (`file` of a frame or of a hover's link).
+ *
+ * With `filter` it is about what fits it on `device`, else about all devices.
+ */
 export interface LineParams {
   snapshot: string;
   file: string;
   line: number;
+  device?: number;
+  filter?: string;
 }
 
 /** A line of a document here, counted from 1, as it is in the editor now. */
@@ -1455,16 +1455,11 @@ export interface StackAnswer {
   same_stack: Totals;
 }
 
-/** The stack that made an allocation. */
+/** The stack that made an allocation. With `filter` its totals are of what fits it, on that device. */
 export interface StackParams {
   snapshot: string;
   allocation: number;
-}
-
-/** The stacks that made what is in a branch, those of the most bytes first; `left_out` says how many more. */
-export interface StacksAnswer {
-  stacks: number[];
-  left_out: number;
+  filter?: string;
 }
 
 /** From an allocation to its neighbour: in the picture at a moment, or of the same stack in time. */
@@ -1556,7 +1551,11 @@ export interface TraceEvent {
   allocation: number | null;
 }
 
-/** The part of the stacked picture, or of the memory map, to draw: `columns` x `rows` pixels over the box. */
+/**
+ * The part of the stacked picture, or of the memory map, to draw: `columns` x `rows` pixels over the box.
+ *
+ * With `lit` the picture tells which of it is in that branch of a tree table.
+ */
 export interface ViewportParams {
   snapshot: string;
   device: number;
@@ -1568,9 +1567,10 @@ export interface ViewportParams {
   columns: number;
   rows: number;
   filter?: string;
+  lit?: Branch | null;
 }
 
-/** `geometry` is base64 of the packed buffer that `memlens.views.viewport` describes. */
+/** `geometry` is base64 of the packed buffer that `memlens.views.packing` describes. */
 export interface ViewportResult {
   geometry: string;
 }
@@ -1609,7 +1609,6 @@ export interface Requests {
   'memlens/sqlState': { params: SqlStateParams; result: SqlState };
   'memlens/groups': { params: GroupsParams; result: GroupsAnswer };
   'memlens/members': { params: MembersParams; result: MembersAnswer };
-  'memlens/branchStacks': { params: BranchStacksParams; result: StacksAnswer };
   'memlens/annotations': { params: AnnotationsParams; result: AnnotationsAnswer };
   'memlens/steps': { params: StepsParams; result: StepsAnswer };
   'memlens/growth': { params: GrowthParams; result: GrowthAnswer };
@@ -1664,7 +1663,6 @@ export const VIEW_METHODS = [
   'memlens/sqlState',
   'memlens/groups',
   'memlens/members',
-  'memlens/branchStacks',
   'memlens/annotations',
   'memlens/steps',
   'memlens/growth',

@@ -77,6 +77,42 @@ describe('the tree table', () => {
     view = await SnapshotView.visible(vscode);
   });
 
+  test('of a size class exactly its allocations light up, not all that their stacks made', async () => {
+    await view.locator('.live-set-controls select').first().selectOption('size');
+    const group = view.locator('.grid-row.group').first();
+    await group.locator('[role=gridcell]', { hasText: ' to ' }).first().waitFor();
+    await group.locator('[role=gridcell]').nth(1).click();
+    await view.frame.waitForFunction(() => {
+      const lit = window.memlensTest.lit();
+      return lit !== null && lit.length > 0 && lit.length < window.memlensTest.bands().length;
+    });
+    const [low, high] = (await group.locator('[role=gridcell]').first().innerText())
+      .split('\n')[0]
+      .split(' to ')
+      .map((text) => {
+        const [number, unit] = text.split(' ');
+        return Number(number) * 1024 ** ['B', 'KiB', 'MiB', 'GiB'].indexOf(unit);
+      });
+    const query = `SELECT allocation FROM live_at_peak WHERE size_bytes >= ${low} AND size_bytes < ${high}`;
+    const wanted = (await vscode.memlens('sql', FILE, query)).map(({ allocation }) => allocation);
+    const [lit, bands] = await view.frame.evaluate(() => [
+      window.memlensTest.lit(),
+      window.memlensTest.bands(),
+    ]);
+    const inView = new Set(bands);
+    assert.deepEqual(
+      lit.toSorted((a, b) => a - b),
+      wanted.filter((each) => inView.has(each)).toSorted((a, b) => a - b),
+    );
+    await vscode.screenshot('live-set-lit');
+    await press('Escape');
+    await until(
+      async () => (await view.frame.evaluate(() => window.memlensTest.lit()?.length)) === bands.length,
+      'nothing is dimmed any more',
+    );
+    await view.locator('.live-set-controls select').first().selectOption('line');
+  });
+
   test('is walked, opened and picked by keys alone', async () => {
     await view.locator('.grid').focus();
     await press('Home');
@@ -189,6 +225,59 @@ describe('the filter', () => {
     await filter('');
     await view.locator('.filter-badge').waitFor({ state: 'hidden' });
   });
+});
+
+test('a frame of the panel is a filter by its line or its function; its totals are of what fits', async () => {
+  await vscode.runCommand('Memlens: Fit the Whole Run');
+  await view.drawn();
+  const allocation = await view.tallestAtTheMiddle();
+  await view.click(allocation);
+  await view.selected(allocation);
+  assert.equal(await view.text('.same-stack-title'), 'Same stack');
+  const frame = view.locator('.frame.user > button:first-child').first();
+  const file = (await frame.getAttribute('title')).replaceAll('\\', '/');
+  await frame.focus();
+  await press('f');
+  await view.locator('.filter-badge').waitFor();
+  assert.equal(await view.locator('.filter-input').inputValue(), `file:"=${file}"`);
+  await view.locator('.same-stack-title', { hasText: 'of what fits the filter' }).waitFor();
+  const [, kept] = (await view.text('.filter-badge')).match(/^([\d,]+) of/);
+  assert.ok(Number(kept.replace(',', '')) < device.allocations);
+  // narrower still by what the stack is left with: none of it
+  await filter(`file:"=${file}" -allocation:${allocation}`);
+  await view
+    .locator('.filter-badge', { hasText: (Number(kept.replace(',', '')) - 1).toLocaleString('en-US') })
+    .waitFor();
+  await filter('');
+  await view.locator('.filter-badge').waitFor({ state: 'hidden' });
+  await until(async () => (await view.text('.same-stack-title')) === 'Same stack', 'of all again');
+
+  await view.locator('.frame.user').first().hover();
+  const name = await frame.locator('.frame-function').innerText();
+  await view
+    .locator('.frame.user .frame-filter')
+    .first()
+    .click({ modifiers: ['Shift'] });
+  await view.locator('.filter-badge').waitFor();
+  assert.equal(await view.locator('.filter-input').inputValue(), `function:"=${name}"`);
+  await filter('');
+  await view.locator('.filter-badge').waitFor({ state: 'hidden' });
+});
+
+test('the groups and their order outlive loading the window again', async () => {
+  await view.locator('.live-set-controls select').first().selectOption('size');
+  await view.locator('.live-set-controls select:visible').nth(1).selectOption('line');
+  await view.locator('.grid').getByRole('columnheader', { name: 'Count' }).click();
+  await view.locator('.grid [role=columnheader][aria-sort=descending]', { hasText: 'Count' }).waitFor();
+  await vscode.page.waitForTimeout(500); // it is kept a moment after the last change
+  await vscode.reload();
+  view = await SnapshotView.visible(vscode);
+  await view.locator('.grid [role=columnheader][aria-sort=descending]', { hasText: 'Count' }).waitFor();
+  const chosen = await view
+    .locator('.live-set-controls select')
+    .evaluateAll((all) => all.map((one) => one.value));
+  assert.deepEqual(chosen, ['size', 'line', '']);
+  await view.locator('.live-set-controls select').nth(1).selectOption('');
 });
 
 test('every text can be read in every theme', async () => {

@@ -19,15 +19,19 @@ from tests.python.test_stacked_views import check, spans, unpack
 
 from memlens.errors import BadRequestError
 from memlens.ingest import ingest
+from memlens.model.info import DeviceInfo
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
+from memlens.views.answers import Totals
 from memlens.views.columns import device_of
 from memlens.views.filters import FIELDS, Term, parse, quoted
 from memlens.views.hit import hit
+from memlens.views.lines import line
 from memlens.views.live import live
 from memlens.views.locate import locate, step
 from memlens.views.overview import overview
 from memlens.views.sets import AllocationSet, moment, rows_of
+from memlens.views.stack import stack
 from memlens.views.texts import Pattern
 from memlens.views.viewport import viewport
 
@@ -321,6 +325,37 @@ def check_views(snapshot: Snapshot, raw: Any, text: str, chance: random.Random) 
         while (later := step(snapshot, first + walk[-1], 0, "next_same_stack", text)) is not None:
             walk.append(later.allocation - first)
         assert walk == alike
+        check_totals(snapshot, number, every, numbers, text)
+
+
+def check_totals(
+    snapshot: Snapshot, number: int, every: list[oracle.Alloc], numbers: list[int], text: str
+) -> None:
+    """What the panel tells of a stack and of a line is of what fits the filter."""
+    first = snapshot.device(number).first_allocation
+    info = device_of(snapshot, number, text).info
+    for told in (every[numbers[0]], every[numbers[-1]]):
+        answer = stack(snapshot, first + every.index(told), text)
+        alike = [n for n in numbers if every[n].frames == told.frames]
+        check_sums(answer.same_stack, info, every, alike, first)
+        for file, place, _ in [frame for frame in told.frames if frame[1]][:2]:
+            on_line = [n for n in numbers if any(f[:2] == (file, place) for f in every[n].frames)]
+            check_sums(line(snapshot, file, place, number, text).totals, info, every, on_line, first)
+
+
+def check_sums(
+    told: Totals, info: DeviceInfo, every: list[oracle.Alloc], numbers: list[int], first: int
+) -> None:
+    def alive(at: int) -> list[int]:
+        return [every[n].size for n in set(numbers) & set(oracle.alive(every, at))]
+
+    at_peak = alive(info.peak_moment)
+    assert (told.total_bytes, told.count) == (sum(every[n].size for n in numbers), len(numbers))
+    assert (told.live_at_peak_bytes, told.live_at_peak_count) == (sum(at_peak), len(at_peak))
+    assert told.live_at_end_bytes == sum(alive(info.events))
+    assert told.largest_allocation is not None
+    assert told.largest_bytes == every[told.largest_allocation - first].size
+    assert told.largest_bytes == max(every[n].size for n in numbers)
 
 
 @pytest.mark.parametrize(

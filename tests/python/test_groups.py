@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 from tests.python import oracle
 from tests.python.conftest import real_files
@@ -17,7 +18,7 @@ from memlens.model.frames import KIND_NAMES, operator_of, source_frame
 from memlens.store.snapshot import Snapshot
 from memlens.views.columns import device_of, operator_of_stack
 from memlens.views.groupings import GroupKind
-from memlens.views.groups import Branch, Group, GroupOrder, MemberOrder, groups, members, natural, stacks
+from memlens.views.groups import Branch, Group, GroupOrder, MemberOrder, groups, lit_rows, members, natural
 from memlens.views.operators import operators_of_stacks
 from memlens.views.sets import AllocationSet, rows_of
 
@@ -78,8 +79,8 @@ def check_tree(snapshot: Snapshot, raw: Any, of: AllocationSet, chance: random.R
                 assert all(row.label == group.place for row in page.rows) or kind != "line" or not group.place
                 names = {name_of(found[n], kind) for n in numbers} - {None}
                 assert guessed or names <= {group.name}
-                lit = stacks(snapshot, Branch(of, [kind], [group.key]))
-                assert set(lit.stacks) == {row.stack for row in page.rows}
+                lit = lit_rows(snapshot, Branch(of, [kind], [group.key]), device.whole)
+                assert np.flatnonzero(lit).tolist() == sorted(numbers)
             if group.filter:
                 # the term that is offered finds the group, and nothing else of the set
                 narrow = groups(

@@ -51,11 +51,13 @@ class Geometry:
     rects: Any
     rect_stack: Any
     rect_category: Any
+    lit: Any = None
+    rect_lit: Any = None
 
 
 def unpack(data: bytes) -> Geometry:
-    magic, columns, bands, rects, x0, x1, y0, y1, quantum, coarser, zero = struct.unpack_from("<4I5d2I", data)
-    assert (magic, zero) == (0x31474C4D, 0)
+    magic, columns, bands, rects, x0, x1, y0, y1, quantum, coarser, lit = struct.unpack_from("<4I5d2I", data)
+    assert magic == 0x31474C4D
     at = 64
 
     def take(kind: str, count: int) -> Any:
@@ -75,8 +77,9 @@ def unpack(data: bytes) -> Geometry:
     rows = take("<u2,<u2,<u2,<u2,<u4", rects)
     rows.dtype.names = ("x0", "x1", "y0", "y1", "band")
     per_rect = [take("<u4", rects), take("u1", rects)]
+    flags = (take("u1", bands), take("u1", rects)) if lit else (None, None)
     assert at == len(data)
-    per = (*per_column, *per_band, rows, *per_rect)
+    per = (*per_column, *per_band, rows, *per_rect, *flags)
     return Geometry(columns, (x0, x1), (y0, y1), quantum, coarser, *per)
 
 

@@ -8,7 +8,7 @@ import type {
   ViewResult,
 } from '../../extension/shared/messages';
 import type { Problem } from '../../extension/shared/protocol.gen';
-import type { SavedSql, SavedState } from './scene/state';
+import type { Kept, SavedState } from './scene/state';
 
 /** A request that the server answered with a Problem. */
 export class RequestError extends Error {
@@ -30,7 +30,8 @@ export interface Api {
   listen(handler: (message: HostMessage) => void): void;
   saved(): SavedState | undefined;
   save(state: Pick<SavedState, 'view' | 'layout'>): void;
-  keepSql(sql: SavedSql): void;
+  /** Keeps what a pane wants to find again when the view is reloaded. */
+  keep(part: Kept): void;
 }
 
 /** Responses are handled here; the rest is for the view. */
@@ -45,7 +46,7 @@ export function connect(): Api {
   const vscode = acquireVsCodeApi<SavedState>();
   const waiting = new Map<number, Waiting>();
   let lastId = 0;
-  let sql = vscode.getState()?.sql;
+  let kept = vscode.getState()?.kept;
   let handler: ((message: HostMessage) => void) | null = null;
 
   const post = (message: FromWebviewMessage): void => {
@@ -85,12 +86,12 @@ export function connect(): Api {
     },
     saved: () => vscode.getState(),
     save: (state) => {
-      vscode.setState(sql ? { ...state, sql } : state);
+      vscode.setState(kept ? { ...state, kept } : state);
     },
-    keepSql: (next) => {
-      sql = next;
+    keep: (part) => {
+      kept = { ...kept, ...part };
       const state = vscode.getState();
-      if (state) vscode.setState({ ...state, sql });
+      if (state) vscode.setState({ ...state, kept });
     },
   };
 }

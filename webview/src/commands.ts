@@ -157,7 +157,7 @@ export function runAction(action: Action, view: Commanded): void {
   }
 }
 
-/** "pane3", "pane.allocations", "picture.stacked". */
+/** "pane3", "pane.liveSet", "picture.stacked". */
 function showNamed(action: Action, view: Commanded): void {
   const picture = PICTURE_IDS.find((id) => action === `picture.${id}`);
   if (picture) {

@@ -3,6 +3,7 @@
 import type {
   AllocationSet,
   AllocationSummary,
+  Branch,
   DeviceInfo,
   Frame,
   SnapshotInfo,
@@ -66,6 +67,8 @@ export interface ViewContext {
   select(allocation: number, moment: number | null): void;
   /** Lights up what some stacks allocated; an empty set lights nothing up. */
   lightStacks(stacks: ReadonlySet<number>): void;
+  /** Lights up exactly the allocations of a branch of the live set's tree. */
+  lightGroup(branch: Branch): void;
   /** Opens the file of a frame at its line. */
   openFrame(frame: Frame, beside: boolean): void;
   setFilter(filter: string): void;

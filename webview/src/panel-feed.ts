@@ -20,13 +20,18 @@ export interface PanelFed {
   readonly selection: Selection;
 }
 
+export interface PanelOwner {
+  readonly device: DeviceInfo;
+  readonly filter: string;
+}
+
 export class PanelFeed {
   private largest: AllocationSummary[] = [];
 
   constructor(
     private readonly parts: PanelFed,
     private readonly colours: Colours,
-    private readonly device: () => DeviceInfo,
+    private readonly owner: PanelOwner,
     private readonly say: (text: string) => void,
   ) {}
 
@@ -57,13 +62,13 @@ export class PanelFeed {
     const { title, place } = nameOf(allocation);
     const where = place === null ? title : `${title}, ${place}`;
     this.say(
-      `${bytes(allocation.size_bytes)}, ${where}. Same stack: ${sameStackSentence(answer.same_stack)}.`,
+      `${bytes(allocation.size_bytes)}, ${where}. Same stack${this.filtered}: ${sameStackSentence(answer.same_stack)}.`,
     );
   }
 
   lineShown(answer: LineAnswer): void {
-    this.parts.panel.showLine(answer);
-    this.say(`Line ${answer.line}: ${sameStackSentence(answer.totals)}.`);
+    this.showLine(answer);
+    this.say(`Line ${answer.line}${this.filtered}: ${sameStackSentence(answer.totals)}.`);
   }
 
   cleared(): void {
@@ -73,8 +78,9 @@ export class PanelFeed {
 
   /** The colours are others. */
   repaint(): void {
-    const { answer } = this.parts.selection;
+    const { answer, line } = this.parts.selection;
     if (answer) this.showStack(answer);
+    else if (line) this.showLine(line);
     else if (this.idle) this.showDevice();
   }
 
@@ -83,10 +89,18 @@ export class PanelFeed {
   }
 
   private showStack(answer: StackAnswer): void {
-    this.parts.panel.showStack(answer, this.colours.of(answer.allocation));
+    this.parts.panel.showStack(answer, this.colours.of(answer.allocation), this.owner.filter !== '');
+  }
+
+  private showLine(answer: LineAnswer): void {
+    this.parts.panel.showLine(answer, this.owner.filter !== '');
+  }
+
+  private get filtered(): string {
+    return this.owner.filter === '' ? '' : ' (filtered)';
   }
 
   private showDevice(): void {
-    this.parts.panel.showDevice(this.device(), this.largest, (allocation) => this.colours.of(allocation));
+    this.parts.panel.showDevice(this.owner.device, this.largest, (allocation) => this.colours.of(allocation));
   }
 }

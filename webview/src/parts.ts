@@ -10,6 +10,7 @@ import type {
 import type { Api } from './api';
 import { Cursors } from './cursors';
 import { DeviceData } from './device-data';
+import { both } from './filter/terms';
 import { Flags } from './flags';
 import { gestures, type Gestured } from './gestures';
 import { Hover } from './hover';
@@ -46,6 +47,7 @@ export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, ContextOwner {
   waiting(sizeBytes: number | null): void;
   shown(answer: StackAnswer): void;
   lineShown(answer: LineAnswer): void;
+  refreshed(): void;
   cleared(): void;
   focusPicture(): void;
   rearranged(): void;
@@ -153,6 +155,9 @@ export function makeParts(
     select: (allocation) => {
       selection.select(allocation, null, true);
     },
+    narrow: (term) => {
+      owner.setFilter(both(owner.filter, term));
+    },
   });
   const data = new DeviceData(api, names, {
     overview: (answer) => {
@@ -185,6 +190,9 @@ export function makeParts(
     },
     lineShown: (answer) => {
       owner.lineShown(answer);
+    },
+    refreshed: () => {
+      owner.refreshed();
     },
     cleared: () => {
       owner.cleared();

@@ -2,7 +2,7 @@
 
 import type { ViewResult } from '../../extension/shared/messages';
 import type { Geometry } from '../../extension/shared/geometry';
-import type { DeviceInfo } from '../../extension/shared/protocol.gen';
+import type { Branch, DeviceInfo } from '../../extension/shared/protocol.gen';
 import type { Pending } from './api';
 import type { Flag } from './flags';
 import { RendererHost, type Preference } from './render/create';
@@ -349,7 +349,12 @@ export class Plot {
     });
     const { extent } = this;
     const all = fitAll(extent);
-    feed.update(all, extent, this.size, requestFor(all, extent, this.size), true);
+    feed.update(all, extent, this.size, requestFor(all, extent, this.size, this.branch), true);
+  }
+
+  /** What a picture has to tell as lit up. */
+  private get branch(): Branch | null {
+    return this.highlight.kind === 'group' ? this.highlight.branch : null;
   }
 
   private paint(geometry: Geometry): Painted {
@@ -428,7 +433,7 @@ export class Plot {
       this.view,
       this.extent,
       this.size,
-      requestFor(this.view, this.extent, this.size),
+      requestFor(this.view, this.extent, this.size, this.branch),
       resting,
     );
     if (resting) this.fetchWhole();

@@ -2,6 +2,7 @@
 
 import type {
   AllocationSummary,
+  Branch,
   LineAnswer,
   LocateAnswer,
   StackAnswer,
@@ -30,6 +31,8 @@ export interface SelectionContext {
   waiting(sizeBytes: number | null): void;
   shown(answer: StackAnswer): void;
   lineShown(answer: LineAnswer): void;
+  /** What is selected is the same, its figures are others. */
+  refreshed(): void;
   cleared(): void;
   failed(message: string, advice: string): void;
   /** Said to screen readers and in the status line. */
@@ -51,7 +54,7 @@ export class Selection {
   /** `moment`: where it was picked; null when that is not known. `reveal` brings it into the view. */
   select(allocation: number, moment: number | null, reveal: boolean, then: Then = null): void {
     this.drop();
-    const { api, plot, names } = this.context;
+    const { plot, names } = this.context;
     this.current = allocation;
     this.answer = null;
     this.line = null;
@@ -65,7 +68,7 @@ export class Selection {
     plot.setSelection({ allocation, life: known ? this.life(known) : null });
     plot.setHighlight(stack === undefined ? { kind: 'none' } : { kind: 'stacks', stacks: new Set([stack]) });
     this.context.waiting(known?.size_bytes ?? (band >= 0 ? (g?.size[band] ?? null) : null));
-    this.run(api.request('memlens/stack', { allocation }), (answer) => {
+    this.run(this.askStack(allocation), (answer) => {
       this.show(answer, reveal);
       then?.(answer.allocation);
     });
@@ -97,38 +100,78 @@ export class Selection {
   }
 
   clear(): boolean {
-    const had = this.current !== null || this.line !== null || this.category !== null;
+    return this.lightUp({ kind: 'none' });
+  }
+
+  lightCategory(category: number | null): void {
+    this.lightUp(category === null ? { kind: 'none' } : { kind: 'category', category }, category);
+  }
+
+  lightStacks(stacks: ReadonlySet<number>): void {
+    this.lightUp(stacks.size > 0 ? { kind: 'stacks', stacks } : { kind: 'none' });
+  }
+
+  /** Lights up exactly the allocations of a branch of the live set's tree. */
+  lightGroup(branch: Branch): void {
+    this.lightUp({ kind: 'group', branch });
+  }
+
+  /** Nothing is selected, something may be lit up; false when nothing was selected before either. */
+  private lightUp(highlight: Highlight, category: number | null = null): boolean {
+    const had = this.current !== null || this.line !== null || this.context.plot.highlighted.kind !== 'none';
     this.drop();
     this.current = null;
     this.answer = null;
     this.line = null;
-    this.category = null;
+    this.category = category;
     this.moment = null;
     this.context.plot.setSelection(null);
-    this.context.plot.setHighlight({ kind: 'none' });
+    this.context.plot.setHighlight(highlight);
     this.context.cleared();
     return had;
   }
 
-  lightCategory(category: number | null): void {
-    this.clear();
-    this.category = category;
-    this.context.plot.setHighlight(category === null ? { kind: 'none' } : { kind: 'category', category });
-  }
-
-  lightStacks(stacks: ReadonlySet<number>): void {
-    this.clear();
-    this.context.plot.setHighlight(stacks.size > 0 ? { kind: 'stacks', stacks } : { kind: 'none' });
-  }
-
   showLine(file: string, line: number): void {
     this.clear();
-    this.run(this.context.api.request('memlens/line', { file, line }), (answer) => {
-      this.line = answer;
-      const highlight: Highlight = { kind: 'stacks', stacks: new Set(answer.stacks) };
-      this.context.plot.setHighlight(answer.stacks.length > 0 ? highlight : { kind: 'none' });
+    this.run(this.askLine(file, line), (answer) => {
+      this.useLine(answer);
       this.context.lineShown(answer);
     });
+  }
+
+  /** The filter is another one: the figures of what is selected are those of what fits it. */
+  refresh(): void {
+    this.markAgain();
+    const { current, line } = this;
+    if (current !== null) {
+      this.run(this.askStack(current), (answer) => {
+        if (this.current !== current) return;
+        this.answer = answer;
+        this.context.refreshed();
+      });
+    } else if (line) {
+      this.run(this.askLine(line.file, line.line), (answer) => {
+        if (this.line !== line) return;
+        this.useLine(answer);
+        this.context.refreshed();
+      });
+    }
+  }
+
+  private useLine(answer: LineAnswer): void {
+    this.line = answer;
+    const highlight: Highlight = { kind: 'stacks', stacks: new Set(answer.stacks) };
+    this.context.plot.setHighlight(answer.stacks.length > 0 ? highlight : { kind: 'none' });
+  }
+
+  private askStack(allocation: number): Pending<StackAnswer> {
+    return this.context.api.request('memlens/stack', { allocation, filter: this.context.filter() });
+  }
+
+  private askLine(file: string, line: number): Pending<LineAnswer> {
+    const { context } = this;
+    const of = { device: context.device(), filter: context.filter() };
+    return context.api.request('memlens/line', { file, line, ...of });
   }
 
   step(direction: Step): void {

@@ -3,6 +3,7 @@
 import type {
   AllocationSet,
   AllocationSummary,
+  Branch,
   DeviceInfo,
   Frame,
   SnapshotInfo,
@@ -125,6 +126,10 @@ export class SharedContext implements ViewContext {
 
   lightStacks(stacks: ReadonlySet<number>): void {
     this.used.selection.lightStacks(stacks);
+  }
+
+  lightGroup(branch: Branch): void {
+    this.used.selection.lightGroup(branch);
   }
 
   openFrame(frame: Frame, beside: boolean): void {

@@ -2,6 +2,7 @@
 
 import type { Plot } from './plot';
 import type { Camera } from './scene/camera';
+import { isLit } from './scene/paint';
 
 export interface MemlensTest {
   /** What lies at a point of the canvas (CSS pixels); null where there is nothing. */
@@ -10,6 +11,8 @@ export interface MemlensTest {
   rectOf(allocation: number): { x: number; y: number; width: number; height: number } | null;
   /** The allocations that are bands of their own in the picture. */
   bands(): number[];
+  /** Those of them that are not dimmed; null while the picture does not tell which of a group it shows. */
+  lit(): number[] | null;
   camera(): Camera;
   /** The pixel at a point of the canvas (CSS pixels), drawn and read back. */
   pixel(x: number, y: number): [number, number, number, number];
@@ -42,6 +45,11 @@ function hookOf(plot: Plot): MemlensTest {
     },
     rectOf: (allocation) => plot.rectOf(allocation),
     bands: () => Array.from(plot.geometry?.allocation ?? []),
+    lit: () => {
+      const { geometry: g, highlighted } = plot;
+      if (!g || (highlighted.kind === 'group' && !g.lit)) return null;
+      return Array.from(g.allocation).filter((_, band) => isLit(g, band, highlighted));
+    },
     camera: () => plot.camera,
     pixel: (x, y) => plot.pixel(x, y),
     frameTimes: plot.frames.times,

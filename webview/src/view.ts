@@ -74,7 +74,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     });
     this.parts = makeParts(api, root, info, restoreLayout(saved?.layout, root.clientWidth), this);
     this.arrangement = new Arrangement(root, this.parts, this);
-    this.feed = new PanelFeed(this.parts, this.colours, () => this.device, say);
+    this.feed = new PanelFeed(this.parts, this.colours, this, say);
     this.narrowing = new Narrowing(api, this.parts.filterBox);
     this.fileBar = new FileBar(api, () => this.compare.other?.name ?? '');
     this.parts.frame.files.append(this.fileBar.root);
@@ -282,6 +282,10 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.feed.lineShown(answer);
   }
 
+  refreshed(): void {
+    this.feed.repaint();
+  }
+
   cleared(): void {
     this.changed('selection');
     this.feed.cleared();
@@ -376,7 +380,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     data.turnTo(device.device);
     if (device.events > 0) data.fetchOverview(this.axis, minimap.columns);
     this.tellFigures();
-    this.selection.markAgain();
+    this.selection.refresh();
     this.changed('filter');
     const { allocations } = device;
     this.say(filter === '' ? 'No filter' : `${counted(allocations, 'allocation')} fit the filter`);

@@ -18,7 +18,6 @@ from memlens.views.groupings import U32, GroupKind, grouping
 from memlens.views.sets import AllocationSet, rows_of
 
 MOST_LEVELS = 6
-MOST_STACKS = 100_000
 
 GroupOrder = Literal["bytes", "count", "largest", "name"]
 MemberOrder = Literal["size", "start", "life", "address"]
@@ -74,13 +73,6 @@ class MembersAnswer(Struct, frozen=True):
     count: int
     offset: int
     rows: list[AllocationSummary]
-
-
-class StacksAnswer(Struct, frozen=True):
-    """The stacks that made what is in a branch, those of the most bytes first; ``left_out`` says how many more."""
-
-    stacks: list[int]
-    left_out: int
 
 
 def groups(
@@ -139,14 +131,13 @@ def members(
     return MembersAnswer(int(device.size[rows].sum()), len(rows), offset, summaries(snapshot, device, page))
 
 
-def stacks(snapshot: Snapshot, branch: Branch) -> StacksAnswer:
-    """The stacks that made what is in a branch, to be lit up. Raises :class:`BadRequestError`."""
-    device, _, rows = _rows(snapshot, branch)
-    numbers, places = np.unique(device.stack[rows], return_inverse=True)
-    sums = np.zeros(len(numbers), np.int64)
-    np.add.at(sums, places, device.size[rows])
-    first = numbers[np.argsort(-sums, kind="stable")]
-    return StacksAnswer(first[:MOST_STACKS].tolist(), max(len(first) - MOST_STACKS, 0))
+def lit_rows(snapshot: Snapshot, branch: Branch, device: Device) -> npt.NDArray[np.bool_]:
+    """Which rows of ``device``, narrowed or not, are in a branch, to be lit up. Raises :class:`BadRequestError`."""
+    own, _, rows = _rows(snapshot, branch)
+    lit = np.zeros(device.whole.info.allocations, bool)
+    if own.whole is device.whole:
+        lit[rows if own.rows is None else own.rows[rows]] = True
+    return lit if device.rows is None else lit[device.rows]
 
 
 def _rows(snapshot: Snapshot, branch: Branch) -> tuple[Device, U32, U32]:

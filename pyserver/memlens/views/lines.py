@@ -6,7 +6,8 @@ import numpy as np
 
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import LineAnswer, SourceLine, Totals
-from memlens.views.stack import totals
+from memlens.views.columns import device_of
+from memlens.views.stack import totals, totals_on
 from memlens.views.through import stacks_through
 
 _COLUMNS = (
@@ -42,9 +43,16 @@ def top_lines(snapshot: Snapshot, limit: int | None = None) -> list[SourceLine]:
     return [SourceLine(*row) for row in rows]
 
 
-def line(snapshot: Snapshot, file: str, number: int) -> LineAnswer:
-    """Every stack in which a line stands, and what they come to."""
+def line(snapshot: Snapshot, file: str, number: int, device: int = 0, filter_text: str = "") -> LineAnswer:
+    """Every stack in which a line stands, and what they come to.
+
+    With a filter it is about what fits it on one device. Raises :class:`BadRequestError`.
+    """
     stacks = _stacks_of_lines(snapshot, file, [number])
+    if filter_text.strip():
+        left = device_of(snapshot, device, filter_text)
+        stacks = np.intersect1d(np.asarray(stacks, np.int64), left.stack).tolist()
+        return LineAnswer(file, number, totals_on(left, stacks), stacks)
     return LineAnswer(file, number, totals(snapshot, stacks), stacks)
 
 

@@ -4,14 +4,13 @@ A column shows the state at the same real moment as the stacked picture's column
 bytes. An allocation is drawn where it truly lies, as high as what was asked for; so what is reserved but free, and
 what rounding takes, is seen as a hole. Heights are those of :mod:`memlens.views.lanes`.
 
-The buffer is that of :mod:`memlens.views.viewport`, with these differences. Rects may leave holes, and a later rect
+The buffer is that of :mod:`memlens.views.packing`. Rects may leave holes, and a later rect
 lies over an earlier one. What is reserved comes first, as bands whose ``allocation`` is 2**32 - 1 and whose ``size``
 is the range's; ranges thinner than a row are drawn as one such band of size 0. Merged rects hold the allocations
 under a row high that are alive at any of their columns, fill their row as far as those do at most, and have the
 ``stack`` of a large one of them.
 """
 
-import struct
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ import numpy.typing as npt
 
 from memlens.kernels import memory_map as kernel
 from memlens.kernels import stacked
-from memlens.model.timeline import NO_CATEGORY
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views.answers import Axis, HitAnswer, LocateAnswer
 from memlens.views.columns import (
@@ -35,12 +33,12 @@ from memlens.views.columns import (
     x_of_moment,
 )
 from memlens.views.lanes import Layout, layout_of
-from memlens.views.viewport import MAGIC, MOST_BYTES, check_box, padded
+from memlens.views.packing import MOST_BYTES, Grid, Lit, pack
+from memlens.views.viewport import check_box
 
 _RECT_BYTES = 17
 _LONG_RUN = 6
 _MERGED = np.uint32(1 << 31)
-_PACKED_RECT = np.dtype([("x0", "<u2"), ("x1", "<u2"), ("y0", "<u2"), ("y1", "<u2"), ("band", "<u4")])
 
 
 def memory_map(
@@ -54,15 +52,17 @@ def memory_map(
     columns: int,
     rows: int,
     filter_text: str = "",
+    lit: Lit | None = None,
 ) -> bytes:
     """The packed geometry for ``columns`` x ``rows`` pixels over ``[x0, x1] x [y0, y1]`` (axis units, map bytes).
 
+    ``lit`` flags the rows of the device, as the filter leaves them, that are to be told as lit up.
     Raises :class:`BadRequestError` for a box or a resolution that can't be drawn.
     """
     check_box(x0, x1, y0, y1, columns, rows)
     found, layout = device_of(snapshot, device, filter_text), layout_of(snapshot, device)
     coarser = 0
-    while (packed := _packed(found, layout, axis, x0, x1, y0, y1, columns, rows, coarser)) is None:
+    while (packed := _packed(found, layout, axis, x0, x1, y0, y1, columns, rows, coarser, lit)) is None:
         # first thicker rows, which merges what is high enough now; then fewer columns
         if coarser % 2 == 0:
             rows = max(rows // 2, 1)
@@ -124,6 +124,7 @@ def _packed(
     columns: int,
     rows: int,
     coarser: int,
+    lit: Lit | None,
 ) -> bytes | None:
     extent = axis_range(device, axis)
     edges = np.linspace(x0, x1, columns + 1)
@@ -153,10 +154,11 @@ def _packed(
     if laid is None:
         return None
     under, under_bands, over, bands = laid
-    return _pack(
-        device, (x0, x1, y0, y1), (y1 - y0) / (rows * 4), coarser, moments, (low, high), slice(first, last),
-        _as_reserved(under, len(bands), len(under_bands)), ranges["size"][under_bands], over, bands,
-    )  # fmt: skip
+    bounds, quantum = (x0, x1, y0, y1), (y1 - y0) / (rows * 4)
+    grid = Grid(bounds, quantum, coarser > 0, moments, low, high, slice(first, last))
+    rects = np.concatenate((_as_reserved(under, len(bands), len(under_bands)), over))
+    # the last band is that of all merged ranges
+    return pack(device, grid, rects, bands, np.append(ranges["size"][under_bands], 0), lit)
 
 
 def _laid(reserved: kernel.Layer, held: kernel.Layer, columns: int) -> tuple[npt.NDArray[Any], ...] | None:
@@ -188,56 +190,3 @@ def _as_reserved(rects: npt.NDArray[Any], behind: int, bands: int) -> npt.NDArra
     found["band"] = np.where(merged, behind + bands, rects["band"] + np.uint32(behind))
     found["leader"] = NEVER
     return found
-
-
-def _pack(
-    device: Device,
-    bounds: tuple[float, float, float, float],
-    quantum: float,
-    coarser: int,
-    moments: npt.NDArray[np.uint32],
-    spans: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
-    inside: slice,
-    under: npt.NDArray[Any],
-    reserved_sizes: npt.NDArray[np.int64],
-    over: npt.NDArray[Any],
-    bands: npt.NDArray[np.uint32],
-) -> bytes:
-    columns = len(moments)
-    within = np.zeros(columns, bool)
-    within[inside] = True
-    low, high = spans
-    started = np.searchsorted(
-        device.start, np.concatenate((low, high), dtype=np.uint32, casting="unsafe"), "right"
-    )
-    live = np.where(within, device.live_count[moments], 0)
-    lived = device.live_count[low].astype(np.int64) + started[columns:] - started[:columns]
-    rects = np.concatenate((under, over))
-    corners = np.empty(len(rects), _PACKED_RECT)
-    for name in _PACKED_RECT.names or ():
-        corners[name] = rects[name]
-    led = rects["leader"] != NEVER
-    leaders = np.where(led, rects["leader"], 0)
-    stack, category = device.stack, device.category
-    if not len(stack):
-        stack, category = np.zeros(1, np.uint32), np.zeros(1, np.uint8)
-    extra = len(reserved_sizes) + 1
-    header = struct.pack(
-        "<4I5d2I", MAGIC, columns, len(bands) + extra, len(rects), *bounds, quantum, int(coarser > 0), 0
-    )
-    return b"".join(
-        (
-            header,
-            np.where(within, device.live[moments], 0).astype("<f8").tobytes(),
-            moments.tobytes(),
-            live.astype("<u4").tobytes(),
-            padded(np.where(within, lived - live, 0).astype("<u4")),
-            np.concatenate((device.size[bands], reserved_sizes, [0])).astype("<f8").tobytes(),
-            np.concatenate((device.allocations(bands), np.full(extra, NEVER, np.uint32))).tobytes(),
-            np.concatenate((device.stack[bands], np.full(extra, NEVER, np.uint32))).tobytes(),
-            padded(np.concatenate((device.category[bands], np.full(extra, NO_CATEGORY, np.uint8)))),
-            corners.tobytes(),
-            np.where(led, stack[leaders], np.uint32(NEVER)).astype("<u4").tobytes(),
-            np.where(led, category[leaders], np.uint8(NO_CATEGORY)).astype(np.uint8).tobytes(),
-        )
-    )

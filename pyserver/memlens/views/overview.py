@@ -1,7 +1,5 @@
 """The height of a whole run in a few hundred columns, for the minimap."""
 
-import base64
-
 import numpy as np
 
 from memlens.errors import BadRequestError
@@ -9,6 +7,7 @@ from memlens.kernels import stacked
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import Axis, OverviewAnswer
 from memlens.views.columns import axis_range, device_of, moments_between
+from memlens.views.packing import text_of
 
 MOST_COLUMNS = 8192
 
@@ -28,6 +27,6 @@ def overview(
     )
     return OverviewAnswer(
         extent.x0, extent.x1, columns, found.info.peak_bytes,
-        base64.b64encode(highest.astype("<f8").tobytes()).decode(),
-        base64.b64encode(lowest.astype("<f8").tobytes()).decode(),
+        text_of(highest, "<f8"),
+        text_of(lowest, "<f8"),
     )  # fmt: skip

@@ -13,7 +13,6 @@ The gap at a moment is told in parts that add up to what was reserved, exactly:
 Blocks that lie in no segment that the file knows of are counted as reserved, for they were (*outside*).
 """
 
-import base64
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +33,7 @@ from memlens.views.columns import (
     moments_between,
     time_of_moment,
 )
+from memlens.views.packing import text_of
 from memlens.views.segments import segments_of, span_of_allocations
 
 MOST_COLUMNS = 8192
@@ -186,7 +186,7 @@ def reserved_over_time(
         known=usage.known,
         peak_reserved_bytes=int(usage.reserved.bytes[peak]),
         peak_reserved_moment=peak,
-        bytes=base64.b64encode(np.concatenate(packed).astype("<f8").tobytes()).decode(),
-        first=base64.b64encode(first.astype("<u4").tobytes()).decode(),
-        last=base64.b64encode(last.astype("<u4").tobytes()).decode(),
+        bytes=text_of(np.concatenate(packed), "<f8"),
+        first=text_of(first, "<u4"),
+        last=text_of(last, "<u4"),
     )

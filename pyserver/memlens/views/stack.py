@@ -6,13 +6,16 @@ import msgspec
 import numpy as np
 
 from memlens.kernels.timeline import FREE_COMPLETED, FREE_REQUESTED
-from memlens.store.snapshot import Snapshot
+from memlens.store.snapshot import Device, Snapshot
 from memlens.views.answers import Frame, StackAnswer, Totals
-from memlens.views.columns import NEVER, allocation_of, frame, operator_of_stack, summaries
+from memlens.views.columns import NEVER, allocation_of, device_of, frame, operator_of_stack, summaries
 
 
-def stack(snapshot: Snapshot, allocation: int) -> StackAnswer:
-    """An allocation, its frames innermost first, and what its stack allocated in all. Raises BadRequestError."""
+def stack(snapshot: Snapshot, allocation: int, filter_text: str = "") -> StackAnswer:
+    """An allocation, its frames innermost first, and what its stack allocated in all.
+
+    With a filter the totals are of what fits it on the allocation's device. Raises :class:`BadRequestError`.
+    """
     device, row = allocation_of(snapshot, allocation)
     summary = summaries(snapshot, device, np.asarray([row], np.uint32))[0]
     frames = stack_frames(snapshot, summary.stack)
@@ -28,7 +31,10 @@ def stack(snapshot: Snapshot, allocation: int) -> StackAnswer:
         ):
             freed = stack_frames(snapshot, freed_stack)
     summary = msgspec.structs.replace(summary, operator=operator_of_stack(snapshot, summary.stack))
-    return StackAnswer(summary, frames, freed, totals(snapshot, [summary.stack]))
+    same = totals(snapshot, [summary.stack])
+    if filter_text.strip():
+        same = totals_on(device_of(snapshot, device.info.device, filter_text), [summary.stack])
+    return StackAnswer(summary, frames, freed, same)
 
 
 def stack_frames(snapshot: Snapshot, number: int) -> list[Frame]:
@@ -56,4 +62,26 @@ def totals(snapshot: Snapshot, stacks: Sequence[int]) -> Totals:
         live_at_end_bytes=sums[4],
         largest_bytes=int(table[biggest, 5]),
         largest_allocation=None if largest == NEVER else largest,
+    )
+
+
+def totals_on(device: Device, stacks: Sequence[int]) -> Totals:
+    """What some stacks allocated on a device, as a filter leaves it; its peak is that of what is left."""
+    chosen = np.zeros(max(stacks, default=0) + 1, bool)
+    chosen[list(stacks)] = True
+    rows = np.flatnonzero((device.stack < len(chosen)) & chosen[np.minimum(device.stack, len(chosen) - 1)])
+    if not len(rows):
+        return Totals(0, 0, 0, 0, 0, 0, None)
+    size, start, end = device.size[rows], device.start[rows], device.end[rows]
+    peak = device.info.peak_moment
+    at_peak, at_end = (start <= peak) & (end > peak), end > device.info.events
+    largest = int(np.argmax(size))
+    return Totals(
+        total_bytes=int(size.sum()),
+        count=len(rows),
+        live_at_peak_bytes=int(size[at_peak].sum()),
+        live_at_peak_count=int(at_peak.sum()),
+        live_at_end_bytes=int(size[at_end].sum()),
+        largest_bytes=int(size[largest]),
+        largest_allocation=int(device.allocations(rows[largest : largest + 1])[0]),
     )

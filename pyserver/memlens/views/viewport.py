@@ -7,35 +7,7 @@ peak is lost at any zoom. What is thinner than a row is merged with its thin nei
 many it holds; ``total`` and ``live`` of a column are exact, and ``passed`` counts what came and went within the
 column without being alive at its moment.
 
-The packed buffer, little-endian:
-
-====== ===================== =========================================================================
-offset type                  meaning
-====== ===================== =========================================================================
-0      u32                   ``0x31474C4D`` ("MLG1")
-4      u32                   ``columns``
-8      u32                   ``bands``
-12     u32                   ``rects``
-16     f64 x 4               ``x0, x1, y0, y1``: the bounds that the answer covers: those asked, or where
-                             those hold the whole device, the device with a little over its peak
-48     f64                   ``y_quantum``: bytes per unit of a rect's y
-56     u32                   1 when the picture had to be coarser than asked, to stay small
-60     u32                   0
-64     f64[columns]          ``total``: live bytes at each column's moment
-       u32[columns]          ``moment`` of each column
-       u32[columns]          ``live``: how many allocations are alive at that moment
-       u32[columns]          ``passed``: how many came and went within the column, not alive at its moment
-       (to a multiple of 8)
-       f64[bands]            ``size`` in bytes
-       u32[bands]            ``allocation``
-       u32[bands]            ``stack``
-       u8[bands]             ``category``: number in the snapshot's ``categories``, 255 for none
-       (to a multiple of 8)
-       12 bytes x rects      u16 ``x0``, u16 ``x1`` (columns, end exclusive), u16 ``y0``, u16 ``y1``
-                             (``y = y0 of the answer + value * y_quantum``), u32 ``band``
-       u32[rects]            ``stack`` of each rect, see below
-       u8[rects]             ``category`` likewise, 255 for none
-====== ===================== =========================================================================
+The buffer is that of :mod:`memlens.views.packing`.
 
 A rect whose ``band`` has its highest bit set is a merged one; the low 31 bits say how many allocations it holds. Its
 ``stack`` is the one that holds most of its bytes where one leads clearly (always, where it holds 60%), else 2**32 - 1.
@@ -43,25 +15,20 @@ Rects of one column never overlap and leave no hole: their edges are rounded on 
 """
 
 import contextlib
-import struct
 import zlib
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.kernels import stacked
-from memlens.model.timeline import NO_CATEGORY
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views.answers import Axis
-from memlens.views.columns import NEVER, axis_range, device_of, moments_between
+from memlens.views.columns import axis_range, device_of, moments_between
+from memlens.views.packing import MOST_BYTES, Grid, Lit, pack
 
-MAGIC = 0x31474C4D
 MOST_COLUMNS = 4096
 MOST_ROWS = 8192
-MOST_BYTES = 640_000
-"""Rects and bands stay under it, so that the whole answer is under a megabyte as base64."""
 
 FIT_COLUMNS, FIT_ROWS = 2048, 1024
 FIT_HEADROOM = 1.05
@@ -83,16 +50,18 @@ def viewport(
     columns: int,
     rows: int,
     filter_text: str = "",
+    lit: Lit | None = None,
 ) -> bytes:
     """The packed geometry for ``columns`` x ``rows`` pixels over ``[x0, x1] x [y0, y1]`` (axis units, bytes).
 
+    ``lit`` flags the rows of the device, as the filter leaves them, that are to be told as lit up.
     Raises :class:`BadRequestError` for a box or a resolution that can't be drawn.
     """
     check_box(x0, x1, y0, y1, columns, rows)
     found = device_of(snapshot, device, filter_text)
     extent = axis_range(found, axis)
     top = found.info.peak_bytes * FIT_HEADROOM
-    whole = found.whole is found and x0 <= extent.x0 and x1 >= extent.x1
+    whole = lit is None and found.whole is found and x0 <= extent.x0 and x1 >= extent.x1
     if whole and y0 <= 0 and y1 >= found.info.peak_bytes:
         # the whole device is asked for: the picture made ahead will do where it is about as fine
         fit_columns = columns * (extent.x1 - extent.x0) / (x1 - x0)
@@ -105,7 +74,7 @@ def viewport(
                 stored = _fit_file(snapshot.archive, device, axis).read_bytes()
                 if zlib.crc32(stored[4:]).to_bytes(4, "little") == stored[:4]:
                     return stored[4:]
-    return _fine_as_fits(found, axis, x0, x1, y0, y1, columns, rows)
+    return _fine_as_fits(found, axis, x0, x1, y0, y1, columns, rows, lit)
 
 
 def check_box(x0: float, x1: float, y0: float, y1: float, columns: int, rows: int) -> None:
@@ -138,11 +107,19 @@ def _fit_file(archive: Path, device: int, axis: Axis) -> Path:
 
 
 def _fine_as_fits(
-    device: Device, axis: Axis, x0: float, x1: float, y0: float, y1: float, columns: int, rows: int
+    device: Device,
+    axis: Axis,
+    x0: float,
+    x1: float,
+    y0: float,
+    y1: float,
+    columns: int,
+    rows: int,
+    lit: Lit | None = None,
 ) -> bytes:
     """The geometry as fine as asked, or as fine as the wire takes: fewer columns first, then thicker rows."""
     coarser = 0
-    while (packed := _packed(device, axis, x0, x1, y0, y1, columns, rows, coarser)) is None:
+    while (packed := _packed(device, axis, x0, x1, y0, y1, columns, rows, coarser, lit)) is None:
         if coarser % 2 == 0:
             columns = max(columns * 7 // 10, 1)
         else:
@@ -161,6 +138,7 @@ def _packed(
     columns: int,
     rows: int,
     coarser: int,
+    lit: Lit | None,
 ) -> bytes | None:
     extent = axis_range(device, axis)
     edges = np.linspace(x0, x1, columns + 1)
@@ -171,61 +149,14 @@ def _packed(
     moments = np.empty(columns, np.uint32)
     stacked.range_peaks(device.live, device.live_64, device.live_4096, low, high, moments)
     # in the column's own type, or NumPy would convert the whole column
-    wanted = np.concatenate((moments, low, high), dtype=np.uint32, casting="unsafe")
-    starts = np.searchsorted(device.start, wanted, "right")
-    stops, stops_low, stops_high = starts.astype(np.uint32).reshape(3, columns)
-    sweep = stacked.Sweep(device.size, device.end, device.end_64, device.end_4096, device.stack)
+    stops = np.searchsorted(device.start, moments, "right").astype(np.uint32)
+    # what leads a merged rect: a stack, or what is lit up (or is not)
+    camps = device.stack if lit is None else lit.astype(np.uint32)
+    sweep = stacked.Sweep(device.size, device.end, device.end_64, device.end_4096, camps)
     laid = sweep.run(moments, stops, first, max(first, last), y0, y1, rows, MOST_BYTES)
     if laid is None:
         return None
     rects, bands = np.asarray(laid[0]), np.asarray(laid[1])
-    inside = np.zeros(columns, bool)
-    inside[first:last] = True
-    live = np.where(inside, device.live_count[moments], 0).astype(np.uint32)
-    lived = device.live_count[low].astype(np.int64) + stops_high.astype(np.int64) - stops_low
-    total = np.where(inside, device.live[moments], 0).astype("<f8")
-    passed = np.where(inside, lived - live, 0).astype(np.uint32)
-    ids = bands["allocation"]
-    led = rects["leader"] != NEVER
-    leaders = np.where(led, rects["leader"], 0)
-    corners = np.empty(
-        len(rects), [("x0", "<u2"), ("x1", "<u2"), ("y0", "<u2"), ("y1", "<u2"), ("band", "<u4")]
-    )
-    for name in corners.dtype.names or ():
-        corners[name] = rects[name]
-    header = struct.pack(
-        "<4I5d2I",
-        MAGIC,
-        columns,
-        len(bands),
-        len(rects),
-        x0,
-        x1,
-        y0,
-        y1,
-        (y1 - y0) / (rows * 4),
-        int(coarser > 0),
-        0,
-    )
-    return b"".join(
-        (
-            header,
-            total.tobytes(),
-            moments.tobytes(),
-            live.tobytes(),
-            padded(passed),
-            bands["size"].astype("<f8").tobytes(),
-            device.allocations(ids).tobytes(),
-            device.stack[ids].tobytes(),
-            padded(device.category[ids]),
-            corners.tobytes(),
-            np.where(led, device.stack[leaders], np.uint32(NEVER)).astype("<u4").tobytes(),
-            np.where(led, device.category[leaders], np.uint8(NO_CATEGORY)).astype(np.uint8).tobytes(),
-        )
-    )
-
-
-def padded(column: npt.NDArray[np.generic]) -> bytes:
-    """The column's bytes, filled up so that what follows lies on a multiple of eight."""
-    data = column.tobytes()
-    return data + bytes(-len(data) % 8)
+    quantum = (y1 - y0) / (rows * 4)
+    grid = Grid((x0, x1, y0, y1), quantum, coarser > 0, moments, low, high, slice(first, max(first, last)))
+    return pack(device, grid, rects, bands["allocation"], lit=lit)

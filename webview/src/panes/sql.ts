@@ -77,7 +77,7 @@ class SqlPanel {
   private complete = true;
 
   constructor(private readonly context: ViewContext) {
-    const saved = context.api.saved()?.sql;
+    const saved = context.api.saved()?.kept?.sql;
     this.history = [...(saved?.history ?? [])];
     this.editor = new Editor({
       run: () => {
@@ -451,7 +451,7 @@ class SqlPanel {
   private keep(): void {
     // The editor tells of its first text before it is known here.
     const query = (this.editor as Editor | undefined)?.value;
-    if (query !== undefined) this.context.api.keepSql({ query, history: this.history });
+    if (query !== undefined) this.context.api.keep({ sql: { query, history: this.history } });
   }
 }
 

@@ -31,7 +31,9 @@ export class Feed {
       this.current.pending.cancel();
       this.settle();
     }
-    if (!needsPicture(this.asked, camera, extent, plot, resting)) return;
+    // What leads the merged rects depends on it too, so it is asked for anew once nothing is lit up.
+    const lit = this.asked?.lit === want.lit;
+    if (lit && !needsPicture(this.asked, camera, extent, plot, resting)) return;
     // What failed once is not asked again until the view is another.
     if (this.refused && same(this.refused, want)) return;
     this.send(want);
@@ -89,6 +91,7 @@ function same(a: PictureRequest, b: PictureRequest): boolean {
     a.y0 === b.y0 &&
     a.y1 === b.y1 &&
     a.columns === b.columns &&
-    a.rows === b.rows
+    a.rows === b.rows &&
+    a.lit === b.lit
   );
 }

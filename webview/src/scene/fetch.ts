@@ -1,5 +1,6 @@
 // When to ask the server for another picture, and for which part of the world.
 
+import type { Branch } from '../../../extension/shared/protocol.gen';
 import type { Camera, Extent, PlotSize } from './camera';
 
 /** What is asked: pixels over bounds. */
@@ -10,6 +11,8 @@ export interface PictureRequest {
   readonly y1: number;
   readonly columns: number;
   readonly rows: number;
+  /** What the picture is to tell as lit up. */
+  readonly lit: Branch | null;
 }
 
 /** Limits of the server's packed answer, and how far beyond the view it is worth asking. */
@@ -19,10 +22,15 @@ const PAD_X = 2;
 const PAD_Y = 1.5;
 
 /** The view and some room around it, at one column and one row to a device pixel of this view. */
-export function requestFor(camera: Camera, extent: Extent, plot: PlotSize): PictureRequest {
+export function requestFor(
+  camera: Camera,
+  extent: Extent,
+  plot: PlotSize,
+  lit: Branch | null,
+): PictureRequest {
   const x = padded(camera.x0, camera.x1, extent.x0, extent.x1, plot.width, PAD_X, MAX_COLUMNS);
   const y = padded(camera.y0, camera.y1, 0, extent.top, plot.height, PAD_Y, MAX_ROWS);
-  return { x0: x.from, x1: x.to, columns: x.pixels, y0: y.from, y1: y.to, rows: y.pixels };
+  return { x0: x.from, x1: x.to, columns: x.pixels, y0: y.from, y1: y.to, rows: y.pixels, lit };
 }
 
 function padded(
@@ -57,7 +65,7 @@ export function needsPicture(
 ): boolean {
   if (!asked) return true;
   if (!covers(asked, camera, plot)) return true;
-  const want = requestFor(camera, extent, plot);
+  const want = requestFor(camera, extent, plot, null);
   const factorX =
     spanPerPixel(asked.x0, asked.x1, asked.columns) / spanPerPixel(want.x0, want.x1, want.columns);
   const factorY = spanPerPixel(asked.y0, asked.y1, asked.rows) / spanPerPixel(want.y0, want.y1, want.rows);

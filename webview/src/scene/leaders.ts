@@ -1,12 +1,20 @@
 /* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
 // What merged rects are mostly made of. Each different leader gets a colour of its own, behind those of the bands.
 
-import { MERGED_BIT, NO_CATEGORY, NO_STACK, type Geometry } from '../../../extension/shared/geometry';
+import {
+  LIT_NEITHER,
+  MERGED_BIT,
+  NO_CATEGORY,
+  NO_STACK,
+  type Geometry,
+} from '../../../extension/shared/geometry';
 
 export interface Leaders {
   /** By leader; the first stands for "none leads". */
   readonly stacks: readonly number[];
   readonly categories: readonly number[];
+  /** Whether what is lit up leads; all of it where the picture does not tell. */
+  readonly lit: readonly number[];
   /** By rect: which leader a merged rect has. */
   readonly ofRect: Uint32Array;
 }
@@ -22,21 +30,28 @@ export function leadersOf(g: Geometry): Leaders {
 function findLeaders(g: Geometry): Leaders {
   const stacks = [NO_STACK];
   const categories = [NO_CATEGORY];
+  const lit = [LIT_NEITHER];
   const ofRect = new Uint32Array(g.rects);
-  const numbers = new Map<number, number>([[NO_STACK * 256 + NO_CATEGORY, 0]]);
+  const numbers = new Map<number, number>([[keyOf(NO_STACK, NO_CATEGORY, LIT_NEITHER), 0]]);
   for (let rect = 0; rect < g.rects; rect++) {
     if (g.words[3 * rect + 2]! < MERGED_BIT) continue;
     const stack = g.rectStack[rect]!;
     const category = g.rectCategory[rect]!;
-    const key = stack * 256 + category;
+    const led = g.rectLit ? g.rectLit[rect]! : stack === NO_STACK ? LIT_NEITHER : 1;
+    const key = keyOf(stack, category, led);
     let number = numbers.get(key);
     if (number === undefined) {
       number = stacks.length;
       numbers.set(key, number);
       stacks.push(stack);
       categories.push(category);
+      lit.push(led);
     }
     ofRect[rect] = number;
   }
-  return { stacks, categories, ofRect };
+  return { stacks, categories, lit, ofRect };
+}
+
+function keyOf(stack: number, category: number, lit: number): number {
+  return (stack * 256 + category) * 4 + lit;
 }

@@ -1,7 +1,14 @@
 /* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
 // Which colour each band of a picture gets, packed for the renderers.
 
-import { NO_ALLOCATION, NO_CATEGORY, type Geometry } from '../../../extension/shared/geometry';
+import {
+  LIT_NEITHER,
+  NO_ALLOCATION,
+  NO_CATEGORY,
+  NO_STACK,
+  type Geometry,
+} from '../../../extension/shared/geometry';
+import type { Branch } from '../../../extension/shared/protocol.gen';
 import { mix, type Rgb } from './colour';
 import { leadersOf } from './leaders';
 
@@ -9,7 +16,9 @@ import { leadersOf } from './leaders';
 export type Highlight =
   | { readonly kind: 'none' }
   | { readonly kind: 'stacks'; readonly stacks: ReadonlySet<number> }
-  | { readonly kind: 'category'; readonly category: number };
+  | { readonly kind: 'category'; readonly category: number }
+  /** The allocations of a branch of the live set's tree: which of a picture those are, the picture tells. */
+  | { readonly kind: 'group'; readonly branch: Branch };
 
 export interface Palette {
   readonly by: 'stack' | 'category';
@@ -65,21 +74,25 @@ export function paintBands(g: Geometry, palette: Palette, highlight: Highlight):
   for (let leader = 1; leader < leaders.stacks.length; leader++) {
     const stack = leaders.stacks[leader]!;
     const category = leaders.categories[leader]!;
+    const lit = leaders.lit[leader]!;
+    if (stack === NO_STACK) continue;
     if (palette.by === 'category' && category >= palette.categories.length) continue;
+    if (highlight.kind === 'group' && lit === LIT_NEITHER) continue;
     const colour = colourOf(stack, category, palette);
-    const shown = isLitBy(stack, category, highlight) ? colour : dimmed(colour, palette);
+    const shown = isLitBy(stack, category, lit, highlight) ? colour : dimmed(colour, palette);
     words[g.bands + leader] = (pack(shown) | LED) >>> 0;
   }
   return words;
 }
 
 export function isLit(g: Geometry, band: number, highlight: Highlight): boolean {
-  return isLitBy(g.stack[band]!, g.category[band]!, highlight);
+  return isLitBy(g.stack[band]!, g.category[band]!, g.lit ? g.lit[band]! : 1, highlight);
 }
 
-function isLitBy(stack: number, category: number, highlight: Highlight): boolean {
+function isLitBy(stack: number, category: number, lit: number, highlight: Highlight): boolean {
   if (highlight.kind === 'stacks') return highlight.stacks.has(stack);
   if (highlight.kind === 'category') return category === highlight.category;
+  if (highlight.kind === 'group') return lit === 1;
   return true;
 }
 

@@ -3,6 +3,7 @@
 import { PANE_IDS, PICTURE_IDS, type ViewState } from '../../../extension/shared/messages';
 import type { DeviceInfo, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import { restoreCompare } from '../compare';
+import type { GroupKind, GroupOrder, MemberOrder } from '../panes/live-set/tree';
 import type { CursorState } from '../cursors';
 import { clampCamera, extentOf, fitAll, type Camera, type Extent } from './camera';
 
@@ -15,7 +16,21 @@ const KINDS = ['live', 'allocated', 'freed', 'survived'] as const;
 export interface SavedState {
   readonly view: ViewState | null;
   readonly layout: Layout;
+  readonly kept?: Kept;
+}
+
+/** What single panes keep. */
+export interface Kept {
   readonly sql?: SavedSql;
+  readonly liveSet?: SavedLiveSet;
+}
+
+/** By what the live set's tree is grouped, and its order; with no groups it is a list. */
+export interface SavedLiveSet {
+  readonly by: readonly GroupKind[];
+  readonly groupOrder: GroupOrder;
+  readonly memberOrder: MemberOrder;
+  readonly descending: boolean;
 }
 
 /** The SQL panel's query and what was asked before, the latest first. */

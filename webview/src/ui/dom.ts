@@ -92,7 +92,12 @@ export function icon(name: IconName): SVGSVGElement {
 }
 
 /** A button that shows an icon; `label` is its name and, with the key, its tooltip. */
-export function iconButton(name: IconName, label: string, press: () => void, key = ''): HTMLButtonElement {
+export function iconButton(
+  name: IconName,
+  label: string,
+  press: (event: MouseEvent) => void,
+  key = '',
+): HTMLButtonElement {
   return element(
     'button',
     {

@@ -1,11 +1,18 @@
 // A stack's frames: one's own code in full, runs of library frames folded.
 
 import type { Frame } from '../../../extension/shared/protocol.gen';
-import { element, icon, replace } from './dom';
+import { exactly } from '../filter/terms';
+import { element, icon, iconButton, replace } from './dom';
 import { baseName, counted, hasSource, placeOf } from './format';
 import { shorten, visible } from './text';
 
 export type OpenSource = (frame: Frame, beside: boolean) => void;
+
+export interface FrameActions {
+  readonly open: OpenSource;
+  /** Narrows every view by one more term. */
+  readonly narrow: (term: string) => void;
+}
 
 /** Runs of this many library or native frames are folded. */
 const FOLD_FROM = 2;
@@ -31,7 +38,7 @@ export class FrameList {
   constructor(
     frames: readonly Frame[],
     private readonly label: Frame | null,
-    private readonly open: OpenSource,
+    private readonly actions: FrameActions,
   ) {
     // With no user frame anywhere everything would be folded, and nothing would be seen.
     const hasUser = frames.some((frame) => frame.kind === 'user');
@@ -95,15 +102,17 @@ export class FrameList {
           {
             type: 'button',
             title: `${visible(frame.file)}:${frame.line}`,
+            attributes: { 'aria-keyshortcuts': 'f Shift+f' },
             on: {
               click: (event) => {
-                this.open(frame, event.ctrlKey || event.metaKey);
+                this.actions.open(frame, event.ctrlKey || event.metaKey);
               },
               keydown: (event) => {
+                if (this.narrowKey(event, frame)) return;
                 // A button clicks by Enter itself, but would lose what was held with it.
                 if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
                 event.preventDefault();
-                this.open(frame, true);
+                this.actions.open(frame, true);
               },
             },
           },
@@ -122,9 +131,44 @@ export class FrameList {
         ),
       );
     }
+    if (termOf(frame, false) !== '') row.append(this.filterButton(frame));
     this.rows.push({ frame, row, unfold });
     return row;
   }
+
+  private filterButton(frame: Frame): HTMLButtonElement {
+    const hasLine = hasSource(frame);
+    const button = iconButton(
+      'filter',
+      hasLine
+        ? 'Filter every view to this line, with Shift to its function'
+        : 'Filter every view to this function',
+      (event) => {
+        this.actions.narrow(termOf(frame, event.shiftKey));
+      },
+      'f',
+    );
+    button.classList.add('frame-filter');
+    // A frame that opens has the key for it; one that does not is reached by its button alone.
+    if (hasLine) button.tabIndex = -1;
+    button.addEventListener('keydown', (event) => {
+      this.narrowKey(event, frame);
+    });
+    return button;
+  }
+
+  private narrowKey(event: KeyboardEvent, frame: Frame): boolean {
+    if (event.key.toLowerCase() !== 'f' || event.ctrlKey || event.metaKey || event.altKey) return false;
+    event.preventDefault();
+    this.actions.narrow(termOf(frame, event.shiftKey));
+    return true;
+  }
+}
+
+/** The term of the filter that finds what has a frame on its stack: by its line, or by its function. */
+export function termOf(frame: Frame, byFunction: boolean): string {
+  if (hasSource(frame) && !byFunction) return `file:${exactly(`${frame.file}:${frame.line}`)}`;
+  return frame.function === '' ? '' : `function:${exactly(frame.function)}`;
 }
 
 export function missingNote(lookedFor: string): HTMLElement {

@@ -32,6 +32,8 @@ export interface PanelActions {
   readonly run: (action: Action) => void;
   readonly open: OpenSource;
   readonly select: (allocation: number) => void;
+  /** Narrows every view by one more term. */
+  readonly narrow: (term: string) => void;
 }
 
 export class Panel {
@@ -68,12 +70,13 @@ export class Panel {
     replace(this.body, element('p', { class: 'hint' }, 'Fetching its stack…'));
   }
 
-  showStack(answer: StackAnswer, colour: Rgb): void {
+  /** `filtered`: the totals are of what fits the filter. */
+  showStack(answer: StackAnswer, colour: Rgb, filtered: boolean): void {
     const { allocation } = answer;
     const named = nameOf(allocation);
     this.begin(bytes(allocation.size_bytes), ['zoom', 'clear'], colour);
     const label = allocation.label;
-    const frames = new FrameList(answer.frames, label, this.actions.open);
+    const frames = new FrameList(answer.frames, label, this.actions);
     this.lists = [frames];
     replace(
       this.body,
@@ -85,7 +88,7 @@ export class Panel {
           ? sourceLink(label, this.actions.open)
           : element('p', { class: 'hint' }, 'The file has no Python frame for this allocation.'),
       ),
-      sameStackText(answer.same_stack),
+      sameStackText(answer.same_stack, filtered),
       element(
         'div',
         { class: 'steps', role: 'group', attributes: { 'aria-label': 'Neighbours' } },
@@ -98,7 +101,7 @@ export class Panel {
       frames.root,
       answer.freed_frames.length > 0 &&
         foldedSection('Freed by', () => {
-          const list = new FrameList(answer.freed_frames, null, this.actions.open);
+          const list = new FrameList(answer.freed_frames, null, this.actions);
           this.lists.push(list);
           return list.root;
         }),
@@ -108,7 +111,7 @@ export class Panel {
     this.body.scrollTop = 0;
   }
 
-  showLine(answer: LineAnswer): void {
+  showLine(answer: LineAnswer, filtered: boolean): void {
     this.begin(`Line ${answer.line}`, ['clear']);
     const { totals } = answer;
     replace(
@@ -122,8 +125,15 @@ export class Panel {
         ),
       ),
       answer.stacks.length === 0
-        ? element('p', { class: 'hint' }, 'No allocation in this snapshot has this line in its stack.')
+        ? element(
+            'p',
+            { class: 'hint' },
+            filtered
+              ? 'Nothing that fits the filter has this line in its stack.'
+              : 'No allocation in this snapshot has this line in its stack.',
+          )
         : element('p', {}, `Lit up: what this line allocated, by ${counted(answer.stacks.length, 'stack')}.`),
+      filtered && element('p', { class: 'hint' }, 'Of what fits the filter, on this device.'),
       totalFacts(totals),
       totals.largest_allocation !== null && this.largestButton(totals.largest_allocation),
     );
@@ -238,11 +248,15 @@ export function sameStackSentence(totals: Totals): string {
   return `${counted(totals.count, 'allocation')}, ${bytes(totals.total_bytes)} allocated in total, ${bytes(totals.live_at_peak_bytes)} live at the peak`;
 }
 
-function sameStackText(totals: Totals): HTMLElement {
+function sameStackText(totals: Totals, filtered: boolean): HTMLElement {
   return element(
     'p',
     { class: 'same-stack', title: exactBytes(totals.total_bytes) },
-    element('span', { class: 'same-stack-title' }, 'Same stack'),
+    element(
+      'span',
+      { class: 'same-stack-title' },
+      filtered ? 'Same stack, of what fits the filter' : 'Same stack',
+    ),
     element('span', {}, sameStackSentence(totals)),
   );
 }

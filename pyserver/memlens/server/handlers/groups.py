@@ -1,10 +1,10 @@
 """The questions of the tree table."""
 
-from memlens.server.protocol.groups import BranchStacksParams, GroupsParams, MembersParams
+from memlens.server.protocol.groups import GroupsParams, MembersParams
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
 from memlens.views import groups
-from memlens.views.groups import GroupsAnswer, MembersAnswer, StacksAnswer
+from memlens.views.groups import GroupsAnswer, MembersAnswer
 
 
 def _groups(snapshot: Snapshot, p: GroupsParams) -> GroupsAnswer:
@@ -15,12 +15,7 @@ def _members(snapshot: Snapshot, p: MembersParams) -> MembersAnswer:
     return groups.members(snapshot, p.branch, p.order, p.offset, p.limit, descending=p.descending)
 
 
-def _stacks(snapshot: Snapshot, p: BranchStacksParams) -> StacksAnswer:
-    return groups.stacks(snapshot, p.branch)
-
-
 QUESTIONS: Questions = {
     "memlens/groups": _groups,
     "memlens/members": _members,
-    "memlens/branchStacks": _stacks,
 }

@@ -2,6 +2,7 @@
 
 import base64
 
+from memlens.server.handlers.timeline import lit_of
 from memlens.server.protocol.memory_map import (
     AllocatorStateParams,
     MapHitParams,
@@ -19,7 +20,7 @@ from memlens.views.map_lanes import MapLanesAnswer
 
 def _map(snapshot: Snapshot, p: ViewportParams) -> ViewportResult:
     packed = memory_map.memory_map(
-        snapshot, p.device, p.axis, p.x0, p.x1, p.y0, p.y1, p.columns, p.rows, p.filter
+        snapshot, p.device, p.axis, p.x0, p.x1, p.y0, p.y1, p.columns, p.rows, p.filter, lit_of(snapshot, p)
     )
     return ViewportResult(base64.b64encode(packed).decode("ascii"))
 

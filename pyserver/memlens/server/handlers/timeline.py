@@ -17,7 +17,7 @@ from memlens.server.protocol.timeline import (
 )
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
-from memlens.views import hit, lines, live, locate, overview, sets, stack, viewport
+from memlens.views import groups, hit, lines, live, locate, overview, sets, stack, viewport
 from memlens.views.answers import (
     HitAnswer,
     LineAnswer,
@@ -27,11 +27,20 @@ from memlens.views.answers import (
     OverviewAnswer,
     StackAnswer,
 )
+from memlens.views.columns import device_of
+from memlens.views.packing import Lit
+
+
+def lit_of(snapshot: Snapshot, p: ViewportParams) -> Lit | None:
+    """What a picture is to tell as lit up."""
+    if p.lit is None:
+        return None
+    return groups.lit_rows(snapshot, p.lit, device_of(snapshot, p.device, p.filter))
 
 
 def _viewport(snapshot: Snapshot, p: ViewportParams) -> ViewportResult:
     packed = viewport.viewport(
-        snapshot, p.device, p.axis, p.x0, p.x1, p.y0, p.y1, p.columns, p.rows, p.filter
+        snapshot, p.device, p.axis, p.x0, p.x1, p.y0, p.y1, p.columns, p.rows, p.filter, lit_of(snapshot, p)
     )
     return ViewportResult(base64.b64encode(packed).decode("ascii"))
 
@@ -49,7 +58,7 @@ def _hit(snapshot: Snapshot, p: HitParams) -> HitAnswer:
 
 
 def _stack(snapshot: Snapshot, p: StackParams) -> StackAnswer:
-    return stack.stack(snapshot, p.allocation)
+    return stack.stack(snapshot, p.allocation, p.filter)
 
 
 def _live(snapshot: Snapshot, p: LiveParams) -> LiveAnswer:
@@ -65,7 +74,7 @@ def _step(snapshot: Snapshot, p: StepParams) -> StepResult:
 
 
 def _line(snapshot: Snapshot, p: LineParams) -> LineAnswer:
-    return lines.line(snapshot, p.file, p.line)
+    return lines.line(snapshot, p.file, p.line, p.device, p.filter)
 
 
 QUESTIONS: Questions = {

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from memlens.server.protocol.base import Count, Requests
-from memlens.views.groups import Branch, GroupOrder, GroupsAnswer, MemberOrder, MembersAnswer, StacksAnswer
+from memlens.views.groups import Branch, GroupOrder, GroupsAnswer, MemberOrder, MembersAnswer
 
 Page = Annotated[int, Meta(ge=1, le=1000)]
 
@@ -32,15 +32,7 @@ class MembersParams(Struct, frozen=True):
     limit: Page
 
 
-class BranchStacksParams(Struct, frozen=True):
-    """The stacks of what is in a branch, to be lit up."""
-
-    snapshot: str
-    branch: Branch
-
-
 REQUESTS: Requests = {
     "memlens/groups": (GroupsParams, GroupsAnswer),
     "memlens/members": (MembersParams, MembersAnswer),
-    "memlens/branchStacks": (BranchStacksParams, StacksAnswer),
 }

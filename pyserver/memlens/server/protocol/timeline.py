@@ -19,10 +19,14 @@ from memlens.views.answers import (
     OverviewAnswer,
     StackAnswer,
 )
+from memlens.views.groups import Branch
 
 
 class ViewportParams(Struct, frozen=True):
-    """The part of the stacked picture, or of the memory map, to draw: ``columns`` x ``rows`` pixels over the box."""
+    """The part of the stacked picture, or of the memory map, to draw: ``columns`` x ``rows`` pixels over the box.
+
+    With ``lit`` the picture tells which of it is in that branch of a tree table.
+    """
 
     snapshot: str
     device: int
@@ -34,10 +38,11 @@ class ViewportParams(Struct, frozen=True):
     columns: Pixels
     rows: Pixels
     filter: str = ""
+    lit: Branch | None = None
 
 
 class ViewportResult(Struct, frozen=True):
-    """``geometry`` is base64 of the packed buffer that ``memlens.views.viewport`` describes."""
+    """``geometry`` is base64 of the packed buffer that ``memlens.views.packing`` describes."""
 
     geometry: str
 
@@ -72,10 +77,11 @@ class HitParams(Struct, frozen=True):
 
 
 class StackParams(Struct, frozen=True):
-    """The stack that made an allocation."""
+    """The stack that made an allocation. With ``filter`` its totals are of what fits it, on that device."""
 
     snapshot: str
     allocation: Count
+    filter: str = ""
 
 
 class LiveParams(Struct, frozen=True):
@@ -116,11 +122,16 @@ class StepResult(Struct, frozen=True):
 
 
 class LineParams(Struct, frozen=True):
-    """A line of a file as the snapshot spells it (``file`` of a frame or of a hover's link)."""
+    """A line of a file as the snapshot spells it (``file`` of a frame or of a hover's link).
+
+    With ``filter`` it is about what fits it on ``device``, else about all devices.
+    """
 
     snapshot: str
     file: str
     line: Line
+    device: int = 0
+    filter: str = ""
 
 
 REQUESTS: Requests = {

@@ -24,6 +24,7 @@ import { shorten } from '../../ui/text';
 import type { MakePane } from '../pane';
 import { Controls } from './controls';
 import { TreeGrid, type GridColumn, type GridRow } from './grid';
+import { restoreSettings } from './settings';
 import {
   parentOf,
   Tree,
@@ -34,8 +35,6 @@ import {
   type MemberOrder,
   type MoreRow,
 } from './tree';
-
-const FIRST_GROUPS: readonly GroupKind[] = ['line'];
 
 interface Column<Order> {
   readonly name: string;
@@ -67,16 +66,20 @@ class LiveSet {
   private readonly controls: Controls;
   private readonly grid: TreeGrid;
   private readonly tree: Tree;
-  private by: readonly GroupKind[] = FIRST_GROUPS;
+  private by: readonly GroupKind[];
   private narrow = '';
-  private groupOrder: GroupOrder = 'bytes';
-  private memberOrder: MemberOrder = 'size';
-  private descending = true;
+  private groupOrder: GroupOrder;
+  private memberOrder: MemberOrder;
+  private descending: boolean;
   private pending: Pending<unknown>[] = [];
   /** The row whose allocations are lit in the picture. */
-  private lit: string | null = null;
+  private lit: { readonly id: string; readonly branch: Branch } | null = null;
 
   constructor(private readonly context: ViewContext) {
+    const kept = restoreSettings(context.api.saved()?.kept?.liveSet);
+    this.groupOrder = kept.groupOrder;
+    this.memberOrder = kept.memberOrder;
+    this.descending = kept.descending;
     this.tree = new Tree({
       groups: (path, offset, limit) =>
         this.ask('memlens/groups', {
@@ -101,12 +104,13 @@ class LiveSet {
         this.draw();
       },
     });
-    this.controls = new Controls(context.info.categories.length > 0, this.by, {
+    this.controls = new Controls(context.info.categories.length > 0, kept.by, {
       grouped: (by) => {
         this.by = by;
         this.groupOrder = 'bytes';
         this.memberOrder = 'size';
         this.descending = true;
+        this.keep();
         this.tellColumns();
         this.drop();
         this.tree.regroup(by.length);
@@ -117,6 +121,7 @@ class LiveSet {
         this.reload();
       },
     });
+    this.by = this.controls.by;
     this.grid = new TreeGrid('The live set', {
       count: () => this.tree.rows().length,
       row: (index) => this.rowAt(index),
@@ -138,11 +143,14 @@ class LiveSet {
   }
 
   reload(): void {
+    // What is lit up is of the set as it was.
+    if (this.isLit) this.context.lightStacks(new Set());
     this.drop();
     this.tree.reset(this.by.length);
   }
 
   draw(): void {
+    if (!this.isLit) this.lit = null;
     const { totals } = this.tree;
     const [first] = this.tree.rows();
     const failed = first?.kind === 'more' ? first.message : '';
@@ -152,6 +160,12 @@ class LiveSet {
 
   dispose(): void {
     this.drop();
+  }
+
+  /** Whether the picture shows what was lit up here, and nothing else since. */
+  private get isLit(): boolean {
+    const { highlight } = this.context;
+    return this.lit !== null && highlight.kind === 'group' && highlight.branch === this.lit.branch;
   }
 
   private summary(totals: Tree['totals']): string {
@@ -169,7 +183,7 @@ class LiveSet {
     return { of: this.context.set, by: [...this.by], path: [...path], narrow: this.narrow };
   }
 
-  private async ask<M extends 'memlens/groups' | 'memlens/members' | 'memlens/branchStacks'>(
+  private async ask<M extends 'memlens/groups' | 'memlens/members'>(
     method: M,
     params: ViewParams<M>,
   ): Promise<ViewResult<M>> {
@@ -221,8 +235,14 @@ class LiveSet {
       this.descending = order === this.memberOrder ? !this.descending : order === 'size' || order === 'life';
       this.memberOrder = order;
     }
+    this.keep();
     this.tellColumns();
     this.reload();
+  }
+
+  private keep(): void {
+    const { by, groupOrder, memberOrder, descending } = this;
+    this.context.api.keep({ liveSet: { by, groupOrder, memberOrder, descending } });
   }
 
   private rowAt(index: number): GridRow {
@@ -237,7 +257,7 @@ class LiveSet {
       return { id, level, place, of, selected, open: null, cells, class: 'leaf' };
     }
     const cells = this.groupCells(row);
-    return { id, level, place, of, selected: this.lit === id, open: row.open, cells, class: 'group' };
+    return { id, level, place, of, selected: this.lit?.id === id, open: row.open, cells, class: 'group' };
   }
 
   private moreRow(row: MoreRow): Omit<GridRow, 'id' | 'level'> {
@@ -345,29 +365,19 @@ class LiveSet {
   }
 
   private select(allocation: AllocationSummary, opened: boolean): void {
-    this.lit = null;
     const { set, device } = this.context;
     const moment = set.to_moment === null ? (set.from_moment ?? device.peak_moment) : null;
     this.context.select(allocation.allocation, moment);
     if (opened) this.openPlace(allocation.label);
   }
 
-  /** Lights up what a group's stacks made. */
   private light(row: GroupRow, opened: boolean): void {
-    this.lit = row.id;
     if (opened) this.openPlace(row.group.place);
+    this.lit = { id: row.id, branch: this.branch(row.path) };
+    this.context.lightGroup(this.lit.branch);
+    const { name, count: many, bytes: size } = row.group;
+    this.context.say(`${name}: ${counted(many, 'allocation')}, ${bytes(size)} lit up in the picture.`);
     this.draw();
-    this.ask('memlens/branchStacks', { branch: this.branch(row.path) }).then(
-      ({ stacks }) => {
-        if (this.lit !== row.id) return;
-        this.context.lightStacks(new Set(stacks));
-        const { name, count: many, bytes: size } = row.group;
-        this.context.say(`${name}: ${counted(many, 'allocation')}, ${bytes(size)} lit up in the picture.`);
-      },
-      (error: unknown) => {
-        this.context.failed(error);
-      },
-    );
   }
 
   private openPlace(place: Frame | null): void {
@@ -381,7 +391,6 @@ class LiveSet {
       return true;
     }
     if (event.key === 'Escape' && this.lit !== null) {
-      this.lit = null;
       this.context.lightStacks(new Set());
       this.draw();
       return true;
@@ -406,7 +415,7 @@ function sentence({ problem }: RequestError): string {
 export const liveSetPane: MakePane = (context) => {
   const live = new LiveSet(context);
   return {
-    id: 'allocations',
+    id: 'liveSet',
     title: 'Live set',
     usesSet: true,
     root: live.root,

@@ -1,0 +1,110 @@
+"""What is lit up in the pictures is exactly a group's allocations, by brute force."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.python import oracle
+from tests.python.conftest import real_files
+from tests.python.test_stacked_views import Geometry, unpack
+
+from memlens.store.snapshot import Snapshot
+from memlens.views.columns import device_of
+from memlens.views.groupings import GroupKind
+from memlens.views.groups import Branch, groups, lit_rows, members
+from memlens.views.lanes import layout_of
+from memlens.views.memory_map import memory_map
+from memlens.views.sets import AllocationSet
+from memlens.views.viewport import viewport
+
+KINDS: tuple[GroupKind, ...] = ("size", "stream", "pool", "category", "line", "stack")
+
+
+def branches(snapshot: Snapshot, of: AllocationSet, chance: random.Random) -> list[tuple[Branch, set[int]]]:
+    """Some groups of a set, and the allocations in each."""
+    found = []
+    for kind in KINDS:
+        rows = groups(snapshot, Branch(of, [kind]), "bytes", 0, 20, descending=True).rows
+        group = chance.choice(rows)
+        branch = Branch(of, [kind], [group.key])
+        mine: set[int] = set()
+        while len(mine) < group.count:
+            page = members(snapshot, branch, "start", len(mine), 1000, descending=False)
+            mine |= {row.allocation for row in page.rows}
+        found.append((branch, mine))
+    return found
+
+
+def check_merged(
+    geometry: Geometry, alive: Callable[[int], list[tuple[int, int]]], mine: set[int], chance: random.Random
+) -> int:
+    """Merged rects are told as what most of their bytes are; returns how many were looked at."""
+    looked = 0
+    for at, (x0, x1, y0, y1, band) in enumerate(geometry.rects.tolist()):
+        if not band >> 31 or y1 - y0 <= 8:
+            continue
+        column = chance.randrange(x0, x1)
+        low = geometry.y[0] + (y0 - 0.5) * geometry.quantum
+        high = geometry.y[0] + (y1 + 0.5) * geometry.quantum
+        below, shares = 0, [0, 0]
+        for number, size in alive(int(geometry.moment[column])):
+            if below >= low and below + size <= high and size < 4 * geometry.quantum:
+                shares[number in mine] += size
+            below += size
+        if max(shares) > 0.75 * sum(shares):
+            assert geometry.rect_lit[at] == int(shares[1] > shares[0])
+            looked += 1
+    return looked
+
+
+def check_pictures(snapshot: Snapshot, raw: Any, filter_text: str, chance: random.Random) -> int:
+    info = max(snapshot.info.devices, key=lambda each: each.allocations)
+    found, first = oracle.allocations(raw, info.device), snapshot.device(info.device).first_allocation
+    device = device_of(snapshot, info.device, filter_text)
+    left = set(device.allocations(np.arange(len(device.start))).tolist())
+
+    def alive(moment: int) -> list[tuple[int, int]]:
+        own = [(n + first, found[n].size) for n in oracle.alive(found, moment)]
+        return [(number, size) for number, size in own if number in left]
+
+    looked = 0
+    of = AllocationSet(info.device, filter=filter_text)
+    for branch, mine in branches(snapshot, of, chance):
+        lit = lit_rows(snapshot, branch, device)
+        assert set(device.allocations(np.flatnonzero(lit)).tolist()) == mine
+        extent, span = info.event_axis, max(info.events, 1) / chance.choice((1, 3, 20))
+        x0 = extent.x0 + chance.random() * (info.events - span) if info.events else 0.0
+        box = (snapshot, info.device, "event", x0, x0 + span, 0)
+        for rows in (40, 400):
+            stacked = unpack(viewport(*box, device.info.peak_bytes, 150, rows, filter_text, lit))  # type: ignore[arg-type]
+            top = layout_of(snapshot, info.device).top
+            mapped = unpack(memory_map(*box, top, 150, rows, filter_text, lit))  # type: ignore[arg-type]
+            for geometry in (stacked, mapped):
+                told = geometry.allocation[geometry.lit == 1].tolist()
+                assert set(told) == mine & set(geometry.allocation.tolist())
+            looked += check_merged(stacked, alive, mine, chance)
+    return looked
+
+
+@pytest.mark.parametrize("filter_text", ["", "size>2KiB"])
+def test_the_sample(sample: Path, opened: Callable[[Path], Snapshot], filter_text: str) -> None:
+    assert check_pictures(opened(sample), oracle.load(sample), filter_text, random.Random(5)) > 0
+
+
+@pytest.mark.parametrize(
+    "path", real_files("zijian*9e5*", "magma*", "cpu_profile_mlp*"), ids=lambda path: path.name
+)
+def test_real_files(path: Path, opened: Callable[[Path], Snapshot]) -> None:
+    check_pictures(opened(path), oracle.load(path), "", random.Random(6))
+
+
+def test_a_branch_of_another_device_lights_nothing(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+    snapshot = opened(sample)
+    whole = device_of(snapshot, 0)
+    # a set narrowed by another filter than the picture is lit where both have it
+    lit = lit_rows(snapshot, Branch(AllocationSet(0, filter="size>2KiB"), []), whole)
+    assert lit.any()
+    assert (whole.size[lit] > 2048).all()
