@@ -338,7 +338,7 @@ def check_totals(
         answer = stack(snapshot, first + every.index(told), text)
         alike = [n for n in numbers if every[n].frames == told.frames]
         check_sums(answer.same_stack, info, every, alike, first)
-        for file, place, _ in [frame for frame in told.frames if frame[1]][:2]:
+        for file, place, _ in [each for each in told.frames if each[1]][:2]:
             on_line = [n for n in numbers if any(f[:2] == (file, place) for f in every[n].frames)]
             check_sums(line(snapshot, file, place, number, text).totals, info, every, on_line, first)
 
