@@ -1,0 +1,345 @@
+"""Heap profiles in text: of gperftools and tcmalloc (``heap profile:``), Go (``debug=1``) and jemalloc (``heap_v2/``).
+
+Sources: ``profile/legacy_profile.go`` of google/pprof (``parseHeap``, ``scaleHeapSample``), ``bin/jeprof`` of jemalloc,
+``runtime/pprof/pprof.go`` of Go (``writeHeapInternal``), and see :mod:`memlens.kernels.heap_text`.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.formats.containers import Source
+from memlens.formats.errors import DamagedSnapshotError
+from memlens.formats.process_maps import Maps
+from memlens.formats.stacks import cut_stacks, distinct_frames, used_stacks
+from memlens.kernels import heap_text as kernel
+from memlens.model.frames import Frames, SourceFrame, profiled_frame
+from memlens.model.info import Notice, ValueType
+from memlens.model.profile import LABEL_DTYPE, Column, Profile, fits
+from memlens.units import format_bytes
+
+KIND = "heap-text"
+Report = Callable[[str, float], None]
+I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+
+_STEP_BYTES = 8 << 20
+_HEAD_BYTES = 4096
+_CUTS = (32, 64, 128)
+"""Depths at which recorders cut stacks off: Go's did at 32 until 1.23, gperftools' at 32, jemalloc's at 128."""
+_STARTS = frozenset(
+    ("runtime.main", "runtime.goexit", "runtime.mstart", "runtime.mcall", "runtime.systemstack")
+)
+_FOUR = rb" *(-?\d{1,18}): *(-?\d{1,18}) *\[ *(-?\d{1,18}): *(-?\d{1,18}) *\]"
+_PLAIN = re.compile(
+    rb"heap profile:" + _FOUR + rb" *@ *(?P<kind>[a-z][a-z0-9_]*)(?:/(?P<rate>\d{1,18}))?[^\n]*\n"
+)
+_THREADS = re.compile(rb"heap_v2/(?P<rate>\d{1,18})\r?\n(?: *t\*:" + _FOUR + rb"\r?\n)?")
+_THREAD = 1
+
+_LIVE = [
+    ValueType("inuse_objects", "count", "live", "Allocations in use"),
+    ValueType("inuse_space", "bytes", "live", "In use"),
+]
+_TOTAL = [
+    ValueType("alloc_objects", "count", "total", "Allocations made"),
+    ValueType("alloc_space", "bytes", "total", "Allocated in all"),
+]
+_GROWTH = [
+    ValueType("objects", "count", "other", "Times that the heap grew"),
+    ValueType("space", "bytes", "other", "Taken from the system"),
+]
+
+_ERRORS = {
+    kernel.SYNTAX: "A line is none of a heap profile's",
+    kernel.BAD_NUMBER: "A number is larger than any of a heap profile's",
+    kernel.TOO_DEEP: "A stack is far deeper than any recorder's",
+}
+
+
+class _Head(NamedTuple):
+    """What the first lines tell: the sums of all rows as they were recorded, before anything was cut off."""
+
+    kind: str
+    """``heapprofile`` (gperftools), ``heap_v2`` and ``heap`` (sampled), ``growthz``, …; ``jemalloc``."""
+    rate_bytes: int
+    """A sample is taken every so many bytes on average; 0 or 1 where every allocation is."""
+    sums: tuple[int, int, int, int] | None
+    end: int
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the first bytes are the first line of such a profile."""
+    return _PLAIN.match(head) is not None or _THREADS.match(head) is not None
+
+
+def read(source: Source, _scratch: Path, report: Report) -> Profile:
+    """Read a profile; ``report`` gets ``("reading", fraction)``.
+
+    Raises :class:`DamagedSnapshotError`, or MemoryError.
+    """
+    head = _head(source.head(_HEAD_BYTES))
+    threads = head.kind == "jemalloc"
+    scanner = _scan(source, head, report, threads=threads)
+    rows = np.asarray(scanner.take("rows"))
+    fields = ("count", "bytes", "total_count", "total_bytes")
+    if not fits([rows[name] for name in fields]):
+        raise DamagedSnapshotError("The figures add up to more than can be counted")
+    whole = rows[rows["thread"] == kernel.ALL_THREADS] if threads else rows
+    sums = tuple(int(whole[name].sum()) for name in fields)
+    has_total = any(bool((rows[total] != rows[live]).any() and rows[total].any()) for live, total in
+                    (("count", "total_count"), ("bytes", "total_bytes")))  # fmt: skip
+    notices = _missing(head, sums, cut=scanner.cut)
+    rows, scales = _of_threads(rows, head.rate_bytes) if threads else (rows, _scales(rows, head.rate_bytes))
+    columns = [_scaled(rows[name], scales[number // 2], exact=threads) for number, name in enumerate(fields)]
+    if not fits(columns):
+        raise DamagedSnapshotError("The figures add up to more than can be counted")
+    frames, stacks = _frames(scanner, rows, source, notices)
+    types, values = ([*_LIVE], columns[:2])
+    if head.kind.startswith("growth"):
+        types = [*_GROWTH]
+    elif has_total:
+        types, values = [*_TOTAL, *_LIVE], [*columns[2:], *columns[:2]]
+    notices += _about(head)
+    labels, strings = _labels(rows["thread"])
+    settings: dict[str, str | int] = {"profile": head.kind, "sampling_rate_bytes": head.rate_bytes}
+    if head.sums is not None:
+        names = ("header_inuse_objects", "header_inuse_bytes", "header_alloc_objects", "header_alloc_bytes")
+        settings |= dict(zip(names, head.sums, strict=True))
+    return Profile(
+        KIND, frames, types, len(types) - 1, stacks, values, labels, strings, _sizes(rows, head),
+        settings=settings, notices=notices,
+    )  # fmt: skip
+
+
+def _head(head: bytes) -> _Head:
+    found = _PLAIN.match(head)
+    if found is not None:
+        kind, rate = found["kind"].decode("ascii"), int(found["rate"] or 0)
+        if kind == "heap":
+            rate //= 2  # twice the rate is written, as the first such profiler did
+        elif not kind.endswith("_v2"):
+            rate = 0
+    else:
+        found = _THREADS.match(head)
+        if found is None:  # only the whole first line tells a profile, see sniff
+            raise DamagedSnapshotError("The first line is no heap profile's")
+        kind, rate = "jemalloc", int(found["rate"])
+    sums = tuple(int(number) for number in found.groups()[:4] if number is not None) if kind != "jemalloc" else (
+        tuple(int(number) for number in found.groups()[1:5] if number is not None)
+    )  # fmt: skip
+    return _Head(kind, rate, (sums[0], sums[1], sums[2], sums[3]) if len(sums) == 4 else None, found.end())
+
+
+def _scan(source: Source, head: _Head, report: Report, *, threads: bool) -> kernel.Scanner:
+    # the head's own lines of threads are passed over by the kernel
+    scanner = kernel.Scanner(source.data, head.end, threads)
+    done = head.end
+    while True:
+        done += _STEP_BYTES
+        status = scanner.run(done)
+        source.release(scanner.offset)
+        if status == kernel.OK:
+            break
+        if status == kernel.NO_MEMORY:
+            raise MemoryError
+        if status != kernel.MORE:
+            raise DamagedSnapshotError(_ERRORS[status], offset=scanner.error_offset)
+        report("reading", done / source.length)
+    report("reading", 1.0)
+    return scanner
+
+
+# ---- figures ----
+
+
+def _scale(count: I64, size: I64, rate_bytes: int) -> npt.NDArray[np.float64]:
+    """What one sampled allocation stands for: a block of the average size is sampled with 1 - e^(-size / rate)."""
+    if rate_bytes <= 1:
+        return np.ones(len(count))
+    whole = (count != 0) & (size != 0)
+    average = np.divide(np.abs(size), np.abs(count), out=np.ones(len(count)), where=whole)
+    return np.where(whole, -1 / np.expm1(-np.maximum(average, 1e-9) / rate_bytes), 0.0)
+
+
+def _scales(rows: Column, rate_bytes: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The scales of what is in use and of what was allocated in all."""
+    return (
+        _scale(rows["count"], rows["bytes"], rate_bytes),
+        _scale(rows["total_count"], rows["total_bytes"], rate_bytes),
+    )
+
+
+def _scaled(column: I64, scale: npt.NDArray[np.float64], *, exact: bool) -> I64:
+    """Whole figures. google/pprof cuts fractions off; where it can't read a file, they are rounded."""
+    if (scale == 1.0).all():
+        return np.ascontiguousarray(column)
+    product = np.clip(column * scale, -(2.0**62), 2.0**62)
+    return (np.rint(product) if exact else np.trunc(product)).astype(np.int64)
+
+
+def _of_threads(
+    rows: Column, rate_bytes: int
+) -> tuple[Column, tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
+    """Jemalloc's rows: those of each thread, scaled as their stack's sum is, so that jeprof's figures come out.
+
+    Where the threads of a stack don't come to its sum, the sum itself stands, of no thread.
+    """
+    sums = rows[rows["thread"] == kernel.ALL_THREADS]
+    single = rows[rows["thread"] != kernel.ALL_THREADS]
+    count = int(rows["stack"].max(initial=0)) + 1
+    fields = ("count", "bytes", "total_count", "total_bytes")
+    of_sums, of_single = np.zeros((2, len(fields), count), np.int64)
+    for number, name in enumerate(fields):
+        np.add.at(of_sums[number], sums["stack"], sums[name])
+        np.add.at(of_single[number], single["stack"], single[name])
+    has_sum = np.zeros(count, np.bool_)
+    has_sum[sums["stack"]] = True
+    has_single = np.zeros(count, np.bool_)
+    has_single[single["stack"]] = True
+    fine = has_single & ((of_sums == of_single).all(axis=0) | ~has_sum)
+    kept: Column = np.concatenate((single[fine[single["stack"]]], sums[~fine[sums["stack"]]]))
+    kept = kept[np.argsort(kept["stack"], kind="stable")]
+    kept["thread"][kept["thread"] == kernel.ALL_THREADS] = kernel.NO_THREAD
+    total = np.where(has_sum, of_sums, of_single)
+    live, made = _scale(total[0], total[1], rate_bytes), _scale(total[2], total[3], rate_bytes)
+    return kept, (live[kept["stack"]], made[kept["stack"]])
+
+
+def _sizes(rows: Column, head: _Head) -> I64:
+    """The size of a row's blocks: Go has a row a size; elsewhere it is known of a single block only."""
+    count, size = (np.where(rows["count"] != 0, rows[live], rows[total]) for live, total in
+                   (("count", "total_count"), ("bytes", "total_bytes")))  # fmt: skip
+    known = (
+        (count != 0) & (size % np.where(count != 0, count, 1) == 0) & ((head.kind == "heap") | (count == 1))
+    )
+    return np.where(known, size // np.where(known, count, 1), 0).astype(np.int64)
+
+
+def _labels(thread: U32) -> tuple[Column, dict[int, str]]:
+    told = np.flatnonzero(thread != kernel.NO_THREAD)
+    labels = np.zeros(len(told), LABEL_DTYPE)
+    names = np.unique(thread[told])
+    labels["sample"], labels["key"] = told, _THREAD
+    labels["text"] = np.searchsorted(names, thread[told]) + _THREAD + 1
+    strings = {number: f"t{name}" for number, name in enumerate(names.tolist(), _THREAD + 1)}
+    return labels, ({_THREAD: "thread"} | strings if len(told) else {})
+
+
+# ---- stacks ----
+
+
+def _frames(
+    scanner: kernel.Scanner, rows: Column, source: Source, notices: list[Notice]
+) -> tuple[Frames, U32]:
+    """The rows' stacks: of named frames where comments name them, else of addresses."""
+    addresses = np.asarray(scanner.take("addresses"))
+    maps = Maps(source.data, scanner.maps) if scanner.maps else Maps(b"", 0)
+    # return addresses point behind their calls
+    calls = np.maximum(addresses, 1) - np.uint64(1)
+    by_address = [
+        profiled_frame("", 0, f"0x{address:x}", module)
+        for address, module in zip(calls.tolist(), maps.modules(calls), strict=True)
+    ]
+    frames, numbers = distinct_frames([*by_address, *map(_named_frame, scanner.texts())])
+    starts, named = np.asarray(scanner.take("stack_starts")), np.asarray(scanner.take("named_starts"))
+    sequence = np.concatenate(
+        (
+            numbers[np.asarray(scanner.take("stack_addresses"))],
+            numbers[np.asarray(scanner.take("named_frames")).astype(np.int64) + len(by_address)],
+        )
+    )
+    depths = np.diff(starts).astype(np.int64)[rows["stack"]]
+    stacks = np.where(rows["names"] > 0, rows["names"] + np.uint32(len(starts)), rows["stack"]).astype(
+        np.uint32
+    )
+    # the named stacks follow those of addresses; between them stands an empty one
+    both = Frames(frames, np.concatenate((starts, named + starts[-1])), sequence)
+    cut = _cut_off(both, stacks, depths)
+    if cut.any():
+        message = (
+            f"{int(np.count_nonzero(cut)):,} of {len(rows):,} samples have their stacks cut off after "
+            f"{int(depths.max())} calls: what called those isn't known"
+        )
+        notices.append(Notice("cut-off", message))
+    unnamed = int(np.count_nonzero(rows["names"] == 0)) if len(addresses) else 0
+    if unnamed:
+        used = len(np.unique(addresses))
+        where = "" if maps else ", and no map of the process to tell their libraries"
+        message = (
+            f"{unnamed:,} of {len(rows):,} samples have addresses without names ({used:,} distinct){where}. Where the "
+            "binaries are, `pprof -proto` (of google/pprof, or go tool) or jeprof name them."
+        )
+        notices.append(Notice("no-symbols", message))
+    return used_stacks(*cut_stacks(both, stacks, cut))
+
+
+def _named_frame(text: str) -> SourceFrame:
+    """A frame of Go's comment, ``FUNCTION+0xOFFSET<tabs>FILE:LINE``."""
+    name, _, place = text.rstrip().partition("\t")
+    file, _, line = place.strip().rpartition(":")
+    function, plus, _ = name.rpartition("+0x")
+    known = line.isascii() and line.isdigit() and len(line) < 10
+    return profiled_frame(file if known else "", int(line) if known else 0, function if plus else name)
+
+
+def _cut_off(frames: Frames, stacks: U32, depths: I64) -> npt.NDArray[np.bool_]:
+    """Which samples have as many addresses as the recorder kept, and don't end where a program begins."""
+    deepest = int(depths.max(initial=0))
+    cut: npt.NDArray[np.bool_] = depths == deepest
+    if deepest not in _CUTS or np.count_nonzero(cut) < 2:
+        return np.zeros(len(stacks), np.bool_)
+    starts = frames.starts.astype(np.int64)
+    whole = np.array([frame.function in _STARTS for frame in frames.frames], np.bool_)
+    ends = frames.sequence[np.maximum(starts[1:][stacks] - 1, 0)]
+    cut &= ~(whole[ends] & (np.diff(starts)[stacks] > 0))
+    return cut
+
+
+# ---- words ----
+
+
+def _missing(head: _Head, sums: tuple[int, ...], *, cut: bool) -> list[Notice]:
+    """What the head counts and the rows don't have."""
+    told, found = head.sums, sums
+    # jemalloc's rows are written so that their estimates are right, and don't add up to its head
+    if told is None or head.kind == "jemalloc" or found == told:
+        return (
+            [Notice("cut-file", "The file ends within a line; what was read of it is whole.")] if cut else []
+        )
+    parts = [
+        f"{format_bytes(told[at + 1])} in {told[at]:,} allocations {words}, of which the rows have "
+        f"{format_bytes(found[at + 1])} in {found[at]:,}"
+        for at, words in ((0, "in use"), (2, "made in all"))
+        if told[at : at + 2] != found[at : at + 2]
+    ]
+    gperftools = head.kind == "heapprofile"
+    because = " (gperftools cuts its files off at 1 MiB)" if gperftools else ""
+    return [
+        Notice(
+            "rows-missing",
+            f"The head of the file tells of {'; and of '.join(parts)}. The rest is missing{because}.",
+        )
+    ]
+
+
+def _about(head: _Head) -> list[Notice]:
+    """How the figures came about."""
+    found = []
+    if head.rate_bytes > 1:
+        message = (
+            f"Sampled every {format_bytes(head.rate_bytes)} on average; what is shown is what the samples stand for, "
+            "as pprof and jeprof estimate it."
+        )
+        found.append(Notice("sampled", message))
+    if head.kind.startswith(("growth", "fragmentation")):
+        message = f"A profile of kind {head.kind}: where the heap itself grew, not what the program holds."
+        found.append(Notice("not-live", message))
+    elif head.kind not in ("heapprofile", "heap", "heap_v2", "heapz_v2", "jemalloc"):
+        message = f"A kind of profile that Memlens doesn't know, {head.kind[:40]}: its figures are shown as they stand."
+        found.append(Notice("unknown-kind", message))
+    return found

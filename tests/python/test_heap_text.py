@@ -1,0 +1,243 @@
+"""Heap profiles in text against google/pprof's conversion, against Go's other form of the same profile, and by hand."""
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.python.conftest import real_profiles
+from tests.python.profile_reading import FIXTURES, damage, load, samples_of, value
+
+from memlens.formats import heap_text
+from memlens.formats.errors import DamagedSnapshotError
+from memlens.model.frames import LIBRARY, USER
+
+GO = FIXTURES / "go-heap.debug1.txt"
+
+
+def one(pattern: str) -> Path:
+    found = real_profiles(pattern)
+    if not found:
+        pytest.skip("the real files aren't here")
+    return found[0]
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_gperftools_as_pprof_converts_it() -> None:
+    """``go tool pprof -proto`` of the same file: every sample, its addresses and its values."""
+    text, proto = load(one("gperftools/tree.hp.0008.heap")), load(one("gperftools/tree.0008.pb.gz"))
+    assert [kind.name for kind in text.value_types] == [kind.name for kind in proto.value_types]
+    for (stack, values), (expected, expected_values) in zip(samples_of(text), samples_of(proto), strict=True):
+        assert values == expected_values
+        # two places of the conversion have a line without a function
+        assert all(
+            frame.function == same.function or same.function == "?"
+            for frame, same in zip(stack, expected, strict=True)
+        )
+
+
+def test_gperftools_cuts_its_files_off() -> None:
+    profile = load(one("gperftools/tree.hp.0008.heap"))
+    told = next(notice.message for notice in profile.notices if notice.code == "rows-missing")
+    assert "919,422 made in all" not in told
+    assert "145 MiB in 919,422 allocations made in all" in told
+    assert "1 MiB" in told
+    assert profile.settings["header_alloc_bytes"] == 151_755_900
+    assert value(profile, "alloc_space") < 10**6
+
+
+def test_go_text_is_go_proto() -> None:
+    """The same heap in both of Go's forms: totals agree, and the stacks where functions aren't hidden."""
+    text, proto = load(one("pprof/go-heap-mid.debug1.txt.zst")), load(one("pprof/go-heap-mid.pb.gz"))
+    for name in ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space"):
+        assert math.isclose(value(text, name), value(proto, name), rel_tol=0.02), name
+    lines = {(frame.file, frame.line, frame.function) for frame in text.frames.frames if frame.kind == USER}
+    assert lines <= {(frame.file, frame.line, frame.function) for frame in proto.frames.frames}
+    assert {Path(file).name for file, _, _ in lines} == {"main.go"}
+    assert any(frame.kind == LIBRARY for frame in text.frames.frames)
+
+
+@pytest.mark.parametrize("path", real_profiles("jemalloc/*.heap"), ids=lambda path: path.name)
+def test_jemalloc_sums(path: Path) -> None:
+    """Unsampled by stack as jeprof does, from an independent reading of the text."""
+    profile = load(path)
+    rate = 0
+    expected = [0.0] * 4
+    in_stacks = False
+    for line in path.read_text("utf-8").split("MAPPED_LIBRARIES")[0].splitlines():
+        if line.startswith("heap_v2/"):
+            rate = int(line[8:])
+        in_stacks |= line.startswith("@")
+        found = re.fullmatch(r" *t\*: (\d+): (\d+) \[(\d+): (\d+)\]", line)
+        if found and in_stacks:
+            numbers = [int(number) for number in found.groups()]
+            for at in (0, 2):
+                if numbers[at]:
+                    scale = 1 / (1 - math.exp(-numbers[at + 1] / numbers[at] / rate))
+                    expected[at] += numbers[at] * scale
+                    expected[at + 1] += numbers[at + 1] * scale
+    names = ("inuse_objects", "inuse_space", "alloc_objects", "alloc_space")
+    for name, total in zip(names, expected, strict=True):
+        assert abs(value(profile, name) - total) <= len(profile.stacks)
+    assert len(profile.labels) == len(profile.stacks)
+    assert profile.strings == {1: "thread", 2: "t0"}
+    tree = {frame.file for frame in profile.frames.frames if frame.function.startswith("0x5595d5f1")}
+    assert tree == {"/home/me/a3/src/tree"}
+    codes = {notice.code for notice in profile.notices}
+    assert {"sampled", "no-symbols"} <= codes
+    assert "rows-missing" not in codes
+
+
+def test_the_files_of_google_pprof() -> None:
+    bench = load(one("public/google-pprof/cppbench.heap"))
+    assert value(bench, "inuse_space") > 8_498_176
+    growth = load(one("public/google-pprof/cppbench.growth"))
+    assert [kind.name for kind in growth.value_types] == ["objects", "space"]
+    assert value(growth, "space") == 178_257_920
+    go = load(one("public/google-pprof/gobench.heap"))
+    assert [kind.name for kind in go.value_types] == [
+        "alloc_objects",
+        "alloc_space",
+        "inuse_objects",
+        "inuse_space",
+    ]
+    assert go.settings["sampling_rate_bytes"] == 524_288
+
+
+def test_go_names_its_frames() -> None:
+    """The recording in the repository: the lines that Go's comments name."""
+    profile = load(GO)
+    mine = {(frame.file, frame.line) for frame in profile.frames.frames if frame.kind == USER}
+    assert mine
+    source = (FIXTURES / "src" / "words.go").read_text("utf-8").splitlines()
+    assert all(file.endswith("words.go") and 0 < line <= len(source) for file, line in mine)
+    assert not any(notice.code == "no-symbols" for notice in profile.notices)
+
+
+THREADS = """heap_v2/1000
+  t*: 9: 900 [0: 0]
+  t0: 5: 500 [0: 0]
+  t7: 4: 400 [0: 0]
+@ 0x1001 0x2002
+  t*: 5: 500 [0: 0]
+  t0: 3: 300 [0: 0]
+  t7: 2: 200 [0: 0]
+@ 0x2002
+  t*: 4: 400 [0: 0]
+  t7: 1: 100 [0: 0]
+
+MAPPED_LIBRARIES:
+00001000-00002000 r-xp 00000000 08:01 12 /usr/bin/one
+00002000-00003000 r-xp 00001000 08:01 12 /home/me/a b
+"""
+
+
+def test_threads_that_do_not_come_to_their_sum_give_way_to_it(tmp_path: Path) -> None:
+    profile = load(written(tmp_path / "x.heap", THREADS))
+    scale = 1 / (1 - math.exp(-0.1))
+    named = [profile.strings[row["text"]] for row in profile.labels]
+    assert (named, profile.labels["sample"].tolist()) == (["t0", "t7"], [0, 1])
+    assert profile.values[1].tolist() == [round(number * scale) for number in (300, 200, 400)]
+    assert [[(frame.file, frame.function) for frame in stack] for stack, _ in samples_of(profile)][1:] == [
+        [("/usr/bin/one", "0x1000"), ("/home/me/a b", "0x2001")],
+        [("/home/me/a b", "0x2001")],
+    ]
+
+
+ROWS = st.lists(
+    st.tuples(
+        st.integers(0, 9), st.integers(0, 10**9), st.integers(0, 10**4), st.integers(0, 10**9),
+        st.lists(st.integers(1, 2**64 - 1), max_size=4),
+    ),
+    max_size=8,
+)  # fmt: skip
+
+
+@given(ROWS, st.sampled_from(["heapprofile", "heap_v2/4096", "heap/8192", "heap_v2/1"]), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_any_rows(tmp_path_factory: pytest.TempPathFactory, rows: list[Any], kind: str, wide: bool) -> None:
+    """google/pprof's ``scaleHeapSample`` written out, whatever the columns' width."""
+    head = [sum(row[at] for row in rows) for at in range(4)]
+    lines = ["heap profile: {}: {} [{}: {}] @ ".format(*head) + kind]
+    for row in rows:
+        numbers = "{:6}: {:8} [{:6}: {:8}]" if wide else "{}: {} [{}: {}]"
+        lines.append(numbers.format(*row[:4]) + " @" + "".join(f" {address:#x}" for address in row[4]))
+    path = written(tmp_path_factory.mktemp("any") / "x.heap", "\n".join(lines) + "\n")
+    profile = load(path)
+    rate = 4096 if kind.startswith("heap") and kind.endswith(("4096", "8192")) else 0
+
+    def scaled(count: int, size: int) -> tuple[int, int]:
+        if not rate:
+            return count, size
+        if not count or not size:
+            return 0, 0
+        # expm1: blocks of less than a byte, which no program has, would be lost in the rounding of 1 - exp
+        scale = -1 / math.expm1(-size / count / rate)
+        return int(count * scale), int(size * scale)
+
+    has_total = any(row[:2] != row[2:4] for row in rows) and any(row[2] or row[3] for row in rows)
+    types = [kind.name for kind in profile.value_types]
+    assert ("alloc_space" in types) == (has_total and any(
+        any(row[at] != row[at + 2] for row in rows) and any(row[at + 2] for row in rows) for at in (0, 1)
+    ))  # fmt: skip
+    live = types.index("inuse_objects")
+    for (stack, values), row in zip(samples_of(profile), rows, strict=True):
+        assert tuple(frame.function for frame in stack) == tuple(f"{address - 1:#x}" for address in row[4])
+        assert np.allclose(values[live : live + 2], scaled(row[0], row[1]), rtol=1e-7, atol=1)
+        if len(types) == 4:
+            assert np.allclose(values[:2], scaled(row[2], row[3]), rtol=1e-7, atol=1)
+
+
+def test_a_file_that_ends_within_a_line(tmp_path: Path) -> None:
+    text = "heap profile: 3: 30 [3: 30] @ heapprofile\n1: 10 [1: 10] @ 0x10\n2: 20 [2: 2"
+    profile = load(written(tmp_path / "x.heap", text))
+    assert value(profile, "inuse_space") == 10
+    assert next(notice.code for notice in profile.notices) == "rows-missing"
+
+
+WRONG = {
+    "a line of another kind": "heap profile: 1: 1 [1: 1] @ heapprofile\nnonsense\n",
+    "an address that is none": "heap profile: 1: 1 [1: 1] @ heapprofile\n1: 1 [1: 1] @ 0x1 y\n",
+    "a number beyond counting": "heap profile: 1: 1 [1: 1] @ heapprofile\n1: 9999999999999999999 [1: 1] @ 0x1\n",
+    "sums beyond counting": "heap profile: 1: 1 [1: 1] @ heapprofile\n"
+    + "1: 999999999999999999 [1: 1] @ 0x1\n" * 9,
+    "a stack without bottom": "heap profile: 1: 1 [1: 1] @ heapprofile\n1: 1 [1: 1] @" + " 0x1" * 5000 + "\n",
+    "a thread without a number": THREADS.replace("t7", "tx"),
+    "threads above a stack": THREADS.replace("t*: 5: 500 [0: 0]", "t*: 5: 500 0: 0"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_it_cannot_hold_is_told(tmp_path: Path, what: str) -> None:
+    with pytest.raises(DamagedSnapshotError):
+        load(written(tmp_path / "x.heap", WRONG[what]))
+
+
+def test_kinds_it_does_not_know_are_named(tmp_path: Path) -> None:
+    profile = load(written(tmp_path / "x", "heap profile: 1: 5 [1: 5] @ heapest\n1: 5 [1: 5] @ 0x1\n"))
+    assert "heapest" in next(notice.message for notice in profile.notices if notice.code == "unknown-kind")
+
+
+@pytest.mark.parametrize("text", [THREADS, None], ids=["threads", "go"])
+def test_steps_of_any_length_read_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None
+) -> None:
+    path = written(tmp_path / "x.heap", text) if text else GO
+    whole = list(samples_of(load(path)))
+    monkeypatch.setattr(heap_text, "_STEP_BYTES", 50)
+    assert list(samples_of(load(path))) == whole
+
+
+@pytest.mark.parametrize("text", [THREADS, None], ids=["threads", "go"])
+def test_damaged_ones_are_told_so(tmp_path: Path, text: str | None) -> None:
+    told, whole = damage(text.encode() if text else GO.read_bytes(), tmp_path / "x.heap", 300, 8)
+    assert told > 50
+    assert whole > 10
