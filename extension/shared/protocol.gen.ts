@@ -21,6 +21,11 @@ export interface Alignment {
  * its end: `survived`.
  *
  * `filter` narrows it, see :mod:`memlens.views.filters`; empty for all.
+ *
+ * Of a profile it is some of its samples: `device` has no meaning, and `value` numbers the value that is asked
+ * about (None: the profile's default). Where the profile tells of times, moments are the edges of its bins; what
+ * then was live, allocated or freed is told in bytes and counts, whatever the value. "survived" is what each sample
+ * allocated there beyond what it freed.
  */
 export interface AllocationSet {
   device: number;
@@ -28,6 +33,7 @@ export interface AllocationSet {
   from_moment: number | null;
   to_moment: number | null;
   filter: string;
+  value: number | null;
 }
 
 /** One allocation. `rounded_bytes` is the allocator's block size where the file tells it. */
@@ -153,7 +159,7 @@ export interface AxisRange {
  */
 export interface Branch {
   of: AllocationSet;
-  by: ('category' | 'file' | 'function' | 'line' | 'module' | 'pool' | 'size' | 'stack' | 'stream')[];
+  by: ('category' | 'file' | 'function' | 'label' | 'line' | 'module' | 'package' | 'pool' | 'size' | 'stack' | 'stream' | 'thread')[];
   path: number[];
   narrow: string;
 }
@@ -378,10 +384,17 @@ export interface EditedLines {
   added: number;
 }
 
+/** What a figure is called behind its number, and its unit: `bytes`, `nanoseconds` and others. */
+export interface FigureWords {
+  words: string;
+  unit: string;
+}
+
 /**
  * A document's lines in one snapshot, by line. `most_*` are those of the hottest line of the whole snapshot.
  *
- * `file` is as the snapshot spells it; `note` says what speaks against its being this document.
+ * `file` is as the snapshot spells it; `note` says what speaks against its being this document. `peak` and
+ * `total` say what the two figures are, as "live at peak"; a profile has other values in their place.
  */
 export interface FileHeat {
   snapshot: string;
@@ -389,6 +402,8 @@ export interface FileHeat {
   path: string;
   file: string;
   note: string;
+  peak: FigureWords;
+  total: FigureWords;
   most_live_at_peak_bytes: number;
   most_total_bytes: number;
   lines: HeatLine[];
@@ -703,7 +718,12 @@ export interface GoToArguments {
   line: number;
 }
 
-/** A group of a branch; bytes are requested ones. `filter` finds its allocations, empty where no term does. */
+/**
+ * A group of a branch; bytes are requested ones. `filter` finds its allocations, empty where no term does.
+ *
+ * Of a profile `bytes` is the value that is asked about, `count` how many allocations that is where the profile
+ * tells it (else how many samples), and `largest_*` a sample.
+ */
 export interface Group {
   key: number;
   name: string;
@@ -1197,6 +1217,58 @@ export interface ProfileInfo {
   tells_flow: boolean;
 }
 
+/** What went on between two edges. `survived_*` is what stacks allocated there beyond what they freed. */
+export interface ProfileRangeAnswer {
+  allocated_bytes: number;
+  allocated_count: number;
+  freed_bytes: number;
+  freed_count: number;
+  survived_bytes: number;
+  survived_count: number;
+  live_before_bytes: number;
+  live_after_bytes: number;
+}
+
+/** What went on between two edges of a profile's bins, of what fits a filter. */
+export interface ProfileRangeParams {
+  snapshot: string;
+  from_edge: number;
+  to_edge: number;
+  filter?: string;
+}
+
+/**
+ * A line over time. `values` is base64 of `float64[edges]`, little-endian, in `unit`.
+ *
+ * `within` says that a value counts what happened in the bin that ends at its edge, not what was at the edge.
+ */
+export interface ProfileSeries {
+  name: string;
+  title: string;
+  unit: string;
+  within: boolean;
+  values: string;
+}
+
+/**
+ * All lines of a profile. `edges` is base64 of `float64[edges]`, in the profile's `time_unit`.
+ *
+ * `peaks` likewise holds the most that was live in the bin that ends at each edge; `peak_edge` is the edge behind
+ * the highest of them.
+ */
+export interface ProfileTimesAnswer {
+  edges: string;
+  peaks: string;
+  peak_edge: number;
+  peak_bytes: number;
+  series: ProfileSeries[];
+}
+
+/** A profile's lines over time. */
+export interface ProfileTimesParams {
+  snapshot: string;
+}
+
 /** A value of a profile: its type, and what all samples come to. */
 export interface ProfileValue {
   name: string;
@@ -1305,6 +1377,32 @@ export interface ShowLineArguments {
   path: string;
   file: string;
   line: number;
+}
+
+/** Allocations of `least_bytes` up to `below_bytes`; the first bin is that of 0 bytes alone. */
+export interface SizeBin {
+  least_bytes: number;
+  below_bytes: number;
+  bytes: number;
+  count: number;
+  filter: string;
+}
+
+/**
+ * The bins from the smallest allocation's to the largest's, those without any between them included.
+ *
+ * `unknown_*` is what has no size in the file. Of a profile `bytes` is the value that was asked about.
+ */
+export interface SizesAnswer {
+  bins: SizeBin[];
+  unknown_bytes: number;
+  unknown_count: number;
+}
+
+/** How large the allocations of a set are. */
+export interface SizesParams {
+  snapshot: string;
+  of: AllocationSet;
 }
 
 /** What `memlens info` prints and what a view needs before its first picture. */
@@ -1617,6 +1715,9 @@ export interface Requests {
   'memlens/mapHit': { params: MapHitParams; result: HitAnswer };
   'memlens/mapLocate': { params: MapLocateParams; result: LocateAnswer };
   'memlens/allocatorState': { params: AllocatorStateParams; result: AllocatorStateAnswer };
+  'memlens/sizes': { params: SizesParams; result: SizesAnswer };
+  'memlens/profileTimes': { params: ProfileTimesParams; result: ProfileTimesAnswer };
+  'memlens/profileRange': { params: ProfileRangeParams; result: ProfileRangeAnswer };
   'memlens/source': { params: SourceParams; result: SourceResult };
   'memlens/remember': { params: RememberParams; result: Done };
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
@@ -1671,6 +1772,9 @@ export const VIEW_METHODS = [
   'memlens/mapHit',
   'memlens/mapLocate',
   'memlens/allocatorState',
+  'memlens/sizes',
+  'memlens/profileTimes',
+  'memlens/profileRange',
 ] as const;
 
 /** The server tells the client. */

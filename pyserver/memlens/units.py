@@ -30,6 +30,18 @@ def format_time(microseconds: float) -> str:
     return f"{value:,.0f} {unit}" if abs(value) >= 1000 else f"{value:.3g} {unit}"
 
 
+_IN_US = {"nanoseconds": 1e-3, "microseconds": 1.0, "milliseconds": 1e3, "seconds": 1e6}
+
+
+def format_value(amount: int, unit: str) -> str:
+    """A value of a profile: sizes and times as people read them, other units behind the number."""
+    if unit == "bytes":
+        return format_bytes(amount)
+    if unit in _IN_US:
+        return format_time(amount * _IN_US[unit])
+    return f"{amount:,}" if unit in ("count", "") else f"{amount:,} {plain(unit)}"
+
+
 def plain(text: str) -> str:
     """Text from a file, safe for a terminal: no control or formatting characters."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type * as vscode from 'vscode';
 import type { FileHeat, HeatLine } from '../../extension/shared/protocol.gen';
-import { formatBytes } from '../../extension/src/base/figures';
+import { formatBytes, formatValue } from '../../extension/src/base/figures';
 import { documentOf } from '../../extension/src/lines/documents';
 import { EditTracker, editsOf } from '../../extension/src/lines/edits';
 import { LineHeat } from '../../extension/src/lines/heat';
@@ -23,6 +23,7 @@ function heatLine(line: number, peak: number, more: Partial<HeatLine> = {}): Hea
 function fileHeat(title: string, lines: HeatLine[]): FileHeat {
   return {
     ...{ snapshot: title, title, path: `/${title}`, file: 'a.py', note: '' },
+    ...{ peak: { words: 'live at peak', unit: 'bytes' }, total: { words: 'in all', unit: 'bytes' } },
     ...{ most_live_at_peak_bytes: 64 * MIB, most_total_bytes: 128 * MIB, lines },
   };
 }
@@ -33,6 +34,17 @@ describe('figures of lines', () => {
     assert.deepEqual(sizes.map(formatBytes), [
       ...['0 B', '1023 B', '1.00 KiB', '10.0 KiB', '1.25 GiB', '1.00 EiB'],
     ]);
+  });
+
+  it('are other values in their units, as those of profiles', () => {
+    const said = [
+      formatValue(2048, 'bytes'),
+      formatValue(1234, 'count'),
+      formatValue(1_500_000, 'nanoseconds'),
+      formatValue(90, 'seconds'),
+      formatValue(7, 'widgets'),
+    ];
+    assert.deepEqual(said, ['2.00 KiB', '1,234', '1.5 ms', '90 s', '7 widgets']);
   });
 
   it('grow hotter by factors of four, in six steps', () => {

@@ -15,7 +15,7 @@ from memlens.server.protocol import VIEW_REQUESTS
 from memlens.store.snapshot import Snapshot
 
 # what a parameter of that name most likely means; anything else is made from its type alone
-_FILTERS = ("", "size>1KiB", "file:a -function:b", "life<5ms stream:0")
+_FILTERS = ("", "", "size>1KiB", "label:a", "file:a -function:b", "life<5ms stream:0")
 
 
 def ask_everything(snapshot: Snapshot, chance: random.Random, rounds: int = 1) -> int:
@@ -90,6 +90,12 @@ def _integer(name: str, info: SnapshotInfo, chance: random.Random) -> int:
         return found.device
     if name in ("columns", "rows", "width_px"):
         return chance.choice([1, 7, 300, 2000])
+    if info.profile is not None and name in ("from_moment", "to_moment", "from_edge", "to_edge"):
+        return chance.choice(
+            [0, 1, info.profile.bins, chance.randrange(info.profile.bins + 1), info.profile.bins + 1]
+        )
+    if info.profile is not None and name == "value":
+        return chance.randrange(-1, len(info.profile.values) + 1)
     events = found.events if found is not None else 0
     allocations = sum(device.allocations for device in devices)
     likely = [

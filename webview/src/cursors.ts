@@ -140,8 +140,12 @@ export class Cursors {
         from_moment: Math.min(first, second),
         to_moment: Math.max(first, second),
         filter,
+        value: null,
       };
-    return { device, kind: 'live', from_moment: scope === 'peak' ? null : first, to_moment: null, filter };
+    return {
+      ...{ device, kind: 'live', from_moment: scope === 'peak' ? null : first, to_moment: null },
+      ...{ filter, value: null },
+    };
   }
 
   name(axis: Axis): string {

@@ -21,8 +21,8 @@ async function step(server: Server, editor: vscode.TextEditor, direction: 1 | -1
   const document = documentOf(editor.document);
   if (document === null) return;
   const { files } = await server.request('memlens/lineHeat', { document });
-  const lines = files.flatMap((file) => file.lines);
-  const numbers = [...new Set(lines.map(({ line }) => line))].sort((a, b) => a - b);
+  const lines = files.flatMap((file) => file.lines.map((line) => ({ file, line })));
+  const numbers = [...new Set(lines.map(({ line }) => line.line))].sort((a, b) => a - b);
   const here = editor.selection.active.line + 1;
   const found = next(numbers, here, direction);
   if (found === null) {
@@ -33,10 +33,10 @@ async function step(server: Server, editor: vscode.TextEditor, direction: 1 | -1
   const start = new vscode.Position(at.lineNumber, at.firstNonWhitespaceCharacterIndex);
   editor.selection = new vscode.Selection(start, start);
   editor.revealRange(at.range, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
-  const line = lines.find((each) => each.line === found.line);
-  const what = line === undefined ? '' : (line.changed?.message ?? figures(line, measure()));
+  const hot = lines.find(({ line }) => line.line === found.line);
+  const what = hot && (hot.line.changed?.message ?? figures(hot.file, hot.line, measure()));
   const round = direction === 1 ? 'From the top again' : 'From the end again';
-  tell(found.wrapped ? `${round}: line ${found.line}, ${what}` : `Line ${found.line}: ${what}`);
+  tell(found.wrapped ? `${round}: line ${found.line}, ${what ?? ''}` : `Line ${found.line}: ${what ?? ''}`);
 }
 
 /** The nearest of `numbers` (ascending) after or before `here`, else the first or last of them. */

@@ -1,7 +1,7 @@
 // What is written behind a line, and how hot it is: the same for every editor and colour theme.
 
 import type { FileHeat, HeatLine } from '../../shared/protocol.gen';
-import { formatBytes } from '../base/figures';
+import { formatValue } from '../base/figures';
 
 export type Measure = 'peak' | 'total';
 
@@ -63,7 +63,7 @@ export function hotLines(files: readonly FileHeat[], measure: Measure): HotLine[
 
 function textOf(told: { file: FileHeat; line: HeatLine }[], measure: Measure, several: boolean): string {
   const parts = told.slice(0, MOST_SNAPSHOTS).map(({ file, line }) => {
-    const words = figures(line, measure);
+    const words = figures(file, line, measure);
     const named = several ? `${file.title}: ${words}` : words;
     return line.changed === null ? named : `${line.changed.message} (${named} then)`;
   });
@@ -73,10 +73,10 @@ function textOf(told: { file: FileHeat; line: HeatLine }[], measure: Measure, se
 }
 
 /** "13.5 MiB live at peak, 4.50 MiB by itself": with all that the line calls, then what it allocated itself. */
-export function figures(line: HeatLine, measure: Measure): string {
+export function figures(file: FileHeat, line: HeatLine, measure: Measure): string {
   const own = measure === 'peak' ? line.self_live_at_peak_bytes : line.self_total_bytes;
   const all = bytesOf(line, measure);
-  const kind = measure === 'peak' ? 'live at peak' : 'in all';
-  const itself = own === all ? '' : own === 0 ? ', all in calls' : `, ${formatBytes(own)} by itself`;
-  return `${formatBytes(all)} ${kind}${itself}`;
+  const { words, unit } = file[measure];
+  const itself = own === all ? '' : own === 0 ? ', all in calls' : `, ${formatValue(own, unit)} by itself`;
+  return `${formatValue(all, unit)} ${words}${itself}`;
 }

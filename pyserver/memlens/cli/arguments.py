@@ -58,6 +58,7 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
     reports = [info, oom, lines, stack]
     for report in reports:
         report.add_argument("file", type=Path)
+    lines.add_argument("--value", metavar="V", help="of a profile: which of its values, by name")
     lines.add_argument("--top", type=_positive, metavar="N", help="only the first N lines")
     stack.add_argument("allocation", type=int, metavar="ALLOCATION_ID")
     return reports
@@ -74,6 +75,7 @@ def _compare(command: AddCommand) -> argparse.ArgumentParser:
     compare.add_argument(
         "--at", choices=("peak", "end"), default="peak", help="what was live there (default peak)"
     )
+    compare.add_argument("--value", metavar="V", help="of profiles: which of their values, by name")
     compare.add_argument("--by", choices=("line", "function", "file", "stack"), default="line")
     compare.add_argument("--inclusive", action="store_true", help="count what a line called as its own")
     compare.add_argument("--search", default="", metavar="WORDS", help="only rows with all of these words")
@@ -99,8 +101,9 @@ def _flame(command: AddCommand) -> argparse.ArgumentParser:
     flame.add_argument("file", type=Path)
     flame.add_argument("--device", type=int, metavar="N", help="else the one that the view shows first")
     flame.add_argument(
-        "--value", choices=("live", "total", "count"), default="live",
-        help="bytes live at the peak (the default), bytes of all allocations, or how many there were",
+        "--value", metavar="V",
+        help="live: bytes live at the peak (the default); total: of all allocations; count: how many there were; "
+        "of a profile one of its values, by name (see memlens info)",
     )  # fmt: skip
     flame.add_argument(
         "--bottom-up", action="store_true", help="from where memory is allocated to its callers"

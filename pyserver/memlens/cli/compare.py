@@ -12,6 +12,7 @@ from memlens.views.columns import MOST_ROWS
 from memlens.views.compare import CompareAnswer, ComparedRow, Comparison
 from memlens.views.folded import Folded, fold, places_of
 from memlens.views.pairing import Pairing
+from memlens.views.profile_sets import value_named
 from memlens.views.sets import AllocationSet
 
 
@@ -20,6 +21,9 @@ def run(options: argparse.Namespace) -> int:
 
     def side(path: Path, device: int | None) -> Folded:
         def folded(snapshot: Snapshot) -> Folded:
+            if snapshot.info.profile is not None:
+                value = value_named(snapshot.info.profile, options.value)
+                return fold(snapshot, AllocationSet(0, value=value), places_of(snapshot))
             number = snapshot.info.default_device if device is None else device
             events = next((d.events for d in snapshot.info.devices if d.device == number), 0)
             of = AllocationSet(number, from_moment=None if options.at == "peak" else events)

@@ -5,12 +5,14 @@ from collections.abc import Iterator
 
 from memlens.cli.ask import ask
 from memlens.cli.progress import json_line
+from memlens.errors import BadRequestError
 from memlens.store.snapshot import Snapshot
-from memlens.units import format_bytes
+from memlens.units import format_value
 from memlens.views.calltree import CallTree, FlameOptions
 from memlens.views.flame import tree_of
 from memlens.views.flame_tables import FlameFunctionsAnswer, functions
 from memlens.views.frame_names import FlameName
+from memlens.views.profile_sets import value_named
 from memlens.views.sets import AllocationSet
 
 LEAST_SHARE = 0.01
@@ -22,28 +24,39 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         json_line(ask(options, lambda found: largest_functions(flame_tree(found, options))))
         return 0
-    form = folded if options.folded else text_tree
-    for line in ask(options, lambda snapshot: list(form(flame_tree(snapshot, options)))):
+
+    def lines(snapshot: Snapshot) -> list[str]:
+        tree = flame_tree(snapshot, options)
+        if options.folded:
+            return list(folded(tree))
+        unit = "count" if tree.by == 1 else "bytes"
+        if snapshot.info.profile is not None:
+            unit = snapshot.info.profile.values[value_named(snapshot.info.profile, options.value)].unit
+        return list(text_tree(tree, unit))
+
+    for line in ask(options, lines):
         print(line)
     return 0
 
 
 def flame_tree(snapshot: Snapshot, options: argparse.Namespace) -> CallTree:
     """The tree that the arguments ask for."""
+    how = FlameOptions(
+        direction="bottom_up" if options.bottom_up else "top_down",
+        merge="line" if options.by_line else "function",
+    )
+    profile = snapshot.info.profile
+    if profile is not None:
+        value = value_named(profile, options.value)
+        return tree_of(snapshot, AllocationSet(0, filter=options.filter, value=value), "bytes", how)
+    if options.value not in (None, "live", "total", "count"):
+        raise BadRequestError(f"A trace has no value {options.value}", advice="It has live, total and count.")
     number = snapshot.info.default_device if options.device is None else options.device
     of = AllocationSet(number, filter=options.filter)
-    if options.value != "live":
+    if options.value in ("total", "count"):
         events = next((info.events for info in snapshot.info.devices if info.device == number), 0)
         of = AllocationSet(number, "live", 0, events, options.filter)
-    return tree_of(
-        snapshot,
-        of,
-        "count" if options.value == "count" else "bytes",
-        FlameOptions(
-            direction="bottom_up" if options.bottom_up else "top_down",
-            merge="line" if options.by_line else "function",
-        ),
-    )
+    return tree_of(snapshot, of, "count" if options.value == "count" else "bytes", how)
 
 
 def largest_functions(tree: CallTree) -> FlameFunctionsAnswer:
@@ -79,9 +92,8 @@ def _folded_name(name: FlameName) -> str:
     return "".join(char if char.isprintable() else "?" for char in text.replace(";", ","))
 
 
-def text_tree(tree: CallTree) -> Iterator[str]:
+def text_tree(tree: CallTree, unit: str) -> Iterator[str]:
     """The tree's nodes of at least a hundredth of it, indented."""
-    counts = tree.by == 1
     yield f"{'inclusive':>11} {'self':>11} {'share':>6}"
     todo = [(0, 0)]
     while todo:
@@ -90,7 +102,7 @@ def text_tree(tree: CallTree) -> Iterator[str]:
         name = "all"
         if node:
             name = _folded_name(tree.names.name(int(tree.name[node]), tree.options.merge))
-        shown = [f"{number:,}" if counts else format_bytes(number) for number in (value, own)]
+        shown = [format_value(number, unit) for number in (value, own)]
         share = value / tree.total if tree.total else 0
         yield f"{shown[0]:>11} {shown[1]:>11} {share:>6.1%} {' ' * indent}{name}"
         children = tree.children(node).tolist()

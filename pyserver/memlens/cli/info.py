@@ -6,7 +6,7 @@ from memlens.cli.ask import ask
 from memlens.cli.progress import json_line
 from memlens.model.info import DeviceInfo, SnapshotInfo
 from memlens.store.snapshot import Snapshot
-from memlens.units import format_bytes, format_time, plain
+from memlens.units import format_bytes, format_time, format_value, plain
 
 
 def run(options: argparse.Namespace) -> int:
@@ -32,6 +32,11 @@ def run(options: argparse.Namespace) -> int:
             f"in {device.live_at_end_count:,} allocations"
             f"{f', {device.ooms} out-of-memory events' if device.ooms else ''}"
         )
+    if info.profile is not None:
+        print(f"{info.profile.samples:,} samples of {info.profile.stacks:,} stacks")
+        for number, value in enumerate(info.profile.values):
+            shown = " (shown first)" if number == info.profile.default_value else ""
+            print(plain(f"{value.name}: {value.title}, {format_value(value.total, value.unit)}{shown}"))
     for line in ooms:
         print(plain(line))
     for warning in info.warnings:

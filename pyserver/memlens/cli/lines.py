@@ -4,13 +4,17 @@ import argparse
 
 from memlens.cli.ask import ask
 from memlens.cli.progress import json_line
-from memlens.units import format_bytes, plain
-from memlens.views.lines import top_lines
+from memlens.model.info import ProfileInfo
+from memlens.units import format_bytes, format_value, plain
+from memlens.views.lines import top_lines, top_profile_lines
+from memlens.views.profile_sets import value_named
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    rows = ask(options, lambda snapshot: top_lines(snapshot, options.top))
+    info, rows = ask(options, lambda snapshot: (snapshot.info, top_lines(snapshot, options.top)))
+    if info.profile is not None:
+        return _of_profile(options, info.profile)
     if options.json:
         json_line(rows)
         return 0
@@ -21,4 +25,18 @@ def run(options: argparse.Namespace) -> int:
             f"{format_bytes(row.live_at_end_bytes):>10} {format_bytes(row.self_total_bytes):>10}  "
             f"{plain(row.file)}:{row.line} {plain(row.function)}"
         )
+    return 0
+
+
+def _of_profile(options: argparse.Namespace, profile: ProfileInfo) -> int:
+    number = value_named(profile, options.value)
+    value = profile.values[number]
+    rows = ask(options, lambda snapshot: top_profile_lines(snapshot, number, options.top))
+    if options.json:
+        json_line(rows)
+        return 0
+    print(plain(f"{'total':>12} {'self':>12}  {value.title} ({value.name}), by line"))
+    for row in rows:
+        total, own = format_value(row.total, value.unit), format_value(row.itself, value.unit)
+        print(f"{total:>12} {own:>12}  {plain(row.file)}:{row.line} {plain(row.function)}")
     return 0

@@ -96,6 +96,7 @@ class OpenSnapshot:
         self.views: set[str] = set()
         self.sql = sql
         self._lines: dict[str, dict[int, list[SourceLine]]] = {}
+        self._values: dict[str, dict[int, list[lines.LineValue]]] = {}
         self._self_at_peak: dict[str, dict[int, int]] | None = None
         self._most: line_heat.Most | None = None
         self._source = snapshot.manifest.source
@@ -151,6 +152,12 @@ class OpenSnapshot:
             self._lines[file] = kept
         return kept
 
+    async def values_of(self, file: str) -> dict[int, list[lines.LineValue]]:
+        """What the lines of one file have of each value of a profile, by line; kept like the totals."""
+        if file not in self._values:
+            self._values[file] = await self.ask(lambda snapshot: lines.line_values(snapshot, file))
+        return self._values[file]
+
     async def self_at_peak_of(self, file: str) -> dict[int, int]:
         """Line to bytes live at the peak that the line allocated itself, where there are any."""
         if self._self_at_peak is None:
@@ -166,6 +173,7 @@ class OpenSnapshot:
     async def release(self) -> None:
         """Give back maps, files and database; returns when they are given back."""
         self._lines.clear()
+        self._values.clear()
         self._self_at_peak = None
         await self.sql.close()
         with contextlib.suppress(RuntimeError):

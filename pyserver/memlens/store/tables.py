@@ -18,13 +18,15 @@ import numpy.typing as npt
 
 from memlens.kernels import timeline as kernel
 from memlens.model.frames import KIND_NAMES
+from memlens.model.info import ProfileInfo
 from memlens.model.timeline import NOTE_KINDS
 from memlens.store.manifest import ArchiveError
 from memlens.store.processes import is_running
 from memlens.store.snapshot import Column, Device, Snapshot
+from memlens.store.totals import stack_totals
 
 FILE_NAME = "sql.db"
-TABLES_VERSION = 1
+TABLES_VERSION = 2
 """Kept in the database's ``user_version``; tables of another version are made anew."""
 
 _STRETCH_ROWS = 1 << 15
@@ -113,6 +115,8 @@ def _fill(snapshot: Snapshot, database: apsw.Connection, report: Report) -> None
         report("filling", 0.8)
         _memory(snapshot, database)
         _annotations(snapshot, database)
+        if snapshot.info.profile is not None:
+            _samples(snapshot, snapshot.info.profile, database)
         indexes = schema.joinpath("tables_indexes.sql").read_text("utf-8")
         statements = [statement for statement in indexes.split(";") if statement.strip()]
         for number, statement in enumerate(statements):
@@ -246,8 +250,10 @@ def _frames_and_lines(snapshot: Snapshot, database: apsw.Connection) -> None:
 
 def _stacks(snapshot: Snapshot, database: apsw.Connection) -> None:
     nodes, labels = snapshot.column("stack_node"), snapshot.column("stack_label")
-    largest = snapshot.column("stack_largest")
-    totals = snapshot.column("stack_totals").reshape(-1, 6)
+    totals = stack_totals(snapshot)
+    largest = np.full(len(nodes), kernel.NEVER, np.uint32)
+    if snapshot.info.profile is None:
+        largest = snapshot.column("stack_largest")
     step = _STRETCH_ROWS // 8
     for start in range(0, len(nodes), step):
         part = slice(start, min(start + step, len(nodes)))
@@ -281,6 +287,40 @@ def _levels(snapshot: Snapshot, stacks: npt.NDArray[np.int64]) -> npt.NDArray[np
     rows = np.concatenate(found)
     ordered: npt.NDArray[np.int64] = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
     return ordered
+
+
+def _samples(snapshot: Snapshot, info: ProfileInfo, database: apsw.Connection) -> None:
+    """A profile's samples with their values and labels."""
+    kinds = ((n, v.name, v.unit, v.meaning, v.title, v.total) for n, v in enumerate(info.values))
+    _insert(database, "value_types", kinds)
+    stacks = snapshot.column("sample_stack")
+    values = [snapshot.column(f"sample_value.{number}") for number in range(len(info.values))]
+    sizes = snapshot.column("sample_size") if info.has_sizes else None
+    for start in range(0, len(stacks), _STRETCH_ROWS):
+        part = slice(start, min(start + _STRETCH_ROWS, len(stacks)))
+        numbers = range(part.start, part.stop)
+        known = [None] * len(numbers) if sizes is None else _unless(sizes[part] == 0, sizes[part])
+        _insert(database, "samples", zip(numbers, stacks[part].tolist(), known, strict=True))
+        for number, column in enumerate(values):
+            told = column[part]
+            some = np.flatnonzero(told)
+            rows = zip((some + start).tolist(), [number] * len(some), told[some].tolist(), strict=True)
+            _insert(database, "sample_values", rows)
+    strings = _strings(snapshot)
+    rows = snapshot.column("labels").tolist()
+    _insert(
+        database,
+        "labels",
+        (
+            (
+                sample,
+                strings.get(key, ""),
+                strings.get(text, "") if text else number,
+                strings.get(unit) if unit else None,
+            )
+            for sample, key, text, number, unit in rows
+        ),
+    )
 
 
 def _memory(snapshot: Snapshot, database: apsw.Connection) -> None:

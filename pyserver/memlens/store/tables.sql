@@ -156,6 +156,45 @@ CREATE TABLE annotations (
     name TEXT NOT NULL              -- what it says
 );
 
+-- The values that a profile's samples have; empty for traces, as the next three are.
+CREATE TABLE value_types (
+    value INTEGER PRIMARY KEY,      -- number of the value
+    name TEXT NOT NULL,             -- the profile's own term, as inuse_space
+    unit TEXT NOT NULL,             -- bytes, count, nanoseconds or what else the profile says
+    meaning TEXT NOT NULL,          -- live, peak, total, end, temporary or other
+    title TEXT NOT NULL,            -- what it is called here
+    total INTEGER NOT NULL          -- all samples of the profile together
+);
+
+-- What a profile counted together: allocations of one stack, and of one size or label where it tells them apart.
+CREATE TABLE samples (
+    sample INTEGER PRIMARY KEY,     -- number of the sample
+    stack INTEGER NOT NULL,         -- where it was allocated
+    size_bytes INTEGER              -- the size of each of its blocks; NULL when the profile does not tell it
+);
+
+-- The samples' values, those that are not 0.
+CREATE TABLE sample_values (
+    sample INTEGER NOT NULL,        -- number of the sample
+    value INTEGER NOT NULL,         -- number of the value
+    amount INTEGER NOT NULL,        -- in the value's unit
+    PRIMARY KEY (sample, value)
+) WITHOUT ROWID;
+
+-- The samples' labels.
+CREATE TABLE labels (
+    sample INTEGER NOT NULL,        -- number of the sample
+    name TEXT NOT NULL,             -- the label, as thread
+    text ANY,                       -- what it says: a text or a number
+    unit TEXT                       -- of a number; NULL without one
+);
+
+-- What each sample has, with the value's name and the line to look at.
+CREATE VIEW "values" AS
+SELECT v.sample, t.name, v.amount, t.unit, s.stack, s.size_bytes, f.file, f.line, f.function
+FROM sample_values AS v JOIN value_types AS t ON t.value = v.value JOIN samples AS s ON s.sample = v.sample
+LEFT JOIN stacks AS k ON k.stack = s.stack LEFT JOIN frames AS f ON f.frame = k.frame;
+
 -- What was live at each device's peak, with the line to look at.
 CREATE VIEW live_at_peak AS
 SELECT a.allocation, a.device, a.size_bytes, a.rounded_bytes, f.file, f.line, f.function, a.category, a.stack, a.stream,

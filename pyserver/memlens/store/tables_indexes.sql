@@ -11,4 +11,7 @@ CREATE INDEX lines_by_peak ON lines (live_at_peak_bytes DESC, total_bytes DESC);
 -- From a segment to its blocks, and to what is rare among the events, such as oom, without reading them all.
 CREATE INDEX blocks_by_segment ON blocks (segment);
 CREATE INDEX events_by_action ON events (action);
+-- From a stack to its samples, and from a sample to its labels.
+CREATE INDEX samples_by_stack ON samples (stack);
+CREATE INDEX labels_by_sample ON labels (sample);
 CREATE INDEX notes_by_event ON notes (event, name, value);

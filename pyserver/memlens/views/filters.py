@@ -15,6 +15,7 @@ r"""The filter that narrows every view of a snapshot: a text of terms, each of w
 ``is:before``             alive before recording began; ``is:freed``, ``is:live`` (never freed), ``is:pending``,
                           ``is:native`` where there are only C++ frames, ``is:inferred`` where the line that is
                           shown is not recorded but inferred
+``label:worker``          of a profile: a label of the sample has it; ``label:thread:worker`` names the label
 ========================= ==============================================================================
 
 Terms are separated by blanks and all have to fit. ``-`` before one turns it round; commas between values mean "or".
@@ -45,7 +46,7 @@ Mask = npt.NDArray[np.bool_]
 
 MOST_CHARACTERS = 4096
 
-_TEXT_FIELDS = ("file", "function", "by", "operator", "module", "category", "pool", "is")
+_TEXT_FIELDS = ("file", "function", "by", "operator", "module", "category", "pool", "is", "label")
 _NUMBER_FIELDS = ("stream", "address", "stack", "allocation")
 _AMOUNT_FIELDS = ("size", "life")
 FIELDS = (*_TEXT_FIELDS, *_NUMBER_FIELDS, *_AMOUNT_FIELDS)
@@ -296,7 +297,7 @@ def _compared(
 
 
 def _size(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
-    return _compared(device.size, term, [_amount("size", value, str(term))[0] for value in term.values])
+    return sizes_where(device.size, term)
 
 
 def _life(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
@@ -405,6 +406,36 @@ def _is(snapshot: Snapshot, device: Device, term: Term) -> Mask:
     return mask
 
 
+def _label(_snapshot: Snapshot, _device: Device, term: Term) -> Mask:
+    raise BadRequestError(f"'{term}': only samples of profiles have labels")
+
+
+def sizes_where(sizes: npt.NDArray[np.int64], term: Term) -> Mask:
+    """Which of some sizes fit a term about sizes."""
+    return _compared(sizes, term, [_amount("size", value, str(term))[0] for value in term.values])
+
+
+def stacks_where(snapshot: Snapshot, term: Term) -> Mask | None:
+    """Which stacks fit a term that is about stacks alone, whatever was allocated there; None for other terms."""
+    tests: dict[str, Callable[[str], list[FrameTest]]] = {
+        "": _place_tests,
+        "file": lambda value: [_file_test(value)],
+        "function": lambda value: [_function_test(value)],
+        "by": _place_tests,
+    }
+    labels = snapshot.column("stack_label")
+    if term.field in tests:
+        frames = _frames_where(snapshot, [test for value in term.values for test in tests[term.field](value)])
+        if term.field == "by":
+            return np.isin(labels, np.asarray(frames, np.uint32))
+        return stacks_through(snapshot, frames)
+    if term.field == "stack":
+        return np.isin(np.arange(len(labels), dtype=np.uint32), _numbers(term))
+    if term.field == "is" and set(term.values) == {"native"}:
+        return _native_stacks(snapshot)
+    return None
+
+
 _MASKS: dict[str, Callable[[Snapshot, Device, Term], Mask]] = {
     "": _words,
     "file": _by_frames(lambda value: [_file_test(value)]),
@@ -421,6 +452,7 @@ _MASKS: dict[str, Callable[[Snapshot, Device, Term], Mask]] = {
     "stack": _stack,
     "allocation": _allocation,
     "is": _is,
+    "label": _label,
 }
 
 

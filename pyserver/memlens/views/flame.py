@@ -44,6 +44,7 @@ from memlens.views import calltree
 from memlens.views.calltree import CallTree, FlameOptions, Stacks
 from memlens.views.columns import NEVER
 from memlens.views.frame_names import BEFORE_TRACE, NO_STACK, SPECIAL_NAMES, FlameName, frame_names
+from memlens.views.profile_sets import samples_of
 from memlens.views.sets import AllocationSet, rows_of
 
 MAGIC = 0x31464C4D
@@ -81,6 +82,8 @@ def set_stacks(snapshot: Snapshot, of: AllocationSet) -> Stacks:
 
 
 def _stacks_of(snapshot: Snapshot, of: AllocationSet) -> Stacks:
+    if snapshot.info.profile is not None:
+        return _stacks_of_samples(snapshot, of)
     device, rows = rows_of(snapshot, of)
     stack_node = snapshot.column("stack_node")
     parents, frames, ends = snapshot.derived("flame_stacks", lambda: _all_stacks(snapshot))
@@ -103,6 +106,23 @@ def _stacks_of(snapshot: Snapshot, of: AllocationSet) -> Stacks:
         np.concatenate(nodes),
         np.ascontiguousarray(np.concatenate(values, axis=1)),
         np.concatenate(firsts),
+    )
+
+
+def _stacks_of_samples(snapshot: Snapshot, of: AllocationSet) -> Stacks:
+    """The stacks of a profile's samples. Of differences those are left out that became less."""
+    found = samples_of(snapshot, of)
+    parents, frames, ends = snapshot.derived("flame_stacks", lambda: _all_stacks(snapshot))
+    stacks = snapshot.column("sample_stack")[found.rows]
+    sums = np.zeros((2, len(ends)), np.int64)
+    calltree_kernel.add_by(stacks, np.stack((found.amounts, found.counts)), sums)
+    np.maximum(sums, 0, out=sums)
+    first = np.full(len(ends), NEVER, np.uint32)
+    calltree_kernel.least_by(stacks, found.order, first)
+    chosen = np.flatnonzero(sums.any(axis=0))
+    nodes = np.where(ends[chosen] == 0, len(parents) - len(SPECIAL_NAMES) + NO_STACK, ends[chosen])
+    return Stacks(
+        parents, frames, nodes.astype(np.uint32), np.ascontiguousarray(sums[:, chosen]), first[chosen]
     )
 
 

@@ -15,6 +15,7 @@ from memlens.model.frames import NATIVE, operator_of
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import FrameRow, Snapshot
 from memlens.views.columns import NEVER
+from memlens.views.profile_sets import samples_of
 from memlens.views.sets import AllocationSet, rows_of
 
 K = TypeVar("K", np.uint32, np.uint64)
@@ -100,6 +101,8 @@ def fold(snapshot: Snapshot, of: AllocationSet, places: Places) -> Folded:
 
     Raises :class:`BadRequestError` for a device or a moment that the snapshot hasn't.
     """
+    if snapshot.info.profile is not None:
+        return _fold_samples(snapshot, of, places)
     device, rows = rows_of(snapshot, of)
     stack = device.stack[rows]
     if len(stack) and int(stack.max()) >= len(places.own):
@@ -123,6 +126,15 @@ def fold(snapshot: Snapshot, of: AllocationSet, places: Places) -> Folded:
     starts, sequence = _unrolled(snapshot, stacks, len(places.frames))
     inferred = np.arange(len(stacks)) >= len(stacks) - len(pairs)
     return Folded(places, stacks, starts, sequence, own, np.concatenate((values, more_values)), inferred)
+
+
+def _fold_samples(snapshot: Snapshot, of: AllocationSet, places: Places) -> Folded:
+    samples = samples_of(snapshot, of)
+    stacks, of_sample = np.unique(snapshot.column("sample_stack")[samples.rows], return_inverse=True)
+    values = np.zeros((len(stacks), 2), np.int64)
+    np.add.at(values, of_sample, np.stack((samples.amounts, samples.counts), axis=1))
+    starts, sequence = _unrolled(snapshot, stacks, len(places.frames))
+    return Folded(places, stacks, starts, sequence, places.own[stacks], values, np.zeros(len(stacks), bool))
 
 
 def _summed(

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.errors import BadRequestError
 from memlens.kernels.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.model.frames import INFERRED, NATIVE
 from memlens.model.timeline import NEVER, NO_CATEGORY
@@ -21,7 +22,23 @@ from memlens.views.modules import modules_of_stacks
 from memlens.views.operators import operators_of_stacks
 from memlens.views.pools import pool_name, pools_of
 
-GroupKind = Literal["line", "function", "file", "module", "stack", "category", "stream", "pool", "size"]
+GroupKind = Literal[
+    "line",
+    "function",
+    "file",
+    "module",
+    "stack",
+    "category",
+    "stream",
+    "pool",
+    "size",
+    "package",
+    "thread",
+    "label",
+]
+
+OF_SAMPLES = ("package", "thread", "label")
+"""What only samples of profiles can be grouped by; they in turn have no module, category, stream or pool."""
 
 U32 = npt.NDArray[np.uint32]
 
@@ -63,6 +80,8 @@ def grouping(snapshot: Snapshot, device: Device, rows: U32, kind: GroupKind) -> 
         stacks = snapshot.derived(f"groups by {kind}", lambda: _BY_STACK[kind](snapshot))
         codes = _bare_told(device, rows, stacks.codes[device.stack[rows]])
         return Grouping(codes, stacks.groups, stacks.name)
+    if kind in OF_SAMPLES:
+        raise BadRequestError(f"Only samples of profiles can be grouped by {kind}")
     if kind == "size":
         # 0 for no bytes, else the number of the highest bit + 1
         codes = np.searchsorted(_POWERS, device.size[rows], "right").astype(np.uint32)

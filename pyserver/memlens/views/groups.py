@@ -15,6 +15,7 @@ from memlens.views import filters
 from memlens.views.answers import AllocationSummary, Frame
 from memlens.views.columns import check_page, summaries
 from memlens.views.groupings import U32, GroupKind, grouping
+from memlens.views.profile_groups import sample_groups
 from memlens.views.sets import AllocationSet, rows_of
 
 MOST_LEVELS = 6
@@ -37,7 +38,11 @@ class Branch(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True):
-    """A group of a branch; bytes are requested ones. ``filter`` finds its allocations, empty where no term does."""
+    """A group of a branch; bytes are requested ones. ``filter`` finds its allocations, empty where no term does.
+
+    Of a profile ``bytes`` is the value that is asked about, ``count`` how many allocations that is where the profile
+    tells it (else how many samples), and ``largest_*`` a sample.
+    """
 
     key: int
     name: str
@@ -80,6 +85,8 @@ def groups(
 ) -> GroupsAnswer:
     """The groups of a branch, one level below its path. Raises :class:`BadRequestError`."""
     check_page(offset, limit)
+    if snapshot.info.profile is not None:
+        return _groups_of_samples(snapshot, branch, order, offset, limit, descending=descending)
     device, every, rows = _rows(snapshot, branch)
     if len(branch.path) >= len(branch.by):
         raise BadRequestError("The path leads to allocations, which have no groups")
@@ -89,10 +96,9 @@ def groups(
     group_sums(found.codes, rows, device.size, sums, counts, largest)
     keys = np.flatnonzero(counts)
     if order == "name":
-        names = [found.name(key) for key in keys.tolist()]
-        # numbers in names (of lines, streams, stacks) in their own order
-        places = sorted(range(len(names)), key=lambda place: natural(names[place].name, names[place].detail))
-        ordered = keys[places[::-1] if descending else places]
+        ordered = _by_name(
+            keys, lambda key: (found.name(key).name, found.name(key).detail), descending=descending
+        )
     else:
         column = {"bytes": sums, "count": counts, "largest": device.size[largest]}[order][keys]
         # equal ones keep their order, whichever way
@@ -118,11 +124,53 @@ def groups(
     )
 
 
+def _by_name(
+    keys: npt.NDArray[np.int64], name: Callable[[int], tuple[str, str]], *, descending: bool
+) -> npt.NDArray[np.int64]:
+    """Groups in the order of their names; numbers in them (of lines, streams, stacks) in their own."""
+    names = [natural(*name(key)) for key in keys.tolist()]
+    places = sorted(range(len(names)), key=names.__getitem__)
+    return keys[places[::-1] if descending else places]
+
+
+def _groups_of_samples(
+    snapshot: Snapshot, branch: Branch, order: GroupOrder, offset: int, limit: int, *, descending: bool
+) -> GroupsAnswer:
+    _check_branch(branch)
+    by: list[str] = [*branch.by]
+    found = sample_groups(snapshot, branch.of, by, branch.path, branch.narrow)
+    keys, samples = found.keys, found.samples
+    if order == "name":
+        ordered = _by_name(keys, lambda key: found.name(key)[:2], descending=descending)
+    else:
+        largest = samples.amounts[found.largest[keys]]
+        column = {"bytes": found.amounts[keys], "count": found.counts[keys], "largest": largest}[order]
+        ordered = keys[np.argsort(-column if descending else column, kind="stable")]
+    rows = [
+        Group(
+            key, *found.name(key), int(found.amounts[key]), int(found.counts[key]),
+            int(samples.amounts[found.largest[key]]), int(samples.rows[found.largest[key]]),
+        )
+        for key in ordered[offset : offset + limit].tolist()
+    ]  # fmt: skip
+    return GroupsAnswer(
+        set_bytes=int(found.every.amounts.sum()),
+        set_count=int(found.every.counts.sum()),
+        bytes=int(samples.amounts.sum()),
+        count=int(samples.counts.sum()),
+        groups=len(keys),
+        offset=offset,
+        rows=rows,
+    )
+
+
 def members(
     snapshot: Snapshot, branch: Branch, order: MemberOrder, offset: int, limit: int, *, descending: bool
 ) -> MembersAnswer:
     """The allocations of a branch. Raises :class:`BadRequestError`."""
     check_page(offset, limit)
+    if snapshot.info.profile is not None:
+        raise BadRequestError("A profile tells of no single allocations")
     device, _, rows = _rows(snapshot, branch)
     key = _ORDERS[order](device, rows)
     # of the same the oldest first, whichever way
@@ -140,12 +188,16 @@ def lit_rows(snapshot: Snapshot, branch: Branch, device: Device) -> npt.NDArray[
     return lit if device.rows is None else lit[device.rows]
 
 
-def _rows(snapshot: Snapshot, branch: Branch) -> tuple[Device, U32, U32]:
-    """The set's device, its rows as narrowed, and those of them that are in the branch."""
+def _check_branch(branch: Branch) -> None:
     if not len(branch.by) <= MOST_LEVELS:
         raise BadRequestError(f"A tree has at most {MOST_LEVELS} levels")
     if len(branch.path) > len(branch.by):
         raise BadRequestError("The path is longer than the tree is deep")
+
+
+def _rows(snapshot: Snapshot, branch: Branch) -> tuple[Device, U32, U32]:
+    """The set's device, its rows as narrowed, and those of them that are in the branch."""
+    _check_branch(branch)
     device, rows = rows_of(snapshot, branch.of)
     terms = filters.parse(branch.narrow)
     if terms:

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from memlens.model.frames import NATIVE
+from memlens.model.info import ProfileInfo
+from memlens.model.profile import standing_for
 from memlens.store.snapshot import Snapshot
 
 
@@ -25,8 +27,10 @@ def self_at_peak(snapshot: Snapshot) -> dict[str, dict[int, int]]:
     """File to line to bytes live at each device's peak that were allocated at the line itself.
 
     A stack counts for its innermost frame of Python, as ``source_lines.self_total_bytes`` has it. Lines without any
-    are left out.
+    are left out. Of a profile it is the value that comes nearest to the peak.
     """
+    if snapshot.info.profile is not None:
+        return _self_of_profile(snapshot, snapshot.info.profile)
     frames = list(snapshot.text.execute("SELECT id, file, line, kind FROM frames"))
     native = np.ones(1 + max((row[0] for row in frames), default=0), bool)
     native[[row[0] for row in frames if row[3] != NATIVE and row[2] > 0]] = False
@@ -52,4 +56,14 @@ def self_at_peak(snapshot: Snapshot) -> dict[str, dict[int, int]]:
         if own:
             lines = found.setdefault(file, {})
             lines[line] = lines.get(line, 0) + own
+    return found
+
+
+def _self_of_profile(snapshot: Snapshot, info: ProfileInfo) -> dict[str, dict[int, int]]:
+    number = standing_for(info.values, "peak", "bytes")
+    number = info.default_value if number is None else number
+    found: dict[str, dict[int, int]] = {}
+    query = "SELECT file, line, self FROM line_values WHERE value = ? AND self != 0"
+    for file, line, own in snapshot.text.execute(query, (number,)):
+        found.setdefault(file, {})[line] = own
     return found

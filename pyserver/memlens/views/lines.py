@@ -1,10 +1,13 @@
 """What source lines allocated."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from memlens.store.snapshot import Snapshot
+from memlens.store.totals import stack_totals
 from memlens.views.answers import LineAnswer, SourceLine, Totals
 from memlens.views.columns import device_of
 from memlens.views.stack import totals, totals_on
@@ -43,6 +46,44 @@ def top_lines(snapshot: Snapshot, limit: int | None = None) -> list[SourceLine]:
     return [SourceLine(*row) for row in rows]
 
 
+class LineValue(NamedTuple):
+    """What a line has of a profile's value (by its number), with what it calls and by itself."""
+
+    value: int
+    total: int
+    itself: int
+
+
+def line_values(snapshot: Snapshot, file: str) -> dict[int, list[LineValue]]:
+    """Line to what it has of each value of a profile, for the lines of one file (as the profile spells it)."""
+    found: dict[int, list[LineValue]] = {}
+    query = "SELECT line, value, total, self FROM line_values WHERE file = ? ORDER BY line, value"
+    for number, *row in snapshot.text.execute(query, (file,)):
+        found.setdefault(number, []).append(LineValue(*row))
+    return found
+
+
+class ProfileLine(Struct, frozen=True):
+    """What a line has of one value of a profile, with what it calls and by itself."""
+
+    file: str
+    line: int
+    function: str
+    total: int
+    itself: int
+
+
+def top_profile_lines(snapshot: Snapshot, value: int, limit: int | None = None) -> list[ProfileLine]:
+    """The lines that have the most of a profile's value, user code before the rest where they are equal."""
+    rows = snapshot.text.execute(
+        "SELECT v.file, v.line, s.function, v.total, v.self FROM line_values AS v "
+        "JOIN source_lines AS s ON s.file = v.file AND s.line = v.line WHERE v.value = ? "
+        "ORDER BY v.total DESC, v.self DESC, s.kind, v.file, v.line LIMIT ?",
+        (value, -1 if limit is None else limit),
+    )
+    return [ProfileLine(*row) for row in rows]
+
+
 def line(snapshot: Snapshot, file: str, number: int, device: int = 0, filter_text: str = "") -> LineAnswer:
     """Every stack in which a line stands, and what they come to.
 
@@ -64,6 +105,8 @@ def totals_of_lines(snapshot: Snapshot, file: str, numbers: Sequence[int]) -> To
 def _stacks_of_lines(snapshot: Snapshot, file: str, numbers: Sequence[int]) -> list[int]:
     query = "SELECT id FROM frames WHERE file = ? AND line = ?"
     frames = [row[0] for row in snapshot.text.executemany(query, ((file, number) for number in numbers))]
-    made = snapshot.column("stack_totals").reshape(-1, 6)[:, 1] > 0
-    stacks: list[int] = np.flatnonzero(stacks_through(snapshot, frames) & made).tolist()
+    through = stacks_through(snapshot, frames)
+    if snapshot.info.profile is None:
+        through &= stack_totals(snapshot)[:, 1] > 0
+    stacks: list[int] = np.flatnonzero(through).tolist()
     return stacks

@@ -22,6 +22,11 @@ class AllocationSet(Struct, frozen=True):
     its end: ``survived``.
 
     ``filter`` narrows it, see :mod:`memlens.views.filters`; empty for all.
+
+    Of a profile it is some of its samples: ``device`` has no meaning, and ``value`` numbers the value that is asked
+    about (None: the profile's default). Where the profile tells of times, moments are the edges of its bins; what
+    then was live, allocated or freed is told in bytes and counts, whatever the value. "survived" is what each sample
+    allocated there beyond what it freed.
     """
 
     device: int
@@ -29,6 +34,7 @@ class AllocationSet(Struct, frozen=True):
     from_moment: int | None = None
     to_moment: int | None = None
     filter: str = ""
+    value: int | None = None
 
 
 def rows_of(snapshot: Snapshot, of: AllocationSet) -> tuple[Device, npt.NDArray[np.uint32]]:

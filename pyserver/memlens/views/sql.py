@@ -43,6 +43,7 @@ _LAST_EXACT_INTEGER = 2**53
 """Beyond it a JavaScript number is no longer exact, so larger integers cross as text."""
 
 TABLES = (
+    "value_types", "samples", "sample_values", "labels", "values",
     "devices", "events", "notes", "allocations", "stacks", "stack_frames", "frames", "lines", "segments", "blocks",
     "annotations", "live_at_peak", "by_line", "survivors",
 )  # fmt: skip

@@ -73,7 +73,7 @@ def examples() -> tuple[SqlExample, ...]:
     )
 
 
-_CREATE = re.compile(r"CREATE (?P<kind>TABLE|VIEW) (?P<name>\w+)")
+_CREATE = re.compile(r"CREATE (?P<kind>TABLE|VIEW) (?P<name>\"?\w+\"?)")
 _COLUMN = re.compile(r"^ {4}(?P<name>[a-z_]+) (?P<type>[A-Z]+)\b.*?(--\s*(?P<description>.*))?$")
 _LATER = re.compile(r"^ {4}-- (?P<name>[a-z_]+): (?P<description>.*)$")
 _SELECTED = re.compile(r"\b(?:[a-z]\.)?([a-z_]+)(?=[,\n])")

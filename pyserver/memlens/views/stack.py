@@ -7,6 +7,7 @@ import numpy as np
 
 from memlens.kernels.timeline import FREE_COMPLETED, FREE_REQUESTED
 from memlens.store.snapshot import Device, Snapshot
+from memlens.store.totals import stack_totals
 from memlens.views.answers import Frame, StackAnswer, Totals
 from memlens.views.columns import NEVER, allocation_of, device_of, frame, operator_of_stack, summaries
 
@@ -48,12 +49,14 @@ def stack_frames(snapshot: Snapshot, number: int) -> list[Frame]:
 def totals(snapshot: Snapshot, stacks: Sequence[int]) -> Totals:
     """What all allocations of some stacks come to."""
     chosen = np.asarray(stacks, np.int64)
-    table = snapshot.column("stack_totals").reshape(-1, 6)[chosen]
+    table = stack_totals(snapshot)[chosen]
     if not len(table):
         return Totals(0, 0, 0, 0, 0, 0, None)
     sums = table[:, :5].sum(axis=0).tolist()
     biggest = int(np.argmax(table[:, 5]))
-    largest = int(snapshot.column("stack_largest")[chosen[biggest]])
+    largest = NEVER
+    if snapshot.info.profile is None:
+        largest = int(snapshot.column("stack_largest")[chosen[biggest]])
     return Totals(
         total_bytes=sums[0],
         count=sums[1],

@@ -1,7 +1,7 @@
 """``textDocument/codeLens``: totals above the functions that matter, where the user's settings want them."""
 
 import logging
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from lsprotocol import types
@@ -10,11 +10,11 @@ from pygls.lsp.server import LanguageServer
 
 from memlens.errors import MemlensError
 from memlens.server.edits import FileState
+from memlens.server.figures import Figure, Measure, figure_of
 from memlens.server.markdown import SHOW_LINE_COMMAND, count, plain
 from memlens.server.protocol.sources import Document
 from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
-from memlens.units import format_bytes
 from memlens.views.answers import SourceLine, Totals
 from memlens.views.lines import totals_of_lines
 
@@ -22,8 +22,6 @@ logger = logging.getLogger(__name__)
 
 SHARE_THAT_MATTERS = 0.01
 """A function matters when it and what it calls allocated at least this share of the snapshot's peak."""
-
-Measure = Literal["peak", "total"]
 
 
 class Function(NamedTuple):
@@ -62,13 +60,14 @@ async def _lenses(sources: Sources, document: Document, measure: Measure) -> lis
             placed = await sources.lines_of(document, bound)
             state = await sources.state(document, bound)
             own = await bound.snapshot.self_at_peak_of(bound.file)
-            threshold = SHARE_THAT_MATTERS * sum(device.peak_bytes for device in bound.snapshot.info.devices)
+            figure = figure_of(bound.snapshot.info, measure)
+            threshold = SHARE_THAT_MATTERS * figure.whole
             for function in functions(placed, state):
                 if function.most_bytes(measure) < max(1.0, threshold):
                     continue
                 sums = await _sums(bound, function)
                 if _bytes(sums, measure) >= max(1.0, threshold):
-                    title = _title(function, sums, own, measure)
+                    title = _title(function, sums, own, measure, figure)
                     if several:
                         # A lens title may hold icons, written $(name).
                         title += f" · {plain(bound.snapshot.title).replace('$(', '$ (')}"
@@ -108,16 +107,18 @@ def _bytes(figures: SourceLine | Totals, measure: Measure) -> int:
     return figures.live_at_peak_bytes if measure == "peak" else figures.total_bytes
 
 
-def _title(function: Function, sums: Totals, own: dict[int, int], measure: Measure) -> str:
+def _title(function: Function, sums: Totals, own: dict[int, int], measure: Measure, figure: Figure) -> str:
     """With what it calls, then by itself; which line most of it comes from."""
     if measure == "peak":
         itself = sum(own.get(each.row.line, 0) for each in function.lines)
-        title = f"{format_bytes(sums.live_at_peak_bytes)} live at peak"
+        title = f"{figure.say(sums.live_at_peak_bytes)} {plain(figure.words)}"
     else:
         itself = sum(each.row.self_total_bytes for each in function.lines)
-        title = f"{format_bytes(sums.total_bytes)} in {count(sums.count, 'allocation')}"
+        title = f"{figure.say(sums.total_bytes)} in {count(sums.count, 'allocation')}"
+        if not sums.count:
+            title = f"{figure.say(sums.total_bytes)} {plain(figure.words)}"
     if itself != _bytes(sums, measure):
-        title += f", {format_bytes(itself)} by itself"
+        title += f", {figure.say(itself)} by itself"
     heaviest = _heaviest(function, measure)
     if len(function.lines) > 1 and heaviest.line:
         title += f", line {heaviest.line} most"

@@ -4,6 +4,7 @@ from pygls.lsp.server import LanguageServer
 
 from memlens.errors import BadRequestError, MemlensError
 from memlens.server.cells import cell_name
+from memlens.server.figures import figure_of
 from memlens.server.handlers.hover import note_on
 from memlens.server.line_map import LineEdit
 from memlens.server.notebooks import Notebooks
@@ -11,6 +12,7 @@ from memlens.server.protocol.base import Done
 from memlens.server.protocol.editor import (
     CellParams,
     CellResult,
+    FigureWords,
     FileHeat,
     HeatLine,
     KnownDocumentsParams,
@@ -69,6 +71,7 @@ async def _heat(sources: Sources, document: Document, bound: BoundFile) -> FileH
     placed = await sources.lines_of(document, bound)
     own = await snapshot.self_at_peak_of(bound.file)
     most = await snapshot.most()
+    peak, total = figure_of(snapshot.info, "peak"), figure_of(snapshot.info, "total")
     lines = [
         HeatLine(
             line=each.line,
@@ -89,6 +92,8 @@ async def _heat(sources: Sources, document: Document, bound: BoundFile) -> FileH
         path=snapshot.path,
         file=bound.file,
         note=note_on(bound),
+        peak=FigureWords(peak.words, peak.unit),
+        total=FigureWords(total.words, total.unit),
         most_live_at_peak_bytes=most.live_at_peak_bytes,
         most_total_bytes=most.total_bytes,
         lines=sorted(lines, key=lambda line: line.line),

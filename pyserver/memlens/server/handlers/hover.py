@@ -6,12 +6,15 @@ from lsprotocol import types
 from pygls import uris
 from pygls.lsp.server import LanguageServer
 
+from memlens.model.info import ProfileInfo
 from memlens.server.markdown import command_link, count, escaped, go_to_link, plain, size
 from memlens.server.protocol.editor import HoverParams, HoverResult
 from memlens.server.protocol.sources import Document
 from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
 from memlens.server.wire import answer
+from memlens.units import format_value
+from memlens.views.lines import LineValue
 
 logger = logging.getLogger(__name__)
 
@@ -51,19 +54,26 @@ def register(server: LanguageServer, configuration: Configuration, sources: Sour
 async def _section(document: Document, placed: PlacedLine) -> str:
     """One snapshot's figures for the line. All text of the snapshot's goes through ``escaped``."""
     bound, row, changed = placed.bound, placed.row, placed.changed
-    own = await bound.snapshot.self_at_peak_of(bound.file)
-    title = f"**{escaped(bound.snapshot.title)}** · what this line allocated"
+    profile = bound.snapshot.info.profile
+    title = (
+        f"**{escaped(bound.snapshot.title)}** · what this line {'allocated' if profile is None else 'has'}"
+    )
     if row.function:
         title += f", in {escaped(row.function)}"
     # figures that may be another line's are not put forward
     strong = "" if changed else "**"
-    itself = f"{size(row.self_total_bytes)} in {count(row.self_count, 'allocation')}"
-    figures = (
-        f"- Total allocated: {strong}{size(row.total_bytes)}{strong} in {count(row.count, 'allocation')}",
-        f"- Live at peak: {strong}{size(row.live_at_peak_bytes)}{strong}",
-        f"- Largest: {size(row.largest_bytes)}",
-        f"- By the line itself, not by what it calls: {itself}, live at peak {size(own.get(row.line, 0))}",
-    )
+    if profile is None:
+        own = await bound.snapshot.self_at_peak_of(bound.file)
+        itself = f"{size(row.self_total_bytes)} in {count(row.self_count, 'allocation')}"
+        figures = [
+            f"- Total allocated: {strong}{size(row.total_bytes)}{strong} in {count(row.count, 'allocation')}",
+            f"- Live at peak: {strong}{size(row.live_at_peak_bytes)}{strong}",
+            f"- Largest: {size(row.largest_bytes)}",
+            f"- By the line itself, not by what it calls: {itself}, live at peak {size(own.get(row.line, 0))}",
+        ]
+    else:
+        values = await bound.snapshot.values_of(bound.file)
+        figures = _values(profile, values.get(row.line, []), strong)
     parts = [title]
     if changed:
         places = [
@@ -71,12 +81,35 @@ async def _section(document: Document, placed: PlacedLine) -> str:
         ]
         parts.append(" · ".join([f"*{escaped(changed.message)}*", *places]))
         parts.append(f"What ran as line {row.line} then:")
-    parts.append("\n".join(figures))
+    parts.append("\n".join(figures) or "Nothing")
     note = note_on(bound)
     if note:
         parts.append(escaped(note))
     parts.append(command_link("Show these allocations", show_line(bound, row)))
     return "\n\n".join(parts)
+
+
+def _values(profile: ProfileInfo, told: list[LineValue], strong: str) -> list[str]:
+    """A line for each value of a profile; what counts the same allocations as another stands with that."""
+    amounts = {each.value: each for each in told}
+    counting = {value.count for value in profile.values}
+    figures = []
+    for number, value in enumerate(profile.values):
+        if number in counting or number not in amounts:
+            continue
+        total, itself = amounts[number].total, amounts[number].itself
+        said = f"- {escaped(value.title)}: {strong}{_said(total, value.unit)}{strong}"
+        counted = amounts.get(value.count) if value.count is not None else None
+        if counted is not None:
+            said += f" in {count(counted.total, 'allocation')}"
+        if itself != total:
+            said += f", by the line itself {_said(itself, value.unit)}"
+        figures.append(said)
+    return figures
+
+
+def _said(amount: int, unit: str) -> str:
+    return size(amount) if unit == "bytes" else escaped(format_value(amount, unit))
 
 
 def note_on(bound: BoundFile) -> str:

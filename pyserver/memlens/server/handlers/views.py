@@ -6,7 +6,17 @@ from typing import Any, TypeVar
 import msgspec
 from pygls.lsp.server import LanguageServer
 
-from memlens.server.handlers import filters, flame, groups, memory_map, oom, reserved, steps, timeline
+from memlens.server.handlers import (
+    filters,
+    flame,
+    groups,
+    memory_map,
+    oom,
+    profile,
+    reserved,
+    steps,
+    timeline,
+)
 from memlens.server.registry import Registry
 from memlens.server.wire import Questions, answer
 from memlens.store.snapshot import Snapshot
@@ -22,6 +32,7 @@ QUESTIONS: Questions = {
     **groups.QUESTIONS,
     **steps.QUESTIONS,
     **memory_map.QUESTIONS,
+    **profile.QUESTIONS,
 }
 
 

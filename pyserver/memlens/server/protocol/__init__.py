@@ -16,6 +16,7 @@ from memlens.server.protocol import (
     groups,
     memory_map,
     oom,
+    profile,
     reserved,
     snapshots,
     sources,
@@ -38,6 +39,7 @@ VIEW_REQUESTS: Requests = {
     **groups.REQUESTS,
     **steps.REQUESTS,
     **memory_map.REQUESTS,
+    **profile.REQUESTS,
 }
 """What a view asks about its own snapshot. Its host adds the ``snapshot``."""
 

@@ -30,10 +30,18 @@ class HeatLine(Struct, frozen=True):
     changed: ChangedLine | None
 
 
+class FigureWords(Struct, frozen=True):
+    """What a figure is called behind its number, and its unit: ``bytes``, ``nanoseconds`` and others."""
+
+    words: str
+    unit: str
+
+
 class FileHeat(Struct, frozen=True):
     """A document's lines in one snapshot, by line. ``most_*`` are those of the hottest line of the whole snapshot.
 
-    ``file`` is as the snapshot spells it; ``note`` says what speaks against its being this document.
+    ``file`` is as the snapshot spells it; ``note`` says what speaks against its being this document. ``peak`` and
+    ``total`` say what the two figures are, as "live at peak"; a profile has other values in their place.
     """
 
     snapshot: str
@@ -41,6 +49,8 @@ class FileHeat(Struct, frozen=True):
     path: str
     file: str
     note: str
+    peak: FigureWords
+    total: FigureWords
     most_live_at_peak_bytes: int
     most_total_bytes: int
     lines: list[HeatLine]

@@ -1,0 +1,31 @@
+"""What the two figures of a source line are called, whatever the model: that of the peak, and that of all."""
+
+from typing import Literal, NamedTuple
+
+from memlens.model.info import SnapshotInfo
+from memlens.model.profile import standing_for
+from memlens.units import format_value
+
+Measure = Literal["peak", "total"]
+
+
+class Figure(NamedTuple):
+    """A figure in words, as they stand behind a number: "live at peak". ``whole`` is that of the whole snapshot."""
+
+    words: str
+    unit: str
+    whole: int
+
+    def say(self, amount: int) -> str:
+        """An amount of it, as people read it."""
+        return format_value(amount, self.unit)
+
+
+def figure_of(info: SnapshotInfo, measure: Measure) -> Figure:
+    """What a measure stands for in a snapshot; in a profile the value that comes nearest to it."""
+    if info.profile is None:
+        whole = sum(device.peak_bytes for device in info.devices)
+        return Figure("live at peak" if measure == "peak" else "in all", "bytes", whole)
+    number = standing_for(info.profile.values, measure, "bytes")
+    value = info.profile.values[info.profile.default_value if number is None else number]
+    return Figure(value.title[:1].lower() + value.title[1:], value.unit, abs(value.total))

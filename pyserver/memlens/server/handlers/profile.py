@@ -1,0 +1,27 @@
+"""The questions about profiles over time, and about the sizes of allocations."""
+
+from memlens.server.protocol.profile import ProfileRangeParams, ProfileTimesParams, SizesParams
+from memlens.server.wire import Questions
+from memlens.store.snapshot import Snapshot
+from memlens.views import profile_times, sizes
+from memlens.views.profile_times import ProfileRangeAnswer, ProfileTimesAnswer
+from memlens.views.sizes import SizesAnswer
+
+
+def _sizes(snapshot: Snapshot, p: SizesParams) -> SizesAnswer:
+    return sizes.sizes(snapshot, p.of)
+
+
+def _times(snapshot: Snapshot, _p: ProfileTimesParams) -> ProfileTimesAnswer:
+    return profile_times.times(snapshot)
+
+
+def _range(snapshot: Snapshot, p: ProfileRangeParams) -> ProfileRangeAnswer:
+    return profile_times.between(snapshot, p.from_edge, p.to_edge, p.filter)
+
+
+QUESTIONS: Questions = {
+    "memlens/sizes": _sizes,
+    "memlens/profileTimes": _times,
+    "memlens/profileRange": _range,
+}

@@ -1,0 +1,37 @@
+"""What only profiles tell, and the sizes of allocations, which traces tell as well."""
+
+from msgspec import Struct
+
+from memlens.server.protocol.base import Count, Requests
+from memlens.views.profile_times import ProfileRangeAnswer, ProfileTimesAnswer
+from memlens.views.sets import AllocationSet
+from memlens.views.sizes import SizesAnswer
+
+
+class SizesParams(Struct, frozen=True):
+    """How large the allocations of a set are."""
+
+    snapshot: str
+    of: AllocationSet
+
+
+class ProfileTimesParams(Struct, frozen=True):
+    """A profile's lines over time."""
+
+    snapshot: str
+
+
+class ProfileRangeParams(Struct, frozen=True):
+    """What went on between two edges of a profile's bins, of what fits a filter."""
+
+    snapshot: str
+    from_edge: Count
+    to_edge: Count
+    filter: str = ""
+
+
+REQUESTS: Requests = {
+    "memlens/sizes": (SizesParams, SizesAnswer),
+    "memlens/profileTimes": (ProfileTimesParams, ProfileTimesAnswer),
+    "memlens/profileRange": (ProfileRangeParams, ProfileRangeAnswer),
+}

@@ -1,0 +1,42 @@
+"""What each stack of an archive comes to, in the figures that all models have."""
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.model.profile import standing_for
+from memlens.store.manifest import ArchiveError
+from memlens.store.snapshot import Snapshot
+
+I64 = npt.NDArray[np.int64]
+
+
+def stack_totals(snapshot: Snapshot) -> I64:
+    """``int64[stacks, 6]``: total bytes, count, bytes and count live at the peak, bytes live at the end, largest.
+
+    Of a profile they are the values that come nearest, as :func:`memlens.model.profile.standing_for` has it.
+    """
+    if snapshot.info.profile is None:
+        found: I64 = snapshot.column("stack_totals").reshape(-1, 6)
+        return found
+    return snapshot.derived("stack totals", lambda: _of_samples(snapshot))
+
+
+def _of_samples(snapshot: Snapshot) -> I64:
+    info = snapshot.info.profile
+    stacks = snapshot.column("sample_stack")
+    totals = np.zeros((len(snapshot.column("stack_node")), 6), np.int64)
+    if info is None or (len(stacks) and int(stacks.max()) >= len(totals)):
+        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: its samples have no stacks")
+    figures = (("total", "bytes"), ("total", "count"), ("peak", "bytes"), ("peak", "count"), ("end", "bytes"))
+    for place, (figure, unit) in enumerate(figures):
+        number = standing_for(info.values, figure, unit)
+        if number is None and figure != "end" and unit == "bytes":
+            number = info.default_value
+        if number is not None:
+            values = snapshot.column(f"sample_value.{number}")
+            if len(values) != len(stacks):
+                raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: samples lack a value")
+            np.add.at(totals[:, place], stacks, values)
+    if info.has_sizes:
+        np.maximum.at(totals[:, 5], stacks, snapshot.column("sample_size"))
+    return totals

@@ -1,0 +1,244 @@
+"""A profile's samples as a tree: grouped by one thing, each group by the next."""
+
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from memlens.errors import BadRequestError
+from memlens.kernels.grouping import group_sums
+from memlens.model.frames import NATIVE, package_of
+from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.units import format_bytes
+from memlens.views.answers import Frame
+from memlens.views.columns import frame
+from memlens.views.filters import Term
+from memlens.views.profile_filters import matching
+from memlens.views.profile_sets import SampleSet, profile_of, samples_of
+from memlens.views.sets import AllocationSet
+
+U32 = npt.NDArray[np.uint32]
+
+YOUR_CODE = "Your code"
+_THREAD_KEYS = ("thread", "thread_name", "thread name", "thread_id", "tid")
+_POWERS = 1 << np.arange(63, dtype=np.int64)
+
+
+class SampleGroups(Struct, frozen=True):
+    """The groups of some samples: sums by number of the group, and what each is called.
+
+    ``keys`` are the numbers that have samples; ``amounts`` and ``counts`` have an item for every number, ``largest``
+    the row of ``samples`` with the largest amount.
+    """
+
+    samples: SampleSet
+    every: SampleSet
+    keys: npt.NDArray[np.int64]
+    amounts: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+    largest: U32
+    name: Callable[[int], tuple[str, str, Frame | None, str]]
+    """Name, detail, place and filter."""
+
+
+class _Groups(Struct, frozen=True):
+    """Each sample's group, and a group's name, detail, place and filter."""
+
+    codes: U32
+    groups: int
+    name: Callable[[int], tuple[str, str, Frame | None, str]]
+
+
+def sample_groups(
+    snapshot: Snapshot, of: AllocationSet, by: list[str], path: list[int], narrow: str
+) -> SampleGroups:
+    """Group what lies at the end of ``path``. Raises :class:`BadRequestError`."""
+    every, samples = branch_samples(snapshot, of, by, path, narrow)
+    if len(path) >= len(by):
+        raise BadRequestError("A profile tells of no single allocations")
+    found = _grouping(snapshot, by[len(path)])
+    codes = found.codes[samples.rows]
+    amounts, counts = np.zeros(found.groups, np.int64), np.zeros(found.groups, np.int64)
+    np.add.at(counts, codes, samples.counts)
+    largest = np.zeros(found.groups, np.uint32)
+    present = np.zeros(found.groups, np.int64)
+    here = np.arange(len(codes), dtype=np.uint32)
+    group_sums(codes, here, samples.amounts, amounts, present, largest)
+    return SampleGroups(samples, every, np.flatnonzero(present), amounts, counts, largest, found.name)
+
+
+def branch_samples(
+    snapshot: Snapshot, of: AllocationSet, by: list[str], path: list[int], narrow: str
+) -> tuple[SampleSet, SampleSet]:
+    """The whole set as narrowed, and what of it lies at the end of ``path``. Raises :class:`BadRequestError`."""
+    every = samples_of(snapshot, of)
+    if narrow:
+        every = _chosen(every, matching(snapshot, narrow)[every.rows])
+    samples = every
+    for kind, key in zip(by, path, strict=False):
+        samples = _chosen(samples, _grouping(snapshot, kind).codes[samples.rows] == key)
+    return every, samples
+
+
+def _chosen(samples: SampleSet, which: npt.NDArray[np.bool_]) -> SampleSet:
+    return SampleSet(samples.rows[which], samples.amounts[which], samples.counts[which], samples.order[which])
+
+
+def _grouping(snapshot: Snapshot, kind: str) -> _Groups:
+    make = _KINDS.get(kind)
+    if make is None:
+        raise BadRequestError(f"A profile's samples can't be grouped by {kind}")
+    return snapshot.derived(f"samples by {kind}", lambda: make(snapshot))
+
+
+def _frame_rows(snapshot: Snapshot) -> list[FrameRow]:
+    rows = snapshot.text.execute("SELECT file, line, function, kind FROM frames ORDER BY id")
+    return cast("list[FrameRow]", rows.fetchall())
+
+
+_NOTHING = ("No stack in the file", "", None, "stack:0")
+
+
+def _by_shown(
+    key_of: Callable[[FrameRow], tuple[str, ...]],
+    name_of: Callable[[FrameRow], tuple[str, str, Frame | None, str]],
+) -> Callable[[Snapshot], _Groups]:
+    """Group by the frame that is shown for a stack: the innermost of the user's own code, if there is one."""
+
+    def make(snapshot: Snapshot) -> _Groups:
+        rows = _frame_rows(snapshot)
+        names: list[tuple[str, str, Frame | None, str]] = [_NOTHING]
+        known: dict[tuple[str, ...], int] = {}
+        of_frame = np.zeros(len(rows) + 1, np.uint32)
+        for number, row in enumerate(rows):
+            key = ("native", row[0], row[2]) if row[3] == NATIVE else key_of(row)
+            if key not in known:
+                known[key] = len(names)
+                names.append(_native(row) if row[3] == NATIVE else name_of(row))
+            of_frame[number] = known[key]
+        labels = snapshot.column("stack_label")
+        of_stack = of_frame[np.minimum(labels, len(rows))]
+        return _Groups(of_stack[snapshot.column("sample_stack")], len(names), names.__getitem__)
+
+    return make
+
+
+def _native(row: FrameRow) -> tuple[str, str, Frame | None, str]:
+    terms = f"{Term('by', ':', (f'={row[2]}',))} is:native" if row[2] else ""
+    return row[2] or "?", _base(row[0]) or "no source", None, terms
+
+
+def _base(file: str) -> str:
+    return file.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def _line(row: FrameRow) -> tuple[str, str, Frame | None, str]:
+    file, line, function, _ = row
+    return f"{_base(file)}:{line}", function, frame(row), str(Term("by", ":", (f"={file}:{line}",)))
+
+
+def _function(row: FrameRow) -> tuple[str, str, Frame | None, str]:
+    file, _, function, _ = row
+    terms = f"{Term('by', ':', (f'={function}',))} {Term('by', ':', (f'={file}',))}"
+    return function, _base(file), frame(row), terms
+
+
+def _file(row: FrameRow) -> tuple[str, str, Frame | None, str]:
+    file = row[0]
+    folder = file.replace("\\", "/").rpartition("/")[0]
+    return _base(file), folder, frame((file, 1, "", row[3])), str(Term("by", ":", (f"={file}",)))
+
+
+def _packages(snapshot: Snapshot) -> _Groups:
+    """By the package of the innermost frame: whose code asked for the memory."""
+    rows = _frame_rows(snapshot)
+    names: dict[str, int] = {"": 0}
+    of_frame = np.zeros(len(rows) + 1, np.uint32)
+    for number, (file, _, function, kind) in enumerate(rows):
+        of_frame[number] = names.setdefault(package_of(file, function, kind) or YOUR_CODE, len(names))
+    nodes, frames = snapshot.column("stack_node"), snapshot.column("node_frame")
+    leaves = np.where(nodes == 0, len(rows), frames[nodes])
+    of_stack = of_frame[np.minimum(leaves, len(rows))]
+    words = list(names)
+    return _Groups(
+        of_stack[snapshot.column("sample_stack")],
+        len(words),
+        lambda code: (words[code], "", None, "") if code else _NOTHING,
+    )
+
+
+def _stacks(snapshot: Snapshot) -> _Groups:
+    lines = snapshot.derived("samples by line", lambda: _KINDS["line"](snapshot))
+    stacks = snapshot.column("sample_stack")
+    # a sample of each stack, to be called by its line
+    some = np.zeros(len(snapshot.column("stack_node")), np.uint32)
+    some[stacks] = np.arange(len(stacks), dtype=np.uint32)
+
+    def name(code: int) -> tuple[str, str, Frame | None, str]:
+        line, detail, place, _ = lines.name(int(lines.codes[some[code]]))
+        return line, f"{detail}, stack {code}" if detail else f"stack {code}", place, f"stack:{code}"
+
+    return _Groups(stacks, len(some), name)
+
+
+def _labelled(snapshot: Snapshot, wanted: Callable[[str], bool], nothing: str) -> _Groups:
+    """By the texts of some labels together, as "request: 7, user: me"."""
+    labels = snapshot.column("labels")
+    strings = dict(snapshot.text.execute("SELECT id, text FROM strings"))
+    keys = [key for key in np.unique(labels["key"]).tolist() if wanted(strings.get(key, ""))]
+    labels = labels[np.isin(labels["key"], keys)]
+    samples = profile_of(snapshot).samples
+    distinct, kind = np.unique(labels[["key", "text", "number", "unit"]], return_inverse=True)
+    texts, terms = [], []
+    for key, text, number, unit in distinct.tolist():
+        value = strings.get(text, "") if text else f"{number:,} {strings.get(unit, '')}".strip()
+        texts.append(f"{strings.get(key, '')}: {value}" if len(keys) > 1 else value)
+        exact = strings.get(text, "") if text else str(number)
+        terms.append(str(Term("label", ":", (f"={strings.get(key, '')}:{exact}",))))
+    names: dict[tuple[int, ...], int] = {(): 0}
+    codes = np.zeros(samples, np.uint32)
+    of_sample: dict[int, list[int]] = {}
+    for sample, number in zip(labels["sample"].tolist(), kind.tolist(), strict=True):
+        of_sample.setdefault(sample, []).append(number)
+    for sample, numbers in of_sample.items():
+        codes[sample] = names.setdefault(tuple(sorted(set(numbers))), len(names))
+    groups = list(names)
+
+    def name(code: int) -> tuple[str, str, Frame | None, str]:
+        if code == 0:
+            return nothing, "", None, ""
+        return ", ".join(texts[n] for n in groups[code]), "", None, " ".join(terms[n] for n in groups[code])
+
+    return _Groups(codes, len(groups), name)
+
+
+def _is_thread(key: str) -> bool:
+    return key.casefold() in _THREAD_KEYS
+
+
+def _sizes(snapshot: Snapshot) -> _Groups:
+    if not profile_of(snapshot).has_sizes:
+        raise BadRequestError("The profile doesn't tell the sizes of blocks")
+    codes = np.searchsorted(_POWERS, snapshot.column("sample_size"), "right").astype(np.uint32)
+
+    def name(code: int) -> tuple[str, str, Frame | None, str]:
+        if code == 0:
+            return "Size not in the file", "", None, "size=0"
+        low, high = 1 << (code - 1), 1 << code
+        return f"{format_bytes(low)} to {format_bytes(high)}", "", None, f"size>={low} size<{high}"
+
+    return _Groups(codes, len(_POWERS) + 1, name)
+
+
+_KINDS: dict[str, Callable[[Snapshot], _Groups]] = {
+    "line": _by_shown(lambda row: (row[0], str(row[1])), _line),
+    "function": _by_shown(lambda row: ("", row[0], row[2]), _function),
+    "file": _by_shown(lambda row: (row[0],), _file),
+    "package": _packages,
+    "stack": _stacks,
+    "thread": lambda snapshot: _labelled(snapshot, _is_thread, "No thread in the file"),
+    "label": lambda snapshot: _labelled(snapshot, lambda key: key != "bytes", "No label"),
+    "size": _sizes,
+}

@@ -1,0 +1,332 @@
+"""Views of profiles against looks at every sample: sets, filters, trees, groups, sizes, times, SQL, lines, compare."""
+
+import base64
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+import pytest
+from tests.fuzz.questions import ask_everything
+from tests.python import pprof_files
+from tests.python.conftest import real_profiles
+from tests.python.test_profile_model import archived, random_profile
+
+from memlens.cli import main
+from memlens.errors import BadRequestError
+from memlens.model.frames import package_of
+from memlens.model.profile import CHANGE_DTYPE, LABEL_DTYPE, Profile, ProfileTimes
+from memlens.store.snapshot import Snapshot
+from memlens.store.tables import FILE_NAME, fill
+from memlens.views import flame, flame_tables, profile_times
+from memlens.views.calltree import FlameOptions
+from memlens.views.compare import Comparison
+from memlens.views.folded import fold, places_of
+from memlens.views.groups import Branch, Group, groups, members, stacks
+from memlens.views.lines import line, top_profile_lines
+from memlens.views.pairing import Pairing
+from memlens.views.profile_sets import samples_of
+from memlens.views.sets import AllocationSet, SetKind
+from memlens.views.sizes import sizes
+
+BINS = 6
+
+
+def whole_profile(seed: int) -> tuple[Profile, list[list[int]]]:
+    """A profile with everything: labels, sizes, times."""
+    chance = random.Random(seed)
+    profile, stacks_of = random_profile(seed, as_tree=bool(seed % 2))
+    count = len(profile.stacks)
+    profile.values[2] = np.abs(profile.values[2])
+    profile.strings = {1: "thread", 2: "main", 3: "worker", 4: "request", 5: "bytes"}
+    labels = [(n, 1, chance.choice((2, 3)), 0, 0) for n in range(count) if chance.random() < 0.8]
+    labels += [(n, 4, 0, chance.randrange(3), 5) for n in range(count) if chance.random() < 0.3]
+    profile.labels = np.array(labels, LABEL_DTYPE)
+    profile.sizes = np.array([chance.choice((0, 1, 8, 9, 100, 4096)) for _ in range(count)], np.int64)
+    rows: list[tuple[int, int, int, int, int]] = []
+    offsets = [0]
+    for _ in range(BINS + 1):
+        rows += [
+            (chance.randrange(count), chance.randrange(1000), chance.randrange(500), chance.randrange(9), 1)
+            for _ in range(30)
+        ]
+        offsets.append(len(rows))
+    changes = np.array(rows, CHANGE_DTYPE)
+    edges = np.arange(BINS + 1, dtype=np.int64) * 1000
+    profile.times = ProfileTimes(edges, {"live_bytes": edges * 3, "temporary": edges}, edges * 4,
+                                 np.array(offsets, np.uint64), changes)  # fmt: skip
+    return profile, stacks_of
+
+
+@pytest.fixture(params=range(4))
+def made(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    profile, stacks_of = whole_profile(request.param)
+    snapshot = archived(profile, tmp_path / "archive")
+    yield profile, stacks_of, snapshot
+    snapshot.close()
+
+
+def expected(profile: Profile, of: AllocationSet) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Amounts and counts of every sample, by adding up row by row."""
+    count = len(profile.stacks)
+    if of.from_moment is None:
+        value = profile.default_value if of.value is None else of.value
+        counts = profile.values[0] if value == 1 else np.ones(count, np.int64)
+        return profile.values[value], counts
+    times = profile.times
+    assert times is not None
+    sums: dict[str, Counter[tuple[int, str]]] = {"before": Counter(), "in": Counter()}
+    for edge in range(BINS + 1):
+        for row in times.changes[int(times.change_offsets[edge]) : int(times.change_offsets[edge + 1])]:
+            sample, *figures = row.tolist()
+            for name, figure in zip(("a", "f", "ac", "fc"), figures, strict=True):
+                if edge <= of.from_moment:
+                    sums["before"][sample, name] += figure
+                elif of.to_moment is not None and edge <= of.to_moment:
+                    sums["in"][sample, name] += figure
+    columns = []
+    for a, f in (("a", "f"), ("ac", "fc")):
+        live = [sums["before"][n, a] - sums["before"][n, f] for n in range(count)]
+        came = [sums["in"][n, a] for n in range(count)]
+        went = [sums["in"][n, f] for n in range(count)]
+        column = {
+            "live": live if of.to_moment is None else [x + y for x, y in zip(live, came, strict=True)],
+            "allocated": came,
+            "freed": went,
+            "survived": [max(x - y, 0) for x, y in zip(came, went, strict=True)],
+        }[of.kind]
+        columns.append(np.array(column, np.int64))
+    return columns[0], columns[1]
+
+
+KINDS: tuple[SetKind, ...] = ("live", "allocated", "freed", "survived")
+SETS = [AllocationSet(0, value=value) for value in (None, 0, 1, 2)] + [
+    *(AllocationSet(0, kind, 1, 4) for kind in KINDS), AllocationSet(0, "live", 3, None),
+]  # fmt: skip
+
+
+def test_sets_have_what_their_samples_have(made: tuple[Profile, Any, Snapshot]) -> None:
+    profile, _, snapshot = made
+    for of in SETS:
+        amounts, counts = expected(profile, of)
+        found = samples_of(snapshot, of)
+        if of.from_moment is None and of.value == 0:
+            counts = np.ones(len(amounts), np.int64)
+        inside = np.zeros(len(amounts), bool)
+        inside[found.rows] = True
+        assert np.array_equal(found.amounts, amounts[inside]), of
+        assert np.array_equal(found.counts, counts[inside]), of
+        assert not amounts[~inside].any()
+
+
+def test_filters_find_the_samples_that_fit(made: tuple[Profile, list[list[int]], Snapshot]) -> None:
+    profile, stacks_of, snapshot = made
+    frames = profile.frames.frames
+    labels: dict[int, list[str]] = {}
+    for sample, key, text, number, _ in profile.labels.tolist():
+        value = profile.strings[text] if text else str(number)
+        labels.setdefault(sample, []).append(f"{profile.strings[key]}:{value}")
+    assert profile.sizes is not None
+    of_sizes = profile.sizes.tolist()
+    tests: dict[str, Callable[[int], bool]] = {
+        "file:a.cc": lambda n: any(frames[f].file == "a.cc" for f in stacks_of[n]),
+        "file:b.cc:2": lambda n: any((frames[f].file, frames[f].line) == ("b.cc", 2) for f in stacks_of[n]),
+        "-function:=f5": lambda n: all(frames[f].function != "f5" for f in stacks_of[n]),
+        "label:thread:worker": lambda n: "thread:worker" in labels.get(n, []),
+        "label:=request:1 size>8": lambda n: "request:1" in labels.get(n, []) and of_sizes[n] > 8,
+        "is:native": lambda n: bool(stacks_of[n]) and all(frames[f].kind == 2 for f in stacks_of[n]),
+        "stack:0": lambda n: not stacks_of[n],
+    }
+    for text, fits in tests.items():
+        found = samples_of(snapshot, AllocationSet(0, filter=text, value=1)).rows.tolist()
+        told = np.flatnonzero((profile.values[1] != 0) | (profile.values[0] != 0)).tolist()
+        assert found == [n for n in told if fits(n)], text
+    for text in ("module:x", "life>1s", "pool:1", "category:x", "is:freed"):
+        with pytest.raises(BadRequestError, match="a profile doesn't tell that"):
+            samples_of(snapshot, AllocationSet(0, filter=text))
+
+
+def test_trees_add_up_to_the_samples(made: tuple[Profile, list[list[int]], Snapshot]) -> None:
+    profile, stacks_of, snapshot = made
+    frames = profile.frames.frames
+    for of in (AllocationSet(0, value=1), AllocationSet(0, "allocated", 1, 4), AllocationSet(0, value=2)):
+        amounts, counts = expected(profile, of)
+        tree = flame.tree_of(snapshot, of, "bytes", FlameOptions())
+        assert (
+            tree.inclusive[:, 0].tolist() == [int(amounts.sum()), int(counts[amounts != 0].sum())]
+            or of.value != 2
+        )
+        assert tree.total == int(amounts.sum())
+        total: Counter[tuple[str, str]] = Counter()
+        own: Counter[tuple[str, str]] = Counter()
+        for sample, stack in enumerate(stacks_of):
+            names = [(frames[f].file, frames[f].function) for f in stack]
+            for name in set(names):
+                total[name] += int(amounts[sample])
+            if names:
+                own[names[0]] += int(amounts[sample])
+        answer = flame_tables.functions(tree, "inclusive", 0, 1000)
+        told = {(row.name.file, row.name.function): (row.bytes, row.self_bytes) for row in answer.rows}
+        told.pop(("", "no stack recorded"), None)
+        assert told == {name: (number, own[name]) for name, number in total.items() if number > 0}
+        first = tree.children(0)[0]
+        node = flame_tables.details(snapshot, of, "bytes", FlameOptions(), int(first))
+        assert node.stacks
+        assert node.node.bytes == int(tree.inclusive[0, first])
+
+
+def test_groups_add_up_and_their_filters_find_them(made: tuple[Profile, list[list[int]], Snapshot]) -> None:
+    profile, stacks_of, snapshot = made
+    frames = profile.frames.frames
+    of = AllocationSet(0, value=1)
+    for kind in ("line", "function", "file", "package", "stack", "thread", "label", "size"):
+        found = groups(snapshot, Branch(of, [kind, "line"]), "bytes", 0, 1000, descending=True)
+        assert sum(group.bytes for group in found.rows) == found.bytes == int(profile.values[1].sum())
+        assert sum(group.count for group in found.rows) == found.count == int(profile.values[0].sum())
+        assert [g.bytes for g in found.rows] == sorted((g.bytes for g in found.rows), reverse=True)
+        for group in found.rows:
+            below = groups(
+                snapshot, Branch(of, [kind, "line"], [group.key]), "name", 0, 1000, descending=False
+            )
+            assert (below.bytes, below.count) == (group.bytes, group.count)
+            if group.filter:
+                narrow = groups(
+                    snapshot, Branch(of, [kind], [], group.filter), "bytes", 0, 10, descending=True
+                )
+                fits: list[Group] = [each for each in narrow.rows if each.key == group.key]
+                assert [(each.bytes, each.count) for each in fits] == [(group.bytes, group.count)]
+                assert len(narrow.rows) == 1 or kind == "label"
+            lit = stacks(snapshot, Branch(of, [kind], [group.key]))
+            assert lit.stacks
+    threads = groups(snapshot, Branch(of, ["thread"]), "bytes", 0, 1000, descending=True)
+    wanted: Counter[str] = Counter()
+    told = {sample: profile.strings[text] for sample, key, text, _, _ in profile.labels.tolist() if key == 1}
+    for sample, amount in enumerate(profile.values[1].tolist()):
+        wanted[told.get(sample, "No thread in the file")] += amount
+    assert {group.name: group.bytes for group in threads.rows} == wanted
+    packages = groups(snapshot, Branch(of, ["package"]), "bytes", 0, 1000, descending=True)
+    wanted = Counter()
+    for stack, amount in zip(stacks_of, profile.values[1].tolist(), strict=True):
+        leaf = frames[stack[0]] if stack else None
+        name = "No stack in the file" if leaf is None else package_of(leaf.file, leaf.function, leaf.kind)
+        wanted[name or "Your code"] += amount
+    assert {group.name: group.bytes for group in packages.rows} == {k: v for k, v in wanted.items() if v}
+    for kind in ("module", "pool", "stream", "category"):
+        with pytest.raises(BadRequestError, match="can't be grouped"):
+            groups(snapshot, Branch(of, [kind]), "bytes", 0, 10, descending=True)
+    with pytest.raises(BadRequestError, match="no single allocations"):
+        members(snapshot, Branch(of, []), "size", 0, 10, descending=True)
+
+
+def test_sizes_are_counted_by_powers_of_two(made: tuple[Profile, Any, Snapshot]) -> None:
+    profile, _, snapshot = made
+    answer = sizes(snapshot, AllocationSet(0, value=1))
+    assert profile.sizes is not None
+    known = profile.sizes > 0
+    assert (answer.unknown_bytes, answer.unknown_count) == (
+        int(profile.values[1][~known].sum()), int(profile.values[0][~known].sum()),
+    )  # fmt: skip
+    assert [(each.least_bytes, each.below_bytes) for each in answer.bins] == [
+        (1 << n, 2 << n) for n in range(13)
+    ]
+    for each in answer.bins:
+        inside = known & (profile.sizes >= each.least_bytes) & (profile.sizes < each.below_bytes)
+        assert each.bytes == int(profile.values[1][inside].sum())
+        assert each.count == int(profile.values[0][inside].sum())
+        found = samples_of(snapshot, AllocationSet(0, filter=each.filter, value=1))
+        assert int(found.amounts.sum()) == each.bytes
+
+
+def test_sizes_of_a_trace_are_those_of_its_allocations(
+    opened: Callable[[Path], Snapshot], sample: Path
+) -> None:
+    snapshot = opened(sample)
+    of = AllocationSet(snapshot.info.default_device)
+    answer = sizes(snapshot, of)
+    info = snapshot.info.devices[0]
+    assert sum(each.bytes for each in answer.bins) == info.peak_bytes
+    assert all(each.least_bytes * each.count <= each.bytes for each in answer.bins)
+    assert all(each.bytes < max(each.below_bytes * each.count, 1) for each in answer.bins)
+
+
+def test_times_and_what_lies_between_them(made: tuple[Profile, Any, Snapshot]) -> None:
+    profile, _, snapshot = made
+    assert profile.times is not None
+    answer = profile_times.times(snapshot)
+    edges = np.frombuffer(base64.b64decode(answer.edges), "<f8")
+    assert edges.tolist() == profile.times.time_us.tolist()
+    assert {each.name: each.within for each in answer.series} == {"live_bytes": False, "temporary": True}
+    assert (answer.peak_edge, answer.peak_bytes) == (BINS, 4000 * BINS)
+    for text in ("", "file:a.cc"):
+        between = profile_times.between(snapshot, 4, 1, text)
+        inside = samples_of(snapshot, AllocationSet(0, "allocated", 1, 4, text))
+        freed = samples_of(snapshot, AllocationSet(0, "freed", 1, 4, text))
+        assert between.allocated_bytes == int(inside.amounts.sum())
+        assert between.freed_count == int(freed.counts.sum())
+        after = between.live_before_bytes + between.allocated_bytes - between.freed_bytes
+        assert between.live_after_bytes == after
+    with pytest.raises(BadRequestError, match="no edge"):
+        profile_times.between(snapshot, 0, BINS + 1, "")
+
+
+def test_lines_and_tables_say_the_same(made: tuple[Profile, Any, Snapshot]) -> None:
+    profile, _, snapshot = made
+    fill(snapshot, lambda *_: None)
+    database = apsw.Connection(str(snapshot.archive / FILE_NAME))
+    assert dict(database.execute('SELECT name, sum(amount) FROM "values" GROUP BY 1')) == {
+        kind.name: int(column.sum()) for kind, column in zip(profile.value_types, profile.values, strict=True)
+    }
+    assert database.execute("SELECT count(*) FROM samples").get == len(profile.stacks)
+    assert database.execute("SELECT count(*) FROM labels").get == len(profile.labels)
+    assert database.execute("SELECT count(size_bytes) FROM samples").get == int((profile.sizes != 0).sum())
+    for row in top_profile_lines(snapshot, 1, 5):
+        query = (
+            "SELECT sum(amount) FROM sample_values JOIN samples USING (sample) WHERE value = 1 AND stack IN "
+            "(SELECT stack FROM stack_frames JOIN frames USING (frame) WHERE file = ? AND line = ?)"
+        )
+        assert database.execute(query, (row.file, row.line)).get == row.total
+        told = line(snapshot, row.file, row.line)
+        assert told.totals.total_bytes == row.total
+    database.close()
+
+
+def test_profiles_are_compared(tmp_path: Path) -> None:
+    sides = []
+    for seed in (2, 3):
+        profile, _ = whole_profile(seed)
+        snapshot = archived(profile, tmp_path / str(seed))
+        places = places_of(snapshot)
+        sides.append((profile, fold(snapshot, AllocationSet(0, value=1), places), places))
+        snapshot.close()
+    (before, first, one), (after, second, two) = sides
+    comparison = Comparison(first, second, Pairing(one.frames, two.frames), "line")
+    total = comparison.answer("own", "", "difference", 0, 1000).total
+    assert (total.before_bytes, total.after_bytes) == (
+        int(before.values[1].sum()),
+        int(after.values[1].sum()),
+    )
+
+
+def test_any_question_is_answered_or_refused_in_a_sentence(made: tuple[Profile, Any, Snapshot]) -> None:
+    _, _, snapshot = made
+    assert ask_everything(snapshot, random.Random(1), rounds=6) > 20
+
+
+@pytest.mark.parametrize("path", real_profiles("pprof/go-heap.pb.gz"), ids=lambda path: path.name)
+def test_the_command_line_tells_of_profiles(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told(*arguments: str) -> str:
+        assert main([arguments[0], str(path), *arguments[1:], "--cache-dir", str(tmp_path)]) == 0
+        return capsys.readouterr().out
+
+    message = pprof_files.read(path)
+    sums = [sum(values) for values in zip(*(each["value"] for each in message["sample"]), strict=True)]
+    folded = told("flame", "--value", "inuse_objects", "--folded").splitlines()
+    assert sum(int(row.rpartition(" ")[2]) for row in folded) == sums[2]
+    assert f"{sums[0]:,}" in told("info")
+    assert "main.main" in told("lines", "--top", "1", "--value", "alloc_space")
+    assert str(sums[1]) in told("sql", "SELECT total FROM value_types WHERE name = 'alloc_space'", "--csv")
