@@ -228,7 +228,9 @@ def test_terms_find_what_a_look_at_each_allocation_finds(
         "allocation:3,5": lambda a: a in (found[3], found[5]),
         "": lambda _: True,
     }
-    assert {text.split(":")[0].strip("-") for text in cases} >= set(FIELDS) - {"size", "life"}
+    assert {text.split(":")[0].strip("-") for text in cases} >= set(FIELDS) - {"size", "life", "label"}
+    with pytest.raises(BadRequestError, match="only samples of profiles have labels"):
+        device_of(snapshot, 0, "label:worker")
     for text, test in cases.items():
         device = device_of(snapshot, 0, text)
         numbers = device.allocations(np.arange(device.info.allocations)).tolist()
