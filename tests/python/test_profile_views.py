@@ -166,10 +166,6 @@ def test_trees_add_up_to_the_samples(made: tuple[Profile, list[list[int]], Snaps
     for of in (AllocationSet(0, value=1), AllocationSet(0, "allocated", 1, 4), AllocationSet(0, value=2)):
         amounts, _ = expected(profile, of)
         tree = flame.tree_of(snapshot, of, "bytes", FlameOptions())
-        assert (
-            tree.inclusive[:, 0].tolist() == [int(amounts.sum()), int(counts[amounts != 0].sum())]
-            or of.value != 2
-        )
         assert tree.total == int(amounts.sum())
         total: Counter[tuple[str, str]] = Counter()
         own: Counter[tuple[str, str]] = Counter()
