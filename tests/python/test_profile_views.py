@@ -26,7 +26,7 @@ from memlens.views.calltree import FlameOptions
 from memlens.views.compare import Comparison
 from memlens.views.folded import fold, places_of
 from memlens.views.groupings import GroupKind
-from memlens.views.groups import Branch, Group, groups, members, stacks
+from memlens.views.groups import Branch, Group, groups, members
 from memlens.views.lines import line, top_profile_lines
 from memlens.views.pairing import Pairing
 from memlens.views.profile_sets import samples_of
@@ -206,8 +206,6 @@ def test_groups_add_up_and_their_filters_find_them(made: tuple[Profile, list[lis
                 fits: list[Group] = [each for each in narrow.rows if each.key == group.key]
                 assert [(each.bytes, each.count) for each in fits] == [(group.bytes, group.count)]
                 assert len(narrow.rows) == 1 or kind == "label"
-            lit = stacks(snapshot, Branch(of, [kind], [group.key]))
-            assert lit.stacks
     threads = groups(snapshot, Branch(of, ["thread"]), "bytes", 0, 1000, descending=True)
     wanted: Counter[str] = Counter()
     told = {sample: profile.strings[text] for sample, key, text, _, _ in profile.labels.tolist() if key == 1}
