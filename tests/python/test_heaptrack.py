@@ -24,7 +24,7 @@ from memlens.formats.heaptrack_suppressions import matcher, patterns_of
 from memlens.formats.rust_names import demangled
 from memlens.kernels import heaptrack as kernel
 from memlens.model.frames import USER, SourceFrame, profiled_frame
-from memlens.model.profile import Profile
+from memlens.model.profile import CHANGE_DTYPE, Profile
 
 PROFILES = REAL.parent / "profiles"
 FIXTURE = ROOT / "tests" / "fixtures" / "profiles" / "service.heaptrack.zst"
@@ -387,7 +387,8 @@ def figures(text: bytes, cuts: list[int]) -> Any:
     for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
         assert reader.feed(memoryview(text)[start:end]) == kernel.OK
     reader.finish()
-    columns = [np.asarray(column).tolist() for column in reader.take_times()]
+    changes = np.empty(reader.change_count, CHANGE_DTYPE)
+    columns = [*(np.asarray(column).tolist() for column in reader.take_times(changes)), changes.tolist()]
     return reader.events, reader.peak, reader.temporary, reader.bad_records, columns
 
 

@@ -45,7 +45,6 @@ KIND = "heaptrack"
 NEWEST_VERSION = 3
 Report = Callable[[str, float], None]
 U32 = npt.NDArray[np.uint32]
-I64 = npt.NDArray[np.int64]
 
 VALUES = [
     ValueType("peak_bytes", "bytes", "peak", "Live at the peak"),
@@ -156,7 +155,7 @@ class _Recording:
         node_frames = numbers[node_frames]
         return Profile(
             KIND, Frames(frames, np.zeros(1, np.uint64), np.empty(0, np.uint32)), types, 0, nodes, values,
-            sizes=sizes, times=self._times(sizes), settings=self._settings(leaked_suppressed),
+            sizes=sizes, times=self._times(), settings=self._settings(leaked_suppressed),
             notices=self._notices(leaked_suppressed), tree=StackTree(parents, node_frames),
         )  # fmt: skip
 
@@ -199,15 +198,10 @@ class _Recording:
             timeline.mark_below(parents, node_frames, texts[rows[:, (0, 1, 3)]].max(axis=1), found)
         return found.view(np.bool_)
 
-    def _times(self, sizes: I64) -> ProfileTimes:
-        edges, offsets, moved = map(np.asarray, self.reader.take_times())
+    def _times(self) -> ProfileTimes:
+        changes = np.empty(self.reader.change_count, CHANGE_DTYPE)
+        edges, offsets = map(np.asarray, self.reader.take_times(changes))
         time_ms, live_bytes, live_count, rss_pages, temporary, peaks = edges.reshape(-1, 6).T.copy()
-        kinds, allocated, freed = moved.reshape(-1, 3).T
-        changes = np.empty(len(kinds), CHANGE_DTYPE)
-        changes["sample"], changes["allocated_count"], changes["freed_count"] = kinds, allocated, freed
-        of_kinds = sizes[kinds]
-        np.multiply(of_kinds, allocated, out=changes["allocated_bytes"])
-        np.multiply(of_kinds, freed, out=changes["freed_bytes"])
         series = {LIVE_BYTES: live_bytes, LIVE_COUNT: live_count, TEMPORARY: temporary}
         if rss_pages.any():
             series[RSS_BYTES] = rss_pages * self.reader.page_bytes

@@ -45,7 +45,6 @@ cdef int64_t MOST_LIVE = <int64_t> 1 << 61
 cdef int64_t MOST_TIME_MS = <int64_t> 1 << 46
 cdef uint32_t MOST_EVENTS = 0xFFFFFFF0
 cdef uint32_t MOST_NODES = 0x7FFFFFF0
-cdef uint32_t WINDOW_PROBES = 24
 cdef bint LITTLE_ENDIAN = sys.byteorder == "little"
 
 cdef uint64_t ONES = 0x0101010101010101
@@ -73,6 +72,14 @@ cdef struct Change:
     uint32_t kind
     uint32_t allocated
     uint32_t freed
+
+
+cdef packed struct ChangeRow:   # as the model has it
+    uint32_t sample
+    int64_t allocated_bytes
+    int64_t freed_bytes
+    uint32_t allocated_count
+    uint32_t freed_count
 
 
 cdef struct Edge:
@@ -144,7 +151,8 @@ cdef class Reader:
     """
 
     cdef Vector strings, string_starts, instructions, instruction_frames, traces, kinds, touched
-    cdef Vector parents, node_frames, slots
+    cdef Vector parents, node_frames, first_children, slots
+    cdef size_t slots_used
     cdef Vector edges, change_offsets, changes
     cdef Vector carry, command, suppression_text, suppression_starts
     cdef Interner frames, old_kinds
@@ -175,6 +183,7 @@ cdef class Reader:
         vector_init(&self.touched, 4)
         vector_init(&self.parents, 4)
         vector_init(&self.node_frames, 4)
+        vector_init(&self.first_children, 4)
         vector_init(&self.slots, 4)
         vector_init(&self.edges, sizeof(Edge))
         vector_init(&self.change_offsets, 8)
@@ -189,7 +198,8 @@ cdef class Reader:
         if interner_init(&self.frames, 4, self.seed) < 0 or interner_init(&self.old_kinds, 4, self.seed) < 0:
             raise MemoryError
         if (vector_push(&self.string_starts, &start) < 0 or vector_push(&self.suppression_starts, &start) < 0
-                or vector_push(&self.parents, &zero) < 0 or vector_push(&self.node_frames, &zero) < 0):
+                or vector_push(&self.parents, &zero) < 0 or vector_push(&self.node_frames, &zero) < 0
+                or vector_push(&self.first_children, &zero) < 0):
             raise MemoryError
         if self._grow_slots(1 << 12) < 0:
             raise MemoryError
@@ -207,6 +217,7 @@ cdef class Reader:
         vector_free(&self.touched)
         vector_free(&self.parents)
         vector_free(&self.node_frames)
+        vector_free(&self.first_children)
         vector_free(&self.slots)
         vector_free(&self.edges)
         vector_free(&self.change_offsets)
@@ -271,6 +282,7 @@ cdef class Reader:
             raise MemoryError
         # what only reading needed
         vector_free(&self.traces)
+        vector_free(&self.first_children)
         vector_free(&self.slots)
         vector_free(&self.touched)
         vector_free(&self.carry)
@@ -359,15 +371,33 @@ cdef class Reader:
         """Nodes of the tree."""
         return self.parents.count
 
-    def take_times(self) -> tuple:
-        """Edges, the offsets of their changes, and the changes; once.
+    @property
+    def change_count(self) -> int:
+        """Rows of changes."""
+        return self.changes.count
+
+    def take_times(self, ChangeRow[::1] rows) -> tuple:
+        """Edges and the offsets of their changes, which fill ``rows``; once.
 
         An edge is six numbers: time in milliseconds, live bytes and count, resident pages, temporary allocations and
-        the most live bytes within the bin that ends there. A change is three: kind, allocations, frees.
+        the most live bytes within the bin that ends there.
         """
+        cdef Kind *kinds = <Kind *> self.kinds.data
+        cdef Change *change
+        cdef size_t row
+        if <size_t> rows.shape[0] != self.changes.count:
+            raise ValueError("rows must be as many as changes")
+        with nogil:
+            for row in range(self.changes.count):
+                change = &(<Change *> self.changes.data)[row]
+                rows[row].sample = change.kind
+                rows[row].allocated_bytes = kinds[change.kind].size * change.allocated
+                rows[row].freed_bytes = kinds[change.kind].size * change.freed
+                rows[row].allocated_count = change.allocated
+                rows[row].freed_count = change.freed
+        vector_free(&self.changes)
         self.edges.item_bytes, self.edges.count = 8, self.edges.count * 6
-        self.changes.item_bytes, self.changes.count = 4, self.changes.count * 3
-        return column_of(&self.edges, b"q"), column_of(&self.change_offsets, b"Q"), column_of(&self.changes, b"I")
+        return column_of(&self.edges, b"q"), column_of(&self.change_offsets, b"Q")
 
     # reading
 
@@ -703,66 +733,80 @@ cdef class Reader:
                     trace.node = <uint32_t> node
         if self.traces.count >= MOST_NODES:
             self.status_code = _TOO_MANY
-        elif vector_push(&self.traces, &trace) < 0:
+        elif vector_reserve(&self.traces, self.traces.count + 1) < 0:
             self.status_code = _NO_MEMORY
+        else:
+            (<Trace *> self.traces.data)[self.traces.count] = trace
+            self.traces.count += 1
 
     cdef inline uint32_t *_slot(self, uint32_t parent, uint32_t frame) noexcept nogil:
-        """Where the child of ``parent`` with ``frame`` stands among the slots, or where it may be put.
-
-        Nodes come depth first. So a child's slot lies near those of its parent's other children and of its parent's
-        neighbours, which the processor has at hand; only where these are taken it lies anywhere.
-        """
+        """Where the child of ``parent`` with ``frame`` stands among the slots, or where it may be put."""
         cdef uint32_t *slots = <uint32_t *> self.slots.data
         cdef uint32_t *parents = <uint32_t *> self.parents.data
         cdef uint32_t *frames = <uint32_t *> self.node_frames.data
         cdef uint64_t mask = self.slots.count - 1
-        cdef uint64_t hashed = mixed((<uint64_t> parent << 32 | frame) ^ self.seed)
-        cdef uint64_t place = (<uint64_t> parent * 2 + (hashed & 15)) & mask
-        cdef uint32_t probes = 0
+        cdef uint64_t place = mixed((<uint64_t> parent << 32 | frame) ^ self.seed) & mask
         cdef uint32_t node
         while True:
             node = slots[place]
             if node == 0 or (parents[node] == parent and frames[node] == frame):
                 return &slots[place]
-            probes += 1
-            if probes == WINDOW_PROBES:
-                place = (hashed >> 8) & mask
-            else:
-                place = (place + 1) & mask
+            place = (place + 1) & mask
 
     cdef int64_t _child(self, uint32_t parent, uint32_t frame) noexcept nogil:
-        """The node of ``frame`` below ``parent``, made where there is none; -1 without memory."""
-        cdef uint32_t *slot = self._slot(parent, frame)
+        """The node of ``frame`` below ``parent``, made where there is none; -1 without memory.
+
+        Most nodes have one child, which stands beside its parent where the processor has it at hand; only further
+        ones are looked up by their hash.
+        """
+        cdef uint32_t first = (<uint32_t *> self.first_children.data)[parent]
+        cdef uint32_t *slot = NULL
         cdef uint32_t node
-        if slot[0]:
-            return slot[0]
-        if self.parents.count >= MOST_NODES:
+        cdef size_t count = self.parents.count
+        if first:
+            if (<uint32_t *> self.node_frames.data)[first] == frame:
+                return first
+            slot = self._slot(parent, frame)
+            if slot[0]:
+                return slot[0]
+        if count >= MOST_NODES:
             self.status_code = _TOO_MANY
             return -1
-        node = <uint32_t> self.parents.count
-        slot[0] = node
-        if vector_push(&self.parents, &parent) < 0 or vector_push(&self.node_frames, &frame) < 0:
+        if (vector_reserve(&self.parents, count + 1) < 0 or vector_reserve(&self.node_frames, count + 1) < 0
+                or vector_reserve(&self.first_children, count + 1) < 0):
             self.status_code = _NO_MEMORY
             return -1
-        if self.parents.count * 4 > self.slots.count * 3 and self._grow_slots(self.slots.count * 2) < 0:
+        node = <uint32_t> count
+        (<uint32_t *> self.parents.data)[node] = parent
+        (<uint32_t *> self.node_frames.data)[node] = frame
+        (<uint32_t *> self.first_children.data)[node] = 0
+        self.parents.count = self.node_frames.count = self.first_children.count = count + 1
+        if slot == NULL:
+            (<uint32_t *> self.first_children.data)[parent] = node
+            return node
+        slot[0] = node
+        self.slots_used += 1
+        if self.slots_used * 3 > self.slots.count * 2 and self._grow_slots(self.slots.count * 2) < 0:
             self.status_code = _NO_MEMORY
             return -1
         return node
 
     cdef int _grow_slots(self, size_t count) noexcept nogil:
         cdef uint32_t *slots = <uint32_t *> calloc(count, 4)
+        cdef uint32_t *old = <uint32_t *> self.slots.data
         cdef uint32_t *parents = <uint32_t *> self.parents.data
         cdef uint32_t *frames = <uint32_t *> self.node_frames.data
         cdef uint32_t *slot
-        cdef size_t node
+        cdef size_t place, old_count = self.slots.count
         if slots == NULL:
             return -1
-        free(self.slots.data)
         self.slots.data = <uint8_t *> slots
         self.slots.count = self.slots.room = count
-        for node in range(1, self.parents.count):
-            slot = self._slot(parents[node], frames[node])
-            slot[0] = <uint32_t> node
+        for place in range(old_count):
+            if old[place]:
+                slot = self._slot(parents[old[place]], frames[old[place]])
+                slot[0] = old[place]
+        free(old)
         return 0
 
     cdef int64_t _new_kind(self, uint64_t size, uint64_t trace) noexcept nogil:

@@ -126,8 +126,10 @@ def _by_line(profile: Profile, tree: StackTree, nodes: U32, lines: U32, count: i
     of_node = np.full(len(tree.parents), NEVER, np.uint32)
     of_node[1:] = lines[tree.frames[1:]]
     folder = LineFolder(tree.parents, of_node, count)
+    # one array for all values: the system clears new memory, page by page
+    sums = np.empty((1, len(tree.parents)), np.int64)
     for number, values in enumerate(profile.values):
-        sums = np.zeros((1, len(tree.parents)), np.int64)
+        sums.fill(0)
         calltree.add_by(nodes, np.ascontiguousarray(values[np.newaxis]), sums)
         folder.fold(sums[0], inclusive[number], own[number])
     return inclusive, own
