@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ from memlens.formats.heaptrack_suppressions import matcher, patterns_of
 from memlens.formats.rust_names import demangled
 from memlens.kernels import heaptrack as kernel
 from memlens.model.frames import USER, SourceFrame, profiled_frame
-from memlens.model.profile import CHANGE_DTYPE, Profile
+from memlens.model.profile import Profile
+from memlens.store.snapshot import Snapshot
+from memlens.views.profile_times import between
 
 PROFILES = REAL.parent / "profiles"
 FIXTURE = ROOT / "tests" / "fixtures" / "profiles" / "service.heaptrack.zst"
@@ -299,8 +302,7 @@ def test_every_value_of_every_stack_and_what_was_live_when(path: Path) -> None:
         assert live == {key: [count] for key, count in expected.items()}, edge
         assert times.series["live_count"][edge] == sum(expected.values())
         assert times.series["live_bytes"][edge] == sum(size * count for (_, size), count in expected.items())
-        moved = rows["allocated_bytes"].sum() - rows["freed_bytes"].sum()
-        assert moved == times.series["live_bytes"][edge]
+        assert (counts * profile.sizes).sum() == times.series["live_bytes"][edge]
     assert times.peaks.max() == total(profile, "peak_bytes")
     assert times.series["temporary"].sum() == total(profile, "temporary_count")
 
@@ -387,8 +389,7 @@ def figures(text: bytes, cuts: list[int]) -> Any:
     for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
         assert reader.feed(memoryview(text)[start:end]) == kernel.OK
     reader.finish()
-    changes = np.empty(reader.change_count, CHANGE_DTYPE)
-    columns = [*(np.asarray(column).tolist() for column in reader.take_times(changes)), changes.tolist()]
+    columns = [np.asarray(column).tolist() for column in reader.take_times()]
     return reader.events, reader.peak, reader.temporary, reader.bad_records, columns
 
 
@@ -715,3 +716,24 @@ def test_rust_names_that_are_damaged_stay_as_they_are_and_end() -> None:
         assert len(found) < 100_000
     assert unlike[True] > 100
     assert unlike[False] > 100
+
+
+def test_what_a_stretch_of_an_archive_comes_to(opened: Callable[[Path], Snapshot]) -> None:
+    second = Recording(text_of(FIXTURE).splitlines())
+    snapshot = opened(FIXTURE)
+    edges = snapshot.column("time.edges").tolist()
+    for first, last in ((0, len(edges) - 1), (3, 17), (20, 21), (40, 40)):
+        answer = between(snapshot, first, last, "")
+        within = [event for event in second.events if edges[first] <= event.time_ms * 1000 < edges[last]]
+        made = [event.size for event in within if event.change > 0]
+        freed = [event.size for event in within if event.change < 0]
+        assert (answer.allocated_bytes, answer.allocated_count) == (sum(made), len(made))
+        assert (answer.freed_bytes, answer.freed_count) == (sum(freed), len(freed))
+        live = [
+            sum(
+                second.kinds[kind][1] * count
+                for kind, count in second.live_before(edges[edge] // 1000).items()
+            )
+            for edge in (first, last)
+        ]
+        assert [answer.live_before_bytes, answer.live_after_bytes] == live

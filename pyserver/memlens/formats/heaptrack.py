@@ -29,7 +29,7 @@ from memlens.kernels import timeline
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import (
-    CHANGE_DTYPE,
+    BLOCK_CHANGE_DTYPE,
     LIVE_BYTES,
     LIVE_COUNT,
     MOST_VALUE,
@@ -199,8 +199,8 @@ class _Recording:
         return found.view(np.bool_)
 
     def _times(self) -> ProfileTimes:
-        changes = np.empty(self.reader.change_count, CHANGE_DTYPE)
-        edges, offsets = map(np.asarray, self.reader.take_times(changes))
+        edges, offsets, numbers = map(np.asarray, self.reader.take_times())
+        changes = numbers.astype("<u4", copy=False).view(BLOCK_CHANGE_DTYPE)
         time_ms, live_bytes, live_count, rss_pages, temporary, peaks = edges.reshape(-1, 6).T.copy()
         series = {LIVE_BYTES: live_bytes, LIVE_COUNT: live_count, TEMPORARY: temporary}
         if rss_pages.any():

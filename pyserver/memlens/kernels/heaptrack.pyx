@@ -74,14 +74,6 @@ cdef struct Change:
     uint32_t freed
 
 
-cdef packed struct ChangeRow:   # as the model has it
-    uint32_t sample
-    int64_t allocated_bytes
-    int64_t freed_bytes
-    uint32_t allocated_count
-    uint32_t freed_count
-
-
 cdef struct Edge:
     int64_t time_ms
     int64_t live_bytes
@@ -371,33 +363,15 @@ cdef class Reader:
         """Nodes of the tree."""
         return self.parents.count
 
-    @property
-    def change_count(self) -> int:
-        """Rows of changes."""
-        return self.changes.count
-
-    def take_times(self, ChangeRow[::1] rows) -> tuple:
-        """Edges and the offsets of their changes, which fill ``rows``; once.
+    def take_times(self) -> tuple:
+        """Edges, the offsets of their changes, and the changes; once.
 
         An edge is six numbers: time in milliseconds, live bytes and count, resident pages, temporary allocations and
-        the most live bytes within the bin that ends there.
+        the most live bytes within the bin that ends there. A change is three: kind, allocations, frees.
         """
-        cdef Kind *kinds = <Kind *> self.kinds.data
-        cdef Change *change
-        cdef size_t row
-        if <size_t> rows.shape[0] != self.changes.count:
-            raise ValueError("rows must be as many as changes")
-        with nogil:
-            for row in range(self.changes.count):
-                change = &(<Change *> self.changes.data)[row]
-                rows[row].sample = change.kind
-                rows[row].allocated_bytes = kinds[change.kind].size * change.allocated
-                rows[row].freed_bytes = kinds[change.kind].size * change.freed
-                rows[row].allocated_count = change.allocated
-                rows[row].freed_count = change.freed
-        vector_free(&self.changes)
         self.edges.item_bytes, self.edges.count = 8, self.edges.count * 6
-        return column_of(&self.edges, b"q"), column_of(&self.change_offsets, b"Q")
+        self.changes.item_bytes, self.changes.count = 4, self.changes.count * 3
+        return column_of(&self.edges, b"q"), column_of(&self.change_offsets, b"Q"), column_of(&self.changes, b"I")
 
     # reading
 

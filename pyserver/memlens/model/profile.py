@@ -36,6 +36,9 @@ CHANGE_DTYPE = np.dtype(
 )
 """What one sample's stack allocated and freed within one bin."""
 
+BLOCK_CHANGE_DTYPE = np.dtype([("sample", "<u4"), ("allocated_count", "<u4"), ("freed_count", "<u4")])
+"""The same of a profile whose ``sizes`` are known: bytes are counts times the size of the sample's blocks."""
+
 MOST_VALUE = 2**62
 """The values of one type add up to less than that, signs aside."""
 
@@ -64,9 +67,9 @@ class ProfileTimes:
     has a value at each edge; "temporary" and what else ``counts_within`` names counts within the bin that ends there.
     ``peaks`` is the largest "live_bytes" of the bin that ends at the edge, so that no peak is lost. The rows of
     ``changes`` that belong to the bin which ends at edge ``e`` are ``change_offsets[e]`` to ``change_offsets[e + 1]``;
-    those of edge 0 are what was live at first. Where ``tells_flow`` is False only sums are known, perhaps not at
-    every edge: then changes are differences of what was live (more of it counts as allocated, less as freed), and
-    ``told`` says at which edges they are known.
+    those of edge 0 are what was live at first; they are of CHANGE_DTYPE or BLOCK_CHANGE_DTYPE. Where ``tells_flow`` is
+    False only sums are known, perhaps not at every edge: then changes are differences of what was live (more of it
+    counts as allocated, less as freed), and ``told`` says at which edges they are known.
     """
 
     time_us: I64
@@ -120,6 +123,8 @@ class Profile:
         if not whole or not fits(self.values):
             raise ValueError("the profile's columns don't fit each other")
         if self.times is not None:
+            if self.sizes is None and self.times.changes.dtype == BLOCK_CHANGE_DTYPE:
+                raise ValueError("changes without bytes need the sizes of blocks")
             _check_times(self.times, samples)
 
     def stack_tree(self) -> tuple[StackTree, U32]:

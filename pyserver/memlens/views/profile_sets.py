@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.model.info import ProfileInfo, ProfileValue
+from memlens.model.profile import BLOCK_CHANGE_DTYPE
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.views.profile_filters import matching
@@ -169,12 +170,18 @@ def _summed(snapshot: Snapshot, first: int, last: int, allocated: int, freed: in
     rows = changes[min(begin, len(changes)) : min(max(end, begin), len(changes))]
     if len(rows) and int(rows["sample"].max()) >= samples:
         raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: a change has no sample")
-    totals = []
-    for unit in ("bytes", "count"):
-        sums = np.zeros(samples, np.int64)
+
+    def sums(unit: str) -> I64:
+        found = np.zeros(samples, np.int64)
         if allocated:
-            np.add.at(sums, rows["sample"], rows[f"allocated_{unit}"].astype(np.int64))
+            np.add.at(found, rows["sample"], rows[f"allocated_{unit}"].astype(np.int64))
         if freed:
-            np.add.at(sums, rows["sample"], rows[f"freed_{unit}"].astype(np.int64) * (-1 if allocated else 1))
-        totals.append(sums)
-    return Flow(*totals)
+            np.add.at(
+                found, rows["sample"], rows[f"freed_{unit}"].astype(np.int64) * (-1 if allocated else 1)
+            )
+        return found
+
+    counts = sums("count")
+    if changes.dtype != BLOCK_CHANGE_DTYPE:
+        return Flow(sums("bytes"), counts)
+    return Flow(counts * _column(snapshot, "sample_size", samples), counts)
