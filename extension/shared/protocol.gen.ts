@@ -1359,6 +1359,7 @@ export interface Settings {
   cache_limit_bytes: number;
   memory_limit_bytes: number;
   cache_directory: string;
+  memray_python: string;
 }
 
 /** A step of both runs, and where it begins on the shared axis. */

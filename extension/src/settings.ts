@@ -23,6 +23,7 @@ export function readSettings(memory: vscode.Memento): Settings {
     cache_limit_bytes: gigabytes(settings.get('cache.limit'), 10),
     memory_limit_bytes: gigabytes(settings.get('memory.limit'), 0),
     cache_directory: settings.get('cache.directory', ''),
+    memray_python: settings.get('memray.python', ''),
   };
 }
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from memlens.errors import MemlensError
 from memlens.formats import read
 from memlens.formats.containers import ChangedFileError, FileError, open_source
+from memlens.formats.tools import Tools
 from memlens.store.cache import Cache, check_place, making
 from memlens.store.manifest import SourceFile
 from memlens.store.snapshot import Snapshot
@@ -18,11 +19,14 @@ Report = Callable[[str, float], None]
 _STAGES = {"unpacking": (0.0, 0.1), "reading": (0.1, 0.8), "matching": (0.8, 0.9), "writing": (0.9, 1.0)}
 
 
-def ingest(path: Path, cache: Cache, report: Report, out: Path | None = None) -> Path:
+def ingest(
+    path: Path, cache: Cache, report: Report, out: Path | None = None, tools: Tools | None = None
+) -> Path:
     """Make the archive of ``path`` in the cache, or at ``out``, and return its folder.
 
-    ``report`` gets ``(stage, fraction of the whole)``. Raises :class:`memlens.errors.MemlensError`, MemoryError, and
-    OSError when the archive can't be written. Nothing is left behind when it fails.
+    ``report`` gets ``(stage, fraction of the whole)``. Without ``tools`` the environment names them. Raises
+    :class:`memlens.errors.MemlensError`, MemoryError, and OSError when the archive can't be written. Nothing is left
+    behind when it fails.
     """
 
     def overall(stage: str, fraction: float) -> None:
@@ -39,6 +43,7 @@ def ingest(path: Path, cache: Cache, report: Report, out: Path | None = None) ->
     archive = out if out is not None else cache.folder_for(path)
     with making(archive) as partial:
         with open_source(path, partial, overall) as opened:
+            opened.tools = Tools.of_environment() if tools is None else tools
             try:
                 model = read(opened, partial, overall)
             except MemlensError:

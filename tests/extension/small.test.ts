@@ -64,6 +64,7 @@ describe('settings', () => {
       cache_limit_bytes: 2 * 2 ** 30,
       memory_limit_bytes: 0,
       cache_directory: '',
+      memray_python: '',
     });
     Object.assign(settings, {
       pathMappings: 'no',

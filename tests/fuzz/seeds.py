@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import zstandard
+from tests.python.test_memray import header
 from tests.python.test_torch_reader import html, protocol_2, small
 
 PROFILES = Path(__file__).parents[1] / "fixtures" / "profiles"
@@ -59,6 +60,7 @@ def main() -> int:
     for path in sorted(PROFILES.iterdir()):
         if path.is_file() and path.suffix != ".py":
             files[path.name] = path.read_bytes()
+    files["header.memray.bin"] = header()
     for name, data in files.items():
         _write(CORPUS / "file" / name, data)
     recording = zstandard.decompress((PROFILES / "service.heaptrack.zst").read_bytes())

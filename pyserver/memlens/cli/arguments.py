@@ -46,6 +46,8 @@ def _ingest(command: AddCommand) -> argparse.ArgumentParser:
                         help="auto: on a terminal; json: JSON lines on stdout")  # fmt: skip
     ingest.add_argument("--memory-limit", type=_positive, metavar="BYTES", default=0,
                         help="how much memory it may take (Linux); without it, what there is")  # fmt: skip
+    ingest.add_argument("--memray-python", metavar="PATH", default="",
+                        help="the Python that has memray; else MEMLENS_MEMRAY_PYTHON names it")  # fmt: skip
     return ingest
 
 

@@ -6,6 +6,7 @@ from memlens import limits
 from memlens.cli.cache import cache_of
 from memlens.cli.progress import json_line, reporter
 from memlens.errors import OutOfMemoryError
+from memlens.formats.tools import Tools
 from memlens.ingest import ingest
 from memlens.units import format_bytes
 
@@ -14,8 +15,9 @@ def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     report = reporter(options.progress)
     limited = limits.limit(options.memory_limit)
+    tools = Tools(options.memray_python) if options.memray_python else None
     try:
-        archive = ingest(options.file, cache_of(options), report, options.out)
+        archive = ingest(options.file, cache_of(options), report, options.out, tools)
     except MemoryError as error:
         if not limited:
             raise

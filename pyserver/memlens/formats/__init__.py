@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from memlens.formats import dhat, heap_text, heaptrack, massif, pprof, snapviewer, torch, tracemalloc
+from memlens.formats import dhat, heap_text, heaptrack, massif, memray, pprof, snapviewer, torch, tracemalloc
 from memlens.formats.containers import Source
 from memlens.formats.errors import NotASnapshotError
 from memlens.model.profile import Profile
@@ -28,6 +28,7 @@ FORMATS = [
     Format("DHAT profile", dhat.sniff, dhat.read),
     Format("heap profile in text", heap_text.sniff, heap_text.read),
     Format("massif profile", massif.sniff, massif.read),
+    Format("memray capture", memray.sniff, memray.read),
     # a pickle too, which only its first name tells from PyTorch's
     Format("tracemalloc snapshot", tracemalloc.sniff, tracemalloc.read),
     Format("PyTorch memory snapshot", torch.sniff, torch.read),

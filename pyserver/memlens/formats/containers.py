@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from memlens.errors import MemlensError
 from memlens.formats.packing import BrokenOffError, Packed, unpacker_of
+from memlens.formats.tools import Tools
 from memlens.kernels import mapped_faults
 
 _CHUNK_BYTES = 1 << 20
@@ -48,6 +49,7 @@ class Source:
         self, path: Path, file: BinaryIO, packed: Packed | None = None, plain: BinaryIO | None = None
     ) -> None:
         self.path = path
+        self.tools = Tools()
         self._file = file
         self._file_bytes = os.fstat(file.fileno()).st_size
         self._packed = packed

@@ -349,7 +349,9 @@ class Registry:
     def _ingest_options(self) -> list[str]:
         memory_bytes = self._configuration.settings.memory_limit_bytes or limits.default_bytes()
         limit = ["--memory-limit", str(memory_bytes)] if memory_bytes else []
-        return [*self._cache_options(), *limit]
+        memray = self._configuration.memray_python
+        tools = ["--memray-python", str(memray)] if memray is not None else []
+        return [*self._cache_options(), *limit, *tools]
 
     def _cache_options(self) -> list[str]:
         options = ["--cache-limit", str(max(1, self._configuration.settings.cache_limit_bytes))]

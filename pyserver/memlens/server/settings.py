@@ -56,6 +56,12 @@ class Configuration:
         return self.expand(value) if value else None
 
     @property
+    def memray_python(self) -> Path | None:
+        """The interpreter that has memray; None where the settings name none."""
+        value = self.settings.memray_python.strip()
+        return self.expand(value) if value else None
+
+    @property
     def mappings(self) -> dict[str, Path]:
         """``path_mappings`` with their variables filled in, without those that name an unknown folder."""
         expanded = {prefix: self.expand(value) for prefix, value in self.settings.path_mappings.items()}

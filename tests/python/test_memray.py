@@ -1,0 +1,278 @@
+"""memray's captures: their header, and what memray's own reader tells of them against memray's own reports.
+
+Reading takes memray, which is no part of the development environment: it is installed in one of its own,
+``python3 -m venv .cache/memray && .cache/memray/bin/pip install "memray>=1.20,<1.21"`` (or MEMLENS_TEST_MEMRAY names
+its Python); without it those tests are skipped.
+"""
+
+import contextlib
+import html
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.python.conftest import ROOT, real_profiles
+from tests.python.profile_reading import FIXTURES, damage, load, samples_of, value
+
+from memlens.errors import MemlensError
+from memlens.formats import memray, read
+from memlens.formats.containers import open_source
+from memlens.formats.errors import DamagedSnapshotError
+from memlens.formats.lz4_head import lz4_head
+from memlens.formats.memray import MemrayNeededError
+from memlens.formats.tools import Tools
+from memlens.model.frames import USER
+from memlens.model.profile import Profile
+
+PYTHON = Path(os.environ.get("MEMLENS_TEST_MEMRAY") or ROOT / ".cache" / "memray" / "bin" / "python")
+needs_memray = pytest.mark.skipif(
+    not PYTHON.exists(), reason=f"no memray: {PYTHON} isn't there, see the head of this file"
+)
+SCRIPT = """
+import memray, sys
+scope = {"__name__": "index"}
+exec(compile(open(sys.argv[2]).read(), sys.argv[2], "exec"), scope)
+with memray.Tracker(sys.argv[1], trace_python_allocators=True, file_format=memray.FileFormat[sys.argv[3]]):
+    kept = scope["main"]()
+    if sys.argv[4] == "killed":
+        import os, signal
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def header(
+    version: int = 13, *, allocations: int = 5, end_ms: int = 2000, command: bytes = b"python x.py"
+) -> bytes:
+    python = struct.pack("<i", 0x030B07F0) if version > 11 else b""
+    fixed = struct.pack("<BBqqqq", 0, 0, allocations, 9, 1000, end_ms)
+    return (
+        b"memray\0"
+        + struct.pack("<i", version)
+        + python
+        + fixed
+        + command
+        + b"\0"
+        + struct.pack("<iQ", 77, 1)
+    )
+
+
+def read_with(path: Path, python: Path | str, scratch: Path) -> Profile:
+    with open_source(path, scratch, lambda *_: None) as source:
+        source.tools = Tools(memray_python=str(python))
+        profile = read(source, scratch, lambda *_: None)
+    assert isinstance(profile, Profile)
+    return profile
+
+
+def recorded(folder: Path, *, kind: str = "ALL_ALLOCATIONS", killed: bool = False) -> Path:
+    """A capture of ``src/index.py``."""
+    path = folder / "index.bin"
+    command = [
+        str(PYTHON),
+        "-c",
+        SCRIPT,
+        str(path),
+        str(FIXTURES / "src" / "index.py"),
+        kind,
+        "killed" if killed else "",
+    ]
+    subprocess.run(command, check=not killed, timeout=120)
+    return path
+
+
+# ---- without memray ----
+
+
+@pytest.mark.parametrize(("version", "range_"), memray.VERSIONS.items())
+def test_who_has_no_memray_is_told_what_to_install(tmp_path: Path, version: int, range_: str) -> None:
+    path = tmp_path / "x.bin"
+    path.write_bytes(header(version))
+    with pytest.raises(MemrayNeededError) as caught:
+        read_with(path, sys.executable, tmp_path)
+    said = str(caught.value)
+    assert f'pip install "memray>={range_}"' in said
+    assert "memlens.memray.python" in said
+    assert f"file format {version}" in said
+
+
+@pytest.mark.parametrize(
+    ("version", "words"), [(8, "before 1.4"), (99, "newer than Memlens"), (-1, "before 1.4")]
+)
+def test_versions_that_no_memray_reads_are_told(tmp_path: Path, version: int, words: str) -> None:
+    path = tmp_path / "x.bin"
+    path.write_bytes(header(version))
+    with pytest.raises(MemrayNeededError, match=words):
+        load(path)
+
+
+def test_an_interpreter_that_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "x.bin"
+    path.write_bytes(header())
+    with pytest.raises(MemrayNeededError, match="can't be run"):
+        read_with(path, tmp_path / "no-python", tmp_path)
+
+
+def test_a_reader_that_dies_is_told(tmp_path: Path) -> None:
+    """The interpreter is anything: here one that prints nothing, or what is no line of ours."""
+    path = tmp_path / "x.bin"
+    path.write_bytes(header())
+    for text in ("exit 3", "echo 'oh no' >&2; kill -11 $$", "echo nonsense", "echo '[\"record\",1]'"):
+        program = tmp_path / "python"
+        program.write_text(f"#!/bin/sh\n{text}\n", "utf-8")
+        program.chmod(0o755)
+        with pytest.raises(DamagedSnapshotError):
+            read_with(path, program, tmp_path)
+
+
+@pytest.mark.parametrize("path", real_profiles("memray/*.bin"), ids=lambda path: path.name)
+def test_headers_in_lz4_frames(path: Path) -> None:
+    found = re.match(r"v1\.(\d+)", path.name)
+    with open_source(path, path.parent, lambda *_: None) as source:
+        told = memray._header(source)
+    assert told.version == {"10": 10, "18": 11, "19": 12}[found[1]] if found else told.version == 13
+    assert told.command.endswith((".py", ".py 4", ".py 20", ".py 60", ".py 40")) or ".py" in told.command
+    assert (told.allocations > 0) != told.aggregated
+    assert 0 < told.end_ms - told.start_ms < 600_000
+    assert told.native == ("native" in path.name)
+    assert told.aggregated == ("aggregate" in path.name)
+
+
+def lz4_by_literals(data: bytes) -> bytes:
+    """An LZ4 frame that says everything literally."""
+    rest = len(data) - 15
+    block = b"\xf0" + b"\xff" * (rest // 255) + bytes([rest % 255]) + data
+    return b"\x04\x22\x4d\x18\x40\x40\xc0" + struct.pack("<I", len(block)) + block + bytes(4)
+
+
+def test_lz4_as_its_document_has_it() -> None:
+    """Literals, a match that overlaps itself, and a block that isn't compressed."""
+    data = bytes(range(256)) * 3
+    assert lz4_head(lz4_by_literals(data), 10_000) == data
+    assert lz4_head(lz4_by_literals(data), 20) == data[:20]
+    block = b"\x36abc\x03\x00" + b"\x10!"
+    frame = b"\x04\x22\x4d\x18\x40\x40\xc0" + struct.pack("<I", len(block)) + block
+    assert lz4_head(frame, 100) == b"abc" + (b"abc" * 4)[:10] + b"!"
+    stored = b"\x04\x22\x4d\x18\x48\x40" + bytes(8) + b"\xc0" + struct.pack("<I", 5 | 1 << 31) + b"hello"
+    assert lz4_head(stored, 100) == b"hello"
+
+
+def test_damaged_headers_are_told(tmp_path: Path) -> None:
+    for seed, data in enumerate((header(), lz4_by_literals(header()))):
+        _, whole = damage(data, tmp_path / "x.bin", 40, seed)
+        assert whole == 0
+
+
+# ---- with memray ----
+
+
+@needs_memray
+def test_the_index_is_on_its_lines(tmp_path: Path) -> None:
+    profile = read_with(recorded(tmp_path), PYTHON, tmp_path)
+    source = (FIXTURES / "src" / "index.py").read_text("utf-8").splitlines()
+    peak: Counter[str] = Counter()
+    for stack, values in samples_of(profile):
+        if stack and stack[0].kind == USER:
+            assert Path(stack[0].file).name == "index.py"
+            peak[source[stack[0].line - 1].strip()] += values[0]
+    line, size = peak.most_common(1)[0]
+    assert line.startswith("line = ")
+    assert size > 200 * 11 * 9
+    assert value(profile, "temporary_allocations") > 0
+    assert {profile.strings[number] for number in profile.labels["text"].tolist()} >= {
+        "main thread",
+        "pymalloc_malloc",
+    }
+    assert not {"killed", "aggregated"} & {notice.code for notice in profile.notices}
+
+
+@needs_memray
+def test_a_killed_process_is_told(tmp_path: Path) -> None:
+    profile = read_with(recorded(tmp_path, killed=True), PYTHON, tmp_path)
+    assert "killed" in {notice.code for notice in profile.notices}
+    assert value(profile, "peak_bytes") > 0
+
+
+@needs_memray
+def test_an_aggregated_capture_has_no_temporary_allocations(tmp_path: Path) -> None:
+    profile = read_with(recorded(tmp_path, kind="AGGREGATED_ALLOCATIONS"), PYTHON, tmp_path)
+    assert "aggregated" in {notice.code for notice in profile.notices}
+    assert [kind.meaning for kind in profile.value_types] == ["peak", "peak", "end", "end"]
+
+
+@needs_memray
+def test_a_capture_of_another_version_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "x.bin"
+    path.write_bytes(header(10))
+    with pytest.raises(MemrayNeededError, match=r"has memray 1\.20"):
+        read_with(path, PYTHON, tmp_path)
+
+
+@needs_memray
+def test_damaged_captures_are_told_or_read(tmp_path: Path) -> None:
+    whole = recorded(tmp_path).read_bytes()
+    for number in range(1, 8):
+        path = tmp_path / f"cut{number}.bin"
+        path.write_bytes(whole[: len(whole) * number // 8])
+        with contextlib.suppress(MemlensError):
+            read_with(path, PYTHON, tmp_path)
+
+
+FILES = [
+    path
+    for path in real_profiles("memray/*.bin")
+    if not path.name.startswith("v1.") and "native" not in path.name and "pymalloc" not in path.name
+]
+
+
+def table(path: Path, folder: Path, *options: str) -> Counter[tuple[str, str]]:
+    """The rows of ``memray table``: bytes and allocations by innermost place."""
+    out = folder / "table.html"
+    subprocess.run(
+        [PYTHON, "-m", "memray", "table", "-f", *options, "-o", out, path], check=True, capture_output=True
+    )
+    found = re.search(r"const packed_data = (\[.*?\]);\n", out.read_text("utf-8"), re.DOTALL)
+    assert found is not None
+    rows: Counter[tuple[str, str]] = Counter()
+    data: list[dict[str, Any]] = json.loads(found[1])
+    for row in data:
+        place = html.unescape(row["stack_trace"])
+        rows[place, "bytes"] += row["size"]
+        rows[place, "count"] += row["n_allocations"]
+    return rows
+
+
+@needs_memray
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    ("options", "column"), [((), 0), (("--leaks",), 2), (("--temporary-allocations",), 4)]
+)
+def test_what_memray_table_tells(path: Path, tmp_path: Path, options: tuple[str, ...], column: int) -> None:
+    profile = read_with(path, PYTHON, tmp_path)
+    mine: Counter[tuple[str, str]] = Counter()
+    for stack, values in samples_of(profile):
+        place = f"{stack[0].function} at {stack[0].file}:{stack[0].line}" if stack else "???"
+        mine[place, "bytes"] += values[column]
+        mine[place, "count"] += values[column + 1]
+    assert +mine == +table(path, tmp_path, *options)
+
+
+@needs_memray
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_what_memray_stats_tells(path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "stats.json"
+    subprocess.run(
+        [PYTHON, "-m", "memray", "stats", "--json", "-f", "-o", out, path], check=True, capture_output=True
+    )
+    stats = json.loads(out.read_text("utf-8"))
+    profile = read_with(path, PYTHON, tmp_path)
+    assert value(profile, "peak_bytes") == stats["metadata"]["peak_memory"]
+    assert profile.settings["command"] == stats["metadata"]["command_line"]
+    assert profile.times is not None
+    assert profile.times.series["live_bytes"].max() <= stats["metadata"]["peak_memory"]
