@@ -1,6 +1,6 @@
 // What the extension host and the webview say to each other: one union each way.
 
-import type { Problem, Requests, SnapshotInfo, VIEW_METHODS } from './protocol.gen';
+import type { FlameName, FlameOptions, Problem, Requests, SnapshotInfo, VIEW_METHODS } from './protocol.gen';
 
 /** The requests that a view may make. The host adds the `snapshot`, and the `other` that it is compared with. */
 export type ViewMethod = (typeof VIEW_METHODS)[number];
@@ -56,6 +56,24 @@ export interface CompareState {
   offset: number;
 }
 
+/** What the flame graph shows, and how. `fileBytes` tells whether the names' numbers are those of the file now. */
+export interface FlameState {
+  form: 'icicle' | 'flame' | 'table' | 'functions';
+  direction: FlameOptions['direction'];
+  merge: FlameOptions['merge'];
+  order: FlameOptions['order'];
+  value: 'bytes' | 'count' | 'total';
+  colour: 'package' | 'value';
+  fold: boolean;
+  collapse: boolean;
+  packages: string[];
+  hidden: FlameName[];
+  focus: FlameName | null;
+  search: string;
+  sandwich: FlameName | null;
+  fileBytes: number;
+}
+
 /** Where a view stands; it survives hiding the tab and reloading the window. */
 export interface ViewState {
   device: number;
@@ -76,6 +94,7 @@ export interface ViewState {
   first: number | null;
   second: number | null;
   compare: CompareState | null;
+  flame: FlameState | null;
 }
 
 /** A file that a view shows: its own, or the one that it is compared with. */

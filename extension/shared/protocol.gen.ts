@@ -488,7 +488,7 @@ export interface FlameFunction {
   count: number;
 }
 
-/** Rows `offset … offset + len(rows)` of `functions`, the largest first. */
+/** Rows `offset … offset + len(rows)` of `functions`. */
 export interface FlameFunctionsAnswer {
   total_bytes: number;
   total_count: number;
@@ -497,15 +497,16 @@ export interface FlameFunctionsAnswer {
   rows: FlameFunction[];
 }
 
-/** A page of the functions of a tree, the largest first. */
+/** A page of the functions of a tree, the largest first, or by name; `reverse` the other way. */
 export interface FlameFunctionsParams {
   snapshot: string;
   of: AllocationSet;
   value: 'bytes' | 'count';
   options: FlameOptions;
-  order: 'inclusive' | 'self';
+  order: 'inclusive' | 'name' | 'self';
   offset: number;
   limit: number;
+  reverse?: boolean;
 }
 
 /** A place that stands behind a node, and what the node has through it. */

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { poorContrasts } from './contrast.mjs';
 import { openVSCode } from './harness.mjs';
-import { SnapshotView, distance, until } from './view.mjs';
+import { SnapshotView, distance, exactBytes, until } from './view.mjs';
 
 const FILE = 'train.pickle';
 
@@ -187,6 +187,92 @@ test('the tree has the same in words; Enter opens the line', async () => {
   await vscode.page.keyboard.press('Enter');
   await vscode.atLine(path.posix.basename(line.file), line.line);
   await vscode.runCommand('View: Close Editor');
+  await view.locator('.flame').getByRole('button', { name: 'Icicle' }).click();
+  await drawn();
+});
+
+test('functions stand by what they allocated themselves; one stands between its callers and callees', async () => {
+  const { row, line } = await ownBox(0.6);
+  await view.locator('.flame').getByRole('button', { name: 'Functions' }).click();
+  const functions = view.locator('.flame-functions .grid-row');
+  await functions.first().waitFor();
+  const names = async () => await functions.locator('div:first-child bdi:first-of-type').allInnerTexts();
+  const bySelf = told.rows.map(({ self_bytes: size }) => size).toSorted((a, b) => b - a);
+  const figures = await functions
+    .locator('div:nth-child(2) span')
+    .evaluateAll((all) => all.map(({ title }) => title));
+  assert.deepEqual(figures.slice(0, 5), bySelf.slice(0, 5).map(exactBytes));
+  await view.locator('.flame-functions').getByRole('button', { name: 'Function', exact: true }).click();
+  await until(async () => {
+    const shown = await names();
+    const sorted = shown.toSorted((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1));
+    return shown.map((name) => name.toLowerCase()).join() === sorted.map((name) => name.toLowerCase()).join();
+  }, 'they stand by name');
+
+  await view.locator('.flame-functions').getByRole('button', { name: 'Inclusive' }).click();
+  await until(
+    async () => (await names())[0] === told.rows[0].name.function,
+    'the largest inclusive is first',
+  );
+  const wanted = view.locator('.flame-functions .grid-row', { hasText: row.name.function });
+  await wanted.first().click();
+  const halves = view.locator('.flame-halves');
+  await halves.locator('h3', { hasText: row.name.function }).waitFor();
+  // both trees begin with the function and its whole value; above it comes its caller
+  const heads = halves.locator('.grid-row[aria-level="1"]');
+  await until(async () => (await heads.count()) === 2, 'both halves begin with the function');
+  const begin = await heads.locator('bdi:first-of-type').allInnerTexts();
+  assert.deepEqual(begin, [row.name.function, row.name.function]);
+  const sizes = await heads
+    .locator('div:nth-child(2) span')
+    .evaluateAll((all) => all.map(({ title }) => title));
+  assert.deepEqual(sizes, [exactBytes(row.bytes), exactBytes(row.bytes)]);
+  await halves.locator('[aria-label^="Callers of"] .grid-row', { hasText: '<module>' }).first().waitFor();
+  await halves.getByRole('button', { name: `${path.posix.basename(line.file)}:${line.line}` }).waitFor();
+  await vscode.screenshot('flame-functions');
+
+  await view.locator('.flame-functions .grid').focus();
+  await vscode.page.keyboard.press('Enter');
+  await vscode.atLine(path.posix.basename(line.file), line.line);
+  await vscode.runCommand('View: Close Editor');
+  await halves.getByRole('button', { name: 'Close callers and callees' }).click();
+  await halves.waitFor({ state: 'hidden' });
+  await view.locator('.flame').getByRole('button', { name: 'Icicle' }).click();
+  await drawn();
+});
+
+test('W sandwiches the function of a box; the list of keys tells it; a reload brings all of it back', async () => {
+  const { box, row } = await ownBox(0.6);
+  await vscode.page.mouse.click(...(await at(box)));
+  await factOf('Inclusive');
+  await vscode.page.keyboard.press('?');
+  await view.locator('.help', { hasText: 'Sandwich' }).waitFor();
+  await vscode.screenshot('flame-keys');
+  await vscode.page.keyboard.press('Escape');
+  await view.locator('.help').waitFor({ state: 'hidden' });
+  await view.locator('.flame-surface').focus();
+  await vscode.page.keyboard.press('w');
+  const title = () => view.locator('.flame-halves h3', { hasText: row.name.function });
+  await title().waitFor();
+  await view.locator('.flame').getByRole('combobox', { name: 'What widths mean' }).selectOption('count');
+  await view.locator('.flame').getByRole('button', { name: 'Fold recursion' }).click();
+  // what is kept is kept a moment later
+  await vscode.page.waitForTimeout(1000);
+  await vscode.reload();
+  view = await SnapshotView.visible(vscode);
+  await title().waitFor();
+  await view.locator('.flame-halves .grid-row[aria-level="1"]').first().waitFor();
+  assert.equal(
+    await view.locator('.flame').getByRole('combobox', { name: 'What widths mean' }).inputValue(),
+    'count',
+  );
+  const pressed = await view
+    .locator('.flame')
+    .getByRole('button', { name: 'Fold recursion' })
+    .getAttribute('aria-pressed');
+  assert.equal(pressed, 'true');
+  await view.locator('.flame').getByRole('button', { name: 'Fold recursion' }).click();
+  await view.locator('.flame').getByRole('combobox', { name: 'What widths mean' }).selectOption('bytes');
   await view.locator('.flame').getByRole('button', { name: 'Icicle' }).click();
   await drawn();
 });

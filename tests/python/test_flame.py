@@ -215,6 +215,14 @@ def test_functions_searches_and_details_count_each_allocation_once(
             }  # fmt: skip
             assert got == {name: sums for name, sums in expected.items() if sums[0]}
             assert [row.bytes for row in answer.rows] == sorted((r.bytes for r in answer.rows), reverse=True)
+            by_name = flame_tables.functions(tree, "name", 0, 1000).rows
+            assert sorted(by_name, key=str) == sorted(answer.rows, key=str)
+            texts = [row.name.function.casefold() for row in by_name]
+            assert texts == sorted(texts)
+            for order in ("name", "self", "inclusive"):
+                whole = flame_tables.functions(tree, order, 0, 1000).rows  # type: ignore[arg-type]
+                turned = flame_tables.functions(tree, order, 1, 3, reverse=True).rows  # type: ignore[arg-type]
+                assert turned == whole[::-1][1:4]
             for text in ("WALK", "forward", ".py:7", "no stack", "nowhere"):
                 hits = [
                     each

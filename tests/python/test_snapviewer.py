@@ -15,8 +15,8 @@ import pytest
 from tests.python.conftest import event, frame, real_files
 from tests.python.oracle import Alloc, allocations, load
 
-from memlens import export
 from memlens.errors import BadRequestError, MemlensError
+from memlens.export import snapviewer as export
 from memlens.ingest import ingest
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Device, Snapshot

@@ -12,6 +12,7 @@ import type { Api } from './api';
 import type { Compare } from './compare';
 import type { Cursors } from './cursors';
 import type { Flags } from './flags';
+import type { KeptFlame } from './flame/settings';
 import type { Preference } from './render/create';
 import type { Camera, Extent } from './scene/camera';
 import type { Rgb } from './scene/colour';
@@ -51,6 +52,8 @@ export interface ViewContext {
   readonly setName: string;
   /** What it is compared with. */
   readonly compare: Compare;
+  /** How its flame graph is shown. */
+  readonly flame: KeptFlame;
   readonly theme: Theme;
   /** What to draw pictures with; set by tests. */
   readonly renderer: Preference;

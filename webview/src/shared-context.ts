@@ -14,6 +14,7 @@ import type { Compare } from './compare';
 import type { ViewContext } from './context';
 import type { Cursors } from './cursors';
 import type { Flags } from './flags';
+import type { KeptFlame } from './flame/settings';
 import type { Plot } from './plot';
 import type { Preference } from './render/create';
 import type { Camera, Extent } from './scene/camera';
@@ -30,6 +31,7 @@ export interface ContextOwner {
   readonly axis: Axis;
   readonly filter: string;
   readonly compare: Compare;
+  readonly flame: KeptFlame;
   readonly colours: Colours;
   readonly sources: Sources;
   setFilter(filter: string): void;
@@ -86,6 +88,10 @@ export class SharedContext implements ViewContext {
 
   get compare(): Compare {
     return this.owner.compare;
+  }
+
+  get flame(): KeptFlame {
+    return this.owner.flame;
   }
 
   get renderer(): Preference {

@@ -16,6 +16,7 @@ import { runAction, type Commanded } from './commands';
 import { Compare } from './compare';
 import type { Change } from './context';
 import { momentName, momentX, type Cursors } from './cursors';
+import { KeptFlame } from './flame/settings';
 import type { Action } from './input/keys';
 import { actionAt } from './keyboard';
 import { Narrowing } from './narrowing';
@@ -42,6 +43,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   /** Narrows every view; `device` tells of what fits it. */
   filter = '';
   readonly compare: Compare;
+  readonly flame: KeptFlame;
   readonly sources: Sources;
   readonly arrangement: Arrangement;
   private readonly parts: Parts;
@@ -72,6 +74,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       this.changed('compare');
       this.saveSoon();
     });
+    this.flame = new KeptFlame(state.flame, info, this.saveSoon);
     this.parts = makeParts(api, root, info, restoreLayout(saved?.layout, root.clientWidth), this);
     this.arrangement = new Arrangement(root, this.parts, this);
     this.feed = new PanelFeed(this.parts, this.colours, this, say);
@@ -434,6 +437,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       filter: this.filter,
       ...this.parts.cursors.state,
       compare: this.compare.state,
+      flame: this.flame.state,
     };
     this.api.save({ view, layout: this.parts.frame.current });
     this.api.post({ type: 'state', state: view });

@@ -136,10 +136,19 @@ def _sql_and_export(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
     form.add_argument("--json", action="store_true", help="print an array of objects, all rows")
     form.add_argument("--csv", action="store_true", help="print comma-separated values, all rows")
     sql.add_argument("--limit", type=_positive, metavar="N", help="only the first N rows (a table: 1000)")
-    export = command("export", "Write a device's trace for another tool.")
+    export = command("export", "Write a device's trace, or stacks with bytes and counts, for another tool.")
     export.add_argument("file", type=Path)
-    export.add_argument("--snapviewer", type=Path, metavar="OUT.zip", required=True,
-                        help="an archive for SnapViewer, to be unzipped for it")  # fmt: skip
+    target = export.add_mutually_exclusive_group(required=True)
+    target.add_argument("--snapviewer", type=Path, metavar="OUT.zip",
+                        help="the trace as an archive for SnapViewer, to be unzipped for it")  # fmt: skip
+    target.add_argument("--speedscope", type=Path, metavar="OUT.json", help="stacks for speedscope.app")
+    target.add_argument(
+        "--pprof", type=Path, metavar="OUT.pb.gz", help="stacks for `go tool pprof` and others"
+    )
+    export.add_argument("--at", choices=("peak", "end", "all"), default="peak",
+                        help="the stacks of what was live at the peak (the default) or at the end of the trace, "
+                        "or of all allocations")  # fmt: skip
+    export.add_argument("--filter", default="", metavar="TEXT", help="only these allocations, as in the view")
     export.add_argument("--device", type=int, metavar="N", help="which device (else the one shown first)")
     return tables, sql, export
 

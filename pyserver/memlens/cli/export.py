@@ -1,16 +1,65 @@
-"""``memlens export``: a device's trace for another tool."""
+"""``memlens export``: a device's trace, or the stacks of some of its allocations, for another tool."""
 
 import argparse
+import os
+from pathlib import Path
 
 from memlens.cli.ask import ask
 from memlens.cli.progress import reporter
-from memlens.export import snapviewer
+from memlens.errors import BadRequestError
+from memlens.export.pprof import pprof
+from memlens.export.samples import Samples, ValueName, samples_of
+from memlens.export.snapviewer import snapviewer
+from memlens.export.speedscope import speedscope
+from memlens.store.snapshot import Snapshot
+from memlens.views.flame import set_stacks
+from memlens.views.frame_names import frame_names
+from memlens.views.sets import AllocationSet
+
+_WHAT = {"peak": "live at the peak", "end": "live at the end", "all": "allocated in all"}
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    report = reporter("auto")
-    ask(options, lambda snapshot: snapviewer(snapshot, options.device, options.snapviewer, report))
-    report("done", 1.0)
-    print(options.snapviewer)
+    if options.snapviewer is not None:
+        if options.at != "peak" or options.filter:
+            raise BadRequestError(
+                "SnapViewer's archives hold the whole trace: --at and --filter are for stacks"
+            )
+        report = reporter("auto")
+        ask(options, lambda snapshot: snapviewer(snapshot, options.device, options.snapviewer, report))
+        report("done", 1.0)
+        print(options.snapviewer)
+        return 0
+    samples = ask(options, lambda snapshot: _samples(snapshot, options))
+    title = f"{options.file.name}, {_WHAT[options.at]}"
+    if options.speedscope is not None:
+        _write(options.speedscope, speedscope(samples, title))
+    else:
+        _write(options.pprof, pprof(samples, title))
     return 0
+
+
+def _samples(snapshot: Snapshot, options: argparse.Namespace) -> Samples:
+    number = snapshot.info.default_device if options.device is None else options.device
+    events = next((info.events for info in snapshot.info.devices if info.device == number), 0)
+    of = {
+        "peak": AllocationSet(number, filter=options.filter),
+        "end": AllocationSet(number, from_moment=events, filter=options.filter),
+        "all": AllocationSet(number, "live", 0, events, options.filter),
+    }[options.at]
+    # the names that Go's heap profiles have, which pprof's users know
+    kind = "alloc" if options.at == "all" else "inuse"
+    types = (ValueName(f"{kind}_space", "bytes"), ValueName(f"{kind}_objects", "count"))
+    return samples_of(set_stacks(snapshot, of), frame_names(snapshot), types)
+
+
+def _write(target: Path, data: bytes) -> None:
+    """Write a file whole or not at all."""
+    partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
+    try:
+        partial.write_bytes(data)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    print(target)

@@ -18,7 +18,7 @@ from memlens.views.sets import AllocationSet
 MOST_MATCHES = 500
 MOST_LINES = 20
 
-FunctionOrder = Literal["inclusive", "self"]
+FunctionOrder = Literal["inclusive", "self", "name"]
 
 
 class FlameNode(Struct, frozen=True):
@@ -110,7 +110,7 @@ class FlameFunction(Struct, frozen=True):
 
 
 class FlameFunctionsAnswer(Struct, frozen=True):
-    """Rows ``offset … offset + len(rows)`` of ``functions``, the largest first."""
+    """Rows ``offset … offset + len(rows)`` of ``functions``."""
 
     total_bytes: int
     total_count: int
@@ -171,13 +171,21 @@ def search(tree: CallTree, text: str) -> FlameSearchAnswer:
     )
 
 
-def functions(tree: CallTree, order: FunctionOrder, offset: int, limit: int) -> FlameFunctionsAnswer:
-    """A page of the tree's functions, the largest first."""
+def functions(
+    tree: CallTree, order: FunctionOrder, offset: int, limit: int, *, reverse: bool = False
+) -> FlameFunctionsAnswer:
+    """A page of the tree's functions, the largest first, or from A on; ``reverse`` the other way."""
     check_page(offset, limit)
     selves, inclusive = _by_name(tree)
-    key = (inclusive if order == "inclusive" else selves)[tree.by]
     present = np.flatnonzero(inclusive[tree.by] > 0)
-    page = present[np.argsort(-key[present], kind="stable")][offset : offset + limit]
+    if order == "name":
+        names = (tree.names.name(name, tree.options.merge) for name in present.tolist())
+        texts = [(name.function.casefold(), name.file, name.line) for name in names]
+        ordered = present[np.array(sorted(range(len(texts)), key=texts.__getitem__), np.intp)]
+    else:
+        key = (inclusive if order == "inclusive" else selves)[tree.by]
+        ordered = present[np.argsort(-key[present], kind="stable")]
+    page = (ordered[::-1] if reverse else ordered)[offset : offset + limit]
     rows = [
         FlameFunction(
             tree.names.name(name, tree.options.merge),

@@ -15,6 +15,7 @@ export interface FlameDetailsEvents {
   open(line: FlameLine, kind: FlameName['kind'], beside: boolean): void;
   zoom(node: FlameNode): void;
   go(node: FlameNode): void;
+  sandwich(name: FlameName): void;
   focus(name: FlameName): void;
   hide(name: FlameName): void;
   collapse(name: FlameName): void;
@@ -36,7 +37,8 @@ export class FlameDetails {
     replace(this.root);
   }
 
-  show(answer: FlameNodeAnswer, isCount: boolean): void {
+  /** `drawn`: there are boxes to zoom to. */
+  show(answer: FlameNodeAnswer, isCount: boolean, drawn: boolean): void {
     const { node, path } = answer;
     const { name } = node;
     const total = isCount ? answer.total_count : answer.total_bytes;
@@ -70,9 +72,14 @@ export class FlameDetails {
       element(
         'div',
         { class: 'flame-actions' },
-        this.action('Zoom', 'Enter', () => {
-          this.events.zoom(node);
-        }),
+        drawn &&
+          this.action('Zoom', 'Enter', () => {
+            this.events.zoom(node);
+          }),
+        real &&
+          this.action('Sandwich', 'W', () => {
+            this.events.sandwich(name);
+          }),
         real &&
           this.action('Focus', 'F', () => {
             this.events.focus(name);

@@ -1,12 +1,21 @@
 // What a flame graph is asked for: the choices of its toolbar and what was done to single frames.
 
-import type { AllocationSet, FlameName, FlameOptions } from '../../../extension/shared/protocol.gen';
-import type { ViewParams } from '../../../extension/shared/messages';
+import type { FlameState, ViewParams } from '../../../extension/shared/messages';
+import type {
+  AllocationSet,
+  FlameName,
+  FlameOptions,
+  SnapshotInfo,
+} from '../../../extension/shared/protocol.gen';
 import type { ColourBy } from './colours';
 
-export type Form = 'flame' | 'icicle' | 'table';
+const FORMS = ['icicle', 'flame', 'table', 'functions'] as const;
+const VALUES = ['bytes', 'count', 'total'] as const;
+const MOST_KEPT_NAMES = 50;
+
+export type Form = (typeof FORMS)[number];
 /** "total" is what was allocated in the whole run, whichever set is chosen. */
-export type Value = 'bytes' | 'count' | 'total';
+export type Value = (typeof VALUES)[number];
 
 export interface FlameSettings {
   form: Form;
@@ -23,6 +32,8 @@ export interface FlameSettings {
   hidden: FlameName[];
   focus: FlameName | null;
   search: string;
+  /** The function whose callers and callees are shown beside the functions. */
+  sandwich: FlameName | null;
 }
 
 export function initialSettings(): FlameSettings {
@@ -39,6 +50,60 @@ export function initialSettings(): FlameSettings {
     hidden: [],
     focus: null,
     search: '',
+    sandwich: null,
+  };
+}
+
+/** The settings of one view, and who is told that they are to be kept. */
+export class KeptFlame {
+  readonly settings: FlameSettings;
+
+  constructor(
+    saved: FlameState | null,
+    private readonly info: Pick<SnapshotInfo, 'file_bytes'>,
+    private readonly changed: () => void,
+  ) {
+    this.settings = restoreFlame(saved, info.file_bytes);
+  }
+
+  set(part: Partial<FlameSettings>): void {
+    Object.assign(this.settings, part);
+    this.changed();
+  }
+
+  /** For the host to keep. */
+  get state(): FlameState {
+    return { ...this.settings, fileBytes: this.info.file_bytes };
+  }
+}
+
+/** What was kept, as far as it is whole; nothing from a file is believed. Names are numbers of this file's frames. */
+export function restoreFlame(saved: FlameState | null | undefined, fileBytes: number): FlameSettings {
+  const first = initialSettings();
+  if (!saved || typeof saved !== 'object') return first;
+  const one = <T extends string>(value: unknown, all: readonly T[], otherwise: T): T =>
+    all.find((each) => each === value) ?? otherwise;
+  const sameFile = saved.fileBytes === fileBytes;
+  const name = (value: FlameName | null | undefined): FlameName | null =>
+    sameFile && value && Number.isInteger(value.name) && value.name >= 0 && typeof value.function === 'string'
+      ? value
+      : null;
+  const list = <T>(values: readonly T[]): readonly T[] =>
+    (Array.isArray as (value: unknown) => boolean)(values) ? values.slice(0, MOST_KEPT_NAMES) : [];
+  return {
+    form: one(saved.form, FORMS, first.form),
+    direction: one(saved.direction, ['top_down', 'bottom_up'], first.direction),
+    merge: one(saved.merge, ['function', 'line'], first.merge),
+    order: one(saved.order, ['value', 'time'], first.order),
+    value: one(saved.value, VALUES, first.value),
+    colour: one(saved.colour, ['package', 'value'], first.colour),
+    fold: saved.fold,
+    collapse: saved.collapse,
+    packages: list(saved.packages).filter((each) => typeof each === 'string'),
+    hidden: list(saved.hidden).flatMap((each) => name(each) ?? []),
+    focus: name(saved.focus),
+    search: typeof saved.search === 'string' ? saved.search.slice(0, 200) : '',
+    sandwich: name(saved.sandwich),
   };
 }
 

@@ -25,6 +25,7 @@ export class FlameToolbar {
   private readonly collapse: HTMLButtonElement;
   private readonly fold: HTMLButtonElement;
   private readonly search: HTMLInputElement;
+  private readonly searching: HTMLElement;
   private readonly found = element('span', { class: 'flame-found muted', role: 'status' });
   private readonly chips = element('span', { class: 'flame-chips' });
 
@@ -35,6 +36,7 @@ export class FlameToolbar {
         { value: 'icicle', text: 'Icicle', title: 'Callers above what they call' },
         { value: 'flame', text: 'Flame', title: 'Callers below what they call' },
         { value: 'table', text: 'Tree', title: 'The same as a table' },
+        { value: 'functions', text: 'Functions', title: 'Sums by function, with callers and callees' },
       ],
       (form) => {
         events.changed({ form });
@@ -132,6 +134,18 @@ export class FlameToolbar {
         },
       },
     });
+    this.searching = element(
+      'span',
+      { class: 'flame-searching' },
+      this.search,
+      iconButton('up', 'Previous match', () => {
+        events.goToMatch(-1);
+      }),
+      iconButton('down', 'Next match', () => {
+        events.goToMatch(1);
+      }),
+      this.found,
+    );
     this.root = element(
       'div',
       { class: 'flame-toolbar', role: 'toolbar', attributes: { 'aria-label': 'Flame graph' } },
@@ -143,18 +157,7 @@ export class FlameToolbar {
       this.colour,
       this.collapse,
       this.fold,
-      element(
-        'span',
-        { class: 'flame-searching' },
-        this.search,
-        iconButton('up', 'Previous match', () => {
-          events.goToMatch(-1);
-        }),
-        iconButton('down', 'Next match', () => {
-          events.goToMatch(1);
-        }),
-        this.found,
-      ),
+      this.searching,
       this.chips,
     );
   }
@@ -162,6 +165,12 @@ export class FlameToolbar {
   update(settings: FlameSettings): void {
     this.form.set(settings.form);
     this.direction.set(settings.direction);
+    // each half of the functions' form has its own direction, and no widths to order or to search
+    const drawn = settings.form === 'icicle' || settings.form === 'flame';
+    this.direction.root.hidden = settings.form === 'functions';
+    this.searching.hidden = !drawn;
+    this.colour.hidden = !drawn;
+    if (document.activeElement !== this.search) this.search.value = settings.search;
     this.merge.value = settings.merge;
     this.value.value = settings.value;
     this.order.value = settings.order;

@@ -2,286 +2,136 @@
 
 import type { FlameChildrenAnswer, FlameNode } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
-import { element, replace, setText } from '../ui/dom';
+import { element } from '../ui/dom';
 import { bytes, count } from '../ui/format';
-import { shorten } from '../ui/text';
-import { placeOf, share } from './words';
+import { TreeGrid, type GridColumn, type GridRow } from '../ui/tree-grid';
+import { nameCell, shareCell, sizeCell } from './cells';
+import { TreeRows, type NodeRow } from './rows';
 
 export interface FlameTreeEvents {
   ask(node: number, offset: number, limit: number): Pending<FlameChildrenAnswer>;
   selected(node: FlameNode): void;
   open(node: FlameNode, beside: boolean): void;
+  /** A key that is not the table's own; true when it was taken. */
+  key(event: KeyboardEvent): boolean;
   failed(error: unknown): void;
 }
 
-const PAGE = 100;
-/** Opening a row opens its only child too, and so on: a chain of calls says nothing until it branches. */
-const MOST_OPENED = 64;
-
-interface Row {
-  readonly element: HTMLTableRowElement;
-  readonly level: number;
-  /** Null for "n more". */
-  readonly node: FlameNode | null;
-  readonly parent: number;
-  readonly offset: number;
-}
+const column = (name: string, title: string, width: string, number = true): GridColumn => ({
+  ...{ name, title, width, number },
+  sort: null,
+});
+const COLUMNS: readonly GridColumn[] = [
+  column('Function', '', 'minmax(160px, 1fr)', false),
+  column('Inclusive', 'With all that it calls', '84px'),
+  column('Share', 'Inclusive share of the whole', '104px'),
+  column('Self', 'What it allocated itself', '84px'),
+  column('Allocations', 'Inclusive', '84px'),
+];
+/** Of the tree beside a table there is room for so many. */
+const FEW = 3;
 
 export class FlameTree {
   readonly root: HTMLElement;
-  private readonly body = element('tbody');
-  private readonly caption = element('caption', { class: 'sr-only' });
-  private rows: Row[] = [];
-  private current: Row | null = null;
+  private readonly grid: TreeGrid;
+  private readonly rows: TreeRows;
+  private readonly columns: readonly GridColumn[];
+  private chosen: NodeRow | null = null;
   private isCount = false;
-  private total = 0;
-  private readonly pending = new Set<Pending<FlameChildrenAnswer>>();
 
-  constructor(private readonly events: FlameTreeEvents) {
-    const head = (text: string): HTMLElement => element('th', { attributes: { scope: 'col' } }, text);
-    this.root = element(
-      'div',
-      { class: 'flame-tree', hidden: true },
-      element(
-        'table',
-        {
-          role: 'treegrid',
-          attributes: { 'aria-label': 'Call tree' },
-          on: {
-            keydown: (event) => {
-              this.key(event);
-            },
-          },
-        },
-        this.caption,
-        element(
-          'thead',
-          {},
-          element(
-            'tr',
-            {},
-            head('Function'),
-            head('Inclusive'),
-            head('Share'),
-            head('Self'),
-            head('Allocations'),
-          ),
-        ),
-        this.body,
-      ),
+  /** `narrow`: with a few columns, the first of which says what the tree is. */
+  constructor(
+    label: string,
+    private readonly events: FlameTreeEvents,
+    narrow = false,
+  ) {
+    this.rows = new TreeRows({
+      ask: (...page) => events.ask(...page),
+      changed: (moved) => {
+        this.grid.update(moved(this.grid.activeIndex));
+      },
+      failed: (error) => {
+        events.failed(error);
+      },
+    });
+    this.grid = new TreeGrid(label, {
+      count: () => this.rows.rows.length,
+      row: (index) => this.rowAt(index),
+      sort: () => undefined,
+      moved: (index) => {
+        this.choose(index);
+      },
+      pick: (index, opened, beside) => {
+        const row = this.rows.rows[index];
+        if (row?.kind === 'rest') this.rows.more(row);
+        else this.choose(index);
+        if (opened && row?.kind === 'node') events.open(row.node, beside);
+      },
+      toggle: (index, open) => {
+        const row = this.rows.rows[index];
+        if (row?.kind === 'node') this.rows.toggle(row, open);
+      },
+      parent: (index) => this.rows.parentOf(index),
+      key: (event) => events.key(event),
+    });
+    this.columns = narrow ? COLUMNS.slice(0, FEW) : COLUMNS;
+    this.grid.setColumns(
+      this.columns.map((each, i) => (narrow && i === 0 ? { ...each, name: label } : each)),
     );
+    this.root = element('div', { class: 'flame-tree', hidden: true }, this.grid.root);
   }
 
   dispose(): void {
-    this.cancel();
+    this.rows.cancel();
   }
 
   show(title: string, isCount: boolean): void {
-    this.cancel();
-    setText(this.caption, title);
+    this.grid.root.setAttribute('aria-label', title);
     this.isCount = isCount;
-    this.rows = [];
-    this.current = null;
-    replace(this.body);
-    void this.fill(0, 0, 0, 0);
+    this.chosen = null;
+    this.rows.reset();
   }
 
-  focus(): void {
-    this.current?.element.focus();
+  private choose(index: number): void {
+    const row = this.rows.rows[index];
+    if (row?.kind !== 'node' || row === this.chosen) return;
+    this.chosen = row;
+    this.grid.update();
+    this.events.selected(row.node);
   }
 
-  private cancel(): void {
-    for (const each of this.pending) each.cancel();
-    this.pending.clear();
-  }
-
-  /** Puts a page of a node's children at a place among the rows. */
-  private async fill(node: number, offset: number, level: number, at: number): Promise<void> {
-    const asked = this.events.ask(node, offset, PAGE);
-    this.pending.add(asked);
-    try {
-      const answer = await asked.answer;
-      if (!this.pending.delete(asked)) return;
-      this.total = this.isCount ? answer.total_count : answer.total_bytes;
-      const made = answer.rows.map((child) => this.row(child, level, node, offset));
-      const rest = answer.children - offset - answer.rows.length;
-      if (rest > 0) made.push(this.moreRow(answer, level, node, offset + answer.rows.length, rest));
-      const before = this.rows[at]?.element ?? null;
-      for (const { element: row } of made) this.body.insertBefore(row, before);
-      this.rows.splice(at, 0, ...made);
-      const [first] = made;
-      if (!this.current && first) this.setCurrent(first, false);
-      if (offset === 0 && answer.children === 1 && first?.node && level < MOST_OPENED)
-        this.toggle(first, true);
-    } catch (error) {
-      this.pending.delete(asked);
-      this.events.failed(error);
+  private rowAt(index: number): GridRow {
+    const row = this.rows.rows[index];
+    if (!row) throw new RangeError(`The tree has no row ${index}`);
+    const { level } = row;
+    if (row.kind === 'rest') {
+      const cells = [
+        [element('span', { class: 'link' }, `${count(row.left)} more…`)],
+        [bytes(row.bytes)],
+        [],
+      ];
+      return {
+        ...{ id: `rest:${row.parent?.node.node ?? 0}`, level, open: null, place: 1, of: 1, selected: false },
+        ...{ cells: this.some([...cells, [], [count(row.count)]]), class: 'more' },
+      };
     }
-  }
-
-  private row(node: FlameNode, level: number, parent: number, offset: number): Row {
-    const { name } = node;
-    const opens = node.children > 0;
-    const place = placeOf(name);
-    const arrow = element('span', { class: 'flame-arrow', attributes: { 'aria-hidden': true } });
-    const title = element(
-      'td',
-      { class: 'flame-name', role: 'gridcell' },
-      arrow,
-      element('bdi', { class: `code flame-${name.kind}` }, shorten(name.function, 120)),
-      place !== '' && element('bdi', { class: 'place' }, shorten(place, 60)),
-    );
-    title.style.paddingInlineStart = `${8 + Math.min(level, 40) * 12}px`;
-    const part = this.isCount ? node.count : node.bytes;
-    const bar = element('span', { class: 'flame-bar', attributes: { 'aria-hidden': true } });
-    bar.style.width = `${this.total > 0 ? (100 * part) / this.total : 0}%`;
-    const cell = (text: string, titleText = ''): HTMLElement =>
-      element('td', { class: 'number', role: 'gridcell', title: titleText }, text);
-    const row: Row = {
-      element: element(
-        'tr',
-        {
-          tabIndex: -1,
-          role: 'row',
-          attributes: { 'aria-level': level + 1, ...(opens ? { 'aria-expanded': false } : {}) },
-          on: {
-            click: (event) => {
-              this.setCurrent(row, true);
-              if (event.ctrlKey || event.metaKey) this.events.open(node, false);
-              else if (event.target === arrow) this.toggle(row);
-            },
-            dblclick: () => {
-              this.toggle(row);
-            },
-          },
-        },
-        title,
-        cell(bytes(node.bytes), `${count(node.bytes)} bytes`),
-        element('td', { class: 'number flame-share', role: 'gridcell' }, bar, share(part, this.total)),
-        cell(bytes(node.self_bytes), `${count(node.self_bytes)} bytes`),
-        cell(count(node.count)),
-      ),
-      level,
-      node,
-      parent,
-      offset,
+    const { node, open, place, of } = row;
+    const { isCount } = this;
+    const total = isCount ? this.rows.totalCount : this.rows.totalBytes;
+    return {
+      ...{ id: String(node.node), level, open, place, of, class: '' },
+      selected: row === this.chosen,
+      cells: this.some([
+        nameCell(node.name),
+        [sizeCell(node.bytes)],
+        shareCell(isCount ? node.count : node.bytes, total),
+        [sizeCell(node.self_bytes)],
+        [count(node.count)],
+      ]),
     };
-    return row;
   }
 
-  private moreRow(
-    answer: FlameChildrenAnswer,
-    level: number,
-    parent: number,
-    offset: number,
-    rest: number,
-  ): Row {
-    const title = element('td', { class: 'flame-name muted', role: 'gridcell' }, `${count(rest)} more…`);
-    title.style.paddingInlineStart = `${24 + Math.min(level, 40) * 12}px`;
-    const row: Row = {
-      element: element(
-        'tr',
-        {
-          tabIndex: -1,
-          role: 'row',
-          attributes: { 'aria-level': level + 1 },
-          on: {
-            click: () => {
-              this.more(row);
-            },
-          },
-        },
-        title,
-        element('td', { class: 'number', role: 'gridcell' }, bytes(answer.rest_bytes)),
-        element('td', { role: 'gridcell' }),
-        element('td', { role: 'gridcell' }),
-        element('td', { class: 'number', role: 'gridcell' }, count(answer.rest_count)),
-      ),
-      level,
-      node: null,
-      parent,
-      offset,
-    };
-    return row;
-  }
-
-  private more(row: Row): void {
-    const at = this.rows.indexOf(row);
-    this.rows.splice(at, 1);
-    row.element.remove();
-    if (this.current === row) this.current = null;
-    void this.fill(row.parent, row.offset, row.level, at);
-  }
-
-  private toggle(row: Row, open = row.element.getAttribute('aria-expanded') === 'false'): void {
-    const isOpen = row.element.getAttribute('aria-expanded');
-    if (!row.node || isOpen === null || isOpen === String(open)) return;
-    row.element.setAttribute('aria-expanded', String(open));
-    const at = this.rows.indexOf(row) + 1;
-    if (open) {
-      void this.fill(row.node.node, 0, row.level + 1, at);
-      return;
-    }
-    let end = at;
-    while (end < this.rows.length && (this.rows[end]?.level ?? 0) > row.level) end++;
-    const gone = this.rows.splice(at, end - at);
-    for (const each of gone) each.element.remove();
-    if (this.current && gone.includes(this.current)) this.setCurrent(row, false);
-  }
-
-  private setCurrent(row: Row, chosen: boolean): void {
-    this.current?.element.removeAttribute('aria-selected');
-    if (this.current) this.current.element.tabIndex = -1;
-    this.current = row;
-    row.element.tabIndex = 0;
-    if (!chosen) return;
-    row.element.setAttribute('aria-selected', 'true');
-    row.element.focus({ preventScroll: false });
-    if (row.node) this.events.selected(row.node);
-  }
-
-  private key(event: KeyboardEvent): void {
-    const row = this.current;
-    if (!row || event.altKey) return;
-    const at = this.rows.indexOf(row);
-    const go = (to: number): void => {
-      const next = this.rows[Math.min(Math.max(to, 0), this.rows.length - 1)];
-      if (next) this.setCurrent(next, true);
-    };
-    const open = row.element.getAttribute('aria-expanded');
-    switch (event.key) {
-      case 'ArrowDown':
-        go(at + 1);
-        break;
-      case 'ArrowUp':
-        go(at - 1);
-        break;
-      case 'Home':
-        go(0);
-        break;
-      case 'End':
-        go(this.rows.length - 1);
-        break;
-      case 'ArrowRight':
-        if (open === 'false') this.toggle(row, true);
-        else if (open === 'true') go(at + 1);
-        break;
-      case 'ArrowLeft':
-        if (open === 'true') this.toggle(row, false);
-        else {
-          let up = at - 1;
-          while (up >= 0 && (this.rows[up]?.level ?? 0) >= row.level) up--;
-          if (up >= 0) go(up);
-        }
-        break;
-      case 'Enter':
-        if (row.node) this.events.open(row.node, event.ctrlKey || event.metaKey);
-        else this.more(row);
-        break;
-      default:
-        return;
-    }
-    event.preventDefault();
-    event.stopPropagation();
+  private some(cells: GridRow['cells']): GridRow['cells'] {
+    return cells.slice(0, this.columns.length);
   }
 }

@@ -1,27 +1,25 @@
 // Flame graph and call tree of the set.
 
-import type {
-  FlameName,
-  FlameNode,
-  FlameNodeAnswer,
-  FlameSearchAnswer,
-} from '../../../extension/shared/protocol.gen';
+import type { FlameName, FlameNode, FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../api';
 import type { Change, ViewContext } from '../context';
 import { besideBox, childBox, fillingBoxes, parentBox, type BoxFacts } from '../flame/boxes';
 import { panned, WHOLE, zoomed } from '../flame/camera';
+import { FlameCrumbs } from '../flame/crumbs';
 import { FlameDetails } from '../flame/details';
+import { FlameFinder } from '../flame/finder';
 import { listenToPointer } from '../flame/input';
+import { flameAction, type FlameAction } from '../flame/keys';
 import { FlamePlot } from '../flame/plot';
-import { initialSettings, treeParams, type FlameSettings, type TreeParams } from '../flame/settings';
+import { FlameSandwich, halfParams, type Half } from '../flame/sandwich';
+import { treeParams, type FlameSettings, type TreeParams } from '../flame/settings';
 import { exposeFlameForTests } from '../flame/test-hook';
 import { FlameTip } from '../flame/tip';
 import { FlameToolbar } from '../flame/toolbar';
-import { FlameTree } from '../flame/tree';
+import { FlameTree, type FlameTreeEvents } from '../flame/tree';
 import { amount, nodeSentence, share } from '../flame/words';
-import { element, replace } from '../ui/dom';
+import { element } from '../ui/dom';
 import { counted } from '../ui/format';
-import { shorten } from '../ui/text';
 import type { MakePane, Pane } from './pane';
 
 const NAME_AFTER_MS = 120;
@@ -33,27 +31,25 @@ class FlamePane implements Pane {
   readonly title = 'Flame graph';
   readonly usesSet = true;
   readonly root: HTMLElement;
-  private readonly settings: FlameSettings = initialSettings();
+  private readonly settings: FlameSettings;
   private readonly toolbar: FlameToolbar;
   private readonly plot: FlamePlot;
   private readonly tree: FlameTree;
+  private readonly sandwich: FlameSandwich;
   private readonly details: FlameDetails;
   private readonly tip = new FlameTip();
-  private readonly crumbs = element('nav', {
-    class: 'flame-crumbs',
-    attributes: { 'aria-label': 'Zoomed to' },
-  });
-  private crumbsShown = '';
+  private readonly crumbs: FlameCrumbs;
+  private readonly finder: FlameFinder;
   private answer: FlameNodeAnswer | null = null;
-  private found: FlameSearchAnswer | null = null;
-  private match = -1;
+  /** Which tree and node the details are of. */
+  private answerOf = '';
   private asking: Pending<FlameNodeAnswer> | null = null;
-  private searching: Pending<FlameSearchAnswer> | null = null;
   private naming: ReturnType<typeof setTimeout> | undefined;
   /** An open that waits for the details of what was clicked. */
   private opening: { node: number; beside: boolean } | null = null;
 
   constructor(private readonly context: ViewContext) {
+    this.settings = context.flame.settings;
     this.toolbar = new FlameToolbar({
       changed: (part) => {
         this.change(part);
@@ -73,7 +69,7 @@ class FlamePane implements Pane {
           search: this.settings.search,
         }),
       shown: () => {
-        this.showCrumbs();
+        this.crumbs.update();
         this.root.dataset['pictures'] = String(this.plot.pictures);
       },
       failed: (error) => {
@@ -93,6 +89,9 @@ class FlamePane implements Pane {
       go: (node) => {
         this.selectNode(node);
       },
+      sandwich: (name) => {
+        this.toSandwich(name);
+      },
       focus: (focus) => {
         this.change({ focus });
       },
@@ -103,14 +102,43 @@ class FlamePane implements Pane {
         this.change({ packages: [...this.settings.packages, name.package] });
       },
     });
-    this.tree = new FlameTree({
-      ask: (node, offset, limit) =>
-        this.context.api.request('memlens/flameChildren', { ...this.params, node, offset, limit }),
-      selected: (node) => {
-        this.fetchDetails(node.node, null);
+    this.tree = new FlameTree(
+      'Call tree',
+      this.treeEvents(() => this.params),
+    );
+    this.sandwich = new FlameSandwich({
+      ask: (order, reverse, offset, limit) =>
+        this.context.api.request('memlens/flameFunctions', {
+          ...this.params,
+          // from the bottom up the outermost caller would be what has a value of its own
+          options: { ...this.params.options, direction: 'top_down' },
+          ...{ order, reverse, offset, limit },
+        }),
+      chosen: ({ name }, opening) => {
+        this.turnSandwich(name, opening);
       },
-      open: (node, beside) => {
-        this.fetchDetails(node.node, { node: node.node, beside });
+      openLine: (beside) => {
+        this.fetchSandwich({ beside });
+      },
+      half: (direction) => this.treeEvents(() => this.halfOf(direction)),
+      close: () => {
+        this.turnSandwich(null);
+      },
+      key: (event) => this.takeKey(event),
+      failed: (error) => {
+        this.failed(error);
+      },
+    });
+    this.crumbs = new FlameCrumbs(this.plot, (facts) => {
+      this.zoomTo(facts);
+    });
+    this.finder = new FlameFinder({
+      ask: (text) => this.context.api.request('memlens/flameSearch', { ...this.params, text }),
+      tell: (text) => {
+        this.toolbar.setFound(text);
+      },
+      say: (text) => {
+        this.context.say(text);
       },
       failed: (error) => {
         this.failed(error);
@@ -136,8 +164,15 @@ class FlamePane implements Pane {
       'div',
       { class: 'flame' },
       this.toolbar.root,
-      this.crumbs,
-      element('div', { class: 'flame-body' }, this.plot.root, this.tree.root, this.details.root),
+      this.crumbs.root,
+      element(
+        'div',
+        { class: 'flame-body' },
+        this.plot.root,
+        this.tree.root,
+        this.sandwich.root,
+        this.details.root,
+      ),
     );
     exposeFlameForTests(this.plot);
   }
@@ -151,66 +186,29 @@ class FlamePane implements Pane {
   }
 
   key(event: KeyboardEvent): boolean {
-    if (event.target !== this.plot.surface) return false;
-    const selected = this.plot.facts(this.plot.selectedBox());
-    const towardsCallees = this.plot.isUpwards ? 'ArrowUp' : 'ArrowDown';
-    if (event.altKey) return false;
-    switch (event.key) {
-      case 'ArrowUp':
-      case 'ArrowDown':
-        this.step(event.key === towardsCallees ? childBox : parentBox);
-        return true;
-      case 'ArrowLeft':
-        this.step((g, box) => besideBox(g, box, -1));
-        return true;
-      case 'ArrowRight':
-        this.step((g, box) => besideBox(g, box, 1));
-        return true;
-      case 'Enter':
-        if ((event.ctrlKey || event.metaKey) && selected) this.select(selected, { beside: false });
-        else this.zoomTo(selected);
-        return true;
-      case 'Escape':
-        return this.leave();
-      case 'PageUp':
-      case 'PageDown':
-        this.plot.moveTo(
-          panned(this.plot.target, 0, (event.key === 'PageDown' ? 1 : -1) * this.plot.rows * 0.8),
-        );
-        return true;
-      case 'Home':
-      case '0':
-        this.plot.moveTo(WHOLE, true);
-        return true;
-      case '+':
-      case '=':
-        this.plot.moveTo(zoomed(this.plot.target, 0.5, 2), true);
-        return true;
-      case '-':
-        this.plot.moveTo(zoomed(this.plot.target, 0.5, 0.5), true);
-        return true;
-      case '/':
-        this.toolbar.focusSearch();
-        return true;
-      case 'n':
-      case 'N':
-        this.goToMatch(event.shiftKey ? -1 : 1);
-        return true;
-      default:
-        return this.keyOnName(event.key.toLowerCase());
-    }
+    return event.target === this.plot.surface && this.takeKey(event);
   }
 
   dispose(): void {
     clearTimeout(this.naming);
     this.asking?.cancel();
-    this.searching?.cancel();
+    this.finder.cancel();
     this.plot.dispose();
     this.tree.dispose();
+    this.sandwich.dispose();
   }
 
   private get params(): TreeParams {
     return treeParams(this.settings, this.context.set, this.context.device.events);
+  }
+
+  private halfOf(direction: Half): TreeParams {
+    const { sandwich } = this.settings;
+    return sandwich ? halfParams(this.params, direction, sandwich) : this.params;
+  }
+
+  private get drawn(): boolean {
+    return this.settings.form === 'icicle' || this.settings.form === 'flame';
   }
 
   private get isCount(): boolean {
@@ -220,7 +218,7 @@ class FlamePane implements Pane {
   private change(part: Partial<FlameSettings>): void {
     const before = JSON.stringify(this.params);
     const { search, form } = this.settings;
-    Object.assign(this.settings, part);
+    this.context.flame.set(part);
     const sameTree = JSON.stringify(this.params) === before;
     if (!sameTree || search !== this.settings.search || form !== this.settings.form) this.renew(sameTree);
     else this.arrange();
@@ -229,15 +227,16 @@ class FlamePane implements Pane {
   private arrange(): void {
     const { form, colour } = this.settings;
     this.toolbar.update(this.settings);
-    this.plot.root.hidden = form === 'table';
-    this.crumbs.hidden = form === 'table';
+    this.plot.root.hidden = !this.drawn;
+    this.crumbs.root.hidden = !this.drawn;
     this.tree.root.hidden = form !== 'table';
+    this.sandwich.root.hidden = form !== 'functions';
     this.plot.setStyle(form === 'flame', colour);
   }
 
   /** Asks again. With `keep` the tree is the same, and so the camera and the selection stay. */
   private renew(keep: boolean): void {
-    const { form, search } = this.settings;
+    const { form, search, sandwich } = this.settings;
     this.arrange();
     const name = this.settings.value === 'total' ? 'of the whole run' : this.context.setName;
     this.plot.setEmpty(`Nothing was allocated ${name}.`);
@@ -249,8 +248,12 @@ class FlamePane implements Pane {
     }
     this.hover(-1, 0, 0);
     if (form === 'table') this.tree.show(`Call tree ${name}`, this.isCount);
-    else this.plot.renew(keep, search !== '');
-    this.search();
+    else if (form === 'functions') {
+      this.details.clear();
+      this.sandwich.show(name, sandwich, this.isCount);
+      if (sandwich) this.fetchSandwich(null);
+    } else this.plot.renew(keep, search !== '');
+    this.finder.search(this.drawn ? search : '', this.isCount);
   }
 
   private select(facts: BoxFacts | null, open: { beside: boolean } | null): void {
@@ -290,24 +293,34 @@ class FlamePane implements Pane {
     this.fetchDetails(node.node, null);
   }
 
-  private fetchDetails(node: number, opening: { node: number; beside: boolean } | null): void {
+  private fetchDetails(
+    node: number,
+    opening: { node: number; beside: boolean } | null,
+    params: TreeParams = this.params,
+  ): void {
     this.opening = opening;
-    if (this.answer?.node.node === node) {
+    const key = JSON.stringify([params, node]);
+    if (this.answer && this.answerOf === key) {
       this.shown(this.answer);
       return;
     }
     this.asking?.cancel();
-    const asking = this.context.api.request('memlens/flameNode', { ...this.params, node });
+    const asking = this.context.api.request('memlens/flameNode', { ...params, node });
     this.asking = asking;
     asking.answer.then(
       (answer) => {
         if (this.asking !== asking) return;
         this.asking = null;
         this.answer = answer;
+        this.answerOf = key;
         this.shown(answer);
       },
       (error: unknown) => {
-        this.failed(error);
+        if (this.asking !== asking) return;
+        // a function that was chosen before may have no part in this set
+        const none = error instanceof RequestError && error.problem.code === 'bad-request';
+        if (none && key === this.ofSandwich) this.sandwich.tell(null, this.isCount);
+        else this.failed(error);
       },
     );
   }
@@ -316,7 +329,8 @@ class FlamePane implements Pane {
     const { node } = answer;
     this.plot.learn([node.name, ...answer.path.map(({ name }) => name)]);
     this.plot.redraw();
-    this.details.show(answer, this.isCount);
+    if (this.settings.form !== 'functions') this.details.show(answer, this.isCount, this.drawn);
+    else if (this.answerOf === this.ofSandwich) this.sandwich.tell(answer, this.isCount);
     this.context.lightStacks(new Set(node.node === 0 ? [] : answer.stacks));
     const total = this.isCount ? answer.total_count : answer.total_bytes;
     this.context.say(nodeSentence(node, total, this.isCount));
@@ -354,12 +368,101 @@ class FlamePane implements Pane {
     this.plot.reveal(facts);
   }
 
+  private takeKey(event: KeyboardEvent): boolean {
+    const action = flameAction(event);
+    if (!action) return false;
+    return this.drawn && event.target === this.plot.surface ? this.runOnPlot(action) : this.runOnName(action);
+  }
+
+  private runOnPlot(action: FlameAction): boolean {
+    const { plot } = this;
+    const selected = plot.facts(plot.selectedBox());
+    const [above, below] = plot.isUpwards ? [childBox, parentBox] : [parentBox, childBox];
+    switch (action) {
+      case 'above':
+        this.step(above);
+        return true;
+      case 'below':
+        this.step(below);
+        return true;
+      case 'left':
+        this.step((g, box) => besideBox(g, box, -1));
+        return true;
+      case 'right':
+        this.step((g, box) => besideBox(g, box, 1));
+        return true;
+      case 'zoom':
+        this.zoomTo(selected);
+        return true;
+      case 'open':
+        if (selected) this.select(selected, { beside: false });
+        return selected !== null;
+      case 'pageUp':
+      case 'pageDown':
+        plot.moveTo(panned(plot.target, 0, (action === 'pageDown' ? 1 : -1) * plot.rows * 0.8));
+        return true;
+      case 'whole':
+        plot.moveTo(WHOLE, true);
+        return true;
+      case 'zoomIn':
+      case 'zoomOut':
+        plot.moveTo(zoomed(plot.target, 0.5, action === 'zoomIn' ? 2 : 0.5), true);
+        return true;
+      case 'search':
+        this.toolbar.focusSearch();
+        return true;
+      case 'nextMatch':
+      case 'previousMatch':
+        this.goToMatch(action === 'nextMatch' ? 1 : -1);
+        return true;
+      default:
+        return this.runOnName(action);
+    }
+  }
+
+  /** What is done to the function that is selected, and undone. */
+  private runOnName(action: FlameAction): boolean {
+    if (action === 'leave') return this.leave();
+    const name = this.answer?.node.name;
+    if (!name || name.kind === 'none' || this.answer?.node.node === 0) return false;
+    if (this.drawn && !this.plot.selected) return false;
+    if (action === 'focus') this.change({ focus: name });
+    else if (action === 'hide') this.change({ hidden: [...this.settings.hidden, name] });
+    else if (action === 'sandwich') this.toSandwich(name);
+    else if (action === 'collapse' && name.package !== '')
+      this.change({ packages: [...this.settings.packages, name.package] });
+    else return false;
+    return true;
+  }
+
+  private toSandwich(name: FlameName): void {
+    if (this.settings.form === 'functions') this.turnSandwich(name);
+    else this.change({ form: 'functions', sandwich: name });
+  }
+
+  private turnSandwich(name: FlameName | null, opening: { beside: boolean } | null = null): void {
+    this.context.flame.set({ sandwich: name });
+    this.sandwich.turnTo(name, this.isCount);
+    if (name) this.fetchSandwich(opening);
+    else this.context.lightStacks(new Set());
+  }
+
+  private fetchSandwich(opening: { beside: boolean } | null): void {
+    // a tree from a function down has the function as its first node
+    this.fetchDetails(1, opening && { node: 1, ...opening }, this.halfOf('top_down'));
+  }
+
+  private get ofSandwich(): string {
+    return JSON.stringify([this.halfOf('top_down'), 1]);
+  }
+
   /** Escape: first the selection goes, then the zoom, then what was done to frames. */
   private leave(): boolean {
-    const { focus, hidden, packages, search } = this.settings;
+    const { focus, hidden, packages, search, sandwich, form } = this.settings;
     const { x0, x1 } = this.plot.target;
-    if (this.plot.selected) this.select(null, null);
-    else if (x0 > 0 || x1 < 1) this.plot.moveTo(WHOLE, true);
+    if (this.drawn && this.plot.selected) this.select(null, null);
+    else if (this.drawn && (x0 > 0 || x1 < 1)) this.plot.moveTo(WHOLE, true);
+    else if (form === 'functions' && sandwich) this.turnSandwich(null);
     else if (focus) this.change({ focus: null });
     else if (hidden.length > 0) this.change({ hidden: hidden.slice(0, -1) });
     else if (packages.length > 0) this.change({ packages: packages.slice(0, -1) });
@@ -368,15 +471,22 @@ class FlamePane implements Pane {
     return true;
   }
 
-  private keyOnName(key: string): boolean {
-    const name = this.answer?.node.name;
-    if (!this.plot.selected || !name || name.kind === 'none' || this.answer?.node.node === 0) return false;
-    if (key === 'f') this.change({ focus: name });
-    else if (key === 'h') this.change({ hidden: [...this.settings.hidden, name] });
-    else if (key === 'c' && name.package !== '')
-      this.change({ packages: [...this.settings.packages, name.package] });
-    else return false;
-    return true;
+  /** What a table of the tree that `params` tells asks, and what happens on it. */
+  private treeEvents(params: () => TreeParams): FlameTreeEvents {
+    return {
+      ask: (node, offset, limit) =>
+        this.context.api.request('memlens/flameChildren', { ...params(), node, offset, limit }),
+      selected: (node) => {
+        this.fetchDetails(node.node, null, params());
+      },
+      open: (node, beside) => {
+        this.fetchDetails(node.node, { node: node.node, beside }, params());
+      },
+      key: (event) => this.takeKey(event),
+      failed: (error) => {
+        this.failed(error);
+      },
+    };
   }
 
   private hover(box: number, x: number, y: number): void {
@@ -406,90 +516,8 @@ class FlamePane implements Pane {
     }, NAME_AFTER_MS);
   }
 
-  private showCrumbs(): void {
-    const g = this.plot.geometry;
-    if (!g) return;
-    const zoom = this.plot.target.x0 > 0 || this.plot.target.x1 < 1;
-    const boxes = zoom ? fillingBoxes(g, this.plot.target) : [];
-    const facts = boxes.flatMap((box) => this.plot.facts(box) ?? []);
-    const key = JSON.stringify([zoom, facts, facts.map(({ name }) => this.plot.names.has(name))]);
-    if (key === this.crumbsShown) return;
-    this.crumbsShown = key;
-    const crumb = (text: string, press: () => void): HTMLElement =>
-      element('button', { class: 'link', type: 'button', on: { click: press } }, element('bdi', {}, text));
-    replace(
-      this.crumbs,
-      zoom &&
-        element(
-          'button',
-          {
-            class: 'link flame-reset',
-            type: 'button',
-            on: {
-              click: () => {
-                this.plot.moveTo(WHOLE, true);
-              },
-            },
-          },
-          'Reset zoom',
-        ),
-      ...facts
-        .filter(({ node, more }) => node !== 0 && !more)
-        .map((each) =>
-          crumb(shorten(this.plot.names.get(each.name)?.function ?? '…', 40), () => {
-            this.zoomTo(each);
-          }),
-        ),
-    );
-    this.crumbs.classList.toggle('shown', zoom);
-  }
-
-  private search(): void {
-    this.searching?.cancel();
-    this.searching = null;
-    this.found = null;
-    this.match = -1;
-    const { search } = this.settings;
-    if (search === '') {
-      this.toolbar.setFound('');
-      return;
-    }
-    const searching = this.context.api.request('memlens/flameSearch', { ...this.params, text: search });
-    this.searching = searching;
-    searching.answer.then(
-      (found) => {
-        if (this.searching !== searching) return;
-        this.found = found;
-        this.showFound();
-        this.context.say(this.foundText(found));
-      },
-      (error: unknown) => {
-        this.failed(error);
-      },
-    );
-  }
-
-  private foundText(found: FlameSearchAnswer): string {
-    if (found.nodes === 0) return 'Nothing found';
-    const value = this.isCount ? found.count : found.bytes;
-    const total = this.isCount ? found.total_count : found.total_bytes;
-    return `${amount(value, this.isCount)} (${share(value, total)}) in ${counted(found.nodes, 'box', 'boxes')}`;
-  }
-
-  private showFound(): void {
-    const { found, match } = this;
-    if (!found) return;
-    const place = match < 0 ? '' : `${match + 1}/${found.matches.length}, `;
-    this.toolbar.setFound(place + this.foundText(found));
-  }
-
   private goToMatch(by: 1 | -1): void {
-    const matches = this.found?.matches ?? [];
-    if (matches.length === 0) return;
-    this.match =
-      this.match < 0 && by < 0 ? matches.length - 1 : (this.match + by + matches.length) % matches.length;
-    const node = matches[this.match];
-    this.showFound();
+    const node = this.finder.step(by);
     if (!node) return;
     this.plot.learn([node.name]);
     this.selectNode(node);

@@ -112,6 +112,7 @@ export function restoreState(info: SnapshotInfo, saved: ViewState | null | undef
     filter: typeof saved?.filter === 'string' ? saved.filter : '',
     ...restoreCursors(known, device.events),
     compare: restoreCompare(saved?.compare),
+    flame: saved?.flame ?? null,
   };
 }
 

@@ -1,5 +1,6 @@
 // The list of keys.
 
+import { FLAME_KEYS } from '../flame/keys';
 import { KEYS, keyName } from '../input/keys';
 import { element, iconButton } from './dom';
 
@@ -46,6 +47,13 @@ export class Help {
               row.text,
             ]),
           ),
+        ),
+        part(
+          'In the flame graph',
+          FLAME_KEYS.map(({ keys, text }) => [
+            keys.filter((key) => key !== '=').map((key) => keyName(key, mac)),
+            text,
+          ]),
         ),
         part(
           'Mouse',

@@ -42,7 +42,7 @@ def _search(snapshot: Snapshot, p: FlameSearchParams) -> FlameSearchAnswer:
 
 def _functions(snapshot: Snapshot, p: FlameFunctionsParams) -> FlameFunctionsAnswer:
     tree = flame.tree_of(snapshot, p.of, p.value, p.options)
-    return flame_tables.functions(tree, p.order, p.offset, p.limit)
+    return flame_tables.functions(tree, p.order, p.offset, p.limit, reverse=p.reverse)
 
 
 QUESTIONS: Questions = {

@@ -81,7 +81,7 @@ class FlameSearchParams(Struct, frozen=True):
 
 
 class FlameFunctionsParams(Struct, frozen=True):
-    """A page of the functions of a tree, the largest first."""
+    """A page of the functions of a tree, the largest first, or by name; ``reverse`` the other way."""
 
     snapshot: str
     of: AllocationSet
@@ -90,6 +90,7 @@ class FlameFunctionsParams(Struct, frozen=True):
     order: FunctionOrder
     offset: Count
     limit: Annotated[int, Meta(ge=1, le=1000)]
+    reverse: bool = False
 
 
 REQUESTS: Requests = {

@@ -21,9 +21,9 @@ import {
   time,
 } from '../../ui/format';
 import { shorten } from '../../ui/text';
+import { TreeGrid, type GridColumn, type GridRow } from '../../ui/tree-grid';
 import type { MakePane } from '../pane';
 import { Controls } from './controls';
-import { TreeGrid, type GridColumn, type GridRow } from './grid';
 import { restoreSettings } from './settings';
 import {
   parentOf,

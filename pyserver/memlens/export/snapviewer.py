@@ -1,4 +1,4 @@
-"""Writes snapshots for other tools: SnapViewer's archives."""
+"""Writes snapshots as SnapViewer's archives."""
 
 import heapq
 import os

@@ -1,6 +1,6 @@
 // A tree of rows in columns, of which only those in view are elements: ARIA's treegrid, walked by keys.
 
-import { element, icon, replace } from '../../ui/dom';
+import { element, icon, replace } from './dom';
 
 export interface GridRow {
   readonly id: string;
@@ -29,8 +29,10 @@ export interface GridEvents {
   count(): number;
   row(index: number): GridRow;
   sort(column: number): void;
-  /** A press, or Enter (`opened`) or the space bar. */
-  pick(index: number, opened: boolean): void;
+  /** A press or the space bar; `opened` with Enter, on a place or with Ctrl or Cmd. `beside` for Ctrl or Cmd Enter. */
+  pick(index: number, opened: boolean, beside: boolean): void;
+  /** The keys went to another row. */
+  moved?(index: number): void;
   toggle(index: number, open: boolean): void;
   parent(index: number): number;
   /** A key that the grid itself has no use for; true when it was taken. */
@@ -40,11 +42,16 @@ export interface GridEvents {
 const ROW_PX = 22;
 const BEYOND = 8;
 const INDENT_PX = 16;
+/** Deeper levels stand no further in: calls are hundreds deep. */
+const MOST_INDENTS = 40;
+
+let grids = 0;
 
 export class TreeGrid {
   readonly root: HTMLElement;
   private readonly head = element('div', { class: 'grid-head', role: 'row' });
   private readonly body = element('div', { class: 'grid-body', role: 'rowgroup' });
+  private readonly id = `grid-${++grids}`;
   private active = 0;
   private shown: { first: number; last: number } = { first: 0, last: 0 };
   private columns: readonly GridColumn[] = [];
@@ -136,7 +143,7 @@ export class TreeGrid {
     const rows: HTMLElement[] = [];
     for (let index = first; index < last; index++) rows.push(this.row(index));
     replace(this.body, ...rows);
-    if (count > 0) this.root.setAttribute('aria-activedescendant', `live-set-${this.active}`);
+    if (count > 0) this.root.setAttribute('aria-activedescendant', `${this.id}-${this.active}`);
     else this.root.removeAttribute('aria-activedescendant');
   }
 
@@ -154,7 +161,7 @@ export class TreeGrid {
     if (row.open !== null) attributes['aria-expanded'] = String(row.open);
     const made = element('div', {
       class: `grid-row ${row.class}${index === this.active ? ' active' : ''}`,
-      id: `live-set-${index}`,
+      id: `${this.id}-${index}`,
       role: 'row',
       attributes,
     });
@@ -162,7 +169,7 @@ export class TreeGrid {
     row.cells.forEach((cell, i) => {
       const one = element('div', { class: this.columns[i]?.number ? 'number' : '', role: 'gridcell' });
       if (i === 0) {
-        one.style.paddingInlineStart = `${8 + row.level * INDENT_PX}px`;
+        one.style.paddingInlineStart = `${8 + Math.min(row.level, MOST_INDENTS) * INDENT_PX}px`;
         one.append(element('span', { class: `twistie${row.open === null ? ' none' : ''}` }, icon('chevron')));
       }
       one.append(...cell);
@@ -179,7 +186,10 @@ export class TreeGrid {
     this.setActive(index);
     const { open } = this.events.row(index);
     if (open !== null && target.closest('.twistie')) this.events.toggle(index, !open);
-    else this.events.pick(index, target.closest('.place-link') !== null);
+    else {
+      const mod = event.ctrlKey || event.metaKey;
+      this.events.pick(index, mod || target.closest('.place-link') !== null, false);
+    }
   }
 
   private key(event: KeyboardEvent): void {
@@ -187,12 +197,19 @@ export class TreeGrid {
       event.stopPropagation();
       return;
     }
-    if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const mod = event.ctrlKey || event.metaKey;
+    if (event.altKey || (mod && event.key !== 'Enter') || event.shiftKey) return;
     const count = this.events.count();
     if (count === 0) return;
-    if (!this.walk(event.key, count) && !this.events.key(event, this.active)) return;
+    if (mod) this.events.pick(this.active, true, true);
+    else if (!this.walk(event.key, count) && !this.events.key(event, this.active)) return;
     event.preventDefault();
     event.stopPropagation();
+  }
+
+  private go(index: number): void {
+    this.setActive(index);
+    this.events.moved?.(index);
   }
 
   private walk(key: string, count: number): boolean {
@@ -207,14 +224,14 @@ export class TreeGrid {
       Home: 0,
       End: count - 1,
     }[key];
-    if (to !== undefined) this.setActive(Math.min(Math.max(to, 0), count - 1));
+    if (to !== undefined) this.go(Math.min(Math.max(to, 0), count - 1));
     else if (key === 'ArrowRight') {
       if (open === false) this.events.toggle(active, true);
-      else if (open) this.setActive(Math.min(active + 1, count - 1));
+      else if (open) this.go(Math.min(active + 1, count - 1));
     } else if (key === 'ArrowLeft') {
       if (open) this.events.toggle(active, false);
-      else if (this.events.parent(active) >= 0) this.setActive(this.events.parent(active));
-    } else if (key === 'Enter' || key === ' ') this.events.pick(active, key === 'Enter');
+      else if (this.events.parent(active) >= 0) this.go(this.events.parent(active));
+    } else if (key === 'Enter' || key === ' ') this.events.pick(active, key === 'Enter', false);
     else return false;
     return true;
   }

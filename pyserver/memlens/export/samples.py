@@ -1,0 +1,61 @@
+"""Stacks with values as the formats of profiles have them: unrolled, each frame in full. Whatever they are of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels import stacks as kernel
+from memlens.store.manifest import ArchiveError
+from memlens.store.snapshot import FrameRow
+from memlens.views.calltree import Stacks
+from memlens.views.frame_names import FrameNames
+
+
+class ValueName(NamedTuple):
+    """What a value is, as ``("alloc_space", "bytes")``."""
+
+    name: str
+    unit: Literal["bytes", "count"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Samples:
+    """Stacks with values, an item a stack.
+
+    The frames of item ``i``, innermost first, are ``sequence[starts[i]:starts[i + 1]]``, numbers in ``frames``, all of
+    which occur. ``values`` is int64[values, items], and ``types`` says what they are.
+    """
+
+    frames: list[FrameRow]
+    starts: npt.NDArray[np.uint64]
+    sequence: npt.NDArray[np.uint32]
+    values: npt.NDArray[np.int64]
+    types: Sequence[ValueName]
+
+    def stacks(self) -> list[list[int]]:
+        """The frames of each item, innermost first."""
+        edges = self.starts.tolist()
+        numbers = self.sequence.tolist()
+        return [numbers[first:last] for first, last in pairwise(edges)]
+
+
+def samples_of(stacks: Stacks, names: FrameNames, types: Sequence[ValueName]) -> Samples:
+    """Unroll some stacks. Raises :class:`ArchiveError` for damaged ones."""
+    starts = np.empty(len(stacks.nodes) + 1, np.uint64)
+    if not kernel.measure(stacks.parents, stacks.nodes, starts):
+        raise ArchiveError("The archive's stacks run in a circle")
+    sequence = np.empty(int(starts[-1]), np.uint32)
+    kernel.unroll(stacks.parents, stacks.frames, stacks.nodes, starts, sequence)
+    numbers, places = np.unique(sequence, return_inverse=True)
+    if len(numbers) and int(numbers[-1]) >= names.count:
+        raise ArchiveError("The archive's stacks have an unknown frame")
+    frames: list[FrameRow] = []
+    for number in numbers.tolist():
+        row = names.rows.get(number)
+        # behind the frames come names that stand for stacks without any
+        frames.append(row if row is not None else ("", 0, names.name(number, "line").function, -1))
+    return Samples(frames, starts, places.astype(np.uint32), stacks.values, types)

@@ -1,0 +1,50 @@
+"""Writes stacks with values for https://www.speedscope.app.
+
+The format is ``file-format-spec.ts`` of speedscope: frames are shared, and each value is a "sampled" profile, whose
+samples are stacks from the outermost frame to the innermost and whose weights are the values.
+"""
+
+import msgspec
+
+from memlens.export.samples import Samples
+
+SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+
+
+def speedscope(samples: Samples, title: str) -> bytes:
+    """The file's text, a profile for each value; ``title`` is what speedscope calls it."""
+    stacks = [stack[::-1] for stack in samples.stacks()]
+    profiles = []
+    for (name, unit), values in zip(samples.types, samples.values.tolist(), strict=True):
+        # a sample without a value says nothing, and speedscope would give it no width
+        kept = [(stack, value) for stack, value in zip(stacks, values, strict=True) if value > 0]
+        profiles.append(
+            {
+                "type": "sampled",
+                "name": name,
+                "unit": "bytes" if unit == "bytes" else "none",
+                "startValue": 0,
+                "endValue": sum(value for _, value in kept),
+                "samples": [stack for stack, _ in kept],
+                "weights": [value for _, value in kept],
+            }
+        )
+    return msgspec.json.encode(
+        {
+            "$schema": SCHEMA,
+            "exporter": "memlens",
+            "name": title,
+            "activeProfileIndex": 0,
+            "shared": {"frames": [_frame(*row) for row in samples.frames]},
+            "profiles": profiles,
+        }
+    )
+
+
+def _frame(file: str, line: int, function: str, _kind: int) -> dict[str, str | int]:
+    told: dict[str, str | int] = {"name": function or "?"}
+    if file:
+        told["file"] = file
+    if line > 0:
+        told["line"] = line
+    return told

@@ -1,0 +1,262 @@
+"""Stacks written for speedscope and pprof, read back by decoders of the test's own and held to every allocation."""
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.python import oracle
+from tests.python.conftest import real_files
+from tests.python.test_cli import run
+
+from memlens.errors import MemlensError
+from memlens.export.pprof import pprof
+from memlens.export.samples import Samples, ValueName, samples_of
+from memlens.export.speedscope import speedscope
+from memlens.model.frames import source_frame
+from memlens.store.snapshot import Snapshot
+from memlens.views.calltree import Stacks
+from memlens.views.flame import set_stacks
+from memlens.views.frame_names import FrameNames, frame_names
+from memlens.views.sets import AllocationSet
+
+Frame = tuple[str, int, str]
+Sums = dict[tuple[Frame, ...], tuple[int, ...]]
+"""By stack, innermost frame first: a value of each type."""
+
+TYPES = (ValueName("inuse_space", "bytes"), ValueName("inuse_objects", "count"))
+
+
+# --- independent readers -------------------------------------------------------------------------------------------
+
+
+def fields(data: bytes) -> list[tuple[int, Any]]:
+    """A protobuf message's fields in order: numbers for varints, bytes for what has a length."""
+    at = 0
+    found: list[tuple[int, Any]] = []
+
+    def varint() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(data):
+        key = varint()
+        if key & 7 == 0:
+            found.append((key >> 3, varint()))
+        else:
+            assert key & 7 == 2
+            size = varint()
+            assert at + size <= len(data)
+            found.append((key >> 3, data[at : at + size]))
+            at += size
+    return found
+
+
+def packed(data: bytes) -> list[int]:
+    return [value for _, value in fields(b"".join(b"\x08" + part for part in _split(data)))]
+
+
+def _split(data: bytes) -> list[bytes]:
+    parts, first = [], 0
+    for place, byte in enumerate(data):
+        if byte < 0x80:
+            parts.append(data[first : place + 1])
+            first = place + 1
+    assert first == len(data)
+    return parts
+
+
+def read_pprof(data: bytes) -> tuple[list[tuple[str, str]], Sums, str]:
+    """Types, stacks with values, and the comment, by profile.proto."""
+    whole = fields(gzip.decompress(data))
+    strings = [value.decode() for field, value in whole if field == 6]
+    assert strings[0] == ""
+    functions, locations = {}, {}
+    for field, value in whole:
+        if field == 5:
+            told = dict(fields(value))
+            functions[told[1]] = (strings[told[4]], strings[told[2]])
+            assert told[2] == told[3]
+        elif field == 4:
+            told = dict(fields(value))
+            line = dict(fields(told[4]))
+            locations[told[1]] = (line[1], line[2])
+    assert 0 not in functions
+    assert 0 not in locations
+    found: Sums = {}
+    for field, value in whole:
+        if field == 2:
+            told = dict(fields(value))
+            places = [locations[number] for number in packed(told[1])]
+            stack = tuple((functions[its][0], line, functions[its][1]) for its, line in places)
+            assert stack not in found
+            found[stack] = tuple(number - (number >> 63 << 64) for number in packed(told[2]))
+    types = [dict(fields(value)) for field, value in whole if field == 1]
+    (comment,) = (strings[value] for field, value in whole if field == 13)
+    (default,) = (strings[value] for field, value in whole if field == 14)
+    named = [(strings[told[1]], strings[told[2]]) for told in types]
+    assert default == named[0][0]
+    return named, found, comment
+
+
+def read_speedscope(data: bytes) -> tuple[list[tuple[str, str]], Sums, str]:
+    """The same by speedscope's file-format-spec.ts."""
+    whole = json.loads(data)
+    assert whole["$schema"] == "https://www.speedscope.app/file-format-schema.json"
+    frames = [(each.get("file", ""), each.get("line", 0), each["name"]) for each in whole["shared"]["frames"]]
+    found: dict[tuple[Frame, ...], list[int]] = {}
+    types = []
+    for place, profile in enumerate(whole["profiles"]):
+        assert profile["type"] == "sampled"
+        assert len(profile["samples"]) == len(profile["weights"])
+        assert profile["endValue"] - profile["startValue"] == sum(profile["weights"])
+        assert profile["unit"] in ("bytes", "none")
+        types.append((profile["name"], "count" if profile["unit"] == "none" else "bytes"))
+        for stack, weight in zip(profile["samples"], profile["weights"], strict=True):
+            key = tuple(frames[number] for number in reversed(stack))
+            found.setdefault(key, [0] * len(whole["profiles"]))[place] += weight
+    return types, {stack: tuple(values) for stack, values in found.items()}, whole["name"]
+
+
+# --- against every allocation --------------------------------------------------------------------------------------
+
+
+def expected_sums(found: list[oracle.Alloc], rows: list[int]) -> Sums:
+    sizes: Counter[tuple[Frame, ...]] = Counter()
+    counts: Counter[tuple[Frame, ...]] = Counter()
+    for row in rows:
+        alloc = found[row]
+        told = [source_frame(*each) for each in alloc.frames]
+        stack = tuple((each.file, max(each.line, 0), each.function or "?") for each in told)
+        if not stack:
+            words = "alive before recording began" if alloc.start == 0 else "no stack recorded"
+            stack = (("", 0, words),)
+        sizes[stack] += alloc.size
+        counts[stack] += 1
+    return {stack: (sizes[stack], counts[stack]) for stack in counts}
+
+
+FILES = [Path("sample"), *real_files("*medium_512_inf*", "niu__forward_memory_snapshot_100*", "verl*")]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem[:40])
+def test_what_is_written_is_what_every_allocation_says(
+    opened: Callable[[Path], Snapshot], sample: Path, path: Path
+) -> None:
+    path = sample if path == Path("sample") else path
+    snapshot = opened(path)
+    info = next(each for each in snapshot.info.devices if each.device == snapshot.info.default_device)
+    found = oracle.allocations(oracle.load(path), info.device)
+    for of, rows in (
+        (AllocationSet(info.device), oracle.alive(found, info.peak_moment)),
+        (AllocationSet(info.device, "live", 0, info.events), list(range(len(found)))),
+    ):
+        samples = samples_of(set_stacks(snapshot, of), frame_names(snapshot), TYPES)
+        expected = expected_sums(found, rows)
+        assert read_pprof(pprof(samples, "a title")) == ([tuple(each) for each in TYPES], expected, "a title")
+        types, sums, title = read_speedscope(speedscope(samples, "a title"))
+        assert (types, title) == ([tuple(each) for each in TYPES], "a title")
+        assert sums == expected
+
+
+texts = st.text(max_size=6)
+frames = st.tuples(texts, st.integers(-1, 2**31), texts, st.sampled_from([0, 1, 2]))
+
+
+@given(
+    st.lists(frames, min_size=1, max_size=8, unique_by=lambda row: row[:3]),
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 7), st.integers(0, 2**61)), max_size=30),
+    texts,
+)
+def test_any_names_and_any_values(
+    rows: list[tuple[str, int, str, int]], tree: list[tuple[int, int, int]], title: str
+) -> None:
+    """Names from a file are any text; values reach what 64 bits hold."""
+    parents = [0] + [min(parent, place) for place, (parent, _, _) in enumerate(tree)]
+    numbers = [0] + [frame % len(rows) for _, frame, _ in tree]
+    values = [value // max(len(tree), 1) for _, _, value in tree]
+    stacks = Stacks(
+        np.array(parents, np.uint32),
+        np.array(numbers, np.uint32),
+        np.arange(1, len(parents), dtype=np.uint32),
+        np.array([values, [1] * len(values)], np.int64).reshape(2, -1),
+        np.arange(1, len(parents), dtype=np.uint32),
+    )
+    expected: dict[tuple[Frame, ...], Counter[int]] = {}
+    for node in range(1, len(parents)):
+        way: list[Frame] = []
+        at = node
+        while at:
+            file, line, function, _ = rows[numbers[at]]
+            way.append((file, max(line, 0), function or "?"))
+            at = parents[at]
+        sums = expected.setdefault(tuple(way), Counter())
+        sums[0] += values[node - 1]
+        sums[1] += 1
+    samples = samples_of(stacks, FrameNames(enumerate(rows)), TYPES)
+    _, got, told_title = read_speedscope(speedscope(samples, title))
+    assert told_title == title
+    assert got == {stack: (sums[0], sums[1]) for stack, sums in expected.items()}
+    raw = Samples(samples.frames, samples.starts, samples.sequence, -samples.values, TYPES)
+    whole = fields(gzip.decompress(pprof(raw, title)))
+    totals = [
+        [number - (number >> 63 << 64) for number in packed(dict(fields(value))[2])]
+        for field, value in whole
+        if field == 2
+    ]
+    assert totals == (-samples.values.T).tolist()
+
+
+def test_stacks_of_a_damaged_archive_are_refused() -> None:
+    names = FrameNames([(0, ("a.py", 1, "f", 0))])
+    ends, values = np.array([1], np.uint32), np.ones((2, 1), np.int64)
+    for parents, numbers in (([0, 1], [0, 0]), ([0, 0], [0, 9])):
+        stacks = Stacks(np.array(parents, np.uint32), np.array(numbers, np.uint32), ends, values, ends)
+        with pytest.raises(MemlensError):
+            samples_of(stacks, names, TYPES)
+
+
+# --- the command line ----------------------------------------------------------------------------------------------
+
+
+def test_command_line(sample: Path, tmp_path: Path) -> None:
+    found = oracle.allocations(oracle.load(sample), 0)
+    moments = max(moment for each in found for moment in (each.start, each.end or 0))
+    alive = oracle.live_bytes(found, moments)
+    sets = {
+        "peak": oracle.alive(found, alive.index(max(alive))),
+        "end": oracle.alive(found, moments),
+        "all": list(range(len(found))),
+    }
+    for at, rows in sets.items():
+        target = tmp_path / f"{at}.pb.gz"
+        assert run("export", sample, "--pprof", target, "--at", at).stdout == f"{target}\n"
+        types, sums, title = read_pprof(target.read_bytes())
+        kind = "alloc" if at == "all" else "inuse"
+        assert types == [(f"{kind}_space", "bytes"), (f"{kind}_objects", "count")]
+        assert sums == expected_sums(found, rows)
+        assert title.startswith(sample.name)
+    target = tmp_path / "large.json"
+    run("export", sample, "--speedscope", target, "--filter", "size>1MiB")
+    large = [row for row in sets["peak"] if found[row].size > 2**20]
+    assert read_speedscope(target.read_bytes())[1] == expected_sums(found, large)
+    assert sorted(path.name for path in tmp_path.glob("*.partial*")) == []
+    assert "no device 9" in run("export", sample, "--pprof", target, "--device", 9, status=1).stderr
+    assert run("export", sample, "--pprof", tmp_path / "none" / "x", status=1).stderr.count("\n") == 1
+    assert "required" in run("export", sample, status=1).stderr
+    zipped = tmp_path / "out.zip"
+    assert "whole trace" in run("export", sample, "--snapviewer", zipped, "--at", "end", status=1).stderr
+    assert not zipped.exists()

@@ -1,0 +1,211 @@
+// The flame graph's tables, keys and settings: rows that are fetched when they are opened, whatever order answers come
+// in; each key has one meaning; and what was kept comes back as far as it is whole.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { FlameState } from '../../extension/shared/messages';
+import type { FlameChildrenAnswer, FlameName, FlameNode } from '../../extension/shared/protocol.gen';
+import { FLAME_KEYS, flameAction } from '../../webview/src/flame/keys';
+import { TREE_PAGE, TreeRows, type NodeRow } from '../../webview/src/flame/rows';
+import { halfParams } from '../../webview/src/flame/sandwich';
+import { initialSettings, KeptFlame, restoreFlame, treeParams } from '../../webview/src/flame/settings';
+
+const nameOf = (name: number): FlameName => ({
+  ...{ name, function: `f${name}`, file: 'a.py', line: 0, kind: 'user', package: '', is_package: false },
+});
+
+/** A tree in which node n has `widths[n]` children (none where it isn't told), numbered from 10 n on. */
+function made(widths: Readonly<Record<number, number>>) {
+  const answers: { node: number; cancelled: boolean; answer: () => Promise<void> }[] = [];
+  const node = (number: number): FlameNode => ({
+    ...{ node: number, name: nameOf(number), depth: 1, self_bytes: 1, self_count: 1, bytes: 5, count: 1 },
+    ...{ children: widths[number] ?? 0, x0: 0, x1: 1 },
+  });
+  let active = 0;
+  const rows: TreeRows = new TreeRows({
+    ask: (parent, offset, limit) => {
+      const children = widths[parent] ?? 0;
+      const last = Math.min(offset + limit, children);
+      const answer: FlameChildrenAnswer = {
+        ...{
+          total_bytes: 100,
+          total_count: 10,
+          children,
+          offset,
+          rest_bytes: 7,
+          rest_count: children - last,
+        },
+        rows: Array.from({ length: last - offset }, (_, i) => node(10 * parent + offset + i + 1)),
+      };
+      let give: (value: FlameChildrenAnswer) => void = () => undefined;
+      const promise = new Promise<FlameChildrenAnswer>((resolve) => {
+        give = resolve;
+      });
+      const asked = {
+        node: parent,
+        cancelled: false,
+        answer: async () => {
+          if (!asked.cancelled) give(answer);
+          await new Promise(setImmediate);
+        },
+      };
+      answers.push(asked);
+      return {
+        answer: promise,
+        cancel: () => {
+          asked.cancelled = true;
+        },
+      };
+    },
+    changed: (moved) => {
+      active = moved(active);
+    },
+    failed: (error) => {
+      throw error;
+    },
+  });
+  const settle = async (): Promise<void> => {
+    for (let asked = answers.shift(); asked; asked = answers.shift()) await asked.answer();
+  };
+  const shown = (): string[] =>
+    rows.rows.map((row) => `${'>'.repeat(row.level)}${row.kind === 'node' ? row.node.node : `+${row.left}`}`);
+  const at = (number: number): NodeRow => {
+    const found = rows.rows.find((row) => row.kind === 'node' && row.node.node === number);
+    assert.ok(found?.kind === 'node');
+    return found;
+  };
+  const stand = {
+    get on(): string | undefined {
+      return shown()[active];
+    },
+    set on(row: string | undefined) {
+      active = shown().indexOf(row ?? '');
+    },
+  };
+  return { rows, answers, settle, shown, at, stand };
+}
+
+describe('the rows of a call tree', () => {
+  it('open and close, chains of one child by themselves, and who stands on a row stays there', async () => {
+    const tree = made({ 0: 2, 1: 1, 11: 1, 111: 2, 2: 1 });
+    tree.rows.reset();
+    await tree.settle();
+    assert.deepEqual(tree.shown(), ['1', '2']);
+    tree.stand.on = '2';
+    tree.rows.toggle(tree.at(1), true);
+    await tree.settle();
+    assert.deepEqual(tree.shown(), ['1', '>11', '>>111', '>>>1111', '>>>1112', '2']);
+    assert.equal(tree.stand.on, '2');
+    assert.equal(tree.rows.rows[tree.rows.parentOf(4)], tree.at(111));
+    tree.stand.on = '>>>1112';
+    tree.rows.toggle(tree.at(11), false);
+    assert.deepEqual(tree.shown(), ['1', '>11', '2']);
+    assert.equal(tree.stand.on, '>11', 'a row that is gone leaves one on what closed over it');
+    assert.deepEqual([tree.at(1).place, tree.at(1).of, tree.at(2).place], [1, 2, 2]);
+  });
+
+  it('stand where they belong, in whatever order the answers come, and once', async () => {
+    const tree = made({ 0: 3, 1: 2, 2: 2 });
+    tree.rows.reset();
+    await tree.settle();
+    tree.rows.toggle(tree.at(1), true);
+    tree.rows.toggle(tree.at(2), true);
+    const [first, second] = tree.answers;
+    await second?.answer();
+    await first?.answer();
+    assert.deepEqual(tree.shown(), ['1', '>11', '>12', '2', '>21', '>22', '3']);
+    tree.answers.length = 0;
+    tree.rows.toggle(tree.at(2), false);
+    tree.rows.toggle(tree.at(2), true);
+    tree.rows.toggle(tree.at(2), false);
+    tree.rows.toggle(tree.at(2), true);
+    await tree.settle();
+    assert.deepEqual(tree.shown(), ['1', '>11', '>12', '2', '>21', '>22', '3']);
+    tree.rows.toggle(tree.at(1), false);
+    tree.rows.toggle(tree.at(1), true);
+    tree.rows.toggle(tree.at(1), false);
+    await tree.settle();
+    assert.deepEqual(tree.shown(), ['1', '2', '>21', '>22', '3'], 'what was closed meanwhile stays closed');
+    tree.rows.toggle(tree.at(1), true);
+    tree.rows.reset();
+    await tree.settle();
+    assert.deepEqual(tree.shown(), ['1', '2', '3'], 'answers about another tree are not taken');
+  });
+
+  it('come by pages', async () => {
+    const tree = made({ 0: 2 * TREE_PAGE + 5 });
+    tree.rows.reset();
+    await tree.settle();
+    assert.equal(tree.shown().at(-1), `+${TREE_PAGE + 5}`);
+    for (let page = 0; page < 2; page++) {
+      const rest = tree.rows.rows.at(-1);
+      assert.ok(rest?.kind === 'rest');
+      tree.rows.more(rest);
+      tree.rows.more(rest);
+      await tree.settle();
+    }
+    assert.deepEqual(
+      tree.shown(),
+      Array.from({ length: 2 * TREE_PAGE + 5 }, (_, i) => String(i + 1)),
+    );
+  });
+});
+
+describe("the flame graph's keys", () => {
+  it('have one meaning each, and letters the one of their Shift only where it is told', () => {
+    const keys = FLAME_KEYS.flatMap((row) => row.keys);
+    assert.equal(new Set(keys).size, keys.length);
+    const press = (key: string, more = {}) =>
+      flameAction({ key, shiftKey: false, altKey: false, ctrlKey: false, metaKey: false, ...more });
+    for (const { keys: each, action } of FLAME_KEYS)
+      for (const key of each) {
+        const shiftKey = key.startsWith('Shift+');
+        const ctrlKey = key.startsWith('Mod+');
+        assert.equal(press(key.replace(/^(Shift|Mod)\+(?=.)/, ''), { shiftKey, ctrlKey }), action, key);
+      }
+    assert.equal(press('W', { shiftKey: true }), 'sandwich');
+    assert.equal(press('+', { shiftKey: true }), 'zoomIn');
+    assert.equal(press('w', { ctrlKey: true }), null, "VS Code's");
+    assert.equal(press('ArrowUp', { altKey: true }), null);
+    assert.equal(press('x'), null);
+  });
+});
+
+describe('what a flame graph shows', () => {
+  const name = nameOf(7);
+  const info = { file_bytes: 123 };
+
+  it('comes back as it was kept', () => {
+    let told = 0;
+    const kept = new KeptFlame(null, info, () => told++);
+    assert.deepEqual(kept.settings, initialSettings());
+    kept.set({ form: 'functions', value: 'count', direction: 'bottom_up', merge: 'line', order: 'time' });
+    kept.set({ hidden: [name], focus: name, sandwich: name, search: 'x', fold: true, packages: ['torch'] });
+    assert.equal(told, 2);
+    const saved = JSON.parse(JSON.stringify(kept.state)) as FlameState;
+    assert.deepEqual(restoreFlame(saved, 123), kept.settings);
+  });
+
+  it('is believed no further than it is whole, and names not for another file', () => {
+    const kept = new KeptFlame(null, info, () => undefined);
+    kept.set({ hidden: [name], focus: name, sandwich: name, search: 'x' });
+    const other = restoreFlame(kept.state, 124);
+    assert.deepEqual([other.hidden, other.focus, other.sandwich, other.search], [[], null, null, 'x']);
+    const wrong = { ...kept.state, form: 'x', hidden: [{ name: -1 }, null, name], packages: [3], search: 4 };
+    const mended = restoreFlame(wrong as unknown as FlameState, 123);
+    assert.deepEqual(mended, { ...kept.settings, hidden: [name], search: '' });
+    assert.deepEqual(restoreFlame('x' as unknown as FlameState, 1), initialSettings());
+  });
+
+  it('is asked for up and down from a function, with all else as it is', () => {
+    const set = { device: 0, kind: 'live', from_moment: null, to_moment: null, filter: '' } as const;
+    const params = treeParams({ ...initialSettings(), fold: true, focus: nameOf(3) }, set, 9);
+    const half = halfParams(params, 'bottom_up', name);
+    const { options } = half;
+    assert.deepEqual(half, {
+      ...params,
+      options: { ...params.options, direction: 'bottom_up', focus: 7 },
+    });
+    assert.equal(options.fold_recursion, true);
+  });
+});

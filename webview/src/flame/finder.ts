@@ -1,0 +1,76 @@
+// What a search found in a flame graph, and the way from match to match.
+
+import type { FlameNode, FlameSearchAnswer } from '../../../extension/shared/protocol.gen';
+import type { Pending } from '../api';
+import { counted } from '../ui/format';
+import { amount, share } from './words';
+
+export interface FinderEvents {
+  ask(text: string): Pending<FlameSearchAnswer>;
+  /** What is said beside the search box. */
+  tell(text: string): void;
+  say(text: string): void;
+  failed(error: unknown): void;
+}
+
+export class FlameFinder {
+  private found: FlameSearchAnswer | null = null;
+  private match = -1;
+  private isCount = false;
+  private asking: Pending<FlameSearchAnswer> | null = null;
+
+  constructor(private readonly events: FinderEvents) {}
+
+  search(text: string, isCount: boolean): void {
+    this.cancel();
+    this.found = null;
+    this.match = -1;
+    this.isCount = isCount;
+    if (text === '') {
+      this.events.tell('');
+      return;
+    }
+    const asking = this.events.ask(text);
+    this.asking = asking;
+    asking.answer.then(
+      (found) => {
+        if (this.asking !== asking) return;
+        this.found = found;
+        this.tell();
+        this.events.say(this.words(found));
+      },
+      (error: unknown) => {
+        if (this.asking === asking) this.events.failed(error);
+      },
+    );
+  }
+
+  cancel(): void {
+    this.asking?.cancel();
+    this.asking = null;
+  }
+
+  /** The next match (1) or the one before (-1), if anything matches. */
+  step(by: 1 | -1): FlameNode | null {
+    const matches = this.found?.matches ?? [];
+    if (matches.length === 0) return null;
+    this.match =
+      this.match < 0 && by < 0 ? matches.length - 1 : (this.match + by + matches.length) % matches.length;
+    this.tell();
+    return matches[this.match] ?? null;
+  }
+
+  private tell(): void {
+    const { found, match } = this;
+    if (!found) return;
+    const place = match < 0 ? '' : `${match + 1}/${found.matches.length}, `;
+    this.events.tell(place + this.words(found));
+  }
+
+  private words(found: FlameSearchAnswer): string {
+    if (found.nodes === 0) return 'Nothing found';
+    const value = this.isCount ? found.count : found.bytes;
+    const total = this.isCount ? found.total_count : found.total_bytes;
+    return `${amount(value, this.isCount)} (${share(value, total)}) in ${counted(found.nodes, 'box', 'boxes')}`;
+  }
+}

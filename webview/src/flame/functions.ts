@@ -1,0 +1,151 @@
+// The functions of the whole set, the hot spots: what each allocated itself, and with all that it called.
+
+import type { FlameFunction, FlameFunctionsAnswer } from '../../../extension/shared/protocol.gen';
+import type { ViewParams } from '../../../extension/shared/messages';
+import type { Pending } from '../api';
+import { element } from '../ui/dom';
+import { count } from '../ui/format';
+import { TreeGrid, type GridRow } from '../ui/tree-grid';
+import { nameCell, shareCell, sizeCell } from './cells';
+
+export type FunctionOrder = ViewParams<'memlens/flameFunctions'>['order'];
+
+export interface FunctionsEvents {
+  ask(order: FunctionOrder, reverse: boolean, offset: number, limit: number): Pending<FlameFunctionsAnswer>;
+  chosen(row: FlameFunction, opening: { beside: boolean } | null): void;
+  key(event: KeyboardEvent): boolean;
+  failed(error: unknown): void;
+}
+
+const PAGE = 200;
+const COLUMNS: readonly { name: string; title: string; width: string; order: FunctionOrder | null }[] = [
+  { name: 'Function', title: 'Sort by name', width: 'minmax(140px, 1fr)', order: 'name' },
+  { name: 'Self', title: 'What it allocated itself', width: '84px', order: 'self' },
+  { name: 'Share', title: 'Own share of the whole', width: '104px', order: null },
+  {
+    name: 'Inclusive',
+    title: 'With all that it calls; recursion counts once',
+    width: '84px',
+    order: 'inclusive',
+  },
+  { name: 'Share', title: 'Inclusive share of the whole', width: '104px', order: null },
+  { name: 'Allocations', title: 'Inclusive', width: '84px', order: null },
+];
+
+export class FlameFunctions {
+  readonly root: HTMLElement;
+  private readonly grid: TreeGrid;
+  private rows: FlameFunction[] = [];
+  private found: FlameFunctionsAnswer | null = null;
+  private asking: Pending<FlameFunctionsAnswer> | null = null;
+  private order: FunctionOrder = 'self';
+  private reverse = false;
+  private isCount = false;
+  private chosen: number | null = null;
+
+  constructor(private readonly events: FunctionsEvents) {
+    this.grid = new TreeGrid('Functions', {
+      count: () => this.rows.length + (this.left > 0 ? 1 : 0),
+      row: (index) => this.rowAt(index),
+      sort: (column) => {
+        const order = COLUMNS[column]?.order ?? null;
+        if (order === null) return;
+        this.reverse = order === this.order && !this.reverse;
+        this.order = order;
+        this.tellColumns();
+        this.fetch(0);
+      },
+      pick: (index, opened, beside) => {
+        const row = this.rows[index];
+        if (row) events.chosen(row, opened ? { beside } : null);
+        else this.fetch(this.rows.length);
+      },
+      toggle: () => undefined,
+      parent: () => -1,
+      key: (event, index) => {
+        const row = this.rows[index];
+        if (event.key === 'w' && row) {
+          events.chosen(row, null);
+          return true;
+        }
+        return events.key(event);
+      },
+    });
+    this.tellColumns();
+    this.root = element('div', { class: 'flame-functions' }, this.grid.root);
+  }
+
+  show(title: string, isCount: boolean): void {
+    this.grid.root.setAttribute('aria-label', title);
+    this.isCount = isCount;
+    this.rows = [];
+    this.found = null;
+    this.fetch(0);
+  }
+
+  /** Which function the trees beside are about, by the number of its name. */
+  choose(name: number | null): void {
+    this.chosen = name;
+    this.grid.update();
+  }
+
+  dispose(): void {
+    this.asking?.cancel();
+  }
+
+  private get left(): number {
+    return (this.found?.functions ?? 0) - this.rows.length;
+  }
+
+  private fetch(offset: number): void {
+    this.asking?.cancel();
+    const asking = this.events.ask(this.order, this.reverse, offset, PAGE);
+    this.asking = asking;
+    asking.answer.then(
+      (answer) => {
+        if (this.asking !== asking) return;
+        this.asking = null;
+        this.found = answer;
+        this.rows = offset === 0 ? answer.rows : [...this.rows, ...answer.rows];
+        this.grid.update(offset);
+      },
+      (error: unknown) => {
+        if (this.asking === asking) this.events.failed(error);
+      },
+    );
+  }
+
+  private tellColumns(): void {
+    this.grid.setColumns(
+      COLUMNS.map(({ name, title, width, order }, i) => {
+        // Figures come largest first, names from A on.
+        const way = (order !== 'name') !== this.reverse ? 'descending' : 'ascending';
+        return { name, title, width, number: i > 0, sort: order && (order === this.order ? way : 'none') };
+      }),
+    );
+  }
+
+  private rowAt(index: number): GridRow {
+    const row = this.rows[index];
+    const of = this.found?.functions ?? 0;
+    const same = { level: 0, open: null, place: index + 1, of };
+    if (!row) {
+      const more = element('span', { class: 'link' }, `${count(this.left)} more…`);
+      return { ...same, id: 'more', selected: false, class: 'more', cells: [[more], [], [], [], [], []] };
+    }
+    const { isCount } = this;
+    const total = (isCount ? this.found?.total_count : this.found?.total_bytes) ?? 0;
+    return {
+      ...{ ...same, id: String(row.name.name), class: '' },
+      selected: row.name.name === this.chosen,
+      cells: [
+        nameCell(row.name),
+        [sizeCell(row.self_bytes)],
+        shareCell(isCount ? row.self_count : row.self_bytes, total),
+        [sizeCell(row.bytes)],
+        shareCell(isCount ? row.count : row.bytes, total),
+        [count(row.count)],
+      ],
+    };
+  }
+}

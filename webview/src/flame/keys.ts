@@ -1,0 +1,65 @@
+// The keys of the flame graph and what they do. The list of keys that `?` shows is made of this table as well.
+
+import type { KeyPress } from '../input/keys';
+
+export type FlameAction =
+  | 'above'
+  | 'below'
+  | 'left'
+  | 'right'
+  | 'zoom'
+  | 'open'
+  | 'leave'
+  | 'pageUp'
+  | 'pageDown'
+  | 'whole'
+  | 'zoomIn'
+  | 'zoomOut'
+  | 'search'
+  | 'nextMatch'
+  | 'previousMatch'
+  | 'focus'
+  | 'hide'
+  | 'collapse'
+  | 'sandwich';
+
+export interface FlameKeyRow {
+  /** As `KeyboardEvent.key`, with "Shift+" or "Mod+" (Ctrl, or Cmd) before it. */
+  readonly keys: readonly string[];
+  readonly action: FlameAction;
+  readonly text: string;
+}
+
+export const FLAME_KEYS: readonly FlameKeyRow[] = [
+  { keys: ['ArrowUp'], action: 'above', text: 'To the box above' },
+  { keys: ['ArrowDown'], action: 'below', text: 'To the box below' },
+  { keys: ['ArrowLeft'], action: 'left', text: 'To the box on the left' },
+  { keys: ['ArrowRight'], action: 'right', text: 'To the box on the right' },
+  { keys: ['Enter'], action: 'zoom', text: 'Zoom to the box' },
+  { keys: ['Mod+Enter'], action: 'open', text: 'Open its line (in the tables Enter does)' },
+  { keys: ['+', '='], action: 'zoomIn', text: 'Zoom in' },
+  { keys: ['-'], action: 'zoomOut', text: 'Zoom out' },
+  { keys: ['0', 'Home'], action: 'whole', text: 'Show all of it' },
+  { keys: ['PageUp'], action: 'pageUp', text: 'A page up' },
+  { keys: ['PageDown'], action: 'pageDown', text: 'A page down' },
+  { keys: ['/'], action: 'search', text: 'Search' },
+  { keys: ['n'], action: 'nextMatch', text: 'Next match' },
+  { keys: ['Shift+n'], action: 'previousMatch', text: 'Previous match' },
+  { keys: ['w'], action: 'sandwich', text: 'Sandwich: callers and callees of the function' },
+  { keys: ['f'], action: 'focus', text: 'Focus: only stacks through the function' },
+  { keys: ['h'], action: 'hide', text: 'Hide the function' },
+  { keys: ['c'], action: 'collapse', text: 'Collapse its package into one box' },
+  { keys: ['Escape'], action: 'leave', text: 'Take back: selection, zoom, focus, hidden, collapsed, search' },
+];
+
+const ACTIONS = new Map(FLAME_KEYS.flatMap((row) => row.keys.map((key) => [key, row.action] as const)));
+
+export function flameAction(press: KeyPress): FlameAction | null {
+  if (press.altKey) return null;
+  const key = press.key.length === 1 ? press.key.toLowerCase() : press.key;
+  const letter = /^[a-z]$/.test(key);
+  const mod = press.ctrlKey || press.metaKey ? 'Mod+' : '';
+  // A symbol's own Shift is not asked for, nor is that of a letter which has no meaning of its own with it.
+  const shifted = press.shiftKey && letter ? ACTIONS.get(`${mod}Shift+${key}`) : undefined;
+  return shifted ?? ACTIONS.get(mod + key) ?? null;
+}
