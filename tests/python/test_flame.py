@@ -219,9 +219,9 @@ def test_functions_searches_and_details_count_each_allocation_once(
             assert sorted(by_name, key=str) == sorted(answer.rows, key=str)
             texts = [row.name.function.casefold() for row in by_name]
             assert texts == sorted(texts)
-            for order in ("name", "self", "inclusive"):
-                whole = flame_tables.functions(tree, order, 0, 1000).rows  # type: ignore[arg-type]
-                turned = flame_tables.functions(tree, order, 1, 3, reverse=True).rows  # type: ignore[arg-type]
+            for by in ("name", "self", "inclusive"):
+                whole = flame_tables.functions(tree, by, 0, 1000).rows
+                turned = flame_tables.functions(tree, by, 1, 3, reverse=True).rows
                 assert turned == whole[::-1][1:4]
             for text in ("WALK", "forward", ".py:7", "no stack", "nowhere"):
                 hits = [
