@@ -284,9 +284,12 @@ for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
     if (!(await view.locator('.flame').isVisible()))
       await vscode.runCommand('Memlens: Views below the Picture');
     await drawn();
-    const { box } = await ownBox();
-    await vscode.page.mouse.click(...(await at(box)));
+    const { node } = (await ownBox()).box;
+    await vscode.page.mouse.click(...(await at((await boxes()).find((each) => each.node === node))));
     await factOf('Inclusive');
+    // what was clicked is told beside the boxes, which are narrower then
+    await drawn();
+    const box = (await boxes()).find((each) => each.node === node);
     const [x, y] = await at(box);
     await vscode.page.mouse.move(5, 5);
     const colour = await vscode.screenPixel(Math.floor(x + box.width / 2 - 8), Math.floor(y));
