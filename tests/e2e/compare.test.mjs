@@ -167,6 +167,21 @@ test('the picture tells both heights under the pointer, and by event as well', a
   );
 });
 
+test('by step it says that the steps are inferred, in the picture and in the table', async () => {
+  await view.locator('.compare-picture').getByRole('button', { name: 'By step' }).click();
+  // the sample has no annotations
+  await view
+    .locator('.compare-told', { hasText: 'Inferred from the period of the trace: 6 repeats' })
+    .waitFor();
+  await until(
+    async () => /beside each other by inferred steps/.test(await view.text('.compare-table caption')),
+    'the table says so too',
+  );
+  await vscode.screenshot('compare-steps');
+  await view.locator('.compare-picture').getByRole('button', { name: 'By event' }).click();
+  await view.locator('.compare-told').waitFor({ state: 'hidden' });
+});
+
 for (const theme of ['light', 'hc', 'hc-light', 'dark'])
   test(`${theme}: a picture to look at`, async () => {
     await vscode.setTheme(theme);

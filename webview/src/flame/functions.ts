@@ -21,14 +21,14 @@ const PAGE = 200;
 const COLUMNS: readonly { name: string; title: string; width: string; order: FunctionOrder | null }[] = [
   { name: 'Function', title: 'Sort by name', width: 'minmax(140px, 1fr)', order: 'name' },
   { name: 'Self', title: 'What it allocated itself', width: '84px', order: 'self' },
-  { name: 'Share', title: 'Own share of the whole', width: '104px', order: null },
+  { name: 'Share', title: 'Own share of the whole', width: '112px', order: null },
   {
     name: 'Inclusive',
     title: 'With all that it calls; recursion counts once',
     width: '84px',
     order: 'inclusive',
   },
-  { name: 'Share', title: 'Inclusive share of the whole', width: '104px', order: null },
+  { name: 'Share', title: 'Inclusive share of the whole', width: '112px', order: null },
   { name: 'Allocations', title: 'Inclusive', width: '84px', order: null },
 ];
 

@@ -22,9 +22,9 @@ const column = (name: string, title: string, width: string, number = true): Grid
   sort: null,
 });
 const COLUMNS: readonly GridColumn[] = [
-  column('Function', '', 'minmax(160px, 1fr)', false),
+  column('Function', '', 'minmax(110px, 1fr)', false),
   column('Inclusive', 'With all that it calls', '84px'),
-  column('Share', 'Inclusive share of the whole', '104px'),
+  column('Share', 'Inclusive share of the whole', '112px'),
   column('Self', 'What it allocated itself', '84px'),
   column('Allocations', 'Inclusive', '84px'),
 ];
