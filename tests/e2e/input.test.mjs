@@ -277,7 +277,7 @@ describe('without a pointer', () => {
     );
 
     await press('t');
-    await view.locator('.grid').waitFor({ state: 'hidden' });
+    await view.locator('.live-set .grid').waitFor({ state: 'hidden' });
     const { label } = (await stack(second.allocation)).allocation;
     await press('Enter');
     await vscode.atLine(path.posix.basename(label.file), label.line);
@@ -310,9 +310,9 @@ describe('without a pointer', () => {
     await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
     await view.locator('.legend').waitFor({ state: 'hidden' });
     await vscode.runCommand('Memlens: Views below the Picture');
-    await view.locator('.grid').waitFor();
+    await view.locator('.live-set .grid').waitFor();
     await vscode.runCommand('Memlens: Views below the Picture');
-    await view.locator('.grid').waitFor({ state: 'hidden' });
+    await view.locator('.live-set .grid').waitFor({ state: 'hidden' });
     assert.ok((await command('Zoom to Selection')).y0 > 0);
     await vscode.runCommand('Memlens: Clear Selection');
     await view.locator('.panel h2', { hasText: 'Device 0' }).waitFor();

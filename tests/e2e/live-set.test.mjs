@@ -40,7 +40,7 @@ describe('the tree table', () => {
     await view.locator('.dock').getByRole('tab', { name: 'Live set' }).click();
     await summary(/^At the peak: [\d,]+ allocations, .* in \d+ groups$/);
     const { groups } = await figures();
-    assert.equal(await view.locator('.grid').getAttribute('aria-rowcount'), String(groups + 1));
+    assert.equal(await view.locator('.live-set .grid').getAttribute('aria-rowcount'), String(groups + 1));
     // what a person sees first is the largest
     const shares = await view
       .locator('.grid-row > :nth-child(3)')
@@ -114,7 +114,7 @@ describe('the tree table', () => {
   });
 
   test('is walked, opened and picked by keys alone', async () => {
-    await view.locator('.grid').focus();
+    await view.locator('.live-set .grid').focus();
     await press('Home');
     await press('ArrowRight');
     const active = () => view.locator('.grid-row.active');
@@ -130,7 +130,7 @@ describe('the tree table', () => {
     await press('ArrowLeft');
     await until(async () => (await active().getAttribute('aria-expanded')) === 'false', 'it is closed');
     await press('End');
-    const count = await view.locator('.grid').getAttribute('aria-rowcount');
+    const count = await view.locator('.live-set .grid').getAttribute('aria-rowcount');
     assert.equal(await active().getAttribute('aria-rowindex'), count);
   });
 
@@ -267,7 +267,7 @@ test('a frame of the panel is a filter by its line or its function; its totals a
 test('the groups and their order outlive loading the window again', async () => {
   await view.locator('.live-set-controls select').first().selectOption('size');
   await view.locator('.live-set-controls select:visible').nth(1).selectOption('line');
-  await view.locator('.grid').getByRole('columnheader', { name: 'Count' }).click();
+  await view.locator('.live-set .grid').getByRole('columnheader', { name: 'Count' }).click();
   await view.locator('.grid [role=columnheader][aria-sort=descending]', { hasText: 'Count' }).waitFor();
   await vscode.page.waitForTimeout(500); // it is kept a moment after the last change
   await vscode.reload();

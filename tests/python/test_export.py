@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.python import oracle
-from tests.python.conftest import real_files
+from tests.python.conftest import real_files, real_profiles
 from tests.python.test_cli import run
 
 from memlens.errors import MemlensError
@@ -65,6 +65,15 @@ def fields(data: bytes) -> list[tuple[int, Any]]:
     return found
 
 
+def numbers_of(message: bytes, wanted: int) -> list[int]:
+    """A repeated number's values, packed or one by one: Go writes a few either way."""
+    found: list[int] = []
+    for field, value in fields(message):
+        if field == wanted:
+            found += [value] if isinstance(value, int) else packed(value)
+    return found
+
+
 def packed(data: bytes) -> list[int]:
     return [value for _, value in fields(b"".join(b"\x08" + part for part in _split(data)))]
 
@@ -108,7 +117,7 @@ def read_pprof(data: bytes) -> tuple[list[tuple[str, str]], Sums, str]:
     (comment,) = (strings[value] for field, value in whole if field == 13)
     (default,) = (strings[value] for field, value in whole if field == 14)
     named = [(strings[told[1]], strings[told[2]]) for told in types]
-    assert default == named[0][0]
+    assert default in [name for name, _ in named]
     return named, found, comment
 
 
@@ -123,8 +132,8 @@ def read_speedscope(data: bytes) -> tuple[list[tuple[str, str]], Sums, str]:
         assert profile["type"] == "sampled"
         assert len(profile["samples"]) == len(profile["weights"])
         assert profile["endValue"] - profile["startValue"] == sum(profile["weights"])
-        assert profile["unit"] in ("bytes", "none")
-        types.append((profile["name"], "count" if profile["unit"] == "none" else "bytes"))
+        assert profile["unit"] in ("bytes", "nanoseconds", "none")
+        types.append((profile["name"], "count" if profile["unit"] == "none" else profile["unit"]))
         for stack, weight in zip(profile["samples"], profile["weights"], strict=True):
             key = tuple(frames[number] for number in reversed(stack))
             found.setdefault(key, [0] * len(whole["profiles"]))[place] += weight
@@ -170,6 +179,45 @@ def test_what_is_written_is_what_every_allocation_says(
         types, sums, title = read_speedscope(speedscope(samples, "a title"))
         assert (types, title) == ([tuple(each) for each in TYPES], "a title")
         assert sums == expected
+
+
+@pytest.mark.parametrize(
+    "path", real_profiles("pprof/go-heap.pb.gz", "pprof/go-cpu-labels.pb.gz"), ids=lambda p: p.name
+)
+def test_profiles_come_out_as_they_went_in(path: Path, tmp_path: Path) -> None:
+    """Every value of every stack; what the samples' labels told apart is one sample."""
+    whole = fields(gzip.decompress(path.read_bytes()))
+    strings = [value.decode() for field, value in whole if field == 6]
+    functions = {told[1]: told for told in (dict(fields(value)) for field, value in whole if field == 5)}
+    locations: dict[int, list[Frame]] = {}
+    for field, value in whole:
+        if field == 4:
+            lines = [dict(fields(line)) for key, line in fields(value) if key == 4]
+            locations[dict(fields(value))[1]] = [
+                (strings[functions[line[1]].get(4, 0)], line.get(2, 0), strings[functions[line[1]][2]])
+                for line in lines
+            ]
+    expected: dict[tuple[Frame, ...], Counter[int]] = {}
+    for field, value in whole:
+        if field == 2:
+            stack = tuple(frame for number in numbers_of(value, 1) for frame in locations[number])
+            expected.setdefault(stack, Counter()).update(dict(enumerate(numbers_of(value, 2))))
+    types = [dict(fields(value)) for field, value in whole if field == 1]
+    for form in ("pprof", "speedscope"):
+        target = tmp_path / form
+        run("export", path, f"--{form}", target, "--cache-dir", tmp_path)
+        read = read_pprof if form == "pprof" else read_speedscope
+        named, sums, title = read(target.read_bytes())
+        assert [name for name, _ in named] == [strings[told[1]] for told in types]
+        assert title == path.name
+        want = {stack: tuple(values[n] for n in range(len(types))) for stack, values in expected.items()}
+        # Memlens says where Go's runtime stopped writing a stack down
+        bare = {
+            tuple(frame for frame in stack if not frame[2].startswith("(cut off ")): values
+            for stack, values in sums.items()
+        }
+        assert bare == {stack: values for stack, values in want.items() if any(values)}
+        assert len(bare) == len(sums)
 
 
 texts = st.text(max_size=6)

@@ -15,7 +15,7 @@ _VARINT, _BYTES = 0, 2
 
 
 def pprof(samples: Samples, title: str) -> bytes:
-    """The whole file; ``title`` stands in it as a comment. The first value is the one that pprof shows first."""
+    """The whole file; ``title`` stands in it as a comment."""
     strings = _Strings()
     parts: list[bytes] = []
     for value in samples.types:
@@ -43,7 +43,7 @@ def pprof(samples: Samples, title: str) -> bytes:
         )
     parts.append(_number(_COMMENT, strings[title]))
     if samples.types:
-        parts.append(_number(_DEFAULT_SAMPLE_TYPE, strings[samples.types[0].name]))
+        parts.append(_number(_DEFAULT_SAMPLE_TYPE, strings[samples.types[samples.default].name]))
     parts += (_message(_STRING_TABLE, _utf8(text)) for text in strings.texts())
     # no time of making in it: the same stacks are the same file
     return gzip.compress(b"".join(parts), 6, mtime=0)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,10 @@ from memlens.views.frame_names import FrameNames
 
 
 class ValueName(NamedTuple):
-    """What a value is, as ``("alloc_space", "bytes")``."""
+    """What a value is, as ``("alloc_space", "bytes")``. Units are those of pprof, as bytes, count and nanoseconds."""
 
     name: str
-    unit: Literal["bytes", "count"]
+    unit: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +27,8 @@ class Samples:
     """Stacks with values, an item a stack.
 
     The frames of item ``i``, innermost first, are ``sequence[starts[i]:starts[i + 1]]``, numbers in ``frames``, all of
-    which occur. ``values`` is int64[values, items], and ``types`` says what they are.
+    which occur. ``values`` is int64[values, items], and ``types`` says what they are; number ``default`` is the one to
+    show first.
     """
 
     frames: list[FrameRow]
@@ -35,6 +36,7 @@ class Samples:
     sequence: npt.NDArray[np.uint32]
     values: npt.NDArray[np.int64]
     types: Sequence[ValueName]
+    default: int = 0
 
     def stacks(self) -> list[list[int]]:
         """The frames of each item, innermost first."""
@@ -43,7 +45,7 @@ class Samples:
         return [numbers[first:last] for first, last in pairwise(edges)]
 
 
-def samples_of(stacks: Stacks, names: FrameNames, types: Sequence[ValueName]) -> Samples:
+def samples_of(stacks: Stacks, names: FrameNames, types: Sequence[ValueName], default: int = 0) -> Samples:
     """Unroll some stacks. Raises :class:`ArchiveError` for damaged ones."""
     starts = np.empty(len(stacks.nodes) + 1, np.uint64)
     if not kernel.measure(stacks.parents, stacks.nodes, starts):
@@ -58,4 +60,4 @@ def samples_of(stacks: Stacks, names: FrameNames, types: Sequence[ValueName]) ->
         row = names.rows.get(number)
         # behind the frames come names that stand for stacks without any
         frames.append(row if row is not None else ("", 0, names.name(number, "line").function, -1))
-    return Samples(frames, starts, places.astype(np.uint32), stacks.values, types)
+    return Samples(frames, starts, places.astype(np.uint32), stacks.values, types, default)

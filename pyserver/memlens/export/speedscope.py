@@ -9,6 +9,7 @@ import msgspec
 from memlens.export.samples import Samples
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+_UNITS = ("bytes", "nanoseconds", "microseconds", "milliseconds", "seconds")
 
 
 def speedscope(samples: Samples, title: str) -> bytes:
@@ -22,7 +23,7 @@ def speedscope(samples: Samples, title: str) -> bytes:
             {
                 "type": "sampled",
                 "name": name,
-                "unit": "bytes" if unit == "bytes" else "none",
+                "unit": unit if unit in _UNITS else "none",
                 "startValue": 0,
                 "endValue": sum(value for _, value in kept),
                 "samples": [stack for stack, _ in kept],
@@ -34,7 +35,7 @@ def speedscope(samples: Samples, title: str) -> bytes:
             "$schema": SCHEMA,
             "exporter": "memlens",
             "name": title,
-            "activeProfileIndex": 0,
+            "activeProfileIndex": samples.default,
             "shared": {"frames": [_frame(*row) for row in samples.frames]},
             "profiles": profiles,
         }
