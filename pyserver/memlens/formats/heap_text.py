@@ -40,6 +40,9 @@ _PLAIN = re.compile(
 )
 _THREADS = re.compile(rb"heap_v2/(?P<rate>\d{1,18})\r?\n(?: *t\*:" + _FOUR + rb"\r?\n)?")
 _THREAD = 1
+_TAIL_BYTES = 4096
+_GO_ENDS = (b"# MaxRSS = ", b"# DebugGC = ")
+"""The last line of Go's memory statistics, since 1.17 and before."""
 
 _LIVE = [
     ValueType("inuse_objects", "count", "live", "Allocations in use"),
@@ -93,7 +96,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     sums = tuple(int(whole[name].sum()) for name in fields)
     has_total = any(bool((rows[total] != rows[live]).any() and rows[total].any()) for live, total in
                     (("count", "total_count"), ("bytes", "total_bytes")))  # fmt: skip
-    notices = _missing(head, sums, cut=scanner.cut)
+    notices = _missing(head, sums, cut=scanner.cut or _breaks_off(source, rows))
     rows, scales = _of_threads(rows, head.rate_bytes) if threads else (rows, _scales(rows, head.rate_bytes))
     columns = [_scaled(rows[name], scales[number // 2], exact=threads) for number, name in enumerate(fields)]
     if not fits(columns):
@@ -308,9 +311,7 @@ def _missing(head: _Head, sums: tuple[int, ...], *, cut: bool) -> list[Notice]:
     told, found = head.sums, sums
     # jemalloc's rows are written so that their estimates are right, and don't add up to its head
     if told is None or head.kind == "jemalloc" or found == told:
-        return (
-            [Notice("cut-file", "The file ends within a line; what was read of it is whole.")] if cut else []
-        )
+        return [Notice("cut-file", "The file breaks off: its last stack may lack callers.")] if cut else []
     parts = [
         f"{format_bytes(told[at + 1])} in {told[at]:,} allocations {words}, of which the rows have "
         f"{format_bytes(found[at + 1])} in {found[at]:,}"
@@ -325,6 +326,14 @@ def _missing(head: _Head, sums: tuple[int, ...], *, cut: bool) -> list[Notice]:
             f"The head of the file tells of {'; and of '.join(parts)}. The rest is missing{because}.",
         )
     ]
+
+
+def _breaks_off(source: Source, rows: Column) -> bool:
+    """Whether a file of Go's, which names its frames, lacks the memory statistics that it ends with."""
+    if not rows["names"].any():
+        return False
+    last = source.data[-_TAIL_BYTES:].splitlines(keepends=True)[-1]
+    return not (last.startswith(_GO_ENDS) and last.endswith(b"\n"))
 
 
 def _about(head: _Head) -> list[Notice]:

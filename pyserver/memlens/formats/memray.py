@@ -45,8 +45,14 @@ Report = Callable[[str, float], None]
 I64 = npt.NDArray[np.int64]
 
 MAGIC = b"memray\0"
-VERSIONS = {9: "1.4,<1.7", 10: "1.7,<1.11", 11: "1.11,<1.19", 12: "1.19,<1.20", 13: "1.20,<1.21"}
-"""The memray that reads each version of the header, as pip takes it behind ``memray>=``."""
+VERSIONS = {
+    9: ("1.4 to 1.6", ">=1.4,<1.7"),
+    10: ("1.7 to 1.10", ">=1.7,<1.11"),
+    11: ("1.11 to 1.18", ">=1.11,<1.19"),
+    12: ("1.19", ">=1.19,<1.20"),
+    13: ("1.20", ">=1.20,<1.21"),
+}
+"""The memray that writes and reads each version of the header, in words and for pip."""
 
 KINDS = ("high_watermark", "leaked", "temporary")
 VALUES = [
@@ -92,8 +98,8 @@ class Header(NamedTuple):
 
     @property
     def needs(self) -> str:
-        """The memray that reads it, for people: ``1.20``."""
-        return VERSIONS[self.version].split(",")[0]
+        """The memray that reads it, for people: ``1.7 to 1.10``."""
+        return VERSIONS[self.version][0]
 
 
 def sniff(head: bytes) -> bool:
@@ -208,9 +214,9 @@ def _decoded(stream: IO[bytes] | None) -> Iterator[list[Any]]:
 
 def _advice(header: Header) -> str:
     """The one command, and where its result belongs."""
-    folder = f"memray-{header.needs}"
+    folder = f"memray-{header.version}"
     return (
-        f'Run: python3 -m venv {folder} && {folder}/bin/pip install "memray>={VERSIONS[header.version]}", and set '
+        f'Run: python3 -m venv {folder} && {folder}/bin/pip install "memray{VERSIONS[header.version][1]}", and set '
         f"memlens.memray.python (on the command line MEMLENS_MEMRAY_PYTHON) to the path of {folder}/bin/python."
     )
 
