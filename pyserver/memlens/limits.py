@@ -1,11 +1,15 @@
-"""How much memory the reading of a snapshot may take: a huge file should cost an error, not the machine."""
+"""How much memory is taken: a huge file should cost an error and not the machine, a closed one nothing."""
 
+import contextlib
+import ctypes
 import os
 import sys
 from pathlib import Path
 
 SHARE = 0.8
 """Of the machine's memory, where no limit is set."""
+
+_M_ARENA_MAX = -8
 
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
@@ -23,6 +27,22 @@ def default_bytes() -> int:
     except OSError:
         pass
     return int(total * SHARE)
+
+
+def keep_little() -> None:
+    """Let this process' threads share two heaps: glibc gives each its own, and each keeps its holes (mallopt(3))."""
+    _glibc("mallopt", _M_ARENA_MAX, 2)
+
+
+def give_back() -> None:
+    """Give the system what was freed and kept for later (malloc_trim(3)); other C libraries do that by themselves."""
+    _glibc("malloc_trim", 0)
+
+
+def _glibc(name: str, *arguments: int) -> None:
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            getattr(ctypes.CDLL(None), name)(*arguments)
 
 
 def limit(most_bytes: int) -> bool:

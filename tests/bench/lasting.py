@@ -57,7 +57,7 @@ def rounds(
         ask(
             client,
             "memlens/sql",
-            {"snapshot": snapshot, "query": "SELECT count(*), sum(size) FROM allocations"},
+            {"snapshot": snapshot, "query": "SELECT count(*), sum(size_bytes) FROM allocations"},
         )
         client.request("memlens/close", {"snapshot": snapshot, "view": "lasting"})
         held.append(Held.by(client.pid, cache))

@@ -1,5 +1,7 @@
 """What Memlens reaches, beside a peer in the same run. ``npm run bench``, or ``-- --quick`` for a small first look.
 
+``npm run bench -- --faults`` is about long and busy sessions instead, see ``faults.py``.
+
 Times of whole processes are taken in turn (ours, peer, ours, peer, …) and compared pair by pair, so that a machine
 that is busy now and then does not favour one of them. Medians are printed; the JSON file has every run.
 """
@@ -336,6 +338,10 @@ def table(results: dict[str, Any]) -> str:
 
 
 def main() -> None:
+    if "--faults" in sys.argv:
+        from tests.bench import faults
+
+        sys.exit(faults.main([argument for argument in sys.argv[1:] if argument != "--faults"]))
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="200,000 events and few rounds")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each process (default 5)")

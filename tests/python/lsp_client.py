@@ -57,6 +57,7 @@ class LspClient:
         self._numbers = itertools.count(1)
         self._pending: dict[int, Pending] = {}
         self._lock = threading.Lock()
+        self._writing = threading.Lock()
         self.notifications: list[tuple[str, Any]] = []
         self._arrived = threading.Condition(self._lock)
         self.handlers: dict[str, Callable[[Any], Any]] = {}
@@ -177,7 +178,8 @@ class LspClient:
     def _write(self, message: dict[str, Any]) -> None:
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
         assert self.process.stdin is not None
-        with self._lock:
+        # another lock than that of what is pending: a server that can't get rid of an answer reads no question
+        with self._writing:
             self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
             self.process.stdin.flush()
 

@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 from lsprotocol import types
 
+from memlens import limits
 from memlens.server.finder import Finder
 from memlens.server.handlers import (
     code_lens,
@@ -58,6 +59,7 @@ def create_server() -> Server:
 def main() -> int:
     """Serve LSP on stdin and stdout until the client ends it or is gone. Logs go to stderr."""
     configure_logging()
+    limits.keep_little()
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _leave_at_once)

@@ -180,6 +180,7 @@ class OpenSnapshot:
             closed = self._thread.submit(self._snapshot.close)
             self._thread.shutdown(wait=False)
             await asyncio.wrap_future(closed)
+        await asyncio.to_thread(limits.give_back)
 
 
 class _Entry:

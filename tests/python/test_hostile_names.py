@@ -1,0 +1,102 @@
+"""Names that a snapshot holds, on a terminal: whatever is in them, only text comes out, in lines of bounded length."""
+
+import contextlib
+import io
+import pickle
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.python.test_torch_reader import small
+
+from memlens.cli import main
+
+NASTY = {
+    "escapes": "\x1b[31mred\x1b]0;title\x07\x9b2J\x08\x7f",
+    "directions": "abc\u202egnp.exe\u2066x\u200f",
+    "lines": "one\ntwo\rthree\x85four\u2028five\tsix",
+    "zero": "nul\0name\ud800half",
+    "markup": "<img src=x onerror=alert(1)>[a](command:x)`$(touch x)`",
+    "long": "y" * 1_000_000,
+}
+LONGEST_LINE = 200_000
+"""Folded stacks are one line each, of names that the reader has cut to some ten thousand characters."""
+
+HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+COMMANDS = [
+    ["info"],
+    ["lines"],
+    ["stack", "0"],
+    ["stack", "1"],
+    ["steps"],
+    ["oom"],
+    ["compare", "ITSELF"],
+    ["compare", "ITSELF", "--by", "stack"],
+    ["compare", "ITSELF", "--by", "function"],
+    ["flame"],
+    ["flame", "--by-line", "--value", "total"],
+    ["flame", "--folded", "--value", "total"],
+    ["sql", "SELECT * FROM frames"],
+    ["sql", "SELECT * FROM annotations"],
+    ["sql", "SELECT * FROM allocations"],
+    ["sql", "SELECT * FROM events"],
+]
+
+
+def renamed(value: Any, name: str) -> Any:
+    """A snapshot with ``name`` in the place of every text that is no key and names no action or state."""
+    kept = {
+        "alloc",
+        "free_requested",
+        "free_completed",
+        "segment_alloc",
+        "oom",
+        "empty_cache",
+        "snapshot",
+        "small",
+    }
+    match value:
+        case dict():
+            return {
+                key: each if key in ("state", "action") else renamed(each, name)
+                for key, each in value.items()
+            }
+        case list() | tuple():
+            return type(value)(renamed(each, name) for each in value)
+        case str() if value not in kept:
+            return name
+    return value
+
+
+def shown(arguments: list[str]) -> str:
+    """What a command prints, whatever its status."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogatepass", newline="")
+    errors = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        with contextlib.suppress(SystemExit):
+            main(arguments)
+        out.flush()
+    told = out.buffer.getvalue().decode("utf-8", "surrogatepass")
+    assert "Traceback" not in errors.getvalue()
+    assert told or errors.getvalue()
+    return told + errors.getvalue()
+
+
+@pytest.mark.parametrize("kind", NASTY)
+def test_names_are_only_text_on_a_terminal(kind: str, tmp_path: Path) -> None:
+    snapshot = renamed(small(), NASTY[kind])
+    snapshot["external_annotations"] = [
+        {"stage": "START", "name": NASTY[kind], "device": 0, "time_us": 1001},
+        {"stage": "END", "name": NASTY[kind], "device": 0, "time_us": 1006},
+    ]
+    file = tmp_path / "names.pickle"
+    file.write_bytes(pickle.dumps(snapshot, 4))
+    for command in COMMANDS:
+        words = [str(file) if word == "ITSELF" else word for word in command[1:]]
+        told = shown([command[0], str(file), *words, "--cache-dir", str(tmp_path / "cache")])
+        hidden = sorted({c for c in told if unicodedata.category(c) in HIDDEN and c != "\n"})
+        assert not hidden, f"{command} let {hidden} through"
+        longest = max(map(len, told.splitlines()))
+        assert longest < LONGEST_LINE, f"{command} printed a line of {longest:,} characters"
