@@ -24,6 +24,8 @@ from memlens.views.sql_schema import schema
 
 TABLE_ROWS = 1_000
 _WIDEST_CELL = 60
+_LONGEST_CELL = 4_000
+"""Characters of a cell in a terminal's table; JSON and CSV have all of them."""
 _ROWS_MEASURED = 1_000
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -154,4 +156,5 @@ def _print_table(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
 
 
 def _shown(value: Any) -> str:
-    return "" if value is None else plain(str(_json_value(value)))
+    text = "" if value is None else str(_json_value(value))
+    return plain(text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…")
