@@ -25,7 +25,7 @@ ATHERIS = "atheris==3.0.0"
 SANITIZERS = "address,undefined,fuzzer-no-link"
 
 TARGETS = ("file", "archive", "filter", "heaptrack")
-LARGEST = {"file": 65_536, "archive": 800, "filter": 512}
+LARGEST = {"file": 65_536, "archive": 800, "filter": 512, "heaptrack": 16_384}
 
 
 def main() -> int:
