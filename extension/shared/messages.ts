@@ -13,7 +13,7 @@ export type ViewResult<M extends ViewMethod> = Unpacked<Requests[M]['result']>;
 type Unpacked<R> = R extends { geometry: string } ? Omit<R, 'geometry'> & { geometry: ArrayBuffer } : R;
 
 /** The panes below the picture and the pictures, by name; each has a command of the palette. */
-export const PANE_IDS = ['liveSet', 'flame', 'oom', 'steps', 'state', 'compare', 'sql'] as const;
+export const PANE_IDS = ['liveSet', 'flame', 'oom', 'steps', 'state', 'compare', 'sql', 'sizes'] as const;
 export const PICTURE_IDS = ['stacked', 'map', 'reserved', 'compare'] as const;
 export type PaneId = (typeof PANE_IDS)[number];
 export type PictureId = (typeof PICTURE_IDS)[number];
@@ -95,6 +95,8 @@ export interface ViewState {
   second: number | null;
   compare: CompareState | null;
   flame: FlameState | null;
+  /** Of a profile: the number of the value that is shown. */
+  value: number | null;
 }
 
 /** A file that a view shows: its own, or the one that it is compared with. */

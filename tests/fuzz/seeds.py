@@ -11,6 +11,7 @@ from pathlib import Path
 
 import zstandard
 from tests.python.test_memray import header
+from tests.python.test_pprof import build
 from tests.python.test_torch_reader import html, protocol_2, small
 
 PROFILES = Path(__file__).parents[1] / "fixtures" / "profiles"
@@ -55,6 +56,8 @@ def main() -> int:
         "cut.pickle": plain[: len(plain) // 2],
         "evil.pickle": b"\x80\x04cposix\nsystem\n(X\x04\x00\x00\x00truetR.",
         "empty": b"",
+        "profile.pb": profile(packed=True),
+        "profile.pb.gz": gzip.compress(profile(packed=False), mtime=0),
     }
     # one small file of each format of profiles, made by the script beside them
     for path in sorted(PROFILES.iterdir()):
@@ -73,6 +76,21 @@ def main() -> int:
             CORPUS / "archive" / str(number), bytes((number * 37 + i * 11) % 256 for i in range(16 * number))
         )
     return 0
+
+
+def profile(*, packed: bool) -> bytes:
+    """A pprof profile with everything that the reader knows of."""
+    builder = build()
+    text = builder.text
+    builder.message |= {
+        "drop_frames": text("malloc|new.*"), "keep_frames": text("main"), "time_nanos": 1_700_000_000_000_000_000,
+        "duration_nanos": 5, "period": 4096, "comment": [text("a comment")], "doc_url": text("https://example.com"),
+        "period_type": [{"type": text("space"), "unit": text("bytes")}], "default_sample_type": text("alloc_space"),
+    }  # fmt: skip
+    deep = [builder.location((f"f{n}", "deep.go", n + 1)) for n in range(32)]
+    builder.sample(deep, 1, 100, thread="cut")
+    builder.sample(deep[:], -1, -3, **{"pprof::base": "true"})
+    return builder.bytes(packed=packed)
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -55,10 +55,10 @@ def file(data: bytes) -> str:
 
 
 def archive(data: bytes) -> str:
-    """The archive of a small snapshot, changed where the data says: 8 bytes each for a file, a place, what to put."""
+    """The archive of a small file, changed where the data says: 8 bytes each for a file, a place, what to put."""
     with scratch() as folder:
         copied = folder / "archive"
-        shutil.copytree(_archive(), copied)
+        shutil.copytree(_archive("profile.pb" if data[:1] >= b"\x80" else "everything.pickle"), copied)
         files = sorted(path for path in copied.iterdir() if path.is_file())
         for at in range(0, min(len(data), 800) - 7, 8):
             path = files[data[at] % len(files)]
@@ -130,9 +130,9 @@ def _asked(archive: Path, seed: int) -> str:
 
 
 @cache
-def _archive() -> Path:
+def _archive(name: str) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="memlens-fuzz-"))
-    seed = Path(__file__).parent / "corpus" / "file" / "everything.pickle"
+    seed = Path(__file__).parent / "corpus" / "file" / name
     return ingest(seed, Cache(folder), quiet)
 
 

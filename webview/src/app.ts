@@ -1,13 +1,14 @@
 // Which screen is shown: reading, failed, or the snapshot.
 
 import type { Api, HostMessage } from './api';
+import { ProfileView } from './profile/view';
 import { SnapshotView } from './view';
 import { replace } from './ui/dom';
 import { failedScreen, ProgressScreen } from './ui/screens';
 
 export class App {
   private progress: ProgressScreen | null = null;
-  private view: SnapshotView | null = null;
+  private view: SnapshotView | ProfileView | null = null;
 
   constructor(
     private readonly api: Api,
@@ -62,6 +63,12 @@ export class App {
   }
 
   private showView(message: HostMessage & { type: 'opened' }): void {
+    const { profile } = message.info;
+    if (profile) {
+      this.leave('loading');
+      this.view = new ProfileView(this.api, this.root, message.info, profile, message.state);
+      return;
+    }
     if (message.info.devices.length === 0) {
       this.receive({
         type: 'failed',

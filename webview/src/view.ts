@@ -438,6 +438,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       ...this.parts.cursors.state,
       compare: this.compare.state,
       flame: this.flame.state,
+      value: null,
     };
     this.api.save({ view, layout: this.parts.frame.current });
     this.api.post({ type: 'state', state: view });

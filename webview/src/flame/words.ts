@@ -1,7 +1,8 @@
 // Frames and figures of a flame graph in words.
 
 import type { FlameName, FlameNode } from '../../../extension/shared/protocol.gen';
-import { baseName, bytes, counted } from '../ui/format';
+import { countedFigure, figure, figureAndCount } from '../ui/figure';
+import { baseName } from '../ui/format';
 
 const KINDS: Record<FlameName['kind'], string> = {
   user: 'your code',
@@ -28,12 +29,12 @@ export function share(part: number, whole: number): string {
 }
 
 export function amount(value: number, isCount: boolean): string {
-  return isCount ? counted(value, 'allocation') : bytes(value);
+  return isCount ? countedFigure(value) : figure(value);
 }
 
 /** Both values of a node: "1.2 GiB in 34 allocations". */
 export function both(sizeBytes: number, count: number): string {
-  return `${bytes(sizeBytes)} in ${counted(count, 'allocation')}`;
+  return figureAndCount(sizeBytes, count);
 }
 
 export function nodeSentence(node: FlameNode, total: number, isCount: boolean): string {

@@ -5,6 +5,7 @@ import { flamePane } from './flame';
 import { oomPane } from './oom';
 import { liveSetPane } from './live-set/pane';
 import type { MakePane } from './pane';
+import { sizesPane } from './sizes';
 import { sqlPane } from './sql';
 import { statePane } from './state';
 import { stepsPane } from './steps';
@@ -17,4 +18,5 @@ export const PANES: readonly MakePane[] = [
   comparePane,
   sqlPane,
   stepsPane,
+  sizesPane,
 ];

@@ -113,6 +113,7 @@ export function restoreState(info: SnapshotInfo, saved: ViewState | null | undef
     ...restoreCursors(known, device.events),
     compare: restoreCompare(saved?.compare),
     flame: saved?.flame ?? null,
+    value: null,
   };
 }
 

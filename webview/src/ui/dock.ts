@@ -3,7 +3,7 @@
 import type { PaneId } from '../../../extension/shared/messages';
 import { EVERYTHING, type Change, type ViewContext } from '../context';
 import { PANES } from '../panes';
-import type { Pane } from '../panes/pane';
+import type { MakePane, Pane } from '../panes/pane';
 import { element, iconButton } from './dom';
 import { ScopeBar } from './scope';
 import { Tabs } from './tabs';
@@ -20,6 +20,7 @@ export class Dock {
   private readonly tabs: Tabs<PaneId>;
   private readonly scope: ScopeBar;
   private readonly tall: HTMLButtonElement;
+  private readonly profile: boolean;
   private current: Pane | null = null;
   /** What each pane has not been told yet. */
   private readonly news = new Map<Pane, Set<Change>>();
@@ -27,8 +28,10 @@ export class Dock {
   constructor(
     context: ViewContext,
     private readonly events: DockEvents,
+    panes: readonly MakePane[] = PANES,
   ) {
-    this.panes = PANES.flatMap((make) => make(context) ?? []);
+    this.profile = context.info.profile !== null;
+    this.panes = panes.flatMap((make) => make(context) ?? []);
     for (const pane of this.panes) {
       this.news.set(pane, new Set(EVERYTHING));
       pane.root.classList.add('pane');
@@ -92,7 +95,8 @@ export class Dock {
     this.tabs.show(pane?.id ?? null);
     if (pane) {
       pane.root.hidden = false;
-      this.scope.root.hidden = !pane.usesSet;
+      // a profile's set is its value
+      this.scope.root.hidden = !pane.usesSet || this.profile;
     }
     this.events.shown(pane?.id ?? null);
     // Told when it has its size.

@@ -1,5 +1,6 @@
 // Above the tree: by what it is grouped, and a filter that narrows what is shown.
 
+import type { SnapshotInfo } from '../../../../extension/shared/protocol.gen';
 import { add, debounce, element, setText } from '../../ui/dom';
 import type { GroupKind } from './tree';
 
@@ -12,8 +13,25 @@ const KINDS: readonly { readonly value: GroupKind; readonly text: string }[] = [
   { value: 'category', text: 'Category' },
   { value: 'stream', text: 'Stream' },
   { value: 'pool', text: 'Pool' },
+  { value: 'package', text: 'Package' },
+  { value: 'thread', text: 'Thread' },
+  { value: 'label', text: 'Label' },
   { value: 'size', text: 'Size' },
 ];
+const OF_SAMPLES: readonly GroupKind[] = ['package', 'thread', 'label'];
+const OF_TRACES: readonly GroupKind[] = ['module', 'category', 'stream', 'pool'];
+
+/** What a snapshot or a profile can be grouped by, as far as the file tells it. */
+export function kindsFor({ categories, profile }: SnapshotInfo): readonly GroupKind[] {
+  const told = (kind: GroupKind): boolean => {
+    if (!profile) return !OF_SAMPLES.includes(kind) && (kind !== 'category' || categories.length > 0);
+    if (kind === 'size') return profile.has_sizes;
+    if (kind === 'thread') return profile.labels.some((key) => /^(thread|tid)/i.test(key));
+    if (kind === 'label') return profile.labels.some((key) => key !== 'bytes');
+    return !OF_TRACES.includes(kind);
+  };
+  return KINDS.map(({ value }) => value).filter(told);
+}
 const LEVELS = 3;
 const APPLY_AFTER_MS = 350;
 
@@ -29,8 +47,10 @@ export class Controls {
   private readonly error = element('span', { class: 'live-set-error', role: 'alert' });
   private readonly summary = element('span', { class: 'live-set-summary', role: 'status' });
 
-  constructor(categories: boolean, by: readonly GroupKind[], events: ControlEvents) {
-    const kinds = KINDS.filter(({ value }) => categories || value !== 'category');
+  constructor(can: readonly GroupKind[], by: readonly GroupKind[], events: ControlEvents) {
+    const kinds = KINDS.filter(({ value }) => can.includes(value));
+    // a profile has no single allocations to be listed
+    const plain = can.includes('module');
     this.levels = Array.from({ length: LEVELS }, (_, level) => {
       const label = level === 0 ? 'Group by' : `Then by (level ${level + 1})`;
       const select = element('select', {
@@ -44,7 +64,8 @@ export class Controls {
           },
         },
       });
-      add(select, element('option', { attributes: { value: '' } }, level === 0 ? 'Nothing' : 'nothing'));
+      if (plain || level > 0)
+        add(select, element('option', { attributes: { value: '' } }, level === 0 ? 'Nothing' : 'nothing'));
       for (const { value, text } of kinds) add(select, element('option', { attributes: { value } }, text));
       select.value = by[level] ?? '';
       return select;

@@ -7,13 +7,13 @@ import type { ViewContext } from '../../context';
 import { both } from '../../filter/terms';
 import { css } from '../../scene/colour';
 import { element, iconButton } from '../../ui/dom';
+import { countedFigure, exactFigure, figure } from '../../ui/figure';
 import {
   bytes,
   categoryName,
   codeClass,
   count,
   counted,
-  exactBytes,
   hasSource,
   nameOf,
   share,
@@ -23,7 +23,7 @@ import {
 import { shorten } from '../../ui/text';
 import { TreeGrid, type GridColumn, type GridRow } from '../../ui/tree-grid';
 import type { MakePane } from '../pane';
-import { Controls } from './controls';
+import { Controls, kindsFor } from './controls';
 import { restoreSettings } from './settings';
 import {
   parentOf,
@@ -77,6 +77,9 @@ class LiveSet {
 
   constructor(private readonly context: ViewContext) {
     const kept = restoreSettings(context.api.saved()?.kept?.liveSet);
+    const kinds = kindsFor(context.info);
+    this.by = kept.by.filter((kind) => kinds.includes(kind));
+    if (context.info.profile && this.by.length === 0) this.by = ['line'];
     this.groupOrder = kept.groupOrder;
     this.memberOrder = kept.memberOrder;
     this.descending = kept.descending;
@@ -104,7 +107,7 @@ class LiveSet {
         this.draw();
       },
     });
-    this.controls = new Controls(context.info.categories.length > 0, kept.by, {
+    this.controls = new Controls(kinds, this.by, {
       grouped: (by) => {
         this.by = by;
         this.groupOrder = 'bytes';
@@ -172,7 +175,7 @@ class LiveSet {
     const { setName } = this.context;
     const name = setName.charAt(0).toUpperCase() + setName.slice(1);
     if (!totals) return `${name}: fetching…`;
-    const what = `${counted(totals.count, 'allocation')}, ${bytes(totals.bytes)}`;
+    const what = `${countedFigure(totals.count)}, ${figure(totals.bytes)}`;
     const groups = totals.groups === null ? '' : ` in ${counted(totals.groups, 'group')}`;
     const filters = [this.context.filter === '' ? '' : 'filtered', this.narrow === '' ? '' : 'narrowed'];
     const how = filters.filter(Boolean).join(' and ');
@@ -257,7 +260,21 @@ class LiveSet {
       return { id, level, place, of, selected, open: null, cells, class: 'leaf' };
     }
     const cells = this.groupCells(row);
-    return { id, level, place, of, selected: this.lit?.id === id, open: row.open, cells, class: 'group' };
+    return {
+      id,
+      level,
+      place,
+      of,
+      selected: this.lit?.id === id,
+      open: this.isLast(row) ? null : row.open,
+      cells,
+      class: 'group',
+    };
+  }
+
+  /** A profile tells of no single allocations in its groups. */
+  private isLast(row: GroupRow): boolean {
+    return this.context.info.profile !== null && row.path.length >= this.by.length;
   }
 
   private moreRow(row: MoreRow): Omit<GridRow, 'id' | 'level'> {
@@ -400,7 +417,7 @@ class LiveSet {
 }
 
 function sized(value: number): HTMLElement {
-  return element('span', { title: exactBytes(value) }, bytes(value));
+  return element('span', { title: exactFigure(value) }, figure(value));
 }
 
 function stateOf(allocation: AllocationSummary): string {
@@ -416,7 +433,7 @@ export const liveSetPane: MakePane = (context) => {
   const live = new LiveSet(context);
   return {
     id: 'liveSet',
-    title: 'Live set',
+    title: context.info.profile ? 'Table' : 'Live set',
     usesSet: true,
     root: live.root,
     update: (changes) => {

@@ -1,0 +1,130 @@
+// A profile of the sample program: it opens with its flame graph, a click leads to the line, the line's hover has the
+// figure, and the value, the filter and the panes go together.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { poorContrasts } from './contrast.mjs';
+import { openVSCode } from './harness.mjs';
+import { SnapshotView, until } from './view.mjs';
+
+const FILE = 'words.pb.gz';
+
+let vscode;
+let view;
+/** What `memlens flame --json` tells of each function. */
+let told;
+
+before(async () => {
+  vscode = await openVSCode({ viewport: { width: 1440, height: 900 } });
+  told = await vscode.memlens('flame', FILE);
+  await vscode.openFile(FILE);
+  view = new SnapshotView(vscode, await vscode.webview());
+  await view.locator('#memlens[data-model=profile][data-state=ready]').waitFor();
+  await drawn();
+});
+after(() => vscode?.close());
+
+const boxes = () => view.frame.evaluate(() => window.memlensFlame.boxes());
+
+async function drawn() {
+  await view.locator('.flame[data-pictures]').waitFor();
+  let before = '';
+  await until(async () => {
+    const now = JSON.stringify(await boxes());
+    const same = now === before && now.length > 10;
+    before = now;
+    if (!same) await new Promise((resolve) => setTimeout(resolve, 150));
+    return same;
+  }, 'the boxes stand still');
+}
+
+const boxOf = async (name) => (await boxes()).find((box) => box.name === name);
+
+async function click(box, modifier) {
+  const surface = await view.locator('.flame-surface').boundingBox();
+  if (modifier) await vscode.page.keyboard.down(modifier);
+  await vscode.page.mouse.click(surface.x + box.x + box.width / 2, surface.y + box.y + box.height / 2);
+  if (modifier) await vscode.page.keyboard.up(modifier);
+}
+
+test('it opens with the flame graph of the value that it names, as wide as the view', async () => {
+  const surface = await view.locator('.flame-surface').boundingBox();
+  assert.ok(surface.width > 700 && surface.height > 300, JSON.stringify(surface));
+  const all = await boxes();
+  assert.ok(Math.abs(all.find(({ node }) => node === 0).width - surface.width) <= 1);
+  for (const row of told.rows.slice(0, 6)) {
+    const own = all.filter(({ name }) => name === row.name.function);
+    const expected = (surface.width * row.bytes) / told.total_bytes;
+    if (own.length === 1) assert.ok(Math.abs(own[0].width - expected) <= 1.01, row.name.function);
+  }
+  assert.match(await view.text('.toolbar select'), /In use/);
+  await vscode.screenshot('profile');
+});
+
+test('Ctrl+click on a box opens its line, whose hover has the figure', async () => {
+  const lines = await vscode.memlens('lines', FILE);
+  const [line] = lines.filter((each) => each.function === 'Index.add').toSorted((a, b) => b.total - a.total);
+  const row = told.rows.find(({ name }) => name.function === 'Index.add');
+  await click(await boxOf('Index.add'));
+  await view.locator('.flame-details h3', { hasText: 'Index.add' }).waitFor();
+  const inclusive = view.locator(
+    'xpath=//*[contains(@class,"flame-details")]//dt[normalize-space()="Inclusive"]/following-sibling::dd[1]',
+  );
+  assert.equal(await inclusive.getAttribute('title'), `${row.bytes.toLocaleString('en-US')} bytes`);
+  await click(await boxOf('Index.add'), 'Control');
+  await vscode.atLine('words.py', line.line);
+  const hover = await vscode.hoverText('append', { line: 'postings[word].append', expecting: /In use/ });
+  assert.ok(hover.includes(line.total.toLocaleString('en-US')), hover);
+  await vscode.runCommand('View: Close Editor');
+  await drawn();
+});
+
+test('another value is shown everywhere', async () => {
+  const counts = await vscode.memlens('flame', FILE, '--value', 'inuse_objects');
+  await view.locator('.toolbar select').selectOption({ index: 0 });
+  await drawn();
+  await click(await boxOf('Index.search'));
+  await view.locator('.flame-details h3', { hasText: 'Index.search' }).waitFor();
+  const row = counts.rows.find(({ name }) => name.function === 'Index.search');
+  await view.locator('.flame-details', { hasText: row.bytes.toLocaleString('en-US') }).waitFor();
+  await vscode.runCommand('Memlens: Show Live Set');
+  await view.locator('.live-set-summary', { hasText: counts.total_bytes.toLocaleString('en-US') }).waitFor();
+  await view.locator('.toolbar select').selectOption({ index: 1 });
+  await view.locator('.live-set-summary', { hasText: 'In use' }).waitFor();
+});
+
+test('the table, the sizes and SQL say the same; what they filter is filtered in all', async () => {
+  const tabs = await view.locator('.dock [role=tab]').allInnerTexts();
+  assert.deepEqual(tabs, ['Table', 'Sizes', 'SQL']);
+  await view.locator('[role=tab]', { hasText: 'Sizes' }).click();
+  const rows = view.locator('.sizes tbody tr');
+  await rows.first().waitFor();
+  assert.ok((await rows.count()) > 4);
+  await vscode.screenshot('profile-sizes');
+  await rows.last().locator('button').click();
+  await until(async () => (await rows.count()) === 1, 'one size is left');
+  assert.match(await view.locator('.filter-input').inputValue(), /^size>=/);
+  await view.locator('.filter-input').fill('function:nothing_like_this');
+  await view.locator('.flame-empty', { hasText: 'Nothing' }).waitFor();
+  await view.locator('.filter-input').fill('life>1s');
+  await view.locator('.filter-error', { hasText: "a profile doesn't tell that" }).waitFor();
+  await view.locator('.filter-input').fill('');
+  await view.locator('.filter-input').press('Enter');
+  await drawn();
+});
+
+for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
+  test(`${theme}: every text can be read`, async () => {
+    await vscode.setTheme(theme);
+    await drawn();
+    await vscode.screenshot(`profile-${theme}`);
+    const parts = ['.toolbar', '.flame-toolbar', '.dock', '.status'];
+    const { looked, poor } = await view.frame.evaluate(poorContrasts, parts);
+    assert.deepEqual(poor, []);
+    assert.ok(looked > 15, `${looked} texts`);
+  });
+}
+
+test('nothing failed on the console', () => {
+  assert.deepEqual(vscode.foreignRequests, []);
+  assert.deepEqual(vscode.consoleErrors, []);
+});

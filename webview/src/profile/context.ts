@@ -1,0 +1,165 @@
+// A profile's view as its panes know it: no device, no moments, and a value of the profile in the place of bytes.
+
+import type {
+  AllocationSet,
+  AllocationSummary,
+  DeviceInfo,
+  Frame,
+  ProfileInfo,
+  ProfileValue,
+  SnapshotInfo,
+} from '../../../extension/shared/protocol.gen';
+import type { Api } from '../api';
+import type { Colours } from '../colours';
+import { Compare } from '../compare';
+import type { ViewContext } from '../context';
+import { Cursors } from '../cursors';
+import { Flags } from '../flags';
+import type { KeptFlame } from '../flame/settings';
+import type { Camera, Extent } from '../scene/camera';
+import type { Rgb } from '../scene/colour';
+import { Names } from '../scene/names';
+import type { Highlight, Palette } from '../scene/paint';
+import type { Axis } from '../scene/state';
+import type { Theme } from '../ui/theme';
+import type { Stretch } from './times';
+
+const NOWHERE: Extent & Camera = { x0: 0, x1: 1, y0: 0, y1: 1, top: 1, minWidth: 1, minHeight: 1 };
+
+export interface ProfileOwner {
+  readonly value: number;
+  readonly filter: string;
+  readonly stretch: Stretch | null;
+  /** The stretch in words; null for the whole of the profile. */
+  readonly stretchName: string | null;
+  readonly colours: Colours;
+  readonly flame: KeptFlame;
+  setFilter(filter: string): void;
+  open(frame: Frame, beside: boolean): void;
+  say(text: string): void;
+  failed(error: unknown): void;
+}
+
+export class ProfileContext implements ViewContext {
+  readonly names = new Names();
+  readonly device: DeviceInfo;
+  readonly axis: Axis = 'event';
+  readonly cursors: Cursors;
+  readonly flags: Flags;
+  readonly compare: Compare;
+  readonly renderer = 'auto';
+  readonly camera: Camera = NOWHERE;
+  readonly bounds: Extent = NOWHERE;
+  readonly selected = null;
+  readonly highlight: Highlight = { kind: 'none' };
+
+  constructor(
+    readonly api: Api,
+    readonly info: SnapshotInfo,
+    readonly profile: ProfileInfo,
+    private readonly owner: ProfileOwner,
+  ) {
+    this.device = standIn(profile);
+    const failed = (error: unknown): void => {
+      owner.failed(error);
+    };
+    this.cursors = new Cursors(api, { changed: () => undefined, failed, filter: () => owner.filter });
+    this.flags = new Flags(api, info, () => undefined, failed);
+    this.compare = new Compare(api, info.path, null, () => undefined);
+  }
+
+  get value(): ProfileValue {
+    const { values, default_value: first } = this.profile;
+    const value = values[this.owner.value] ?? values[first];
+    if (!value) throw new Error('The profile has no values.');
+    return value;
+  }
+
+  get filter(): string {
+    return this.owner.filter;
+  }
+
+  get set(): AllocationSet {
+    const { filter, value, stretch } = this.owner;
+    const { kind, from, to } = stretch ?? { kind: 'live' as const, from: null, to: null };
+    return { device: 0, kind, from_moment: from, to_moment: to, filter, value };
+  }
+
+  get setName(): string {
+    if (this.owner.stretchName !== null) return this.owner.stretchName;
+    const { title } = this.value;
+    return title.charAt(0).toLowerCase() + title.slice(1);
+  }
+
+  get flame(): KeptFlame {
+    return this.owner.flame;
+  }
+
+  get theme(): Theme {
+    return this.owner.colours.theme;
+  }
+
+  get palette(): Palette {
+    return this.owner.colours.palette;
+  }
+
+  colourOf(allocation: AllocationSummary): Rgb {
+    return this.owner.colours.of(allocation);
+  }
+
+  openFrame(frame: Frame, beside: boolean): void {
+    this.owner.open(frame, beside);
+  }
+
+  setFilter(filter: string): void {
+    this.owner.setFilter(filter);
+  }
+
+  say(text: string): void {
+    this.owner.say(text);
+  }
+
+  failed(error: unknown): void {
+    this.owner.failed(error);
+  }
+
+  momentAt(): number {
+    return 0;
+  }
+
+  // A profile has no allocations that stand in a picture, no devices and no axes.
+  select(): void {
+    this.owner.say('A profile tells of no single allocations.');
+  }
+
+  lightStacks(): void {
+    return undefined;
+  }
+
+  lightGroup(): void {
+    return undefined;
+  }
+
+  switchDevice(): void {
+    return undefined;
+  }
+
+  setAxis(): void {
+    return undefined;
+  }
+
+  moveTo(): void {
+    return undefined;
+  }
+}
+
+/** What panes take for the device. */
+function standIn({ values, default_value: first, samples }: ProfileInfo): DeviceInfo {
+  const total = values[first]?.total ?? 0;
+  return {
+    ...{ device: 0, name: 'Profile', events: 0, allocations: samples, ooms: 0, reserved_at_end_bytes: 0 },
+    ...{ peak_bytes: total, peak_moment: 0, peak_time_us: null, live_at_start_bytes: total },
+    ...{ live_at_end_bytes: total, live_at_end_count: samples, event_axis: { x0: 0, x1: 1 } },
+    ...{ time_axis: null, time_origin_us: null },
+  };
+}

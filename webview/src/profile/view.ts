@@ -1,0 +1,335 @@
+// A profile's view: its flame graph, the value that all of it is about, and the panes that need no timeline.
+
+import type { PaneId, ViewState } from '../../../extension/shared/messages';
+import type { Frame, ProfileInfo, SnapshotInfo } from '../../../extension/shared/protocol.gen';
+import { RequestError, type Api, type HostMessage } from '../api';
+import { Colours } from '../colours';
+import { EVERYTHING, type Change } from '../context';
+import { flamePane } from '../panes/flame';
+import { KeptFlame } from '../flame/settings';
+import { liveSetPane } from '../panes/live-set/pane';
+import type { Pane } from '../panes/pane';
+import { sizesPane } from '../panes/sizes';
+import { sqlPane } from '../panes/sql';
+import { restoreLayout } from '../scene/state';
+import { debounce, element, setText } from '../ui/dom';
+import { Dock } from '../ui/dock';
+import { FileBar } from '../ui/file-bar';
+import { FilterBox } from '../ui/filter-box';
+import { setFigures } from '../ui/figure';
+import { baseName, count, counted } from '../ui/format';
+import { ViewFrame } from '../ui/frame';
+import { watchTheme } from '../ui/theme';
+import { warningStrip } from '../ui/warnings';
+import { ProfileContext, type ProfileOwner } from './context';
+import { ProfileTimes, type Stretch } from './times';
+import { ProfileToolbar } from './toolbar';
+
+const SAVE_AFTER_MS = 250;
+
+export class ProfileView implements ProfileOwner {
+  value: number;
+  filter = '';
+  readonly colours = new Colours([], 'stack');
+  readonly flame: KeptFlame;
+  private readonly context: ProfileContext;
+  private readonly flamePane: Pane;
+  private readonly dock: Dock;
+  private readonly toolbar: ProfileToolbar;
+  private readonly filterBox: FilterBox;
+  private readonly fileBar: FileBar;
+  private readonly frame: ViewFrame;
+  private readonly times: ProfileTimes | null;
+  private readonly stop = new AbortController();
+  private lastPane: PaneId = 'liveSet';
+  private readonly saveSoon = debounce(SAVE_AFTER_MS, () => {
+    this.save();
+  });
+
+  constructor(
+    private readonly api: Api,
+    private readonly root: HTMLElement,
+    info: SnapshotInfo,
+    private readonly profile: ProfileInfo,
+    hostState: ViewState | null,
+  ) {
+    const saved = api.saved();
+    const state = hostState ?? saved?.view ?? null;
+    this.value = valueOf(profile, state?.value);
+    this.flame = new KeptFlame(state?.flame ?? null, info, this.saveSoon);
+    // widths are what the value above says
+    this.flame.settings.value = 'bytes';
+    this.context = new ProfileContext(api, info, profile, this);
+    this.tellFigures();
+    const flame = flamePane(this.context);
+    if (!flame) throw new Error('A profile has a flame graph.');
+    this.flamePane = flame;
+    this.dock = new Dock(
+      this.context,
+      {
+        shown: () => {
+          this.arrange();
+        },
+        toggleTall: () => {
+          this.frame.set({ dockTall: !this.frame.current.dockTall });
+        },
+      },
+      [liveSetPane, sizesPane, sqlPane],
+    );
+    this.toolbar = new ProfileToolbar(profile, info.warnings.length, {
+      value: (value) => {
+        this.setValue(value);
+      },
+      toggleDock: () => {
+        this.toggleDock();
+      },
+      showWarnings: () => {
+        this.frame.set({ warningsOpen: !this.frame.current.warningsOpen });
+      },
+    });
+    this.filterBox = new FilterBox([], {
+      apply: (text) => {
+        this.setFilter(text);
+      },
+      leave: () => {
+        this.focusFlame();
+      },
+    });
+    this.toolbar.filter.append(this.filterBox.root);
+    this.fileBar = new FileBar(api, () => '');
+    const hidden = (): HTMLElement => element('div', { hidden: true });
+    this.frame = new ViewFrame(
+      root,
+      {
+        toolbar: this.toolbar.root,
+        warnings: warningStrip(info.warnings, () => {
+          this.frame.set({ warningsOpen: false });
+        }),
+        minimap: hidden(),
+        pictures: [flame.root],
+        dock: this.dock.root,
+        panel: hidden(),
+        tooltip: hidden(),
+        help: hidden(),
+      },
+      { ...restoreLayout(saved?.layout, root.clientWidth), panelOpen: false },
+      () => {
+        this.arrange();
+      },
+    );
+    flame.root.classList.add('pane', 'main-flame');
+    // the value stands above all of the view
+    flame.root
+      .querySelector<HTMLElement>('select[aria-label="What widths mean"]')
+      ?.setAttribute('hidden', '');
+    flame.root.parentElement?.classList.add('profile-picture');
+    flame.root.addEventListener('keydown', (event) => {
+      if (event.defaultPrevented || !flame.key?.(event)) return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    this.frame.files.append(this.fileBar.root);
+    this.times =
+      profile.bins === 0
+        ? null
+        : new ProfileTimes(api, profile.time_unit, profile.tells_flow, this.colours.theme, {
+            changed: () => {
+              this.tellFigures();
+              this.changed('cursors');
+            },
+            failed: (error) => {
+              this.failed(error);
+            },
+            say: (text) => {
+              this.say(text);
+            },
+            filter: () => this.filter,
+          });
+    if (this.times) this.frame.lanes.append(this.times.root);
+    watchTheme(this.stop.signal, () => {
+      this.colours.refresh();
+      this.times?.setTheme(this.colours.theme);
+      this.changed('theme');
+    });
+    window.addEventListener(
+      'keydown',
+      (event) => {
+        if (this.key(event)) event.preventDefault();
+      },
+      { signal: this.stop.signal },
+    );
+    setText(this.frame.status, facts(info, profile));
+    this.arrange();
+    this.changed(...EVERYTHING);
+    this.dock.show(this.dock.panes.find(({ id }) => id === state?.pane)?.id ?? null);
+    if (state && state.filter !== '') this.setFilter(state.filter);
+    root.dataset['state'] = 'ready';
+    root.dataset['model'] = 'profile';
+  }
+
+  dispose(): void {
+    this.stop.abort();
+    this.saveSoon.cancel();
+    this.dock.dispose();
+    this.flamePane.dispose?.();
+    this.times?.dispose();
+    delete this.root.dataset['model'];
+  }
+
+  get stretch(): Stretch | null {
+    return this.times?.stretch ?? null;
+  }
+
+  get stretchName(): string | null {
+    return this.times?.name ?? null;
+  }
+
+  receive(message: HostMessage): void {
+    switch (message.type) {
+      case 'showLine':
+        // the boxes of that line are what it has: found like by a search, and only those of its stacks are left
+        this.setFilter(`file:"=${message.file.replace(/["\\]/g, '\\$&')}:${message.line}"`);
+        return;
+      case 'sourceMissing':
+        this.failed(
+          new Error(`${baseName(message.file)} was not found. Memlens looked for ${message.lookedFor}.`),
+        );
+        return;
+      case 'file':
+        this.fileBar.show(message.of, message.state);
+        return;
+      case 'command':
+        if (message.command.startsWith('pane.')) this.showPane(message.command.slice('pane.'.length));
+        else if (message.command === 'togglePane') this.toggleDock();
+        return;
+      default:
+        return;
+    }
+  }
+
+  setFilter(filter: string): void {
+    const text = filter.trim();
+    this.filterBox.show(text);
+    if (text === this.filter) return;
+    if (text === '') {
+      this.narrowTo('');
+      return;
+    }
+    // asked first, so that what is wrong with it is said beside it and nothing else goes
+    const of = { ...this.context.set, filter: text };
+    const asking = this.api.request('memlens/groups', {
+      branch: { of, by: ['file'], path: [], narrow: '' },
+      ...{ order: 'bytes', descending: true, offset: 0, limit: 1 },
+    });
+    asking.answer.then(
+      () => {
+        this.narrowTo(text);
+      },
+      (error: unknown) => {
+        if (!(error instanceof RequestError)) this.failed(error);
+        else if (error.problem.code !== 'cancelled')
+          this.filterBox.fails([error.problem.message, error.problem.advice].filter(Boolean).join('. '));
+      },
+    );
+  }
+
+  open({ file, line }: Frame, beside: boolean): void {
+    this.api.post({ type: 'openSource', file, line, beside });
+  }
+
+  say(text: string): void {
+    const { live, note } = this.frame;
+    setText(live, text);
+    setText(note, text);
+    note.classList.remove('error');
+  }
+
+  failed(error: unknown): void {
+    if (error instanceof RequestError && error.problem.code === 'cancelled') return;
+    this.say(error instanceof Error ? error.message : String(error));
+    this.frame.note.classList.add('error');
+  }
+
+  private narrowTo(filter: string): void {
+    this.filter = filter;
+    this.times?.renew();
+    this.changed('filter');
+    this.saveSoon();
+  }
+
+  private setValue(value: number): void {
+    this.value = value;
+    this.tellFigures();
+    this.toolbar.set(value);
+    this.changed('device');
+    this.saveSoon();
+  }
+
+  private tellFigures(): void {
+    const { unit, count: counted } = this.context.value;
+    // of a stretch bytes and counts are known, whatever the value
+    const ofStretch = this.stretch !== null;
+    setFigures({
+      unit: ofStretch && unit !== 'count' ? 'bytes' : unit,
+      counts: counted === null && !ofStretch ? 'sample' : 'allocation',
+    });
+  }
+
+  private changed(...changes: readonly Change[]): void {
+    if (!this.frame.current.dockTall || this.dock.shown === null) this.flamePane.update(new Set(changes));
+    this.dock.update(changes);
+  }
+
+  private arrange(): void {
+    const pane = this.dock.shown;
+    if (pane !== null) this.lastPane = pane;
+    const { warningsOpen, dockTall } = this.frame.current;
+    const warnings = this.context.info.warnings.length;
+    this.frame.apply(pane !== null, warnings > 0);
+    this.dock.setTall(dockTall);
+    this.toolbar.update(this.value, pane !== null, warningsOpen ? 0 : warnings);
+    this.saveSoon();
+  }
+
+  private showPane(id: string): void {
+    if (id === 'flame') this.focusFlame();
+    else this.dock.show(this.dock.panes.find((pane) => pane.id === id)?.id ?? null);
+  }
+
+  private toggleDock(): void {
+    this.dock.show(this.dock.shown === null ? this.lastPane : null);
+  }
+
+  private focusFlame(): void {
+    this.flamePane.root.querySelector<HTMLElement>('[tabindex="0"]')?.focus({ preventScroll: true });
+  }
+
+  private key(event: KeyboardEvent): boolean {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return false;
+    if (event.target instanceof Element && event.target.closest('input, textarea, select')) return false;
+    if (event.key === 't') this.toggleDock();
+    else if (event.key === 'v') this.setValue((this.value + 1) % this.profile.values.length);
+    else if (event.key === '/') this.filterBox.focus();
+    else return false;
+    return true;
+  }
+
+  private save(): void {
+    const view: ViewState = {
+      ...{ device: 0, axis: 'event', x0: 0, x1: 1, y0: 0, y1: 1, selection: null, colour: 'stack' },
+      ...{ picture: 'stacked', pane: this.dock.shown, filter: this.filter, scope: 'peak', kind: 'live' },
+      ...{ first: null, second: null, compare: null, flame: this.flame.state, value: this.value },
+    };
+    this.api.save({ view, layout: this.frame.current });
+    this.api.post({ type: 'state', state: view });
+  }
+}
+
+function valueOf({ values, default_value: first }: ProfileInfo, saved: number | null | undefined): number {
+  return Number.isInteger(saved) && values[saved ?? -1] !== undefined ? (saved ?? first) : first;
+}
+
+function facts(info: SnapshotInfo, profile: ProfileInfo): string {
+  const stacks = counted(profile.stacks, 'stack');
+  return `${info.kind}  ·  ${counted(profile.samples, 'sample')} of ${stacks}  ·  ${count(profile.values.length)} values`;
+}
