@@ -27,6 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.bench.generate import generate  # noqa: E402
 from tests.bench.profiles import heaptrack, heaptrack_rows  # noqa: E402
+from tests.bench.valgrind import valgrind, valgrind_rows  # noqa: E402
 from tests.python.lsp_client import LspClient  # noqa: E402
 
 PICKLE_LOAD = (
@@ -328,7 +329,7 @@ def table(results: dict[str, Any]) -> str:
             f"{served['map_ms']['p95']:.1f} ms")  # fmt: skip
         row(f"{name} events: the allocator's state at a random event, p95", "100 ms", "10 ms",
             f"{served['state_ms']['p95']:.1f} ms")  # fmt: skip
-    for told_of in heaptrack_rows(results.get("heaptrack", {})):
+    for told_of in heaptrack_rows(results.get("heaptrack", {})) + valgrind_rows(results.get("valgrind", {})):
         row(*told_of)
     drawn = results.get("webview")
     if drawn:
@@ -378,6 +379,7 @@ def main() -> None:
             results["sizes"][name]["compare"] = compared
         if not options.quick:
             results["heaptrack"] = told("recordings of heaptrack", partial(heaptrack, folder, options.rounds))
+            results["valgrind"] = told("profiles of valgrind", partial(valgrind, folder, options.rounds))
     if not options.no_webview:
         results["webview"] = told("drawing", partial(webview, 20_000))
         results["flame"] = told("drawing flame graphs", partial(flame_drawing, 100_000))
