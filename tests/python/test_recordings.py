@@ -1,0 +1,37 @@
+"""Each small recording of ``tests/fixtures/profiles`` from its file to lines of its program, by the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.python.profile_reading import FIXTURES
+
+from memlens.cli import main
+
+RECORDINGS = [path for path in sorted(FIXTURES.iterdir()) if path.is_file() and path.suffix != ".py"]
+# the program of each, and a line of it that keeps memory
+PROGRAMS = {
+    "go-heap.debug1.txt": ("words.go", 'line := strings.Join(words, " ")'),
+    "ledger.dhat.json": ("ledger.cpp", "char *note = new char[64];"),
+    "massif.out.ledger": ("ledger.cpp", "char *note = new char[64];"),
+    "service.heaptrack.zst": ("service.cpp", None),
+    "tracemalloc.pickle": ("index.py", "line = "),
+}
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
+def test_a_recording_leads_to_the_lines_of_its_program(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program, kept = PROGRAMS[path.name]
+    assert main(["lines", str(path), "--json", "--cache-dir", str(tmp_path)]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    source = (FIXTURES / "src" / program).read_text("utf-8").splitlines()
+    mine = {
+        source[row["line"] - 1].strip(): row
+        for row in rows
+        if Path(row["file"]).name == program and row["line"]
+    }
+    assert mine
+    assert all(row["total"] >= row["itself"] >= 0 for row in mine.values())
+    assert kept is None or any(text.startswith(kept) and row["total"] > 0 for text, row in mine.items())
