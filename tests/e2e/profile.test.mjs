@@ -1,9 +1,11 @@
 // A profile of the sample program: it opens with its flame graph, a click leads to the line, the line's hover has the
 // figure, and the value, the filter and the panes go together.
 import assert from 'node:assert/strict';
+import { cpSync } from 'node:fs';
+import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { poorContrasts } from './contrast.mjs';
-import { openVSCode } from './harness.mjs';
+import { ROOT, openVSCode } from './harness.mjs';
 import { SnapshotView, until } from './view.mjs';
 
 const FILE = 'words.pb.gz';
@@ -14,7 +16,15 @@ let view;
 let told;
 
 before(async () => {
-  vscode = await openVSCode({ viewport: { width: 1440, height: 900 } });
+  vscode = await openVSCode({
+    viewport: { width: 1440, height: 900 },
+    prepare: (folder) => {
+      cpSync(
+        path.join(ROOT, 'tests/fixtures/profiles/service.heaptrack.zst'),
+        path.join(folder, 'heaptrack.pprof'),
+      );
+    },
+  });
   told = await vscode.memlens('flame', FILE);
   await vscode.openFile(FILE);
   view = new SnapshotView(vscode, await vscode.webview());
@@ -123,6 +133,35 @@ for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
     assert.ok(looked > 15, `${looked} texts`);
   });
 }
+
+test('what is brushed over time is what all of the view is about', async () => {
+  await vscode.openFile('heaptrack.pprof');
+  view = new SnapshotView(vscode, await vscode.webview());
+  await view.locator('#memlens[data-model=profile][data-state=ready]').waitFor();
+  await view.locator('.profile-times-key', { hasText: 'Live' }).first().waitFor();
+  await drawn();
+  const canvas = await view.locator('.profile-times-canvas').boundingBox();
+  const y = canvas.y + canvas.height / 2;
+  await vscode.page.mouse.move(canvas.x + 0.3 * canvas.width, y);
+  await vscode.page.mouse.down();
+  await vscode.page.mouse.move(canvas.x + 0.8 * canvas.width, y, { steps: 4 });
+  await vscode.page.mouse.up();
+  const told = view.locator('.profile-times-head [role=status]', { hasText: /allocated .* in .*, freed / });
+  await told.waitFor();
+  const [, allocated, many] = /allocated (\S+ \S+) in ([\d,]+),/.exec(await told.innerText());
+  await vscode.runCommand('Memlens: Show Live Set');
+  await view.locator('.live-set-summary', { hasText: `${many} allocations, ${allocated}` }).waitFor();
+  await drawn();
+  await vscode.screenshot('profile-times');
+  await view.locator('.profile-times-head').getByRole('button', { name: 'Freed' }).click();
+  await view.locator('.live-set-summary', { hasText: /^Freed from/ }).waitFor();
+  await view.locator('.profile-times-canvas').press('Escape');
+  await view.locator('.live-set-summary', { hasText: /^(?!Freed)/ }).waitFor();
+  await view.locator('.profile-times-key', { hasText: 'RSS' }).click();
+  await vscode.setTheme('light');
+  await drawn();
+  await vscode.screenshot('profile-times-light');
+});
 
 test('nothing failed on the console', () => {
   assert.deepEqual(vscode.foreignRequests, []);

@@ -11,7 +11,7 @@ import { RequestError, type Api, type Pending } from '../api';
 import { bytesOf } from '../scene/base64';
 import { css, type Rgb } from '../scene/colour';
 import { byteTicks } from '../scene/ticks';
-import { Choice } from '../ui/choice';
+import { Choice, press } from '../ui/choice';
 import { element, iconButton, replace, setText } from '../ui/dom';
 import { bytes, count, time } from '../ui/format';
 import type { Theme } from '../ui/theme';
@@ -77,6 +77,7 @@ export class ProfileTimes {
   private from: number | null = null;
   private to: number | null = null;
   private dragging = false;
+  private readonly hidden = new Set<string>();
   private hovered: number | null = null;
   private asking: Pending<ProfileRangeAnswer> | null = null;
   private readonly sizes: ResizeObserver;
@@ -133,6 +134,7 @@ export class ProfileTimes {
 
   setTheme(theme: Theme): void {
     this.theme = theme;
+    this.drawLegend();
     this.draw();
   }
 
@@ -152,20 +154,44 @@ export class ProfileTimes {
     this.peaks = numbers(answer.peaks);
     this.peak = { edge: answer.peak_edge, bytes: answer.peak_bytes };
     this.lines = answer.series.map(({ values, ...line }) => ({ ...line, values: numbers(values) }));
-    replace(
-      this.legend,
-      ...this.lines.map((line, at) => {
-        const swatch = element('span', { class: 'swatch' });
-        swatch.style.background = css(this.colour(at));
-        return element('span', { class: 'profile-times-key' }, swatch, line.title);
-      }),
-    );
+    this.drawLegend();
     this.canvas.setAttribute(
       'aria-label',
       `Memory over time; the peak of ${bytes(this.peak.bytes)} at ${this.at(this.peak.edge)}. ` +
         'Arrow keys choose a moment, with Shift a stretch; Escape lets it go.',
     );
     this.draw();
+  }
+
+  /** The lines by name; a press hides one, and the scale is that of the others. */
+  private drawLegend(): void {
+    replace(
+      this.legend,
+      ...this.lines.map((line, at) => {
+        const swatch = element('span', { class: 'swatch' });
+        swatch.style.background = css(this.colour(at));
+        const shown = !this.hidden.has(line.name);
+        const turn = (): void => {
+          if (shown) this.hidden.add(line.name);
+          else this.hidden.delete(line.name);
+          this.drawLegend();
+          this.draw();
+        };
+        const key = element(
+          'button',
+          {
+            class: 'profile-times-key',
+            type: 'button',
+            title: 'Show or hide this line',
+            on: { click: turn },
+          },
+          swatch,
+          line.title,
+        );
+        press(key, shown);
+        return key;
+      }),
+    );
   }
 
   private at(edge: number): string {
@@ -331,11 +357,13 @@ export class ProfileTimes {
     const span = Math.max(last - first, 1);
     const x = (value: number): number => LEFT_PX + ((value - first) / span) * (width - LEFT_PX);
     const bottom = HEIGHT_PX - AXIS_PX;
-    const sized = this.lines.filter(({ unit }) => unit === 'bytes');
-    const top = Math.max(this.peak.bytes, 1, ...sized.map(({ values }) => maximum(values))) * 1.05;
+    const sized = this.lines.filter(({ name, unit }) => unit === 'bytes' && !this.hidden.has(name));
+    const live = this.hidden.has('live_bytes') ? 1 : this.peak.bytes;
+    const top = Math.max(live, 1, ...sized.map(({ values }) => maximum(values))) * 1.05;
     const y = (value: number): number => bottom - (value / top) * (bottom - TOP_PX);
     this.drawGrid(context, width, top, y);
     this.lines.forEach((line, at) => {
+      if (this.hidden.has(line.name)) return;
       const colour = css(this.colour(at));
       if (line.unit !== 'bytes') this.drawCounts(context, line, colour, x, bottom);
       else this.drawLine(context, line, colour, x, y, bottom);

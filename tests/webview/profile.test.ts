@@ -1,0 +1,62 @@
+// What profiles are told in: values in their units, and what samples can be grouped by.
+
+import assert from 'node:assert/strict';
+import { afterEach, describe, test } from 'node:test';
+import type { ProfileInfo, SnapshotInfo } from '../../extension/shared/protocol.gen';
+import { kindsFor } from '../../webview/src/panes/live-set/controls';
+import { countedFigure, figure, figureAndCount, figureIn, setFigures } from '../../webview/src/ui/figure';
+
+const profile: ProfileInfo = {
+  ...{ values: [], default_value: 0, samples: 0, stacks: 0, has_sizes: false, labels: [] },
+  ...{ bins: 0, end: 0, time_unit: 'microseconds', series: [], tells_flow: false },
+};
+
+function info(more: Partial<ProfileInfo> | null): SnapshotInfo {
+  return {
+    ...{ kind: 'pprof', model: 'profile', path: '/a.pb.gz', file_bytes: 1, devices: [], default_device: 0 },
+    ...{ categories: [], warnings: [], profile: more && { ...profile, ...more } },
+  };
+}
+
+describe('figures of a profile', () => {
+  afterEach(() => {
+    setFigures({ unit: 'bytes', counts: 'allocation' });
+  });
+
+  test('are in the unit of the value', () => {
+    const said = [
+      figureIn(2048, 'bytes'),
+      figureIn(-2048, 'bytes'),
+      figureIn(12_345, 'count'),
+      figureIn(2_500_000, 'nanoseconds'),
+      figureIn(3, 'seconds'),
+      figureIn(7, 'objects'),
+    ];
+    assert.deepEqual(said, ['2 KiB', '−2 KiB', '12,345', '2.5 ms', '3 s', '7 objects']);
+  });
+
+  test('say what is counted beside them', () => {
+    assert.equal(figureAndCount(2048, 1), '2 KiB in 1 allocation');
+    setFigures({ unit: 'nanoseconds', counts: 'sample' });
+    assert.equal(figureAndCount(5e9, 3), '5 s in 3 samples');
+    setFigures({ unit: 'count', counts: 'allocation' });
+    assert.deepEqual(
+      [figure(1234), figureAndCount(1234, 9), countedFigure(2)],
+      ['1,234', '1,234', '2 allocations'],
+    );
+  });
+});
+
+describe('groups of samples', () => {
+  test('are those that the file tells', () => {
+    assert.deepEqual(kindsFor(info({})), ['line', 'function', 'file', 'stack', 'package']);
+    const labelled = kindsFor(info({ has_sizes: true, labels: ['bytes', 'thread_name'] }));
+    assert.deepEqual(labelled.slice(5), ['thread', 'label', 'size']);
+    assert.ok(!kindsFor(info({ labels: ['bytes'] })).includes('label'));
+  });
+
+  test('are not those of traces', () => {
+    const ofTrace = kindsFor(info(null));
+    assert.deepEqual(ofTrace, ['line', 'function', 'file', 'module', 'stack', 'stream', 'pool', 'size']);
+  });
+});
