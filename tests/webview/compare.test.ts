@@ -33,7 +33,14 @@ function compared(restored: CompareState | null = null): { compare: Compare; ask
 
 describe('a comparison', () => {
   const own = device(1, 100);
-  const set = { device: 1, kind: 'live', from_moment: null, to_moment: null, filter: 'x', value: null } as const;
+  const set = {
+    device: 1,
+    kind: 'live',
+    from_moment: null,
+    to_moment: null,
+    filter: 'x',
+    value: null,
+  } as const;
 
   it('begins with the same device, the older file before', () => {
     const { compare } = compared();

@@ -198,7 +198,14 @@ describe('what a flame graph shows', () => {
   });
 
   it('is asked for up and down from a function, with all else as it is', () => {
-    const set = { device: 0, kind: 'live', from_moment: null, to_moment: null, filter: '', value: null } as const;
+    const set = {
+      device: 0,
+      kind: 'live',
+      from_moment: null,
+      to_moment: null,
+      filter: '',
+      value: null,
+    } as const;
     const params = treeParams({ ...initialSettings(), fold: true, focus: nameOf(3) }, set, 9);
     const half = halfParams(params, 'bottom_up', name);
     const { options } = half;
