@@ -188,6 +188,16 @@ def check_members(snapshot: Snapshot, raw: Any, of: AllocationSet, *, descending
         assert tail.rows == page.rows[3:5]
 
 
+def test_a_filter_that_leaves_nothing(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
+    made(tmp_path / "s.pickle")
+    snapshot = opened(tmp_path / "s.pickle")
+    for of in (AllocationSet(0, filter="nowhere.py"), AllocationSet(0, "allocated", 3, 90, "nowhere.py")):
+        for kind in KINDS:
+            for order in get_args(GroupOrder):
+                assert all_groups(snapshot, Branch(of, [kind]), order) == []
+        assert members(snapshot, Branch(of, []), "size", 0, 10, descending=True).rows == []
+
+
 def test_names_are_sorted_as_people_count() -> None:
     names = ["b.py:9", "B.py:10", "b.py", "a9b10", "a9b9", "a"]
     assert sorted(names, key=natural) == ["a", "a9b9", "a9b10", "b.py", "b.py:9", "B.py:10"]

@@ -100,7 +100,8 @@ def groups(
             keys, lambda key: (found.name(key).name, found.name(key).detail), descending=descending
         )
     else:
-        column = {"bytes": sums, "count": counts, "largest": device.size[largest]}[order][keys]
+        # a filter may have left no row at all, so only of groups that hold something
+        column = {"bytes": sums[keys], "count": counts[keys], "largest": device.size[largest[keys]]}[order]
         # equal ones keep their order, whichever way
         ordered = keys[np.argsort(-column if descending else column, kind="stable")]
     page = ordered[offset : offset + limit]
