@@ -15,6 +15,8 @@ const exists = (file) => existsSync(path.join(ROOT, file));
 const present = (...files) => files.filter(exists);
 const node = (script, ...args) => [process.execPath, script, ...args];
 const PYTHON_FOLDERS = () => present('pyserver', 'tests', 'samples');
+/** The exit status of scripts/audit.mjs where there is no network. */
+const NOBODY_TO_ASK = 75;
 const CONTRACT = 'extension/shared/protocol.gen.ts';
 
 /** A step that found nothing to check; shown as such, and neither passed nor failed. */
@@ -74,6 +76,16 @@ const STEPS = [
     name: 'prettier',
     what: 'TypeScript and scripts: format',
     commands: () => [node('node_modules/prettier/bin/prettier.cjs', '--check', '--log-level=warn', '.')],
+  },
+  {
+    name: 'audit',
+    what: 'no advisories for what is pinned and shipped',
+    commands: async () => {
+      const { code, output } = await run([process.execPath, 'scripts/audit.mjs']);
+      if (code === NOBODY_TO_ASK) throw new Nothing(output.trim());
+      if (code) throw new UserError(output.trim());
+      return [];
+    },
   },
   {
     name: 'python',
