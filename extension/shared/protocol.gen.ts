@@ -1562,12 +1562,12 @@ export interface StackParams {
   filter?: string;
 }
 
-/** From an allocation to its neighbour: in the picture at a moment, or of the same stack in time. */
+/** From an allocation to its neighbour: in the picture or by address at a moment, or of the same stack in time. */
 export interface StepParams {
   snapshot: string;
   allocation: number;
   moment: number;
-  direction: 'next_same_stack' | 'older' | 'previous_same_stack' | 'younger';
+  direction: 'higher' | 'lower' | 'next_same_stack' | 'older' | 'previous_same_stack' | 'younger';
   filter?: string;
 }
 

@@ -97,9 +97,28 @@ test('a click selects, a hover tells, a double-click zooms to the life, Ctrl+cli
   await view.drawn();
 });
 
+test('Alt with an arrow goes on by address, not by age', async () => {
+  await mapped(FIRST, ROUNDED, OWN, LAST);
+  await vscode.page.mouse.click(...(await pointOf(LAST)));
+  await view.selected(LAST);
+  const order = [LAST];
+  for (const wanted of [ROUNDED, FIRST]) {
+    const addresses = [BigInt((await view.fact('Address')).text)];
+    await view.locator(MAP).press('Alt+ArrowDown');
+    await view.selected(wanted);
+    addresses.push(BigInt((await view.fact('Address')).text));
+    assert.ok(addresses[1] < addresses[0], 'at a lower address');
+    order.push(wanted);
+  }
+  await view.locator('.panel').getByRole('button', { name: 'At a higher address' }).click();
+  await view.selected(order[1]);
+});
+
 test('the allocator’s state at the cursor: bars, figures, events by key, a block selects', async () => {
   await vscode.runCommand("Memlens: Show the Allocator's State");
   const pane = view.locator('.state');
+  await pane.locator('tr.segment').first().waitFor();
+  await mapped(LAST);
   await vscode.page.mouse.click(...(await pointOf(LAST)));
   await view.selected(LAST);
   await pane.locator('tr.segment').nth(1).waitFor();

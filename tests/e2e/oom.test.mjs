@@ -118,6 +118,49 @@ test('reserved memory is drawn, and its figures at a moment add up', async () =>
   await until(async () => (await picture.locator('caption').innerText()) !== before, 'the cursor has moved');
 });
 
+test('the strip above is as wide as the picture below, and the figures have a place in a narrow view', async () => {
+  const picture = view.locator('.reserved[data-state=ready]');
+  const sides = async (locator) => {
+    const { x, width } = await locator.boundingBox();
+    return [x, x + width].map(Math.round);
+  };
+  const aligned = async () => {
+    const [strip, surface] = [
+      await sides(view.locator('.minimap-strip')),
+      await sides(picture.locator('.plot-surface')),
+    ];
+    return strip.every((side, i) => Math.abs(side - surface[i]) <= 1);
+  };
+  assert.ok(await aligned());
+  const { width, height } = vscode.page.viewportSize();
+  await vscode.page.setViewportSize({ width: 900, height });
+  await until(async () => {
+    const [left, right] = await sides(picture);
+    return right - left < 690;
+  }, 'the view is narrow');
+  await until(aligned, 'they are as wide as each other again');
+  assert.ok(await picture.locator('.reserved-facts tr').first().isVisible());
+  const [plot, facts] = [
+    await picture.locator('.plot-surface').boundingBox(),
+    await picture.locator('.reserved-facts').boundingBox(),
+  ];
+  assert.ok(facts.y >= plot.y + plot.height, 'they stand below the picture');
+  assert.ok(plot.height > 60, `the picture keeps ${plot.height} px`);
+  await vscode.screenshot('reserved-narrow');
+  await vscode.page.setViewportSize({ width, height });
+});
+
+test('the strip of the whole run marks the event as well', async () => {
+  const [mark, height] = await view.locator('.minimap canvas').evaluate((canvas) => {
+    const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, 1).data;
+    // the head's upper edge: the first row has nothing else that is opaque
+    const opaque = Array.from({ length: canvas.width }, (_, x) => x).filter((x) => pixels[4 * x + 3] > 250);
+    return [opaque, canvas.height];
+  });
+  assert.ok(height > 0);
+  assert.ok(mark.length >= 4, `${mark.length} pixels of a mark`);
+});
+
 test('in every theme all of it can be read', async () => {
   for (const theme of ['dark', 'light', 'hc', 'hc-light']) {
     await vscode.setTheme(theme);

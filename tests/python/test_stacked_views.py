@@ -26,7 +26,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.views import viewport as viewport_view
 from memlens.views.hit import hit
 from memlens.views.live import live
-from memlens.views.locate import locate, step
+from memlens.views.locate import Direction, locate, step
 from memlens.views.overview import overview
 from memlens.views.viewport import viewport
 
@@ -425,6 +425,16 @@ def test_hit_live_locate_step(opened: Any, sample: Path) -> None:
     while (following := step(snapshot, walk[-1], 0, "next_same_stack")) is not None:
         walk.append(following.allocation)
     assert walk == same[same.index(number) :]
+    at = info.peak_moment
+    by_address = sorted((found[n].addr, n) for n in oracle.alive(found, at))
+    ways: tuple[tuple[Direction, list[int]], ...] = (
+        ("higher", [n for _, n in by_address]),
+        ("lower", [n for _, n in by_address][::-1]),
+    )
+    for direction, order in ways:
+        for here, beside in pairwise([*order, None]):
+            following = step(snapshot, here, at, direction)
+            assert (following and following.allocation) == beside
     back = step(snapshot, walk[-1], 0, "previous_same_stack")
     assert (back.allocation if back else None) == (walk[-2] if len(walk) > 1 else None)
 

@@ -62,10 +62,16 @@ test('places are told by address, segment, pool and stream', () => {
     'Default pool on stream 0',
   ]);
   assert.deepEqual(laneWords(LANES, 205, true), []);
-  assert.match(shownLanes(LANES, 3), /device 3: 3 lanes of segments, 1 group of private pools apart/);
+  assert.match(
+    shownLanes(LANES, { name: 'Device 3' }),
+    /device 3: 3 lanes of segments, 1 group of private pools apart/,
+  );
   const unknown = { ...LANES.groups[0]!, known: false };
   assert.equal(groupName(unknown), 'In no segment that the file names');
-  assert.match(shownLanes({ ...LANES, groups: [unknown] }, 0), /names no segments/);
+  assert.match(
+    shownLanes({ ...LANES, groups: [unknown] }, { name: 'Pinned host memory' }),
+    /names no segments/,
+  );
 });
 
 const SEGMENT: SegmentState = {

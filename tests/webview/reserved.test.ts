@@ -85,11 +85,17 @@ describe('marks', () => {
     assert.equal(markX({ ...mark, x_time_us: null }, 'time'), 8);
   });
 
+  const DEVICES = [
+    { device: 65_536, name: 'Pinned host memory' },
+    { device: 1, name: 'Device 1' },
+  ];
+
   test('say what they are, and the device only where there are several', () => {
     assert.equal(flagText(mark), 'Out of memory: 60 MiB');
     assert.equal(flagText({ ...mark, kind: 'snapshot' }), 'Snapshot taken');
-    assert.equal(markName(mark, 2), 'Device 1, 2 s: 60 MiB');
-    assert.equal(markName({ ...mark, x_time_us: null }, 1), 'event 8: 60 MiB');
+    assert.equal(markName({ ...mark, device: 65_536 }, DEVICES), 'Pinned host memory, 2 s: 60 MiB');
+    assert.equal(markName(mark, DEVICES), 'Device 1, 2 s: 60 MiB');
+    assert.equal(markName({ ...mark, x_time_us: null }, DEVICES.slice(1)), 'event 8: 60 MiB');
   });
 });
 

@@ -8,6 +8,8 @@ import type { Picture } from './pictures/picture';
 export interface ArrangementOwner {
   /** Tells what is shown that it is to show everything anew. */
   changed(...changes: readonly Change[]): void;
+  /** Another picture is shown. */
+  pictureShown(): void;
   /** Shows what depends on the arrangement. */
   rearranged(): void;
 }
@@ -49,6 +51,7 @@ export class Arrangement {
     if (shown) this.root.dataset['state'] = 'ready';
     if (frame.current.dockTall) frame.set({ dockTall: false });
     this.owner.changed(...EVERYTHING);
+    this.owner.pictureShown();
     this.owner.rearranged();
   }
 

@@ -19,6 +19,7 @@ import type { Rgb } from './scene/colour';
 import type { Names } from './scene/names';
 import type { Highlight, Palette } from './scene/paint';
 import type { Axis } from './scene/state';
+import type { Step } from './selection';
 import type { Theme } from './ui/theme';
 
 /** What may have changed since a part was last told. */
@@ -68,6 +69,8 @@ export interface ViewContext {
   colourOf(allocation: AllocationSummary): Rgb;
   /** Selects an allocation in the picture and shows its stack; `moment` is where it was picked, if known. */
   select(allocation: number, moment: number | null): void;
+  /** Selects the neighbour of the selected allocation; with none selected, the largest in view. */
+  step(direction: Step): void;
   /** Lights up what some stacks allocated; an empty set lights nothing up. */
   lightStacks(stacks: ReadonlySet<number>): void;
   /** Lights up exactly the allocations of a branch of the live set's tree. */

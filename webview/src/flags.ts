@@ -1,9 +1,9 @@
 // The events that are marked on the time axis: out of memory, and where snapshots were taken.
 
-import type { Mark, MarksAnswer, SnapshotInfo } from '../../extension/shared/protocol.gen';
+import type { DeviceInfo, Mark, MarksAnswer, SnapshotInfo } from '../../extension/shared/protocol.gen';
 import type { Api } from './api';
 import type { Axis } from './scene/state';
-import { bytes, count, time } from './ui/format';
+import { bytes, count, deviceName, time } from './ui/format';
 
 /** A mark at its place on an axis. */
 export interface Flag {
@@ -48,8 +48,8 @@ export function flagText(mark: Mark): string {
 }
 
 /** "Device 1, 1.204 s: 512 MiB" */
-export function markName(mark: Mark, devices: number): string {
+export function markName(mark: Mark, devices: readonly Pick<DeviceInfo, 'device' | 'name'>[]): string {
   const when = mark.x_time_us === null ? `event ${count(mark.moment)}` : time(mark.x_time_us);
-  const where = devices > 1 ? `Device ${mark.device}, ${when}` : when;
+  const where = devices.length > 1 ? `${deviceName(devices, mark.device)}, ${when}` : when;
   return `${where}: ${bytes(mark.size_bytes)}`;
 }

@@ -6,6 +6,7 @@ import type {
   LineAnswer,
   StackAnswer,
 } from '../../extension/shared/protocol.gen';
+import type { Arrangement } from './arrangement';
 import type { Colours } from './colours';
 import type { Selection } from './selection';
 import { bytes, nameOf } from './ui/format';
@@ -23,6 +24,7 @@ export interface PanelFed {
 export interface PanelOwner {
   readonly device: DeviceInfo;
   readonly filter: string;
+  readonly arrangement: Pick<Arrangement, 'picture'>;
 }
 
 export class PanelFeed {
@@ -89,7 +91,9 @@ export class PanelFeed {
   }
 
   private showStack(answer: StackAnswer): void {
-    this.parts.panel.showStack(answer, this.colours.of(answer.allocation), this.owner.filter !== '');
+    const { filter, arrangement } = this.owner;
+    const how = { filtered: filter !== '', byAddress: arrangement.picture === 'map' };
+    this.parts.panel.showStack(answer, this.colours.of(answer.allocation), how);
   }
 
   private showLine(answer: LineAnswer): void {

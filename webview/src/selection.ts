@@ -6,6 +6,7 @@ import type {
   LineAnswer,
   LocateAnswer,
   StackAnswer,
+  StepParams,
 } from '../../extension/shared/protocol.gen';
 import { RequestError, type Api, type Pending } from './api';
 import type { Plot } from './plot';
@@ -14,7 +15,7 @@ import type { Names } from './scene/names';
 import type { Highlight } from './scene/paint';
 import type { Axis } from './scene/state';
 
-export type Step = 'older' | 'younger' | 'previous_same_stack' | 'next_same_stack';
+export type Step = StepParams['direction'];
 
 /** What to do once an allocation is known. */
 type Then = ((allocation: AllocationSummary) => void) | null;
@@ -194,7 +195,7 @@ export class Selection {
           return;
         }
         this.context.names.learn([answer.allocation]);
-        const stays = direction === 'older' || direction === 'younger';
+        const stays = direction !== 'previous_same_stack' && direction !== 'next_same_stack';
         this.select(answer.allocation.allocation, stays ? moment : null, true);
       },
     );
@@ -299,6 +300,8 @@ export class Selection {
 const END: Record<Step, string> = {
   older: 'This is the oldest allocation at this moment.',
   younger: 'This is the youngest allocation at this moment.',
+  lower: 'Nothing lies at a lower address at this moment.',
+  higher: 'Nothing lies at a higher address at this moment.',
   previous_same_stack: 'This is the first allocation of this stack.',
   next_same_stack: 'This is the last allocation of this stack.',
 };

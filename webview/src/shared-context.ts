@@ -22,7 +22,7 @@ import type { Rgb } from './scene/colour';
 import type { Names } from './scene/names';
 import type { Highlight, Palette } from './scene/paint';
 import type { Axis } from './scene/state';
-import type { Selection } from './selection';
+import type { Selection, Step } from './selection';
 import type { Sources } from './sources';
 import type { Theme } from './ui/theme';
 
@@ -128,6 +128,10 @@ export class SharedContext implements ViewContext {
 
   select(allocation: number, moment: number | null): void {
     this.used.selection.select(allocation, moment, true);
+  }
+
+  step(direction: Step): void {
+    this.used.selection.step(direction);
   }
 
   lightStacks(stacks: ReadonlySet<number>): void {

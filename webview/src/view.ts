@@ -256,7 +256,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   }
 
   flagsKnown(): void {
-    this.parts.plot.setFlags(this.parts.flags.of(this.device.device, this.axis));
+    this.showFlags();
     this.changed('device');
   }
 
@@ -343,7 +343,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   // --- devices, axes, colours --------------------------------------------------------------------------------------
 
   private show(device: DeviceInfo, axis: Axis, camera: Camera | null): void {
-    const { data, hover, minimap, cursors, flags } = this.parts;
+    const { data, hover, minimap, cursors } = this.parts;
     const first = !this.feed.knowsLargest;
     const other = device.device !== this.device.device;
     const selected = other ? null : this.selection.current;
@@ -363,7 +363,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     minimap.root.hidden = device.events === 0;
     if (device.events > 0) data.fetchOverview(this.axis, minimap.columns);
     this.tellFigures();
-    this.plot.setFlags(flags.of(device.device, this.axis));
+    this.showFlags();
     this.changed('device', 'axis');
     this.cursorsChanged();
     this.rearranged();
@@ -390,6 +390,13 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.rearranged();
   }
 
+  private showFlags(): void {
+    const { plot, minimap, flags } = this.parts;
+    const marked = flags.of(this.device.device, this.axis);
+    plot.setFlags(marked);
+    minimap.setFlags(marked);
+  }
+
   private tellFigures(): void {
     const { device } = this;
     const figures = deviceFigures(device);
@@ -402,6 +409,11 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   focusPicture(): void {
     this.arrangement.focusPicture();
+  }
+
+  /** Neighbours are others in the memory map. */
+  pictureShown(): void {
+    this.feed.repaint();
   }
 
   /** Tells the picture and the pane that are shown. */

@@ -53,7 +53,7 @@ def snapviewer(snapshot: Snapshot, device: int | None, target: Path, report: Rep
     """
     found = device_of(snapshot, snapshot.info.default_device if device is None else device)
     if not found.info.events or not found.info.allocations:
-        raise BadRequestError(f"Device {found.info.device} has no trace, and SnapViewer shows nothing else")
+        raise BadRequestError(f"{found.info.name} has no trace, and SnapViewer shows nothing else")
     partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
     try:
         with (
@@ -143,7 +143,7 @@ def _write_polygons(device: Device, steps: _Steps, file: IO[bytes], report: Repo
         points += len(times)
         if points > MOST_POINTS:
             message = (
-                f"Device {device.info.device} has too much for SnapViewer: its polygons would have more than "
+                f"{device.info.name} has too much for SnapViewer: its polygons would have more than "
                 f"{MOST_POINTS:,} points"
             )
             raise TooLargeError(

@@ -550,11 +550,15 @@ cdef class Machine:
         cdef uint64_t *starts = <uint64_t *> self.strings.starts.data
         return (<char *> self.strings.units.data)[starts[row]:starts[row + 1]].decode("utf-8", "replace")
 
-    def settings(self, uint32_t dict_row):
-        """A dict of plain values that is no row of a table, such as ``allocator_settings``."""
+    def settings(self, uint32_t dict_row, bint nested=True):
+        """A dict of plain values that is no row of a table, such as ``allocator_settings``.
+
+        Dicts in it (the first few, and of plain values themselves) are read likewise.
+        """
         cdef PairRow *pairs = <PairRow *> self.pairs.data
         cdef size_t index
         cdef double number
+        cdef int dicts = 0
         result = {}
         for index in range(self.pairs.count):
             if pairs[index].dict != dict_row:
@@ -574,6 +578,9 @@ cdef class Machine:
                 value = number
             elif kind == NONE:
                 value = None
+            elif kind == DICT and nested and dicts < 8:
+                dicts += 1
+                value = self.settings(<uint32_t> payload, False)
             else:
                 continue
             result[self.string_at(pairs[index].key)] = value

@@ -11,7 +11,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels import allocator as kernel
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views.allocator import BLOCK, SEGMENT, AllocatorState, state_at
-from memlens.views.blocks import rounded_up
+from memlens.views.blocks import block_sizes
 from memlens.views.columns import NEVER, device_of, time_of_moment
 
 MOST_SEGMENTS = 500
@@ -102,7 +102,7 @@ def allocator_state(
         raise BadRequestError(f"A page has 1 to {MOST_SEGMENTS} segments")
     own = device_of(snapshot, device, filter_text)
     state = state_at(snapshot, device, moment)
-    outside, outside_blocks = _outside(own.whole, state)
+    outside, outside_blocks = _outside(own.whole, state, block_sizes(snapshot, device))
     segments = np.concatenate((state.segments, outside))
     blocks = np.concatenate((state.blocks, outside_blocks))
     segments["first_block"] = np.cumsum(segments["blocks"]) - segments["blocks"]
@@ -139,12 +139,14 @@ def allocator_state(
     )
 
 
-def _outside(own: Device, state: AllocatorState) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _outside(
+    own: Device, state: AllocatorState, sizes: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Live allocations that lie in no known segment, as made-up segments of what lies near to each other."""
     rows = state.outside
     blocks = np.zeros(len(rows), BLOCK)
     blocks["address"], blocks["requested"] = own.address[rows], own.size[rows]
-    blocks["size"], blocks["row"], blocks["stack"] = rounded_up(own.size[rows]), rows, own.stack[rows]
+    blocks["size"], blocks["row"], blocks["stack"] = sizes[rows], rows, own.stack[rows]
     blocks["state"] = 1
     stops = blocks["address"] + np.minimum(blocks["size"].astype(np.uint64), ~blocks["address"])
     reach = np.maximum.accumulate(stops) if len(rows) else stops

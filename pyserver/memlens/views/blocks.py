@@ -13,15 +13,20 @@ from memlens.views.segments import segments_of, span_of_allocations
 LEAST_BLOCK_BYTES = 512
 # kSmallSize: requests up to it are of the small pool, and a rest of a large block is split off only above it
 SMALL_MOST_BYTES = 1 << 20
+# kRoundUpPowerOfTwoIntervals of c10/core/AllocatorConfig.h, and the power at which the first of them starts
+POWER_INTERVALS = 16
+_FIRST_POWER = 20
+_POWERS = 1 << np.arange(62, dtype=np.int64)
 
 
 def block_sizes(snapshot: Snapshot, device: int) -> npt.NDArray[np.int64]:
     """The block size of each of a device's allocations in bytes.
 
-    The file tells it only of blocks that are live at its end. Elsewhere it is the request rounded up to 512 bytes;
-    and of a block of the large pool all of the hole that it was put into, where less than a mebibyte of that would
-    have been left, which the allocator does not split off (``should_split``; expandable segments always split). For
-    what was live before the trace that hole is not known, and for it the rounded request is all there is.
+    The file tells it only of blocks that are live at its end. Elsewhere it is the request rounded up as
+    :func:`rounded_up` does; and of a block of the large pool all of the hole that it was put into, where less than
+    a mebibyte of that would have been left, which the allocator does not split off (``should_split``; expandable
+    segments always split). For what was live before the trace that hole is not known, and for it the rounded
+    request is all there is.
     """
 
     def make() -> npt.NDArray[np.int64]:
@@ -36,7 +41,7 @@ def inferred_sizes(snapshot: Snapshot, own: Device) -> npt.NDArray[np.int64]:
     if bool((own.rounded % LEAST_BLOCK_BYTES != 0).any()):
         # blocks of any size: a profile of the CPU, whose allocator rounds nothing
         return np.asarray(own.size)
-    sizes = rounded_up(own.size)
+    sizes = rounded_up(own.size, divisions_of(snapshot))
     spans = segments_of(snapshot, own.info.device)
     if not len(spans):
         return sizes
@@ -61,9 +66,36 @@ def inferred_sizes(snapshot: Snapshot, own: Device) -> npt.NDArray[np.int64]:
     return sizes
 
 
-def rounded_up(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Requests rounded to blocks as ``round_size`` of the allocator does by default."""
+def divisions_of(snapshot: Snapshot) -> npt.NDArray[np.int64]:
+    """The setting ``roundup_power2_divisions``: for requests of 1 MiB and less than 2 MiB, of 2 to 4 MiB, and so on.
+
+    Smaller ones take the first number, larger ones the last. The file has them by the interval's start in MiB.
+    """
+    told = snapshot.manifest.settings.get("roundup_power2_divisions")
+    found = np.zeros(POWER_INTERVALS, np.int64)
+    if isinstance(told, dict):
+        for interval in range(POWER_INTERVALS):
+            value = told.get(str(1 << interval))
+            if isinstance(value, int) and 1 < value < 1 << 31:
+                found[interval] = value
+    return found
+
+
+def rounded_up(sizes: npt.NDArray[np.int64], divisions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Requests rounded to blocks as ``round_size`` of the allocator does.
+
+    That is up to 512 bytes; and where ``roundup_power2_divisions`` divides the interval between two powers of two in
+    which a request lies, and the request is more than 512 bytes times that, up to the next of these divisions. Of a
+    number of divisions that is no power of two itself, the power below it counts.
+    """
     rounded = np.maximum(sizes + (LEAST_BLOCK_BYTES - 1) & -LEAST_BLOCK_BYTES, LEAST_BLOCK_BYTES)
+    if divisions.any():
+        powers = np.searchsorted(_POWERS, np.maximum(sizes, 1), "right") - 1
+        parts = divisions[np.clip(powers - _FIRST_POWER, 0, POWER_INTERVALS - 1)]
+        divided = np.flatnonzero((parts > 1) & (sizes > LEAST_BLOCK_BYTES * parts))
+        part_powers = np.searchsorted(_POWERS, parts[divided], "right") - 1
+        steps = _POWERS[powers[divided] - part_powers]
+        rounded[divided] = sizes[divided] + (steps - 1) & -steps
     return np.asarray(rounded, np.int64)
 
 

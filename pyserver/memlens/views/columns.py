@@ -9,7 +9,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels import stacked
 from memlens.kernels import timeline as kernel
 from memlens.model.frames import KIND_NAMES, NATIVE, RECORDED, SOURCE_NAMES, operator_of
-from memlens.model.info import AxisRange
+from memlens.model.info import AxisRange, device_name
 from memlens.store.snapshot import Device, FrameRow, Snapshot
 from memlens.views.answers import AllocationSummary, Axis, Frame
 from memlens.views.filters import narrowed
@@ -36,7 +36,7 @@ def device_of(snapshot: Snapshot, number: int, filter_text: str = "") -> Device:
     try:
         return narrowed(snapshot, number, filter_text)
     except KeyError as error:
-        raise BadRequestError(f"The snapshot has no device {number}") from error
+        raise BadRequestError(f"The snapshot has no {device_name(number).lower()}") from error
 
 
 def allocation_of(snapshot: Snapshot, allocation: int, filter_text: str = "") -> tuple[Device, int]:
@@ -104,7 +104,7 @@ def time_of_moment(device: Device, moment: int) -> float | None:
 def check_moment(device: Device, moment: int) -> int:
     """The moment itself. Raises :class:`BadRequestError` for one that the trace hasn't."""
     if not 0 <= moment <= device.info.events:
-        raise BadRequestError(f"Device {device.info.device} has no moment {moment}")
+        raise BadRequestError(f"{device_name(device.info.device)} has no moment {moment}")
     return moment
 
 

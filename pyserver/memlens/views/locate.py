@@ -3,6 +3,7 @@
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.kernels import stacked
@@ -17,7 +18,7 @@ from memlens.views.columns import (
     x_of_moment,
 )
 
-Direction = Literal["older", "younger", "previous_same_stack", "next_same_stack"]
+Direction = Literal["older", "younger", "lower", "higher", "previous_same_stack", "next_same_stack"]
 
 
 def locate(
@@ -53,7 +54,11 @@ def locate(
 def step(
     snapshot: Snapshot, allocation: int, moment: int, direction: Direction, filter_text: str = ""
 ) -> AllocationSummary | None:
-    """The neighbour of an allocation: above or below it at ``moment``, or before or after it from the same stack."""
+    """The neighbour of an allocation.
+
+    At ``moment`` it is the ``older`` one below it in the stacked picture, the ``younger`` one above it, or the next at
+    a ``lower`` or ``higher`` address; else the one before or after it from the same stack. None at the end of the way.
+    """
     device, row = allocation_of(snapshot, allocation, filter_text)
     if direction in ("older", "younger"):
         rows = live_rows(device, check_moment(device, moment))
@@ -62,12 +67,30 @@ def step(
         else:
             place = int(np.searchsorted(rows, row, "right"))
         found = int(rows[place]) if 0 <= place < len(rows) else None
+    elif direction in ("lower", "higher"):
+        found = _by_address(device, row, live_rows(device, check_moment(device, moment)), direction)
     else:
         # a comparison over one column; nothing that is kept per stack would pay for itself
         same = np.flatnonzero(device.stack == device.stack[row])
         place = int(np.searchsorted(same, row)) + (1 if direction == "next_same_stack" else -1)
         found = int(same[place]) if 0 <= place < len(same) else None
     return None if found is None else summaries(snapshot, device, np.asarray([found], np.uint32))[0]
+
+
+def _by_address(
+    device: Device, row: int, rows: npt.NDArray[np.uint32], direction: Literal["lower", "higher"]
+) -> int | None:
+    """The next of some rows in one direction; of those at one address the older one is taken for the lower."""
+    # the allocation itself need not be among them
+    rows = rows[rows != row]
+    address, own = device.address[rows], device.address[row]
+    if direction == "lower":
+        beside = (address < own) | ((address == own) & (rows < row))
+        found = rows[beside][np.lexsort((rows[beside], address[beside]))[-1:]]
+    else:
+        beside = (address > own) | ((address == own) & (rows > row))
+        found = rows[beside][np.lexsort((rows[beside], address[beside]))[:1]]
+    return int(found[0]) if len(found) else None
 
 
 def _life(device: Device, row: int) -> tuple[int, int]:

@@ -12,11 +12,12 @@ import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.kernels import allocator as flags
+from memlens.model.info import device_name
 from memlens.model.timeline import ACTIONS, NOTE_KINDS
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views import oom_words
 from memlens.views.allocator import INACTIVE, AllocatorState, state_at
-from memlens.views.blocks import rounded_up
+from memlens.views.blocks import divisions_of, rounded_up
 from memlens.views.columns import (
     NEVER,
     device_of,
@@ -77,7 +78,7 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
     """An out-of-memory event of a device, by its number there. Raises :class:`BadRequestError`."""
     device = device_of(snapshot, number)
     if not 0 <= event < device.info.events or device.event_action[event] != _OOM:
-        raise BadRequestError(f"Event {event} of device {number} is no out-of-memory event")
+        raise BadRequestError(f"Event {event} of {device_name(number).lower()} is no out-of-memory event")
     state = state_at(snapshot, number, event + 1)
     usage = usage_of(snapshot, number)
     case = _Case(snapshot, device, event, state)
@@ -374,9 +375,9 @@ class _Case:
         behind = self.event + 1
         actions = self.device.event_action[behind:]
         same = self.snapshot.column(f"{number}.event_stream")[behind:] == self.stream
-        same &= rounded_up(self.snapshot.column(f"{number}.event_size")[behind:]) == rounded_up(
-            np.asarray([self.size], np.int64)
-        )
+        divisions = divisions_of(self.snapshot)
+        sizes = self.snapshot.column(f"{number}.event_size")[behind:]
+        same &= rounded_up(sizes, divisions) == rounded_up(np.asarray([self.size], np.int64), divisions)
         found = np.flatnonzero(same & (actions == _ALLOC))
         if not len(found):
             return None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from memlens.model.info import device_name
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes, format_time
 from memlens.views.answers import Frame
@@ -70,7 +71,7 @@ def report(answers: list[OomAnswer], found: MarksAnswer) -> Iterator[str]:
 
 def _where(answer: OomAnswer) -> str:
     after = "" if answer.time_us is None else f" after {format_time(answer.time_us)}"
-    return f"device {answer.device}, event {answer.moment:,}{after}"
+    return f"{device_name(answer.device).lower()}, event {answer.moment:,}{after}"
 
 
 def _place(frame: Frame | None, operator: str | None) -> str:

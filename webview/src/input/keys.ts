@@ -61,13 +61,13 @@ export const KEYS: readonly KeyRow[] = [
   {
     keys: ['Alt+ArrowUp'],
     action: 'younger',
-    text: 'Select the next younger allocation, above (with none selected: the largest here)',
+    text: 'Select the next younger allocation, above (in the map: at a higher address; with none selected: the largest)',
     group: 'Allocations',
   },
   {
     keys: ['Alt+ArrowDown'],
     action: 'older',
-    text: 'Select the next older allocation, below',
+    text: 'Select the next older allocation, below (in the map: at a lower address)',
     group: 'Allocations',
   },
   {

@@ -31,7 +31,7 @@ const PLACES: Record<FreePlace['why'], string> = {
 
 const FEW = 8;
 
-export function oomArticle(answer: OomAnswer, actions: OomActions): HTMLElement {
+export function oomArticle(answer: OomAnswer, deviceName: string, actions: OomActions): HTMLElement {
   const label = answer.frames.find(({ kind }) => kind === 'user') ?? answer.frames.find(hasSource) ?? null;
   return element(
     'article',
@@ -43,7 +43,7 @@ export function oomArticle(answer: OomAnswer, actions: OomActions): HTMLElement 
       button('Go to the event', 'button secondary', () => {
         actions.goTo();
       }),
-      element('span', {}, `Device ${answer.device}, stream ${streamName(answer.stream)}`),
+      element('span', {}, `${deviceName}, stream ${streamName(answer.stream)}`),
       answer.pool !== null && element('span', {}, `pool ${answer.pool}`),
       label && element('span', {}, 'asked for at ', frameLink(label, null, actions)),
     ),

@@ -6,7 +6,7 @@ import { markName, markX } from '../flags';
 import type { MakePane } from './pane';
 import { oomArticle } from './oom-article';
 import { element, replace, setText } from '../ui/dom';
-import { counted } from '../ui/format';
+import { counted, deviceName } from '../ui/format';
 
 /** Going to the event from afar shows this share of the run around it. */
 const VIEW = 0.1;
@@ -33,7 +33,7 @@ export const oomPane: MakePane = (context) => {
     const span = Math.min(camera.x1 - camera.x0, (bounds.x1 - bounds.x0) * VIEW);
     context.moveTo(x - span / 2, x + span / 2, true);
     context.cursors.place(mark.moment);
-    context.say(`At ${markName(mark, context.info.devices.length)}`);
+    context.say(`At ${markName(mark, context.info.devices)}`);
   };
 
   const draw = (): void => {
@@ -41,7 +41,7 @@ export const oomPane: MakePane = (context) => {
     const mark = chosen;
     replace(
       article,
-      oomArticle(shown, {
+      oomArticle(shown, deviceName(context.info.devices, shown.device), {
         goTo: () => {
           goTo(mark);
         },
@@ -83,7 +83,7 @@ export const oomPane: MakePane = (context) => {
 
   const list = (): void => {
     listed = context.flags.ooms;
-    const devices = context.info.devices.length;
+    const { devices } = context.info;
     replace(
       events,
       ...listed.map((mark, index) =>

@@ -191,6 +191,10 @@ class MemoryMap {
       this.zoomToSelection();
       return true;
     }
+    if (action === 'older' || action === 'younger') {
+      this.context.step(action === 'older' ? 'lower' : 'higher');
+      return true;
+    }
     return moveCamera(action, this.plot);
   }
 
@@ -238,7 +242,7 @@ class MemoryMap {
     this.hover.reset();
     this.showSelection();
     this.showMarks();
-    const words = shownLanes(lanes, context.device.device);
+    const words = shownLanes(lanes, context.device);
     plot.setLabel(`${words} Press ? for the keys.`);
     setText(this.words, words);
   }

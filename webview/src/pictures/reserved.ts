@@ -357,7 +357,7 @@ class ReservedPicture implements Picture {
     const most = this.peak ? ` At most ${gapSentence(this.peak.gap)}` : '';
     this.surface.setAttribute(
       'aria-label',
-      `Reserved memory of device ${device.device} over time.${most} Press m for a cursor, ? for the keys.`,
+      `Reserved memory of ${device.name.toLowerCase()} over time.${most} Press m for a cursor, ? for the keys.`,
     );
   }
 
@@ -492,7 +492,7 @@ function factRow(name: string, size: number, why: string, kind: 'total' | 'part'
     { class: kind },
     element(
       'th',
-      { attributes: { scope: 'row' } },
+      { title: why, attributes: { scope: 'row' } },
       name,
       element('span', { class: 'muted reserved-why' }, why),
     ),

@@ -268,14 +268,23 @@ function drawMarks(context: Context, model: OverlayModel, height: number): void 
 }
 
 function drawMarkLabels(context: Context, model: OverlayModel, width: number, height: number): void {
-  const { marks, theme, gutter } = model;
-  for (const { x: at, text } of marks) {
-    const x = xOf(model, at);
-    if (x < 0 || x > width) continue;
-    const wide = textWidth(context, text) + 12;
-    const left = Math.min(Math.max(x - wide / 2, -gutter.left + 2), width - wide - 2);
+  const { theme } = model;
+  for (const { left, wide, text } of markLabels(context, model, width))
     drawPill(context, model, left, height + 2, wide, text, theme.focus, inkOn(theme.focus));
-  }
+}
+
+/** Where the labels of the picked moments stand on the axis. */
+function markLabels(
+  context: Context,
+  model: OverlayModel,
+  width: number,
+): { left: number; wide: number; text: string }[] {
+  return model.marks.flatMap(({ x: at, text }) => {
+    const x = xOf(model, at);
+    if (x < 0 || x > width) return [];
+    const wide = textWidth(context, text) + 12;
+    return [{ left: Math.min(Math.max(x - wide / 2, -model.gutter.left + 2), width - wide - 2), wide, text }];
+  });
 }
 
 function drawCursorLines(context: Context, model: OverlayModel, width: number, height: number): void {
@@ -357,9 +366,12 @@ function drawAxisX(context: Context, model: OverlayModel, width: number, height:
     context.fillText(xTicks.base, free, height + 13);
     free += textWidth(context, xTicks.base) + 8;
   }
+  const taken = markLabels(context, model, width);
   for (const tick of xTicks.ticks) {
     const wide = textWidth(context, tick.label);
     const x = Math.min(Math.max(xOf(model, tick.at) - wide / 2, -gutter.left + 2), width - wide - 2);
+    // What a picked moment's label would cover half of is not told at all.
+    if (taken.some((label) => x < label.left + label.wide + 3 && x + wide > label.left - 3)) continue;
     if (x < free) continue;
     context.fillText(tick.label, x, height + 13);
     free = x + wide + 12;

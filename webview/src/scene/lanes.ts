@@ -1,6 +1,6 @@
 // What stands at which height of the memory map, in ticks and in words.
 
-import type { MapGroup, MapLane, MapLanesAnswer } from '../../../extension/shared/protocol.gen';
+import type { DeviceInfo, MapGroup, MapLane, MapLanesAnswer } from '../../../extension/shared/protocol.gen';
 import { bytes, counted } from '../ui/format';
 import type { Camera } from './camera';
 import type { Ticks } from './ticks';
@@ -59,14 +59,15 @@ export function laneWords(all: MapLanesAnswer, y: number, taken: boolean): strin
 }
 
 /** The map in a sentence. */
-export function shownLanes(all: MapLanesAnswer, device: number): string {
+export function shownLanes(all: MapLanesAnswer, { name }: Pick<DeviceInfo, 'name'>): string {
+  const device = name.toLowerCase();
   const known = all.groups.filter((group) => group.known);
   if (known.length === 0)
-    return `Memory map of device ${device} by address; the file names no segments, so only allocations are drawn.`;
+    return `Memory map of ${device} by address; the file names no segments, so only allocations are drawn.`;
   const lanes = known.reduce((sum, group) => sum + group.lane_count, 0);
   const pools = known.filter((group) => group.pool !== null).length;
   return (
-    `Memory map of device ${device}: ${counted(lanes, 'lane')} of segments` +
+    `Memory map of ${device}: ${counted(lanes, 'lane')} of segments` +
     (pools > 0 ? `, ${counted(pools, 'group')} of private pools apart.` : '.')
   );
 }

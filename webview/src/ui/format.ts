@@ -122,6 +122,11 @@ export function peakText(device: DeviceInfo): string {
   return at === null ? bytes(device.peak_bytes) : `${bytes(device.peak_bytes)} at ${time(at)}`;
 }
 
+/** What a device is called: pinned host memory has a number, too. */
+export function deviceName(devices: readonly Pick<DeviceInfo, 'device' | 'name'>[], device: number): string {
+  return devices.find((each) => each.device === device)?.name ?? `Device ${device}`;
+}
+
 /** A device in a few figures, for the status line and for screen readers. */
 export function deviceFigures(device: DeviceInfo): string[] {
   if (device.events === 0) {

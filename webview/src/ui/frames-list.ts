@@ -125,7 +125,17 @@ export class FrameList {
       row.append(
         element(
           'div',
-          { class: 'no-source', title: visible(frame.file) },
+          {
+            class: 'no-source',
+            title: visible(frame.file),
+            tabIndex: 0,
+            attributes: { 'aria-keyshortcuts': 'f' },
+            on: {
+              keydown: (event) => {
+                this.narrowKey(event, frame);
+              },
+            },
+          },
           name,
           element('bdi', { class: 'muted' }, place),
         ),
@@ -149,11 +159,8 @@ export class FrameList {
       'f',
     );
     button.classList.add('frame-filter');
-    // A frame that opens has the key for it; one that does not is reached by its button alone.
-    if (hasLine) button.tabIndex = -1;
-    button.addEventListener('keydown', (event) => {
-      this.narrowKey(event, frame);
-    });
+    // The row has the key for it, and one stop for Tab is enough.
+    button.tabIndex = -1;
     return button;
   }
 

@@ -4,6 +4,7 @@ import type { OverviewAnswer } from '../../../extension/shared/protocol.gen';
 import { clampCamera, type Camera, type Extent } from '../scene/camera';
 import { css } from '../scene/colour';
 import { element } from './dom';
+import type { Flag } from '../flags';
 import type { Theme } from './theme';
 
 interface Overview {
@@ -23,6 +24,7 @@ export class Minimap {
   private readonly before = element('div', { class: 'minimap-shade' });
   private readonly after = element('div', { class: 'minimap-shade' });
   private overview: Overview | null = null;
+  private flags: readonly Flag[] = [];
   private theme: Theme | null = null;
   private camera: Camera = { x0: 0, x1: 1, y0: 0, y1: 1 };
   private extent: Extent = { x0: 0, x1: 1, top: 1, minWidth: 1, minHeight: 1 };
@@ -74,9 +76,17 @@ export class Minimap {
     this.draw();
   }
 
+  /** The events that are marked. */
+  setFlags(flags: readonly Flag[]): void {
+    this.flags = flags;
+    this.draw();
+  }
+
   setCamera(camera: Camera, extent: Extent): void {
+    const moved = extent.x0 !== this.extent.x0 || extent.x1 !== this.extent.x1;
     this.camera = camera;
     this.extent = extent;
+    if (moved) this.draw();
     this.placeWindow();
   }
 
@@ -105,6 +115,24 @@ export class Minimap {
     };
     area(overview.highest, theme.contrast ? 0.75 : 0.45);
     area(overview.lowest, theme.contrast ? 1 : 0.35);
+    this.drawOoms(context, theme, width, height);
+  }
+
+  /** Out-of-memory events: a line with a head, so that colour is not all that tells it. */
+  private drawOoms(context: CanvasRenderingContext2D, theme: Theme, width: number, height: number): void {
+    const scale = devicePixelRatio;
+    const { x0, x1 } = this.extent;
+    context.fillStyle = css(theme.warning);
+    for (const { x, kind } of this.flags) {
+      if (kind !== 'oom') continue;
+      const at = Math.min(Math.max(((x - x0) / (x1 - x0)) * width, scale), width - scale);
+      context.fillRect(at - scale, 0, 2 * scale, height);
+      context.beginPath();
+      context.moveTo(at - 5 * scale, 0);
+      context.lineTo(at + 5 * scale, 0);
+      context.lineTo(at, 7 * scale);
+      context.fill();
+    }
   }
 
   private placeWindow(): void {

@@ -70,8 +70,12 @@ export class Panel {
     replace(this.body, element('p', { class: 'hint' }, 'Fetching its stack…'));
   }
 
-  /** `filtered`: the totals are of what fits the filter. */
-  showStack(answer: StackAnswer, colour: Rgb, filtered: boolean): void {
+  /** `filtered`: the totals are of what fits the filter. `byAddress`: neighbours are those of the memory map. */
+  showStack(
+    answer: StackAnswer,
+    colour: Rgb,
+    { filtered, byAddress }: { readonly filtered: boolean; readonly byAddress: boolean },
+  ): void {
     const { allocation } = answer;
     const named = nameOf(allocation);
     this.begin(bytes(allocation.size_bytes), ['zoom', 'clear'], colour);
@@ -94,8 +98,8 @@ export class Panel {
         { class: 'steps', role: 'group', attributes: { 'aria-label': 'Neighbours' } },
         this.step('left', 'Previous of this stack', 'previousSameStack', '['),
         this.step('right', 'Next of this stack', 'nextSameStack', ']'),
-        this.step('down', 'Older, below', 'older', 'Alt+ArrowDown'),
-        this.step('up', 'Younger, above', 'younger', 'Alt+ArrowUp'),
+        this.step('down', byAddress ? 'At a lower address' : 'Older, below', 'older', 'Alt+ArrowDown'),
+        this.step('up', byAddress ? 'At a higher address' : 'Younger, above', 'younger', 'Alt+ArrowUp'),
       ),
       element('h3', {}, answer.frames.length > 0 ? 'Allocated by' : 'No stack was recorded'),
       frames.root,

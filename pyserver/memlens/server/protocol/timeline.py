@@ -3,7 +3,7 @@
 ``filter`` narrows what is asked about to the allocations that fit it, see :mod:`memlens.views.filters`.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
@@ -20,6 +20,7 @@ from memlens.views.answers import (
     StackAnswer,
 )
 from memlens.views.groups import Branch
+from memlens.views.locate import Direction
 
 
 class ViewportParams(Struct, frozen=True):
@@ -106,12 +107,12 @@ class LocateParams(Struct, frozen=True):
 
 
 class StepParams(Struct, frozen=True):
-    """From an allocation to its neighbour: in the picture at a moment, or of the same stack in time."""
+    """From an allocation to its neighbour: in the picture or by address at a moment, or of the same stack in time."""
 
     snapshot: str
     allocation: Count
     moment: Count
-    direction: Literal["older", "younger", "previous_same_stack", "next_same_stack"]
+    direction: Direction
     filter: str = ""
 
 
