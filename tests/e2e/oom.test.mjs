@@ -145,7 +145,11 @@ test('the strip above is as wide as the picture below, and the figures have a pl
     await picture.locator('.reserved-facts').boundingBox(),
   ];
   assert.ok(facts.y >= plot.y + plot.height, 'they stand below the picture');
-  assert.ok(plot.height > 60, `the picture keeps ${plot.height} px`);
+  assert.ok(plot.height > 40, `the picture keeps ${plot.height} px`);
+  // what does not fit scrolls within the picture, rather than lie over the tabs below
+  const room = await picture.boundingBox();
+  assert.ok(facts.y < room.y + room.height - 15, 'the figures begin in view');
+  assert.equal(await picture.evaluate((each) => getComputedStyle(each).overflowY), 'auto');
   await vscode.screenshot('reserved-narrow');
   await vscode.page.setViewportSize({ width, height });
 });

@@ -115,49 +115,56 @@ export class Toolbar {
       this.filter,
       element('div', { class: 'toolbar-gap' }),
       this.warnings,
-      iconButton(
-        'minus',
-        'Zoom out',
-        () => {
-          run('zoomOut');
-        },
-        '-',
+      element(
+        'div',
+        { class: 'toolbar-group' },
+        iconButton(
+          'minus',
+          'Zoom out',
+          () => {
+            run('zoomOut');
+          },
+          '-',
+        ),
+        iconButton(
+          'plus',
+          'Zoom in',
+          () => {
+            run('zoomIn');
+          },
+          '+',
+        ),
+        this.box,
+        iconButton(
+          'fit',
+          'Show everything',
+          () => {
+            run('fit');
+          },
+          '0',
+        ),
+        iconButton(
+          'peak',
+          'Go to the peak',
+          () => {
+            run('peak');
+          },
+          'p',
+        ),
       ),
-      iconButton(
-        'plus',
-        'Zoom in',
-        () => {
-          run('zoomIn');
-        },
-        '+',
-      ),
-      this.box,
-      iconButton(
-        'fit',
-        'Show everything',
-        () => {
-          run('fit');
-        },
-        '0',
-      ),
-      iconButton(
-        'peak',
-        'Go to the peak',
-        () => {
-          run('peak');
-        },
-        'p',
-      ),
-      element('div', { class: 'toolbar-line' }),
-      this.dock,
-      this.panel,
-      iconButton(
-        'help',
-        'Keys',
-        () => {
-          run('help');
-        },
-        '?',
+      element(
+        'div',
+        { class: 'toolbar-group lined' },
+        this.dock,
+        this.panel,
+        iconButton(
+          'help',
+          'Keys',
+          () => {
+            run('help');
+          },
+          '?',
+        ),
       ),
     );
   }
