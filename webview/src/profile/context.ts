@@ -132,6 +132,10 @@ export class ProfileContext implements ViewContext {
     this.owner.say('A profile tells of no single allocations.');
   }
 
+  step(): void {
+    this.select();
+  }
+
   lightStacks(): void {
     return undefined;
   }
