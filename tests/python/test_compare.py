@@ -602,10 +602,27 @@ def test_without_times_or_steps_an_axis_is_refused(
 # --- on the command line -------------------------------------------------------------------------------------------
 
 
+BARE = {
+    "segments": [
+        {
+            "device": 0,
+            "address": 4096,
+            "total_size": 512,
+            "stream": 0,
+            "blocks": [{"size": 512, "requested_size": 500, "address": 4096, "state": "active_allocated"}],
+        }
+    ],
+    "device_traces": [[]],
+}
+"""One block without a history."""
+
+
 def test_command_line(sample: Path, tmp_path: Path) -> None:
     text = run("compare", sample, sample, "--at", "end", "--top", 2).stdout.splitlines()
     assert text[0].split() == ["before", "after", "difference", "place"]
     assert text[-1].endswith("in all")
     assert len(text) == 4
+    (tmp_path / "bare.pickle").write_bytes(pickle.dumps(BARE))
+    assert "(no stack), only after" in run("compare", sample, tmp_path / "bare.pickle").stdout
     assert run("compare", sample, sample, "--device", 9, status=1).stderr.count("\n") == 1
     assert "no such" in run("compare", sample, tmp_path / "none", status=1).stderr.lower()

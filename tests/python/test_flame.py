@@ -295,6 +295,8 @@ def test_the_tree_in_the_terminal_and_the_functions_as_json(sample: Path, tmp_pa
     lines = run(sample, "--cache-dir", tmp_path).splitlines()
     assert lines[1].split()[-1] == "all"
     assert lines[1].split()[:2] == f"{peak / 2**20:.1f} MiB".split()
+    head, *_ = run(sample, "--bottom-up", "--cache-dir", tmp_path).splitlines()
+    assert (lines[0].split(), head.split()) == (["inclusive", "self", "share"], ["inclusive", "share"])
     told = json.loads(run(sample, "--json", "--cache-dir", tmp_path))
     assert told["total_bytes"] == told["rows"][0]["bytes"] == peak
     narrowed = json.loads(run(sample, "--json", "--cache-dir", tmp_path, "--filter", "size>1MiB"))

@@ -368,6 +368,15 @@ def test_a_file_without_an_event_says_so(
 ) -> None:
     assert main(["oom", str(sample), "--cache-dir", str(tmp_path)]) == 0
     assert capsys.readouterr().out == "The trace holds no out-of-memory event.\n"
+    kept, bare = tmp_path / "kept.zip", tmp_path / "bare.pickle"
+    assert main(["export", str(sample), "--snapviewer", str(kept), "--cache-dir", str(tmp_path)]) == 0
+    block = {"size": 512, "requested_size": 500, "address": 4096, "state": "active_allocated"}
+    segment = {"device": 0, "address": 4096, "total_size": 512, "stream": 0, "blocks": [block]}
+    bare.write_bytes(pickle.dumps({"segments": [segment], "device_traces": [[]]}))
+    for path, words in ((kept, "SnapViewer's archives don't keep"), (bare, "The file has no trace")):
+        capsys.readouterr()
+        assert main(["oom", str(path), "--cache-dir", str(tmp_path)]) == 0
+        assert capsys.readouterr().out.startswith(words)
 
 
 @pytest.mark.parametrize("path", real_files("flexgen__oom*.pickle"), ids=lambda path: path.stem)

@@ -55,8 +55,9 @@ def _print_comparison(answer: CompareAnswer) -> None:
         # native frames have no line, and a file as a whole is on none
         print(
             f"{format_bytes(row.before_bytes):>10} {format_bytes(row.after_bytes):>10} "
-            f"{_signed(row.difference_bytes):>11}  {file}{f':{place.line}' if place.line else ''} "
-            f"{plain(place.function)}{SOURCE_WORDS[place.source]}{moved}{renamed}{_one_sided(row)}".rstrip()
+            f"{_signed(row.difference_bytes):>11}  {file}{f':{place.line}' if place.line else ''}"
+            f"{f' {plain(place.function)}' if place.function else ''}"
+            f"{SOURCE_WORDS[place.source]}{moved}{renamed}{_one_sided(row)}".rstrip()
         )
     total = answer.total
     print(

@@ -25,6 +25,9 @@ _WHAT = {"peak": "live at the peak", "end": "live at the end", "all": "allocated
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    target = options.snapviewer or options.speedscope or options.pprof
+    if not target.parent.is_dir():
+        raise BadRequestError(f"There is no folder {target.parent} to write {target.name} into")
     if options.snapviewer is not None:
         if options.at != "peak" or options.filter:
             raise BadRequestError(

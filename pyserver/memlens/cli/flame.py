@@ -93,8 +93,12 @@ def _folded_name(name: FlameName) -> str:
 
 
 def text_tree(tree: CallTree, unit: str) -> Iterator[str]:
-    """The tree's nodes of at least a hundredth of it, indented."""
-    yield f"{'inclusive':>11} {'self':>11} {'share':>6}"
+    """The tree's nodes of at least a hundredth of it, indented.
+
+    From the bottom up no node is told what it has of its own: that would be the outermost callers' share.
+    """
+    top_down = tree.options.direction == "top_down"
+    yield f"{'inclusive':>11} {'self':>11} {'share':>6}" if top_down else f"{'inclusive':>11} {'share':>6}"
     todo = [(0, 0)]
     while todo:
         node, indent = todo.pop()
@@ -102,9 +106,9 @@ def text_tree(tree: CallTree, unit: str) -> Iterator[str]:
         name = "all"
         if node:
             name = _folded_name(tree.names.name(int(tree.name[node]), tree.options.merge))
-        shown = [format_value(number, unit) for number in (value, own)]
+        shown = [f"{format_value(number, unit):>11}" for number in ((value, own) if top_down else (value,))]
         share = value / tree.total if tree.total else 0
-        yield f"{shown[0]:>11} {shown[1]:>11} {share:>6.1%} {' ' * indent}{name}"
+        yield f"{' '.join(shown)} {share:>6.1%} {' ' * indent}{name}"
         children = tree.children(node).tolist()
         large = [child for child in children if tree.inclusive[tree.by, child] >= LEAST_SHARE * tree.total]
         # a chain of calls is not indented: deep stacks would leave the terminal

@@ -11,10 +11,12 @@ from memlens.views.oom_report import explained, report
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    answers, found = ask(options, lambda snapshot: (explained(snapshot), marks(snapshot)))
+    answers, found, info = ask(
+        options, lambda snapshot: (explained(snapshot), marks(snapshot), snapshot.info)
+    )
     if options.json:
         json_line(answers)
         return 0
-    for line in report(answers, found):
+    for line in report(answers, found, info):
         print(plain(line))
     return 0

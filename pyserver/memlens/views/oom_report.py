@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from memlens.model.info import device_name
+from memlens.model.info import SnapshotInfo, device_name
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes, format_time
 from memlens.views.answers import Frame
@@ -30,10 +30,19 @@ def summary(answers: list[OomAnswer]) -> Iterator[str]:
         yield from (f"  {finding.text}" for finding in answer.findings[:1])
 
 
-def report(answers: list[OomAnswer], found: MarksAnswer) -> Iterator[str]:
+def _why_none(info: SnapshotInfo) -> str:
+    """That there is no event is known only of a trace that would have it."""
+    if info.kind == "snapviewer-archive":
+        return "SnapViewer's archives don't keep out-of-memory events: ask the snapshot that it was made of."
+    if not any(device.events for device in info.devices):
+        return "The file has no trace, so it can't tell of an out-of-memory event."
+    return "The trace holds no out-of-memory event."
+
+
+def report(answers: list[OomAnswer], found: MarksAnswer, info: SnapshotInfo) -> Iterator[str]:
     """All that is known of each event."""
     if not answers:
-        yield "The trace holds no out-of-memory event."
+        yield _why_none(info)
         return
     for answer in answers:
         yield f"out of memory, {_where(answer)}"
