@@ -111,6 +111,7 @@ describe('the tree table', () => {
       'nothing is dimmed any more',
     );
     await view.locator('.live-set-controls select').first().selectOption('line');
+    await view.locator('.grid-row .place-link').first().waitFor();
   });
 
   test('is walked, opened and picked by keys alone', async () => {
@@ -169,6 +170,9 @@ describe('the filter', () => {
     await press('/');
     assert.equal(await view.frame.evaluate(() => document.activeElement.className), 'filter-input');
     await view.locator('.filter-offers li', { hasText: 'file:' }).first().waitFor();
+    // the list of terms is no stop of its own on the way on
+    await press('Tab');
+    assert.match(await view.frame.evaluate(() => document.activeElement.tagName), /BUTTON/);
     await filter('size>1MiB');
     await view.locator('.filter-badge').waitFor();
     const [fit, every] = (await view.text('.filter-badge')).replaceAll(',', '').match(/\d+/g).map(Number);

@@ -34,11 +34,26 @@ test('the leak of the sample is the first line that grows, and a click opens it'
   const first = view.locator('.growth-table tbody tr').first();
   assert.match(await first.innerText(), /more after every step/);
   assert.match(await first.innerText(), new RegExp(`train\\.py:${leak.frame.line}`));
+  // figures stand below their heads, the rows fill the pane, and what does not fit is scrolled to
+  const figures = first.locator('td.number');
+  const edges = (cells) => cells.evaluateAll((all) => all.map((cell) => getComputedStyle(cell).textAlign));
+  assert.deepEqual(new Set(await edges(figures)), new Set(['end']));
+  const parted = await first.locator('td').evaluateAll(([place, figure]) => {
+    const inside = (cell, part) => {
+      const range = document.createRange();
+      range.selectNodeContents(cell);
+      return range.getBoundingClientRect()[part];
+    };
+    return inside(figure, 'left') - inside(place, 'right');
+  });
+  assert.ok(parted >= 12, `a figure stands ${parted} pixels behind the place before it`);
   await vscode.screenshot('steps');
 
   await steps.nth(2).click();
   await view.locator('.steps-table tbody tr[aria-current]').waitFor();
   assert.equal(await steps.nth(2).getAttribute('aria-current'), 'true');
+  const ground = (row) => row.evaluate((one) => getComputedStyle(one).backgroundColor);
+  assert.notEqual(await ground(steps.nth(2)), await ground(steps.nth(4)), 'the chosen step is seen');
 
   await first.click();
   await vscode.atLine('train.py', leak.frame.line);

@@ -27,6 +27,8 @@ export class FilterBox {
     id: 'filter-offers',
     role: 'listbox',
     hidden: true,
+    // a browser makes what scrolls a stop of Tab, and this goes away as the box loses the focus
+    tabIndex: -1,
     attributes: { 'aria-label': 'Terms of a filter' },
   });
   private readonly clearButton: HTMLButtonElement;
