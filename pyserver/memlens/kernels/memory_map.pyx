@@ -199,8 +199,8 @@ cdef class Layer:
     def lay(self, uint32_t shortest, size_t most_bytes):
         """``(rects, bands)``, the bands as items; None when they take more than ``most_bytes`` of a packed answer.
 
-        Runs of merged ones are at least ``shortest`` columns long, so that fewer are needed. Once laid, the layer is
-        empty.
+        Runs of merged ones begin at least ``shortest`` columns after each other, so that fewer are needed: holes between
+        them that are shorter than that may be closed. Once laid, the layer is empty.
         """
         cdef size_t row
         cdef int status = 0
@@ -236,6 +236,11 @@ cdef class Layer:
         return count
 
     @property
+    def tall_bytes(self):
+        """What those that are at least a row high take of a packed answer."""
+        return self.tall * RECT_BYTES + self.bands.count * BAND_BYTES
+
+    @property
     def merged_items(self):
         """How many are less than a row high."""
         return self.thin.count
@@ -246,7 +251,7 @@ cdef class Layer:
     cdef int lay_row(self, uint32_t row, uint32_t shortest, Row *now) noexcept nogil:
         """The runs of one row."""
         cdef size_t index, word, next = self.row_starts[row], stop = self.row_starts[row + 1]
-        cdef uint32_t column, count = 0, run_start = 0, held = 0
+        cdef uint32_t column, count = 0, run_start = 0, held = 0, hole = NONE
         cdef int64_t filled = 0
         cdef uint64_t bits
         cdef int fill = 0, run_fill = 0
@@ -279,8 +284,8 @@ cdef class Layer:
                 if count:
                     fill = <int> (<double> filled * QUANTA / self.row_bytes + 0.999)
                     fill = min(max(fill, 1), QUANTA)
-                if running and (fill == 0 or (fill != run_fill and column - run_start >= shortest)):
-                    rect.x0, rect.x1 = <uint16_t> run_start, <uint16_t> column
+                if running and (fill != run_fill or hole != NONE) and column - run_start >= shortest:
+                    rect.x0, rect.x1 = <uint16_t> run_start, <uint16_t> (min(hole, column))
                     rect.y0, rect.y1 = <uint16_t> (row * QUANTA), <uint16_t> (row * QUANTA + run_fill)
                     rect.band = MERGED | held
                     rect.leader = self.leader(&now.active, run_start)
@@ -292,10 +297,21 @@ cdef class Layer:
                 if fill and running:
                     held += change.comes
                     run_fill = max(run_fill, fill)
+                    hole = NONE
                 elif fill:
                     running = True
                     run_start, run_fill, held = column, fill, count
+                    hole = NONE
+                elif running:
+                    # too short to end here, unless nothing follows
+                    hole = min(hole, column)
                 memset(change, 0, sizeof(Change))
+        if running:
+            rect.x0, rect.x1 = <uint16_t> run_start, <uint16_t> hole
+            rect.y0, rect.y1 = <uint16_t> (row * QUANTA), <uint16_t> (row * QUANTA + run_fill)
+            rect.band = MERGED | held
+            rect.leader = self.leader(&now.active, run_start)
+            status |= vector_push(&self.rects, &rect)
         return status
 
     cdef uint32_t leader(self, Vector *active, uint32_t since) noexcept nogil:

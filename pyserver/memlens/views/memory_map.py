@@ -173,10 +173,13 @@ def _laid(reserved: kernel.Layer, held: kernel.Layer, columns: int) -> tuple[npt
 def _fitting(
     layer: kernel.Layer, columns: int, most_bytes: int
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+    runs_a_row = (most_bytes - layer.tall_bytes) // (_RECT_BYTES * max(layer.merged_rows, 1))
+    if runs_a_row < 0:
+        return None
     # as long as this, runs fit in any case; mostly far shorter ones do
-    safe = -(-layer.merged_rows * columns * _RECT_BYTES // max(most_bytes, 1))
+    safe = -(-columns // (runs_a_row - 1)) if runs_a_row > 1 else columns
     shortest = [1] if layer.merged_items * 2 * _RECT_BYTES < most_bytes or safe < _LONG_RUN else []
-    for columns_least in (*shortest, safe // 3 + 1, safe + 1):
+    for columns_least in (*shortest, safe // 3 + 1, safe):
         laid = layer.lay(columns_least, most_bytes)
         if laid is not None:
             return np.asarray(laid[0]), np.asarray(laid[1])
