@@ -62,7 +62,7 @@ export interface AllocationSummary {
  *
  * `blocks` is base64 of columns, little-endian, `n` items each: `f64` offset in the segment, `f64` size and
  * `f64` requested (bytes), `u32` allocation, `u32` stack (2**32 - 1 for none), `u8` state: 0 inactive,
- * 1 allocated, 2 pending free, and 4 more for one that the filter leaves out.
+ * 1 allocated, 2 pending free, and 4 more for one that the filter leaves out or that is not lit up.
  */
 export interface AllocatorStateAnswer {
   moment: number;
@@ -82,7 +82,11 @@ export interface AllocatorStateAnswer {
   truncated: boolean;
 }
 
-/** A page of the segments at a moment: the largest first, or by address, or those with the most free first. */
+/**
+ * A page of the segments at a moment: the largest first, or by address, or those with the most free first.
+ *
+ * With `lit` the blocks tell which of them are in that branch of a tree table.
+ */
 export interface AllocatorStateParams {
   snapshot: string;
   device: number;
@@ -91,6 +95,7 @@ export interface AllocatorStateParams {
   offset: number;
   limit: number;
   filter?: string;
+  lit?: Branch | null;
 }
 
 /**

@@ -18,9 +18,11 @@ from memlens.errors import MemlensError
 from memlens.store.snapshot import Snapshot
 from memlens.views.allocator import STATES, state_at
 from memlens.views.allocator_state import AllocatorStateAnswer, allocator_state
-from memlens.views.columns import NEVER
+from memlens.views.columns import NEVER, device_of
+from memlens.views.groups import Branch, lit_rows
 from memlens.views.map_lanes import MapLanesAnswer, map_lanes
 from memlens.views.memory_map import map_hit, map_locate, memory_map
+from memlens.views.sets import AllocationSet
 from memlens.views.viewport import viewport
 
 FILES = ("decomfl*", "silmont__mem_snapshot*", "cpu_profile_mlp*", "verl*", "magma27*")
@@ -256,6 +258,15 @@ def test_pages_of_a_state_hold_every_segment_once_with_its_blocks(tmp_path: Path
     filtered = allocator_state(snapshot, 0, len(allocator.events), order, 0, 500, f"size>{3 * MIB}")
     for _, _, requested, allocation, _, state in blocks_of(filtered):
         assert (state >= 4) == (allocation != NEVER and requested <= 3 * MIB)
+    for text in ("", f"size<={5 * MIB}"):
+        branch = Branch(
+            AllocationSet(0, "live", len(allocator.events), None, text), [], [], f"size>{3 * MIB}"
+        )
+        lit = lit_rows(snapshot, branch, device_of(snapshot, 0, text))
+        most = 5 * MIB if text else 1 << 60
+        told = allocator_state(snapshot, 0, len(allocator.events), order, 0, 500, text, lit)
+        for _, _, requested, allocation, _, state in blocks_of(told):
+            assert (state >= 4) == (allocation != NEVER and not 3 * MIB < requested <= most)
     snapshot.close()
 
 

@@ -13,6 +13,7 @@ from memlens.store.snapshot import Device, Snapshot
 from memlens.views.allocator import BLOCK, SEGMENT, AllocatorState, state_at
 from memlens.views.blocks import block_sizes
 from memlens.views.columns import NEVER, device_of, time_of_moment
+from memlens.views.packing import Lit
 
 MOST_SEGMENTS = 500
 MOST_BLOCKS = 20_000
@@ -62,7 +63,7 @@ class AllocatorStateAnswer(Struct, frozen=True):
 
     ``blocks`` is base64 of columns, little-endian, ``n`` items each: ``f64`` offset in the segment, ``f64`` size and
     ``f64`` requested (bytes), ``u32`` allocation, ``u32`` stack (2**32 - 1 for none), ``u8`` state: 0 inactive,
-    1 allocated, 2 pending free, and 4 more for one that the filter leaves out.
+    1 allocated, 2 pending free, and 4 more for one that the filter leaves out or that is not lit up.
     """
 
     moment: int
@@ -93,10 +94,11 @@ def allocator_state(
     offset: int,
     limit: int,
     filter_text: str = "",
+    lit: Lit | None = None,
 ) -> AllocatorStateAnswer:
     """Segments ``offset … offset + limit`` at a moment, fewer when they have very many blocks.
 
-    Raises BadRequestError.
+    ``lit`` flags the rows of the device, as the filter leaves them, that are lit up. Raises BadRequestError.
     """
     if offset < 0 or not 0 < limit <= MOST_SEGMENTS:
         raise BadRequestError(f"A page has 1 to {MOST_SEGMENTS} segments")
@@ -134,7 +136,7 @@ def allocator_state(
             for row, free_bytes, first in zip(page.tolist(), largest, firsts, strict=True)
         ],
         block_count=len(shown),
-        blocks=_packed(own, segments, shown),
+        blocks=_packed(own, segments, shown, lit),
         truncated=bool(len(page)) and int(segments["blocks"][page[0]]) > MOST_BLOCKS,
     )
 
@@ -218,15 +220,21 @@ def _event(snapshot: Snapshot, own: Device, moment: int) -> TraceEvent | None:
     )
 
 
-def _packed(own: Device, segments: npt.NDArray[Any], blocks: npt.NDArray[Any]) -> str:
+def _packed(own: Device, segments: npt.NDArray[Any], blocks: npt.NDArray[Any], lit: Lit | None) -> str:
     whole = own.whole
     active = blocks["row"] != NEVER
     allocation = np.full(len(blocks), NEVER, np.uint32)
     allocation[active] = whole.allocations(blocks["row"][active])
     stack = np.where(active, blocks["stack"], np.uint32(NEVER))
     state = blocks["state"].astype(np.uint8)
-    if own.rows is not None:
-        state[active & ~np.isin(blocks["row"], own.rows)] += _LEFT_OUT
+    if own.rows is not None or lit is not None:
+        shown = (
+            np.ones(whole.info.allocations, bool)
+            if own.rows is None
+            else np.zeros(whole.info.allocations, bool)
+        )
+        shown[slice(None) if own.rows is None else own.rows] = True if lit is None else lit
+        state[np.flatnonzero(active)[~shown[blocks["row"][active]]]] += _LEFT_OUT
     offset = blocks["address"] - segments["address"][blocks["segment"]]
     columns = (
         offset.astype("<f8"),

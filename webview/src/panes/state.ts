@@ -1,6 +1,6 @@
 // The allocator's state at the cursor: its figures, and each segment as a row with its blocks as a bar.
 
-import type { AllocatorStateAnswer, SegmentState } from '../../../extension/shared/protocol.gen';
+import type { AllocatorStateAnswer, Branch, SegmentState } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../api';
 import type { Change, ViewContext } from '../context';
 import {
@@ -62,6 +62,8 @@ class StatePane implements Pane {
   private pending: Pending<unknown> | null = null;
   private asking: Pending<unknown> | null = null;
   private asked = '';
+  /** What the blocks that are here tell as lit up. */
+  private lit: Branch | null = null;
   private readonly resized = new ResizeObserver(() => {
     this.draw();
   });
@@ -144,9 +146,16 @@ class StatePane implements Pane {
     return this.context.cursors.first?.moment ?? this.context.device.peak_moment;
   }
 
+  /** The group that is lit up in the view. */
+  private get branch(): Branch | null {
+    const { highlight } = this.context;
+    return highlight.kind === 'group' ? highlight.branch : null;
+  }
+
   update(changes: ReadonlySet<Change>): void {
     const { device, filter } = this.context;
-    if (`${device.device} ${this.moment} ${filter}` !== this.asked) this.refresh();
+    if (`${device.device} ${this.moment} ${filter}` !== this.asked || this.branch !== this.lit)
+      this.refresh();
     else if (changes.has('selection') || changes.has('theme')) this.draw();
   }
 
@@ -179,6 +188,7 @@ class StatePane implements Pane {
   private refresh(): void {
     const { device, filter } = this.context;
     this.asked = `${device.device} ${this.moment} ${filter}`;
+    this.lit = this.branch;
     this.fetch(0);
   }
 
@@ -193,6 +203,7 @@ class StatePane implements Pane {
       offset,
       limit: PAGE,
       filter,
+      lit: this.lit,
     });
     this.pending = pending;
     pending.answer.then(

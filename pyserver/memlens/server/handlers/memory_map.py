@@ -38,7 +38,9 @@ def _locate(snapshot: Snapshot, p: MapLocateParams) -> LocateAnswer:
 
 
 def _state(snapshot: Snapshot, p: AllocatorStateParams) -> AllocatorStateAnswer:
-    return allocator_state.allocator_state(snapshot, p.device, p.moment, p.order, p.offset, p.limit, p.filter)
+    return allocator_state.allocator_state(
+        snapshot, p.device, p.moment, p.order, p.offset, p.limit, p.filter, lit_of(snapshot, p)
+    )
 
 
 QUESTIONS: Questions = {

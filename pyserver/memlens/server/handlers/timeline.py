@@ -2,6 +2,7 @@
 
 import base64
 
+from memlens.server.protocol.memory_map import AllocatorStateParams
 from memlens.server.protocol.timeline import (
     HitParams,
     LineParams,
@@ -31,7 +32,7 @@ from memlens.views.columns import device_of
 from memlens.views.packing import Lit
 
 
-def lit_of(snapshot: Snapshot, p: ViewportParams) -> Lit | None:
+def lit_of(snapshot: Snapshot, p: ViewportParams | AllocatorStateParams) -> Lit | None:
     """What a picture is to tell as lit up."""
     if p.lit is None:
         return None

@@ -8,6 +8,7 @@ from memlens.server.protocol.base import Count, Requests
 from memlens.server.protocol.timeline import ViewportParams, ViewportResult
 from memlens.views.allocator_state import AllocatorStateAnswer, SegmentOrder
 from memlens.views.answers import Axis, HitAnswer, LocateAnswer
+from memlens.views.groups import Branch
 from memlens.views.map_lanes import MapLanesAnswer
 
 
@@ -38,7 +39,10 @@ class MapLocateParams(Struct, frozen=True):
 
 
 class AllocatorStateParams(Struct, frozen=True):
-    """A page of the segments at a moment: the largest first, or by address, or those with the most free first."""
+    """A page of the segments at a moment: the largest first, or by address, or those with the most free first.
+
+    With ``lit`` the blocks tell which of them are in that branch of a tree table.
+    """
 
     snapshot: str
     device: int
@@ -47,6 +51,7 @@ class AllocatorStateParams(Struct, frozen=True):
     offset: Count
     limit: Annotated[int, Meta(ge=1, le=500)]
     filter: str = ""
+    lit: Branch | None = None
 
 
 REQUESTS: Requests = {
