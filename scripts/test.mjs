@@ -2,6 +2,7 @@
 // `--verbose` shows the output of steps that pass too. What stands after a second `--` goes to the one step
 // that was picked: `npm test -- --only python -- -k timeline`.
 import { existsSync, readdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { findChromium } from './lib/chromium.mjs';
@@ -93,7 +94,9 @@ const STEPS = [
     shown: true,
     commands: (rest) => {
       if (!exists('tests/python')) throw new Nothing('no tests/python');
-      return [[VENV_PYTHON, '-m', 'pytest', ...(rest.length ? rest : ['tests/python'])]];
+      // What a file's tests share, such as an archive of a large snapshot, is made once: a file stays in one process.
+      const all = ['-n', String(Math.min(availableParallelism(), 4)), '--dist', 'loadfile', 'tests/python'];
+      return [[VENV_PYTHON, '-m', 'pytest', ...(rest.length ? rest : all)]];
     },
   },
   {
