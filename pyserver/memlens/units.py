@@ -42,6 +42,11 @@ def format_value(amount: int, unit: str) -> str:
     return f"{amount:,}" if unit in ("count", "") else f"{amount:,} {plain(unit)}"
 
 
+def counted(count: int, noun: str) -> str:
+    """``1 event``, ``2,000 events``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def plain(text: str) -> str:
     """Text from a file, safe for a terminal: no control or formatting characters."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

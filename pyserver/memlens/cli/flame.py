@@ -1,6 +1,7 @@
 """``memlens flame``: a call tree in the terminal, or as folded stacks for other tools."""
 
 import argparse
+import sys
 from collections.abc import Iterator
 
 from memlens.cli.ask import ask
@@ -34,7 +35,10 @@ def run(options: argparse.Namespace) -> int:
             unit = snapshot.info.profile.values[value_named(snapshot.info.profile, options.value)].unit
         return list(text_tree(tree, unit))
 
-    for line in ask(options, lines):
+    found = ask(options, lines)
+    if not found:
+        print("memlens: no allocation matches, so there is nothing to print", file=sys.stderr)
+    for line in found:
         print(line)
     return 0
 

@@ -6,7 +6,7 @@ from memlens.cli.ask import ask
 from memlens.cli.progress import json_line
 from memlens.model.info import DeviceInfo, SnapshotInfo
 from memlens.store.snapshot import Snapshot
-from memlens.units import format_bytes, format_time, format_value, plain
+from memlens.units import counted, format_bytes, format_time, format_value, plain
 
 
 def run(options: argparse.Namespace) -> int:
@@ -26,14 +26,15 @@ def run(options: argparse.Namespace) -> int:
     print(f"{info.path}: {info.kind}, {format_bytes(info.file_bytes)}")
     for device in info.devices:
         print(
-            f"{device.name.lower()}: {device.events:,} events, {device.allocations:,} allocations, "
+            f"{device.name.lower()}: {counted(device.events, 'event')}, "
+            f"{counted(device.allocations, 'allocation')}, "
             f"peak {format_bytes(device.peak_bytes)} ({device.peak_bytes:,} bytes)"
             f"{_after(device)}, live at the end {format_bytes(device.live_at_end_bytes)} "
-            f"in {device.live_at_end_count:,} allocations"
-            f"{f', {device.ooms} out-of-memory events' if device.ooms else ''}"
+            f"in {counted(device.live_at_end_count, 'allocation')}"
+            f"{_ooms(device)}"
         )
     if info.profile is not None:
-        print(f"{info.profile.samples:,} samples of {info.profile.stacks:,} stacks")
+        print(f"{counted(info.profile.samples, 'sample')} of {counted(info.profile.stacks, 'stack')}")
         for number, value in enumerate(info.profile.values):
             shown = " (shown first)" if number == info.profile.default_value else ""
             print(plain(f"{value.name}: {value.title}, {format_value(value.total, value.unit)}{shown}"))
@@ -42,6 +43,10 @@ def run(options: argparse.Namespace) -> int:
     for warning in info.warnings:
         print(f"note: {warning.message}")
     return 0
+
+
+def _ooms(device: DeviceInfo) -> str:
+    return f", {counted(device.ooms, 'out-of-memory event')}" if device.ooms else ""
 
 
 def _after(device: DeviceInfo) -> str:

@@ -187,9 +187,7 @@ def _notices(header: _Header, points: int) -> list[Notice]:
         )
         found.append(Notice("newer-version", message))
     if not points:
-        found.append(
-            Notice("no-samples", f"The file has no program points: nothing was {header.verb.lower()}.")
-        )
+        found.append(Notice("no-samples", "The file has no program points: nothing was recorded."))
     if header.mode == "rust-heap":
         message = "Recorded by the Rust crate dhat, which sees what Rust allocates and no accesses to it."
         found.append(Notice("rust-heap", message))
