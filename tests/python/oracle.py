@@ -6,6 +6,7 @@ first, the last one found at the bottom, then the trace's own.
 
 import io
 import pickle
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,15 @@ def frames_of(entry: dict[str, Any]) -> tuple[tuple[str, int, str], ...]:
     return tuple((f["filename"], f["line"], f["name"]) for f in entry.get("frames") or ())
 
 
+def placed(segment: Any) -> Iterator[tuple[int, Any]]:
+    """A segment's blocks with their addresses; older files tell them of blocks' histories or not at all."""
+    addr = segment["address"]
+    for block in segment["blocks"]:
+        history = block.get("history") or [{}]
+        yield block.get("address", history[0].get("addr", addr)), block
+        addr += block["size"]
+
+
 def allocations(snapshot: Any, device: int) -> list[Alloc]:  # noqa: C901 - one rule after the other
     segments = snapshot if isinstance(snapshot, list) else snapshot.get("segments", [])
     traces = [] if isinstance(snapshot, list) else snapshot.get("device_traces", [])
@@ -46,6 +56,12 @@ def allocations(snapshot: Any, device: int) -> list[Alloc]:  # noqa: C901 - one 
     during: list[Alloc] = []
     live: dict[int, Alloc] = {}
     completions = 0
+    waiting = {
+        here
+        for segment in segments
+        for here, block in placed(segment)
+        if segment.get("device", 0) == device and block["state"] in PENDING
+    }
     for moment, event in enumerate(trace, 1):
         action, addr = event["action"], event.get("addr")
         if action == "alloc":
@@ -64,21 +80,18 @@ def allocations(snapshot: Any, device: int) -> list[Alloc]:  # noqa: C901 - one 
                 live.pop(addr).end = moment
     if not completions:
         for addr, alloc in list(live.items()):
-            if alloc.pending:
+            if alloc.pending and addr not in waiting:
                 alloc.end = alloc.pending
                 del live[addr]
     for segment in segments:
         if segment.get("device", 0) != device:
             continue
-        addr = segment["address"]
-        for block in segment["blocks"]:
+        for here, block in placed(segment):
             history = block.get("history") or [{}]
-            here = block.get("address", history[0].get("addr", addr))
             if (block["state"] == "active_allocated" or block["state"] in PENDING) and here not in live:
                 size = block.get("requested_size", history[0].get("real_size", block["size"]))
                 before.append(Alloc(here, size, 0, None, frames_of(block) or frames_of(history[0])))
                 live[here] = before[-1]
-            addr += block["size"]
     return before[::-1] + during
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.python.conftest import event, real_files
 from tests.python.model_allocator import ModelAllocator
@@ -64,6 +64,8 @@ def true_gap(state: list[tuple[Any, ...]], told: dict[int, int], lost: int = 0) 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.booleans(), st.integers(1, 140))
+# a block waits for its free at the end, and no free was completed before
+@example(1, False, 5)
 def test_the_gap_is_what_the_allocator_knows_at_every_moment(
     tmp_path_factory: pytest.TempPathFactory, seed: int, expandable: bool, steps: int
 ) -> None:

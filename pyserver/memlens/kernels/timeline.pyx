@@ -203,6 +203,19 @@ cdef class Matcher:
             owners[event] = slot.row - 1
         return 0
 
+    cdef int mark_waiting(self, const uint64_t[:] addresses, const uint8_t[::1] pending) except -1:
+        """Mark what the final segments hold as pending."""
+        cdef size_t index
+        cdef Slot *slot
+        for index in range(<size_t> addresses.shape[0]):
+            if pending[index]:
+                slot = find(&self.map, addresses[index])
+                if slot == NULL:
+                    raise MemoryError
+                if slot.live:
+                    self.at(slot.row - 1).flags |= F_PENDING_FREE
+        return 0
+
     cdef int add_blocks(self, const uint64_t[:] addresses, const int64_t[:] sizes, const int64_t[:] requested,
                         const uint32_t[:] stacks, const uint16_t[:] streams, const uint8_t[::1] pending
                         ) noexcept nogil:
@@ -246,12 +259,14 @@ cdef class Matcher:
         if status < 0:
             raise MemoryError
         if self.completed_frees == 0:
-            # the trace was recorded without completions: a request is all that tells of a free
+            # the trace was recorded without completions: a request is all that tells of a free, unless the segments
+            # say that the block still waits for it
+            self.mark_waiting(blocks[0], blocks[5])
             for vector in range(2):
                 count = self.during.count if vector == 0 else self.before.count
                 for index in range(count):
                     allocation = self.at(<uint32_t> (index << 1 | vector))
-                    if allocation.pending and allocation.end == NONE:
+                    if allocation.pending and allocation.end == NONE and not allocation.flags & F_PENDING_FREE:
                         allocation.end = allocation.pending
                         find(&self.map, allocation.address).live = 0
         if self.add_blocks(blocks[0], blocks[1], blocks[2], blocks[3], blocks[4], blocks[5]) < 0:
