@@ -317,6 +317,8 @@ class VSCode {
     const content = await outer.contentFrame();
     const inner = await content.waitForSelector('iframe#active-frame', { state: 'attached' });
     const frame = await inner.contentFrame();
+    // A handle keeps its element, and all that hangs on it, alive in the page.
+    await Promise.all([outer.dispose(), inner.dispose()]);
     await frame.waitForLoadState();
     return frame;
   }
@@ -374,6 +376,27 @@ class VSCode {
     const all = [...args.map(String), '--json', '--cache-dir', own];
     const { stdout } = await promisify(execFile)(venvProgram('memlens'), all, options);
     return JSON.parse(stdout);
+  }
+
+  /**
+   * What a page's process holds once its garbage is collected: documents, DOM nodes (those that are in no document
+   * included), listeners and the megabytes of its scripts' heap. Webviews are in the workbench's process.
+   */
+  async held() {
+    const session = await this.page.context().newCDPSession(this.page);
+    try {
+      // What was logged can be looked at in a debugger's console, and so is kept.
+      await session.send('Runtime.discardConsoleEntries');
+      for (let times = 0; times < 3; times++) {
+        await session.send('HeapProfiler.collectGarbage');
+        await this.page.waitForTimeout(200); // finalizers run in tasks of their own
+      }
+      const { documents, nodes, jsEventListeners: listeners } = await session.send('Memory.getDOMCounters');
+      const { usedSize } = await session.send('Runtime.getHeapUsage');
+      return { documents, nodes, listeners, heapMb: usedSize / 1e6 };
+    } finally {
+      await session.detach();
+    }
   }
 
   /** The numbers of the processes of this window, of whatever depth, whose command line has these words in it. */

@@ -1,5 +1,6 @@
-// Where a view stands outlives its tab being hidden, the window being loaded again and the server dying; and two views
-// of one snapshot don't depend on each other.
+// Where a view stands outlives its tab being hidden, the window being loaded again and the server dying; two views of
+// one snapshot don't depend on each other; and what a view took in the browser comes back, however often it is opened
+// and however long it is used.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -111,6 +112,106 @@ test('of two views of one snapshot, closing one leaves the other answering', asy
   await view.selected(allocation);
   assert.ok((await view.locator('.panel .frame').count()) > 0);
 });
+
+const closed = () =>
+  until(async () => (await vscode.page.locator('iframe.webview').count()) === 0, 'no view is open');
+
+const grown = (now, then) =>
+  Object.fromEntries(Object.keys(now).map((what) => [what, now[what] - then[what]]));
+
+test('closing a view gives back all that it took in the browser, however often', async (t) => {
+  const ROUNDS = 12;
+  const SETTLED = 4;
+  await vscode.runCommand('View: Close All Editors');
+  await closed();
+  const empty = {};
+  let open;
+  for (let round = 1; round <= ROUNDS; round++) {
+    view = await SnapshotView.opened(vscode, 'train.pickle');
+    await visitPanes();
+    if (round === SETTLED) open = await vscode.held();
+    await vscode.runCommand('View: Close Editor');
+    await closed();
+    if (round === SETTLED || round === ROUNDS) empty[round] = await vscode.held();
+  }
+  const one = grown(open, empty[SETTLED]);
+  const more = grown(empty[ROUNDS], empty[SETTLED]);
+  t.diagnostic(`one view holds ${JSON.stringify(one)}; left after the rounds: ${JSON.stringify(more)}`);
+  // What is measured is what a view holds.
+  assert.ok(one.documents >= 2 && one.nodes > 500 && one.listeners > 100, JSON.stringify(one));
+  assert.equal(more.documents, 0);
+  // VS Code itself keeps a few nodes and about 0.1 MB for each opening.
+  const left = JSON.stringify(more);
+  assert.ok(more.nodes < one.nodes / (ROUNDS - SETTLED), left);
+  assert.ok(more.listeners < one.listeners / (ROUNDS - SETTLED), left);
+  assert.ok(more.heapMb < one.heapMb / 2, left);
+});
+
+test('a view that is used for long holds no more than at first', async (t) => {
+  const ROUNDS = 30;
+  const SETTLED = 10;
+  view = await SnapshotView.opened(vscode, 'train.pickle');
+  const terms = ['size>1MiB', 'file:model.py', 'function:forward'];
+  const seen = [];
+  for (let round = 1; round <= ROUNDS; round++) {
+    const measured = round === SETTLED || round === ROUNDS;
+    // In between faster than answers come, too.
+    await visitPanes(measured || round % 5 === 0 ? undefined : 60);
+    await filter(terms[round % terms.length]);
+    for (const key of ['m', '+', 'ArrowRight', 'a', 'M', 'a']) await press(key);
+    await filter('');
+    await press('0');
+    await view.still();
+    const allocation = await view.tallestAtTheMiddle();
+    await view.click(allocation);
+    await view.selected(allocation);
+    // The same state each time, so that what is there can be compared.
+    await press('Escape');
+    await view.locator('.dock button', { hasText: 'At the peak' }).first().click();
+    await view.still();
+    if (measured) seen.push(await vscode.held());
+  }
+  const more = grown(seen[1], seen[0]);
+  t.diagnostic(`a view holds ${JSON.stringify(seen[0])}; more after the rounds: ${JSON.stringify(more)}`);
+  assert.equal(more.documents, 0);
+  // Less than a node and a listener a round.
+  for (const what of ['nodes', 'listeners'])
+    assert.ok(more[what] < ROUNDS - SETTLED, `${what}: ${JSON.stringify(more)}`);
+  assert.ok(more.heapMb < 3, JSON.stringify(more));
+});
+
+const press = (key) =>
+  view.frame.evaluate((pressed) => {
+    const shiftKey = pressed !== pressed.toLowerCase() && pressed.length === 1;
+    document.body.dispatchEvent(
+      new window.KeyboardEvent('keydown', { key: pressed, shiftKey, bubbles: true }),
+    );
+  }, key);
+
+/** Shows each picture and each pane, and ends at those that stand first. Waits for each, or so many milliseconds. */
+async function visitPanes(waitMs) {
+  if ((await view.locator('.dock:visible').count()) === 0)
+    await view.locator('.toolbar').getByRole('button', { name: 'Views below the picture' }).click();
+  for (const buttons of ['[aria-label="What the picture shows"] button', '.dock [role=tab]']) {
+    const many = await view.locator(buttons).count();
+    assert.ok(many >= 3, buttons);
+    for (let at = many - 1; at >= 0; at--) {
+      await view
+        .locator(buttons)
+        .nth(at)
+        .evaluate((button) => button.click());
+      if (waitMs === undefined) await view.still();
+      else await vscode.page.waitForTimeout(waitMs);
+    }
+  }
+  await view.still();
+}
+
+async function filter(text) {
+  await view.locator('.filter-input').fill(text);
+  await view.locator('.filter-input').press('Enter');
+  await view.drawn();
+}
 
 test('nothing failed on the console', () => {
   assert.deepEqual(vscode.foreignRequests, []);

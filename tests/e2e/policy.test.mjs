@@ -1,14 +1,30 @@
-// What the page may not do, whatever a snapshot's names bring into it: run scripts of others, or reach the network.
+// What the page may not do, whatever a snapshot's names bring into it: run scripts of others, or reach the network. And
+// what the names are wherever they are shown, there and in VS Code's own hovers: text.
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { openVSCode } from './harness.mjs';
-import { SnapshotView } from './view.mjs';
+import { named } from './snapshots.mjs';
+import { SnapshotView, until } from './view.mjs';
+
+const MARKUP = '<evil-tag><img src=x onerror="window.ran=1"><script>window.ran=1</script>';
+const LINK = '[quit](command:workbench.action.quit)';
+const HOSTILE = `${MARKUP}${LINK}\u001b[31mred\u001b]0;title\u0007\u202egnp\u2066\u0000end`;
+/** A file may have any name but for slashes and NUL. */
+const SOURCE = '<evil-tag><img src=x onerror=alert(1)>[quit](command:quit)\u202eyp.py';
+const FILE = 'hostile <evil-tag> [quit](x).pickle';
 
 let vscode;
 let view;
 
 before(async () => {
-  vscode = await openVSCode();
+  vscode = await openVSCode({
+    prepare: (folder) => {
+      writeFileSync(path.join(folder, SOURCE), 'run_everything()\nallocate_something()\n');
+      writeFileSync(path.join(folder, FILE), named(HOSTILE, SOURCE));
+    },
+  });
   view = await SnapshotView.opened(vscode, 'train.pickle');
 });
 after(() => vscode?.close());
@@ -83,4 +99,137 @@ test('scripts, styles, images, frames and connections from elsewhere are refused
     refused.tried.filter((name) => !['beacon', 'worker'].includes(name)),
     [],
   );
+});
+
+/** What a document made of hostile names, beside text. */
+const made = () => {
+  const markup = ['evil-tag', 'img[src=x]', '[onerror]', 'a[href*=quit]'];
+  // Memlens' own links name the file that they lead to.
+  markup.push('a[data-href*=quit]:not([data-href^="command:memlens."])');
+  const elements = document.querySelectorAll(markup.join(',')).length;
+  const scripts = [...document.scripts].filter(({ textContent }) => textContent.includes('ran=1')).length;
+  return { elements, scripts, ran: window.ran ?? null };
+};
+const NOTHING = { elements: 0, scripts: 0, ran: null };
+
+async function onlyText(where) {
+  assert.deepEqual(await view.frame.evaluate(made), NOTHING, where);
+  assert.deepEqual(await vscode.page.evaluate(made), NOTHING, `the workbench, at ${where}`);
+  const unseen = await view.frame.evaluate(() => {
+    const texts = [document.body.innerText];
+    for (const each of document.querySelectorAll('[title], [aria-label]'))
+      texts.push(each.title, each.getAttribute('aria-label') ?? '');
+    // controls but for lines and tabs, and what turns the direction of text
+    return texts.filter((text) => /(?![\n\r\t])\p{Cc}|[\u202a-\u202e\u2066-\u2069]/u.test(text));
+  });
+  assert.deepEqual(unseen, [], where);
+}
+
+/** Waits until an element of the view shows markup as text. */
+const shows = (selector) =>
+  view
+    .locator(selector)
+    .filter({ hasText: /<evil-tag>/ })
+    .first()
+    .waitFor();
+
+test('names are text in the picture, its panel and every pane', async () => {
+  await vscode.openFile(FILE);
+  view = await SnapshotView.visible(
+    vscode,
+    (await vscode.page.locator('iframe.webview:visible').count()) - 1,
+  );
+  await shows('.lanes');
+  await onlyText('the lanes');
+
+  const allocation = await view.tallestAtTheMiddle();
+  const rect = await view.rectOf(allocation);
+  const surface = await view.surface();
+  await vscode.page.mouse.move(surface.x + rect.x + rect.width / 2, surface.y + rect.y + rect.height / 2);
+  await shows('.tooltip');
+  await onlyText('the tooltip');
+  await view.click(allocation);
+  await view.selected(allocation);
+  await shows('.panel .frame');
+  await onlyText('the panel');
+
+  await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
+  await shows('.legend');
+  await onlyText('the legend');
+
+  if ((await view.locator('.dock:visible').count()) === 0)
+    await view.locator('.toolbar').getByRole('button', { name: 'Views below the picture' }).click();
+  const pane = (name) => view.locator('.dock').getByRole('tab', { name }).click();
+  await pane('Live set');
+  await shows('.live-set .grid-row');
+  for (const by of await view
+    .locator('.live-set-controls select')
+    .first()
+    .locator('option')
+    .evaluateAll((options) => options.map(({ value }) => value))) {
+    await view.locator('.live-set-controls select').first().selectOption(by);
+    await view.still();
+    await onlyText(`the live set by ${by}`);
+  }
+
+  await pane('Out of memory');
+  await shows('#pane-oom');
+  await onlyText('the report on memory that ran out');
+
+  await pane('Steps');
+  await shows('.growth-table');
+  await onlyText('the steps');
+
+  await pane('Flame graph');
+  const boxes = () => view.frame.evaluate(() => window.memlensFlame?.boxes() ?? []);
+  await until(async () => (await boxes()).length > 1, 'the flame graph');
+  const [box] = (await boxes()).filter(({ node }) => node !== 0);
+  const flame = await view.locator('.flame-surface').boundingBox();
+  await vscode.page.mouse.click(flame.x + box.x + box.width / 2, flame.y + box.y + box.height / 2);
+  await shows('.flame-details');
+  await onlyText('the flame graph');
+
+  await pane('SQL');
+  await view
+    .locator('.sql textarea')
+    .fill('SELECT function, file, \'<evil-tag>\' AS "<evil-tag>" FROM live_at_peak');
+  await view.locator('.sql textarea').press('Escape');
+  await view.locator('.sql textarea').press('Control+Enter');
+  await shows('.sql-body .sql-row');
+  await onlyText('the rows of SQL');
+
+  for (const tab of await view.locator('.dock [role=tab]').all()) {
+    await tab.click();
+    await view.still();
+    await onlyText(`the pane ${await tab.innerText()}`);
+  }
+  for (const picture of await view.locator('[aria-label="What the picture shows"] button').all()) {
+    await picture.click();
+    await view.still();
+    await onlyText(`the picture ${await picture.innerText()}`);
+  }
+  await vscode.screenshot('hostile-names');
+});
+
+test('names are text in the hover of their line: it has no link but those of Memlens itself', async () => {
+  await view.locator('.panel .frame button', { hasText: /:2$/ }).first().click();
+  await vscode.atLine(SOURCE, 2);
+  const text = await vscode.hoverText('allocate_something', { expecting: /what this line allocated/ });
+  assert.ok(text.includes(FILE), text);
+  assert.ok(text.includes(MARKUP) && text.includes(LINK), text);
+  assert.doesNotMatch(text, /(?!\n)\p{Cc}|[\u202a-\u202e\u2066-\u2069]/u);
+  const links = await vscode.page
+    .locator('.monaco-hover:visible a')
+    .evaluateAll((all) => all.map((link) => link.dataset.href ?? link.getAttribute('href') ?? ''));
+  assert.ok(links.length > 0);
+  for (const link of links) assert.match(link, /^(command:memlens\.(showLine|goToLine)\?.*)?$/);
+  await onlyText('the hover');
+  await vscode.screenshot('hostile-hover');
+});
+
+test('nothing of it failed on the console or left this machine', () => {
+  const own = vscode.consoleErrors.filter(
+    (error) => !/elsewhere\.invalid|Content Security Policy/.test(error),
+  );
+  assert.deepEqual(own, []);
 });

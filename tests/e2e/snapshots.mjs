@@ -189,3 +189,34 @@ export function segmented() {
   ];
   return JSON.stringify({ segments, device_traces: [events] });
 }
+
+/**
+ * A run of three steps that runs out of memory, in which every name that a file may hold is `name`, and every file that
+ * of `file`.
+ */
+export function named(name, file) {
+  const events = [];
+  const first = 1_700_000_000_000_000;
+  const add = (action, more) =>
+    events.push({
+      ...{ action, stream: 0, time_us: first + events.length * 1000 },
+      ...{ category: name, user_metadata: name, compile_context: name },
+      frames: [
+        { name, filename: file, line: 2 },
+        { name, filename: file, line: 1 },
+      ],
+      ...more,
+    });
+  for (let i = 0; i < 60; i++)
+    add('alloc', { addr: 0x7f0000000000 + i * 0x10000000, size: (8 + (i % 4)) * MIB });
+  add('oom', { size: 4096 * MIB, device_free: 24 * MIB });
+  const note = (text, from, to) => [
+    { stage: 'START', name: text, device: 0, time_us: first + from },
+    { stage: 'END', name: text, device: 0, time_us: first + to },
+  ];
+  const annotations = [0, 1, 2].flatMap((step) => [
+    ...note(`ProfilerStep#${step}`, step * 20_000, step * 20_000 + 19_500),
+    ...note(name, step * 20_000 + 1000, step * 20_000 + 18_000),
+  ]);
+  return JSON.stringify({ segments: [], device_traces: [events], external_annotations: annotations });
+}

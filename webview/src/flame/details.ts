@@ -154,7 +154,7 @@ export class FlameDetails {
         {
           class: 'link',
           type: 'button',
-          title: `${node.name.function}: ${both(node.bytes, node.count)}`,
+          title: `${shorten(node.name.function, 300)}: ${both(node.bytes, node.count)}`,
           on: {
             click: () => {
               this.events.go(node);

@@ -101,7 +101,7 @@ export class CompareSides {
   private side(name: string, devices: HTMLElement | null): HTMLElement {
     return element(
       'span',
-      { class: 'compare-side', title: name },
+      { class: 'compare-side', title: shorten(name, 300) },
       element('bdi', {}, shorten(name, 36)),
       devices,
     );
@@ -112,7 +112,7 @@ export class CompareSides {
     if (!open || open.devices.length < 2) return null;
     const select = element('select', {
       class: 'dropdown',
-      attributes: { 'aria-label': `Device of ${open.name}` },
+      attributes: { 'aria-label': `Device of ${shorten(open.name, 60)}` },
       on: {
         change: () => {
           compare.set({ device: Number(select.value) });

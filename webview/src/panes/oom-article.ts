@@ -241,7 +241,7 @@ function frameLink(
     {
       class: 'link',
       type: 'button',
-      title: `${frame.file}:${frame.line}`,
+      title: `${shorten(frame.file, 300)}:${frame.line}`,
       on: {
         click: (event) => {
           if (stacks.length > 0) actions.light(stacks);

@@ -1,4 +1,6 @@
-// Small helpers to build elements. Text only ever becomes text nodes.
+// Small helpers to build elements. Text only ever becomes text nodes, and what can't be seen in it is made visible.
+
+import { shorten, visible } from './text';
 
 type Child = Node | string | null | undefined | false;
 
@@ -24,14 +26,15 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   const made = document.createElement(tag);
   const { class: names, role, type, attributes, on, tabIndex, title, id, hidden, disabled } = properties;
   if (names !== undefined) made.className = names;
-  if (title !== undefined) made.title = title;
+  if (title !== undefined) made.title = title.split('\n').map(visible).join('\n');
   if (id !== undefined) made.id = id;
   if (tabIndex !== undefined) made.tabIndex = tabIndex;
   if (hidden !== undefined) made.hidden = hidden;
   if (role !== undefined) made.setAttribute('role', role);
   if (type !== undefined) made.setAttribute('type', type);
   if (disabled) made.setAttribute('disabled', '');
-  for (const [name, value] of Object.entries(attributes ?? {})) made.setAttribute(name, String(value));
+  for (const [name, value] of Object.entries(attributes ?? {}))
+    made.setAttribute(name, name === 'aria-label' ? visible(String(value)) : String(value));
   for (const [name, handler] of Object.entries(on ?? {})) {
     // SAFETY: `on` pairs every event's name with a handler of that event.
     made.addEventListener(name, handler as EventListener);
@@ -42,7 +45,8 @@ export function element<K extends keyof HTMLElementTagNameMap>(
 
 export function add(parent: Element, ...children: Child[]): void {
   for (const child of children)
-    if (child !== null && child !== undefined && child !== false) parent.append(child);
+    if (child !== null && child !== undefined && child !== false)
+      parent.append(typeof child === 'string' ? visible(child) : child);
 }
 
 export function replace(parent: Element, ...children: Child[]): void {
@@ -50,9 +54,15 @@ export function replace(parent: Element, ...children: Child[]): void {
   add(parent, ...children);
 }
 
-/** Sets text without touching the DOM when it is the same: screen readers repeat what is set. */
+const LONGEST_TEXT = 2000;
+
+/**
+ * Sets a sentence, which may have names of a snapshot in it, without touching the DOM when it is the same: screen
+ * readers repeat what is set.
+ */
 export function setText(target: Element, text: string): void {
-  if (target.textContent !== text) target.textContent = text;
+  const shown = shorten(text, LONGEST_TEXT);
+  if (target.textContent !== shown) target.textContent = shown;
 }
 
 const SVG = 'http://www.w3.org/2000/svg';

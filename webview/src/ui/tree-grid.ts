@@ -1,6 +1,6 @@
 // A tree of rows in columns, of which only those in view are elements: ARIA's treegrid, walked by keys.
 
-import { element, icon, replace } from './dom';
+import { add, element, icon, replace } from './dom';
 
 export interface GridRow {
   readonly id: string;
@@ -172,7 +172,7 @@ export class TreeGrid {
         one.style.paddingInlineStart = `${8 + Math.min(row.level, MOST_INDENTS) * INDENT_PX}px`;
         one.append(element('span', { class: `twistie${row.open === null ? ' none' : ''}` }, icon('chevron')));
       }
-      one.append(...cell);
+      add(one, ...cell);
       made.append(one);
     });
     return made;

@@ -293,7 +293,7 @@ class LiveSet {
     const name = hasSource(group.place)
       ? element(
           'bdi',
-          { class: 'code place-link', title: `Open ${group.place.file}:${group.place.line}` },
+          { class: 'code place-link', title: `Open ${shorten(group.place.file, 300)}:${group.place.line}` },
           label,
         )
       : element('bdi', { class: group.place === null ? '' : 'code' }, label);
@@ -327,7 +327,11 @@ class LiveSet {
         element('bdi', { class: codeClass(allocation) }, shorten(title, 70)),
         place === null
           ? ''
-          : element('bdi', { class: 'place place-link', title: `Open ${place}` }, shorten(place, 60)),
+          : element(
+              'bdi',
+              { class: 'place place-link', title: `Open ${shorten(place, 300)}` },
+              shorten(place, 60),
+            ),
       ],
       [sized(allocation.size_bytes)],
       this.shareCell(allocation.size_bytes),
