@@ -203,7 +203,8 @@ test('names are text in the picture, its panel and every pane', async () => {
     await view.still();
     await onlyText(`the pane ${await tab.innerText()}`);
   }
-  for (const picture of await view.locator('[aria-label="What the picture shows"] button').all()) {
+  const pictures = await view.locator('[aria-label="What the picture shows"] button').all();
+  for (const picture of pictures.toReversed()) {
     await picture.click();
     await view.still();
     await onlyText(`the picture ${await picture.innerText()}`);
@@ -212,6 +213,10 @@ test('names are text in the picture, its panel and every pane', async () => {
 });
 
 test('names are text in the hover of their line: it has no link but those of Memlens itself', async () => {
+  await vscode.page.keyboard.press('Escape');
+  const allocation = await view.tallestAtTheMiddle();
+  await view.click(allocation);
+  await view.selected(allocation);
   await view.locator('.panel .frame button', { hasText: /:2$/ }).first().click();
   await vscode.atLine(SOURCE, 2);
   const text = await vscode.hoverText('allocate_something', { expecting: /what this line allocated/ });
