@@ -58,17 +58,14 @@ export function drawBar(
   drawing.strokeRect(mark.from, scale, Math.max(mark.to - mark.from, 2 * scale), height - 2 * scale);
 }
 
-function colourAt(
-  { palette, names, colourOf, theme, highlight }: Coloured,
-  blocks: Blocks,
-  block: number,
-): Rgb {
+function colourAt(context: Coloured, blocks: Blocks, block: number): Rgb {
+  const { palette, names, theme, highlight } = context;
   const stack = blocks.stack[block]!;
   const known = names.allocation(blocks.allocation[block]!);
   const colour =
     palette.by === 'stack' || !known
       ? (palette.stacks[stack % palette.stacks.length] ?? palette.none)
-      : colourOf(known);
+      : context.colourOf(known);
   const dim = isLeftOut(blocks, block) || (highlight.kind === 'stacks' && !highlight.stacks.has(stack));
   return dim ? mix(colour, theme.background, 0.72) : colour;
 }
