@@ -199,8 +199,8 @@ cdef class Layer:
     def lay(self, uint32_t shortest, size_t most_bytes):
         """``(rects, bands)``, the bands as items; None when they take more than ``most_bytes`` of a packed answer.
 
-        Runs of merged ones begin at least ``shortest`` columns after each other, so that fewer are needed: holes between
-        them that are shorter than that may be closed. Once laid, the layer is empty.
+        Runs of merged ones begin at least ``shortest`` columns after each other, so that fewer are needed: holes
+        between them that are shorter than that may be closed. Once laid, the layer is empty.
         """
         cdef size_t row
         cdef int status = 0
