@@ -16,17 +16,24 @@ export async function setup(log = (text) => void process.stdout.write(text)) {
 
   const since = performance.now();
   const did = await exclusively('setup', async () => {
-    const done = [
-      await nodePackages(log),
-      await environment(log),
-      await pythonPackages(log),
-      await kernels(log),
-      await editableInstall(log),
-      await bundles(log),
-    ];
-    return done.some(Boolean);
+    // Node's part is mostly waiting, so it runs beside Python's; what it says comes in one piece.
+    let said = '';
+    const chains = await Promise.allSettled([
+      inTurn([environment, pythonPackages, kernels, editableInstall], log),
+      inTurn([nodePackages, bundles], (text) => void (said += text)),
+    ]);
+    log(said);
+    for (const { reason } of chains) if (reason) throw reason;
+    return chains.some(({ value }) => value);
   });
   log(did ? `set-up: done in ${seconds(since)}\n` : `set-up: everything is current (${seconds(since)})\n`);
+}
+
+/** Whether any of the steps had something to do. */
+async function inTurn(steps, log) {
+  let did = false;
+  for (const one of steps) did = (await one(log)) || did;
+  return did;
 }
 
 const nodePackages = (log) =>

@@ -432,7 +432,7 @@ def test_hit_live_locate_step(opened: Any, sample: Path) -> None:
         ("lower", [n for _, n in by_address][::-1]),
     )
     for direction, order in ways:
-        for here, beside in pairwise([*order, None]):
+        for here, beside in zip(order, [*order[1:], None], strict=True):
             following = step(snapshot, here, at, direction)
             assert (following and following.allocation) == beside
     back = step(snapshot, walk[-1], 0, "previous_same_stack")
