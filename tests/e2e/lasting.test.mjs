@@ -120,7 +120,7 @@ const grown = (now, then) =>
   Object.fromEntries(Object.keys(now).map((what) => [what, now[what] - then[what]]));
 
 test('closing a view gives back all that it took in the browser, however often', async (t) => {
-  const ROUNDS = 12;
+  const ROUNDS = 8;
   const SETTLED = 4;
   await vscode.runCommand('View: Close All Editors');
   await closed();
@@ -148,7 +148,7 @@ test('closing a view gives back all that it took in the browser, however often',
 });
 
 test('a view that is used for long holds no more than at first', async (t) => {
-  const ROUNDS = 30;
+  const ROUNDS = 20;
   const SETTLED = 10;
   view = await SnapshotView.opened(vscode, 'train.pickle');
   const terms = ['size>1MiB', 'file:model.py', 'function:forward'];
