@@ -1,19 +1,17 @@
 """Turns a snapshot file into an archive: the work of the ``memlens ingest`` child process."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from memlens.errors import MemlensError
 from memlens.formats import read
 from memlens.formats.containers import ChangedFileError, FileError, open_source
 from memlens.formats.tools import Tools
+from memlens.progress import Report
 from memlens.store.cache import Cache, check_place, making
 from memlens.store.manifest import SourceFile
 from memlens.store.snapshot import Snapshot
 from memlens.store.writer import write_archive
 from memlens.views.viewport import make_fits
-
-Report = Callable[[str, float], None]
 
 # the part of the whole work that each stage is, measured on a trace of two million events
 _STAGES = {"unpacking": (0.0, 0.1), "reading": (0.1, 0.8), "matching": (0.8, 0.9), "writing": (0.9, 1.0)}

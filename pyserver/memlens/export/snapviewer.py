@@ -4,7 +4,7 @@ import heapq
 import os
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError, MemlensError
 from memlens.formats.snapviewer import ALLOCATIONS, ELEMENTS, SCHEMA, STEPS_TO_COME_DOWN
+from memlens.progress import Report
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views.columns import NEVER, device_of
 
@@ -23,7 +24,6 @@ MOST_POINTS = 100_000_000
 """Points of all polygons. The format moves everything above a free, so they grow as allocations times live ones."""
 
 _KEPT_STACKS = 4_096
-Report = Callable[[str, float], None]
 
 
 class TooLargeError(MemlensError):

@@ -10,8 +10,7 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import NotASnapshotError
 from memlens.model.profile import Profile
 from memlens.model.timeline import Timeline
-
-Report = Callable[[str, float], None]
+from memlens.progress import Report
 
 
 class Format(Struct, frozen=True):

@@ -4,7 +4,7 @@ import contextlib
 import mmap
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,12 +12,11 @@ from memlens.errors import MemlensError
 from memlens.formats.packing import BrokenOffError, Packed, unpacker_of
 from memlens.formats.tools import Tools
 from memlens.kernels import mapped_faults
+from memlens.progress import Report
 
 _CHUNK_BYTES = 1 << 20
 _MOST_STREAMED_EXPANSION = 20_000
 """Of what is not kept: a program that allocates and frees the same all day packs very well."""
-
-Report = Callable[[str, float], None]
 
 
 class FileError(MemlensError):

@@ -3,7 +3,6 @@
 Source of the format: ``dhat/docs/dh-manual.xml`` of valgrind, section "File format", version 2.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -13,18 +12,18 @@ from msgspec import Struct, ValidationError
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.scanning import run_through
 from memlens.formats.stacks import distinct_frames
 from memlens.formats.valgrind_frames import valgrind_frame
 from memlens.kernels import dhat_json as kernel
 from memlens.model.frames import Frames
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import Column, Profile, fits
+from memlens.progress import Report
 
 KIND = "dhat"
 VERSION = 2
-Report = Callable[[str, float], None]
 
-_STEP_BYTES = 8 << 20
 _ROOT = 0
 """The number of ``[root]`` in the table of frames, which stacks don't have."""
 
@@ -87,20 +86,12 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
 
 def _scan(source: Source, report: Report) -> kernel.Scanner:
     scanner = kernel.Scanner(source.data)
-    done = 0
-    while True:
-        done += _STEP_BYTES
-        status = scanner.run(done)
-        source.release(scanner.offset)
-        if status == kernel.OK:
-            break
-        if status == kernel.NO_MEMORY:
-            raise MemoryError
-        if status != kernel.MORE:
-            field = kernel.FIELD_NAMES[scanner.error_field] if scanner.error_field >= 0 else ""
-            raise DamagedSnapshotError(_ERRORS[status].format(field=field), offset=scanner.error_offset)
-        report("reading", done / source.length)
-    report("reading", 1.0)
+    status = run_through(scanner, source, report)
+    if status == kernel.NO_MEMORY:
+        raise MemoryError
+    if status != kernel.OK:
+        field = kernel.FIELD_NAMES[scanner.error_field] if scanner.error_field >= 0 else ""
+        raise DamagedSnapshotError(_ERRORS[status].format(field=field), offset=scanner.error_offset)
     return scanner
 
 

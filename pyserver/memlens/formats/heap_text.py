@@ -5,7 +5,6 @@ Sources: ``profile/legacy_profile.go`` of google/pprof (``parseHeap``, ``scaleHe
 """
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,19 +14,19 @@ import numpy.typing as npt
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.process_maps import Maps
+from memlens.formats.scanning import run_through
 from memlens.formats.stacks import cut_stacks, distinct_frames, used_stacks
 from memlens.kernels import heap_text as kernel
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import LABEL_DTYPE, Column, Profile, fits
+from memlens.progress import Report
 from memlens.units import format_bytes
 
 KIND = "heap-text"
-Report = Callable[[str, float], None]
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 
-_STEP_BYTES = 8 << 20
 _HEAD_BYTES = 4096
 _CUTS = (32, 64, 128)
 """Depths at which recorders cut stacks off: Go's did at 32 until 1.23, gperftools' at 32, jemalloc's at 128."""
@@ -141,19 +140,11 @@ def _head(head: bytes) -> _Head:
 def _scan(source: Source, head: _Head, report: Report, *, threads: bool) -> kernel.Scanner:
     # the head's own lines of threads are passed over by the kernel
     scanner = kernel.Scanner(source.data, head.end, threads)
-    done = head.end
-    while True:
-        done += _STEP_BYTES
-        status = scanner.run(done)
-        source.release(scanner.offset)
-        if status == kernel.OK:
-            break
-        if status == kernel.NO_MEMORY:
-            raise MemoryError
-        if status != kernel.MORE:
-            raise DamagedSnapshotError(_ERRORS[status], offset=scanner.error_offset)
-        report("reading", done / source.length)
-    report("reading", 1.0)
+    status = run_through(scanner, source, report, start=head.end)
+    if status == kernel.NO_MEMORY:
+        raise MemoryError
+    if status != kernel.OK:
+        raise DamagedSnapshotError(_ERRORS[status], offset=scanner.error_offset)
     return scanner
 
 

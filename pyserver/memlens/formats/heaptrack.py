@@ -12,7 +12,6 @@ Blocks of one kind can't be told apart in the file, so nothing is lost by that b
 """
 
 import posixpath
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +38,11 @@ from memlens.model.profile import (
     ProfileTimes,
     StackTree,
 )
+from memlens.progress import Report
 from memlens.units import format_bytes
 
 KIND = "heaptrack"
 NEWEST_VERSION = 3
-Report = Callable[[str, float], None]
 U32 = npt.NDArray[np.uint32]
 
 VALUES = [

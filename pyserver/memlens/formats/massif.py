@@ -4,7 +4,6 @@ Source of the format: ``massif/ms_main.c`` of valgrind and ``ms_print``, which r
 """
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,21 +11,21 @@ import numpy.typing as npt
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.scanning import run_through
 from memlens.formats.stacks import cut_stacks, distinct_frames
 from memlens.formats.valgrind_frames import valgrind_frame
 from memlens.kernels import massif_text as kernel
 from memlens.model.frames import NATIVE, Frames, SourceFrame
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import CHANGE_DTYPE, EXTRA_BYTES, LIVE_BYTES, Column, Profile, ProfileTimes, fits
+from memlens.progress import Report
 from memlens.units import format_bytes
 
 KIND = "massif"
 BELOW = SourceFrame("", 0, "(below massif's threshold)", NATIVE)
 """Stands for the callers that massif added up because each had less than its ``--threshold``."""
 
-Report = Callable[[str, float], None]
 
-_STEP_BYTES = 8 << 20
 _HEAD_BYTES = 1 << 16
 _DEFAULT_DEPTH, _DEFAULT_THRESHOLD = 30, "1.0"
 _UNITS = {"i": ("instructions", 1), "ms": ("microseconds", 1000), "B": ("bytes", 1)}
@@ -89,19 +88,11 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
 
 def _scan(source: Source, report: Report) -> kernel.Scanner:
     scanner = kernel.Scanner(source.data)
-    done = 0
-    while True:
-        done += _STEP_BYTES
-        status = scanner.run(done)
-        source.release(scanner.offset)
-        if status == kernel.OK:
-            break
-        if status == kernel.NO_MEMORY:
-            raise MemoryError
-        if status != kernel.MORE:
-            raise DamagedSnapshotError(_ERRORS[status], offset=scanner.error_offset)
-        report("reading", done / source.length)
-    report("reading", 1.0)
+    status = run_through(scanner, source, report)
+    if status == kernel.NO_MEMORY:
+        raise MemoryError
+    if status != kernel.OK:
+        raise DamagedSnapshotError(_ERRORS[status], offset=scanner.error_offset)
     return scanner
 
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -39,9 +39,9 @@ from memlens.model.profile import (
     ProfileTimes,
     fits,
 )
+from memlens.progress import Report
 
 KIND = "memray"
-Report = Callable[[str, float], None]
 I64 = npt.NDArray[np.int64]
 
 MAGIC = b"memray\0"

@@ -13,6 +13,7 @@ from typing import BinaryIO
 import zstandard
 
 from memlens.errors import MemlensError
+from memlens.progress import Report
 
 MOST_UNPACKED_BYTES = 64 << 30
 MOST_EXPANSION = 1_000
@@ -24,7 +25,6 @@ _READ_BYTES = 1 << 16
 _LEAST_COUNTED_BYTES = 4096
 """Smaller files may expand as if they were as large."""
 
-Report = Callable[[str, float], None]
 Unpacker = Callable[[BinaryIO, int], Iterator[memoryview]]
 """Gives what is in a file in pieces of at most so many bytes, each until the next is asked for."""
 

@@ -1,17 +1,16 @@
 """Runs a scanner of pickles over a mapped file, and says in sentences what ended it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 from memlens.errors import MemlensError
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.scanning import run_through
 from memlens.kernels import pickle_machine as machine
+from memlens.progress import Report
 
-Report = Callable[[str, float], None]
 Scanner = TypeVar("Scanner", bound=machine.Machine)
-
-_STEP_BYTES = 8 << 20
 
 
 class UnsafePickleError(MemlensError):
@@ -52,17 +51,9 @@ def scan(scanner: Scanner, source: Source, fields: Sequence[str], report: Report
     ``fields`` are the names that its error details number; ``report`` gets ``("reading", fraction)``. Raises
     :class:`UnsafePickleError`, :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, or MemoryError.
     """
-    done = 0
-    while True:
-        done += _STEP_BYTES
-        status = scanner.run(done)
-        source.release(scanner.offset)
-        if status == machine.OK:
-            break
-        if status != machine.MORE:
-            raise _error(scanner, status, source, fields)
-        report("reading", done / source.length)
-    report("reading", 1.0)
+    status = run_through(scanner, source, report)
+    if status != machine.OK:
+        raise _error(scanner, status, source, fields)
     return scanner
 
 

@@ -4,7 +4,7 @@ Sources: https://github.com/google/pprof/blob/main/proto/profile.proto (what fie
 (``drop_frames``), ``runtime/pprof/protomem.go`` of Go (the label ``bytes``).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,10 @@ from memlens.kernels import pprof as kernel
 from memlens.model.frames import NATIVE, Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueMeaning, ValueType
 from memlens.model.profile import LABEL_DTYPE, Profile, fits
+from memlens.progress import Report
 from memlens.units import format_bytes
 
 KIND = "pprof"
-Report = Callable[[str, float], None]
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]

@@ -20,7 +20,6 @@ import re
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,7 @@ from memlens.kernels import timeline as kernel
 from memlens.model.frames import Frames, SourceFrame, source_frame
 from memlens.model.info import Notice
 from memlens.model.timeline import ACTIONS, NEVER, NO_CATEGORY, DeviceTimeline, Events, Timeline
+from memlens.progress import Report
 
 KIND = "snapviewer-archive"
 ALLOCATIONS, ELEMENTS = "allocations.json", "elements.db"
@@ -60,8 +60,6 @@ _MOST_FRAMES_OF_A_STACK = 4_096
 _CHUNK_BYTES = 1 << 20
 _FRAME = re.compile(r"^\(\d{1,6}\) (?P<file>.*?):(?P<line>\d{1,9}):(?P<function>.*)$", re.DOTALL)
 _LEVEL = re.compile(r"\n(?=\(\d{1,6}\) )")
-
-Report = Callable[[str, float], None]
 
 
 class NotAnArchiveError(MemlensError):

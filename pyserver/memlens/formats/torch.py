@@ -8,7 +8,6 @@ Sources of the format: ``torch/cuda/memory.py`` (``_snapshot``, ``_dump_snapshot
 import binascii
 import pickle
 import re
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -38,10 +37,10 @@ from memlens.model.timeline import (
     Timeline,
     build_device,
 )
+from memlens.progress import Report
 from memlens.units import format_bytes
 
 KIND = "pytorch-snapshot"
-Report = Callable[[str, float], None]
 
 _MOST_DEVICES = 256
 _MOST_ACTIONS = 255

@@ -4,7 +4,6 @@ Source of the format: ``Lib/tracemalloc.py`` and ``Python/tracemalloc.c`` of CPy
 :mod:`memlens.kernels.tracemalloc_pickle`.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,9 @@ from memlens.kernels import tracemalloc_pickle as kernel
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import LABEL_DTYPE, MOST_VALUE, Column, Profile
+from memlens.progress import Report
 
 KIND = "tracemalloc"
-Report = Callable[[str, float], None]
 
 VALUES = [
     ValueType("size", "bytes", "live", "Live memory"),

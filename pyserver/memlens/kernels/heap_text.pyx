@@ -12,7 +12,7 @@ Source: ``src/heap-profile-table.cc`` of gperftools, ``runtime/pprof/pprof.go`` 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from libc.string cimport memchr, memcmp
 
-from memlens.kernels.interning cimport Interner, interner_init, interner_free, intern_units
+from memlens.kernels.interning cimport Interner, interner_init, interner_free, interner_text, intern_units
 from memlens.kernels.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
 
 import os
@@ -334,12 +334,8 @@ cdef class Scanner:
 
     def texts(self):
         """What Go's comments say of frames, behind their addresses."""
-        cdef uint64_t *starts = <uint64_t *> self.names.starts.data
-        cdef char *units = <char *> self.names.units.data
         cdef size_t row
-        return [
-            units[starts[row]:starts[row + 1]].decode("utf-8", "replace") for row in range(self.names.hashes.count)
-        ]
+        return [interner_text(&self.names, row) for row in range(self.names.hashes.count)]
 
     def take(self, str table):
         """Move a table out of the scanner, as a buffer of its rows."""

@@ -109,3 +109,9 @@ cdef inline int64_t intern_units(Interner *interner, const void *units, size_t c
     if interner.hashes.count * 2 > interner.slot_count and interner_grow(interner) < 0:
         return -1
     return <int64_t> interner.hashes.count - 1
+
+
+cdef inline str interner_text(Interner *interner, size_t item):
+    """An item whose units are bytes, as text; what is no UTF-8 in it shows as U+FFFD."""
+    cdef uint64_t *starts = <uint64_t *> interner.starts.data
+    return (<char *> interner.units.data)[starts[item]:starts[item + 1]].decode("utf-8", "replace")

@@ -11,7 +11,7 @@ Source: ``massif/ms_main.c`` and ``coregrind/m_xtree.c`` (``ms_output_group``) o
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from libc.string cimport memchr, memcmp, memset
 
-from memlens.kernels.interning cimport Interner, interner_init, interner_free, intern_units
+from memlens.kernels.interning cimport Interner, interner_init, interner_free, interner_text, intern_units
 from memlens.kernels.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
 
 import os
@@ -325,13 +325,8 @@ cdef class Scanner:
 
     def frames(self):
         """The texts of the frames. The first, an empty one, is what is below the threshold."""
-        cdef uint64_t *starts = <uint64_t *> self.texts.starts.data
-        cdef char *units = <char *> self.texts.units.data
         cdef size_t row
-        result = [""]
-        for row in range(1, self.texts.hashes.count):
-            result.append(units[starts[row]:starts[row + 1]].decode("utf-8", "replace"))
-        return result
+        return [interner_text(&self.texts, row) for row in range(self.texts.hashes.count)]
 
     def take(self, str table):
         """Move a table out of the scanner, as a buffer of its rows."""

@@ -13,7 +13,7 @@ Source: the opcodes are those of CPython's ``pickletools``.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int32_t, int64_t
 from libc.string cimport memcpy, memset
 
-from memlens.kernels.interning cimport interner_init, interner_free, intern_units
+from memlens.kernels.interning cimport interner_init, interner_free, interner_text, intern_units
 from memlens.kernels.vectors cimport vector_init, vector_reserve, vector_push, vector_free
 
 import os
@@ -547,8 +547,7 @@ cdef class Machine:
         return status
 
     def string_at(self, uint32_t row):
-        cdef uint64_t *starts = <uint64_t *> self.strings.starts.data
-        return (<char *> self.strings.units.data)[starts[row]:starts[row + 1]].decode("utf-8", "replace")
+        return interner_text(&self.strings, row)
 
     def settings(self, uint32_t dict_row, bint nested=True):
         """A dict of plain values that is no row of a table, such as ``allocator_settings``.

@@ -1,6 +1,6 @@
 """Writes a Profile into an archive folder: columns of samples, the tree of their stacks, and what was when."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,14 +13,13 @@ from memlens.model.frames import Frames
 from memlens.model.info import ProfileInfo, ProfileValue, SnapshotInfo
 from memlens.model.profile import Profile, ProfileTimes, StackTree, companions, standing_for
 from memlens.model.timeline import NEVER
+from memlens.progress import Report
 from memlens.store.column_files import ColumnFiles
 from memlens.store.manifest import FILE_NAME, FORMAT_VERSION, Manifest, SourceFile
 from memlens.store.text import LineRow, lines_of_frames, open_text, write_frames
 
 U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
-
-Report = Callable[[str, float], None]
 
 
 def write_profile(profile: Profile, source: SourceFile, folder: Path, report: Report) -> None:

@@ -20,6 +20,7 @@ from memlens.kernels import timeline as kernel
 from memlens.model.frames import KIND_NAMES
 from memlens.model.info import ProfileInfo
 from memlens.model.timeline import NOTE_KINDS
+from memlens.progress import Report
 from memlens.store.manifest import ArchiveError
 from memlens.store.processes import is_running
 from memlens.store.snapshot import Column, Device, Snapshot
@@ -31,8 +32,6 @@ TABLES_VERSION = 2
 
 _STRETCH_ROWS = 1 << 15
 _PARTIAL = re.compile(rf"^{re.escape(FILE_NAME)}\.partial-(\d{{1,9}})(-journal)?$", re.ASCII)
-
-Report = Callable[[str, float], None]
 
 
 def are_filled(archive: Path) -> bool:

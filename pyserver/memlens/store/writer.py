@@ -1,6 +1,5 @@
 """Writes a model into an archive folder: one flat file a column, ``text.db``, ``manifest.json`` last."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,12 @@ from memlens.model.info import HOST_DEVICE, AxisRange, DeviceInfo, SnapshotInfo,
 from memlens.model.modules import Module, modules_of
 from memlens.model.profile import Profile
 from memlens.model.timeline import NEVER, OOM, Column, DeviceTimeline, Timeline
+from memlens.progress import Report
 from memlens.store.column_files import ColumnFiles
 from memlens.store.columns import BLOCK, block_peaks
 from memlens.store.manifest import FILE_NAME, FORMAT_VERSION, Manifest, SourceFile
 from memlens.store.profile_writer import write_profile
 from memlens.store.text import lines_of_frames, open_text, write_frames
-
-Report = Callable[[str, float], None]
 
 
 def write_archive(model: Timeline | Profile, source: SourceFile, folder: Path, report: Report) -> None:
