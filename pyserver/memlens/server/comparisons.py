@@ -27,6 +27,7 @@ from memlens.server.registry import OpenSnapshot, Registry
 from memlens.store.snapshot import Snapshot
 from memlens.views import alignment
 from memlens.views.alignment import CurvesAnswer
+from memlens.views.columns import check_columns
 from memlens.views.compare import CompareAnswer, Comparison
 from memlens.views.folded import Folded, Places, fold, places_of
 from memlens.views.pairing import Pairing
@@ -70,7 +71,7 @@ class Comparisons:
 
     async def curves(self, params: CompareCurvesParams) -> CurvesAnswer:
         """Two heights on one axis."""
-        alignment.check_columns(params.columns)
+        check_columns(params.columns)
         axis = params.alignment.axis
         mine, other = self._registry.get(params.snapshot), self._registry.get(params.other)
         first, second = await self._sides(mine, other, params)

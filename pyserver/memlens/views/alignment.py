@@ -17,7 +17,6 @@ from memlens.model.info import AxisRange
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import Axis
 from memlens.views.columns import axis_range, device_of, moments_between, x_of_moment
-from memlens.views.overview import MOST_COLUMNS
 from memlens.views.steps import find_steps
 
 
@@ -180,12 +179,6 @@ def heights(
     outside = (edges[1:] <= extent.x0) | (edges[:-1] >= extent.x1)
     highest[outside] = lowest[outside] = np.nan
     return _packed(highest, "<f8"), _packed(lowest, "<f8"), _packed(last, "<u4")
-
-
-def check_columns(columns: int) -> None:
-    """Raises :class:`BadRequestError` for more columns than a picture has."""
-    if not 0 < columns <= MOST_COLUMNS:
-        raise BadRequestError(f"A curve has 1 to {MOST_COLUMNS} columns")
 
 
 def joined(first: Side, second: Side, places: AxisMap) -> AxisRange:

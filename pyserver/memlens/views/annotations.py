@@ -22,12 +22,11 @@ from memlens.kernels import timeline as kernel
 from memlens.model.timeline import ACTIONS, NOTE_KINDS
 from memlens.store.snapshot import Column, Device, Snapshot
 from memlens.views.answers import Axis
-from memlens.views.columns import axis_range, device_of
+from memlens.views.columns import axis_range, check_columns, device_of
 
 LaneKind = Literal["annotations", "annotate", "user_metadata", "compile_context"]
 Unmatched = Literal["start", "end"]
 
-MOST_COLUMNS = 8192
 MOST_LANES = 8
 """Lanes of nested annotations; deeper ones share the last."""
 
@@ -110,8 +109,7 @@ def annotations(
     """The lanes of a device over ``[x0, x1]`` in ``columns`` pixels. Raises :class:`BadRequestError`."""
     if not (np.isfinite([x0, x1]).all() and x0 < x1):
         raise BadRequestError("The part of the run has no width")
-    if not 0 < columns <= MOST_COLUMNS:
-        raise BadRequestError(f"Annotations are drawn in 1 to {MOST_COLUMNS} columns")
+    check_columns(columns)
     device = device_of(snapshot, number)
     axis_range(device, axis)
     found = stretches(snapshot, device)

@@ -21,6 +21,8 @@ _FAR = 2.0**62
 """Beyond every moment and time, and still a number that 64 bits hold."""
 _NO_LABEL: FrameRow = ("", 0, "", -1)
 
+MOST_COLUMNS = 8192
+"""As many columns a curve or a lane has at most."""
 MOST_ROWS = 1000
 """As many rows a page of a table has at most."""
 
@@ -29,6 +31,12 @@ def check_page(offset: int, limit: int) -> None:
     """Raises :class:`BadRequestError` for a page of a table that can't be."""
     if offset < 0 or not 0 < limit <= MOST_ROWS:
         raise BadRequestError(f"A table's page has 1 to {MOST_ROWS} rows")
+
+
+def check_columns(columns: int) -> None:
+    """Raises :class:`BadRequestError` for more columns than a curve or a lane has."""
+    if not 0 < columns <= MOST_COLUMNS:
+        raise BadRequestError(f"The picture has 1 to {MOST_COLUMNS} columns")
 
 
 def device_of(snapshot: Snapshot, number: int, filter_text: str = "") -> Device:

@@ -17,24 +17,21 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels import memory_map as kernel
-from memlens.kernels import stacked
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views.answers import Axis, HitAnswer, LocateAnswer
+from memlens.views.boxes import Box, grid_of
 from memlens.views.columns import (
     NEVER,
     allocation_of,
-    axis_range,
     check_moment,
     device_of,
     live_rows,
-    moments_between,
     summaries,
     time_of_moment,
     x_of_moment,
 )
 from memlens.views.lanes import Layout, layout_of
-from memlens.views.packing import MOST_BYTES, Grid, Lit, pack
-from memlens.views.viewport import check_box
+from memlens.views.packing import MOST_BYTES, Lit, pack
 
 _RECT_BYTES = 17
 _LONG_RUN = 6
@@ -57,17 +54,17 @@ def memory_map(
     """The packed geometry for ``columns`` x ``rows`` pixels over ``[x0, x1] x [y0, y1]`` (axis units, map bytes).
 
     ``lit`` flags the rows of the device, as the filter leaves them, that are to be told as lit up.
-    Raises :class:`BadRequestError` for a box or a resolution that can't be drawn.
+    Raises BadRequestError for a box or a resolution that can't be drawn.
     """
-    check_box(x0, x1, y0, y1, columns, rows)
+    box = Box(axis, x0, x1, y0, y1, columns, rows).checked()
     found, layout = device_of(snapshot, device, filter_text), layout_of(snapshot, device)
     coarser = 0
-    while (packed := _packed(found, layout, axis, x0, x1, y0, y1, columns, rows, coarser, lit)) is None:
+    while (packed := _packed(found, layout, box, coarser, lit)) is None:
         # first thicker rows, which merges what is high enough now; then fewer columns
         if coarser % 2 == 0:
-            rows = max(rows // 2, 1)
+            box = box._replace(rows=max(box.rows // 2, 1))
         else:
-            columns = max(columns // 2, 1)
+            box = box._replace(columns=max(box.columns // 2, 1))
         coarser += 1
     return packed
 
@@ -113,50 +110,31 @@ def _heights(own: Device, layout: Layout) -> npt.NDArray[np.int64]:
     return layout.y if own.rows is None else layout.y[own.rows]
 
 
-def _packed(
-    device: Device,
-    layout: Layout,
-    axis: Axis,
-    x0: float,
-    x1: float,
-    y0: float,
-    y1: float,
-    columns: int,
-    rows: int,
-    coarser: int,
-    lit: Lit | None,
-) -> bytes | None:
-    extent = axis_range(device, axis)
-    edges = np.linspace(x0, x1, columns + 1)
-    first = int(np.searchsorted(edges[1:], extent.x0, "right"))
-    last = max(int(np.searchsorted(edges[:-1], extent.x1, "left")), first)
-    low, high = moments_between(device, axis, edges)
-    moments = np.empty(columns, np.uint32)
+def _packed(device: Device, layout: Layout, box: Box, coarser: int, lit: Lit | None) -> bytes | None:
     # the moments are the whole device's, so that a filter moves nothing
-    whole = device.whole
-    stacked.range_peaks(whole.live, whole.live_64, whole.live_4096, low, high, moments)
+    grid = grid_of(device.whole, box, coarser=coarser > 0)
+    first, last = grid.inside.start, grid.inside.stop
     # what lies in no segment that the file names is not known to be reserved
     ranges = layout.ranges[layout.ranges["span"] != NEVER]
     none = np.empty(0, np.uint32)
     reserved = kernel.Layer()
     held = kernel.Layer()
-    end = moments[last - 1] if last > first else np.uint32(0)
+    end = grid.moments[last - 1] if last > first else np.uint32(0)
     stop = int(np.searchsorted(device.start, np.uint32(end), "right"))
     range_stop = int(np.searchsorted(ranges["start"], end, "right"))
-    box = (moments, first, last)
+    columns = (grid.moments, first, last)
+    over = (box.y0, box.y1, box.rows)
     reserved.gather(
-        ranges["start"], ranges["end"], none, ranges["y"], ranges["size"], *box, range_stop, y0, y1, rows
+        ranges["start"], ranges["end"], none, ranges["y"], ranges["size"], *columns, range_stop, *over
     )
     held.gather(
-        device.start, device.end, device.end_64, _heights(device, layout), device.size, *box, stop, y0, y1, rows
-    )  # fmt: skip
-    laid = _laid(reserved, held, columns)
+        device.start, device.end, device.end_64, _heights(device, layout), device.size, *columns, stop, *over
+    )
+    laid = _laid(reserved, held, box.columns)
     if laid is None:
         return None
-    under, under_bands, over, bands = laid
-    bounds, quantum = (x0, x1, y0, y1), (y1 - y0) / (rows * 4)
-    grid = Grid(bounds, quantum, coarser > 0, moments, low, high, slice(first, last))
-    rects = np.concatenate((_as_reserved(under, len(bands), len(under_bands)), over))
+    under, under_bands, upper, bands = laid
+    rects = np.concatenate((_as_reserved(under, len(bands), len(under_bands)), upper))
     # the last band is that of all merged ranges
     return pack(device, grid, rects, bands, np.append(ranges["size"][under_bands], 0), lit)
 

@@ -2,22 +2,18 @@
 
 import numpy as np
 
-from memlens.errors import BadRequestError
 from memlens.kernels import stacked
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import Axis, OverviewAnswer
-from memlens.views.columns import axis_range, device_of, moments_between
+from memlens.views.columns import axis_range, check_columns, device_of, moments_between
 from memlens.views.packing import text_of
-
-MOST_COLUMNS = 8192
 
 
 def overview(
     snapshot: Snapshot, device: int, axis: Axis, columns: int, filter_text: str = ""
 ) -> OverviewAnswer:
     """The most and the least that was live in each of ``columns`` even columns. Raises :class:`BadRequestError`."""
-    if not 0 < columns <= MOST_COLUMNS:
-        raise BadRequestError(f"An overview has 1 to {MOST_COLUMNS} columns")
+    check_columns(columns)
     found = device_of(snapshot, device, filter_text)
     extent = axis_range(found, axis)
     first, last = moments_between(found, axis, np.linspace(extent.x0, extent.x1, columns + 1))

@@ -28,6 +28,7 @@ from memlens.views.blocks import block_sizes, pending_moments
 from memlens.views.columns import (
     NEVER,
     axis_range,
+    check_columns,
     check_moment,
     device_of,
     moments_between,
@@ -36,7 +37,6 @@ from memlens.views.columns import (
 from memlens.views.packing import text_of
 from memlens.views.segments import segments_of, span_of_allocations
 
-MOST_COLUMNS = 8192
 Series = npt.NDArray[np.int64]
 
 
@@ -166,8 +166,7 @@ def reserved_over_time(
 
     Raises :class:`BadRequestError`.
     """
-    if not 0 < columns <= MOST_COLUMNS:
-        raise BadRequestError(f"The picture has 1 to {MOST_COLUMNS} columns")
+    check_columns(columns)
     if not (np.isfinite(x0) and np.isfinite(x1) and x0 < x1):
         raise BadRequestError("The picture's left side must be left of its right side")
     found = device_of(snapshot, device)

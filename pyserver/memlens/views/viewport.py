@@ -20,23 +20,16 @@ from pathlib import Path
 
 import numpy as np
 
-from memlens.errors import BadRequestError
 from memlens.kernels import stacked
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views.answers import Axis
-from memlens.views.columns import axis_range, device_of, moments_between
-from memlens.views.packing import MOST_BYTES, Grid, Lit, pack
-
-MOST_COLUMNS = 4096
-MOST_ROWS = 8192
+from memlens.views.boxes import Box, grid_of
+from memlens.views.columns import axis_range, device_of
+from memlens.views.packing import MOST_BYTES, Lit, pack
 
 FIT_COLUMNS, FIT_ROWS = 2048, 1024
 FIT_HEADROOM = 1.05
 """The picture of a whole device that ingest makes ahead, from nothing to a little over the peak."""
-
-
-_FARTHEST = 2.0**61
-"""Coordinates that 64 bits hold, with room to reckon."""
 
 
 def viewport(
@@ -55,9 +48,9 @@ def viewport(
     """The packed geometry for ``columns`` x ``rows`` pixels over ``[x0, x1] x [y0, y1]`` (axis units, bytes).
 
     ``lit`` flags the rows of the device, as the filter leaves them, that are to be told as lit up.
-    Raises :class:`BadRequestError` for a box or a resolution that can't be drawn.
+    Raises BadRequestError for a box or a resolution that can't be drawn.
     """
-    check_box(x0, x1, y0, y1, columns, rows)
+    box = Box(axis, x0, x1, y0, y1, columns, rows).checked()
     found = device_of(snapshot, device, filter_text)
     extent = axis_range(found, axis)
     top = found.info.peak_bytes * FIT_HEADROOM
@@ -74,17 +67,7 @@ def viewport(
                 stored = _fit_file(snapshot.archive, device, axis).read_bytes()
                 if zlib.crc32(stored[4:]).to_bytes(4, "little") == stored[:4]:
                     return stored[4:]
-    return _fine_as_fits(found, axis, x0, x1, y0, y1, columns, rows, lit)
-
-
-def check_box(x0: float, x1: float, y0: float, y1: float, columns: int, rows: int) -> None:
-    """Raises :class:`BadRequestError` for a box or a resolution in which no picture can be drawn."""
-    if not (np.isfinite([x0, x1, y0, y1]).all() and x0 < x1 and y0 < y1):
-        raise BadRequestError("The viewport has no area")
-    if max(abs(x0), abs(x1), abs(y0), abs(y1)) > _FARTHEST:
-        raise BadRequestError("The viewport lies where no snapshot is")
-    if not (0 < columns <= MOST_COLUMNS and 0 < rows <= MOST_ROWS):
-        raise BadRequestError(f"A viewport has 1 to {MOST_COLUMNS} columns and 1 to {MOST_ROWS} rows")
+    return _fine_as_fits(found, box, lit)
 
 
 def make_fits(snapshot: Snapshot) -> None:
@@ -93,10 +76,9 @@ def make_fits(snapshot: Snapshot) -> None:
         axis: Axis = "time" if info.time_axis else "event"
         extent = info.time_axis or info.event_axis
         if info.peak_bytes > 0:
-            packed = _fine_as_fits(
-                snapshot.device(info.device), axis, extent.x0, extent.x1, 0.0, info.peak_bytes * FIT_HEADROOM,
-                FIT_COLUMNS, FIT_ROWS,
-            )  # fmt: skip
+            top = info.peak_bytes * FIT_HEADROOM
+            box = Box(axis, extent.x0, extent.x1, 0.0, top, FIT_COLUMNS, FIT_ROWS)
+            packed = _fine_as_fits(snapshot.device(info.device), box)
             checksum = zlib.crc32(packed).to_bytes(4, "little")
             _fit_file(snapshot.archive, info.device, axis).write_bytes(checksum + packed)
         snapshot.forget(info.device)
@@ -106,57 +88,28 @@ def _fit_file(archive: Path, device: int, axis: Axis) -> Path:
     return archive / f"{device}.fit_{axis}"
 
 
-def _fine_as_fits(
-    device: Device,
-    axis: Axis,
-    x0: float,
-    x1: float,
-    y0: float,
-    y1: float,
-    columns: int,
-    rows: int,
-    lit: Lit | None = None,
-) -> bytes:
+def _fine_as_fits(device: Device, box: Box, lit: Lit | None = None) -> bytes:
     """The geometry as fine as asked, or as fine as the wire takes: fewer columns first, then thicker rows."""
     coarser = 0
-    while (packed := _packed(device, axis, x0, x1, y0, y1, columns, rows, coarser, lit)) is None:
+    while (packed := _packed(device, box, coarser, lit)) is None:
         if coarser % 2 == 0:
-            columns = max(columns * 7 // 10, 1)
+            box = box._replace(columns=max(box.columns * 7 // 10, 1))
         else:
-            rows = max(rows * 7 // 10, 1)
+            box = box._replace(rows=max(box.rows * 7 // 10, 1))
         coarser += 1
     return packed
 
 
-def _packed(
-    device: Device,
-    axis: Axis,
-    x0: float,
-    x1: float,
-    y0: float,
-    y1: float,
-    columns: int,
-    rows: int,
-    coarser: int,
-    lit: Lit | None,
-) -> bytes | None:
-    extent = axis_range(device, axis)
-    edges = np.linspace(x0, x1, columns + 1)
-    # columns wholly outside of the device's extent stay empty
-    first = int(np.searchsorted(edges[1:], extent.x0, "right"))
-    last = int(np.searchsorted(edges[:-1], extent.x1, "left"))
-    low, high = moments_between(device, axis, edges)
-    moments = np.empty(columns, np.uint32)
-    stacked.range_peaks(device.live, device.live_64, device.live_4096, low, high, moments)
+def _packed(device: Device, box: Box, coarser: int, lit: Lit | None) -> bytes | None:
+    grid = grid_of(device, box, coarser=coarser > 0)
     # in the column's own type, or NumPy would convert the whole column
-    stops = np.searchsorted(device.start, moments, "right").astype(np.uint32)
+    stops = np.searchsorted(device.start, grid.moments, "right").astype(np.uint32)
     # what leads a merged rect: a stack, or what is lit up (or is not)
     camps = device.stack if lit is None else lit.astype(np.uint32)
     sweep = stacked.Sweep(device.size, device.end, device.end_64, device.end_4096, camps)
-    laid = sweep.run(moments, stops, first, max(first, last), y0, y1, rows, MOST_BYTES)
+    inside = grid.inside
+    laid = sweep.run(grid.moments, stops, inside.start, inside.stop, box.y0, box.y1, box.rows, MOST_BYTES)
     if laid is None:
         return None
     rects, bands = np.asarray(laid[0]), np.asarray(laid[1])
-    quantum = (y1 - y0) / (rows * 4)
-    grid = Grid((x0, x1, y0, y1), quantum, coarser > 0, moments, low, high, slice(first, max(first, last)))
     return pack(device, grid, rects, bands["allocation"], lit=lit)
