@@ -62,14 +62,18 @@ export interface FlameState {
   direction: FlameOptions['direction'];
   merge: FlameOptions['merge'];
   order: FlameOptions['order'];
+  /** "total" is what was allocated in the whole run, whichever set is chosen. */
   value: 'bytes' | 'count' | 'total';
   colour: 'package' | 'value';
   fold: boolean;
+  /** All libraries and native code, each package one box. */
   collapse: boolean;
+  /** Packages that are collapsed one by one. */
   packages: string[];
   hidden: FlameName[];
   focus: FlameName | null;
   search: string;
+  /** The function whose callers and callees are shown beside the functions. */
   sandwich: FlameName | null;
   fileBytes: number;
 }

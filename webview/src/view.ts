@@ -9,7 +9,7 @@ import type {
   SnapshotInfo,
   StackAnswer,
 } from '../../extension/shared/protocol.gen';
-import { RequestError, type Api, type HostMessage } from './api';
+import type { Api, HostMessage } from './api';
 import { Arrangement } from './arrangement';
 import { Colours } from './colours';
 import { runAction, type Commanded } from './commands';
@@ -296,16 +296,11 @@ export class SnapshotView implements Commanded, PartsOwner {
   }
 
   say(text: string): void {
-    const { live, note } = this.parts.frame;
-    setText(live, text);
-    setText(note, text);
-    note.classList.remove('error');
+    this.parts.frame.say(text);
   }
 
   failed(error: unknown): void {
-    if (error instanceof RequestError && error.problem.code === 'cancelled') return;
-    this.say(error instanceof Error ? error.message : String(error));
-    this.parts.frame.note.classList.add('error');
+    this.parts.frame.failed(error);
   }
 
   /** Shows what depends on the state and asks the server for nothing. */

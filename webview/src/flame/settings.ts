@@ -1,40 +1,16 @@
 // What a flame graph is asked for: the choices of its toolbar and what was done to single frames.
 
 import type { FlameState, ViewParams } from '../../../extension/shared/messages';
-import type {
-  AllocationSet,
-  FlameName,
-  FlameOptions,
-  SnapshotInfo,
-} from '../../../extension/shared/protocol.gen';
-import type { ColourBy } from './colours';
+import type { AllocationSet, FlameName, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 
-const FORMS = ['icicle', 'flame', 'table', 'functions'] as const;
-const VALUES = ['bytes', 'count', 'total'] as const;
+const FORMS: readonly Form[] = ['icicle', 'flame', 'table', 'functions'];
+const VALUES: readonly Value[] = ['bytes', 'count', 'total'];
 const MOST_KEPT_NAMES = 50;
 
-export type Form = (typeof FORMS)[number];
-/** "total" is what was allocated in the whole run, whichever set is chosen. */
-export type Value = (typeof VALUES)[number];
+export type Form = FlameState['form'];
+export type Value = FlameState['value'];
 
-export interface FlameSettings {
-  form: Form;
-  direction: FlameOptions['direction'];
-  merge: FlameOptions['merge'];
-  order: FlameOptions['order'];
-  value: Value;
-  colour: ColourBy;
-  fold: boolean;
-  /** All libraries and native code, each package one box. */
-  collapse: boolean;
-  /** Packages that are collapsed one by one. */
-  packages: string[];
-  hidden: FlameName[];
-  focus: FlameName | null;
-  search: string;
-  /** The function whose callers and callees are shown beside the functions. */
-  sandwich: FlameName | null;
-}
+export type FlameSettings = Omit<FlameState, 'fileBytes'>;
 
 export function initialSettings(): FlameSettings {
   return {

@@ -238,16 +238,11 @@ export class ProfileView implements ProfileOwner {
   }
 
   say(text: string): void {
-    const { live, note } = this.frame;
-    setText(live, text);
-    setText(note, text);
-    note.classList.remove('error');
+    this.frame.say(text);
   }
 
   failed(error: unknown): void {
-    if (error instanceof RequestError && error.problem.code === 'cancelled') return;
-    this.say(error instanceof Error ? error.message : String(error));
-    this.frame.note.classList.add('error');
+    this.frame.failed(error);
   }
 
   private narrowTo(filter: string): void {

@@ -1,7 +1,8 @@
 // Where the view's parts stand, and the sizes that the user gave them.
 
 import type { Layout } from '../scene/state';
-import { add, element, replace } from './dom';
+import { RequestError } from '../api';
+import { add, element, replace, setText } from './dom';
 import { splitter } from './splitter';
 
 export interface Parts {
@@ -84,6 +85,20 @@ export class ViewFrame {
     );
     replace(host, this.root);
     add(this.root, parts.tooltip, parts.help);
+  }
+
+  /** A note of the moment, which screen readers read out. */
+  say(text: string): void {
+    setText(this.live, text);
+    setText(this.note, text);
+    this.note.classList.remove('error');
+  }
+
+  /** What went wrong, as such a note; what was cancelled went as it should. */
+  failed(error: unknown): void {
+    if (error instanceof RequestError && error.problem.code === 'cancelled') return;
+    this.say(error instanceof Error ? error.message : String(error));
+    this.note.classList.add('error');
   }
 
   get current(): Layout {
