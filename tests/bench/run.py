@@ -2,8 +2,7 @@
 
 ``npm run bench -- --faults`` is about long and busy sessions instead, see ``faults.py``.
 
-Times of whole processes are taken in turn (ours, peer, ours, peer, …) and compared pair by pair, so that a machine
-that is busy now and then does not favour one of them. Medians are printed; the JSON file has every run.
+Whole processes are measured in turn, see ``beside.py``. Medians are printed; the JSON file has every run.
 """
 
 import argparse
@@ -11,7 +10,6 @@ import json
 import os
 import platform
 import random
-import shutil
 import statistics
 import subprocess
 import sys
@@ -25,9 +23,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tests.bench.beside import ingest_beside  # noqa: E402
 from tests.bench.generate import generate  # noqa: E402
-from tests.bench.profiles import heaptrack, heaptrack_rows  # noqa: E402
-from tests.bench.valgrind import valgrind, valgrind_rows  # noqa: E402
+from tests.bench.profiles import profile_rows, profiles  # noqa: E402
 from tests.python.lsp_client import LspClient  # noqa: E402
 
 PICKLE_LOAD = (
@@ -36,55 +34,10 @@ PICKLE_LOAD = (
 # in os._exit the peer does not even pay for freeing its objects
 
 
-def process(command: list[str]) -> tuple[float, int]:
-    """Wall seconds and peak resident bytes of one run of a command."""
-    start = time.perf_counter()
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise subprocess.CalledProcessError(child.returncode, command)
-    return time.perf_counter() - start, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def warm(path: Path) -> None:
-    """Bring a file into the system's cache, so that the disk is nobody's handicap."""
-    with path.open("rb") as file:
-        while file.read(1 << 24):
-            pass
-
-
 def ingest_against_pickle(path: Path, cache: Path, rounds: int) -> dict[str, Any]:
-    ours = [
-        sys.executable,
-        "-m",
-        "memlens",
-        "ingest",
-        str(path),
-        "--cache-dir",
-        str(cache),
-        "--progress",
-        "none",
-    ]
-    peer = [sys.executable, "-c", PICKLE_LOAD, str(path)]
-    warm(path)
-    runs = []
-    for _ in range(rounds):
-        shutil.rmtree(cache, ignore_errors=True)
-        runs.append((process(ours), process(peer)))
-    size = path.stat().st_size
+    found = ingest_beside(path, cache, [sys.executable, "-c", PICKLE_LOAD, str(path)], rounds)
     archive = sum(file.stat().st_size for file in cache.rglob("*") if file.is_file())
-    return {
-        "file_bytes": size,
-        "archive_bytes": archive,
-        "ingest_s": statistics.median(run[0][0] for run in runs),
-        "pickle_load_s": statistics.median(run[1][0] for run in runs),
-        "time_ratio": statistics.median(run[0][0] / run[1][0] for run in runs),
-        "ingest_peak_bytes": max(run[0][1] for run in runs),
-        "pickle_load_peak_bytes": max(run[1][1] for run in runs),
-        "memory_to_file": max(run[0][1] for run in runs) / size,
-        "runs": runs,
-    }
+    return {**found, "archive_bytes": archive}
 
 
 def milliseconds(client: LspClient, method: str, params: dict[str, Any]) -> tuple[float, Any]:
@@ -291,10 +244,10 @@ def table(results: dict[str, Any]) -> str:
     for name, found in results["sizes"].items():
         ingest, served = found["ingest"], found["server"]
         row(f"{name} events: file to archive, against C `pickle.load`", "0.5x", "0.25x",
-            f"{ingest['time_ratio']:.2f}x ({ingest['ingest_s']:.2f} s, {ingest['pickle_load_s']:.2f} s)")  # fmt: skip
+            f"{ingest['wall_ratio']:.2f}x ({ingest['wall_s']:.2f} s, {ingest['peer_wall_s']:.2f} s)")  # fmt: skip
         row(f"{name} events: peak memory of ingest, against the file", "1.0x", "0.5x",
-            f"{ingest['memory_to_file']:.2f}x ({ingest['ingest_peak_bytes'] / 2**20:.0f} MiB; "
-            f"`pickle.load` {ingest['pickle_load_peak_bytes'] / ingest['file_bytes']:.2f}x)")  # fmt: skip
+            f"{ingest['peak_bytes'] / ingest['file_bytes']:.2f}x ({ingest['peak_bytes'] / 2**20:.0f} MiB; "
+            f"`pickle.load` {ingest['peer_peak_bytes'] / ingest['file_bytes']:.2f}x)")  # fmt: skip
         row(f"{name} events: open an archived snapshot to the first geometry", "300 ms", "100 ms",
             f"{statistics.median(served['first_geometry_ms']):.0f} ms")  # fmt: skip
         row(f"{name} events: `viewport` at random zooms, p95", "50 ms", "16 ms",
@@ -321,15 +274,15 @@ def table(results: dict[str, Any]) -> str:
             ", ".join(f"{served[f'flame_{each}_ms']['p95']:.1f}" for each in ("first", "zoom", "turned"))
             + " ms",
         )
-    flame = results.get("flame")
-    if flame:
-        row(f"a frame of a flame graph of {flame['boxes']:,} visible boxes, without GPU", "30 ms", "15 ms",
-            f"{flame['frame_ms']['median']:.1f} ms, p95 {flame['frame_ms']['p95']:.1f} ms")  # fmt: skip
         row(f"{name} events: `memoryMap` at random zooms, p95", "50 ms", "16 ms",
             f"{served['map_ms']['p95']:.1f} ms")  # fmt: skip
         row(f"{name} events: the allocator's state at a random event, p95", "100 ms", "10 ms",
             f"{served['state_ms']['p95']:.1f} ms")  # fmt: skip
-    for told_of in heaptrack_rows(results.get("heaptrack", {})) + valgrind_rows(results.get("valgrind", {})):
+    flame = results.get("flame")
+    if flame:
+        row(f"a frame of a flame graph of {flame['boxes']:,} visible boxes, without GPU", "30 ms", "15 ms",
+            f"{flame['frame_ms']['median']:.1f} ms, p95 {flame['frame_ms']['p95']:.1f} ms")  # fmt: skip
+    for told_of in profile_rows(results.get("profiles", {})):
         row(*told_of)
     drawn = results.get("webview")
     if drawn:
@@ -378,8 +331,7 @@ def main() -> None:
             )
             results["sizes"][name]["compare"] = compared
         if not options.quick:
-            results["heaptrack"] = told("recordings of heaptrack", partial(heaptrack, folder, options.rounds))
-            results["valgrind"] = told("profiles of valgrind", partial(valgrind, folder, options.rounds))
+            results["profiles"] = told("profiles", partial(profiles, folder, options.rounds))
     if not options.no_webview:
         results["webview"] = told("drawing", partial(webview, 20_000))
         results["flame"] = told("drawing flame graphs", partial(flame_drawing, 100_000))

@@ -1,9 +1,10 @@
 """pprof profiles for tests: an encoder, and a decoder that shares no code with the reader."""
 
 import gzip
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from tests.python.protobuf import fields, varints
 
 # profile.proto: the fields of each message by number; a name in capitals is a message of its own
 SCHEMA: dict[str, dict[int, str]] = {
@@ -62,35 +63,10 @@ def encode(message: Message, kind: str = "PROFILE", *, packed: bool = True) -> b
     return out
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    at = 0
-
-    def varint() -> int:
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while at < len(data):
-        tag = varint()
-        if tag & 7 == 0:
-            yield tag >> 3, varint()
-        else:
-            assert tag & 7 == 2
-            length = varint()
-            yield tag >> 3, data[at : at + length]
-            at += length
-
-
 def decode(data: bytes, kind: str = "PROFILE") -> Message:
     """A message as dicts and lists. Slow and plain."""
     found: Message = {}
-    for field, value in _fields(data):
+    for field, value in fields(data):
         if field not in SCHEMA[kind]:
             continue
         what, name = SCHEMA[kind][field].split()
@@ -98,24 +74,14 @@ def decode(data: bytes, kind: str = "PROFILE") -> Message:
             number = value - 2**64 if value >= 2**63 and name in ("value", "num") else value
             found[name] = [*found.get(name, []), number] if what == "ints" else number
         elif what == "ints":
-            numbers = [each for _, each in _fields(b"".join(b"\x08" + part for part in _varints(value)))]
             found.setdefault(name, []).extend(
-                each - 2**64 if isinstance(each, int) and each >= 2**63 and name == "value" else each
-                for each in numbers
+                each - 2**64 if each >= 2**63 and name == "value" else each for each in varints(value)
             )
         elif what == "string":
             found.setdefault(name, []).append(value.decode("utf-8", "replace"))
         else:
             found.setdefault(name, []).append(decode(value, what))
     return found
-
-
-def _varints(data: bytes) -> Iterator[bytes]:
-    start = 0
-    for at, byte in enumerate(data):
-        if byte < 0x80:
-            yield data[start : at + 1]
-            start = at + 1
 
 
 def read(path: Path) -> Message:

@@ -5,7 +5,6 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.python import oracle
 from tests.python.conftest import real_files, real_profiles
+from tests.python.protobuf import fields, varints
 from tests.python.test_cli import run
 
 from memlens.errors import MemlensError
@@ -36,56 +36,13 @@ TYPES = (ValueName("inuse_space", "bytes"), ValueName("inuse_objects", "count"))
 # --- independent readers -------------------------------------------------------------------------------------------
 
 
-def fields(data: bytes) -> list[tuple[int, Any]]:
-    """A protobuf message's fields in order: numbers for varints, bytes for what has a length."""
-    at = 0
-    found: list[tuple[int, Any]] = []
-
-    def varint() -> int:
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while at < len(data):
-        key = varint()
-        if key & 7 == 0:
-            found.append((key >> 3, varint()))
-        else:
-            assert key & 7 == 2
-            size = varint()
-            assert at + size <= len(data)
-            found.append((key >> 3, data[at : at + size]))
-            at += size
-    return found
-
-
 def numbers_of(message: bytes, wanted: int) -> list[int]:
     """A repeated number's values, packed or one by one: Go writes a few either way."""
     found: list[int] = []
     for field, value in fields(message):
         if field == wanted:
-            found += [value] if isinstance(value, int) else packed(value)
+            found += [value] if isinstance(value, int) else varints(value)
     return found
-
-
-def packed(data: bytes) -> list[int]:
-    return [value for _, value in fields(b"".join(b"\x08" + part for part in _split(data)))]
-
-
-def _split(data: bytes) -> list[bytes]:
-    parts, first = [], 0
-    for place, byte in enumerate(data):
-        if byte < 0x80:
-            parts.append(data[first : place + 1])
-            first = place + 1
-    assert first == len(data)
-    return parts
 
 
 def read_pprof(data: bytes) -> tuple[list[tuple[str, str]], Sums, str]:
@@ -109,10 +66,10 @@ def read_pprof(data: bytes) -> tuple[list[tuple[str, str]], Sums, str]:
     for field, value in whole:
         if field == 2:
             told = dict(fields(value))
-            places = [locations[number] for number in packed(told[1])]
+            places = [locations[number] for number in varints(told[1])]
             stack = tuple((functions[its][0], line, functions[its][1]) for its, line in places)
             assert stack not in found
-            found[stack] = tuple(number - (number >> 63 << 64) for number in packed(told[2]))
+            found[stack] = tuple(number - (number >> 63 << 64) for number in varints(told[2]))
     types = [dict(fields(value)) for field, value in whole if field == 1]
     (comment,) = (strings[value] for field, value in whole if field == 13)
     (default,) = (strings[value] for field, value in whole if field == 14)
@@ -261,7 +218,7 @@ def test_any_names_and_any_values(
     raw = Samples(samples.frames, samples.starts, samples.sequence, -samples.values, TYPES)
     whole = fields(gzip.decompress(pprof(raw, title)))
     totals = [
-        [number - (number >> 63 << 64) for number in packed(dict(fields(value))[2])]
+        [number - (number >> 63 << 64) for number in varints(dict(fields(value))[2])]
         for field, value in whole
         if field == 2
     ]

@@ -1,75 +1,46 @@
-"""Files of massif and DHAT beside what else reads them, in CPU seconds and peak memory of whole processes."""
+"""Profiles of sizes that no program here leaves by itself, for the bench. They are made from a seed, always alike."""
 
 import json
 import random
-import shutil
-import statistics
-import sys
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-from tests.bench.profiles import measured  # noqa: E402
-
-JSON_LOAD = "import json, os, sys; kept = json.load(open(sys.argv[1], 'rb')); os._exit(0)"
+import zstandard
 
 
-def valgrind(folder: Path, rounds: int) -> dict[str, Any]:
-    """Files to archives, beside ``ms_print`` (where it is installed) and Python's ``json.load``."""
-    found: dict[str, Any] = {}
-    works: dict[str, tuple[Any, list[str], tuple[float, float]]] = {
-        "dhat": (make_dhat, [sys.executable, "-c", JSON_LOAD], (1.0, 0.5)),
-    }
-    if shutil.which("ms_print"):
-        works["massif"] = (make_massif, ["ms_print"], (0.2, 0.1))
-    for work, (make, peer, ratios) in works.items():
-        path = folder / f"bench.{work}"
-        if not path.exists():
-            make(path)
-        cache = folder / "valgrind-cache"
-        ours = [
-            sys.executable,
-            "-m",
-            "memlens",
-            "ingest",
-            str(path),
-            "--cache-dir",
-            str(cache),
-            "--progress",
-            "none",
-        ]
-        runs = []
-        for _ in range(rounds):
-            shutil.rmtree(cache, ignore_errors=True)
-            runs.append((measured(ours), measured([*peer, str(path)])))
-        shutil.rmtree(cache, ignore_errors=True)
-        found[work] = {
-            "file_bytes": path.stat().st_size,
-            "cpu_s": statistics.median(run[0][0] for run in runs),
-            "peer_cpu_s": statistics.median(run[1][0] for run in runs),
-            "time_ratio": statistics.median(run[0][0] / run[1][0] for run in runs),
-            "peak_bytes": max(run[0][1] for run in runs),
-            "peer_peak_bytes": max(run[1][1] for run in runs),
-            "time_ratios": ratios,
-            "peer": Path(peer[0]).name if len(peer) == 1 else "json.load",
-        }
-    return found
-
-
-def valgrind_rows(found: dict[str, Any]) -> list[tuple[str, str, str, str]]:
-    """Rows of the table of figures: work, must, aim, reached."""
-    rows = []
-    for work, figures in found.items():
-        must, aim = (f"{ratio}x" for ratio in figures["time_ratios"])
-        reached = (
-            f"{figures['time_ratio']:.2f}x ({figures['cpu_s']:.1f} s CPU, {figures['peer_cpu_s']:.1f} s), memory "
-            f"{figures['peak_bytes'] / 2**20:.0f} MiB ({figures['peer_peak_bytes'] / 2**20:.0f} MiB)"
-        )
-        size = f"{figures['file_bytes'] / 1e6:.0f} MB"
-        rows.append((f"{work}, {size}: to archive, against `{figures['peer']}`", must, aim, reached))
-    return rows
+def make_heaptrack(path: Path, nodes: int, events: int, seed: int = 1) -> None:
+    """Write a recording with a tree of ``nodes`` stacks and about ``events`` allocations and frees."""
+    chance = random.Random(seed)
+    functions = [f"service::worker_{number}(int)" for number in range(200)]
+    head = ["v 10400 3\n", "X ./bench\n", "I 1000 400000\n", "s 7 ./bench\n", "s 9 /x/bench.c\n"]
+    head += [f"s {len(name):x} {name}\n" for name in functions]
+    head += [f"i {4096 + number:x} 1 {number + 3:x} 2 {number + 10:x}\n" for number in range(len(functions))]
+    with path.open("wb") as file, zstandard.ZstdCompressor(3).stream_writer(file) as packed:
+        packed.write("".join(head).encode())
+        depth = [0]
+        kinds = 0
+        live: list[int] = []
+        most = max(nodes // 4, 1)
+        done = stamp = 0
+        for node in range(1, nodes + 1):
+            lines = [f"t {chance.randrange(1, 201):x} {depth[-1]:x}\n"]
+            depth.append(node)
+            if len(depth) > 40 or chance.random() < 0.45:
+                del depth[chance.randrange(1, len(depth)) :]
+            if kinds < most and chance.random() < 0.4:
+                lines.append(f"a {chance.randrange(8, 4096):x} {node:x}\n")
+                kinds += 1
+            for _ in range(min(kinds, events // nodes + 1)):
+                if live and chance.random() < 0.49:
+                    lines.append(f"- {live.pop():x}\n")
+                else:
+                    live.append(chance.randrange(kinds))
+                    lines.append(f"+ {live[-1]:x}\n")
+                done += 1
+                if done % 10_000 == 0:
+                    stamp += 10
+                    lines.append(f"c {stamp:x}\nR {len(live):x}\n")
+            packed.write("".join(lines).encode())
 
 
 def make_dhat(path: Path, points: int = 320_000, seed: int = 1) -> None:
@@ -139,7 +110,3 @@ def _tree(file: TextIO, depth: int, leaves: int, leaf_bytes: int, chance: random
         file.write(f"{' ' * depth}n{len(parts)}: {leaves * leaf_bytes} 0x{0x10B000 + line * 16:X}: ")
         file.write(f"gen{line}(std::unique_ptr<Node, std::default_delete<Node> >) (tree.cpp:{line})\n")
         open_nodes += [(depth + 1, part) for part in parts]
-
-
-if __name__ == "__main__":
-    print(json.dumps(valgrind(Path(sys.argv[1] if len(sys.argv) > 1 else "/tmp"), 3), indent=1))

@@ -1,0 +1,40 @@
+"""Protobuf's wire format, read slowly and plainly: what readers and writers of pprof are held to."""
+
+
+def varints(data: bytes) -> list[int]:
+    """Numbers that stand one after the other, as in a packed field."""
+    found, value, shift = [], 0, 0
+    for byte in data:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            found.append(value)
+            value = shift = 0
+    assert shift == 0, "a number breaks off"
+    return found
+
+
+def fields(data: bytes) -> list[tuple[int, int | bytes]]:
+    """A message's fields in order, each with its number: an int, or the bytes of what has a length."""
+    at = 0
+    found: list[tuple[int, int | bytes]] = []
+
+    def varint() -> int:
+        nonlocal at
+        start = at
+        while data[at] > 0x7F:
+            at += 1
+        at += 1
+        return varints(data[start:at])[0]
+
+    while at < len(data):
+        key = varint()
+        if key & 7 == 0:
+            found.append((key >> 3, varint()))
+        else:
+            assert key & 7 == 2
+            size = varint()
+            assert at + size <= len(data)
+            found.append((key >> 3, data[at : at + size]))
+            at += size
+    return found
