@@ -256,9 +256,7 @@ test('W sandwiches the function of a box; the list of keys tells it; a reload br
   await title().waitFor();
   await view.locator('.flame').getByRole('combobox', { name: 'What widths mean' }).selectOption('count');
   await view.locator('.flame').getByRole('button', { name: 'Fold recursion' }).click();
-  // what is kept is kept a moment later
-  await vscode.page.waitForTimeout(1000);
-  await vscode.reload();
+  await vscode.reload('"value":"count"', '"fold":true', `"function":${JSON.stringify(row.name.function)}`);
   view = await SnapshotView.visible(vscode);
   await title().waitFor();
   await view.locator('.flame-halves .grid-row[aria-level="1"]').first().waitFor();
@@ -280,9 +278,6 @@ test('W sandwiches the function of a box; the list of keys tells it; a reload br
 for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
   test(`${theme}: boxes can be told from the ground, and every text can be read`, async () => {
     await vscode.setTheme(theme);
-    await vscode.runCommand('Memlens: Views below the Picture').catch(() => undefined);
-    if (!(await view.locator('.flame').isVisible()))
-      await vscode.runCommand('Memlens: Views below the Picture');
     await drawn();
     const { node } = (await ownBox()).box;
     await vscode.page.mouse.click(...(await at((await boxes()).find((each) => each.node === node))));

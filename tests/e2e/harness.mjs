@@ -106,7 +106,6 @@ export async function openVSCode(options = {}) {
     vscode = new VSCode(folder, cache, theme);
     vscode.writeSettings({
       'editor.minimap.enabled': false,
-      'workbench.colorTheme': THEMES[theme].name,
       ...settings,
     });
     server = await startVSCodeServer({
@@ -148,16 +147,29 @@ class VSCode {
     await this.#loaded();
   }
 
-  /** Loads the window again, as after a restart of the browser. */
-  async reload() {
-    await this.page.waitForTimeout(6000); // every 5 seconds VS Code in a browser stores which editors are open
+  /**
+   * Loads the window again, as after a restart of the browser. VS Code in a browser stores its editors every few
+   * seconds: that is waited for until all of some parts of a view's state, as JSON, are stored.
+   * @param {string[]} parts
+   */
+  async reload(...parts) {
+    const until = Date.now() + TIMEOUT_MS;
+    for (;;) {
+      const stored = (await this.page.evaluate(storedEditors)).replaceAll('\\', '');
+      if (parts.every((part) => stored.includes(part))) break;
+      if (Date.now() > until) throw new Error(`VS Code never stored ${parts.join(' and ')}: ${stored}`);
+      await this.page.waitForTimeout(200);
+    }
+    this.writeSettings({ 'workbench.colorTheme': undefined });
     await this.page.reload();
     await this.#loaded();
   }
 
   async #loaded() {
     await this.page.locator('.explorer-folders-view .monaco-list-row').first().waitFor();
-    await Promise.all([this.#extensionKnown(), this.setTheme(this.theme)]);
+    await this.#extensionKnown();
+    // Not before: a theme that stands in the settings while VS Code starts is missed, and so is writing it again.
+    await this.setTheme(this.theme);
   }
 
   #listen() {
@@ -335,9 +347,9 @@ class VSCode {
       );
     for (let attempt = 0; ; attempt++) {
       this.writeSettings({ 'workbench.colorTheme': name });
-      if (await shown(attempt === 0 ? 1000 : 3000)) break;
+      if (await shown(3000)) break;
       if (attempt === 10) throw new Error(`VS Code never took the theme "${name}".`);
-      // While it starts it misses the setting; then only a change makes it look again.
+      // It missed that: only another change makes it look again.
       this.writeSettings({ 'workbench.colorTheme': 'Red' });
       await this.page.waitForTimeout(500);
     }
@@ -421,6 +433,24 @@ class VSCode {
 
   /** Ends the browser, the server and all that they started. Set once the window is open. */
   close = async () => undefined;
+}
+
+/** In the page: what the workbench has stored of its editors and their states. */
+async function storedEditors() {
+  const done = (request) =>
+    new Promise((resolve, reject) => {
+      request.onsuccess = () => resolve(request.result);
+      request.onerror = () => reject(request.error);
+    });
+  let stored = '';
+  for (const { name } of await indexedDB.databases()) {
+    if (!name.startsWith('vscode-web-state-db-')) continue;
+    const database = await done(indexedDB.open(name));
+    const items = database.transaction('ItemTable').objectStore('ItemTable');
+    stored += (await done(items.get('memento/workbench.parts.editor'))) ?? '';
+    database.close();
+  }
+  return stored;
 }
 
 /** The first pixel of a PNG. Whatever its filter is, what it refers to is nothing there. */

@@ -1,5 +1,7 @@
 """Protobuf's wire format, read slowly and plainly: what readers and writers of pprof are held to."""
 
+from typing import Any
+
 
 def varints(data: bytes) -> list[int]:
     """Numbers that stand one after the other, as in a packed field."""
@@ -14,10 +16,10 @@ def varints(data: bytes) -> list[int]:
     return found
 
 
-def fields(data: bytes) -> list[tuple[int, int | bytes]]:
+def fields(data: bytes) -> list[tuple[int, Any]]:
     """A message's fields in order, each with its number: an int, or the bytes of what has a length."""
     at = 0
-    found: list[tuple[int, int | bytes]] = []
+    found: list[tuple[int, Any]] = []
 
     def varint() -> int:
         nonlocal at

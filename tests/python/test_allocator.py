@@ -133,7 +133,8 @@ def test_states_of_real_files_are_those_of_a_full_replay(
         for moment in {0, info.events, *(chance.randint(0, info.events) for _ in range(50))}:
             state = state_at(snapshot, info.device, moment)
             held, blocks = replayed(data, info.device, moment, allocations)
-            assert dict(zip(*(state.segments[n].tolist() for n in ("address", "size")), strict=True)) == held
+            sizes: list[tuple[int, int]] = state.segments[["address", "size"]].tolist()
+            assert dict(sizes) == held
             active = state.blocks[state.blocks["state"] > 0]
             if info.events > 1 and moment < info.events:
                 # the states of what was pending before the trace, and of the end, are looked at elsewhere

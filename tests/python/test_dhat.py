@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.python.conftest import real_profiles
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of, value
 
-from memlens.formats import dhat
+from memlens.formats import scanning
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.valgrind_frames import valgrind_frame
 from memlens.model.frames import LIBRARY, NATIVE, USER, SourceFrame
@@ -206,5 +206,5 @@ def test_damaged_ones_are_told_so(tmp_path: Path) -> None:
 
 def test_steps_of_any_length_read_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = list(samples_of(load(FIXTURE)))
-    monkeypatch.setattr(dhat, "_STEP_BYTES", 90)
+    monkeypatch.setattr(scanning, "_STEP_BYTES", 90)
     assert list(samples_of(load(FIXTURE))) == whole

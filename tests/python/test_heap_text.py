@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.python.conftest import real_profiles
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of, value
 
-from memlens.formats import heap_text
+from memlens.formats import scanning
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.model.frames import LIBRARY, USER
 
@@ -232,7 +232,7 @@ def test_steps_of_any_length_read_the_same(
 ) -> None:
     path = written(tmp_path / "x.heap", text) if text else GO
     whole = list(samples_of(load(path)))
-    monkeypatch.setattr(heap_text, "_STEP_BYTES", 50)
+    monkeypatch.setattr(scanning, "_STEP_BYTES", 50)
     assert list(samples_of(load(path))) == whole
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.python.conftest import real_profiles
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of
 
-from memlens.formats import massif
+from memlens.formats import scanning
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.massif import BELOW
 from memlens.formats.stacks import CUT
@@ -250,5 +250,5 @@ def test_damaged_ones_are_told_so(tmp_path: Path) -> None:
 
 def test_steps_of_any_length_read_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = list(samples_of(load(FIXTURE)))
-    monkeypatch.setattr(massif, "_STEP_BYTES", 90)
+    monkeypatch.setattr(scanning, "_STEP_BYTES", 90)
     assert list(samples_of(load(FIXTURE))) == whole

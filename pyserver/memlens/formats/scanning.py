@@ -12,7 +12,9 @@ _OK, _MORE = 0, 1
 class Scanner(Protocol):
     """What the kernels that can stop on their way have in common; a status other than OK and MORE is an error."""
 
-    offset: int
+    @property
+    def offset(self) -> int:
+        """How far it has come; what is before it is not looked at again."""
 
     def run(self, limit: int) -> int:
         """Go on to about the byte ``limit``, and give a status."""
@@ -28,5 +30,8 @@ def run_through(scanner: Scanner, source: Source, report: Report, start: int = 0
         done += _STEP_BYTES
         status = scanner.run(done)
         source.release(scanner.offset)
-        report("reading", 1.0 if status == _OK else min(done / source.length, 1.0))
+        if status == _MORE:
+            report("reading", done / source.length)
+    if status == _OK:
+        report("reading", 1.0)
     return status

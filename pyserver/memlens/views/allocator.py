@@ -102,8 +102,9 @@ def state_at(snapshot: Snapshot, device: int, moment: int) -> AllocatorState:
     active = _active_blocks(snapshot, own, rows, segment, stops, moment)
     blocks = _tiled(segments, stops, active)
     numbers = np.arange(len(segments), dtype=np.uint32)
-    segments["first_block"] = np.searchsorted(blocks["segment"], numbers)
-    segments["blocks"] = np.searchsorted(blocks["segment"], numbers, "right") - segments["first_block"]
+    first = np.searchsorted(blocks["segment"], numbers)
+    segments["first_block"] = first
+    segments["blocks"] = np.searchsorted(blocks["segment"], numbers, "right") - first
     for column, size, states in (
         ("allocated", "size", (ALLOCATED,)),
         ("active", "size", (ALLOCATED, PENDING_FREE)),

@@ -107,18 +107,19 @@ def allocator_state(
     outside, outside_blocks = _outside(own.whole, state, block_sizes(snapshot, device))
     segments = np.concatenate((state.segments, outside))
     blocks = np.concatenate((state.blocks, outside_blocks))
-    segments["first_block"] = np.cumsum(segments["blocks"]) - segments["blocks"]
+    counts: npt.NDArray[np.uint32] = segments["blocks"]
+    segments["first_block"] = np.cumsum(counts) - counts
     known = np.arange(len(segments)) < len(state.segments)
     free = segments["size"] - segments["active"]
     keys = {"size": -segments["size"], "address": segments["address"], "free": -free}
     page = np.lexsort((segments["address"], keys[order], ~known))[offset : offset + limit]
-    room = np.cumsum(segments["blocks"][page]) <= MOST_BLOCKS
+    room = np.cumsum(counts[page]) <= MOST_BLOCKS
     page = page[: max(int(room.sum()), 1)]
-    rows = _ranges_of(segments["first_block"][page], np.minimum(segments["blocks"][page], MOST_BLOCKS))
+    fitting = np.minimum(counts[page], MOST_BLOCKS)
+    rows = _ranges_of(segments["first_block"][page], fitting)
     shown = blocks[rows]
     largest = _largest_free(segments, blocks, page)
-    firsts = np.cumsum(np.minimum(segments["blocks"][page], MOST_BLOCKS))
-    firsts -= np.minimum(segments["blocks"][page], MOST_BLOCKS)
+    firsts = np.cumsum(fitting) - fitting
     return AllocatorStateAnswer(
         moment=moment,
         time_us=time_of_moment(own, moment),
@@ -224,7 +225,8 @@ def _packed(own: Device, segments: npt.NDArray[Any], blocks: npt.NDArray[Any], l
     whole = own.whole
     active = blocks["row"] != NEVER
     allocation = np.full(len(blocks), NEVER, np.uint32)
-    allocation[active] = whole.allocations(blocks["row"][active])
+    owners: npt.NDArray[np.uint32] = blocks["row"][active]
+    allocation[active] = whole.allocations(owners)
     stack = np.where(active, blocks["stack"], np.uint32(NEVER))
     state = blocks["state"].astype(np.uint8)
     if own.rows is not None or lit is not None:
@@ -234,7 +236,8 @@ def _packed(own: Device, segments: npt.NDArray[Any], blocks: npt.NDArray[Any], l
             else np.zeros(whole.info.allocations, bool)
         )
         shown[slice(None) if own.rows is None else own.rows] = True if lit is None else lit
-        state[np.flatnonzero(active)[~shown[blocks["row"][active]]]] += _LEFT_OUT
+        left_out = np.flatnonzero(active)[~shown[owners]]
+        state[left_out] += _LEFT_OUT
     offset = blocks["address"] - segments["address"][blocks["segment"]]
     columns = (
         offset.astype("<f8"),

@@ -159,12 +159,14 @@ def _lanes(ranges: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]
     opens = np.concatenate((np.zeros(1, bool), lanes["group"][1:] != lanes["group"][:-1]))
     gaps = np.where(opens, group_gap, lane_gap)
     gaps[0] = 0
-    lanes["y"] = np.cumsum(lanes["size"] + gaps) - lanes["size"]
+    sizes: npt.NDArray[np.int64] = lanes["size"]
+    tops = np.cumsum(sizes + gaps)
+    lanes["y"] = tops - sizes
     first = np.searchsorted(lanes["group"], np.arange(group_count))
     behind = np.searchsorted(lanes["group"], np.arange(group_count), "right")
     groups = np.zeros(group_count, GROUP)
     groups["y"], groups["lanes"] = lanes["y"][first], behind - first
-    groups["size"] = lanes["y"][behind - 1] + lanes["size"][behind - 1] - groups["y"]
+    groups["size"] = tops[behind - 1] - groups["y"]
     members = placed[np.flatnonzero(new_group)]
     groups["stream"], groups["pool"] = members["stream"], members["pool"]
     return lanes, groups, int(lanes["y"][-1] + lanes["size"][-1])
