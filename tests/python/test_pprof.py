@@ -14,7 +14,7 @@ from tests.python.conftest import real_profiles
 from tests.python.pprof_files import Builder, Message, encode
 
 from memlens.errors import MemlensError
-from memlens.formats import FORMATS, pprof, read
+from memlens.formats import pprof, read
 from memlens.formats.containers import open_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.pprof_prune import patterns_of, simplified
@@ -322,4 +322,3 @@ def test_damaged_files_end_in_a_sentence(tmp_path: Path) -> None:
             outcomes[type(error).__name__] += 1
     assert outcomes["DamagedSnapshotError"] > 300
     assert outcomes["Profile"] > 100
-    assert next(form.name for form in FORMATS) == "pprof profile"

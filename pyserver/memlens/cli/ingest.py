@@ -1,6 +1,7 @@
 """``memlens ingest``: a snapshot into an archive."""
 
 import argparse
+import gc
 
 from memlens import limits
 from memlens.cli.cache import cache_of
@@ -13,6 +14,8 @@ from memlens.units import format_bytes
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    # what is made is kept until the end, and nothing of it refers back
+    gc.disable()
     report = reporter(options.progress)
     limited = limits.limit(options.memory_limit)
     tools = Tools(options.memray_python) if options.memray_python else None

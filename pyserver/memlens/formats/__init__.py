@@ -1,11 +1,9 @@
 """Readers, one file a format, and the registry that tells them apart by content."""
 
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from typing import Protocol, cast
 
-from msgspec import Struct
-
-from memlens.formats import dhat, heap_text, heaptrack, massif, memray, pprof, snapviewer, torch, tracemalloc
 from memlens.formats.containers import Source
 from memlens.formats.errors import NotASnapshotError
 from memlens.model.profile import Profile
@@ -13,27 +11,30 @@ from memlens.model.timeline import Timeline
 from memlens.progress import Report
 
 
-class Format(Struct, frozen=True):
-    """A row of the registry: ``sniff`` looks at the first bytes, ``read`` fills a model."""
+class Reader(Protocol):
+    """What a format's module has."""
 
-    name: str
-    sniff: Callable[[bytes], bool]
-    read: Callable[[Source, Path, Report], Timeline | Profile]
+    def sniff(self, head: bytes) -> bool:
+        """Whether the first bytes of a file may be of this format."""
+
+    def read(self, source: Source, scratch: Path, report: Report) -> Timeline | Profile:
+        """Fill a model; ``scratch`` is a folder for files of its own. Raises MemlensError or MemoryError."""
 
 
-FORMATS = [
-    Format("pprof profile", pprof.sniff, pprof.read),
-    # JSON too, which only its first key tells from PyTorch's
-    Format("DHAT profile", dhat.sniff, dhat.read),
-    Format("heap profile in text", heap_text.sniff, heap_text.read),
-    Format("massif profile", massif.sniff, massif.read),
-    Format("memray capture", memray.sniff, memray.read),
+FORMATS = {
     # a pickle too, which only its first name tells from PyTorch's
-    Format("tracemalloc snapshot", tracemalloc.sniff, tracemalloc.read),
-    Format("PyTorch memory snapshot", torch.sniff, torch.read),
-    Format("SnapViewer archive", snapviewer.sniff, snapviewer.read),
-    Format("heaptrack recording", heaptrack.sniff, heaptrack.read),
-]
+    "tracemalloc": "tracemalloc snapshot",
+    # JSON too, which only its first key tells from PyTorch's
+    "dhat": "DHAT profile",
+    "torch": "PyTorch memory snapshot",
+    "snapviewer": "SnapViewer archive",
+    "pprof": "pprof profile",
+    "heaptrack": "heaptrack recording",
+    "memray": "memray capture",
+    "massif": "massif profile",
+    "heap_text": "heap profile in text",
+}
+"""Modules and what they read, in the order in which they are asked; one is loaded when it is its turn."""
 
 
 def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile:
@@ -41,7 +42,8 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile:
     head = source.head()
     if not head:
         raise NotASnapshotError("The file is empty")
-    for form in FORMATS:
-        if form.sniff(head):
-            return form.read(source, scratch, report)
+    for module in FORMATS:
+        reader = cast("Reader", import_module(f"{__name__}.{module}"))
+        if reader.sniff(head):
+            return reader.read(source, scratch, report)
     raise NotASnapshotError("The file is none of the kinds that Memlens reads")

@@ -313,8 +313,11 @@ class _Tables:
 
     def _says(self, ids: Column, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
         """Where a column of string ids says one of ``names``."""
-        wanted = [string for string in np.unique(ids).tolist() if self.scanner.string_at(string) in names]
-        return np.isin(ids, wanted)
+        found = np.zeros(len(ids), bool)
+        for string in _distinct(ids):
+            if self.scanner.string_at(string) in names:
+                found |= ids == string
+        return found
 
     def _notes(self, rows: npt.NDArray[np.uint32]) -> Column:
         """The rare facts of one device's events, in their order."""
@@ -354,7 +357,13 @@ class _Tables:
         number = NOTE_KINDS.index("device_free")
         notes = [table for table in tables.values() if table.dtype == NOTE_DTYPE]
         ids += [table["value"][table["kind"] != number].astype(np.uint32) for table in notes]
-        return {row: self.scanner.string_at(row) for row in np.unique(np.concatenate(ids)).tolist()}
+        return {row: self.scanner.string_at(row) for row in _distinct(np.concatenate(ids))}
+
+
+def _distinct(ids: Column) -> list[int]:
+    # with their counts: without them NumPy loads its masked arrays first, which takes as long as a small file
+    distinct: list[int] = np.unique(ids, return_counts=True)[0].tolist()
+    return distinct
 
 
 class _Texts:
