@@ -1,15 +1,17 @@
-"""How much memory is taken: a huge file should cost an error and not the machine, a closed one nothing."""
+"""What work may take of the machine: a huge file should cost an error and not all memory, a slow query no hover."""
 
 import contextlib
 import ctypes
 import os
 import sys
+import threading
 from pathlib import Path
 
 SHARE = 0.8
 """Of the machine's memory, where no limit is set."""
 
 _M_ARENA_MAX = -8
+_NICENESS = 10
 
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
@@ -27,6 +29,16 @@ def default_bytes() -> int:
     except OSError:
         pass
     return int(total * SHARE)
+
+
+def give_way() -> None:
+    """Let what waits for an answer run before this thread, and before threads that it starts later.
+
+    On Linux niceness is a thread's own (sched(7)); elsewhere nothing changes.
+    """
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
 
 
 def keep_little() -> None:

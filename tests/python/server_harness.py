@@ -1,5 +1,6 @@
 """What the server's tests share: small snapshots, opening them, and looking at what the server leaves."""
 
+import os
 import pickle
 import time
 from collections.abc import Callable
@@ -56,6 +57,11 @@ def write_snapshot(path: Path, events: int = 400, file: str = "/elsewhere/projec
 
 def open_view(server: LspClient, path: Path, view: str = "v1") -> Any:
     return server.request("memlens/open", {"path": str(path), "view": view})
+
+
+def niceness(task: int) -> int:
+    """Of a process or one of its threads: the more, the more it lets others go first."""
+    return os.getpriority(os.PRIO_PROCESS, task)
 
 
 def children(pid: int) -> list[int]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.python.lsp_client import LspClient, Pending, RpcError
-from tests.python.server_harness import open_view
+from tests.python.server_harness import niceness, open_view
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
@@ -58,6 +58,9 @@ def test_a_slow_query_lets_others_go_on_and_ends_when_it_is_cancelled(
     # in its snapshot's own thread, and in the loop
     assert server.request("memlens/stack", {"snapshot": snapshot, "allocation": 0})["frames"]
     server.hover(workspace / "code" / "train.py", 10)
+    if Path("/proc/self/task").is_dir():
+        threads = [niceness(int(task.name)) for task in Path(f"/proc/{server.pid}/task").iterdir()]
+        assert max(threads) > niceness(server.pid), "the queries' threads give way to questions"
     for pending in slow:
         assert not pending.took_s, "the query was too quick for this test to mean anything"
         pending.cancel()

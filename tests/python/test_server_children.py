@@ -12,6 +12,7 @@ from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import (
     children,
     leftovers,
+    niceness,
     open_view,
     problem_of,
     wait_until,
@@ -55,6 +56,7 @@ def test_cancel_ends_the_child_at_once_and_leaves_nothing(
     opening = server.send("memlens/open", {"path": str(big), "view": "v1"})
     wait_until(lambda: leftovers(cache_folder))
     (child,) = children(server.pid)
+    wait_until(lambda: niceness(child) > niceness(server.pid))
     start = time.perf_counter()
     opening.cancel()
     with pytest.raises(RpcError) as caught:

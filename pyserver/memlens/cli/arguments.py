@@ -38,12 +38,17 @@ def parser() -> argparse.ArgumentParser:
     return found
 
 
+def _long_work(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--progress", choices=("auto", "json", "none"), default="auto",
+                         help="auto: on a terminal; json: JSON lines on stdout")  # fmt: skip
+    command.add_argument("--background", action="store_true", help="let other work on this machine go first")
+
+
 def _ingest(command: AddCommand) -> argparse.ArgumentParser:
     ingest = command("ingest", "Read a snapshot into an archive and print the archive's folder.")
     ingest.add_argument("file", type=Path)
     ingest.add_argument("--out", type=Path, help="the archive folder to make, instead of one in the cache")
-    ingest.add_argument("--progress", choices=("auto", "json", "none"), default="auto",
-                        help="auto: on a terminal; json: JSON lines on stdout")  # fmt: skip
+    _long_work(ingest)
     ingest.add_argument("--memory-limit", type=_positive, metavar="BYTES", default=0,
                         help="how much memory it may take (Linux); without it, what there is")  # fmt: skip
     ingest.add_argument("--memray-python", metavar="PATH", default="",
@@ -125,8 +130,7 @@ def _sql_and_export(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
     """The commands about tables: their making, questions to them, and the device's trace for others."""
     tables = command("tables", "Make the tables for SQL in an archive, ahead of the first query.")
     tables.add_argument("archive", type=Path, help="an archive's folder, as `memlens ingest` prints it")
-    tables.add_argument("--progress", choices=("auto", "json", "none"), default="auto",
-                        help="auto: on a terminal; json: JSON lines on stdout")  # fmt: skip
+    _long_work(tables)
     sql = command("sql", "Ask a snapshot in SQL; the tables can only be read.")
     sql.add_argument("file", type=Path)
     sql.add_argument("query", help="one SELECT, or `-` to read it from stdin; see `memlens sql FILE --schema`",

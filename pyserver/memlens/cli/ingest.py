@@ -16,6 +16,8 @@ def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     # what is made is kept until the end, and nothing of it refers back
     gc.disable()
+    if options.background:
+        limits.give_way()
     report = reporter(options.progress)
     limited = limits.limit(options.memory_limit)
     tools = Tools(options.memray_python) if options.memray_python else None

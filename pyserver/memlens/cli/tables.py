@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 
+from memlens import limits
 from memlens.cli.cache import cache_of
 from memlens.cli.progress import json_line, reporter
 from memlens.store.snapshot import Snapshot
@@ -11,6 +12,8 @@ from memlens.store.tables import FILE_NAME, fill
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    if options.background:
+        limits.give_way()
     report = reporter(options.progress)
     with contextlib.closing(Snapshot.open(options.archive)) as snapshot:
         fill(snapshot, report)

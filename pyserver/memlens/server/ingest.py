@@ -106,6 +106,7 @@ async def _run(
         command[0],
         "--progress",
         "json",
+        "--background",
         str(work.path),
         *command[1:],
     ]

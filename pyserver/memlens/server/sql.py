@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from memlens import limits
 from memlens.server.ingest import ProgressListener
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
@@ -76,7 +77,9 @@ class SqlDesk:
         if self._closed:
             raise SqlError("The snapshot has been closed")
         if self._threads is None:
-            self._threads = ThreadPoolExecutor(MOST_SESSIONS, thread_name_prefix="sql")
+            self._threads = ThreadPoolExecutor(
+                MOST_SESSIONS, thread_name_prefix="sql", initializer=limits.give_way
+            )
         asked = _Asked(self._take(query, offset, sort))
 
         def work() -> SqlAnswer:
