@@ -44,7 +44,9 @@ const STEPS = [
   {
     name: 'mypy',
     what: 'Python: types',
-    commands: () => [[venvProgram('mypy'), '-n', '2', 'pyserver/memlens', ...present('tests/bench', 'tests/python')]],
+    commands: () => [
+      [venvProgram('mypy'), '-n', '2', 'pyserver/memlens', ...present('tests/bench', 'tests/python')],
+    ],
   },
   {
     name: 'cython-lint',

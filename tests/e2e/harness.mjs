@@ -443,9 +443,9 @@ async function storedEditors() {
       request.onerror = () => reject(request.error);
     });
   let stored = '';
-  for (const { name } of await indexedDB.databases()) {
+  for (const { name } of await window.indexedDB.databases()) {
     if (!name.startsWith('vscode-web-state-db-')) continue;
-    const database = await done(indexedDB.open(name));
+    const database = await done(window.indexedDB.open(name));
     const items = database.transaction('ItemTable').objectStore('ItemTable');
     stored += (await done(items.get('memento/workbench.parts.editor'))) ?? '';
     database.close();
