@@ -119,6 +119,85 @@ def test_fx_traces_stand_inside_the_code_that_was_generated_from_them(
     assert "/p/net.py:8 forward (FX trace)" in capsys.readouterr().out
 
 
+LINEAR = "torch.nn.modules.linear.Linear"
+
+
+def compiled(line: int, info: Any, **more: Any) -> dict[str, Any]:
+    return frame("/tmp/fx_generated_ab.py", line, "forward", fx_node_info=info, **more)
+
+
+def module_paths(snapshot: Snapshot) -> list[str]:
+    """The module of each allocation of the first device, in order."""
+    modules, numbers = snapshot.modules(), snapshot.column("stack_module")
+    return [modules[int(numbers[stack])][2] for stack in snapshot.device(0).stack]
+
+
+def test_modules_that_fx_nodes_tell(opened: Opened, tmp_path: Path) -> None:
+    """Every form that ``nn_module_stack`` is written in, and what is none of them."""
+    caller = frame("/v/site-packages/torch/nn/modules/module.py", 1790, "_call_impl")
+    outer = [frame("/p/net.py", 8, "forward"), caller, MAIN]
+    dynamo = {
+        "L__self__": ("L['self']", "my.Net"),
+        "L__self___block": ("L['self']._modules['block']", "<class 'my.Block'>"),
+        "L__self___block_0": ("L['self']._modules['block']._modules['0']", LINEAR),
+    }
+    exported = f"L__self__,,my.Net;L__self___block,block,my.Block;k,block.0@1,{LINEAR}"
+    shared = {"name": "addmm", "nn_module_stack": {"": ("", "my.Net"), "fc": ("fc", LINEAR)}}
+    trace = 'File "/p/net.py", line 30, in forward\n    b = self.block(a)\n'
+    told: list[tuple[Any, str]] = [
+        ({"op": "call_function", "nn_module_stack": dynamo}, "Net / block (Block) / 0 (nn.Linear)"),
+        ({"nn_module_stack": exported}, "Net / block (Block) / 0 (nn.Linear)"),
+        (shared, "Net / fc (nn.Linear)"),
+        (shared, "Net / fc (nn.Linear)"),
+        ({"nn_module_stack": {"k": ["elsewhere", "A"], "l": ["other.place", "B"]}}, "elsewhere (A) / other.place (B)"),
+    ]  # fmt: skip
+    silent: list[Any] = [
+        {"nn_module_stack": {}}, {"nn_module_stack": ""}, {"nn_module_stack": "no stack"}, {"nn_module_stack": 7},
+        {"nn_module_stack": {"k": ("one",)}}, {"nn_module_stack": {"k": ("a", 1)}},
+        {"nn_module_stack": {1: ("a", "b")}},
+        {"nn_module_stack": {"k": ("a", "b"), "l": {}}}, {"nn_module_stack": [("a", "b")]}, {}, [], None, 3, "text",
+        {"nn_module_stack": {str(n): (f"m{n}", "M") for n in range(65)}}, {"nn_module_stack": {"k": ("", "")}},
+        {"nn_module_stack": {"nn_module_stack": {"k": ("a", "b")}}}, {"filename": "f", "nn_module_stack": dynamo},
+    ]  # fmt: skip
+    frames = [compiled(n + 1, info, fx_original_trace=trace) for n, (info, _) in enumerate(told)]
+    quiet = [compiled(n + 100, info, fx_original_trace=trace) for n, info in enumerate(silent)]
+    events = [
+        event("alloc", n + 1, 8, NATIVE, *made, *outer)
+        for n, made in enumerate([[f] for f in frames + quiet])
+    ]
+    # where no node tells its modules, its trace does; without either, what was called by ``__call__``
+    bare = frame("/tmp/fx_generated_ab.py", 500, "inner", fx_node_info={"nn_module_stack": ""})
+    snapshot = made(opened, tmp_path, [*events, event("alloc", 999, 8, bare, *outer)])
+    found = module_paths(snapshot)
+    assert found[: len(told)] == [path for _, path in told]
+    assert set(found[len(told) : -1]) == {"net.py:8 / net.py:30"}
+    assert found[-1] == "net.py:8"
+    # the lines of the trace stand in the stack all the same
+    assert [f.line for f in stack(snapshot, 0).frames] == [0, 30, 1, 8, 1790, 90]
+    assert ("Net / fc (nn.Linear)",) in snapshot.text.execute("SELECT info FROM fx_nodes").fetchall()
+
+
+def test_twenty_thousand_fx_nodes_leave_the_settings_their_room(opened: Opened, tmp_path: Path) -> None:
+    infos = [
+        {"name": f"n{n}", "op": "call_function", "extra": {"a": n, "b": {"c": n}},
+         "nn_module_stack": {"r": ("", "Net"), f"k{n}": (f"layers.{n}", "my.Layer")}}
+        for n in range(20_000)
+    ]  # fmt: skip
+    trace = [event("alloc", n + 1, 8, compiled(n + 1, info), MAIN) for n, info in enumerate(infos)]
+    snapshot = made(opened, tmp_path, trace, allocator_settings={"expandable_segments": True})
+    assert module_paths(snapshot) == [f"Net / layers.{n} (Layer)" for n in range(20_000)]
+    assert snapshot.manifest.settings["expandable_segments"] is True
+
+
+def test_module_names_without_end(opened: Opened, tmp_path: Path) -> None:
+    names = {str(n): (f"{'p' * 5000}{n}", "t" * 5000) for n in range(64)}
+    snapshot = made(opened, tmp_path, [event("alloc", 1, 8, compiled(1, {"nn_module_stack": names}), MAIN)])
+    (path,) = module_paths(snapshot)
+    assert len(path) == 1000
+    assert path.startswith("…")
+    assert max(len(name) for _, name, _ in snapshot.modules().values()) == 200
+
+
 def test_notes_name_the_event_of_the_device(opened: Opened, tmp_path: Path) -> None:
     first = [event("alloc", 1, 8), event("alloc", 2, 8, user_metadata="warm-up", compile_context="0/0")]
     oom = {"action": "oom", "device_free": 77, "size": 9, "stream": 0, "frames": []}

@@ -31,7 +31,10 @@ from memlens.views.stack import stack
 
 Opened = Callable[[Path], Snapshot]
 
-USER = frame("/home/someone/project/train.py", 42, "step")
+USER = frame(
+    "/home/someone/project/train.py", 42, "step",
+    fx_node_info={"op": "call_module", "nn_module_stack": {"k": ("L['self'].fc", "torch.nn.modules.linear.Linear")}},
+)  # fmt: skip
 MODULE = frame("/opt/venv/lib/python3.12/site-packages/torch/nn/modules/module.py", 1779, "_call_impl")
 EMPTY = frame("RegisterCUDA.o", 0, "at::_ops::empty_strided::redispatch(c10::DispatchKeySet)")
 NATIVE = frame("??", 0, "at::_ops::mm::call(at::Tensor const&, at::Tensor const&)")

@@ -251,7 +251,12 @@ class _Tables:
     def _frames(self) -> Frames:
         rows = np.asarray(self.scanner.take("frames"))
         starts = np.asarray(self.scanner.take("stack_starts"))
-        return frames_of(rows, _Texts(self.scanner), starts, np.asarray(self.scanner.take("stack_frames")))
+        sequence = np.asarray(self.scanner.take("stack_frames"))
+        modules = (
+            np.asarray(self.scanner.take("module_starts")),
+            np.asarray(self.scanner.take("module_names")),
+        )
+        return frames_of(rows, _Texts(self.scanner), starts, sequence, modules)
 
     def _action_numbers(self) -> tuple[npt.NDArray[np.uint8], list[str]]:
         """The scanner's action rows as numbers of the model, with the file's own actions after the known ones."""

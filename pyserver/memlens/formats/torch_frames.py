@@ -16,6 +16,7 @@ from memlens.model.frames import (
     source_frame,
     traceback_frames,
 )
+from memlens.model.fx_modules import told_modules
 from memlens.model.timeline import Column
 
 _MOST_ADDED = 50_000_000
@@ -29,7 +30,11 @@ class Texts(Protocol):
 
 
 def frames_of(
-    rows: Column, texts: Texts, starts: npt.NDArray[np.uint64], sequence: npt.NDArray[np.uint32]
+    rows: Column,
+    texts: Texts,
+    starts: npt.NDArray[np.uint64],
+    sequence: npt.NDArray[np.uint32],
+    modules: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]],
 ) -> Frames:
     """The scanner's frame rows and stacks as the model's.
 
@@ -37,6 +42,8 @@ def frames_of(
     becomes a frame of source FORWARD. Generated code that tells its ``fx_original_trace`` gets the frames of that
     trace set in as if it had called them: they are the code that it was generated from, so they are what a person
     wants to see first.
+
+    ``modules`` are the scanner's module stacks, ``(starts, string ids)``, for what ``nn_module_stack`` tells.
     """
     frames: list[SourceFrame] = []
     sources = np.zeros(len(rows), np.uint8)
@@ -49,19 +56,43 @@ def frames_of(
             frames.append(told[0] if told else SourceFrame("", 0, texts[name].strip()[:200], NATIVE))
         else:
             frames.append(source_frame(texts[file], line, texts[name]))
-    nodes, traces = _fx(rows, texts)
-    found = Frames(frames, starts, sequence, sources, nodes)
+    named = _named_modules(rows, texts, modules)
+    nodes, traces = _fx(rows, texts, named)
+    found = Frames(frames, starts, sequence, sources, nodes, named)
     return _with_traces(found, traces) if traces else found
 
 
-def _fx(rows: Column, texts: Texts) -> tuple[list[FxNode], dict[int, list[SourceFrame]]]:
+def _named_modules(
+    rows: Column, texts: Texts, modules: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]
+) -> dict[int, tuple[str, ...]]:
+    """The modules that frames tell of through their FX node's ``nn_module_stack``, outermost first, by frame."""
+    starts, ids = modules
+    names: dict[int, tuple[str, ...]] = {}
+    told = {}
+    for frame in np.flatnonzero(rows["fx_modules"]).tolist():
+        stack = int(rows["fx_modules"][frame])
+        if stack not in names:
+            names[stack] = told_modules(
+                [texts[i] for i in ids[int(starts[stack]) : int(starts[stack + 1])].tolist()]
+            )
+        if names[stack]:
+            told[frame] = names[stack]
+    return told
+
+
+def _fx(
+    rows: Column, texts: Texts, modules: Mapping[int, tuple[str, ...]]
+) -> tuple[list[FxNode], dict[int, list[SourceFrame]]]:
     """The FX nodes that frames tell of, and the frames of their original traces, innermost first, by frame."""
     fields = ("fx_op", "fx_name", "fx_target", "fx_info")
-    told = np.flatnonzero(sum(rows[field].astype(np.int64) for field in (*fields, "fx_trace")))
+    told = np.flatnonzero(sum(rows[field].astype(np.int64) for field in (*fields, "fx_trace", "fx_modules")))
     nodes, traces = [], {}
     for frame in told.tolist():
         row = rows[frame]
-        nodes.append(FxNode(frame, *(texts[int(row[field]) - 1] if row[field] else "" for field in fields)))
+        node = FxNode(frame, *(texts[int(row[field]) - 1] if row[field] else "" for field in fields))
+        nodes.append(
+            node if node.info or frame not in modules else node._replace(info=" / ".join(modules[frame]))
+        )
         if row["fx_trace"]:
             trace = traceback_frames(texts[int(row["fx_trace"]) - 1])
             if trace:
@@ -71,12 +102,14 @@ def _fx(rows: Column, texts: Texts) -> tuple[list[FxNode], dict[int, list[Source
 
 def _with_traces(found: Frames, traces: Mapping[int, list[SourceFrame]]) -> Frames:
     """Stacks with the ``traces`` of their frames set in, each on the inner side of its frame."""
-    numbers: dict[SourceFrame, int] = {}
+    # the lines of a trace whose node tells its modules are frames of their own: the modules are known without them
+    numbers: dict[tuple[SourceFrame, bool], int] = {}
     added: list[int] = []
     first, counts = np.zeros((2, len(found.frames)), np.int64)
     for frame, trace in traces.items():
         first[frame], counts[frame] = len(added), len(trace)
-        added += [numbers.setdefault(line, len(found.frames) + len(numbers)) for line in trace]
+        told = frame in found.modules
+        added += [numbers.setdefault((line, told), len(found.frames) + len(numbers)) for line in trace]
     here = np.flatnonzero(counts[found.sequence])
     more = counts[found.sequence[here]]
     total = int(more.sum())
@@ -89,9 +122,10 @@ def _with_traces(found: Frames, traces: Mapping[int, list[SourceFrame]]) -> Fram
     before = np.zeros(len(found.sequence) + 1, np.uint64)
     np.cumsum(counts[found.sequence], out=before[1:], dtype=np.uint64)
     return Frames(
-        [*found.frames, *numbers],
+        [*found.frames, *(line for line, _ in numbers)],
         found.starts + before[found.starts.astype(np.int64)],
         sequence,
         np.concatenate((found.sources, np.full(len(numbers), FX, np.uint8))),
         found.fx_nodes,
+        {**found.modules, **{number: () for (_, told), number in numbers.items() if told}},
     )

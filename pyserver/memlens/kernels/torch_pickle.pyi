@@ -8,7 +8,7 @@ FIELD_NAMES: tuple[str, ...]
 
 Table: TypeAlias = Literal[
     "events", "frames", "blocks", "segments", "annotations", "extras", "streams", "pools", "actions", "categories",
-    "stack_frames", "stack_starts",
+    "stack_frames", "stack_starts", "module_names", "module_starts",
 ]  # fmt: skip
 
 RowTable: TypeAlias = Literal["events", "blocks", "segments", "annotations"]

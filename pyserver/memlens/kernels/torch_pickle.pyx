@@ -24,6 +24,8 @@ import os
 cdef enum:
     # pairs of dicts that are no row of a table, such as allocator_settings
     MAX_PAIRS_KEPT = 10_000
+    # modules within each other that one FX node tells of
+    MAX_MODULES_DEEP = 64
 
 # what a list holds; its payload's meaning follows
 cdef enum:
@@ -44,6 +46,9 @@ cdef enum:
     HISTORY
     ROOT
     OTHER_DICT
+    # what follows is of no table and of interest only to the frame that holds it
+    MODULE_STACK    # an FX node's nn_module_stack; its row is one of self.module_stacks
+    NODE_INFO       # what holds an nn_module_stack; its row is likewise
 
 # the keys that matter; a string's field is found once, when it is interned
 cdef enum:
@@ -88,6 +93,7 @@ cdef enum:
     F_FX_NODE_OP
     F_FX_NODE_TARGET
     F_FX_NODE_INFO
+    F_NN_MODULE_STACK
     FIELDS
 
 FIELD_NAMES = (
@@ -96,7 +102,7 @@ FIELD_NAMES = (
     "requested_size", "history", "real_size", "device", "total_size", "allocated_size", "active_size",
     "segment_type", "segment_pool_id", "is_expandable", "blocks", "stage", "segments", "device_traces",
     "allocator_settings", "external_annotations", "host_traces", "host_segments", "forward_frames", "fx_node_op",
-    "fx_node_target", "fx_node_info",
+    "fx_node_target", "fx_node_info", "nn_module_stack",
 )
 
 cdef struct EventRow:
@@ -122,6 +128,7 @@ cdef struct FrameRow:
     uint32_t fx_op
     uint32_t fx_target
     uint32_t fx_info
+    uint32_t fx_modules     # row of the module stacks; 0 is "not told"
     uint32_t forward        # 1: a line of forward_frames, whose text is the name
 
 cdef struct BlockRow:
@@ -183,6 +190,7 @@ cdef class Scanner(Machine):
     cdef Vector streams, pools          # uint64 streams; int64 pairs
     cdef Vector actions, categories     # string ids
     cdef Interner stacks, frame_keys
+    cdef Interner module_stacks         # string ids: path and type of each module, outermost first; or one text of all
     cdef uint32_t na_string, empty_string
 
     def __cinit__(self, const uint8_t[::1] data):
@@ -203,6 +211,8 @@ cdef class Scanner(Machine):
         vector_init(&self.categories, 4)
         if interner_init(&self.stacks, 4, seed) < 0 or interner_init(&self.frame_keys, 4, seed) < 0:
             raise MemoryError
+        if interner_init(&self.module_stacks, 4, seed) < 0:
+            raise MemoryError
         # stack 0 is the empty stack, stream 0 the default one, pool 0 and category 0 are "not told"
         self.empty_string = 0
         self.na_string = <uint32_t> self.intern_string(b"N/A", 3)
@@ -211,6 +221,7 @@ cdef class Scanner(Machine):
             row = self.intern_string(text, len(text))
             (<uint8_t *> self.fields.data)[row] = index
         intern_units(&self.stacks, NULL, 0)
+        intern_units(&self.module_stacks, NULL, 0)
         self.stream_of(0)
         self.pool_of(-1, -1)
         self.name_of(&self.categories, self.empty_string)
@@ -236,6 +247,7 @@ cdef class Scanner(Machine):
         vector_free(&self.actions)
         vector_free(&self.categories)
         interner_free(&self.stacks)
+        interner_free(&self.module_stacks)
         interner_free(&self.frame_keys)
 
     # ---- small tables ----
@@ -365,9 +377,15 @@ cdef class Scanner(Machine):
         kind = (<uint8_t *> self.dict_kinds.data)[dict_row]
         if kind == EMPTY_DICT:
             kind = self.kind_of(found)
-        elif kind == OTHER_DICT and self.kind_of(found) != OTHER_DICT:
-            # set one by one, which no pickler does: what came before the telling key is not kept
-            return self.fail_with(E_UNDERFLOW, 0)
+            if kind == OTHER_DICT and self.set_module_stack(dict_row, first, end):
+                kind = MODULE_STACK
+        elif kind >= OTHER_DICT:
+            field = self.kind_of(found)
+            if field < OTHER_DICT:
+                # set one by one, which no pickler does: what came before the telling key is not kept
+                return self.fail_with(E_UNDERFLOW, 0)
+            if field == NODE_INFO:
+                kind = NODE_INFO
         if kind == EVENT:
             self.set_event(dict_row, found)
         elif kind == FRAME:
@@ -381,7 +399,10 @@ cdef class Scanner(Machine):
         elif kind == HISTORY:
             self.set_history(dict_row, found)
         else:
-            self.keep_pairs(dict_row, first, end, MAX_ROWS if kind == ROOT else MAX_PAIRS_KEPT)
+            if kind == NODE_INFO and found[F_NN_MODULE_STACK] != NULL:
+                (<uint32_t *> self.dict_rows.data)[dict_row] = self.module_stack_of(found[F_NN_MODULE_STACK])
+            if kind != MODULE_STACK:
+                self.keep_pairs(dict_row, first, end, MAX_ROWS if kind == ROOT else MAX_PAIRS_KEPT)
         (<uint8_t *> self.dict_kinds.data)[dict_row] = kind
         self.stack.count = first
         return -1 if self.error else 0
@@ -401,6 +422,8 @@ cdef class Scanner(Machine):
             return ANNOTATION
         if found[F_SEGMENTS] != NULL or found[F_DEVICE_TRACES] != NULL:
             return ROOT
+        if found[F_NN_MODULE_STACK] != NULL:
+            return NODE_INFO
         return OTHER_DICT
 
     cdef int64_t row_of(self, size_t dict_row, int kind, Vector *table) noexcept nogil:
@@ -470,6 +493,7 @@ cdef class Scanner(Machine):
     cdef void set_frame(self, size_t dict_row, Value **found) noexcept nogil:
         cdef FrameRow row
         cdef int64_t line, id
+        cdef size_t info
         if (<uint8_t *> self.dict_kinds.data)[dict_row] == FRAME:
             return      # a frame is complete with its first items; what comes later is of no interest
         line = self.integer(found[F_LINE], F_LINE)
@@ -481,10 +505,64 @@ cdef class Scanner(Machine):
         row.fx_op = optional_text(found[F_FX_NODE_OP])
         row.fx_target = optional_text(found[F_FX_NODE_TARGET])
         row.fx_info = optional_text(found[F_FX_NODE_INFO])
+        row.fx_modules = 0
+        if found[F_FX_NODE_INFO] != NULL and found[F_FX_NODE_INFO].kind == DICT:
+            info = found[F_FX_NODE_INFO].payload
+            if (<uint8_t *> self.dict_kinds.data)[info] == NODE_INFO:
+                row.fx_modules = (<uint32_t *> self.dict_rows.data)[info]
         row.forward = 0
         id = self.frame_of(&row)
         if id >= 0:
             (<uint32_t *> self.dict_rows.data)[dict_row] = <uint32_t> id
+        # dicts made within the frame have later rows than it; their pairs must not take the room of the settings'
+        while self.pairs.count and (<PairRow *> self.pairs.data)[self.pairs.count - 1].dict > dict_row:
+            self.pairs.count -= 1
+
+    cdef bint set_module_stack(self, size_t dict_row, size_t first, size_t end) noexcept nogil:
+        """Whether the items are those of an ``nn_module_stack``, ``{key: (path, type)}``; its row is set then.
+
+        Source: ``torch/_dynamo/symbolic_convert.py`` makes it, outermost module first; ``torch.export`` and who wants
+        to pickle it has the type's name for the type.
+        """
+        cdef Value *values = <Value *> self.stack.data
+        cdef uint32_t names[2 * MAX_MODULES_DEEP]
+        cdef size_t index
+        cdef size_t count = 0
+        cdef Vector *pair
+        cdef int64_t id
+        if end - first > 2 * MAX_MODULES_DEEP:
+            return False
+        for index in range(first, end, 2):
+            if values[index].kind != STRING or values[index + 1].kind != LIST:
+                return False
+            if (<uint8_t *> self.list_kinds.data)[values[index + 1].payload] != TEXTS:
+                return False
+            pair = self.list_vector(values[index + 1].payload)
+            if pair.count != 2:
+                return False
+            memcpy(&names[count], pair.data, 8)
+            count += 2
+        id = intern_units(&self.module_stacks, names, count)
+        if id < 0:
+            self.fail_with(E_NO_MEMORY, 0)
+            return False
+        (<uint32_t *> self.dict_rows.data)[dict_row] = <uint32_t> id
+        return True
+
+    cdef uint32_t module_stack_of(self, Value *value) noexcept nogil:
+        """The row of the module stack that a dict, or a text as ``torch.export`` saves it, tells; 0 for anything else."""
+        cdef int64_t id
+        cdef uint32_t text
+        if value.kind == DICT and (<uint8_t *> self.dict_kinds.data)[value.payload] == MODULE_STACK:
+            return (<uint32_t *> self.dict_rows.data)[value.payload]
+        if value.kind != STRING or value.payload == self.empty_string:
+            return 0
+        text = <uint32_t> value.payload
+        id = intern_units(&self.module_stacks, &text, 1)
+        if id < 0:
+            self.fail_with(E_NO_MEMORY, 0)
+            return 0
+        return <uint32_t> id
 
     cdef int64_t frame_of(self, FrameRow *row) noexcept nogil:
         """The number of a frame, a new one the first time."""
@@ -663,7 +741,7 @@ cdef class Scanner(Machine):
                     break
         if wanted == FRAME and (kind == EMPTY_LIST or kind == FRAMES):
             return self.fill_frames(list_row, kind, first, end)
-        if wanted != EMPTY_DICT and wanted != OTHER_DICT and (kind == EMPTY_LIST or kind == (ROWS | wanted << 4)):
+        if wanted != EMPTY_DICT and wanted < OTHER_DICT and (kind == EMPTY_LIST or kind == (ROWS | wanted << 4)):
             return self.fill_rows(list_row, kind, <uint8_t> (ROWS | wanted << 4), first, end, True)
         if values[first].kind == LIST and (kind == EMPTY_LIST or kind == LISTS):
             for index in range(first + 1, end):
@@ -902,6 +980,10 @@ cdef class Scanner(Machine):
             return column_of(&self.stacks.units, b"I")
         if table == "stack_starts":
             return column_of(&self.stacks.starts, b"Q")
+        if table == "module_names":
+            return column_of(&self.module_stacks.units, b"I")
+        if table == "module_starts":
+            return column_of(&self.module_stacks.starts, b"Q")
         raise KeyError(table)
 
 
@@ -911,7 +993,7 @@ cdef bytes EVENT_FORMAT = (
     b"T{Q:addr:q:size:q:time_us:I:stack:H:stream:H:pool:B:action:B:category:H:unused:I:unused_too:}"
 )
 cdef bytes FRAME_FORMAT = (
-    b"T{I:file:I:name:i:line:I:fx_name:I:fx_trace:I:fx_op:I:fx_target:I:fx_info:I:forward:}"
+    b"T{I:file:I:name:i:line:I:fx_name:I:fx_trace:I:fx_op:I:fx_target:I:fx_info:I:fx_modules:I:forward:}"
 )
 cdef bytes BLOCK_FORMAT = b"T{Q:address:q:size:q:requested:I:stack:I:state:I:has_address:I:unused:}"
 cdef bytes SEGMENT_FORMAT = (

@@ -3,7 +3,7 @@
 import functools
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -187,7 +187,8 @@ class Frames:
 
     ``starts`` and ``sequence`` hold the stacks: those of stack ``s``, innermost first, are
     ``sequence[starts[s]:starts[s + 1]]``; stack 0 is the empty one. ``sources`` says of each frame how it is known
-    (RECORDED, FORWARD or FX).
+    (RECORDED, FORWARD or FX). ``modules`` holds for frames of generated code the ``torch.nn`` modules that their FX
+    node tells, outermost first; the lines of that node's original trace have none of their own there.
     """
 
     frames: list[SourceFrame]
@@ -195,6 +196,7 @@ class Frames:
     sequence: npt.NDArray[np.uint32]
     sources: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
     fx_nodes: list[FxNode] = field(default_factory=list)
+    modules: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     kinds: npt.NDArray[np.uint8] = field(init=False)
 
     def __post_init__(self) -> None:

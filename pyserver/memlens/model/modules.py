@@ -9,7 +9,9 @@ What is told, the surest first:
   ``linear.py`` of PyTorch's own defines one common module; of ``conv.py``, which defines many, no more is said than
   ``nn.conv``; a module of the user's is named by its file and the first line of its ``forward`` that any stack
   has, as ``model.py:42``. Modules of one file are told apart by the line at which their parent calls them.
-* A ``forward`` in the original trace of an FX node is a module's likewise.
+* An FX node's ``nn_module_stack`` tells all modules from the compiled one down, by class and attribute
+  (:mod:`memlens.model.fx_modules`); it is read alone, so that forward and backward of a module are one.
+* A ``forward`` in the original trace of another FX node is a module's likewise.
 """
 
 import re
@@ -25,6 +27,7 @@ _CALLERS = frozenset(("_call_impl", "_slow_forward", "__call__", "_wrapped_call_
 _CALLER_FILE = "torch/nn/modules/module.py"
 _PROFILED = re.compile(r"^nn\.Module: (\w+)$")
 _OWN = re.compile(r"(?:^|/)torch/nn/modules/(\w+)\.py$")
+_MOST_MODULES, _MOST_MODULE_PATH = 100_000, 1000
 _CALLER, _CALLED, _SURELY = 1, 2, 3
 # files of torch/nn/modules that define one module with a forward that people use
 _COMMON = {"linear": "Linear", "container": "Sequential", "flatten": "Flatten", "transformer": "Transformer"}
@@ -57,9 +60,17 @@ def modules_of(
     groups: list[int] = []
     group_of: dict[int, int] = {0: -1}
     keys: dict[tuple[int, int, str], int] = {}
+    told: dict[tuple[str, ...], int] = {}
     for node in entries:
         parent = int(nearest[parents[node]])
         here = int(node_frames[node])
+        chain = frames.modules.get(here)
+        if chain:
+            if chain not in told:
+                told[chain] = _group_of_chain(chain, keys)
+            group_of[node] = told[chain]
+            groups.append(group_of[node])
+            continue
         call = frames.frames[int(node_frames[parent])].line if parent else 0
         key = (group_of[parent], call, names[here])
         group_of[node] = keys.setdefault(key, len(keys))
@@ -70,17 +81,35 @@ def modules_of(
     numbers: dict[tuple[int, str], int] = {}
     of_group: list[int] = []
     for parent, call, name in keys:
-        shown = f"{name}:{lines[parent, call, name]}" if name.endswith(".py") else name
+        line = lines.get((parent, call, name), 0)
+        shown = f"{name}:{line}" if line and name.endswith(".py") else name
         outer = of_group[parent] if parent >= 0 else 0
         number = numbers.get((outer, shown))
         if number is None:
             number = numbers[outer, shown] = len(modules)
             path = modules[outer].path
-            modules.append(Module(outer, shown, f"{path} / {shown}" if path else shown))
+            modules.append(Module(outer, shown, _within(path, shown)))
         of_group.append(number)
     of_node = np.zeros(len(parents), np.uint32)
     of_node[entries] = np.asarray(of_group, np.uint32)[groups] if groups else 0
     return of_node[nearest[nodes]], modules
+
+
+def _group_of_chain(chain: tuple[str, ...], keys: dict[tuple[int, int, str], int]) -> int:
+    """The group of the innermost of modules that a node tells; of an outer one where there are too many."""
+    group = -1
+    for name in chain:
+        key = (group, 0, name)
+        if key not in keys and len(keys) >= _MOST_MODULES:
+            break
+        group = keys.setdefault(key, len(keys))
+    return group
+
+
+def _within(path: str, name: str) -> str:
+    """The path of a module within another; one without end would be stored with every module."""
+    whole = f"{path} / {name}" if path else name
+    return whole if len(whole) <= _MOST_MODULE_PATH else f"…{whole[1 - _MOST_MODULE_PATH :]}"
 
 
 def _roles(frames: Frames) -> tuple[npt.NDArray[np.uint8], list[str]]:
@@ -92,6 +121,10 @@ def _roles(frames: Frames) -> tuple[npt.NDArray[np.uint8], list[str]]:
         return roles, profiled
     names = [""] * len(frames.frames)
     for number, (frame, source) in enumerate(zip(frames.frames, frames.sources.tolist(), strict=True)):
+        told = frames.modules.get(number)
+        if told is not None:
+            roles[number] = _SURELY if told else 0
+            continue
         if not frame.line:
             continue
         path = frame.file.replace("\\", "/")
