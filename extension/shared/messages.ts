@@ -54,6 +54,8 @@ export interface CompareState {
   byStep: boolean;
   /** Of the other to the right, in the axis' unit, or in steps. */
   offset: number;
+  /** Of profiles: the name of the other's value; null for the one that is compared here. */
+  value: string | null;
 }
 
 /** What the flame graph shows, and how. `fileBytes` tells whether the names' numbers are those of the file now. */

@@ -64,6 +64,8 @@ const WORKBENCH_NOISE = [
   /bad HTTP response code \(404\) was received when fetching the script/,
   /\/update\/check/,
   /vscode\.github-authentication/,
+  // Its own, where a save took long on a busy machine; nothing here takes part in saving.
+  /Aborted onWillSaveTextDocument-event/,
   // Its own log, when the window is reloaded while it writes.
   /vscode-log:.*IndexedDB database 'vscode-web-db' is closed/,
 ];

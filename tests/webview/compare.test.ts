@@ -3,9 +3,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { CompareState, OtherSnapshot } from '../../extension/shared/messages';
-import type { ComparedRow, DeviceInfo, SnapshotInfo } from '../../extension/shared/protocol.gen';
+import type {
+  ComparedRow,
+  DeviceInfo,
+  ProfileValue,
+  SnapshotInfo,
+} from '../../extension/shared/protocol.gen';
 import type { Api } from '../../webview/src/api';
-import { Compare, restoreCompare, signed } from '../../webview/src/compare';
+import { Compare, restoreCompare, sameValue, signed, type OwnProfile } from '../../webview/src/compare';
 import { marksOf } from '../../webview/src/panes/compare-table';
 import { columnAt, curvesOf, heightsAt, stepAt, within } from '../../webview/src/pictures/compare-scene';
 
@@ -115,6 +120,74 @@ describe('a comparison', () => {
     assert.deepEqual(row(place(3, 'old'), place(3)), ['was old']);
     assert.deepEqual(row(null, place(3), [0, 1]), ['only after']);
     assert.deepEqual(row(place(3), place(4), [1, 0]), ['only before', 'moved from line 3']);
+  });
+});
+
+describe('a comparison of profiles', () => {
+  const value = (name: string, meaning: ProfileValue['meaning'], unit = 'bytes'): ProfileValue => ({
+    ...{ name, meaning, unit, title: name, total: 7, count: null, negative: false },
+  });
+  const profile = (...values: ProfileValue[]): SnapshotInfo =>
+    ({ devices: [], profile: { values, default_value: 0 } }) as unknown as SnapshotInfo;
+  const mine = [value('alloc_space', 'total'), value('inuse_objects', 'live', 'count'), value('x', 'other')];
+  const theirs = [
+    value('peak', 'peak'),
+    value('total', 'total'),
+    value('y', 'other'),
+    value('inuse_objects', 'live', 'count'),
+  ];
+  const set = { device: 0, kind: 'live', from_moment: null, to_moment: null, filter: 'f', value: 0 } as const;
+  const none = { request: () => assert.fail('nothing is asked') } as unknown as Api;
+
+  function besides(other: SnapshotInfo, shown = 0): Compare {
+    const own = { info: profile(...mine).profile, value: mine[shown], setValue: () => undefined };
+    // SAFETY: as much of a profile as a comparison looks at.
+    const compare = new Compare(none, 'a.pb.gz', null, () => undefined, own as unknown as OwnProfile);
+    compare.receive(
+      { ...{ is: 'open', uri: 'u', name: 'b', info: other, itself: false }, older: true } as OtherSnapshot,
+      0,
+    );
+    return compare;
+  }
+
+  it('puts what measures the same side by side, by name or by meaning', () => {
+    assert.deepEqual(
+      mine.map((each) => sameValue(each, theirs)),
+      [1, 3, null],
+    );
+    const compare = besides(profile(...theirs));
+    assert.deepEqual(
+      compare.sharedValues.map((each) => [each.mine, each.theirs]),
+      [
+        [0, 1],
+        [1, 3],
+      ],
+    );
+    assert.deepEqual([compare.otherValue, compare.unlike], [1, null]);
+    assert.deepEqual(compare.names({} as DeviceInfo), { before: 'b', after: 'a.pb.gz' });
+    compare.set({ value: 'peak' });
+    assert.equal(compare.otherValue, 0);
+    assert.equal(restoreCompare(compare.state)?.value, 'peak');
+    compare.set({ value: 'inuse_objects' });
+    assert.equal(compare.otherValue, 1, 'bytes do not stand beside counts');
+    assert.equal(besides(profile(...theirs), 2).otherValue, null);
+  });
+
+  it('asks for the stretch here and for all of it there', async () => {
+    const compare = besides(profile(...theirs));
+    const of = { ...set, kind: 'freed', from_moment: 3, to_moment: 9 } as const;
+    const found = await compare.sets(of, {} as DeviceInfo, 'event').answer;
+    assert.deepEqual(found.sets, { of, other_of: { ...set, value: 1 } });
+  });
+
+  it('says in a sentence what can not be compared', () => {
+    assert.match(besides(info(device(0, 5))).unlike ?? '', /is a trace of allocations/);
+    assert.match(besides(profile(value('cpu', 'other', 'nanoseconds'))).unlike ?? '', /nothing .* “cpu”/);
+    const { compare } = compared();
+    compare.receive({ ...opened('u', []), info: profile(...theirs) } as OtherSnapshot, 0);
+    assert.match(compare.unlike ?? '', /is a profile/);
+    compare.receive(opened('v', []), 0);
+    assert.match(compare.unlike ?? '', /no device/);
   });
 });
 

@@ -1,10 +1,16 @@
 // The snapshot that this one is compared with, and how: what the picture and the pane of the comparison share.
 
 import type { CompareState, OtherSnapshot } from '../../extension/shared/messages';
-import type { Alignment, AllocationSet, DeviceInfo } from '../../extension/shared/protocol.gen';
+import type {
+  Alignment,
+  AllocationSet,
+  DeviceInfo,
+  ProfileInfo,
+  ProfileValue,
+} from '../../extension/shared/protocol.gen';
 import type { Api, Pending } from './api';
 import type { Axis } from './scene/state';
-import { bytes } from './ui/format';
+import { figure } from './ui/figure';
 
 export type CompareSettings = Omit<CompareState, 'uri'>;
 
@@ -17,6 +23,7 @@ const FIRST: CompareSettings = {
   measure: 'own',
   byStep: false,
   offset: 0,
+  value: null,
 };
 
 /** The one that is open, as the two sides' names and figures are told. */
@@ -25,6 +32,20 @@ export interface OpenOther {
   readonly itself: boolean;
   readonly devices: readonly DeviceInfo[];
   readonly device: DeviceInfo;
+}
+
+/** The view's own profile, of which one value is shown. */
+export interface OwnProfile {
+  readonly info: ProfileInfo;
+  readonly value: ProfileValue;
+  setValue(value: number): void;
+}
+
+/** A value that two profiles have, by its number in each. */
+export interface SharedValue {
+  readonly value: ProfileValue;
+  readonly mine: number;
+  readonly theirs: number;
 }
 
 /** The two sets that a table is about. */
@@ -53,6 +74,8 @@ export class Compare {
     readonly ownName: string,
     restored: CompareState | null,
     private readonly changed: () => void,
+    /** Null for a trace. */
+    readonly profile: OwnProfile | null = null,
   ) {
     this.restored = restored;
   }
@@ -82,6 +105,51 @@ export class Compare {
     return device ? { name: other.name, itself: other.itself, devices, device } : null;
   }
 
+  /** The other's profile, while it is open and one. */
+  get otherProfile(): ProfileInfo | null {
+    const { other } = this;
+    return other?.is === 'open' ? (other.info.profile ?? null) : null;
+  }
+
+  /** The values that both profiles have, in the order of the view's own. */
+  get sharedValues(): readonly SharedValue[] {
+    const theirs = this.otherProfile?.values ?? [];
+    return (this.profile?.info.values ?? []).flatMap((value, mine) => {
+      const at = sameValue(value, theirs);
+      return at === null ? [] : [{ value, mine, theirs: at }];
+    });
+  }
+
+  /** The other's values that are measured as the view's is: what may stand beside it. */
+  get otherValues(): readonly ProfileValue[] {
+    const unit = this.profile?.value.unit;
+    return (this.otherProfile?.values ?? []).filter((value) => value.unit === unit);
+  }
+
+  /** The number of the other's value that is compared; null where it has none like the view's. */
+  get otherValue(): number | null {
+    const { profile, otherProfile, settings } = this;
+    if (!profile || !otherProfile) return null;
+    const chosen = otherProfile.values.findIndex(
+      ({ name, unit }) => name === settings.value && unit === profile.value.unit,
+    );
+    return chosen >= 0 ? chosen : sameValue(profile.value, otherProfile.values);
+  }
+
+  /** Why two that are open can't be compared at all, in a sentence. */
+  get unlike(): string | null {
+    const { other, profile } = this;
+    if (other?.is !== 'open') return null;
+    if (profile && !other.info.profile)
+      return 'is a trace of allocations, and this is a profile: compare it with another profile.';
+    if (!profile && other.info.profile)
+      return 'is a profile, and this is a trace of allocations: compare it with another trace.';
+    if (!profile) return this.open ? null : 'holds no device.';
+    if (this.sharedValues.length > 0 || this.otherValues.length > 0) return null;
+    const titles = other.info.profile?.values.map(({ title }) => `“${title}”`) ?? [];
+    return `measures nothing that this profile does. It has ${titles.join(', ')}.`;
+  }
+
   /** For the host to keep. */
   get state(): CompareState | null {
     const uri = this.other?.uri;
@@ -96,6 +164,12 @@ export class Compare {
   /** The sides' names in the order in which they are told, "before" first. */
   names(device: DeviceInfo): { before: string; after: string } {
     const { open } = this;
+    if (this.profile) {
+      const name = this.other?.name ?? '';
+      return this.settings.otherFirst
+        ? { before: name, after: this.ownName }
+        : { before: this.ownName, after: name };
+    }
     if (!open) return { before: this.ownName, after: '' };
     const mark = (name: string, side: DeviceInfo, all: readonly DeviceInfo[]): string =>
       all.length > 1 || open.itself ? `${name} device ${side.device}` : name;
@@ -113,6 +187,11 @@ export class Compare {
       answer: Promise.resolve({ sets, inferredSteps: false }),
       cancel: () => undefined,
     });
+    // a stretch of one run's time is none of another's
+    if (this.profile) {
+      const all = { ...none, kind: 'live' as const, value: this.otherValue };
+      return ready({ of: mine, other_of: all });
+    }
     if (!open) return ready({ of, other_of: none });
     const there = { ...none, device: open.device.device };
     const atEnd = { ...there, from_moment: open.device.events };
@@ -157,6 +236,10 @@ export class Compare {
     }
     this.restored = null;
     const { by, measure } = this.settings;
+    if (this.profile) {
+      this.settings = { ...FIRST, by, measure, otherFirst: other.older };
+      return;
+    }
     const sameNumber = devices.some(({ device }) => device === ownDevice);
     // A snapshot beside itself: another device if there is one, else what became of the peak by the end.
     const otherDevice = other.itself && devices.length > 1 ? nextDevice(devices, ownDevice) : null;
@@ -176,6 +259,15 @@ function nextDevice(devices: readonly DeviceInfo[], from: number): number {
   return devices[(at + 1) % devices.length]?.device ?? from;
 }
 
+/** A value's number among another profile's: by its name, else by what it measures and in which unit. */
+export function sameValue(value: ProfileValue, others: readonly ProfileValue[]): number | null {
+  const alike = others.filter(({ unit }) => unit === value.unit);
+  const found =
+    alike.find(({ name }) => name === value.name) ??
+    alike.find(({ meaning }) => meaning === value.meaning && meaning !== 'other');
+  return found ? others.indexOf(found) : null;
+}
+
 /** "▲ +1.2 GiB", "▼ −3 MiB", "= 0 B": shape, sign and words, so that colour is never alone. */
 export function signed(difference: number): string {
   return `${arrow(difference)} ${withSign(difference)}`;
@@ -186,7 +278,7 @@ export function arrow(difference: number): string {
 }
 
 export function withSign(difference: number): string {
-  return difference > 0 ? `+${bytes(difference)}` : difference < 0 ? `−${bytes(-difference)}` : '0 B';
+  return difference > 0 ? `+${figure(difference)}` : difference < 0 ? `−${figure(-difference)}` : figure(0);
 }
 
 /** Which kind of difference it is, as a class. */
@@ -209,5 +301,6 @@ export function restoreCompare(saved: CompareState | null | undefined): CompareS
     measure: one(saved.measure, ['own', 'inclusive'], FIRST.measure),
     byStep: saved.byStep,
     offset: Number.isFinite(saved.offset) ? saved.offset : 0,
+    value: typeof saved.value === 'string' ? saved.value : null,
   };
 }

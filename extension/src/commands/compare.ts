@@ -4,7 +4,7 @@ import { OPTIONAL_VIEW_TYPE, type SnapshotEditorProvider, VIEW_TYPE } from '../e
 import type { SnapshotView } from '../editor/view';
 
 const FILTERS = {
-  'Memory snapshots': ['pickle', 'pkl', 'json', 'html', 'gz', 'zst'],
+  'Snapshots and profiles': ['pickle', 'pkl', 'json', 'html', 'gz', 'zst', 'pb', 'pprof', 'heap', 'bin'],
   'All files': ['*'],
 };
 
@@ -73,7 +73,7 @@ async function viewOf(uri: vscode.Uri, editors: SnapshotEditorProvider): Promise
   const find = (): SnapshotView | undefined =>
     editors.views.find((view) => view.uri.toString() === uri.toString());
   if (find() === undefined) {
-    const optional = /\.(json|html|gz|zst)$/i.test(uri.path);
+    const optional = /(?<!\.pb)\.(json|html|gz|zst)$/i.test(uri.path);
     const type = optional ? OPTIONAL_VIEW_TYPE : VIEW_TYPE;
     await vscode.commands.executeCommand('vscode.openWith', uri, type);
   }

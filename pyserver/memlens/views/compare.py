@@ -133,13 +133,13 @@ class Comparison:
         """A page of rows. Raises :class:`BadRequestError` for a page that can't be."""
         check_page(offset, limit)
         before, after = (side.own if measure == "own" else side.inclusive for side in self._sides)
-        shown = np.flatnonzero((before[:, 1] > 0) | (after[:, 1] > 0))
+        shown = np.flatnonzero(_there(before) | _there(after))
         found = self._search(shown, search)
         ranked = found[self._ranks(before[found], after[found], order, found)]
         page = (ranked[::-1] if reverse else ranked)[offset : offset + limit]
         difference = after[:, 0] - before[:, 0]
         own = [side.own for side in self._sides]
-        has_before, has_after = own[0][:, 1] > 0, own[1][:, 1] > 0
+        has_before, has_after = _there(own[0]), _there(own[1])
         own_difference = own[1][:, 0] - own[0][:, 0]
         both = has_before & has_after
         return CompareAnswer(
@@ -312,6 +312,12 @@ def _first_of_row(own_row: npt.NDArray[np.uint32], rows: int) -> list[int | None
     found: list[int | None] = [None] * rows
     for item, row in reversed(list(enumerate(own_row.tolist()))):
         found[row] = item
+    return found
+
+
+def _there(figures: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Which rows have anything: of a profile's differences less than nothing, or bytes that nothing counts."""
+    found: npt.NDArray[np.bool_] = (figures != 0).any(axis=1)
     return found
 
 

@@ -23,8 +23,8 @@ export function compareNotice(context: ViewContext): HTMLElement | null {
   };
   if (other === null)
     return notice(
-      'Two snapshots side by side: what grew, what shrank, and on which line.',
-      button('Compare with another snapshot…', choose),
+      `Two ${context.info.profile ? 'profiles' : 'snapshots'} side by side: what grew, what shrank, and on which line.`,
+      button(`Compare with another ${context.info.profile ? 'profile' : 'snapshot'}…`, choose),
     );
   const name = shorten(other.name, 60);
   if (other.is === 'opening') {
@@ -41,7 +41,8 @@ export function compareNotice(context: ViewContext): HTMLElement | null {
       button('Choose another…', choose, true),
     );
   }
-  return context.compare.open ? null : notice(`${name} holds no device.`, button('Choose another…', choose));
+  const { unlike } = context.compare;
+  return unlike === null ? null : notice(`${name} ${unlike}`, button('Choose another…', choose));
 }
 
 function notice(text: string, ...buttons: HTMLElement[]): HTMLElement {
@@ -62,13 +63,13 @@ export class CompareSides {
   update(): void {
     const { context } = this;
     const { compare } = context;
-    const { open, settings } = compare;
-    if (!open) {
+    const { other, settings } = compare;
+    if (other?.is !== 'open') {
       replace(this.root);
       return;
     }
     const mine = this.side(compare.ownName, null);
-    const theirs = this.side(open.name, this.devices(compare));
+    const theirs = this.side(other.name, this.devices(compare));
     const [first, second] = settings.otherFirst ? [theirs, mine] : [mine, theirs];
     replace(
       this.root,

@@ -3,7 +3,8 @@
 import type { CompareAnswer, ComparedRow, Frame } from '../../../extension/shared/protocol.gen';
 import { arrow, direction, withSign } from '../compare';
 import { element, setText } from '../ui/dom';
-import { baseName, bytes, count, exactBytes } from '../ui/format';
+import { countsTitle, exactFigure, figure } from '../ui/figure';
+import { baseName, count } from '../ui/format';
 import { shorten } from '../ui/text';
 
 export const COMPARE_PAGE = 200;
@@ -118,6 +119,8 @@ export class CompareTable {
   }
 
   sorted(order: CompareOrder, reverse: boolean): void {
+    const counts = this.heads.get('count')?.querySelector('button');
+    if (counts) setText(counts, countsTitle());
     for (const [each, head] of this.heads) {
       // Figures come largest first, names from A on.
       const down = (each !== 'name') !== reverse;
@@ -142,13 +145,13 @@ export class CompareTable {
       ),
       element(
         'td',
-        { class: 'number', title: exactBytes(row.before_bytes) },
-        figure(row.before_bytes, row.before_count),
+        { class: 'number', title: exactFigure(row.before_bytes) },
+        amount(row.before_bytes, row.before_count),
       ),
       element(
         'td',
-        { class: 'number', title: exactBytes(row.after_bytes) },
-        figure(row.after_bytes, row.after_count),
+        { class: 'number', title: exactFigure(row.after_bytes) },
+        amount(row.after_bytes, row.after_count),
       ),
       element(
         'td',
@@ -205,13 +208,13 @@ function bar(difference: number, widest: number): HTMLElement {
   return element('span', { class: 'compare-bar', attributes: { 'aria-hidden': 'true' } }, fill);
 }
 
-function figure(size: number, allocations: number): string {
-  return allocations === 0 ? '–' : bytes(size);
+function amount(size: number, allocations: number): string {
+  return allocations === 0 ? '–' : figure(size);
 }
 
 function exactDifference(difference: number): string {
   if (difference === 0) return 'No difference';
-  return `${exactBytes(Math.abs(difference))} ${difference > 0 ? 'more' : 'less'} after`;
+  return `${exactFigure(Math.abs(difference))} ${difference > 0 ? 'more' : 'less'} after`;
 }
 
 /** What a place is called, and what became of it in words. */
@@ -226,7 +229,7 @@ function placeOf(row: ComparedRow): HTMLElement[] {
   if (place.function === '' && where === null) add('muted', 'No stack recorded');
   else if (place.function !== '') add('code', shorten(place.function, 70));
   if (where !== null) add(place.function === '' ? 'code' : 'place', shorten(where, 60));
-  else if (place.function !== '') add('place', 'no Python frame');
+  else if (place.function !== '') add('place', 'no line of source');
   for (const mark of marksOf(row)) add('badge', mark);
   if (row.callers.length > 0)
     add('place', `← ${row.callers.map((each) => `${shorten(each.function, 30)}:${each.line}`).join(' ← ')}`);

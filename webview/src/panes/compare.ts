@@ -1,12 +1,19 @@
 // What is different between this snapshot and another, by line, function, file or stack.
 
-import type { CompareAnswer, ComparedRow, ComparedSums, Frame } from '../../../extension/shared/protocol.gen';
+import type {
+  CompareAnswer,
+  ComparedRow,
+  ComparedSums,
+  Frame,
+  ProfileValue,
+} from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../api';
 import { signed, withSign, type ComparedSets, type FoundSets } from '../compare';
 import type { ViewContext } from '../context';
 import { Choice } from '../ui/choice';
 import { debounce, element, replace, setText } from '../ui/dom';
-import { bytes, counted } from '../ui/format';
+import { figure, figureIn } from '../ui/figure';
+import { counted } from '../ui/format';
 import { CompareSides, compareNotice } from './compare-bar';
 import { COMPARE_PAGE, CompareTable, type CompareOrder } from './compare-table';
 import type { MakePane, Pane } from './pane';
@@ -26,6 +33,13 @@ class ComparePane implements Pane {
   private readonly measure: Choice<'own' | 'inclusive'>;
   private readonly mine: HTMLSelectElement;
   private readonly theirs: HTMLSelectElement;
+  /** Of profiles: the values that both have, and the other's that may stand beside it. */
+  private readonly value = select('What is compared', (number) => {
+    this.context.compare.profile?.setValue(Number(number));
+  });
+  private readonly otherValue = select('What of the other profile', (name) => {
+    this.context.compare.set({ value: name === '' ? null : name });
+  });
   private readonly search: HTMLInputElement;
   private readonly summary = element('p', { class: 'compare-summary', role: 'status' });
   private readonly table: CompareTable;
@@ -118,8 +132,9 @@ class ComparePane implements Pane {
         this.sides.root,
         this.by.root,
         this.measure.root,
-        element('label', {}, element('span', { class: 'muted' }, 'this '), this.mine),
-        element('label', {}, element('span', { class: 'muted' }, 'other '), this.theirs),
+        ...(context.info.profile
+          ? [labelled('compared ', this.value), labelled('other ', this.otherValue)]
+          : [labelled('this ', this.mine), labelled('other ', this.theirs)]),
         this.search,
       ),
       this.summary,
@@ -144,7 +159,40 @@ class ComparePane implements Pane {
     this.measure.set(settings.measure);
     this.mine.value = settings.mine;
     this.theirs.value = settings.theirs;
+    if (compare.profile) this.tellValues();
+    if (compare.profile && compare.otherValue === null) {
+      this.cancel();
+      this.sets = null;
+      const { title } = compare.profile.value;
+      setText(this.summary, '');
+      this.table.clear(
+        `${compare.other?.name ?? 'The other'} does not measure “${title}”. ` +
+          'Choose above what both have, or another value of the other.',
+      );
+      return;
+    }
     this.refresh();
+  }
+
+  private tellValues(): void {
+    const { compare } = this.context;
+    const { profile } = compare;
+    if (!profile) return;
+    const shared = compare.sharedValues;
+    const mine = profile.info.values.indexOf(profile.value);
+    // what is shown may be a value that the other hasn't
+    const known = shared.some((each) => each.mine === mine);
+    choices(this.value, [
+      ...(known ? [] : [{ value: String(mine), text: `${profile.value.title}, only here` }]),
+      ...shared.map(({ value, mine: number }) => ({ value: String(number), text: titled(value) })),
+    ]);
+    this.value.value = String(mine);
+    choices(this.otherValue, [
+      ...(known ? [{ value: '', text: 'The same' }] : [{ value: '', text: 'Choose…' }]),
+      ...compare.otherValues.map((value) => ({ value: value.name, text: titled(value) })),
+    ]);
+    this.otherValue.value = compare.settings.value ?? '';
+    if (this.otherValue.selectedIndex < 0) this.otherValue.value = '';
   }
 
   dispose(): void {
@@ -219,9 +267,11 @@ class ComparePane implements Pane {
     part(answer.only_after, 'only after:');
     part(answer.only_before, 'only before:');
     if (answer.same.rows > 0) parts.push(`${counted(answer.same.rows, ROWS_OF[by])} the same`);
+    const both = answer.grown.rows + answer.shrunk.rows + answer.same.rows;
+    if (total.rows > 0 && both === 0) parts.push(`They have no ${ROWS_OF[by]} in common.`);
     setText(
       this.summary,
-      `${before} ${bytes(total.before_bytes)} → ${after} ${bytes(total.after_bytes)}, ` +
+      `${before} ${figure(total.before_bytes)} → ${after} ${figure(total.after_bytes)}, ` +
         `${signed(total.after_bytes - total.before_bytes)}${parts.length > 0 ? ` · ${parts.join(' · ')}` : ''}`,
     );
     const what = compare.settings.mine === 'end' ? 'live at the end' : setName;
@@ -231,7 +281,7 @@ class ComparePane implements Pane {
         (this.inferredSteps ? ', beside each other by inferred steps' : '') +
         (measure === 'inclusive' ? ', with what each called (these do not add up)' : '') +
         (words
-          ? `, with ${words}: ${bytes(answer.matching.before_bytes)} → ${bytes(answer.matching.after_bytes)}`
+          ? `, with ${words}: ${figure(answer.matching.before_bytes)} → ${figure(answer.matching.after_bytes)}`
           : ''),
     );
   }
@@ -243,7 +293,7 @@ class ComparePane implements Pane {
     const [own, other] = settings.otherFirst ? [row.after, row.before] : [row.before, row.after];
     const place = own ?? other;
     if (place && place.file !== '' && place.kind !== 'native') context.openFrame(opened(place), beside);
-    else context.say('The file has no Python frame for these allocations.');
+    else context.say('The file has no line of source for these allocations.');
     this.lighting?.cancel();
     if (!sets) return;
     const lighting = context.api.request('memlens/compareStacks', {
@@ -279,6 +329,14 @@ class ComparePane implements Pane {
   }
 }
 
+function titled({ title, total, unit }: ProfileValue): string {
+  return `${title} · ${figureIn(total, unit)}`;
+}
+
+function labelled(text: string, control: HTMLElement): HTMLElement {
+  return element('label', {}, element('span', { class: 'muted' }, text), control);
+}
+
 /** A file as a whole opens at its top. */
 function opened(place: Frame): Frame {
   return place.line > 0 ? place : { ...place, line: 1 };
@@ -289,18 +347,34 @@ function options<T extends string>(
   texts: Readonly<Record<T, string>>,
   change: (value: T) => void,
 ): HTMLSelectElement {
-  const select = element('select', {
+  const made = select(label, (value) => {
+    // SAFETY: the options are those of `texts`.
+    change(value as T);
+  });
+  choices(
+    made,
+    Object.entries<string>(texts).map(([value, text]) => ({ value, text })),
+  );
+  return made;
+}
+
+function select(label: string, change: (value: string) => void): HTMLSelectElement {
+  const made = element('select', {
     class: 'dropdown',
     title: label,
     attributes: { 'aria-label': label },
     on: {
       change: () => {
-        // SAFETY: the options are those of `texts`.
-        change(select.value as T);
+        change(made.value);
       },
     },
   });
-  for (const [value, text] of Object.entries<string>(texts))
-    select.append(element('option', { attributes: { value } }, text));
-  return select;
+  return made;
+}
+
+function choices(
+  control: HTMLSelectElement,
+  all: readonly { readonly value: string; readonly text: string }[],
+): void {
+  replace(control, ...all.map(({ value, text }) => element('option', { attributes: { value } }, text)));
 }

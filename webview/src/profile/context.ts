@@ -1,5 +1,6 @@
 // A profile's view as its panes know it: no device, no moments, and a value of the profile in the place of bytes.
 
+import type { CompareState } from '../../../extension/shared/messages';
 import type {
   AllocationSet,
   AllocationSummary,
@@ -12,6 +13,7 @@ import type {
 import type { Api } from '../api';
 import type { Colours } from '../colours';
 import { Compare } from '../compare';
+import { baseName } from '../ui/format';
 import type { ViewContext } from '../context';
 import { Cursors } from '../cursors';
 import { Flags } from '../flags';
@@ -34,6 +36,10 @@ export interface ProfileOwner {
   readonly stretchName: string | null;
   readonly colours: Colours;
   readonly flame: KeptFlame;
+  /** What was compared when the view was last open. */
+  readonly compared: CompareState | null;
+  setValue(value: number): void;
+  comparisonChanged(): void;
   setFilter(filter: string): void;
   open(frame: Frame, beside: boolean): void;
   say(text: string): void;
@@ -65,7 +71,20 @@ export class ProfileContext implements ViewContext {
     };
     this.cursors = new Cursors(api, { changed: () => undefined, failed, filter: () => owner.filter });
     this.flags = new Flags(api, info, () => undefined, failed);
-    this.compare = new Compare(api, info.path, null, () => undefined);
+    const own = (): ProfileValue => this.value;
+    const compared = {
+      info: profile,
+      get value(): ProfileValue {
+        return own();
+      },
+      setValue: (value: number) => {
+        owner.setValue(value);
+      },
+    };
+    const changed = (): void => {
+      owner.comparisonChanged();
+    };
+    this.compare = new Compare(api, baseName(info.path), owner.compared, changed, compared);
   }
 
   get value(): ProfileValue {

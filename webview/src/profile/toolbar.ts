@@ -36,7 +36,7 @@ export class ProfileToolbar {
     });
     this.dock = iconButton(
       'table',
-      'Table, sizes and SQL',
+      'Table, comparison, sizes and SQL',
       () => {
         events.toggleDock();
       },

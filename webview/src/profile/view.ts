@@ -1,16 +1,18 @@
 // A profile's view: its flame graph, the value that all of it is about, and the panes that need no timeline.
 
-import type { PaneId, ViewState } from '../../../extension/shared/messages';
+import type { CompareState, PaneId, ViewState } from '../../../extension/shared/messages';
 import type { Frame, ProfileInfo, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Api, type HostMessage } from '../api';
 import { Colours } from '../colours';
 import { EVERYTHING, type Change } from '../context';
+import { comparePane } from '../panes/compare';
 import { flamePane } from '../panes/flame';
 import { KeptFlame } from '../flame/settings';
 import { liveSetPane } from '../panes/live-set/pane';
 import type { Pane } from '../panes/pane';
 import { sizesPane } from '../panes/sizes';
 import { sqlPane } from '../panes/sql';
+import { restoreCompare } from '../compare';
 import { restoreLayout } from '../scene/state';
 import { debounce, element, setText } from '../ui/dom';
 import { Dock } from '../ui/dock';
@@ -32,6 +34,7 @@ export class ProfileView implements ProfileOwner {
   filter = '';
   readonly colours = new Colours([], 'stack');
   readonly flame: KeptFlame;
+  readonly compared: CompareState | null;
   private readonly context: ProfileContext;
   private readonly flamePane: Pane;
   private readonly dock: Dock;
@@ -59,6 +62,7 @@ export class ProfileView implements ProfileOwner {
     this.flame = new KeptFlame(state?.flame ?? null, info, this.saveSoon);
     // widths are what the value above says
     this.flame.settings.value = 'bytes';
+    this.compared = restoreCompare(state?.compare);
     this.context = new ProfileContext(api, info, profile, this);
     this.tellFigures();
     const flame = flamePane(this.context);
@@ -74,7 +78,7 @@ export class ProfileView implements ProfileOwner {
           this.frame.set({ dockTall: !this.frame.current.dockTall });
         },
       },
-      [liveSetPane, sizesPane, sqlPane],
+      [liveSetPane, comparePane, sizesPane, sqlPane],
     );
     this.toolbar = new ProfileToolbar(profile, info.warnings.length, {
       value: (value) => {
@@ -96,7 +100,7 @@ export class ProfileView implements ProfileOwner {
       },
     });
     this.toolbar.filter.append(this.filterBox.root);
-    this.fileBar = new FileBar(api, () => '');
+    this.fileBar = new FileBar(api, () => this.context.compare.other?.name ?? '');
     const hidden = (): HTMLElement => element('div', { hidden: true });
     this.frame = new ViewFrame(
       root,
@@ -195,6 +199,10 @@ export class ProfileView implements ProfileOwner {
           new Error(`${baseName(message.file)} was not found. Memlens looked for ${message.lookedFor}.`),
         );
         return;
+      case 'other':
+        this.context.compare.receive(message.other, 0);
+        if (message.fresh) this.dock.show('compare');
+        return;
       case 'file':
         this.fileBar.show(message.of, message.state);
         return;
@@ -252,7 +260,12 @@ export class ProfileView implements ProfileOwner {
     this.saveSoon();
   }
 
-  private setValue(value: number): void {
+  comparisonChanged(): void {
+    this.changed('compare');
+    this.saveSoon();
+  }
+
+  setValue(value: number): void {
     this.value = value;
     this.tellFigures();
     this.toolbar.set(value);
@@ -313,7 +326,13 @@ export class ProfileView implements ProfileOwner {
     const view: ViewState = {
       ...{ device: 0, axis: 'event', x0: 0, x1: 1, y0: 0, y1: 1, selection: null, colour: 'stack' },
       ...{ picture: 'stacked', pane: this.dock.shown, filter: this.filter, scope: 'peak', kind: 'live' },
-      ...{ first: null, second: null, compare: null, flame: this.flame.state, value: this.value },
+      ...{
+        first: null,
+        second: null,
+        compare: this.context.compare.state,
+        flame: this.flame.state,
+        value: this.value,
+      },
     };
     this.api.save({ view, layout: this.frame.current });
     this.api.post({ type: 'state', state: view });

@@ -37,7 +37,13 @@ export function figure(value: number): string {
 }
 
 export function exactFigure(value: number): string {
-  return shown.unit === 'bytes' ? exactBytes(value) : `${count(value)} ${shown.unit}`;
+  if (shown.unit === 'bytes') return exactBytes(value);
+  return shown.unit === 'count' ? count(value) : `${count(value)} ${shown.unit}`;
+}
+
+/** What the counts beside the figures are of. */
+export function countsTitle(): string {
+  return shown.counts === 'allocation' ? 'Allocations' : 'Samples';
 }
 
 /** "3 allocations". */

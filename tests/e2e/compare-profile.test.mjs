@@ -1,0 +1,158 @@
+// Two profiles compared: chosen from those that are open, told line by line with the figures of the command line, drawn
+// as one flame graph of both, and all of it is there again after a reload.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { venvProgram } from '../../scripts/lib/paths.mjs';
+import { ROOT, openVSCode } from './harness.mjs';
+import { SnapshotView, exactBytes, until } from './view.mjs';
+
+const MINE = 'words.pb.gz';
+const OTHER = 'later.pb.gz';
+const BROKEN = 'broken.pb.gz';
+const SHIFT = 4;
+
+/** The sample as if its code lay elsewhere, had grown at its top, kept twice as much in one function, and lacked one. */
+const LATER = `
+import gzip, sys
+from pathlib import Path
+from tests.python.pprof_files import encode, read
+source, target, shift = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+message = read(source)
+names = message['string_table']
+functions = {each['id']: each for each in message['function']}
+moved = {number for number, each in functions.items() if names[each['filename']] == 'words.py'}
+innermost = {}
+for location in message['location']:
+    innermost[location['id']] = names[functions[location['line'][0]['function_id']]['name']]
+    for line in location['line']:
+        if line['function_id'] in moved:
+            line['line'] += shift
+message['sample'] = [s for s in message['sample'] if innermost[s['location_id'][0]] != 'documents']
+for sample in message['sample']:
+    if innermost[sample['location_id'][0]] == 'Index.add':
+        sample['value'] = [2 * value for value in sample['value']]
+names.append('/srv/jobs/7/words.py')
+for number in moved:
+    functions[number]['filename'] = len(names) - 1
+target.write_bytes(gzip.compress(encode(message)))
+`;
+
+let vscode;
+let view;
+let expected;
+
+before(async () => {
+  vscode = await openVSCode({
+    viewport: { width: 1500, height: 1000 },
+    prepare: (folder) => {
+      const files = [MINE, OTHER].map((name) => path.join(folder, name));
+      execFileSync(venvProgram('python'), ['-c', LATER, ...files, String(SHIFT)], { cwd: ROOT });
+      writeFileSync(path.join(folder, BROKEN), Buffer.from([0x1f, 0x8b, 8, 0, 1, 2, 3]));
+    },
+  });
+  expected = await vscode.memlens('compare', MINE, OTHER, '--top', 1000);
+  await opened(OTHER);
+  view = await opened(MINE);
+});
+after(() => vscode?.close());
+
+async function opened(name) {
+  await vscode.openFile(name);
+  const found = new SnapshotView(vscode, await vscode.webview());
+  await found.locator('#memlens[data-model=profile][data-state=ready]').waitFor();
+  return found;
+}
+
+const rows = () => view.locator('.compare-table tbody tr');
+const cells = async (index) => await rows().nth(index).locator('td').allInnerTexts();
+const titles = async () =>
+  await rows()
+    .locator('td:nth-child(1)')
+    .evaluateAll((all) => all.map((cell) => cell.title));
+const titleOf = (difference) =>
+  difference === 0
+    ? 'No difference'
+    : `${exactBytes(Math.abs(difference))} ${difference > 0 ? 'more' : 'less'} after`;
+
+test('it is compared with one that is open, in the figures of the command line', async () => {
+  await vscode.runCommand('Memlens: Show Comparison');
+  await view.locator('.compare-notice .button', { hasText: 'another profile' }).click();
+  await vscode.page
+    .locator('.quick-input-list .monaco-list-row', { hasText: OTHER })
+    .filter({ hasText: 'Open now' })
+    .click();
+  await rows().first().waitFor();
+  assert.deepEqual(
+    await titles(),
+    expected.rows.map((row) => titleOf(row.difference_bytes)),
+  );
+  assert.match(await view.text('.compare-summary'), /words\.pb\.gz .* → later\.pb\.gz .*▲ \+/);
+  assert.match((await cells(0))[0], /▲\s*\+/);
+});
+
+test('a line that moved is the same line, and a click on it opens it here', async () => {
+  const index = expected.rows.findIndex(
+    (row) => row.before?.function === 'Index.add' && row.difference_bytes > 0,
+  );
+  const { before: place, after: there } = expected.rows[index];
+  assert.deepEqual([there.line, there.file], [place.line + SHIFT, '/srv/jobs/7/words.py']);
+  assert.match((await cells(index))[4], new RegExp(`moved from line ${place.line}\\b`));
+  await rows().nth(index).click();
+  await vscode.atLine('words.py', place.line);
+  await vscode.runCommand('View: Close Editor');
+  await rows().nth(index).and(view.locator('[aria-current]')).waitFor();
+});
+
+test('another value, swapped, by function, with words: all of it in the table', async () => {
+  const counts = await vscode.memlens('compare', MINE, OTHER, '--value', 'inuse_objects', '--top', 1000);
+  const value = view.locator('select[aria-label="What is compared"]');
+  assert.equal(await value.locator('option').count(), 2);
+  await value.selectOption({ index: 0 });
+  const said = counts.rows.map(({ difference_bytes: difference }) =>
+    titleOf(difference).replace(' bytes', ''),
+  );
+  await until(async () => JSON.stringify(await titles()) === JSON.stringify(said), 'the counts of the CLI');
+  // it is the value of all of the view
+  assert.equal(await view.locator('.toolbar select').inputValue(), '0');
+  await value.selectOption({ index: 1 });
+  await until(async () => (await titles())[0] === titleOf(expected.rows[0].difference_bytes), 'the bytes');
+  await view.locator('.dock').getByRole('button', { name: 'Swap before and after' }).click();
+  await until(async () => /▼\s*−/.test((await cells(0))[0]), 'the first row is less now');
+  await view.locator('.dock').getByRole('button', { name: 'Swap before and after' }).click();
+  await view.locator('.compare-controls').getByRole('button', { name: 'Function', exact: true }).click();
+  await view.locator('.compare-search').fill('documents');
+  await until(async () => (await rows().count()) === 1, 'one function is left');
+  assert.match((await cells(0))[4], /only before/);
+  await view.locator('.compare-search').fill('');
+  await until(async () => (await rows().count()) > 3, 'the others are back');
+  await vscode.screenshot('compare-profiles');
+});
+
+test('the comparison is there again after a reload; a file that fails is told in place', async () => {
+  await vscode.reload(OTHER, '"pane":"compare"', '"by":"function"');
+  view = new SnapshotView(vscode, await vscode.webview());
+  await view.locator('#memlens[data-model=profile][data-state=ready]').waitFor();
+  await rows().first().waitFor();
+  assert.match(await view.text('.compare-table caption'), /function/);
+  await view.locator('.compare-sides').getByRole('button', { name: 'Another…' }).click();
+  await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Choose a file' }).click();
+  const input = vscode.page.locator('.quick-input-widget .quick-input-box input');
+  await until(
+    async () => (await input.inputValue()).includes(path.basename(vscode.folder)),
+    'the dialog is there',
+  );
+  await input.fill(path.join(vscode.folder, BROKEN));
+  await vscode.page.keyboard.press('Enter');
+  await view.locator('.compare-notice', { hasText: BROKEN }).waitFor();
+  await view.locator('.compare-notice .button', { hasText: 'Choose another' }).click();
+  await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'this snapshot' }).click();
+  await view.locator('.compare-summary', { hasText: 'the same' }).waitFor();
+});
+
+test('nothing failed on the console', () => {
+  assert.deepEqual(vscode.foreignRequests, []);
+  assert.deepEqual(vscode.consoleErrors, []);
+});
