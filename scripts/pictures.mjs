@@ -1,56 +1,101 @@
-// node scripts/pictures.mjs: makes the README's pictures of each view anew, in a real VS Code.
+// node scripts/pictures.mjs [THEME [FOLDER]]: makes the README's pictures of each view anew, in a real VS Code.
+// THEME is dark, light, hc or hc-light.
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { openVSCode } from '../tests/e2e/harness.mjs';
-import { outOfMemory, segmented } from '../tests/e2e/snapshots.mjs';
+import { annotated, outOfMemory, segmented } from '../tests/e2e/snapshots.mjs';
 import { SnapshotView } from '../tests/e2e/view.mjs';
-import { ROOT } from './lib/paths.mjs';
+import { ROOT, venvProgram } from './lib/paths.mjs';
 import { main } from './lib/steps.mjs';
 
 const MEDIA = path.join(ROOT, 'extension', 'media');
 /** For what has no sign of its own that it is done. */
 const SETTLED_MS = 2500;
 
+/** The sample as it would be if nothing were remembered from step to step any more, and model.py had grown at its top. */
+const MENDED = `
+import pickle, sys
+data = pickle.load(open(sys.argv[1], 'rb'))
+moved = set()
+for trace in data['device_traces']:
+    for event in trace:
+        for frame in event['frames']:
+            if id(frame) not in moved and frame['filename'].endswith('model.py'):
+                frame['line'] += 6
+            moved.add(id(frame))
+    trace[:] = [e for e in trace if not any(f['filename'] == 'train.py' and f['line'] == 46 for f in e['frames'])]
+pickle.dump(data, open(sys.argv[2], 'wb'))
+`;
+
 main(async () => {
   mkdirSync(MEDIA, { recursive: true });
   const theme = process.argv[2] ?? 'dark';
   const out = process.argv[3] ?? MEDIA;
+  mkdirSync(out, { recursive: true });
   const vscode = await openVSCode({
     theme,
+    viewport: { width: 1240, height: 860 },
     prepare: (folder) => {
-      writeFileSync(path.join(folder, 'segments.pickle'), segmented());
-      writeFileSync(path.join(folder, 'oom.pickle'), outOfMemory());
+      const at = (name) => path.join(folder, name);
+      writeFileSync(at('segments.pickle'), segmented());
+      writeFileSync(at('oom.pickle'), outOfMemory());
+      writeFileSync(at('profiled.pickle'), annotated());
+      execFileSync(venvProgram('python'), ['-c', MENDED, at('train.pickle'), at('mended.pickle')]);
     },
   });
   const take = async (name) => {
-    await new Promise((resolve) => setTimeout(resolve, SETTLED_MS));
+    await vscode.page.mouse.move(620, 8); // over nothing that would say something
+    await vscode.page.waitForTimeout(SETTLED_MS);
     const file = path.join(out, `${name}.png`);
     await vscode.page.screenshot({ path: file });
     process.stdout.write(`${file}\n`);
   };
+  const pane = async (title, name) => {
+    await vscode.runCommand(`Memlens: ${title}`);
+    await take(name);
+  };
   try {
+    await vscode.runCommand('View: Toggle Primary Side Bar Visibility');
+    await SnapshotView.opened(vscode, 'mended.pickle');
     const view = await SnapshotView.opened(vscode, 'train.pickle');
-    const pane = async (title, name) => {
-      await vscode.runCommand(`Memlens: ${title}`);
-      await take(name);
-    };
+    await view.click(await view.tallestAtTheMiddle());
+    await view.locator('.panel .frames li').first().waitFor();
+    await take('memory-over-time');
+    await vscode.page.keyboard.press('Escape');
     await pane('Show Live Set', 'live-set');
     await pane('Show Steps and Growth', 'steps');
-    await pane('Query with SQL', 'sql');
-    const examples = view.locator('.sql select').first();
-    if (await examples.count()) {
-      await examples.selectOption({ index: 1 });
-      await view.locator('.sql').getByRole('button', { name: /^Run/ }).click();
-      await take('sql');
-    }
+    await vscode.runCommand('Memlens: Query with SQL');
+    const sql = view.locator('.sql');
+    await sql.locator('select').first().selectOption({ index: 1 });
+    await sql.getByRole('button', { name: /^Run/ }).click();
+    await sql.locator('.sql-body .sql-row').first().waitFor();
+    await take('sql');
     await pane('Show Flame Graph', 'flame-graph');
-    await vscode.runCommand('Memlens: Views below the Picture');
-    await pane('Show Reserved Memory over Time', 'reserved');
+    await view.locator('.flame').getByRole('button', { name: 'Functions' }).click();
+    await view.locator('.flame-functions .grid-row', { hasText: 'remember' }).first().click();
+    await view.locator('.flame-halves .grid-row[aria-level="1"]').first().waitFor();
+    await take('functions');
+    await vscode.runCommand('Memlens: Show Comparison');
+    await view.locator('.dock .compare-notice .button').click();
+    const other = vscode.page.locator('.quick-input-list .monaco-list-row', {
+      has: vscode.page.locator('.label-name').getByText('mended.pickle', { exact: true }),
+    });
+    await other.first().click();
+    await view.locator('.compare-table tbody tr').first().waitFor();
+    await take('compare');
+    await vscode.runCommand('Memlens: Show Active Memory over Time');
     await SnapshotView.opened(vscode, 'segments.pickle');
     await pane('Show Memory Map over Time', 'memory-map');
     await pane("Show the Allocator's State", 'allocator-state');
+    await pane('Show Reserved Memory over Time', 'reserved');
     await SnapshotView.opened(vscode, 'oom.pickle');
     await take('out-of-memory');
+    await SnapshotView.opened(vscode, 'profiled.pickle');
+    await take('annotations');
+    await vscode.openFile('train.py');
+    await vscode.runCommand('Memlens: Show What Lines Allocated');
+    await take('beside-code');
   } finally {
     await vscode.close();
   }

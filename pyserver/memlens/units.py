@@ -8,15 +8,16 @@ SOURCE_WORDS = {"recorded": "", "forward": " (forward)", "fx": " (FX trace)", "i
 
 
 def format_bytes(count: int) -> str:
-    """A size with three or four digits, ``1.25 GiB``; whole bytes below a kibibyte."""
+    """A size with three digits as the views show it (``ui/format.ts``), ``1.25 GiB``; what is whole has no more."""
     value = float(count)
     for unit in _UNITS:
-        if abs(value) < 1024 or unit == _UNITS[-1]:
+        # 1023.5 KiB would be printed as 1024 KiB: it is 1 MiB already
+        if abs(value) < (1024 if unit == "B" else 999.5) or unit == _UNITS[-1]:
             break
         value /= 1024
-    if unit == "B":
-        return f"{count} B"
-    digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    if unit == "B" or value == int(value):
+        return f"{int(value)} {unit}"
+    digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
     return f"{value:.{digits}f} {unit}"
 
 

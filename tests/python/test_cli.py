@@ -15,6 +15,7 @@ from tests.bench.generate import generate
 from tests.python import oracle
 from tests.python.conftest import event, frame
 
+from memlens.units import format_bytes
 from memlens.views.lines import totals_of_lines
 
 
@@ -30,6 +31,15 @@ def run(*arguments: object, status: int = 0) -> subprocess.CompletedProcess[str]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == status, done.stderr
     return done
+
+
+def test_sizes_read_as_in_the_views() -> None:
+    # the same cases as of ``bytes`` in tests/webview/words.test.ts
+    cases = {
+        0: "0 B", 1023: "1023 B", 1024: "1 KiB", 1536: "1.50 KiB", 1023 * 1024: "1.00 MiB", 512 << 20: "512 MiB",
+        int(1.234 * 2**30): "1.23 GiB", int(20.04 * 2**30): "20.0 GiB", 80 << 40: "80 TiB", -(512 << 20): "-512 MiB",
+    }  # fmt: skip
+    assert {count: format_bytes(count) for count in cases} == cases
 
 
 def test_info(sample: Path) -> None:

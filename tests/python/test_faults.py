@@ -150,7 +150,7 @@ def test_a_file_that_needs_more_memory_than_it_may_take_is_told_so(tmp_path: Pat
         [*command, "--memory-limit", str(60 << 20), str(big)], capture_output=True, text=True, check=False
     )
     assert ended.returncode == 1
-    assert f"Reading {big} takes more than the 60.0 MiB" in ended.stderr
+    assert f"Reading {big} takes more than the 60 MiB" in ended.stderr
     assert "memlens.memory.limit" in ended.stderr
     assert not list((tmp_path / "cache").rglob("*.partial-*"))
 

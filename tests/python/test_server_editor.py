@@ -212,7 +212,7 @@ def test_a_frame_of_a_notebook_leads_to_its_cell(server: LspClient, tmp_path: Pa
     assert heat_of(server, book, CELL + "#") == []
     assert heat_of(server, book) == []
     hover = server.request("memlens/cellHover", {"document": document(book, CELL), "line": 6})["markdown"]
-    assert "Total allocated: **4.00 KiB (4,096 bytes)**" in hover
+    assert "Total allocated: **4 KiB (4,096 bytes)**" in hover
     targets = server.request("memlens/lineTargets", {"document": document(book, CELL), "line": 4})["targets"]
     assert targets == [
         {"snapshot": opened["snapshot"], "path": opened["info"]["path"], "file": file, "line": 4}

@@ -24,8 +24,8 @@ def test_hover_tells_what_a_line_allocated(server: LspClient, tmp_path: Path, wo
     open_view(server, write_snapshot(tmp_path / "a.pickle", 4_000))
     text = server.hover(source, 11)
     assert text is not None
-    assert "Total allocated: **1000 KiB (1,024,000 bytes)** in 1,000 allocations" in text
-    assert "Largest: 1.00 KiB (1,024 bytes)" in text
+    assert "Total allocated: **0.98 MiB (1,024,000 bytes)** in 1,000 allocations" in text
+    assert "Largest: 1 KiB (1,024 bytes)" in text
     assert server.hover(source, 12) is None
     outer = server.hover(source, 30)
     assert outer is not None

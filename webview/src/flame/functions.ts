@@ -5,6 +5,7 @@ import type { ViewParams } from '../../../extension/shared/messages';
 import type { Pending } from '../api';
 import { element } from '../ui/dom';
 import { count } from '../ui/format';
+import type { MenuItem } from '../ui/menu';
 import { TreeGrid, type GridRow } from '../ui/tree-grid';
 import { nameCell, shareCell, sizeCell } from './cells';
 
@@ -13,6 +14,7 @@ export type FunctionOrder = ViewParams<'memlens/flameFunctions'>['order'];
 export interface FunctionsEvents {
   ask(order: FunctionOrder, reverse: boolean, offset: number, limit: number): Pending<FlameFunctionsAnswer>;
   chosen(row: FlameFunction, opening: { beside: boolean } | null): void;
+  menu(row: FlameFunction): readonly MenuItem[];
   key(event: KeyboardEvent): boolean;
   failed(error: unknown): void;
 }
@@ -32,12 +34,18 @@ const COLUMNS: readonly { name: string; title: string; width: string; order: Fun
   { name: 'Allocations', title: 'Inclusive', width: '84px', order: null },
 ];
 
+const ALL_COLUMNS = COLUMNS.map((_, i) => i);
+/** Beside the trees of a function there is room for name, self and inclusive. */
+const FEW_COLUMNS = [0, 1, 3];
+
 export class FlameFunctions {
   readonly root: HTMLElement;
   private readonly grid: TreeGrid;
   private rows: FlameFunction[] = [];
   private found: FlameFunctionsAnswer | null = null;
   private asking: Pending<FlameFunctionsAnswer> | null = null;
+  /** Which of the columns are shown. */
+  private shown = ALL_COLUMNS;
   private order: FunctionOrder = 'self';
   private reverse = false;
   private isCount = false;
@@ -48,7 +56,7 @@ export class FlameFunctions {
       count: () => this.rows.length + (this.left > 0 ? 1 : 0),
       row: (index) => this.rowAt(index),
       sort: (column) => {
-        const order = COLUMNS[column]?.order ?? null;
+        const order = COLUMNS[this.shown[column] ?? 0]?.order ?? null;
         if (order === null) return;
         this.reverse = order === this.order && !this.reverse;
         this.order = order;
@@ -62,6 +70,10 @@ export class FlameFunctions {
       },
       toggle: () => undefined,
       parent: () => -1,
+      menu: (index) => {
+        const row = this.rows[index];
+        return row ? events.menu(row) : [];
+      },
       key: (event, index) => {
         const row = this.rows[index];
         if (event.key === 'w' && row) {
@@ -86,6 +98,12 @@ export class FlameFunctions {
   /** Which function the trees beside are about, by the number of its name. */
   choose(name: number | null): void {
     this.chosen = name;
+    const shown = name === null ? ALL_COLUMNS : FEW_COLUMNS;
+    if (shown !== this.shown) {
+      this.shown = shown;
+      this.root.classList.toggle('few', shown === FEW_COLUMNS);
+      this.tellColumns();
+    }
     this.grid.update();
   }
 
@@ -117,12 +135,16 @@ export class FlameFunctions {
 
   private tellColumns(): void {
     this.grid.setColumns(
-      COLUMNS.map(({ name, title, width, order }, i) => {
+      this.some(COLUMNS).map(({ name, title, width, order }, i) => {
         // Figures come largest first, names from A on.
         const way = (order !== 'name') !== this.reverse ? 'descending' : 'ascending';
         return { name, title, width, number: i > 0, sort: order && (order === this.order ? way : 'none') };
       }),
     );
+  }
+
+  private some<T>(columns: readonly T[]): T[] {
+    return columns.filter((_, i) => this.shown.includes(i));
   }
 
   private rowAt(index: number): GridRow {
@@ -131,21 +153,27 @@ export class FlameFunctions {
     const same = { level: 0, open: null, place: index + 1, of };
     if (!row) {
       const more = element('span', { class: 'link' }, `${count(this.left)} more…`);
-      return { ...same, id: 'more', selected: false, class: 'more', cells: [[more], [], [], [], [], []] };
+      return {
+        ...same,
+        id: 'more',
+        selected: false,
+        class: 'more',
+        cells: this.shown.map((i) => (i === 0 ? [more] : [])),
+      };
     }
     const { isCount } = this;
     const total = (isCount ? this.found?.total_count : this.found?.total_bytes) ?? 0;
     return {
       ...{ ...same, id: String(row.name.name), class: '' },
       selected: row.name.name === this.chosen,
-      cells: [
+      cells: this.some<GridRow['cells'][number]>([
         nameCell(row.name),
         [sizeCell(row.self_bytes)],
         shareCell(isCount ? row.self_count : row.self_bytes, total),
         [sizeCell(row.bytes)],
         shareCell(isCount ? row.count : row.bytes, total),
         [count(row.count)],
-      ],
+      ]),
     };
   }
 }

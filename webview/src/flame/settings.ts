@@ -83,6 +83,11 @@ export function restoreFlame(saved: FlameState | null | undefined, fileBytes: nu
   };
 }
 
+/** Whether boxes are drawn, and not a table. */
+export function isDrawn({ form }: Pick<FlameSettings, 'form'>): boolean {
+  return form === 'icicle' || form === 'flame';
+}
+
 export type TreeParams = Omit<ViewParams<'memlens/flameSearch'>, 'text'>;
 
 /** The part of every request that says which tree it is about. */

@@ -4,6 +4,7 @@ import type { FlameChildrenAnswer, FlameNode } from '../../../extension/shared/p
 import type { Pending } from '../api';
 import { element } from '../ui/dom';
 import { bytes, count } from '../ui/format';
+import type { MenuItem } from '../ui/menu';
 import { TreeGrid, type GridColumn, type GridRow } from '../ui/tree-grid';
 import { nameCell, shareCell, sizeCell } from './cells';
 import { TreeRows, type NodeRow } from './rows';
@@ -12,6 +13,7 @@ export interface FlameTreeEvents {
   ask(node: number, offset: number, limit: number): Pending<FlameChildrenAnswer>;
   selected(node: FlameNode): void;
   open(node: FlameNode, beside: boolean): void;
+  menu(node: FlameNode): readonly MenuItem[];
   /** A key that is not the table's own; true when it was taken. */
   key(event: KeyboardEvent): boolean;
   failed(error: unknown): void;
@@ -72,6 +74,10 @@ export class FlameTree {
         if (row?.kind === 'node') this.rows.toggle(row, open);
       },
       parent: (index) => this.rows.parentOf(index),
+      menu: (index) => {
+        const row = this.rows.rows[index];
+        return row?.kind === 'node' ? events.menu(row.node) : [];
+      },
       key: (event) => events.key(event),
     });
     this.columns = narrow ? COLUMNS.slice(0, FEW) : COLUMNS;

@@ -3,26 +3,23 @@
 import type { FlameName, FlameNode, FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../api';
 import type { Change, ViewContext } from '../context';
-import { besideBox, childBox, fillingBoxes, parentBox, type BoxFacts } from '../flame/boxes';
-import { panned, WHOLE, zoomed } from '../flame/camera';
+import type { BoxFacts } from '../flame/boxes';
+import { FlameCommands } from '../flame/commands';
 import { FlameCrumbs } from '../flame/crumbs';
 import { FlameDetails } from '../flame/details';
 import { FlameFinder } from '../flame/finder';
+import { FlameHover } from '../flame/hover';
 import { listenToPointer } from '../flame/input';
-import { flameAction, type FlameAction } from '../flame/keys';
 import { FlamePlot } from '../flame/plot';
 import { FlameSandwich, halfParams, type Half } from '../flame/sandwich';
-import { treeParams, type FlameSettings, type TreeParams } from '../flame/settings';
+import { isDrawn, treeParams, type FlameSettings, type TreeParams } from '../flame/settings';
 import { exposeFlameForTests } from '../flame/test-hook';
-import { FlameTip } from '../flame/tip';
 import { FlameToolbar } from '../flame/toolbar';
 import { FlameTree, type FlameTreeEvents } from '../flame/tree';
 import { amount, nodeSentence, share } from '../flame/words';
 import { element } from '../ui/dom';
 import { counted } from '../ui/format';
 import type { MakePane, Pane } from './pane';
-
-const NAME_AFTER_MS = 120;
 
 export const flamePane: MakePane = (context) => new FlamePane(context);
 
@@ -37,14 +34,14 @@ class FlamePane implements Pane {
   private readonly tree: FlameTree;
   private readonly sandwich: FlameSandwich;
   private readonly details: FlameDetails;
-  private readonly tip = new FlameTip();
+  private readonly commands: FlameCommands;
+  private readonly hover: FlameHover;
   private readonly crumbs: FlameCrumbs;
   private readonly finder: FlameFinder;
   private answer: FlameNodeAnswer | null = null;
   /** Which tree and node the details are of. */
   private answerOf = '';
   private asking: Pending<FlameNodeAnswer> | null = null;
-  private naming: ReturnType<typeof setTimeout> | undefined;
   /** An open that waits for the details of what was clicked. */
   private opening: { node: number; beside: boolean } | null = null;
 
@@ -84,7 +81,7 @@ class FlamePane implements Pane {
         );
       },
       zoom: (node) => {
-        this.zoomToNode(node);
+        this.commands.zoomToNode(node);
       },
       go: (node) => {
         this.selectNode(node);
@@ -92,14 +89,14 @@ class FlamePane implements Pane {
       sandwich: (name) => {
         this.toSandwich(name);
       },
-      focus: (focus) => {
-        this.change({ focus });
+      focus: (name) => {
+        this.commands.focus(name);
       },
       hide: (name) => {
-        this.change({ hidden: [...this.settings.hidden, name] });
+        this.commands.hide(name);
       },
       collapse: (name) => {
-        this.change({ packages: [...this.settings.packages, name.package] });
+        this.commands.collapse(name);
       },
     });
     this.tree = new FlameTree(
@@ -117,6 +114,10 @@ class FlamePane implements Pane {
       chosen: ({ name }, opening) => {
         this.turnSandwich(name, opening);
       },
+      menu: (row) =>
+        this.commands.menu(row.name, () => {
+          this.turnSandwich(row.name, { beside: false });
+        }),
       openLine: (beside) => {
         this.fetchSandwich({ beside });
       },
@@ -124,13 +125,13 @@ class FlamePane implements Pane {
       close: () => {
         this.turnSandwich(null);
       },
-      key: (event) => this.takeKey(event),
+      key: (event) => this.commands.take(event),
       failed: (error) => {
         this.failed(error);
       },
     });
     this.crumbs = new FlameCrumbs(this.plot, (facts) => {
-      this.zoomTo(facts);
+      this.commands.zoomTo(facts);
     });
     this.finder = new FlameFinder({
       ask: (text) => this.context.api.request('memlens/flameSearch', { ...this.params, text }),
@@ -144,22 +145,43 @@ class FlamePane implements Pane {
         this.failed(error);
       },
     });
+    this.commands = new FlameCommands(this.plot, this.settings, {
+      chosen: () => this.chosen,
+      select: (facts, open) => {
+        this.select(facts, open);
+      },
+      change: (part) => {
+        this.change(part);
+      },
+      sandwich: (name) => {
+        if (name) this.toSandwich(name);
+        else this.turnSandwich(null);
+      },
+      search: () => {
+        this.toolbar.focusSearch();
+      },
+      goToMatch: (by) => {
+        this.goToMatch(by);
+      },
+    });
+    this.hover = new FlameHover(this.plot, (node) =>
+      this.context.api.request('memlens/flameNode', { ...this.params, node }),
+    );
     listenToPointer(this.plot, {
       hovered: (box, x, y) => {
-        this.hover(box, x, y);
+        this.hover.show(box, this.isCount, x, y);
       },
       left: () => {
-        this.hover(-1, 0, 0);
+        this.hover.hide();
       },
       clicked: (box, open) => {
         this.plot.surface.focus({ preventScroll: true });
         this.select(this.plot.facts(box), open ? { beside: false } : null);
       },
       zoom: (box) => {
-        this.zoomTo(this.plot.facts(box));
+        this.commands.zoomTo(this.plot.facts(box));
       },
     });
-    this.plot.surface.append(this.tip.root);
     this.root = element(
       'div',
       { class: 'flame' },
@@ -186,11 +208,11 @@ class FlamePane implements Pane {
   }
 
   key(event: KeyboardEvent): boolean {
-    return event.target === this.plot.surface && this.takeKey(event);
+    return event.target === this.plot.surface && this.commands.take(event);
   }
 
   dispose(): void {
-    clearTimeout(this.naming);
+    this.hover.hide();
     this.asking?.cancel();
     this.finder.cancel();
     this.plot.dispose();
@@ -208,7 +230,14 @@ class FlamePane implements Pane {
   }
 
   private get drawn(): boolean {
-    return this.settings.form === 'icicle' || this.settings.form === 'flame';
+    return isDrawn(this.settings);
+  }
+
+  /** The function that is chosen, if it is one. */
+  private get chosen(): FlameName | null {
+    const { answer } = this;
+    if (!answer || answer.node.node === 0 || answer.node.name.kind === 'none') return null;
+    return this.drawn && !this.plot.selected ? null : answer.node.name;
   }
 
   private get isCount(): boolean {
@@ -246,7 +275,7 @@ class FlamePane implements Pane {
       this.asking?.cancel();
       this.context.lightStacks(new Set());
     }
-    this.hover(-1, 0, 0);
+    this.hover.hide();
     if (form === 'table') this.tree.show(`Call tree ${name}`, this.isCount);
     else if (form === 'functions') {
       this.details.clear();
@@ -346,95 +375,6 @@ class FlamePane implements Pane {
     else this.context.say(`${node.name.function} has no line of source in this snapshot.`);
   }
 
-  private zoomTo(facts: BoxFacts | null): void {
-    if (facts) this.plot.zoomTo(facts.left, facts.value, facts.depth);
-  }
-
-  private zoomToNode(node: FlameNode): void {
-    const total = this.plot.geometry?.total ?? 0;
-    this.plot.zoomTo(node.x0 * total, (node.x1 - node.x0) * total, node.depth);
-  }
-
-  private step(to: (g: NonNullable<FlamePlot['geometry']>, box: number) => number): void {
-    const g = this.plot.geometry;
-    if (!g || g.boxes === 0) return;
-    const from = this.plot.selectedBox();
-    const { x0, x1 } = this.plot.target;
-    const start = x0 > 0 || x1 < 1 ? (fillingBoxes(g, this.plot.target).at(-1) ?? 0) : 0;
-    const next = from < 0 ? start : to(g, from);
-    const facts = this.plot.facts(next);
-    if (!facts) return;
-    this.select(facts, null);
-    this.plot.reveal(facts);
-  }
-
-  private takeKey(event: KeyboardEvent): boolean {
-    const action = flameAction(event);
-    if (!action) return false;
-    return this.drawn && event.target === this.plot.surface ? this.runOnPlot(action) : this.runOnName(action);
-  }
-
-  private runOnPlot(action: FlameAction): boolean {
-    const { plot } = this;
-    const selected = plot.facts(plot.selectedBox());
-    const [above, below] = plot.isUpwards ? [childBox, parentBox] : [parentBox, childBox];
-    switch (action) {
-      case 'above':
-        this.step(above);
-        return true;
-      case 'below':
-        this.step(below);
-        return true;
-      case 'left':
-        this.step((g, box) => besideBox(g, box, -1));
-        return true;
-      case 'right':
-        this.step((g, box) => besideBox(g, box, 1));
-        return true;
-      case 'zoom':
-        this.zoomTo(selected);
-        return true;
-      case 'open':
-        if (selected) this.select(selected, { beside: false });
-        return selected !== null;
-      case 'pageUp':
-      case 'pageDown':
-        plot.moveTo(panned(plot.target, 0, (action === 'pageDown' ? 1 : -1) * plot.rows * 0.8));
-        return true;
-      case 'whole':
-        plot.moveTo(WHOLE, true);
-        return true;
-      case 'zoomIn':
-      case 'zoomOut':
-        plot.moveTo(zoomed(plot.target, 0.5, action === 'zoomIn' ? 2 : 0.5), true);
-        return true;
-      case 'search':
-        this.toolbar.focusSearch();
-        return true;
-      case 'nextMatch':
-      case 'previousMatch':
-        this.goToMatch(action === 'nextMatch' ? 1 : -1);
-        return true;
-      default:
-        return this.runOnName(action);
-    }
-  }
-
-  /** What is done to the function that is selected, and undone. */
-  private runOnName(action: FlameAction): boolean {
-    if (action === 'leave') return this.leave();
-    const name = this.answer?.node.name;
-    if (!name || name.kind === 'none' || this.answer?.node.node === 0) return false;
-    if (this.drawn && !this.plot.selected) return false;
-    if (action === 'focus') this.change({ focus: name });
-    else if (action === 'hide') this.change({ hidden: [...this.settings.hidden, name] });
-    else if (action === 'sandwich') this.toSandwich(name);
-    else if (action === 'collapse' && name.package !== '')
-      this.change({ packages: [...this.settings.packages, name.package] });
-    else return false;
-    return true;
-  }
-
   private toSandwich(name: FlameName): void {
     if (this.settings.form === 'functions') this.turnSandwich(name);
     else this.change({ form: 'functions', sandwich: name });
@@ -456,21 +396,6 @@ class FlamePane implements Pane {
     return JSON.stringify([this.halfOf('top_down'), 1]);
   }
 
-  /** Escape: first the selection goes, then the zoom, then what was done to frames. */
-  private leave(): boolean {
-    const { focus, hidden, packages, search, sandwich, form } = this.settings;
-    const { x0, x1 } = this.plot.target;
-    if (this.drawn && this.plot.selected) this.select(null, null);
-    else if (this.drawn && (x0 > 0 || x1 < 1)) this.plot.moveTo(WHOLE, true);
-    else if (form === 'functions' && sandwich) this.turnSandwich(null);
-    else if (focus) this.change({ focus: null });
-    else if (hidden.length > 0) this.change({ hidden: hidden.slice(0, -1) });
-    else if (packages.length > 0) this.change({ packages: packages.slice(0, -1) });
-    else if (search !== '') this.change({ search: '' });
-    else return false;
-    return true;
-  }
-
   /** What a table of the tree that `params` tells asks, and what happens on it. */
   private treeEvents(params: () => TreeParams): FlameTreeEvents {
     return {
@@ -482,38 +407,15 @@ class FlamePane implements Pane {
       open: (node, beside) => {
         this.fetchDetails(node.node, { node: node.node, beside }, params());
       },
-      key: (event) => this.takeKey(event),
+      menu: (node) =>
+        this.commands.menu(node.name, () => {
+          this.fetchDetails(node.node, { node: node.node, beside: false }, params());
+        }),
+      key: (event) => this.commands.take(event),
       failed: (error) => {
         this.failed(error);
       },
     };
-  }
-
-  private hover(box: number, x: number, y: number): void {
-    clearTimeout(this.naming);
-    this.plot.hover(box);
-    const g = this.plot.geometry;
-    const facts = this.plot.facts(box);
-    if (!g || !facts) {
-      this.tip.hide();
-      return;
-    }
-    const show = (name: FlameName | undefined): void => {
-      const { clientWidth: width, clientHeight: height } = this.plot.surface;
-      this.tip.show(facts, name, g.total, this.isCount, this.plot.colourOf(box), { x, y, width, height });
-    };
-    const name = this.plot.names.get(facts.name);
-    show(name);
-    if (name || facts.more || facts.node === 0) return;
-    this.naming = setTimeout(() => {
-      this.context.api.request('memlens/flameNode', { ...this.params, node: facts.node }).answer.then(
-        ({ node }) => {
-          this.plot.learn([node.name]);
-          if (this.plot.geometry === g && !this.tip.root.hidden) show(node.name);
-        },
-        () => undefined, // the tooltip stays without a name; a click would tell what is wrong
-      );
-    }, NAME_AFTER_MS);
   }
 
   private goToMatch(by: 1 | -1): void {

@@ -62,14 +62,18 @@ export class Dock {
         this.tabs.root,
         element('div', { class: 'toolbar-gap' }),
         this.scope.root,
-        this.tall,
-        iconButton(
-          'close',
-          'Close',
-          () => {
-            this.show(null);
-          },
-          't',
+        element(
+          'div',
+          { class: 'toolbar-group dock-buttons' },
+          this.tall,
+          iconButton(
+            'close',
+            'Close',
+            () => {
+              this.show(null);
+            },
+            't',
+          ),
         ),
       ),
       ...this.panes.map(({ root }) => root),

@@ -115,6 +115,15 @@ export class Toolbar {
       this.filter,
       element('div', { class: 'toolbar-gap' }),
       this.warnings,
+      this.buttons(run),
+    );
+  }
+
+  /** In one line, so that the line between them never stands at the start of one. */
+  private buttons(run: (action: Action) => void): HTMLElement {
+    return element(
+      'div',
+      { class: 'toolbar-group' },
       element(
         'div',
         { class: 'toolbar-group' },

@@ -1,6 +1,7 @@
 // A tree of rows in columns, of which only those in view are elements: ARIA's treegrid, walked by keys.
 
 import { add, element, icon, replace } from './dom';
+import { openMenu, type MenuItem } from './menu';
 
 export interface GridRow {
   readonly id: string;
@@ -35,6 +36,8 @@ export interface GridEvents {
   moved?(index: number): void;
   toggle(index: number, open: boolean): void;
   parent(index: number): number;
+  /** What the menu of a row offers: with the other button of the mouse, or the keyboard's key for it. */
+  menu?(index: number): readonly MenuItem[];
   /** A key that the grid itself has no use for; true when it was taken. */
   key(event: KeyboardEvent, index: number): boolean;
 }
@@ -74,6 +77,9 @@ export class TreeGrid {
     });
     this.body.addEventListener('click', (event) => {
       this.click(event);
+    });
+    this.root.addEventListener('contextmenu', (event) => {
+      this.openMenu(event);
     });
     new ResizeObserver(() => {
       this.draw(false);
@@ -190,6 +196,19 @@ export class TreeGrid {
       const mod = event.ctrlKey || event.metaKey;
       this.events.pick(index, mod || target.closest('.place-link') !== null, false);
     }
+  }
+
+  private openMenu(event: MouseEvent): void {
+    const target = event.target instanceof Element ? event.target.closest<HTMLElement>('.grid-row') : null;
+    if (target) this.go(Number(target.dataset['index']));
+    else if (event.target !== this.root || this.events.count() === 0) return;
+    const items = this.events.menu?.(this.active) ?? [];
+    if (items.length === 0) return;
+    event.preventDefault();
+    // by the keyboard it opens at the row, wherever the browser has the pointer
+    const row = this.body.querySelector(`[data-index='${this.active}']`)?.getBoundingClientRect();
+    if (target || !row) openMenu(items, event.clientX, event.clientY);
+    else openMenu(items, row.left + 24, row.bottom);
   }
 
   private key(event: KeyboardEvent): void {

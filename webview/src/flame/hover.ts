@@ -1,0 +1,53 @@
+// What the pointer is over: its box is marked and named, once it has rested there where the name isn't known yet.
+
+import type { FlameName, FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
+import type { Pending } from '../api';
+import type { FlamePlot } from './plot';
+import { FlameTip } from './tip';
+
+const NAME_AFTER_MS = 120;
+
+export class FlameHover {
+  private readonly tip = new FlameTip();
+  private naming: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    private readonly plot: FlamePlot,
+    private readonly ask: (node: number) => Pending<FlameNodeAnswer>,
+  ) {
+    plot.surface.append(this.tip.root);
+  }
+
+  hide(): void {
+    clearTimeout(this.naming);
+    this.plot.hover(-1);
+    this.tip.hide();
+  }
+
+  show(box: number, isCount: boolean, x: number, y: number): void {
+    clearTimeout(this.naming);
+    this.plot.hover(box);
+    const g = this.plot.geometry;
+    const facts = this.plot.facts(box);
+    if (!g || !facts) {
+      this.tip.hide();
+      return;
+    }
+    const show = (name: FlameName | undefined): void => {
+      const { clientWidth: width, clientHeight: height } = this.plot.surface;
+      this.tip.show(facts, name, g.total, isCount, this.plot.colourOf(box), { x, y, width, height });
+    };
+    const name = this.plot.names.get(facts.name);
+    show(name);
+    if (name || facts.more || facts.node === 0) return;
+    this.naming = setTimeout(() => {
+      this.ask(facts.node).answer.then(
+        ({ node }) => {
+          this.plot.learn([node.name]);
+          if (this.plot.geometry === g && !this.tip.root.hidden) show(node.name);
+        },
+        () => undefined, // the tooltip stays without a name; a click would tell what is wrong
+      );
+    }, NAME_AFTER_MS);
+  }
+}
