@@ -1,5 +1,7 @@
 """Between pygls and our structs: parameters are checked on the way in, errors become data on the way out."""
 
+import asyncio
+import inspect
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
@@ -75,6 +77,23 @@ class Protocol(LanguageServerProtocol):
             # The caller needs a message; methods that begin with $/ may be ignored.
             return JsonRPCNotification(method="$/malformed", jsonrpc="2.0", params=None)
 
+    def _send_response(self, msg_id: Any, result: Any = None, error: Any = None) -> None:
+        """Write what :func:`answer` encoded as it is.
+
+        pygls would copy it object by object three times in the event loop's thread, while others wait.
+        """
+        if error is not None or not isinstance(result, msgspec.Raw) or self.writer is None:
+            super()._send_response(msg_id, result, error)
+            return
+        self._result_types.pop(msg_id, None)
+        body = msgspec.json.encode({"id": msg_id, "jsonrpc": self.VERSION, "result": result})
+        try:
+            written = self.writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+            if inspect.isawaitable(written):
+                asyncio.ensure_future(written)  # noqa: RUF006 - the writer's own queue, as in pygls
+        except BrokenPipeError:
+            logger.info("nobody reads the answer to %s any more", msg_id)
+
 
 def answer(server: LanguageServer, method: str, handler: Callable[[P], Awaitable[R]]) -> None:
     """Let ``handler`` answer a request of our contract."""
@@ -88,7 +107,7 @@ def answer(server: LanguageServer, method: str, handler: Callable[[P], Awaitable
             raise JsonRpcInvalidParams(f"{method}: the parameters do not fit: {error}") from error
         try:
             # REQUESTS pairs the method with the struct that its handler takes.
-            return msgspec.to_builtins(await handler(cast("P", decoded)))
+            return msgspec.Raw(msgspec.json.encode(await handler(cast("P", decoded))))
         except MemlensError as error:
             problem = error.problem()
         except UnicodeEncodeError:
