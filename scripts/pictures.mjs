@@ -57,6 +57,12 @@ main(async () => {
   };
   try {
     await vscode.runCommand('View: Toggle Primary Side Bar Visibility');
+    await SnapshotView.opened(vscode, 'train.pickle');
+    await vscode.openFile('train.py');
+    await vscode.runCommand('Memlens: Show What Lines Allocated');
+    for (let lines = 0; lines < 9; lines++) await vscode.runCommand('Memlens: Next Line That Allocates');
+    await take('beside-code');
+    await vscode.runCommand('View: Close Editor');
     await SnapshotView.opened(vscode, 'mended.pickle');
     const view = await SnapshotView.opened(vscode, 'train.pickle');
     await view.click(await view.tallestAtTheMiddle());
@@ -87,15 +93,13 @@ main(async () => {
     await vscode.runCommand('Memlens: Show Active Memory over Time');
     await SnapshotView.opened(vscode, 'segments.pickle');
     await pane('Show Memory Map over Time', 'memory-map');
-    await pane("Show the Allocator's State", 'allocator-state');
     await pane('Show Reserved Memory over Time', 'reserved');
+    await vscode.runCommand('Memlens: Show Memory Map over Time');
+    await pane("Show the Allocator's State", 'allocator-state');
     await SnapshotView.opened(vscode, 'oom.pickle');
     await take('out-of-memory');
     await SnapshotView.opened(vscode, 'profiled.pickle');
     await take('annotations');
-    await vscode.openFile('train.py');
-    await vscode.runCommand('Memlens: Show What Lines Allocated');
-    await take('beside-code');
   } finally {
     await vscode.close();
   }

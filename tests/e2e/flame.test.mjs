@@ -241,6 +241,36 @@ test('functions stand by what they allocated themselves; one stands between its 
   await drawn();
 });
 
+test('a right click in the tables offers what can be done to the function', async () => {
+  const { row } = await ownBox(0.6);
+  await view.locator('.flame').getByRole('button', { name: 'Functions' }).click();
+  const wanted = view.locator('.flame-functions .grid-row', { hasText: row.name.function }).first();
+  await wanted.click();
+  const menu = view.locator('.menu');
+  const callers = view.locator('[aria-label^="Callers of"]');
+  await callers.locator('.grid-row').first().click({ button: 'right' });
+  await menu.waitFor();
+  await vscode.screenshot('flame-menu');
+  await vscode.page.keyboard.press('ArrowDown');
+  const chosen = () => view.frame.evaluate(() => document.activeElement?.textContent ?? '');
+  assert.match(await chosen(), /^Callers and Callees/);
+  await vscode.page.keyboard.press('Escape');
+  await menu.waitFor({ state: 'detached' });
+  assert.equal(await view.frame.evaluate(() => document.activeElement?.getAttribute('role')), 'treegrid');
+  // by the keyboard, at the row that the keys are on
+  await callers.dispatchEvent('contextmenu');
+  await menu.getByText('Focus on It').click();
+  const chip = view.locator('.flame-chips', { hasText: `Only ${row.name.function}` });
+  await chip.waitFor();
+  await wanted.click({ button: 'right' });
+  await menu.getByText('Hide It').click();
+  await view.locator('.flame-chips', { hasText: `Without ${row.name.function}` }).waitFor();
+  for (let left = 2; left > 0; left--) await view.locator('.flame-chips .chip').first().click();
+  await view.locator('.flame-halves').getByRole('button', { name: 'Close callers and callees' }).click();
+  await view.locator('.flame').getByRole('button', { name: 'Icicle' }).click();
+  await drawn();
+});
+
 test('W sandwiches the function of a box; the list of keys tells it; a reload brings all of it back', async () => {
   const { box, row } = await ownBox(0.6);
   await vscode.page.mouse.click(...(await at(box)));

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type * as vscode from 'vscode';
 import type { FileHeat, HeatLine } from '../../extension/shared/protocol.gen';
-import { formatBytes, formatValue } from '../../extension/src/base/figures';
+import { bytes } from '../../extension/shared/bytes';
+import { formatValue } from '../../extension/src/base/figures';
 import { documentOf } from '../../extension/src/lines/documents';
 import { EditTracker, editsOf } from '../../extension/src/lines/edits';
 import { LineHeat } from '../../extension/src/lines/heat';
@@ -31,9 +32,7 @@ function fileHeat(title: string, lines: HeatLine[]): FileHeat {
 describe('figures of lines', () => {
   it('are sizes as the server writes them', () => {
     const sizes = [0, 1023, 1024, 10_240, 1_342_177_280, 2 ** 60];
-    assert.deepEqual(sizes.map(formatBytes), [
-      ...['0 B', '1023 B', '1.00 KiB', '10.0 KiB', '1.25 GiB', '1.00 EiB'],
-    ]);
+    assert.deepEqual(sizes.map(bytes), [...['0 B', '1023 B', '1 KiB', '10 KiB', '1.25 GiB', '1 EiB']]);
   });
 
   it('are other values in their units, as those of profiles', () => {
@@ -44,7 +43,7 @@ describe('figures of lines', () => {
       formatValue(90, 'seconds'),
       formatValue(7, 'widgets'),
     ];
-    assert.deepEqual(said, ['2.00 KiB', '1,234', '1.5 ms', '90 s', '7 widgets']);
+    assert.deepEqual(said, ['2 KiB', '1,234', '1.5 ms', '90 s', '7 widgets']);
   });
 
   it('grow hotter by factors of four, in six steps', () => {
@@ -62,14 +61,14 @@ describe('figures of lines', () => {
     const none = heatLine(4, 0, { total_bytes: MIB, self_total_bytes: MIB });
     const told = [fileHeat('a.pickle', [part, own, none])];
     assert.deepEqual(hotLines(told, 'peak'), [
-      { line: 3, step: 3, stale: false, text: '1.00 MiB live at peak' },
-      { line: 5, step: 6, stale: false, text: '64.0 MiB live at peak, 1.00 MiB by itself' },
+      { line: 3, step: 3, stale: false, text: '1 MiB live at peak' },
+      { line: 5, step: 6, stale: false, text: '64 MiB live at peak, 1 MiB by itself' },
     ]);
     assert.deepEqual(
       hotLines(told, 'total').map(({ line, text }) => [line, text]),
       [
-        [3, '2.00 MiB in all'],
-        [4, '1.00 MiB in all'],
+        [3, '2 MiB in all'],
+        [4, '1 MiB in all'],
         [5, '128 MiB in all, all in calls'],
       ],
     );
@@ -82,12 +81,12 @@ describe('figures of lines', () => {
       {
         ...{ line: 3, step: 6, stale: false },
         text:
-          'a.pickle: 64.0 MiB live at peak · ' +
-          'Changed: `f` now stands at line 40 (b.pickle: 1.00 MiB live at peak then)',
+          'a.pickle: 64 MiB live at peak · ' +
+          'Changed: `f` now stands at line 40 (b.pickle: 1 MiB live at peak then)',
       },
     ]);
     const many = ['a', 'b', 'c', 'd', 'e'].map((title) => fileHeat(title, [heatLine(1, MIB)]));
-    assert.match(hotLines(many, 'peak')[0]?.text ?? '', /c: 1\.00 MiB live at peak · and 2 more$/);
+    assert.match(hotLines(many, 'peak')[0]?.text ?? '', /c: 1 MiB live at peak · and 2 more$/);
     assert.equal(hotLines([stale], 'peak')[0]?.stale, true);
   });
 });
@@ -241,8 +240,8 @@ describe('the heat of lines', () => {
         renderOptions?.after?.contentText,
       ]),
       [
-        [2, 2, '64.0 MiB live at peak'],
-        [3, 0, 'Changed (1.00 MiB live at peak then)'],
+        [2, 2, '64 MiB live at peak'],
+        [3, 0, 'Changed (1 MiB live at peak then)'],
       ],
     );
     const places = [...editor.drawn.values()].filter((each) => each.length > 0).length;

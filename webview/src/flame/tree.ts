@@ -30,6 +30,7 @@ const COLUMNS: readonly GridColumn[] = [
   column('Self', 'What it allocated itself', '84px'),
   column('Allocations', 'Inclusive', '84px'),
 ];
+const OF_FUNCTION = { title: 'Inclusive share of all that goes through the function' };
 /** Of the tree beside a table there is room for so many. */
 const FEW = 3;
 
@@ -82,7 +83,7 @@ export class FlameTree {
     });
     this.columns = narrow ? COLUMNS.slice(0, FEW) : COLUMNS;
     this.grid.setColumns(
-      this.columns.map((each, i) => (narrow && i === 0 ? { ...each, name: label } : each)),
+      this.columns.map((each, i) => ({ ...each, ...(narrow ? [{ name: label }, {}, OF_FUNCTION][i] : {}) })),
     );
     this.root = element('div', { class: 'flame-tree', hidden: true }, this.grid.root);
   }

@@ -37,8 +37,9 @@ export function both(sizeBytes: number, count: number): string {
   return figureAndCount(sizeBytes, count);
 }
 
-export function nodeSentence(node: FlameNode, total: number, isCount: boolean): string {
+/** Without a `total` no share of it is told. */
+export function nodeSentence(node: FlameNode, total: number | null, isCount: boolean): string {
   const part = isCount ? node.count : node.bytes;
   const place = placeOf(node.name);
-  return `${node.name.function}${place ? `, ${place}` : ''}: ${both(node.bytes, node.count)}, ${share(part, total)}`;
+  return `${node.name.function}${place ? `, ${place}` : ''}: ${both(node.bytes, node.count)}${total === null ? '' : `, ${share(part, total)}`}`;
 }

@@ -362,7 +362,8 @@ class FlamePane implements Pane {
     else if (this.answerOf === this.ofSandwich) this.sandwich.tell(answer, this.isCount);
     this.context.lightStacks(new Set(node.node === 0 ? [] : answer.stacks));
     const total = this.isCount ? answer.total_count : answer.total_bytes;
-    this.context.say(nodeSentence(node, total, this.isCount));
+    // the whole of a half is the function, not the set
+    this.context.say(nodeSentence(node, this.settings.form === 'functions' ? null : total, this.isCount));
     if (this.opening?.node !== node.node) return;
     const { beside } = this.opening;
     this.opening = null;

@@ -108,7 +108,8 @@ function drawAxes(
     const x = Math.round(toX(tick.at)) + 0.5;
     if (x < GUTTERS.left || x > right) continue;
     stroke(context, x, GUTTERS.top, x, bottom, grid, []);
-    context.fillText(tick.label, Math.min(Math.max(x, GUTTERS.left + 20), right - 20), y);
+    const half = context.measureText(tick.label).width / 2;
+    context.fillText(tick.label, Math.min(Math.max(x, half), right - half), y);
   }
   if (base !== null) {
     context.textAlign = 'left';

@@ -1,27 +1,11 @@
 // Figures and names as people read them.
 
+import { bytes } from '../../../extension/shared/bytes';
 import type { AllocationSummary, DeviceInfo, Frame } from '../../../extension/shared/protocol.gen';
 import { shorten } from './text';
 import { peakTime } from '../scene/state';
 
-const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
-
-/** "1.23 GiB": three significant digits, or whole bytes. */
-export function bytes(value: number): string {
-  let unit = 0;
-  let scaled = value;
-  // 1023.5 KiB would be printed as 1024 KiB: it is 1 MiB already.
-  while (unit < UNITS.length - 1 && Math.abs(scaled) >= (unit === 0 ? 1024 : 999.5)) {
-    scaled /= 1024;
-    unit++;
-  }
-  const places = unit === 0 ? 0 : scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
-  // 512 MiB and 1 GiB rather than 512.0 MiB and 1.00 GiB.
-  const text = scaled.toFixed(places);
-  const short =
-    places > 0 && Number(text) === Math.round(scaled) && Number.isInteger(scaled) ? scaled.toFixed(0) : text;
-  return `${short} ${UNITS[unit] ?? ''}`;
-}
+export { bytes };
 
 /** "1,288,490,188 bytes". */
 export function exactBytes(value: number): string {
