@@ -104,7 +104,7 @@ test('another value is shown everywhere', async () => {
 
 test('the table, the sizes and SQL say the same; what they filter is filtered in all', async () => {
   const tabs = await view.locator('.dock [role=tab]').allInnerTexts();
-  assert.deepEqual(tabs, ['Table', 'Compare', 'Sizes', 'SQL']);
+  assert.deepEqual(tabs, ['Hot spots', 'Compare', 'Sizes', 'SQL']);
   await view.locator('[role=tab]', { hasText: 'Sizes' }).click();
   const rows = view.locator('.sizes tbody tr');
   await rows.first().waitFor();

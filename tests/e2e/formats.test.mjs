@@ -1,0 +1,178 @@
+// A small recording of each profiler, all in one VS Code: told by its content whatever it is called, shown with the
+// figures that the command line tells, and from a box or a row to the line, whose hover has the line's figure.
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { after, afterEach, before, test } from 'node:test';
+import { ROOT, openVSCode } from './harness.mjs';
+import { SnapshotView, until } from './view.mjs';
+
+const MEMRAY = process.env.MEMLENS_TEST_MEMRAY ?? path.join(ROOT, '.cache', 'memray', 'bin', 'python');
+
+/**
+ * recorded: the recording in tests/fixtures/profiles; file: what it is called here, which tells nothing of it;
+ * box: a function whose box is clicked; word: of the line that it opens; times,
+ * sizes: whether the view has them.
+ */
+const RECORDINGS = [
+  {
+    ...{ kind: 'heaptrack', recorded: 'service.heaptrack.zst', file: 'tuesday.recording' },
+    ...{ source: 'service.cpp', box: 'Cache::keep(int)', word: 'keep', times: true, sizes: true },
+  },
+  {
+    ...{ kind: 'massif', recorded: 'massif.out.ledger', file: 'grown.txt' },
+    ...{ source: 'ledger.cpp', box: 'add', word: 'add', times: true, sizes: false },
+  },
+  {
+    ...{ kind: 'dhat', recorded: 'ledger.dhat.json', file: 'blocks.data' },
+    ...{ source: 'ledger.cpp', box: 'described', word: 'to_string', times: false, sizes: true },
+  },
+  {
+    ...{ kind: 'tracemalloc', recorded: 'tracemalloc.pickle', file: 'traces.bin' },
+    ...{ source: 'index.py', box: 'index.py:23', word: 'add', times: false, sizes: true },
+  },
+  {
+    ...{ kind: 'heap-text', recorded: 'go-heap.debug1.txt', file: 'go.log' },
+    ...{ source: 'words.go', box: 'main.(*counter).add', word: 'Join', times: false, sizes: true },
+  },
+  {
+    ...{ kind: 'memray', recorded: 'index.memray.bin', file: 'capture' },
+    ...{ source: 'index.py', box: 'build', word: 'add', times: true, sizes: false },
+  },
+];
+
+let vscode;
+let view;
+
+before(async () => {
+  vscode = await openVSCode({
+    workspace: path.join(ROOT, 'tests/fixtures/profiles'),
+    viewport: { width: 1440, height: 900 },
+    // without it the view says what to install
+    settings: existsSync(MEMRAY) ? { 'memlens.memray.python': MEMRAY } : {},
+    prepare: (folder) => {
+      rmSync(path.join(folder, 'make.py'));
+      for (const { recorded, file } of RECORDINGS)
+        renameSync(path.join(folder, recorded), path.join(folder, file));
+    },
+  });
+  // for the command line; the view has it from the setting
+  if (existsSync(MEMRAY)) process.env.MEMLENS_MEMRAY_PYTHON = MEMRAY;
+});
+afterEach(() => vscode?.runCommand('View: Close All Editors'));
+after(() => vscode?.close());
+
+const boxes = () => view.frame.evaluate(() => window.memlensFlame?.boxes() ?? []);
+
+/** Until the boxes stand still, and none of them waits for its name. */
+async function drawn() {
+  let before = '';
+  await until(async () => {
+    const now = JSON.stringify(await boxes());
+    const same = now === before && now.length > 10;
+    before = now;
+    if (!same) await new Promise((resolve) => setTimeout(resolve, 100));
+    return same;
+  }, 'the boxes stand still');
+}
+
+async function open(file) {
+  await vscode.openFile(file);
+  // as text, or as what is no text
+  const { page } = vscode;
+  const asText = page.locator('.editor-instance .view-line').first();
+  await asText.or(page.getByText('is not displayed in the text editor')).first().waitFor();
+  await vscode.runCommand('Memlens: Open as Memory Snapshot');
+  view = new SnapshotView(vscode, await vscode.webview());
+}
+
+async function clickBox(name, modifier) {
+  const widest = (await boxes())
+    .filter((box) => box.name === name)
+    .reduce((a, b) => (b.width > a.width ? b : a));
+  const surface = await view.locator('.flame-surface').boundingBox();
+  if (modifier) await vscode.page.keyboard.down(modifier);
+  const at = { x: surface.x + widest.x + widest.width / 2, y: surface.y + widest.y + widest.height / 2 };
+  await vscode.page.mouse.click(at.x, at.y);
+  if (modifier) await vscode.page.keyboard.up(modifier);
+}
+
+const exact = (amount, unit) => `${amount.toLocaleString('en-US')}${unit === 'bytes' ? ' bytes' : ''}`;
+
+for (const { kind, file, source, box, word, times, sizes } of RECORDINGS) {
+  if (kind === 'memray' && !existsSync(MEMRAY)) {
+    test('memray: without it the view says with what command it comes', async () => {
+      await open(file);
+      const said = view.locator('.screen.failed');
+      await said.filter({ hasText: 'recorded by memray 1.20' }).waitFor();
+      assert.match(await said.innerText(), /pip install "memray>=1\.20,<1\.21".*memlens\.memray\.python/s);
+      await vscode.screenshot('format-memray');
+    });
+    continue;
+  }
+
+  test(`${kind}: its figures, its line and the line's hover`, async () => {
+    const [info, lines, flame] = await Promise.all(
+      ['info', 'lines', 'flame'].map((command) => vscode.memlens(command, file)),
+    );
+    assert.equal(info.kind, kind);
+    const { values, default_value: first } = info.profile;
+    const { total, title, unit } = values[first];
+    await open(file);
+    await view.locator('#memlens[data-model=profile][data-state=ready]').waitFor();
+    await drawn();
+    assert.match(await view.text('.status-text'), new RegExp(`^${kind}\\b`));
+    assert.equal(await view.locator('.toolbar select').inputValue(), String(first));
+    assert.equal(await view.locator('.toolbar select option').count(), values.length);
+    assert.equal(await view.locator('.profile-times').count(), Number(times));
+    const tabs = await view.locator('.dock [role=tab]').allInnerTexts();
+    assert.deepEqual(tabs, ['Hot spots', ...(sizes ? ['Sizes'] : []), 'SQL']);
+
+    // all of it, and what one box has
+    const inclusive = view.locator(
+      'xpath=//*[contains(@class,"flame-details")]//dt[normalize-space()="Inclusive"]/following-sibling::dd[1]',
+    );
+    await view.locator('.flame-surface').click({ position: { x: 3, y: 3 } });
+    await inclusive.and(view.locator(`[title="${exact(total, unit)}"]`)).waitFor();
+    const of = flame.rows.find(({ name }) => name.function === box);
+    assert.ok(of.bytes > total / 100 && of.bytes < total);
+    await clickBox(box);
+    await inclusive.and(view.locator(`[title="${exact(of.bytes, unit)}"]`)).waitFor();
+    await vscode.screenshot(`format-${kind}`);
+
+    const [line] = lines.filter((each) => each.function === box).toSorted((a, b) => b.total - a.total);
+    await clickBox(box, 'Control');
+    await vscode.atLine(source, line.line);
+    const code = readFileSync(path.join(vscode.folder, 'src', source), 'utf8').split('\n');
+    const at = code[line.line - 1].trim();
+    const text = await vscode.hoverText(word, { line: at, expecting: new RegExp(title) });
+    assert.ok(text.includes(`${title}: `) && text.includes(exact(line.total, unit)), text);
+
+    // from the hover to what the line has in the view
+    await vscode.page.locator('.monaco-hover:visible a', { hasText: 'Show these allocations' }).click();
+    await until(
+      async () => (await view.locator('.filter-input').inputValue()).includes(`${source}:${line.line}`),
+      'the view is filtered to the line',
+    );
+    await drawn();
+    await view.locator('.flame-surface').click({ position: { x: 3, y: 3 } });
+    await inclusive.and(view.locator(`[title="${exact(line.total, unit)}"]`)).waitFor();
+    await view.locator('.filter-input').fill('');
+    await view.locator('.filter-input').press('Enter');
+
+    // a row of the table, and the line that it names
+    await view.locator('.toolbar').getByRole('button', { name: 'Hot spots, sizes and SQL' }).click();
+    await view.locator('.live-set-summary', { hasText: /, [\d.]+ KiB in \d+ groups/ }).waitFor();
+    const row = view.locator('.live-set .grid-row', { hasText: `${source}:` }).nth(1);
+    const [, number] = /:(\d+)/.exec(await row.innerText());
+    assert.ok(lines.some((each) => each.line === Number(number) && each.file.endsWith(source)));
+    await row.click({ modifiers: ['Control'] });
+    await vscode.atLine(source, Number(number));
+    await vscode.screenshot(`format-${kind}-row`);
+  });
+}
+
+test('nothing failed on the console', () => {
+  assert.deepEqual(vscode.foreignRequests, []);
+  assert.deepEqual(vscode.consoleErrors, []);
+});
