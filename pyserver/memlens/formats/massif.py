@@ -27,14 +27,17 @@ BELOW = SourceFrame("", 0, "(below massif's threshold)", NATIVE)
 
 
 _HEAD_BYTES = 1 << 16
+_LINE_BYTES = 1 << 16
 _DEFAULT_DEPTH, _DEFAULT_THRESHOLD = 30, "1.0"
 _UNITS = {"i": ("instructions", 1), "ms": ("microseconds", 1000), "B": ("bytes", 1)}
 """The unit of the file's times, and what one of it is in the model's."""
 
 _OUTERMOST = frozenset(("(below main)", "main", "_start", "clone", "clone3", "start_thread"))
 
+_WHOLE_ENDS = (b")", b"???", b"=empty")
+
 _ERRORS = {
-    kernel.TRUNCATED: "The file breaks off in the middle of a snapshot's tree",
+    kernel.TRUNCATED: "The file breaks off in the middle of its first snapshot",
     kernel.SYNTAX: "A line is none of massif's",
     kernel.BAD_NUMBER: "A number is missing or larger than any that massif writes",
     kernel.BAD_TREE: "A snapshot's tree doesn't add up",
@@ -52,10 +55,12 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
 
     Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, or MemoryError.
     """
-    scanner = _scan(source, report)
+    scanner, broken_off = _scan(source, report)
     head = _head(source.head(_HEAD_BYTES))
     snapshots = np.asarray(scanner.take("snapshots"))
     if not len(snapshots):
+        if broken_off:
+            raise DamagedSnapshotError(_ERRORS[kernel.TRUNCATED], offset=source.length)
         raise DamagedSnapshotError("The file has no snapshots: massif writes them when the program ends")
     leaves = np.asarray(scanner.take("leaves"))
     if not fits(
@@ -82,18 +87,30 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     below = _below(whole, stacks, values[0])
     return Profile(
         KIND, whole, types, 0, stacks.astype(np.uint32), values, times=times, settings=settings,
-        notices=_notices(head["desc"], snapshots, detailed, below, pages=scanner.pages),
+        notices=[
+            *_breaks_off(len(snapshots), broken_off=broken_off),
+            *_notices(head["desc"], snapshots, detailed, below, pages=scanner.pages),
+        ],
     )  # fmt: skip
 
 
-def _scan(source: Source, report: Report) -> kernel.Scanner:
+def _scan(source: Source, report: Report) -> tuple[kernel.Scanner, bool]:
+    """The scanner at the file's end, and whether the file breaks off, in a snapshot that is left out then."""
     scanner = kernel.Scanner(source.data)
     status = run_through(scanner, source, report)
     if status == kernel.NO_MEMORY:
         raise MemoryError
-    if status != kernel.OK:
+    data = source.data
+    last = bytes(data[data.rfind(b"\n") + 1 :][:_LINE_BYTES])
+    if status == kernel.OK:
+        # a line that isn't ended may be whole for all that
+        if not last or last.endswith(_WHOLE_ENDS):
+            return scanner, False
+    elif status != kernel.TRUNCATED and data.find(b"\n", scanner.error_offset) >= 0:
         raise DamagedSnapshotError(_ERRORS[status], offset=scanner.error_offset)
-    return scanner
+    if scanner.unfinished or last.startswith((b" ", b"n")):
+        scanner.drop_last()
+    return scanner, True
 
 
 def _head(head: bytes) -> dict[str, str]:
@@ -228,6 +245,16 @@ def _below(frames: Frames, stacks: npt.NDArray[np.int64], held: npt.NDArray[np.i
     whole = np.diff(starts)[stacks] > 0
     number = frames.frames.index(BELOW)
     return int(held[whole & (np.append(frames.sequence, 0)[last] == number)].sum())
+
+
+def _breaks_off(snapshots: int, *, broken_off: bool) -> list[Notice]:
+    if not broken_off:
+        return []
+    message = (
+        f"The file breaks off in a snapshot: it was copied in the middle, or the disk was full. What is shown are the "
+        f"{snapshots:,} that are whole; the peak may be among those that are missing."
+    )
+    return [Notice("breaks-off", message)]
 
 
 def _notices(

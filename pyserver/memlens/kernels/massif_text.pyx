@@ -52,7 +52,7 @@ cdef struct SnapshotRow:
     int64_t stacks_bytes
     uint64_t leaves         # where its rows of leaves begin
     uint32_t tree           # EMPTY, DETAILED, PEAK
-    uint32_t unused
+    uint32_t told           # whether the line was there that says what tree follows, a snapshot's last but for the tree
 
 cdef struct LeafRow:
     int64_t bytes
@@ -285,8 +285,15 @@ cdef class Scanner:
             elif length != 15 or memcmp(text + 10, b"empty", 5) != 0:
                 return self.fail(E_SYNTAX, at)
             self.wants_root = row.tree != NO_TREE
+            row.told = 1
             return 0
         return self.fail(E_SYNTAX, at)
+
+    cdef bint within(self) noexcept nogil:
+        """Whether a part of the last snapshot is still to come."""
+        if self.depth or self.wants_root:
+            return True
+        return self.snapshots.count and not (<SnapshotRow *> self.snapshots.data)[self.snapshots.count - 1].told
 
     cdef int run_until(self, size_t limit) noexcept nogil:
         cdef size_t at = self.position
@@ -305,7 +312,7 @@ cdef class Scanner:
                 return self.error
             at = end + 1
         self.position = self.length
-        if self.depth or self.wants_root:
+        if self.within():
             self.fail(E_TRUNCATED, self.length)
         return self.error
 
@@ -316,12 +323,23 @@ cdef class Scanner:
         """How many bytes are read."""
         return self.position
 
+    @property
+    def unfinished(self):
+        """Whether a part of the last snapshot is still to come."""
+        return bool(self.within())
+
     def run(self, size_t limit):
         """Read on until at least ``limit`` bytes are read. Returns OK at the end, MORE, or what went wrong."""
         cdef int status
         with nogil:
             status = self.run_until(limit)
         return status
+
+    def drop_last(self):
+        """Take back the last snapshot, of which a part is missing."""
+        if self.snapshots.count:
+            self.snapshots.count -= 1
+            self.leaves.count = (<SnapshotRow *> self.snapshots.data)[self.snapshots.count].leaves
 
     def frames(self):
         """The texts of the frames. The first, an empty one, is what is below the threshold."""
@@ -342,5 +360,5 @@ cdef class Scanner:
 
 
 cdef bytes SNAPSHOT_FORMAT = (
-    b"T{q:time:q:heap_bytes:q:extra_bytes:q:stacks_bytes:Q:leaves:I:tree:I:unused:}"
+    b"T{q:time:q:heap_bytes:q:extra_bytes:q:stacks_bytes:Q:leaves:I:tree:I:told:}"
 )
