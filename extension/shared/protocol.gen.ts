@@ -1246,7 +1246,8 @@ export interface ProfileRangeParams {
 /**
  * A line over time. `values` is base64 of `float64[edges]`, little-endian, in `unit`.
  *
- * `within` says that a value counts what happened in the bin that ends at its edge, not what was at the edge.
+ * `within` says that a value tells what happened in the bin that ends at its edge, not what was at the edge: how
+ * often a second where the edges are times ("per_second"), else how often.
  */
 export interface ProfileSeries {
   name: string;

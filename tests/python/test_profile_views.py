@@ -337,3 +337,11 @@ def test_the_command_line_tells_of_profiles(
     assert f"{sums[0]:,}" in told("info")
     assert "main.main" in told("lines", "--top", "2", "--value", "alloc_space")
     assert str(sums[1]) in told("sql", "SELECT total FROM value_types WHERE name = 'alloc_space'", "--csv")
+
+
+def test_what_happens_in_a_bin_is_told_by_the_second() -> None:
+    """Bins without length go with the next one that has some, and the last ones with the one before them."""
+    edges = np.array([0, 0, 500_000, 500_000, 2_500_000, 2_500_000])
+    rates = profile_times.per_second(edges, np.array([0, 3, 4, 5, 1, 2]))
+    assert rates.tolist() == [0, 0, 14, 0, 4, 0]
+    assert profile_times.per_second(edges[:2], np.array([0, 3])).tolist() == [0, 0]

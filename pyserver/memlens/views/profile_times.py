@@ -18,7 +18,8 @@ from memlens.views.sets import AllocationSet, SetKind
 class ProfileSeries(Struct, frozen=True):
     """A line over time. ``values`` is base64 of ``float64[edges]``, little-endian, in ``unit``.
 
-    ``within`` says that a value counts what happened in the bin that ends at its edge, not what was at the edge.
+    ``within`` says that a value tells what happened in the bin that ends at its edge, not what was at the edge: how
+    often a second where the edges are times ("per_second"), else how often.
     """
 
     name: str
@@ -71,14 +72,33 @@ def times(snapshot: Snapshot) -> ProfileTimesAnswer:
     if not info.bins:
         raise BadRequestError("The profile tells of no times")
     peaks = _column(snapshot, "time.peaks", info.bins + 1)
+    edges = _column(snapshot, "time.edges", info.bins + 1)
     series = []
     for name in info.series:
         title, unit, within = _TITLES.get(name, (name.replace("_", " ").capitalize(), _unit_of(name), False))
-        values = _packed(_column(snapshot, f"time.series.{name}", info.bins + 1))
-        series.append(ProfileSeries(name, title, unit, within, values))
+        values = _column(snapshot, f"time.series.{name}", info.bins + 1)
+        if within and info.time_unit == "microseconds":
+            title, unit, values = f"{title} per second", "per_second", per_second(edges, values)
+        series.append(ProfileSeries(name, title, unit, within, _packed(values)))
     peak = int(np.argmax(peaks))
-    edges = _packed(_column(snapshot, "time.edges", info.bins + 1))
-    return ProfileTimesAnswer(edges, _packed(peaks), peak, int(peaks[peak]), series)
+    return ProfileTimesAnswer(_packed(edges), _packed(peaks), peak, int(peaks[peak]), series)
+
+
+def per_second(edges: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """What happened in the bin that ends at each edge (in microseconds), a second.
+
+    A bin without length is of the same moment as the next one that has some, and counts there; the last ones, which
+    none follows, in the one before them.
+    """
+    rates = np.zeros(len(edges))
+    longs = np.flatnonzero(np.diff(edges) > 0) + 1
+    if not len(longs):
+        return rates
+    sums = np.cumsum(counts, dtype=np.float64)
+    reached = sums[longs]
+    reached[-1] = sums[-1]
+    rates[longs] = np.diff(reached, prepend=0.0) * 1e6 / (edges[longs] - edges[longs - 1])
+    return rates
 
 
 def between(snapshot: Snapshot, first: int, last: int, filter_text: str) -> ProfileRangeAnswer:

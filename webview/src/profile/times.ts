@@ -45,6 +45,7 @@ const TOP_PX = 6;
 const AXIS_PX = 16;
 const LEFT_PX = 70;
 const BARS_SHARE = 0.22;
+const DWARFING = 5;
 const KINDS: readonly { readonly value: Kind; readonly text: string; readonly title: string }[] = [
   { value: 'allocated', text: 'Allocated', title: 'What was allocated in the stretch' },
   { value: 'freed', text: 'Freed', title: 'What was freed in the stretch' },
@@ -154,6 +155,9 @@ export class ProfileTimes {
     this.peaks = numbers(answer.peaks);
     this.peak = { edge: answer.peak_edge, bytes: answer.peak_bytes };
     this.lines = answer.series.map(({ values, ...line }) => ({ ...line, values: numbers(values) }));
+    // a process that is far larger than its heap would leave a flat line of what is live
+    const resident = this.lines.find(({ name }) => name === 'rss_bytes');
+    if (resident && maximum(resident.values) > DWARFING * this.peak.bytes) this.hidden.add(resident.name);
     this.drawLegend();
     this.canvas.setAttribute(
       'aria-label',
@@ -337,7 +341,8 @@ export class ProfileTimes {
     }
     const figures = this.lines.map(({ title, unit, values }) => {
       const value = values[hovered] ?? 0;
-      return `${title.toLowerCase()} ${unit === 'bytes' ? bytes(value) : count(value)}`;
+      const figure = unit === 'bytes' ? bytes(value) : count(Math.round(value));
+      return `${title.charAt(0).toLowerCase()}${title.slice(1)} ${figure}`;
     });
     setText(this.readout, `${this.at(hovered)}: ${figures.join(', ')}`);
   }

@@ -1,7 +1,7 @@
 // The row of controls above a profile's flame graph: which value all of it is about, and the filter.
 
-import type { ProfileInfo } from '../../../extension/shared/protocol.gen';
-import { press } from '../ui/choice';
+import type { ProfileInfo, ProfileValue } from '../../../extension/shared/protocol.gen';
+import { Choice, press } from '../ui/choice';
 import { add, element, iconButton } from '../ui/dom';
 import { figureIn } from '../ui/figure';
 import { counted } from '../ui/format';
@@ -12,14 +12,29 @@ export interface ProfileToolbarEvents {
   showWarnings(): void;
 }
 
+type Meaning = Exclude<ProfileValue['meaning'], 'other'>;
+/** The questions that most come with, each a click. */
+const QUESTIONS: readonly { readonly value: Meaning; readonly text: string }[] = [
+  { value: 'live', text: 'Live' },
+  { value: 'peak', text: 'Peak' },
+  { value: 'end', text: 'Leaks' },
+  { value: 'temporary', text: 'Temporary' },
+  { value: 'total', text: 'Total' },
+];
+
 export class ProfileToolbar {
   readonly root: HTMLElement;
   readonly filter = element('div', { class: 'filter-slot' });
   private readonly values: HTMLSelectElement;
   private readonly dock: HTMLButtonElement;
   private readonly warnings: HTMLButtonElement;
+  private readonly questions: Choice<Meaning>;
 
-  constructor(profile: ProfileInfo, warnings: number, events: ProfileToolbarEvents) {
+  constructor(
+    private readonly profile: ProfileInfo,
+    warnings: number,
+    events: ProfileToolbarEvents,
+  ) {
     this.values = element('select', {
       class: 'dropdown',
       title: 'What is measured (v)',
@@ -34,9 +49,17 @@ export class ProfileToolbar {
       const text = `${title} · ${figureIn(total, unit)}`;
       add(this.values, element('option', { title: name, attributes: { value } }, text));
     });
+    const told = QUESTIONS.flatMap(({ value, text }) => {
+      const first = this.firstOf(value);
+      return first === undefined ? [] : [{ value, text, title: profile.values[first]?.title ?? '' }];
+    });
+    this.questions = new Choice('What is asked', told, (meaning) => {
+      events.value(this.firstOf(meaning) ?? 0);
+    });
+    this.questions.root.hidden = told.length < 2;
     this.dock = iconButton(
       'table',
-      'Table, comparison, sizes and SQL',
+      'Hot spots, comparison, sizes and SQL',
       () => {
         events.toggleDock();
       },
@@ -52,6 +75,7 @@ export class ProfileToolbar {
     this.root = element(
       'div',
       { class: 'toolbar', role: 'toolbar', attributes: { 'aria-label': 'Profile' } },
+      this.questions.root,
       this.values,
       this.filter,
       element('div', { class: 'toolbar-gap' }),
@@ -62,6 +86,15 @@ export class ProfileToolbar {
 
   set(value: number): void {
     this.values.value = String(value);
+    const meaning = this.profile.values[value]?.meaning;
+    this.questions.set(QUESTIONS.find((question) => question.value === meaning)?.value ?? null);
+  }
+
+  /** Which value answers a question: bytes where there are some. */
+  private firstOf(meaning: Meaning): number | undefined {
+    const { values } = this.profile;
+    const found = values.flatMap((value, number) => (value.meaning === meaning ? [number] : []));
+    return found.find((number) => values[number]?.unit === 'bytes') ?? found[0];
   }
 
   update(value: number, dock: boolean, warningsHidden: number): void {

@@ -38,7 +38,8 @@ export class Choice<T extends string> {
     );
   }
 
-  set(value: T): void {
+  /** Null where none of them holds. */
+  set(value: T | null): void {
     this.value = value;
     for (const [each, button] of this.buttons) press(button, each === value);
   }

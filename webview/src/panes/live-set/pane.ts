@@ -397,7 +397,10 @@ class LiveSet {
     this.lit = { id: row.id, branch: this.branch(row.path) };
     this.context.lightGroup(this.lit.branch);
     const { name, count: many, bytes: size } = row.group;
-    this.context.say(`${name}: ${counted(many, 'allocation')}, ${bytes(size)} lit up in the picture.`);
+    const told = this.context.info.profile
+      ? `${countedFigure(many)}, ${figure(size)}`
+      : `${counted(many, 'allocation')}, ${bytes(size)} lit up in the picture`;
+    this.context.say(`${name}: ${told}.`);
     this.draw();
   }
 
@@ -437,7 +440,7 @@ export const liveSetPane: MakePane = (context) => {
   const live = new LiveSet(context);
   return {
     id: 'liveSet',
-    title: context.info.profile ? 'Table' : 'Live set',
+    title: context.info.profile ? 'Hot spots' : 'Live set',
     usesSet: true,
     root: live.root,
     update: (changes) => {
