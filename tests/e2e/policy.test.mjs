@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { openVSCode } from './harness.mjs';
-import { named } from './snapshots.mjs';
+import { named, namedProfile } from './snapshots.mjs';
 import { SnapshotView, until } from './view.mjs';
 
 const MARKUP = '<evil-tag><img src=x onerror="window.ran=1"><script>window.ran=1</script>';
@@ -14,6 +14,7 @@ const HOSTILE = `${MARKUP}${LINK}\u001b[31mred\u001b]0;title\u0007\u202egnp\u206
 /** A file may have any name but for slashes and NUL. */
 const SOURCE = '<evil-tag><img src=x onerror=alert(1)>[quit](command:quit)\u202eyp.py';
 const FILE = 'hostile <evil-tag> [quit](x).pickle';
+const PROFILE = 'hostile <evil-tag> [quit](x).pprof';
 
 let vscode;
 let view;
@@ -23,6 +24,7 @@ before(async () => {
     prepare: (folder) => {
       writeFileSync(path.join(folder, SOURCE), 'run_everything()\nallocate_something()\n');
       writeFileSync(path.join(folder, FILE), named(HOSTILE, SOURCE));
+      writeFileSync(path.join(folder, PROFILE), namedProfile(HOSTILE, SOURCE));
     },
   });
   view = await SnapshotView.opened(vscode, 'train.pickle');
@@ -230,6 +232,64 @@ test('names are text in the hover of their line: it has no link but those of Mem
   for (const link of links) assert.match(link, /^(command:memlens\.(showLine|goToLine)\?.*)?$/);
   await onlyText('the hover');
   await vscode.screenshot('hostile-hover');
+});
+
+test('names are text in every part of a profile, and in the hover of its line', async () => {
+  await vscode.runCommand('View: Close All Editors');
+  await vscode.openFile(PROFILE);
+  view = new SnapshotView(vscode, await vscode.webview());
+  await view.locator('#memlens[data-model=profile][data-state=ready]').waitFor();
+  const boxes = () => view.frame.evaluate(() => window.memlensFlame?.boxes() ?? []);
+  await until(async () => (await boxes()).length > 2, 'the flame graph');
+  await onlyText('a profile');
+  const place = async () => {
+    const box = (await boxes()).find(({ name }) => name.startsWith('<evil-tag>'));
+    const flame = await view.locator('.flame-surface').boundingBox();
+    return [flame.x + box.x + box.width / 2, flame.y + box.y + box.height / 2];
+  };
+  await vscode.page.mouse.move(...(await place()));
+  await shows('.flame .tooltip');
+  await vscode.page.mouse.click(...(await place()));
+  await shows('.flame-details');
+  await onlyText('a box of a profile');
+  for (const form of await view.locator('.flame-toolbar [aria-label="Form"] button').all()) {
+    await form.click();
+    await onlyText(`the flame graph as ${await form.innerText()}`);
+  }
+  await view.locator('.toolbar').getByRole('button', { name: 'Hot spots, sizes and SQL' }).click();
+  const by = view.locator('.live-set-controls select').first();
+  for (const kind of ['line', 'function', 'file', 'stack', 'thread', 'label']) {
+    await by.selectOption(kind);
+    await shows('.live-set .grid-row');
+    await onlyText(`a profile by ${kind}`);
+  }
+  await view.locator('.dock').getByRole('tab', { name: 'SQL' }).click();
+  await view.locator('.sql textarea').fill('SELECT * FROM labels');
+  await view.locator('.sql textarea').press('Escape');
+  await view.locator('.sql textarea').press('Control+Enter');
+  await shows('.sql-body .sql-row');
+  await onlyText('the labels of a profile in SQL');
+  for (const value of [2, 1, 0]) {
+    await view.locator('.toolbar select').selectOption({ index: value });
+    await shows('.toolbar select');
+    await onlyText(`the value ${value} of a profile`);
+  }
+  await vscode.screenshot('hostile-profile');
+
+  await view.locator('.toolbar').getByRole('button', { name: 'Hot spots, sizes and SQL' }).click();
+  await view.locator('.flame-toolbar').getByRole('button', { name: 'Icicle' }).click();
+  await until(async () => (await boxes()).length > 2, 'the flame graph again');
+  await vscode.page.keyboard.down('Control');
+  await vscode.page.mouse.click(...(await place()));
+  await vscode.page.keyboard.up('Control');
+  await vscode.atLine(SOURCE, 1);
+  const text = await vscode.hoverText('run_everything', { expecting: /what this line has/ });
+  assert.ok(text.includes(PROFILE) && text.includes(MARKUP) && text.includes(LINK), text);
+  const links = await vscode.page
+    .locator('.monaco-hover:visible a')
+    .evaluateAll((all) => all.map((link) => link.dataset.href ?? link.getAttribute('href') ?? ''));
+  for (const link of links) assert.match(link, /^(command:memlens\.(showLine|goToLine)\?.*)?$/);
+  await onlyText('the hover of a profile');
 });
 
 test('nothing of it failed on the console or left this machine', () => {

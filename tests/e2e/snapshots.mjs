@@ -220,3 +220,42 @@ export function named(name, file) {
   ]);
   return JSON.stringify({ segments: [], device_traces: [events], external_annotations: annotations });
 }
+
+/**
+ * A profile in pprof's `profile.proto` in which functions, the package, values, units, labels and threads are called
+ * `name`; frames are of `file`.
+ */
+export function namedProfile(name, file) {
+  const varint = (number) =>
+    number < 0x80 ? [number] : [(number & 0x7f) | 0x80, ...varint(Math.floor(number / 0x80))];
+  const whole = (field, number) => [...varint(field << 3), ...varint(number)];
+  const part = (field, bytes) => [...varint((field << 3) | 2), ...varint(bytes.length), ...bytes];
+  const strings = ['', name, file, 'bytes', 'thread', `two ${name}`, 'count'];
+  const valueType = (title, unit) => part(1, [...whole(1, title), ...whole(2, unit)]);
+  const label = (key, text) => part(3, [...whole(1, key), ...whole(2, text)]);
+  const functions = [1, 5].map((text, at) =>
+    part(5, [...whole(1, at + 1), ...whole(2, text), ...whole(4, 2)]),
+  );
+  const locations = [1, 2].map((id) =>
+    part(4, [...whole(1, id), ...part(4, [...whole(1, id), ...whole(2, id)])]),
+  );
+  const samples = [
+    [1, 2, 4096],
+    [2, 1, 1024],
+  ].map(([leaf, caller, size]) =>
+    part(2, [
+      ...part(1, [leaf, caller]),
+      ...part(2, [...varint(size), ...varint(size >> 8), ...varint(size)]),
+      ...label(4, 1),
+      ...label(1, 5),
+    ]),
+  );
+  return Buffer.from(
+    [
+      ...[valueType(1, 3), valueType(5, 6), valueType(5, 1)],
+      ...[...samples, ...locations, ...functions],
+      ...strings.map((text) => part(6, [...Buffer.from(text)])),
+      [...whole(14, 1), ...part(13, varint(1))],
+    ].flat(),
+  );
+}
