@@ -46,12 +46,17 @@ def warm(path: Path) -> None:
             pass
 
 
-def ingest_beside(path: Path, cache: Path, peer: list[str], rounds: int) -> dict[str, Any]:
+def ingest_beside(
+    path: Path, cache: Path, peer: list[str], rounds: int, command: tuple[str, ...] = ("ingest",)
+) -> dict[str, Any]:
     """A file to an archive in ``cache``, each time anew, beside ``peer``; the last archive stays there.
 
-    Times are medians, peaks the most of any run.
+    ``command`` may be another one of Memlens, which makes the archive on its way. Times are medians, peaks the most
+    of any run.
     """
-    ours = memlens("ingest", path, "--cache-dir", cache, "--progress", "none")
+    name, *more = command
+    quiet = ["--progress", "none"] if name == "ingest" else []
+    ours = memlens(name, path, "--cache-dir", cache, *quiet, *more)
     warm(path)
     runs = []
     for _ in range(rounds):
