@@ -126,7 +126,7 @@ for (const { kind, file, source, box, word, times, sizes } of RECORDINGS) {
     assert.equal(await view.locator('.toolbar select option').count(), values.length);
     assert.equal(await view.locator('.profile-times').count(), Number(times));
     const tabs = await view.locator('.dock [role=tab]').allInnerTexts();
-    assert.deepEqual(tabs, ['Hot spots', ...(sizes ? ['Sizes'] : []), 'SQL']);
+    assert.deepEqual(tabs, ['Hot spots', 'Compare', ...(sizes ? ['Sizes'] : []), 'SQL']);
 
     // all of it, and what one box has
     const inclusive = view.locator(
@@ -161,7 +161,10 @@ for (const { kind, file, source, box, word, times, sizes } of RECORDINGS) {
     await view.locator('.filter-input').press('Enter');
 
     // a row of the table, and the line that it names
-    await view.locator('.toolbar').getByRole('button', { name: 'Hot spots, sizes and SQL' }).click();
+    await view
+      .locator('.toolbar')
+      .getByRole('button', { name: 'Hot spots, comparison, sizes and SQL' })
+      .click();
     await view.locator('.live-set-summary', { hasText: /, [\d.]+ KiB in \d+ groups/ }).waitFor();
     const row = view.locator('.live-set .grid-row', { hasText: `${source}:` }).nth(1);
     const [, number] = /:(\d+)/.exec(await row.innerText());

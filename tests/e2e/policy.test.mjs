@@ -256,7 +256,10 @@ test('names are text in every part of a profile, and in the hover of its line', 
     await form.click();
     await onlyText(`the flame graph as ${await form.innerText()}`);
   }
-  await view.locator('.toolbar').getByRole('button', { name: 'Hot spots, sizes and SQL' }).click();
+  await view
+    .locator('.toolbar')
+    .getByRole('button', { name: 'Hot spots, comparison, sizes and SQL' })
+    .click();
   const by = view.locator('.live-set-controls select').first();
   for (const kind of ['line', 'function', 'file', 'stack', 'thread', 'label']) {
     await by.selectOption(kind);
@@ -276,7 +279,10 @@ test('names are text in every part of a profile, and in the hover of its line', 
   }
   await vscode.screenshot('hostile-profile');
 
-  await view.locator('.toolbar').getByRole('button', { name: 'Hot spots, sizes and SQL' }).click();
+  await view
+    .locator('.toolbar')
+    .getByRole('button', { name: 'Hot spots, comparison, sizes and SQL' })
+    .click();
   await view.locator('.flame-toolbar').getByRole('button', { name: 'Icicle' }).click();
   await until(async () => (await boxes()).length > 2, 'the flame graph again');
   await vscode.page.keyboard.down('Control');

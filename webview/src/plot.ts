@@ -28,7 +28,7 @@ import { covers, requestFor, type PictureRequest } from './scene/fetch';
 import { hitTest, visibleBox, type Hit } from './scene/hit';
 import { paintBands, type Highlight, type Palette } from './scene/paint';
 import { deviceExtent, type Axis } from './scene/state';
-import { element } from './ui/dom';
+import { element, setLabel } from './ui/dom';
 import type { Theme } from './ui/theme';
 
 export interface PlotEvents {
@@ -249,7 +249,7 @@ export class Plot {
   }
 
   setLabel(label: string): void {
-    this.surface.setAttribute('aria-label', label);
+    setLabel(this.surface, label);
   }
 
   /** Names were learnt: bands may be called something now. */

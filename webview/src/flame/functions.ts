@@ -3,7 +3,7 @@
 import type { FlameFunction, FlameFunctionsAnswer } from '../../../extension/shared/protocol.gen';
 import type { ViewParams } from '../../../extension/shared/messages';
 import type { Pending } from '../api';
-import { element } from '../ui/dom';
+import { element, setLabel } from '../ui/dom';
 import { count } from '../ui/format';
 import type { MenuItem } from '../ui/menu';
 import { TreeGrid, type GridRow } from '../ui/tree-grid';
@@ -88,7 +88,7 @@ export class FlameFunctions {
   }
 
   show(title: string, isCount: boolean): void {
-    this.grid.root.setAttribute('aria-label', title);
+    setLabel(this.grid.root, title);
     this.isCount = isCount;
     this.rows = [];
     this.found = null;

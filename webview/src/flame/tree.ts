@@ -2,7 +2,7 @@
 
 import type { FlameChildrenAnswer, FlameNode } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
-import { element } from '../ui/dom';
+import { element, setLabel } from '../ui/dom';
 import { bytes, count } from '../ui/format';
 import type { MenuItem } from '../ui/menu';
 import { TreeGrid, type GridColumn, type GridRow } from '../ui/tree-grid';
@@ -93,7 +93,7 @@ export class FlameTree {
   }
 
   show(title: string, isCount: boolean): void {
-    this.grid.root.setAttribute('aria-label', title);
+    setLabel(this.grid.root, title);
     this.isCount = isCount;
     this.chosen = null;
     this.rows.reset();

@@ -43,6 +43,11 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+/** Names an element anew, for screen readers. */
+export function setLabel(target: Element, label: string): void {
+  target.setAttribute('aria-label', visible(label));
+}
+
 export function add(parent: Element, ...children: Child[]): void {
   for (const child of children)
     if (child !== null && child !== undefined && child !== false)

@@ -1,6 +1,6 @@
 // A row of tabs.
 
-import { element } from './dom';
+import { element, setLabel } from './dom';
 
 export class Tabs<T extends string> {
   readonly root: HTMLElement;
@@ -15,7 +15,7 @@ export class Tabs<T extends string> {
       tabs.map(({ id, title, panel }, index) => {
         panel.id = `pane-${id}`;
         panel.setAttribute('role', 'tabpanel');
-        panel.setAttribute('aria-label', title);
+        setLabel(panel, title);
         const key = index < 9 ? String(index + 1) : '';
         const tab = element(
           'button',
