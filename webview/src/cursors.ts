@@ -57,11 +57,15 @@ export class Cursors {
     if (!restored) return;
     this.kind = restored.kind;
     const { scope, first, second } = restored;
-    if (first === null || scope === 'peak') return;
+    if (first === null) return;
     this.find(first, (answer) => {
       this.first = answer;
-      this.scope = 'cursor';
-      if (second !== null && scope === 'between') this.extendTo(second);
+      if (scope !== 'peak') this.scope = 'cursor';
+      if (second === null) return;
+      this.find(second, (other) => {
+        this.second = other;
+        this.scope = scope;
+      });
     });
   }
 

@@ -275,7 +275,8 @@ def _pinning_line(case: Case) -> Finding | None:
         return None
     line = case.pinning[0]
     text = (
-        f"Blocks from {place_name(line.frame, line.operator)} ({line.count:,}, {format_bytes(line.bytes)}) lie in "
+        f"{line.count:,} {'block' if line.count == 1 else 'blocks'} from {place_name(line.frame, line.operator)}, "
+        f"{format_bytes(line.bytes)}, {'lies' if line.count == 1 else 'lie'} in "
         f"{line.segments:,} split {'segment' if line.segments == 1 else 'segments'} in which "
         f"{format_bytes(line.pinned_bytes)} are free"
     )
