@@ -38,11 +38,17 @@ cdef struct Tree:
     uint64_t seed           # drawn anew for every tree, so that no file can be made to collide
 
 
-cdef int tree_init(Tree *tree, uint64_t seed) noexcept nogil:
+cdef size_t MOST_AT_ONCE = 1 << 25
+
+
+cdef int tree_init(Tree *tree, uint64_t seed, size_t most) noexcept nogil:
+    """Room for ``most`` nodes at once, up to a limit: what is never touched takes no memory, and growing moves all."""
     cdef uint32_t none = NONE
     vector_init(&tree.parents, 4)
     vector_init(&tree.names, 4)
     tree.size = 1 << 12
+    while tree.size < 2 * most + 2 and tree.size < MOST_AT_ONCE:
+        tree.size *= 2
     tree.seed = seed
     tree.slots = <Slot *> calloc(tree.size, sizeof(Slot))
     if tree.slots == NULL or vector_push(&tree.parents, &none) < 0 or vector_push(&tree.names, &none) < 0:
@@ -137,7 +143,7 @@ def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_
     cdef Tree tree
     cdef bint failed = False, damaged = False
     cdef uint8_t *reached = <uint8_t *> calloc(nodes + 1, 1)
-    if reached == NULL or tree_init(&tree, seed) < 0:
+    if reached == NULL or tree_init(&tree, seed, nodes) < 0:
         free(reached)
         raise MemoryError
     with nogil:
