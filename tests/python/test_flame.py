@@ -22,6 +22,7 @@ from tests.python.conftest import event, frame, real_files
 from tests.python.server_harness import write_snapshot
 
 from memlens.errors import MemlensError
+from memlens.kernels import calltree as kernel
 from memlens.model.frames import NATIVE, package_of, source_frame
 from memlens.store.snapshot import Snapshot
 from memlens.views import calltree, flame_tables
@@ -521,3 +522,25 @@ def test_the_order_of_boxes_is_the_order_of_their_rows() -> None:
     rows = [list(group) for _, group in groupby(Boxes(picture(tree, 0, 1, 0, 9, 90).geometry).boxes,
                                                 lambda box: box[6])]  # fmt: skip
     assert [[box[3] for box in row] for row in rows] == [[2**32 - 1], [0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize("names", [2, 5, 6, 7000])
+def test_nodes_with_few_and_with_many_children_are_merged_alike(names: int) -> None:
+    draw = np.random.default_rng(names)
+    count = 20_000
+    # every other node stands under one of the first, which so get many children
+    parents = np.array(
+        [0, *(draw.integers(0, min(i, 5) if i % 2 else i) for i in range(1, count))], np.uint32
+    )
+    frames = draw.integers(0, names, count).astype(np.uint32)
+    known: dict[tuple[int, int], int] = {}
+    expected = [0]
+    for parent, called in zip(parents[1:].tolist(), frames[1:].tolist(), strict=True):
+        expected.append(known.setdefault((expected[parent], called), len(known) + 1))
+    merged = np.empty(count, np.uint32)
+    none = np.zeros(names, np.uint8)
+    same = np.arange(names, dtype=np.uint32)
+    found = kernel.merge(parents, frames, same, none, none, 0, kernel.NO_FOCUS, merged)
+    assert merged.tolist() == expected
+    above, under = (np.asarray(column).tolist()[1:] for column in found)
+    assert list(zip(above, under, strict=True)) == list(known)

@@ -30,28 +30,42 @@ cdef struct Slot:
     uint32_t node           # 0 for an empty slot: the root is nobody's child
 
 
+cdef struct Branch:
+    uint32_t name
+    uint32_t child          # the newest of its children, 0 for none
+    uint32_t sibling        # the one before it among its parent's
+    uint32_t children       # more than FEW of them are in the slots, and no longer listed
+
+
 cdef struct Tree:
     Vector parents
     Vector names
-    Slot *slots             # open addressing by (parent, name)
+    Vector branches         # a Branch a node
+    Slot *slots             # open addressing by (parent, name), for nodes with many children
     size_t size
+    size_t used
     uint64_t seed           # drawn anew for every tree, so that no file can be made to collide
 
 
-cdef size_t MOST_AT_ONCE = 1 << 25
+# most nodes have a child or two, which are near it in memory, and a slot is not
+cdef uint32_t FEW = 4
 
 
-cdef int tree_init(Tree *tree, uint64_t seed, size_t most) noexcept nogil:
-    """Room for ``most`` nodes at once, up to a limit: what is never touched takes no memory, and growing moves all."""
+cdef int tree_init(Tree *tree, uint64_t seed) noexcept nogil:
     cdef uint32_t none = NONE
+    cdef Branch root
+    root.name = NONE
+    root.child = root.sibling = root.children = 0
     vector_init(&tree.parents, 4)
     vector_init(&tree.names, 4)
+    vector_init(&tree.branches, sizeof(Branch))
     tree.size = 1 << 12
-    while tree.size < 2 * most + 2 and tree.size < MOST_AT_ONCE:
-        tree.size *= 2
+    tree.used = 0
     tree.seed = seed
     tree.slots = <Slot *> calloc(tree.size, sizeof(Slot))
-    if tree.slots == NULL or vector_push(&tree.parents, &none) < 0 or vector_push(&tree.names, &none) < 0:
+    if tree.slots == NULL or vector_push(&tree.parents, &none) < 0 or vector_push(&tree.names, &none) < 0 \
+            or vector_push(&tree.branches, &root) < 0:
+        tree_free(tree)
         return -1
     return 0
 
@@ -59,18 +73,28 @@ cdef int tree_init(Tree *tree, uint64_t seed, size_t most) noexcept nogil:
 cdef void tree_free(Tree *tree) noexcept nogil:
     vector_free(&tree.parents)
     vector_free(&tree.names)
+    tree_done(tree)
+
+
+cdef void tree_done(Tree *tree) noexcept nogil:
+    """Free all but the tree itself."""
+    vector_free(&tree.branches)
     free(tree.slots)
     tree.slots = NULL
 
 
 cdef inline size_t slot_of(Tree *tree, uint32_t parent, uint32_t name) noexcept nogil:
+    """Where the child of that name is, or belongs."""
     cdef uint64_t key = <uint64_t> parent << 32 | name
-    return hash_bytes(<uint8_t *> &key, 8, tree.seed) & (tree.size - 1)
+    cdef size_t slot = hash_bytes(<uint8_t *> &key, 8, tree.seed) & (tree.size - 1)
+    while tree.slots[slot].node and (tree.slots[slot].parent != parent or tree.slots[slot].name != name):
+        slot = (slot + 1) & (tree.size - 1)
+    return slot
 
 
 cdef int tree_grow(Tree *tree) noexcept nogil:
     cdef Slot *old = tree.slots
-    cdef size_t index, slot, size = tree.size
+    cdef size_t index, size = tree.size
     tree.slots = <Slot *> calloc(size * 2, sizeof(Slot))
     if tree.slots == NULL:
         tree.slots = old
@@ -78,31 +102,54 @@ cdef int tree_grow(Tree *tree) noexcept nogil:
     tree.size = size * 2
     for index in range(size):
         if old[index].node:
-            slot = slot_of(tree, old[index].parent, old[index].name)
-            while tree.slots[slot].node:
-                slot = (slot + 1) & (tree.size - 1)
-            tree.slots[slot] = old[index]
+            tree.slots[slot_of(tree, old[index].parent, old[index].name)] = old[index]
     free(old)
+    return 0
+
+
+cdef int into_slot(Tree *tree, uint32_t parent, uint32_t name, uint32_t node) noexcept nogil:
+    cdef size_t slot
+    if tree.used * 2 >= tree.size and tree_grow(tree) < 0:
+        return -1
+    slot = slot_of(tree, parent, name)
+    tree.slots[slot].parent = parent
+    tree.slots[slot].name = name
+    tree.slots[slot].node = node
+    tree.used += 1
     return 0
 
 
 cdef uint32_t child_of(Tree *tree, uint32_t parent, uint32_t name) noexcept nogil:
     """The child of that name, made when there is none; NONE without memory."""
-    cdef size_t slot
+    cdef Branch *branches = <Branch *> tree.branches.data
+    cdef Branch fresh
     cdef uint32_t node
-    if tree.parents.count * 2 >= tree.size and tree_grow(tree) < 0:
-        return NONE
-    slot = slot_of(tree, parent, name)
-    while tree.slots[slot].node:
-        if tree.slots[slot].parent == parent and tree.slots[slot].name == name:
-            return tree.slots[slot].node
-        slot = (slot + 1) & (tree.size - 1)
+    if branches[parent].children > FEW:
+        node = tree.slots[slot_of(tree, parent, name)].node
+    else:
+        node = branches[parent].child
+        while node and branches[node].name != name:
+            node = branches[node].sibling
+    if node:
+        return node
     node = <uint32_t> tree.parents.count
-    if node == NONE or vector_push(&tree.parents, &parent) < 0 or vector_push(&tree.names, &name) < 0:
+    fresh.name = name
+    fresh.child = fresh.children = 0
+    fresh.sibling = branches[parent].child
+    if node == NONE or vector_push(&tree.parents, &parent) < 0 or vector_push(&tree.names, &name) < 0 \
+            or vector_push(&tree.branches, &fresh) < 0:
         return NONE
-    tree.slots[slot].parent = parent
-    tree.slots[slot].name = name
-    tree.slots[slot].node = node
+    branches = <Branch *> tree.branches.data
+    branches[parent].children += 1
+    if branches[parent].children > FEW + 1:
+        return node if into_slot(tree, parent, name, node) == 0 else NONE
+    branches[parent].child = node
+    if branches[parent].children == FEW + 1:
+        fresh.child = node
+        while fresh.child:
+            if into_slot(tree, parent, branches[fresh.child].name, fresh.child) < 0:
+                return NONE
+            fresh.child = branches[fresh.child].sibling
     return node
 
 
@@ -143,7 +190,7 @@ def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_
     cdef Tree tree
     cdef bint failed = False, damaged = False
     cdef uint8_t *reached = <uint8_t *> calloc(nodes + 1, 1)
-    if reached == NULL or tree_init(&tree, seed, nodes) < 0:
+    if reached == NULL or tree_init(&tree, seed) < 0:
         free(reached)
         raise MemoryError
     with nogil:
@@ -191,7 +238,7 @@ def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_
     if failed:
         tree_free(&tree)
         raise MemoryError
-    free(tree.slots)
+    tree_done(&tree)
     return column_of(&tree.parents, b"I"), column_of(&tree.names, b"I")
 
 
