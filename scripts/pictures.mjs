@@ -1,7 +1,7 @@
 // node scripts/pictures.mjs [THEME [FOLDER]]: makes the README's pictures of each view anew, in a real VS Code.
 // THEME is dark, light, hc or hc-light.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { openVSCode } from '../tests/e2e/harness.mjs';
 import { annotated, outOfMemory, segmented } from '../tests/e2e/snapshots.mjs';
@@ -12,6 +12,8 @@ import { main } from './lib/steps.mjs';
 const MEDIA = path.join(ROOT, 'extension', 'media');
 /** For what has no sign of its own that it is done. */
 const SETTLED_MS = 2500;
+
+const RECORDING = 'heaptrack.service.zst';
 
 /** The sample as it would be if nothing were remembered from step to step any more, and model.py had grown at its top. */
 const MENDED = `
@@ -41,6 +43,9 @@ main(async () => {
       writeFileSync(at('segments.pickle'), segmented());
       writeFileSync(at('oom.pickle'), outOfMemory());
       writeFileSync(at('profiled.pickle'), annotated());
+      const profiles = path.join(ROOT, 'tests', 'fixtures', 'profiles');
+      cpSync(path.join(profiles, 'service.heaptrack.zst'), at(RECORDING));
+      cpSync(path.join(profiles, 'src'), at('src'), { recursive: true });
       execFileSync(venvProgram('python'), ['-c', MENDED, at('train.pickle'), at('mended.pickle')]);
     },
   });
@@ -100,6 +105,17 @@ main(async () => {
     await take('out-of-memory');
     await SnapshotView.opened(vscode, 'profiled.pickle');
     await take('annotations');
+    await vscode.openFile(RECORDING);
+    await vscode.page.getByText('is not displayed in the text editor').waitFor();
+    await vscode.runCommand('Memlens: Open as Memory Snapshot');
+    const profile = new SnapshotView(vscode, await vscode.webview());
+    await profile.locator('.flame[data-pictures]').waitFor();
+    const { x, y, width, height } = await profile.locator('.profile-times-canvas').boundingBox();
+    await vscode.page.mouse.move(x + 0.3 * width, y + height / 2);
+    await vscode.page.mouse.down();
+    await vscode.page.mouse.move(x + 0.7 * width, y + height / 2, { steps: 4 });
+    await vscode.page.mouse.up();
+    await pane('Show Live Set', 'profile');
   } finally {
     await vscode.close();
   }
