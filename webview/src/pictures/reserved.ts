@@ -93,7 +93,7 @@ class ReservedPicture implements Picture {
   update(changes: ReadonlySet<string>): void {
     this.shown = true;
     if (changes.has('device')) this.turnTo();
-    if (changes.has('theme')) this.drawLegend();
+    if (changes.has('theme') || changes.has('filter')) this.drawLegend();
     if (changes.has('cursors') || changes.has('device')) this.fetchAt();
     this.fetch();
     this.draw();
@@ -323,6 +323,12 @@ class ReservedPicture implements Picture {
       }),
       this.data?.known === false &&
         element('span', { class: 'muted' }, 'The file tells of no segments: only blocks are known.'),
+      this.context.filter !== '' &&
+        element(
+          'span',
+          { class: 'muted' },
+          'Of all allocations: what is reserved can’t be told apart by the filter.',
+        ),
     );
   }
 
