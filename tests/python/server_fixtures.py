@@ -1,5 +1,6 @@
 """Fixtures of the server's tests, a pytest plugin: a server process, a workspace, a big snapshot."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,7 +36,11 @@ def server(workspace: Path, cache_folder: Path) -> Iterator[LspClient]:
 @pytest.fixture(scope="session")
 def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file of some 300 MB, which takes a while to read."""
-    path = tmp_path_factory.mktemp("big") / "big.pickle"
-    generate(path, 2_000_000)
+    # one for all processes that pytest-xdist runs the tests in: it takes ten seconds to make
+    own = tmp_path_factory.getbasetemp()
+    path = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "big.pickle"
+    if not path.exists():
+        generate(own / "being-made.pickle", 2_000_000)
+        (own / "being-made.pickle").rename(path)
     assert path.stat().st_size > 250e6
     return path
