@@ -1,6 +1,7 @@
 """``npm run fuzz``: atheris over every target for a bounded time, the kernels under sanitizers where clang is there.
 
     npm run fuzz -- [--seconds 60] [--target file] [--keep]
+    npm run fuzz -- --target file --input FILE
     npm run fuzz -- --damage [--cuts 200] [--flips 2000] [FILE …]
 
 With ``--damage`` files are cut off and their bits turned over instead, see ``damage.py``.
@@ -41,12 +42,18 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
     parser.add_argument("--target", choices=TARGETS, action="append")
     parser.add_argument("--keep", action="store_true", help="add to the corpus what reached new code")
+    parser.add_argument("--input", type=Path, help="this input of the one target that is named, and no other")
     options = parser.parse_args()
+    if options.input and len(options.target or ()) != 1:
+        parser.error("--input needs one --target")
     if not sys.platform.startswith("linux"):
         print("fuzzing needs Linux: atheris has wheels for that alone", file=sys.stderr)
         return 1
     site = _atheris()
     kernels = _kernels()
+    if options.input:
+        command = _command(options.target[0], str(options.input.resolve()))
+        return subprocess.run(command, env=_environment(site, kernels), check=False).returncode
     failed = []
     for target in options.target or TARGETS:
         if _fuzz(target, options.seconds, site, kernels):
@@ -126,8 +133,9 @@ def _fuzz(target: str, seconds: int, site: Path, kernels: Path | None) -> bool:
         f"{target}: {tries[0] if tries else '?'} inputs in {took:.0f} s, {'broken' if ended.returncode else 'well'}"
     )
     if ended.returncode:
-        print(ended.stderr[-6000:])
-        print("again with:", " ".join(command[:3]), "FILE")
+        told = [line for line in ended.stderr.splitlines() if "ERROR" in line or "runtime error" in line]
+        print("\n".join(told[:3]), ended.stderr[-2000:], sep="\n")
+        print(f"again with: npm run fuzz -- --target {target} --input FILE")
     return ended.returncode != 0
 
 

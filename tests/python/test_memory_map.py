@@ -16,6 +16,7 @@ from tests.python.test_stacked_views import Geometry, unpack
 
 from memlens.errors import MemlensError
 from memlens.store.snapshot import Snapshot
+from memlens.views import allocator, lanes, segments
 from memlens.views.allocator import STATES, state_at
 from memlens.views.allocator_state import AllocatorStateAnswer, allocator_state
 from memlens.views.columns import NEVER, device_of
@@ -282,3 +283,14 @@ def test_live_blocks_in_no_segment_are_told_as_such(opened: Callable[[Path], Sna
     rows = [block[3] for block in blocks_of(answer)]
     assert len(rows) == len(set(rows)) == int(snapshot.device(0).live_count[info.peak_moment])
     assert allocator_state(snapshot, 0, 0, "size", 0, 1).event is None
+
+
+@pytest.mark.parametrize(
+    "table", [lanes.RANGE, lanes.LANE, segments.SPAN, allocator.SEGMENT, allocator.BLOCK]
+)
+def test_fields_stand_where_kernels_may_read_them(table: np.dtype[np.void]) -> None:
+    assert table.names
+    for name in table.names:
+        kind, offset = table.fields[name][:2]  # type: ignore[index]
+        assert offset % kind.itemsize == 0
+        assert table.itemsize % kind.itemsize == 0

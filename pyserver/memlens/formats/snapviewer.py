@@ -332,7 +332,8 @@ def _device(lives: _Lives, stacks: npt.NDArray[np.uint32]) -> DeviceTimeline:
 def _allocation_dtype() -> np.dtype[np.void]:
     return np.dtype(
         [("address", "<u8"), ("size", "<i8"), ("rounded", "<i8"), ("start", "<u4"), ("end", "<u4"), ("pending", "<u4"),
-         ("stack", "<u4"), ("stream", "<u2"), ("category", "u1"), ("flags", "u1")]
+         ("stack", "<u4"), ("stream", "<u2"), ("category", "u1"), ("flags", "u1")],
+        align=True,
     )  # fmt: skip
 
 

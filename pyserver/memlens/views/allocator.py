@@ -25,13 +25,15 @@ SEGMENT = np.dtype(
         ("address", "<u8"), ("size", "<i8"), ("allocated", "<i8"), ("active", "<i8"), ("requested", "<i8"),
         ("first_block", "<u4"), ("blocks", "<u4"), ("start", "<u4"), ("stack", "<u4"), ("stream", "<u2"),
         ("pool", "<u2"), ("flags", "u1"),
-    ]
+    ],
+    align=True,
 )  # fmt: skip
 BLOCK = np.dtype(
     [
         ("address", "<u8"), ("size", "<i8"), ("requested", "<i8"), ("row", "<u4"), ("stack", "<u4"),
         ("segment", "<u4"), ("state", "u1"),
-    ]
+    ],
+    align=True,
 )  # fmt: skip
 
 

@@ -17,7 +17,10 @@ from memlens.views.blocks import block_sizes
 from memlens.views.columns import NEVER, device_of
 from memlens.views.segments import segments_of, span_of_allocations
 
-LANE = np.dtype([("y", "<i8"), ("size", "<i8"), ("address", "<u8"), ("group", "<u4"), ("flags", "u1")])
+# aligned, as kernels read their fields where they stand
+LANE = np.dtype(
+    [("y", "<i8"), ("size", "<i8"), ("address", "<u8"), ("group", "<u4"), ("flags", "u1")], align=True
+)
 GROUP = np.dtype([("y", "<i8"), ("size", "<i8"), ("stream", "<i4"), ("pool", "<i4"), ("lanes", "<u4")])
 NO_SEGMENT = -1
 """Stream and pool of the group of what lies in no segment that the file knows of."""
@@ -50,7 +53,8 @@ RANGE = np.dtype(
     [
         ("address", "<u8"), ("size", "<i8"), ("start", "<u4"), ("end", "<u4"), ("span", "<u4"), ("pool", "<i4"),
         ("stream", "<i4"), ("flags", "u1"), ("lane", "<u4"), ("y", "<i8"),
-    ]
+    ],
+    align=True,
 )  # fmt: skip
 
 
