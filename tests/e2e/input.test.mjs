@@ -18,7 +18,7 @@ let device;
 let largest;
 
 before(async () => {
-  vscode = await openVSCode();
+  vscode = await openVSCode({ motion: true });
   mouse = vscode.page.mouse;
   const [info, lines] = await Promise.all([vscode.memlens('info', FILE), vscode.memlens('lines', FILE)]);
   [device] = info.devices;
