@@ -125,6 +125,7 @@ for (const { kind, file, source, box, word, times, sizes } of RECORDINGS) {
     assert.equal(await view.locator('.toolbar select').inputValue(), String(first));
     assert.equal(await view.locator('.toolbar select option').count(), values.length);
     assert.equal(await view.locator('.profile-times').count(), Number(times));
+    assert.equal(await view.locator('select[aria-label="Order"]').isVisible(), times);
     const tabs = await view.locator('.dock [role=tab]').allInnerTexts();
     assert.deepEqual(tabs, ['Hot spots', 'Compare', ...(sizes ? ['Sizes'] : []), 'SQL']);
 

@@ -62,6 +62,7 @@ export class ProfileView implements ProfileOwner {
     this.flame = new KeptFlame(state?.flame ?? null, info, this.saveSoon);
     // widths are what the value above says
     this.flame.settings.value = 'bytes';
+    if (profile.bins === 0) this.flame.settings.order = 'value';
     this.compared = restoreCompare(state?.compare);
     this.context = new ProfileContext(api, info, profile, this);
     this.tellFigures();
@@ -122,10 +123,10 @@ export class ProfileView implements ProfileOwner {
       },
     );
     flame.root.classList.add('pane', 'main-flame');
-    // the value stands above all of the view
-    flame.root
-      .querySelector<HTMLElement>('select[aria-label="What widths mean"]')
-      ?.setAttribute('hidden', '');
+    // the value stands above all of the view, and without times there is no order of time
+    const without = ['What widths mean', ...(profile.bins === 0 ? ['Order'] : [])];
+    for (const label of without)
+      flame.root.querySelector<HTMLElement>(`select[aria-label="${label}"]`)?.setAttribute('hidden', '');
     flame.root.parentElement?.classList.add('profile-picture');
     flame.root.addEventListener('keydown', (event) => {
       if (event.defaultPrevented || !flame.key?.(event)) return;
