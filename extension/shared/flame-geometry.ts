@@ -47,6 +47,8 @@ export interface FlameGeometry {
   readonly flags: Uint8Array;
   readonly package: Uint16Array;
   readonly kind: Uint8Array;
+  /** Of a comparison: what each box has on either side; a box of several nodes what these have together. */
+  readonly sides: { readonly before: Float64Array; readonly after: Float64Array } | null;
   /** The first box of each row, and behind the last row the number of boxes. */
   readonly rowStart: Uint32Array;
 }
@@ -62,7 +64,10 @@ export function decodeFlame(buffer: ArrayBuffer): FlameGeometry {
     throw new GeometryError(`The flame graph starts with 0x${magic.toString(16)} instead of "MLF1".`);
   }
   const boxes = view.getUint32(8, true);
-  const packages = FLAME_HEADER_BYTES + BOX_BYTES * boxes;
+  const bits = view.getUint32(12, true);
+  const compared = (bits & 2) !== 0;
+  const sides = FLAME_HEADER_BYTES + BOX_BYTES * boxes;
+  const packages = sides + (compared ? 16 * boxes : 0);
   if (buffer.byteLength !== packages + 3 * boxes) {
     throw new GeometryError(
       `The flame graph has ${buffer.byteLength} bytes, which don't fit ${boxes} boxes.`,
@@ -97,7 +102,7 @@ export function decodeFlame(buffer: ArrayBuffer): FlameGeometry {
   return {
     boxes,
     widthPx: view.getUint32(4, true),
-    coarser: view.getUint32(12, true) !== 0,
+    coarser: (bits & 1) !== 0,
     x0: view.getFloat64(16, true),
     x1: view.getFloat64(24, true),
     total: view.getFloat64(32, true),
@@ -114,6 +119,12 @@ export function decodeFlame(buffer: ArrayBuffer): FlameGeometry {
     flags,
     package: new Uint16Array(buffer, packages, boxes),
     kind: new Uint8Array(buffer, packages + 2 * boxes, boxes),
+    sides: compared
+      ? {
+          before: new Float64Array(buffer, sides, boxes),
+          after: new Float64Array(buffer, sides + 8 * boxes, boxes),
+        }
+      : null,
     rowStart,
   };
 }

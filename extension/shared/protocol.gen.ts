@@ -239,6 +239,52 @@ export interface CompareCurvesParams {
   filter?: string;
 }
 
+/** A page of a node's children; node 0 is the root. */
+export interface CompareFlameChildrenParams {
+  snapshot: string;
+  other: string;
+  tree: ComparedTree;
+  node: number;
+  offset: number;
+  limit: number;
+}
+
+/** A box of a difference flame graph. */
+export interface CompareFlameNodeParams {
+  snapshot: string;
+  other: string;
+  tree: ComparedTree;
+  node: number;
+}
+
+/** A part of a difference flame graph; as :class:`FlameParams`. */
+export interface CompareFlameParams {
+  snapshot: string;
+  other: string;
+  tree: ComparedTree;
+  x0: number;
+  x1: number;
+  width_px: number;
+  first_depth: number;
+  rows: number;
+  search: string;
+}
+
+/** As :class:`FlameResult`, with what all of it has on each side. */
+export interface CompareFlameResult {
+  geometry: string;
+  names: FlameName[];
+  whole: FlameSides;
+}
+
+/** What matches a text. */
+export interface CompareFlameSearchParams {
+  snapshot: string;
+  other: string;
+  tree: ComparedTree;
+  text: string;
+}
+
 /** Which moments of `other_device` lie beside some of `device`. */
 export interface CompareMomentsParams {
   snapshot: string;
@@ -321,6 +367,20 @@ export interface ComparedSums {
   after_bytes: number;
   before_count: number;
   after_count: number;
+}
+
+/**
+ * Which call tree of two sets: `of` in `snapshot` and `other_of` in `other`.
+ *
+ * `scale` and `width` say what boxes are as wide as; see :mod:`memlens.views.difference`.
+ */
+export interface ComparedTree {
+  of: AllocationSet;
+  other_of: AllocationSet;
+  other_first: boolean;
+  options: FlameOptions;
+  scale: 'absolute' | 'normalised';
+  width: 'after' | 'before' | 'both';
 }
 
 /**
@@ -461,7 +521,7 @@ export interface Finding {
 /**
  * The children of a node, rows `offset … offset + len(rows)` of `children`, in the tree's order.
  *
- * `total_*` are of the whole tree; `rest_*` of the children behind the last row.
+ * `total_*` (`whole` of a comparison) are of the whole tree; `rest_*` of the children behind the last row.
  */
 export interface FlameChildrenAnswer {
   total_bytes: number;
@@ -471,6 +531,7 @@ export interface FlameChildrenAnswer {
   rows: FlameNode[];
   rest_bytes: number;
   rest_count: number;
+  whole: FlameSides | null;
 }
 
 /** A page of a node's children; node 0 is the root. */
@@ -491,6 +552,8 @@ export interface FlameFunction {
   self_count: number;
   bytes: number;
   count: number;
+  sides: FlameSides | null;
+  self_sides: FlameSides | null;
 }
 
 /** Rows `offset … offset + len(rows)` of `functions`. */
@@ -521,6 +584,7 @@ export interface FlameLine {
   function: string;
   bytes: number;
   count: number;
+  sides: FlameSides | null;
 }
 
 /** What a box is called. `line` is 0 where several lines are merged, and for what has no place. */
@@ -538,7 +602,7 @@ export interface FlameName {
  * A node of a call tree: what it has of its own and with all below it, and where it lies in the flame graph.
  *
  * `x0` and `x1` are shares of the whole; `depth` 1 is a child of the root. `children` counts those with a
- * value.
+ * value. `sides` and `self_sides` are of a comparison.
  */
 export interface FlameNode {
   node: number;
@@ -551,6 +615,8 @@ export interface FlameNode {
   children: number;
   x0: number;
   x1: number;
+  sides: FlameSides | null;
+  self_sides: FlameSides | null;
 }
 
 /**
@@ -571,6 +637,8 @@ export interface FlameNodeAnswer {
   function_self_count: number;
   lines: FlameLine[];
   stacks: number[];
+  whole: FlameSides | null;
+  function_sides: FlameSides | null;
 }
 
 /** A box of a flame graph. */
@@ -642,6 +710,7 @@ export interface FlameSearchAnswer {
   total_count: number;
   nodes: number;
   matches: FlameNode[];
+  sides: FlameSides | null;
 }
 
 /** What matches a text. */
@@ -651,6 +720,14 @@ export interface FlameSearchParams {
   value: 'bytes' | 'count';
   options: FlameOptions;
   text: string;
+}
+
+/** What something has on each side of a comparison; where there is one, all other figures are of both together. */
+export interface FlameSides {
+  before_bytes: number;
+  before_count: number;
+  after_bytes: number;
+  after_count: number;
 }
 
 /** A cell; `line` counts from 1 in it. `title` is its first line that says something. */
@@ -1700,6 +1777,10 @@ export interface Requests {
   'memlens/compareStacks': { params: CompareStacksParams; result: CompareStacksResult };
   'memlens/compareCurves': { params: CompareCurvesParams; result: CurvesAnswer };
   'memlens/compareMoments': { params: CompareMomentsParams; result: CompareMomentsResult };
+  'memlens/compareFlame': { params: CompareFlameParams; result: CompareFlameResult };
+  'memlens/compareFlameNode': { params: CompareFlameNodeParams; result: FlameNodeAnswer };
+  'memlens/compareFlameChildren': { params: CompareFlameChildrenParams; result: FlameChildrenAnswer };
+  'memlens/compareFlameSearch': { params: CompareFlameSearchParams; result: FlameSearchAnswer };
   'memlens/flame': { params: FlameParams; result: FlameResult };
   'memlens/flameNode': { params: FlameNodeParams; result: FlameNodeAnswer };
   'memlens/flameChildren': { params: FlameChildrenParams; result: FlameChildrenAnswer };
@@ -1757,6 +1838,10 @@ export const VIEW_METHODS = [
   'memlens/compareStacks',
   'memlens/compareCurves',
   'memlens/compareMoments',
+  'memlens/compareFlame',
+  'memlens/compareFlameNode',
+  'memlens/compareFlameChildren',
+  'memlens/compareFlameSearch',
   'memlens/flame',
   'memlens/flameNode',
   'memlens/flameChildren',

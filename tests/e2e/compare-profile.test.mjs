@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { venvProgram } from '../../scripts/lib/paths.mjs';
+import { poorContrasts } from './contrast.mjs';
 import { ROOT, openVSCode } from './harness.mjs';
 import { SnapshotView, exactBytes, until } from './view.mjs';
 
@@ -131,10 +132,119 @@ test('another value, swapped, by function, with words: all of it in the table', 
   await vscode.screenshot('compare-profiles');
 });
 
+const drawn = () => view.frame.evaluate(() => window.memlensDifference?.boxes() ?? []);
+const inGraph = (selector, options) => view.locator(`.compare-graph ${selector}`, options);
+const byName = async (name) => (await drawn()).filter((box) => box.name === name && !box.more);
+
+async function standsStill() {
+  let before = '';
+  await until(async () => {
+    const now = JSON.stringify(await drawn());
+    const same = now === before && now.length > 10;
+    before = now;
+    if (!same) await new Promise((resolve) => setTimeout(resolve, 150));
+    return same;
+  }, 'the boxes stand still');
+}
+
+test('both are one flame graph, whose figures are those of the command line', async () => {
+  await view.locator('.compare-controls').getByRole('button', { name: 'Flame graph' }).click();
+  await view
+    .locator('.dock header')
+    .getByRole('button', { name: /whole height/ })
+    .click();
+  await standsStill();
+  const functions = await vscode.memlens('compare', MINE, OTHER, '--by', 'function', '--inclusive');
+  const total = expected.total.before_bytes + expected.total.after_bytes;
+  const surface = await inGraph('.flame-surface').boundingBox();
+  let looked = 0;
+  for (const row of functions.rows) {
+    const own = await byName((row.before ?? row.after).function);
+    // recursion has a box in a box
+    if (own.length !== 1) continue;
+    looked++;
+    assert.deepEqual([own[0].before, own[0].after], [row.before_bytes, row.after_bytes]);
+    const width = (surface.width * (row.before_bytes + row.after_bytes)) / total;
+    assert.ok(Math.abs(own[0].width - width) <= 1.01, `${own[0].name} ${own[0].width} ${width}`);
+  }
+  assert.ok(looked >= 4, `${looked} functions`);
+  const told = await vscode.memlens('flame', MINE, '--diff', OTHER);
+  const gone = told.rows.find(({ name }) => name.function === 'documents');
+  assert.deepEqual([gone.sides.after_bytes, gone.sides.before_bytes > 0], [0, true]);
+});
+
+test('a box says which way in sign and word, and leads to its line here', async () => {
+  const surface = await inGraph('.flame-surface').boundingBox();
+  const click = async (name, modifiers) => {
+    const [box] = await byName(name);
+    await vscode.page.mouse.move(surface.x + box.x + box.width / 2, surface.y + box.y + box.height / 2);
+    await inGraph('.tooltip', { hasText: name }).waitFor();
+    const tip = await inGraph('.tooltip').innerText();
+    if (modifiers) await vscode.page.keyboard.down(modifiers);
+    await vscode.page.mouse.down();
+    await vscode.page.mouse.up();
+    if (modifiers) await vscode.page.keyboard.up(modifiers);
+    return tip;
+  };
+  assert.match(await click('Index.add'), /▲ \+704 KiB[\s\S]*before 704 KiB · after 1\.37 MiB/);
+  await inGraph('.flame-details h3', { hasText: 'Index.add' }).waitFor();
+  assert.match(await inGraph('.flame-details dl').innerText(), /Difference\s+▲ \+704 KiB/);
+  const lines = await vscode.memlens('flame', MINE, '--by-line', '--diff', OTHER);
+  const [line] = lines.rows.filter(({ name }) => name.function === 'Index.add');
+  await vscode.screenshot('compare-flame');
+  await click('Index.add', 'Control');
+  await vscode.atLine('words.py', line.name.line);
+  await vscode.runCommand('View: Close Editor');
+  await standsStill();
+});
+
+test('normalised, from the bottom up and as a table the same is said', async () => {
+  await inGraph('.flame-surface').press('Escape');
+  await inGraph('.compare-measure').getByRole('button', { name: 'Normalised' }).click();
+  await standsStill();
+  const surface = await inGraph('.flame-surface').boundingBox();
+  const [add] = await byName('Index.add');
+  const { total } = expected;
+  const share = add.before / total.before_bytes / 2 + add.after / total.after_bytes / 2;
+  assert.ok(Math.abs(add.width - surface.width * share) <= 1.01, `${add.width} of ${surface.width}`);
+  await inGraph('.flame-toolbar').getByRole('button', { name: 'Tree' }).click();
+  const cell = inGraph('.compare-difference').first();
+  await cell.filter({ hasText: '0 points' }).waitFor();
+  await inGraph('.flame-toolbar').getByRole('button', { name: 'Bottom-up' }).click();
+  const points = (100 * add.after) / total.after_bytes - (100 * add.before) / total.before_bytes;
+  const row = inGraph('[role=row]', { hasText: 'Index.add' });
+  await row
+    .filter({ hasText: `▲ +${points.toFixed(1)} points` })
+    .first()
+    .waitFor();
+  await vscode.screenshot('compare-flame-tree');
+  await inGraph('.flame-toolbar').getByRole('button', { name: 'Top-down' }).click();
+  await inGraph('.flame-toolbar').getByRole('button', { name: 'Icicle' }).click();
+  await inGraph('select[aria-label="What is as wide as"]').selectOption('after');
+  await standsStill();
+  assert.deepEqual(await byName('documents'), []);
+  await inGraph('select[aria-label="What is as wide as"]').selectOption('both');
+  await inGraph('.compare-measure').getByRole('button', { name: 'Absolute' }).click();
+  await standsStill();
+});
+
+for (const theme of ['light', 'hc', 'hc-light', 'dark'])
+  test(`${theme}: every text of the comparison can be read`, async () => {
+    await vscode.setTheme(theme);
+    await standsStill();
+    await vscode.screenshot(`compare-flame-${theme}`);
+    const { looked, poor } = await view.frame.evaluate(poorContrasts, ['.dock']);
+    assert.deepEqual(poor, []);
+    assert.ok(looked > 15, `${looked} texts`);
+  });
+
 test('the comparison is there again after a reload; a file that fails is told in place', async () => {
   await vscode.reload(OTHER, '"pane":"compare"', '"by":"function"');
   view = new SnapshotView(vscode, await vscode.webview());
   await view.locator('#memlens[data-model=profile][data-state=ready]').waitFor();
+  // as a flame graph, as it was
+  await until(async () => (await byName('Index.add')).length === 1, 'the flame graph of both');
+  await view.locator('.compare-controls').getByRole('button', { name: 'Table' }).click();
   await rows().first().waitFor();
   assert.match(await view.text('.compare-table caption'), /function/);
   await view.locator('.compare-sides').getByRole('button', { name: 'Another…' }).click();

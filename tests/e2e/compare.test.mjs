@@ -136,6 +136,18 @@ test('swapped, what grew has shrunk; by function and file the sums stay', async 
   }
 });
 
+test("both are one flame graph as well, whose sums are the table's", async () => {
+  await view.locator('.dock .compare-controls').getByRole('button', { name: 'Flame graph' }).click();
+  const { before_bytes: before, after_bytes: after } = expected.total;
+  const root = async () =>
+    await view.frame.evaluate(() => window.memlensDifference?.boxes().find(({ node }) => node === 0));
+  await until(async () => (await root()) !== undefined, 'the graph is drawn');
+  const box = await root();
+  assert.deepEqual([box.before, box.after], [before, after]);
+  await view.locator('.dock .compare-controls').getByRole('button', { name: 'Table' }).click();
+  await rows().first().waitFor();
+});
+
 /** The text beside it would leave the picture no room. */
 async function alone() {
   await vscode.runCommand('View: Focus First Editor Group');

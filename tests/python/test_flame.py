@@ -309,15 +309,20 @@ def test_the_tree_in_the_terminal_and_the_functions_as_json(sample: Path, tmp_pa
 
 class Boxes:
     def __init__(self, packed: bytes) -> None:
-        magic, self.width, count, self.coarser = struct.unpack_from("<4I", packed)
+        magic, self.width, count, bits = struct.unpack_from("<4I", packed)
         assert magic == 0x31464C4D
+        self.coarser, self.compared = bits & 1, bits & 2
         self.x0, self.x1, self.total = struct.unpack_from("<3d", packed, 16)
         self.first_depth, self.rows = struct.unpack_from("<2I", packed, 40)
         self.matched, self.matching, self.deepest = struct.unpack_from("<d2I", packed, 48)
-        assert len(packed) == 64 + 35 * count
+        sides = 64 + 32 * count
+        rest = sides + (16 * count if self.compared else 0)
+        assert len(packed) == rest + 3 * count
         self.boxes = [struct.unpack_from("<ddIIHHHBB", packed, 64 + 32 * i) for i in range(count)]
-        self.package = struct.unpack_from(f"<{count}H", packed, 64 + 32 * count)
-        self.kind = packed[64 + 34 * count :]
+        self.before = struct.unpack_from(f"<{count}d", packed, sides) if self.compared else ()
+        self.after = struct.unpack_from(f"<{count}d", packed, sides + 8 * count) if self.compared else ()
+        self.package = struct.unpack_from(f"<{count}H", packed, rest)
+        self.kind = packed[rest + 2 * count :]
 
 
 def made_tree(shape: list[tuple[int, int, int]], order: Any = "value", by: int = 0) -> CallTree:

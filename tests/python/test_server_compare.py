@@ -55,6 +55,38 @@ def test_lines_of_two_snapshots_side_by_side(server: LspClient, pair: dict[str, 
     )
 
 
+def test_a_flame_graph_of_both(server: LspClient, pair: dict[str, Any]) -> None:
+    functions = server.request("memlens/compare", {**pair, **table(by="function", measure="inclusive")})
+    told = {row["before"]["function"]: (row["before_bytes"], row["after_bytes"]) for row in functions["rows"]}
+    part = {"x0": 0.0, "x1": 1.0, "width_px": 800, "first_depth": 0, "rows": 40, "search": ""}
+    for first in (False, True):
+        tree = {"of": PEAK, "other_of": PEAK, "other_first": first, "options": {}}
+        asked = {**pair, "tree": tree}
+        whole = server.request("memlens/compareFlame", {**asked, **part})["whole"]
+        small, large = 100 * 512 + 1024, 200 * 512 + 1024
+        assert (whole["before_bytes"], whole["after_bytes"]) == ((large, small) if first else (small, large))
+        rows = server.request("memlens/compareFlameChildren", {**asked, "node": 0, "offset": 0, "limit": 9})
+        assert rows["whole"] == whole
+        (outermost,) = rows["rows"]
+        before, after = outermost["sides"]["before_bytes"], outermost["sides"]["after_bytes"]
+        assert ((after, before) if first else (before, after)) == told[outermost["name"]["function"]]
+        found = server.request("memlens/compareFlameSearch", {**asked, "text": "step"})
+        own = found["matches"][0]
+        details = server.request("memlens/compareFlameNode", {**asked, "node": own["node"]})
+        # opened here, wherever the other's code lies
+        assert {line["file"] for line in details["lines"]} == {FILE}
+        assert details["function_sides"] == own["sides"] == found["sides"]
+        for shape in ({"scale": "normalised"}, {"width": "after"}, {"width": "before"}):
+            made = {**asked, "tree": {**tree, **shape}, **part}
+            assert server.request("memlens/compareFlame", made)["whole"] == whole
+        assert server.request("memlens/compareFlameNode", {**asked, "node": 0})["stacks"]
+    wrong = {**pair, "tree": {**tree, "options": {"focus": 10**6}}, **part}
+    assert problem_of(server, "memlens/compareFlame", wrong)["code"] == "bad-request"
+    for wrong in ({**asked, "node": 10**6}, {**asked, "other": "gone", "node": 0}):
+        code = problem_of(server, "memlens/compareFlameNode", wrong)["code"]
+        assert code in ("bad-request", "closed")
+
+
 def test_curves_and_moments_on_one_axis(server: LspClient, pair: dict[str, Any]) -> None:
     asked = {**pair, "device": 0, "other_device": 0, "alignment": {"axis": "event"}}
     curves = server.request("memlens/compareCurves", {**asked, "columns": 801})
@@ -136,6 +168,8 @@ def test_nothing_is_kept_of_what_was_compared(
 ) -> None:
     for by in ("line", "stack"):
         server.request("memlens/compare", {**pair, **table(by=by)})
+    tree = {"of": PEAK, "other_of": PEAK, "other_first": False, "options": {}}
+    server.request("memlens/compareFlameNode", {**pair, "tree": tree, "node": 0})
     server.request("memlens/close", {"snapshot": pair["snapshot"], "view": "v1"})
     server.request("memlens/close", {"snapshot": pair["other"], "view": "v1.other"})
     maps = Path(f"/proc/{server.pid}/maps").read_text()

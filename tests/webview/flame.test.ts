@@ -17,7 +17,7 @@ import { Fitter } from '../../webview/src/flame/text';
 import { madeTree, writeFlame } from './support/flame-writer';
 import { generator } from './support/training-run';
 
-const INK = { background: 0, more: 1, moreStripe: 1 };
+const INK = { background: 0, more: 1, moreStripe: 1, mark: 2 };
 const PLOT: FlamePlot = { width: 397, height: 211, rowHeight: 18, upwards: false };
 
 function randomGraph(seed: number): FlameGeometry {

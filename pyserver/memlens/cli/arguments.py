@@ -117,10 +117,15 @@ def _flame(command: AddCommand) -> argparse.ArgumentParser:
     )
     flame.add_argument("--by-line", action="store_true", help="tell the lines of a function apart")
     flame.add_argument("--filter", default="", metavar="TEXT", help="only these allocations, as in the view")
+    flame.add_argument(
+        "--diff", type=Path, metavar="OTHER",
+        help="what this file has (before) beside what OTHER has (after), frames paired as `compare` pairs them",
+    )  # fmt: skip
     form = flame.add_mutually_exclusive_group()
     form.add_argument(
         "--folded", action="store_true",
-        help="print a line a stack, `outermost;…;innermost VALUE`, for flamegraph.pl, speedscope and others",
+        help="print a line a stack, `outermost;…;innermost VALUE`, for flamegraph.pl, speedscope and others; "
+        "with --diff `… BEFORE AFTER`, as difffolded.pl does",
     )  # fmt: skip
     form.add_argument("--json", action="store_true", help="print the functions, largest first")
     return flame

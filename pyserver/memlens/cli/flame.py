@@ -1,18 +1,23 @@
-"""``memlens flame``: a call tree in the terminal, or as folded stacks for other tools."""
+"""``memlens flame``: a call tree in the terminal, of one file or of two, or as folded stacks for other tools."""
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from memlens.cli.ask import ask
 from memlens.cli.progress import json_line
 from memlens.errors import BadRequestError
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_value
+from memlens.views import difference
 from memlens.views.calltree import CallTree, FlameOptions
-from memlens.views.flame import tree_of
+from memlens.views.difference import Side
+from memlens.views.flame import SIDES, FlameValue, tree_of
 from memlens.views.flame_tables import FlameFunctionsAnswer, functions
+from memlens.views.folded import Places, places_of
 from memlens.views.frame_names import FlameName
+from memlens.views.pairing import Pairing
 from memlens.views.profile_sets import value_named
 from memlens.views.sets import AllocationSet
 
@@ -22,6 +27,8 @@ MOST_FUNCTIONS = 1000
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    if options.diff is not None:
+        return _run_difference(options)
     if options.json:
         json_line(ask(options, lambda found: largest_functions(flame_tree(found, options))))
         return 0
@@ -30,29 +37,67 @@ def run(options: argparse.Namespace) -> int:
         tree = flame_tree(snapshot, options)
         if options.folded:
             return list(folded(tree))
-        unit = "count" if tree.by == 1 else "bytes"
-        if snapshot.info.profile is not None:
-            unit = snapshot.info.profile.values[value_named(snapshot.info.profile, options.value)].unit
-        return list(text_tree(tree, unit))
+        return list(text_tree(tree, _unit(snapshot, options)))
 
-    found = ask(options, lines)
+    _print(ask(options, lines))
+    return 0
+
+
+def _print(lines: Iterable[str]) -> None:
+    found = list(lines)
     if not found:
         print("memlens: no allocation matches, so there is nothing to print", file=sys.stderr)
     for line in found:
         print(line)
+
+
+def _unit(snapshot: Snapshot, options: argparse.Namespace) -> str:
+    if snapshot.info.profile is not None:
+        return snapshot.info.profile.values[value_named(snapshot.info.profile, options.value)].unit
+    return "count" if options.value == "count" else "bytes"
+
+
+def _run_difference(options: argparse.Namespace) -> int:
+    def side(path: Path) -> tuple[Side, Places, str]:
+        def found(snapshot: Snapshot) -> tuple[Side, Places, str]:
+            of, value = asked_set(snapshot, options)
+            if value == "count":
+                raise BadRequestError(
+                    "Of two traces bytes are compared", advice="Take --value live or --value total."
+                )
+            return difference.side_of(snapshot, of), places_of(snapshot), _unit(snapshot, options)
+
+        return ask(options, found, path)
+
+    before, before_places, unit = side(options.file)
+    after, after_places, _ = side(options.diff)
+    pairing = Pairing(before_places.frames, after_places.frames)
+    tree = difference.tree_of(difference.join(before, after, pairing, "before"), _how(options))
+    if options.json:
+        json_line(largest_functions(tree))
+    else:
+        _print(folded(tree) if options.folded else text_tree(tree, unit))
     return 0
+
+
+def _how(options: argparse.Namespace) -> FlameOptions:
+    return FlameOptions(
+        direction="bottom_up" if options.bottom_up else "top_down",
+        merge="line" if options.by_line else "function",
+    )
 
 
 def flame_tree(snapshot: Snapshot, options: argparse.Namespace) -> CallTree:
     """The tree that the arguments ask for."""
-    how = FlameOptions(
-        direction="bottom_up" if options.bottom_up else "top_down",
-        merge="line" if options.by_line else "function",
-    )
+    return tree_of(snapshot, *asked_set(snapshot, options), _how(options))
+
+
+def asked_set(snapshot: Snapshot, options: argparse.Namespace) -> tuple[AllocationSet, FlameValue]:
+    """The allocations or samples that the arguments ask for, and what of them is summed."""
     profile = snapshot.info.profile
     if profile is not None:
         value = value_named(profile, options.value)
-        return tree_of(snapshot, AllocationSet(0, filter=options.filter, value=value), "bytes", how)
+        return AllocationSet(0, filter=options.filter, value=value), "bytes"
     if options.value not in (None, "live", "total", "count"):
         raise BadRequestError(f"A trace has no value {options.value}", advice="It has live, total and count.")
     number = snapshot.info.default_device if options.device is None else options.device
@@ -60,7 +105,7 @@ def flame_tree(snapshot: Snapshot, options: argparse.Namespace) -> CallTree:
     if options.value in ("total", "count"):
         events = next((info.events for info in snapshot.info.devices if info.device == number), 0)
         of = AllocationSet(number, "live", 0, events, options.filter)
-    return tree_of(snapshot, of, "count" if options.value == "count" else "bytes", how)
+    return of, "count" if options.value == "count" else "bytes"
 
 
 def largest_functions(tree: CallTree) -> FlameFunctionsAnswer:
@@ -71,7 +116,8 @@ def largest_functions(tree: CallTree) -> FlameFunctionsAnswer:
 def folded(tree: CallTree) -> Iterator[str]:
     """A line a stack: the names parted by semicolons, a space and its own value.
 
-    The format is that of Brendan Gregg's ``stackcollapse`` scripts; a frame is written as py-spy writes it.
+    The format is that of Brendan Gregg's ``stackcollapse`` scripts; a frame is written as py-spy writes it. Of two
+    files each line has both values, as his ``difffolded.pl`` writes them.
     """
     names: dict[int, str] = {}
     paths: list[str] = [""]
@@ -82,9 +128,14 @@ def folded(tree: CallTree) -> Iterator[str]:
             text = names[number] = _folded_name(tree.names.name(number, tree.options.merge))
         above = paths[int(tree.parents[node])]
         paths.append(f"{above};{text}" if above else text)
-    for path, value in zip(paths, tree.selves[tree.by].tolist(), strict=True):
-        if value > 0 and path:
-            yield f"{path} {value}"
+    shown = tree.selves[list(SIDES)] if _compared(tree) else tree.selves[[tree.by]]
+    for path, values in zip(paths, shown.T.tolist(), strict=True):
+        if any(values) and path:
+            yield f"{path} {' '.join(map(str, values))}"
+
+
+def _compared(tree: CallTree) -> bool:
+    return len(tree.selves) > max(SIDES)
 
 
 def _folded_name(name: FlameName) -> str:
@@ -102,7 +153,13 @@ def text_tree(tree: CallTree, unit: str) -> Iterator[str]:
     From the bottom up no node is told what it has of its own: that would be the outermost callers' share.
     """
     top_down = tree.options.direction == "top_down"
-    yield f"{'inclusive':>11} {'self':>11} {'share':>6}" if top_down else f"{'inclusive':>11} {'share':>6}"
+    compared = _compared(tree)
+    if compared:
+        yield f"{'before':>11} {'after':>11} {'difference':>11}"
+    else:
+        yield (
+            f"{'inclusive':>11} {'self':>11} {'share':>6}" if top_down else f"{'inclusive':>11} {'share':>6}"
+        )
     todo = [(0, 0)]
     while todo:
         node, indent = todo.pop()
@@ -111,8 +168,13 @@ def text_tree(tree: CallTree, unit: str) -> Iterator[str]:
         if node:
             name = _folded_name(tree.names.name(int(tree.name[node]), tree.options.merge))
         shown = [f"{format_value(number, unit):>11}" for number in ((value, own) if top_down else (value,))]
-        share = value / tree.total if tree.total else 0
-        yield f"{' '.join(shown)} {share:>6.1%} {' ' * indent}{name}"
+        shown.append(f"{value / tree.total if tree.total else 0:>6.1%}")
+        if compared:
+            before, after = (int(tree.inclusive[row, node]) for row in SIDES)
+            sign = "+" if after > before else ""
+            shown = [f"{format_value(number, unit):>11}" for number in (before, after)]
+            shown.append(f"{sign + format_value(after - before, unit):>11}")
+        yield f"{' '.join(shown)} {' ' * indent}{name}"
         children = tree.children(node).tolist()
         large = [child for child in children if tree.inclusive[tree.by, child] >= LEAST_SHARE * tree.total]
         # a chain of calls is not indented: deep stacks would leave the terminal

@@ -45,9 +45,8 @@ class Comparisons:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._places: WeakKeyDictionary[OpenSnapshot, Places] = WeakKeyDictionary()
-        self._pairings: _Kept = _Kept(_KEPT_PAIRINGS)
-        self._comparisons: _Kept = _Kept(_KEPT_COMPARISONS)
-        registry.listeners.append(self._forget_closed)
+        self._pairings: Kept = Kept(_KEPT_PAIRINGS, registry)
+        self._comparisons: Kept = Kept(_KEPT_COMPARISONS, registry)
 
     async def compare(self, params: CompareParams) -> CompareAnswer:
         """A page of differences. Raises NotOpenError, BadRequestError."""
@@ -143,39 +142,40 @@ class Comparisons:
             before, after = await asyncio.gather(
                 self._folded(first, first_of), self._folded(second, second_of)
             )
-            pairing = await self._pairing(first, second, before.places, after.places)
+            pairing = await self.pairing(first, second)
             return await asyncio.to_thread(Comparison, before, after, pairing, params.by)
 
         return await self._comparisons.get((first.name, second.name, first_of, second_of, params.by), make)
 
     async def _folded(self, opened: OpenSnapshot, of: AllocationSet) -> Folded:
-        places = self._places.get(opened)
-        if places is None:
-            places = self._places.setdefault(opened, await opened.ask(places_of))
-        kept = places
-        return await opened.ask(lambda snapshot: fold(snapshot, of, kept))
+        places = await self._places_of(opened)
+        return await opened.ask(lambda snapshot: fold(snapshot, of, places))
 
-    async def _pairing(
-        self, first: OpenSnapshot, second: OpenSnapshot, before: Places, after: Places
-    ) -> Pairing:
+    async def _places_of(self, opened: OpenSnapshot) -> Places:
+        places = self._places.get(opened)
+        return self._places.setdefault(opened, await opened.ask(places_of)) if places is None else places
+
+    async def pairing(self, first: OpenSnapshot, second: OpenSnapshot) -> Pairing:
+        """The frames of two snapshots, paired."""
+
         async def make() -> Pairing:
+            before, after = await asyncio.gather(self._places_of(first), self._places_of(second))
             return await asyncio.to_thread(Pairing, before.frames, after.frames)
 
         return await self._pairings.get((first.name, second.name), make)
 
-    def _forget_closed(self) -> None:
-        """A snapshot that is closed leaves nothing behind."""
-        names = {opened.name for opened in self._registry.snapshots()}
-        for kept in (self._pairings, self._comparisons):
-            kept.drop(lambda key: key[0] not in names or key[1] not in names)
 
+class Kept:
+    """The latest few results about two snapshots, by keys that begin with the names of both.
 
-class _Kept:
-    """The latest few results by key; one that is being made is made once for all who ask for it."""
+    One that is being made is made once for all who ask for it. A snapshot that is closed leaves nothing behind.
+    """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, registry: Registry) -> None:
         self._most = most
+        self._registry = registry
         self._tasks: OrderedDict[Any, asyncio.Task[Any]] = OrderedDict()
+        registry.listeners.append(self._forget_closed)
 
     async def get(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
         """The result for ``key``. Who is cancelled stops waiting; the making goes on for the others, and for later."""
@@ -189,9 +189,9 @@ class _Kept:
         result: T = await asyncio.shield(task)
         return result
 
-    def drop(self, unwanted: Callable[[Any], bool]) -> None:
-        """Forget some results."""
-        for key in [key for key in self._tasks if unwanted(key)]:
+    def _forget_closed(self) -> None:
+        names = {opened.name for opened in self._registry.snapshots()}
+        for key in [key for key in self._tasks if key[0] not in names or key[1] not in names]:
             del self._tasks[key]
 
 

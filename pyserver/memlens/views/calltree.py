@@ -112,6 +112,8 @@ class CallTree:
     searches: dict[str, "Search"] = field(default_factory=dict)
     by_name: tuple[I64, I64] | None = None
     """int64[values, names]: own and inclusive sums, made when they are first asked for."""
+    before_in_order: I64 | None = None
+    """int64[values, children + 1]: inclusive sums of ``order[:i]``, made when they are first asked for."""
 
     @property
     def total(self) -> int:

@@ -8,7 +8,7 @@ offset type                  meaning
 0      u32                   ``0x31464C4D`` ("MLF1")
 4      u32                   ``width`` in pixels
 8      u32                   ``boxes``
-12     u32                   1 when boxes had to be merged more than asked, to stay small
+12     u32                   bits: 1 when boxes had to be merged more than asked, to stay small; 2 of a comparison
 16     f64 x 2               ``x0, x1``: the part that is shown, on the axis of values (0 to ``total``)
 32     f64                   ``total``: the value of all of it
 40     u32 x 2               ``first_depth``, ``rows``
@@ -16,6 +16,7 @@ offset type                  meaning
 56     u32 x 2               how many nodes match; how deep the deepest node lies
 64     32 bytes x boxes      f64 ``left``, f64 ``value`` (on the axis of values), u32 ``node``, u32 ``name``,
                              u16 ``x0``, u16 ``x1`` (pixels, end exclusive), u16 ``row``, u8 ``flags``, u8 0
+       f64[boxes] x 2        of a comparison only: what each box has before and after, in bytes
        u16[boxes]            ``package`` of each box, 65,535 for none
        u8[boxes]             ``kind``: 0 user, 1 library, 2 native, 3 none
 ====== ===================== =========================================================================
@@ -28,6 +29,7 @@ the same in every answer about one tree.
 """
 
 import struct
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -55,6 +57,9 @@ MOST_NAMED = 4_000
 NAMED_PX = 18
 """Boxes narrower than that hold no text, so their names are only fetched when they are pointed at."""
 
+SIDES = (2, 4)
+"""The rows of a compared tree's values that hold the bytes of each side; see :mod:`memlens.views.difference`."""
+
 FlameValue = Literal["bytes", "count"]
 VALUES: tuple[FlameValue, ...] = ("bytes", "count")
 
@@ -74,6 +79,30 @@ def tree_of(snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: F
         return calltree.build(stacks, names, options, VALUES.index(value), shape)
 
     return snapshot.keep(("call_tree", of, value, options), make)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldBy:
+    """Which of a snapshot's stacks a part of a prefix tree holds.
+
+    ``ends`` has the node at which each of them ends, 0 for those without frames: these stand under the nodes from
+    ``bare`` on, of which there are as many as :data:`SPECIAL_NAMES`.
+    """
+
+    ends: calltree.U32
+    bare: int
+
+    def stacks(self, inside: npt.NDArray[np.bool_]) -> list[int]:
+        """The stacks that end at nodes which are ``inside``."""
+        held = inside[self.ends]
+        held[self.ends == 0] = inside[self.bare : self.bare + len(SPECIAL_NAMES)].any()
+        found: list[int] = np.flatnonzero(held).tolist()
+        return found
+
+
+def held_by(snapshot: Snapshot) -> HeldBy:
+    """For the prefix tree of :func:`set_stacks`."""
+    return HeldBy(snapshot.column("stack_node"), len(snapshot.column("node_parent")))
 
 
 def set_stacks(snapshot: Snapshot, of: AllocationSet) -> Stacks:
@@ -197,8 +226,9 @@ def picture(
     real = named != NEVER
     numbers = np.where(real, named, 0)
     kinds, packages = tree.names.kinds(), tree.names.package_numbers()
+    compared = len(tree.inclusive) > 2
     header = struct.pack(
-        "<4I3d2Id2I", MAGIC, width_px, len(boxes), int(thinnest > THINNEST_PX), low, high, float(total),
+        "<4I3d2Id2I", MAGIC, width_px, len(boxes), int(thinnest > THINNEST_PX) | 2 * compared, low, high, float(total),
         first_depth, rows, float(matched), matching, int(tree.depth.max(initial=0)),
     )  # fmt: skip
     wide = named[real & (boxes["x1"] - boxes["x0"] >= NAMED_PX)]
@@ -207,12 +237,36 @@ def picture(
             (
                 header,
                 boxes.tobytes(),
+                _of_sides(tree, boxes) if compared else b"",
                 np.where(real, packages[numbers], 0xFFFF).astype("<u2").tobytes(),
                 np.where(real, kinds[numbers], 3).astype(np.uint8).tobytes(),
             )
         ),
         [tree.names.name(name, tree.options.merge) for name in np.unique(wide)[:MOST_NAMED].tolist()],
     )
+
+
+def _of_sides(tree: CallTree, boxes: npt.NDArray[np.void]) -> bytes:
+    """What each box of a comparison has on each side; one of several nodes what these have together."""
+    if tree.before_in_order is None:
+        tree.before_in_order = np.zeros((len(tree.inclusive), len(tree.order) + 1), np.int64)
+        np.cumsum(tree.inclusive[:, tree.order], axis=1, out=tree.before_in_order[:, 1:])
+    node = boxes["node"].astype(np.int64)
+    more = np.flatnonzero((boxes["flags"] & kernel.MORE) != 0)
+    # the first of the children that a box stands for, by its left edge
+    low, high = tree.offsets[node[more]], tree.offsets[node[more] + 1]
+    while bool((low < high).any()):
+        middle = (low + high) // 2
+        child = tree.order[np.minimum(middle, len(tree.order) - 1)]
+        below = (low < high) & (tree.left[child].astype(np.float64) < boxes["left"][more])
+        low, high = np.where(below, middle + 1, low), np.where(below, high, middle)
+    found = []
+    for row in SIDES:
+        values = tree.inclusive[row, node]
+        sums = tree.before_in_order[row]
+        values[more] = sums[low + boxes["name"][more]] - sums[low]
+        found.append(values.astype("<f8").tobytes())
+    return b"".join(found)
 
 
 _BOX = np.dtype(

@@ -9,9 +9,9 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.kernels import calltree as kernel
 from memlens.store.snapshot import Snapshot
-from memlens.views.calltree import I64, U32, CallTree, FlameOptions
+from memlens.views.calltree import I64, U32, CallTree, FlameOptions, Stacks
 from memlens.views.columns import check_page
-from memlens.views.flame import FlameValue, set_stacks, shown_frames, tree_of
+from memlens.views.flame import SIDES, FlameValue, HeldBy, held_by, set_stacks, shown_frames, tree_of
 from memlens.views.frame_names import FlameName
 from memlens.views.sets import AllocationSet
 
@@ -21,11 +21,20 @@ MOST_LINES = 20
 FunctionOrder = Literal["inclusive", "self", "name"]
 
 
+class FlameSides(Struct, frozen=True):
+    """What something has on each side of a comparison; where there is one, all other figures are of both together."""
+
+    before_bytes: int
+    before_count: int
+    after_bytes: int
+    after_count: int
+
+
 class FlameNode(Struct, frozen=True):
     """A node of a call tree: what it has of its own and with all below it, and where it lies in the flame graph.
 
     ``x0`` and ``x1`` are shares of the whole; ``depth`` 1 is a child of the root. ``children`` counts those with a
-    value.
+    value. ``sides`` and ``self_sides`` are of a comparison.
     """
 
     node: int
@@ -38,12 +47,14 @@ class FlameNode(Struct, frozen=True):
     children: int
     x0: float
     x1: float
+    sides: FlameSides | None = None
+    self_sides: FlameSides | None = None
 
 
 class FlameChildrenAnswer(Struct, frozen=True):
     """The children of a node, rows ``offset … offset + len(rows)`` of ``children``, in the tree's order.
 
-    ``total_*`` are of the whole tree; ``rest_*`` of the children behind the last row.
+    ``total_*`` (``whole`` of a comparison) are of the whole tree; ``rest_*`` of the children behind the last row.
     """
 
     total_bytes: int
@@ -53,6 +64,7 @@ class FlameChildrenAnswer(Struct, frozen=True):
     rows: list[FlameNode]
     rest_bytes: int
     rest_count: int
+    whole: FlameSides | None = None
 
 
 class FlameLine(Struct, frozen=True):
@@ -63,6 +75,7 @@ class FlameLine(Struct, frozen=True):
     function: str
     bytes: int
     count: int
+    sides: FlameSides | None = None
 
 
 class FlameNodeAnswer(Struct, frozen=True):
@@ -83,6 +96,8 @@ class FlameNodeAnswer(Struct, frozen=True):
     function_self_count: int
     lines: list[FlameLine]
     stacks: list[int]
+    whole: FlameSides | None = None
+    function_sides: FlameSides | None = None
 
 
 class FlameSearchAnswer(Struct, frozen=True):
@@ -97,6 +112,7 @@ class FlameSearchAnswer(Struct, frozen=True):
     total_count: int
     nodes: int
     matches: list[FlameNode]
+    sides: FlameSides | None = None
 
 
 class FlameFunction(Struct, frozen=True):
@@ -107,6 +123,8 @@ class FlameFunction(Struct, frozen=True):
     self_count: int
     bytes: int
     count: int
+    sides: FlameSides | None = None
+    self_sides: FlameSides | None = None
 
 
 class FlameFunctionsAnswer(Struct, frozen=True):
@@ -131,6 +149,7 @@ def children(tree: CallTree, node: int, offset: int, limit: int) -> FlameChildre
         rows=_nodes(tree, found[offset : offset + limit].tolist()),
         rest_bytes=int(rest[0]),
         rest_count=int(rest[1]),
+        whole=whole(tree),
     )
 
 
@@ -139,22 +158,25 @@ def details(
 ) -> FlameNodeAnswer:
     """A node with its callers, its places and its stacks. Raises :class:`BadRequestError`."""
     tree = tree_of(snapshot, of, value, options)
+    return details_of(tree, set_stacks(snapshot, of), held_by(snapshot), number)
+
+
+def details_of(tree: CallTree, stacks: Stacks, holding: HeldBy, number: int) -> FlameNodeAnswer:
+    """The same of a tree that was made of ``stacks``."""
     node = _checked(tree, number)
-    stacks = set_stacks(snapshot, of)
     items, shown = shown_frames(stacks, tree, node)
     inside = np.zeros(len(stacks.parents), bool)
     inside[stacks.nodes[items]] = True
-    stack_node = snapshot.column("stack_node")
-    held = inside[stack_node]
-    # what has no stack stands under nodes of its own, behind the stacks'
-    held[stack_node == 0] = inside[len(snapshot.column("node_parent")) :].any()
+    name = int(tree.name[node])
     return FlameNodeAnswer(
         _node(tree, node),
         _nodes(tree, tree.path(node)[:-1]),
         *_total(tree),
         *_function(tree, node),
         lines=_lines(tree, stacks.frames[shown[shown != 0]], stacks.values[:, items[shown != 0]]),
-        stacks=np.flatnonzero(held).tolist(),
+        stacks=holding.stacks(inside),
+        whole=whole(tree),
+        function_sides=(_sides(_by_name(tree)[1][:, name]) if node else whole(tree)),
     )
 
 
@@ -167,7 +189,12 @@ def search(tree: CallTree, text: str) -> FlameSearchAnswer:
     shown = nodes[np.argsort(-tree.inclusive[tree.by, nodes], kind="stable")[:MOST_MATCHES]]
     shown = shown[np.lexsort((tree.depth[shown], tree.left[shown]))]
     return FlameSearchAnswer(
-        int(found.totals[0]), int(found.totals[1]), *_total(tree), len(nodes), _nodes(tree, shown.tolist())
+        int(found.totals[0]),
+        int(found.totals[1]),
+        *_total(tree),
+        len(nodes),
+        _nodes(tree, shown.tolist()),
+        _sides(found.totals),
     )
 
 
@@ -193,6 +220,8 @@ def functions(
             int(selves[1, name]),
             int(inclusive[0, name]),
             int(inclusive[1, name]),
+            _sides(inclusive[:, name]),
+            _sides(selves[:, name]),
         )
         for name in page.tolist()
     ]
@@ -221,17 +250,32 @@ def _function(tree: CallTree, node: int) -> tuple[int, int, int, int]:
 
 def _lines(tree: CallTree, frames: U32, values: I64) -> list[FlameLine]:
     numbers, place = np.unique(frames, return_inverse=True)
-    sums = np.zeros((2, len(numbers)), np.int64)
+    sums = np.zeros((len(values), len(numbers)), np.int64)
     kernel.add_by(place.astype(np.uint32), np.ascontiguousarray(values), sums)
-    lines: dict[tuple[str, int, str], list[int]] = {}
-    for number, size_bytes, count in zip(numbers.tolist(), *sums.tolist(), strict=True):
+    lines: dict[tuple[str, int, str], I64] = {}
+    # a tree may be laid out by a value that its stacks don't have: by shares
+    by = tree.by if tree.by < len(values) else 0
+    for place_number, number in enumerate(numbers.tolist()):
         if number < tree.names.frames:
             file, line, function, _ = tree.names.rows[number]
-            found = lines.setdefault((file, line, function), [0, 0])
-            found[0] += size_bytes
-            found[1] += count
-    largest = sorted(lines.items(), key=lambda item: (-item[1][tree.by], item[0]))
-    return [FlameLine(*place, *sums) for place, sums in largest[:MOST_LINES]]
+            found = lines.setdefault((file, line, function), np.zeros(len(values), np.int64))
+            found += sums[:, place_number]
+    largest = sorted(lines.items(), key=lambda item: (-int(item[1][by]), item[0]))
+    return [
+        FlameLine(*place, int(sums[0]), int(sums[1]), _sides(sums)) for place, sums in largest[:MOST_LINES]
+    ]
+
+
+def whole(tree: CallTree) -> FlameSides | None:
+    """What all of a compared tree has on each side."""
+    return _sides(tree.inclusive[:, 0])
+
+
+def _sides(values: I64) -> FlameSides | None:
+    """Figures of one thing, a value a row; None of a tree that compares nothing."""
+    if len(values) <= 2:
+        return None
+    return FlameSides(*(int(values[row + count]) for row in SIDES for count in (0, 1)))
 
 
 def _total(tree: CallTree) -> tuple[int, int]:
@@ -259,6 +303,8 @@ def _node(tree: CallTree, node: int) -> FlameNode:
         int(tree.offsets[node + 1] - tree.offsets[node]),
         left / total,
         (left + int(tree.inclusive[tree.by, node])) / total,
+        _sides(tree.inclusive[:, node]),
+        _sides(tree.selves[:, node]),
     )
 
 

@@ -4,7 +4,7 @@ A name is a number. Below the number of frames it is a frame, the first of all t
 the packages, each of which stands for any of its frames; then what stands for stacks without frames.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import numpy as np
@@ -43,8 +43,15 @@ class FlameName(Struct, frozen=True):
 class FrameNames:
     """The names of one snapshot's frames. Made once for a snapshot, see :func:`frame_names`."""
 
-    def __init__(self, rows: Iterable[tuple[int, FrameRow]]) -> None:
-        """``rows`` are the frames by id, in any order. Raises :class:`ArchiveError` when some are missing."""
+    def __init__(
+        self,
+        rows: Iterable[tuple[int, FrameRow]],
+        merged: Mapping[Merge, npt.NDArray[np.uint32]] | None = None,
+    ) -> None:
+        """``rows`` are the frames by id, in any order. Raises :class:`ArchiveError` when some are missing.
+
+        ``merged`` says which frames share whose name, where that isn't told by their words.
+        """
         self.rows = dict(rows)
         self.frames = max(self.rows, default=-1) + 1
         if self.frames != len(self.rows) or min(self.rows, default=0) < 0:
@@ -60,7 +67,10 @@ class FrameNames:
         self.package_kind[0] = NATIVE
         self.package_kind[self.package] = self.kind
         self.count = self.frames + len(self.packages) + len(SPECIAL_NAMES)
-        self._merged: dict[Merge, npt.NDArray[np.uint32]] = {}
+        others = np.arange(self.frames, self.count, dtype=np.uint32)
+        self._merged: dict[Merge, npt.NDArray[np.uint32]] = {
+            merge: np.concatenate((numbers, others)) for merge, numbers in (merged or {}).items()
+        }
         self._texts: list[str] | None = None
 
     def special(self, which: int) -> int:

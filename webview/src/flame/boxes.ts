@@ -3,6 +3,7 @@
 
 import { MORE, type FlameGeometry } from '../../../extension/shared/flame-geometry';
 import type { FlameCamera } from './camera';
+import type { Change } from './difference';
 
 /** A box however the picture changes: a node, or the run of thin children of one that begins at `left`. */
 export interface BoxKey {
@@ -18,6 +19,8 @@ export interface BoxFacts extends BoxKey {
   readonly name: number;
   readonly kind: number;
   readonly package: number;
+  /** Of a comparison. */
+  readonly change: Change | null;
 }
 
 export function factsOf(g: FlameGeometry, box: number): BoxFacts {
@@ -30,6 +33,7 @@ export function factsOf(g: FlameGeometry, box: number): BoxFacts {
     name: g.name[box]!,
     kind: g.kind[box]!,
     package: g.package[box]!,
+    change: g.sides && { before: g.sides.before[box]!, after: g.sides.after[box]! },
   };
 }
 

@@ -1,9 +1,11 @@
 // What stands in the cells of the flame graph's tables.
 
-import type { FlameName } from '../../../extension/shared/protocol.gen';
+import type { FlameName, FlameNode } from '../../../extension/shared/protocol.gen';
 import { element } from '../ui/dom';
-import { bytes, exactBytes } from '../ui/format';
+import { exactFigure, figure } from '../ui/figure';
 import { shorten } from '../ui/text';
+import { changeOf, changeText, sideText, turnOf, type Change } from './difference';
+import type { ComparedSource } from './source';
 import { placeOf, share } from './words';
 
 type Cell = readonly (Node | string)[];
@@ -24,11 +26,36 @@ export function nameCell(name: FlameName): Cell {
 }
 
 export function sizeCell(size: number): HTMLElement {
-  return element('span', { title: exactBytes(size) }, bytes(size));
+  return element('span', { title: exactFigure(size) }, figure(size));
 }
 
 export function shareCell(part: number, whole: number): Cell {
   const bar = element('span', { class: 'share-bar', attributes: { 'aria-hidden': 'true' } });
   bar.style.setProperty('--share', whole > 0 ? String(part / whole) : '0');
   return [bar, share(part, whole)];
+}
+
+/** A node of a comparison: its name, the difference, both sides, and the difference of its own. */
+export function comparedCells(node: FlameNode, { whole, scale }: ComparedSource): readonly Cell[] {
+  const turned = (change: Change): Cell => [
+    element(
+      'span',
+      {
+        class: `compare-difference ${turnOf(change, whole, scale)}`,
+        title: `${exactFigure(change.before)} → ${exactFigure(change.after)}`,
+      },
+      changeText(change, whole, scale),
+    ),
+  ];
+  const side = (value: number, all: number): Cell => [
+    element('span', { title: exactFigure(value) }, sideText(value, all, scale)),
+  ];
+  const change = changeOf(node.sides);
+  return [
+    nameCell(node.name),
+    turned(change),
+    side(change.before, whole.before),
+    side(change.after, whole.after),
+    turned(changeOf(node.self_sides)),
+  ];
 }

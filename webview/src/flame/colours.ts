@@ -10,12 +10,19 @@ import {
   MORE,
   type FlameGeometry,
 } from '../../../extension/shared/flame-geometry';
+import { colourOfChange, relativeChange, turnOf, type Change, type Scale } from './difference';
 import { mix, oklch, type Rgb, type ThemeKind } from '../scene/colour';
 import { pack } from '../scene/paint';
 import type { Theme } from '../ui/theme';
 import type { FlameInk } from './raster';
 
-export type ColourBy = 'package' | 'value';
+export type ColourBy = 'package' | 'value' | Compared;
+
+/** Coloured by the difference: of what, and in which scale. */
+export interface Compared {
+  readonly whole: Change;
+  readonly scale: Scale;
+}
 
 /** Lightness of the user's code, of libraries and of native code: each darker or greyer than the one before. */
 const LIGHTNESS: Record<ThemeKind, readonly [number, number, number]> = {
@@ -53,19 +60,23 @@ export function colourOfShare(share: number, theme: Theme): Rgb {
 export function paintFlame(g: FlameGeometry, by: ColourBy, searching: boolean, theme: Theme): Uint32Array {
   const colours = new Uint32Array(g.boxes);
   const known = new Map<number, number>();
+  const compared = typeof by === 'object' ? by : null;
   for (let box = 0; box < g.boxes; box++) {
     const flags = g.flags[box]!;
     if (flags & MORE) continue;
     const dim = !searching || flags & MATCHES ? 0 : flags & HOLDS_MATCH ? 1 : 2;
+    const relative = compared && g.sides ? relativeOf(g, box, compared) : 0;
     const share = Math.round(24 * Math.log10(Math.max(g.value[box]! / g.total, 1e-6)));
-    const key =
-      by === 'value'
+    const key = compared
+      ? dim + 3 * Math.round(50 * (relative + 1))
+      : by === 'value'
         ? dim + 3 * (200 + share)
         : dim + 3 * ((g.name[box]! % SHADES) + SHADES * (g.kind[box]! + 4 * g.package[box]!));
     let colour = known.get(key);
     if (colour === undefined) {
-      const plain =
-        by === 'value'
+      const plain = compared
+        ? colourOfChange(relative, theme)
+        : by === 'value'
           ? colourOfShare(10 ** (share / 24), theme)
           : colourOfBox(g.kind[box]!, g.package[box]!, g.name[box]! % SHADES, theme);
       const faded = mix(plain, theme.background, dim === 0 ? 0 : dim === 1 ? 0.45 : 0.75);
@@ -77,12 +88,28 @@ export function paintFlame(g: FlameGeometry, by: ColourBy, searching: boolean, t
   return colours;
 }
 
+/** Where a box of a comparison gets a line: 1 along its upper edge for more, 2 along its lower one for less. */
+export function markBoxes(g: FlameGeometry, { whole, scale }: Compared): Uint8Array {
+  return Uint8Array.from({ length: g.boxes }, (_, box) => {
+    const { before, after } = g.sides ?? { before: [], after: [] };
+    const turn = turnOf({ before: before[box] ?? 0, after: after[box] ?? 0 }, whole, scale);
+    return turn === 'more' ? 1 : turn === 'less' ? 2 : 0;
+  });
+}
+
+function relativeOf(g: FlameGeometry, box: number, { whole, scale }: Compared): number {
+  const change = { before: g.sides!.before[box]!, after: g.sides!.after[box]! };
+  // as fine as colours can be told, so that few are made
+  return Math.round(50 * relativeChange(change, whole, scale)) / 50;
+}
+
 export function inkOf(theme: Theme): FlameInk {
   const opaque = (colour: Rgb): number => (pack(colour) | 0xff000000) >>> 0;
   return {
     background: opaque(theme.background),
     more: opaque(theme.picture.merged),
     moreStripe: opaque(theme.picture.mergedInk),
+    mark: opaque(theme.foreground),
   };
 }
 

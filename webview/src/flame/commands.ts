@@ -14,8 +14,8 @@ export interface FlameCommandEvents {
   chosen(): FlameName | null;
   select(facts: BoxFacts | null, open: { beside: boolean } | null): void;
   change(part: Partial<FlameSettings>): void;
-  /** Puts a function between its callers and callees; null takes it out again. */
-  sandwich(name: FlameName | null): void;
+  /** Puts a function between its callers and callees, where that can be shown; null takes it out again. */
+  sandwich: ((name: FlameName | null) => void) | null;
   search(): void;
   goToMatch(by: 1 | -1): void;
 }
@@ -52,11 +52,16 @@ export class FlameCommands {
     if (name.kind === 'none') return [];
     const item = (text: string, key: string, run: () => void): MenuItem => ({ text, key, run });
     const { package: library, is_package: isPackage } = name;
+    const { sandwich } = this.events;
     return [
       ...(name.kind === 'native' || isPackage ? [] : [item('Open Its Line', 'Enter', open)]),
-      item('Callers and Callees', 'W', () => {
-        this.events.sandwich(name);
-      }),
+      ...(sandwich
+        ? [
+            item('Callers and Callees', 'W', () => {
+              sandwich(name);
+            }),
+          ]
+        : []),
       item('Focus on It', 'F', () => {
         this.focus(name);
       }),
@@ -148,7 +153,7 @@ export class FlameCommands {
     if (!name) return false;
     if (action === 'focus') this.focus(name);
     else if (action === 'hide') this.hide(name);
-    else if (action === 'sandwich') this.events.sandwich(name);
+    else if (action === 'sandwich' && this.events.sandwich) this.events.sandwich(name);
     else if (action === 'collapse' && name.package !== '') this.collapse(name);
     else return false;
     return true;
@@ -161,7 +166,7 @@ export class FlameCommands {
     const { x0, x1 } = this.plot.target;
     if (drawn && this.plot.selected) this.events.select(null, null);
     else if (drawn && (x0 > 0 || x1 < 1)) this.plot.moveTo(WHOLE, true);
-    else if (form === 'functions' && sandwich) this.events.sandwich(null);
+    else if (form === 'functions' && sandwich) this.events.sandwich?.(null);
     else if (focus) this.events.change({ focus: null });
     else if (hidden.length > 0) this.events.change({ hidden: hidden.slice(0, -1) });
     else if (packages.length > 0) this.events.change({ packages: packages.slice(0, -1) });

@@ -5,10 +5,14 @@ import type {
   FlameName,
   FlameNode,
   FlameNodeAnswer,
+  FlameSides,
 } from '../../../extension/shared/protocol.gen';
 import { element, replace } from '../ui/dom';
-import { baseName, bytes, count } from '../ui/format';
+import { exactFigure, figure } from '../ui/figure';
+import { baseName, count } from '../ui/format';
 import { shorten } from '../ui/text';
+import { changeOf, changeSentence, changeText, sideFigures, turnOf } from './difference';
+import type { ComparedSource } from './source';
 import { both, kindOf, placeOf, share } from './words';
 
 export interface FlameDetailsEvents {
@@ -30,7 +34,10 @@ export class FlameDetails {
     attributes: { 'aria-label': 'The selected box' },
   });
 
-  constructor(private readonly events: FlameDetailsEvents) {}
+  constructor(
+    private readonly compared: ComparedSource | null,
+    private readonly events: FlameDetailsEvents,
+  ) {}
 
   clear(): void {
     this.root.hidden = true;
@@ -57,18 +64,20 @@ export class FlameDetails {
       this.root,
       element('h3', {}, element('bdi', { class: 'code' }, shorten(name.function, 200))),
       element('div', { class: 'muted' }, [kindOf(name), placeOf(name)].filter(Boolean).join(' · ')),
-      element(
-        'dl',
-        {},
-        ...fact('Inclusive', node.bytes, node.count),
-        ...fact('Self', node.self_bytes, node.self_count),
-        ...(again && node.node !== 0
-          ? [
-              ...fact('Everywhere', answer.function_bytes, answer.function_count),
-              ...fact('Self everywhere', answer.function_self_bytes, answer.function_self_count),
-            ]
-          : []),
-      ),
+      this.compared && element('dl', {}, ...this.changes(answer, this.compared)),
+      !this.compared &&
+        element(
+          'dl',
+          {},
+          ...fact('Inclusive', node.bytes, node.count),
+          ...fact('Self', node.self_bytes, node.self_count),
+          ...(again && node.node !== 0
+            ? [
+                ...fact('Everywhere', answer.function_bytes, answer.function_count),
+                ...fact('Self everywhere', answer.function_self_bytes, answer.function_self_count),
+              ]
+            : []),
+        ),
       element(
         'div',
         { class: 'flame-actions' },
@@ -77,6 +86,7 @@ export class FlameDetails {
             this.events.zoom(node);
           }),
         real &&
+          !this.compared &&
           this.action('Sandwich', 'W', () => {
             this.events.sandwich(name);
           }),
@@ -110,6 +120,33 @@ export class FlameDetails {
     this.root.hidden = false;
   }
 
+  /** Both sides of a node of a comparison, and what became of it. */
+  private changes(answer: FlameNodeAnswer, { whole, scale }: ComparedSource): HTMLElement[] {
+    const { node } = answer;
+    const { sides, self_sides: own } = node;
+    const fact = (term: string, text: string, title = '', turn = ''): HTMLElement[] => [
+      element('dt', {}, term),
+      element('dd', { title, class: turn === '' ? '' : `compare-difference ${turn}` }, text),
+    ];
+    const turned = (term: string, part: FlameSides | null): HTMLElement[] => {
+      const change = changeOf(part);
+      const title = `${exactFigure(change.before)} → ${exactFigure(change.after)}`;
+      return fact(term, changeText(change, whole, scale), title, turnOf(change, whole, scale));
+    };
+    const side = (term: string, size: number, many: number, all: number): HTMLElement[] =>
+      fact(term, `${sideFigures(size, many)}, ${share(size, all)}`, exactFigure(size));
+    const everywhere = answer.function_sides;
+    return [
+      ...turned('Difference', sides),
+      ...side('Before', sides?.before_bytes ?? 0, sides?.before_count ?? 0, whole.before),
+      ...side('After', sides?.after_bytes ?? 0, sides?.after_count ?? 0, whole.after),
+      ...turned('Self', own),
+      ...(node.node !== 0 && JSON.stringify(everywhere) !== JSON.stringify(sides)
+        ? turned('Everywhere', everywhere)
+        : []),
+    ];
+  }
+
   private action(text: string, key: string, press: () => void): HTMLElement {
     return element(
       'button',
@@ -120,9 +157,15 @@ export class FlameDetails {
 
   private line(line: FlameLine, name: FlameName, isCount: boolean): HTMLElement {
     const text = line.line > 0 ? `${baseName(line.file)}:${line.line}` : line.file || line.function;
-    const figure = element('span', { class: 'muted' }, isCount ? count(line.count) : bytes(line.bytes));
+    const { compared } = this;
+    const told = compared
+      ? changeText(changeOf(line.sides), compared.whole, compared.scale)
+      : isCount
+        ? count(line.count)
+        : figure(line.bytes);
+    const value = element('span', { class: 'muted' }, told);
     if (line.line <= 0 || name.kind === 'native')
-      return element('li', {}, element('bdi', {}, shorten(text, 80)), ' ', figure);
+      return element('li', {}, element('bdi', {}, shorten(text, 80)), ' ', value);
     return element(
       'li',
       {},
@@ -141,11 +184,15 @@ export class FlameDetails {
         element('bdi', {}, shorten(text, 80)),
       ),
       ' ',
-      figure,
+      value,
     );
   }
 
   private caller(node: FlameNode): HTMLElement {
+    const { compared } = this;
+    const told = compared
+      ? changeSentence(changeOf(node.sides), compared.whole, compared.scale)
+      : both(node.bytes, node.count);
     return element(
       'li',
       {},
@@ -154,7 +201,7 @@ export class FlameDetails {
         {
           class: 'link',
           type: 'button',
-          title: `${shorten(node.name.function, 300)}: ${both(node.bytes, node.count)}`,
+          title: `${shorten(node.name.function, 300)}: ${told}`,
           on: {
             click: () => {
               this.events.go(node);

@@ -69,8 +69,13 @@ export class FlameFinder {
 
   private words(found: FlameSearchAnswer): string {
     if (found.nodes === 0) return 'Nothing found';
+    const boxes = counted(found.nodes, 'box', 'boxes');
+    if (found.sides) {
+      const { before_bytes: before, after_bytes: after } = found.sides;
+      return `${amount(before, false)} → ${amount(after, false)} in ${boxes}`;
+    }
     const value = this.isCount ? found.count : found.bytes;
     const total = this.isCount ? found.total_count : found.total_bytes;
-    return `${amount(value, this.isCount)} (${share(value, total)}) in ${counted(found.nodes, 'box', 'boxes')}`;
+    return `${amount(value, this.isCount)} (${share(value, total)}) in ${boxes}`;
   }
 }

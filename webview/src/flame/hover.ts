@@ -2,8 +2,9 @@
 
 import type { FlameName, FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
+import type { BoxFacts } from './boxes';
 import type { FlamePlot } from './plot';
-import { FlameTip } from './tip';
+import { FlameTip, type TipFigures } from './tip';
 
 const NAME_AFTER_MS = 120;
 
@@ -14,6 +15,8 @@ export class FlameHover {
   constructor(
     private readonly plot: FlamePlot,
     private readonly ask: (node: number) => Pending<FlameNodeAnswer>,
+    /** What a box has, in figures; `total` is the whole on the axis of values. */
+    private readonly figures: (facts: BoxFacts, total: number) => TipFigures,
   ) {
     plot.surface.append(this.tip.root);
   }
@@ -24,7 +27,7 @@ export class FlameHover {
     this.tip.hide();
   }
 
-  show(box: number, isCount: boolean, x: number, y: number): void {
+  show(box: number, x: number, y: number): void {
     clearTimeout(this.naming);
     this.plot.hover(box);
     const g = this.plot.geometry;
@@ -35,7 +38,8 @@ export class FlameHover {
     }
     const show = (name: FlameName | undefined): void => {
       const { clientWidth: width, clientHeight: height } = this.plot.surface;
-      this.tip.show(facts, name, g.total, isCount, this.plot.colourOf(box), { x, y, width, height });
+      const figures = this.figures(facts, g.total);
+      this.tip.show(facts, name, figures, this.plot.colourOf(box), { x, y, width, height });
     };
     const name = this.plot.names.get(facts.name);
     show(name);

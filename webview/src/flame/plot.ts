@@ -9,7 +9,8 @@ import { element, setText } from '../ui/dom';
 import type { Theme } from '../ui/theme';
 import { factsOf, findBox, type BoxFacts, type BoxKey } from './boxes';
 import { bounded, covers, requestFor, WHOLE, type FlameCamera, type FlameRequest } from './camera';
-import { inkOf, paintFlame, unpack, type ColourBy } from './colours';
+import { inkOf, markBoxes, paintFlame, unpack, type ColourBy } from './colours';
+import { arrowOf, changeMark } from './difference';
 import {
   boxAt,
   depthsSeen,
@@ -49,6 +50,7 @@ export class FlamePlot {
   private colourBy: ColourBy = 'package';
   private searching = false;
   private colours: Uint32Array = new Uint32Array(0);
+  private marks: Uint8Array | null = null;
   private theme: Theme | null = null;
   private fitter: Fitter | null = null;
   private image: ImageData | null = null;
@@ -302,7 +304,9 @@ export class FlamePlot {
 
   private paint(): void {
     if (!this.theme) return;
-    if (this.geometry) this.colours = paintFlame(this.geometry, this.colourBy, this.searching, this.theme);
+    const { geometry: g, colourBy } = this;
+    if (g) this.colours = paintFlame(g, colourBy, this.searching, this.theme);
+    this.marks = g && typeof colourBy === 'object' ? markBoxes(g, colourBy) : null;
     this.redraw();
   }
 
@@ -313,7 +317,7 @@ export class FlamePlot {
     const start = performance.now();
     this.image ??= context.createImageData(plot.width, plot.height);
     const pixels = new Uint32Array(this.image.data.buffer);
-    if (g) rasteriseFlame(pixels, plot, g, this.colours, this.camera, inkOf(theme));
+    if (g) rasteriseFlame(pixels, plot, g, this.colours, this.camera, inkOf(theme), this.marks);
     else pixels.fill(inkOf(theme).background);
     context.putImageData(this.image, 0, 0);
     if (g) this.drawTexts(context, g);
@@ -347,7 +351,9 @@ export class FlamePlot {
         const x1 = pixelOf(left + (g.value[box] ?? 0), g.total, this.camera, plot.width);
         const room = x1 - x0 - 2 * padding;
         if (room < 14 * ratio) continue;
-        const text = fitter.fit(this.textOf(box), room);
+        const texts = this.textsOf(box);
+        const whole = texts.find((each) => fitter.width(each) <= room);
+        const text = whole ?? fitter.fit(texts.at(-1) ?? '', room);
         if (text === '') continue;
         const ink =
           (g.flags[box] ?? 0) & MORE ? this.theme?.foreground : inkOn(unpack(this.colours[box] ?? 0));
@@ -357,13 +363,22 @@ export class FlamePlot {
     }
   }
 
-  /** What stands on a box. */
-  private textOf(box: number): string {
+  /** What may stand on a box, the best first. */
+  private textsOf(box: number): readonly string[] {
     const facts = this.facts(box);
-    if (!facts) return '';
-    if (facts.more) return `${facts.name.toLocaleString('en-US')} more`;
-    if (facts.node === 0) return 'all';
-    return this.names.get(facts.name)?.function ?? '';
+    if (!facts) return [];
+    const name = facts.more
+      ? `${facts.name.toLocaleString('en-US')} more`
+      : facts.node === 0
+        ? 'all'
+        : (this.names.get(facts.name)?.function ?? '');
+    const { colourBy } = this;
+    if (!facts.change || typeof colourBy !== 'object' || name === '') return [name];
+    const { whole, scale } = colourBy;
+    return [
+      `${changeMark(facts.change, whole, scale)}  ${name}`,
+      `${arrowOf(facts.change, whole, scale)} ${name}`,
+    ];
   }
 
   private drawOverlay(): void {

@@ -20,11 +20,15 @@ export interface FlameInk {
   /** Boxes of several nodes: stripes. */
   readonly more: number;
   readonly moreStripe: number;
+  /** Lines along the edges of what is more or less. */
+  readonly mark: number;
 }
 
 /** Boxes at least this wide, in device pixels, get a line at their right edge, so that neighbours can be told. */
 export const SEPARATED_PX = 3;
 const STRIPE_PX = 3;
+/** Of a row's height, for the line that says more or less. */
+const EDGE_SHARE = 0.11;
 
 /** Where a value lies, in device pixels: rounded, so that what ends there and what begins there share the edge. */
 export function pixelOf(value: number, total: number, camera: FlameCamera, width: number): number {
@@ -63,11 +67,15 @@ export function rasteriseFlame(
   colours: Uint32Array,
   camera: FlameCamera,
   ink: FlameInk,
+  /** By box: 1 for a line along the upper edge, 2 for one along the lower. */
+  marks: Uint8Array | null = null,
 ): void {
   const { width, height, rowHeight } = plot;
   pixels.fill(ink.background);
   if (g.total <= 0) return;
   const line = new Uint32Array(width);
+  const edges = marks && { upper: new Uint32Array(width), lower: new Uint32Array(width) };
+  const edgePx = Math.max(Math.round(rowHeight * EDGE_SHARE), 1);
   const [first, last] = depthsSeen(camera, plot);
   for (let depth = Math.max(first, g.firstDepth); depth < Math.min(last, g.firstDepth + g.rows); depth++) {
     const row = depth - g.firstDepth;
@@ -75,6 +83,7 @@ export function rasteriseFlame(
     let box = firstBeyond(g, row, camera.x0 * g.total);
     if (box === end) continue;
     line.fill(ink.background);
+    const marked: [from: number, to: number, mark: number][] = [];
     for (; box < end; box++) {
       const x0 = pixelOf(g.left[box]!, g.total, camera, width);
       if (x0 >= width) break;
@@ -84,11 +93,20 @@ export function rasteriseFlame(
       else
         for (let x = x0; x < x1; x++) line[x] = x % (2 * STRIPE_PX) < STRIPE_PX ? ink.more : ink.moreStripe;
       if (x1 - x0 >= SEPARATED_PX) line[x1 - 1] = ink.background;
+      if (marks?.[box]) marked.push([x0, x1 - x0 >= SEPARATED_PX ? x1 - 1 : x1, marks[box]!]);
     }
+    edges?.upper.set(line);
+    edges?.lower.set(line);
+    for (const [from, end, mark] of marked)
+      (mark === 1 ? edges?.upper : edges?.lower)?.fill(ink.mark, from, end);
     const top = rowTop(depth, camera, plot);
     // the last line of a row stays empty: it parts the rows
     const to = Math.min(top + rowHeight - 1, height);
-    for (let y = Math.max(top, 0); y < to; y++) pixels.set(line, y * width);
+    for (let y = Math.max(top, 0); y < to; y++) {
+      const below = top + rowHeight - 1 - y;
+      const edge = y - top < edgePx ? edges?.upper : below <= edgePx ? edges?.lower : undefined;
+      pixels.set(edge ?? line, y * width);
+    }
   }
 }
 

@@ -46,8 +46,8 @@ export class FlameSandwich {
       },
     });
     this.functions = new FlameFunctions(events);
-    this.callers = new FlameTree('Callers', events.half('bottom_up'), true);
-    this.callees = new FlameTree('Callees', events.half('top_down'), true);
+    this.callers = new FlameTree('Callers', events.half('bottom_up'), { narrow: true });
+    this.callees = new FlameTree('Callees', events.half('top_down'), { narrow: true });
     this.callers.root.hidden = false;
     this.callees.root.hidden = false;
     this.halves = element(

@@ -13,6 +13,9 @@ export interface FlameTest {
     y: number;
     width: number;
     height: number;
+    /** Of a comparison. */
+    before: number | null;
+    after: number | null;
   }[];
   camera(): FlameCamera;
   readonly frameTimes: readonly number[];
@@ -23,18 +26,20 @@ export interface FlameTest {
 declare global {
   interface Window {
     memlensFlame?: FlameTest;
+    memlensDifference?: FlameTest;
   }
 }
 
-export function exposeFlameForTests(plot: FlamePlot): void {
-  window.memlensFlame = {
+export function exposeFlameForTests(plot: FlamePlot, as: 'memlensFlame' | 'memlensDifference'): void {
+  window[as] = {
     boxes: () =>
       Array.from({ length: plot.geometry?.boxes ?? 0 }, (_, box) => {
         const facts = plot.facts(box);
         const rect = plot.rectOf(box);
         if (!facts || !rect || rect.width < 2) return [];
         const name = facts.node === 0 ? 'all' : (plot.names.get(facts.name)?.function ?? '');
-        return [{ node: facts.node, name, more: facts.more, ...rect }];
+        const { before = null, after = null } = facts.change ?? {};
+        return [{ node: facts.node, name, more: facts.more, ...rect, before, after }];
       }).flat(),
     camera: () => plot.camera,
     frameTimes: plot.frameTimes,

@@ -5,7 +5,13 @@ import { element, replace } from '../ui/dom';
 import { counted } from '../ui/format';
 import { shorten } from '../ui/text';
 import type { BoxFacts } from './boxes';
-import { amount, kindOf, placeOf, share } from './words';
+import { kindOf, placeOf } from './words';
+
+/** The main figure, and what stands beside it. */
+export interface TipFigures {
+  readonly large: string;
+  readonly small: string;
+}
 
 export class FlameTip {
   readonly root = element('div', { class: 'tooltip', role: 'tooltip', hidden: true });
@@ -13,8 +19,7 @@ export class FlameTip {
   show(
     facts: BoxFacts,
     name: FlameName | undefined,
-    total: number,
-    isCount: boolean,
+    figures: TipFigures,
     colour: string,
     at: { x: number; y: number; width: number; height: number },
   ): void {
@@ -32,8 +37,8 @@ export class FlameTip {
         'div',
         { class: 'tooltip-head' },
         swatch,
-        element('strong', {}, amount(facts.value, isCount)),
-        element('span', { class: 'muted' }, share(facts.value, total)),
+        element('strong', {}, figures.large),
+        element('span', { class: 'muted' }, figures.small),
       ),
       element('div', {}, element('bdi', { class: facts.more ? '' : 'code' }, shorten(title ?? '…', 120))),
       facts.more && element('div', { class: 'muted' }, 'Each under half a pixel here: zoom in to see them'),

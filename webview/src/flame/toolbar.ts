@@ -29,14 +29,26 @@ export class FlameToolbar {
   private readonly found = element('span', { class: 'flame-found muted', role: 'status' });
   private readonly chips = element('span', { class: 'flame-chips' });
 
-  constructor(private readonly events: FlameToolbarEvents) {
+  constructor(
+    private readonly events: FlameToolbarEvents,
+    /** Of a comparison: colours are the difference's, and the functions are in its table. */
+    private readonly compared = false,
+  ) {
     this.form = new Choice<Form>(
       'Form',
       [
         { value: 'icicle', text: 'Icicle', title: 'Callers above what they call' },
         { value: 'flame', text: 'Flame', title: 'Callers below what they call' },
         { value: 'table', text: 'Tree', title: 'The same as a table' },
-        { value: 'functions', text: 'Functions', title: 'Sums by function, with callers and callees' },
+        ...(compared
+          ? []
+          : [
+              {
+                value: 'functions' as const,
+                text: 'Functions',
+                title: 'Sums by function, with callers and callees',
+              },
+            ]),
       ],
       (form) => {
         events.changed({ form });
@@ -169,7 +181,9 @@ export class FlameToolbar {
     const drawn = settings.form === 'icicle' || settings.form === 'flame';
     this.direction.root.hidden = settings.form === 'functions';
     this.searching.hidden = !drawn;
-    this.colour.hidden = !drawn;
+    this.colour.hidden = !drawn || this.compared;
+    this.value.hidden = this.compared;
+    this.order.hidden = this.compared;
     if (document.activeElement !== this.search) this.search.value = settings.search;
     this.merge.value = settings.merge;
     this.value.value = settings.value;

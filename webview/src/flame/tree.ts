@@ -3,11 +3,13 @@
 import type { FlameChildrenAnswer, FlameNode } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
 import { element, setLabel } from '../ui/dom';
-import { bytes, count } from '../ui/format';
+import { figure } from '../ui/figure';
+import { count } from '../ui/format';
 import type { MenuItem } from '../ui/menu';
 import { TreeGrid, type GridColumn, type GridRow } from '../ui/tree-grid';
-import { nameCell, shareCell, sizeCell } from './cells';
+import { comparedCells, nameCell, shareCell, sizeCell } from './cells';
 import { TreeRows, type NodeRow } from './rows';
+import type { ComparedSource } from './source';
 
 export interface FlameTreeEvents {
   ask(node: number, offset: number, limit: number): Pending<FlameChildrenAnswer>;
@@ -31,6 +33,13 @@ const COLUMNS: readonly GridColumn[] = [
   column('Allocations', 'Inclusive', '84px'),
 ];
 const OF_FUNCTION = { title: 'Inclusive share of all that goes through the function' };
+const COMPARED: readonly GridColumn[] = [
+  column('Function', '', 'minmax(110px, 1fr)', false),
+  column('Difference', 'With all that it calls', '140px'),
+  column('Before', 'Inclusive', '96px'),
+  column('After', 'Inclusive', '96px'),
+  column('Self', 'The difference of what it allocated itself', '140px'),
+];
 /** Of the tree beside a table there is room for so many. */
 const FEW = 3;
 
@@ -42,12 +51,15 @@ export class FlameTree {
   private chosen: NodeRow | null = null;
   private isCount = false;
 
+  private readonly compared: ComparedSource | null;
+
   /** `narrow`: with a few columns, the first of which says what the tree is. */
   constructor(
     label: string,
     private readonly events: FlameTreeEvents,
-    narrow = false,
+    { narrow = false, compared = null }: { narrow?: boolean; compared?: ComparedSource | null } = {},
   ) {
+    this.compared = compared;
     this.rows = new TreeRows({
       ask: (...page) => events.ask(...page),
       changed: (moved) => {
@@ -81,7 +93,7 @@ export class FlameTree {
       },
       key: (event) => events.key(event),
     });
-    this.columns = narrow ? COLUMNS.slice(0, FEW) : COLUMNS;
+    this.columns = compared ? COMPARED : narrow ? COLUMNS.slice(0, FEW) : COLUMNS;
     this.grid.setColumns(
       this.columns.map((each, i) => ({ ...each, ...(narrow ? [{ name: label }, {}, OF_FUNCTION][i] : {}) })),
     );
@@ -114,12 +126,12 @@ export class FlameTree {
     if (row.kind === 'rest') {
       const cells = [
         [element('span', { class: 'link' }, `${count(row.left)} more…`)],
-        [bytes(row.bytes)],
+        this.compared ? [] : [figure(row.bytes)],
         [],
       ];
       return {
         ...{ id: `rest:${row.parent?.node.node ?? 0}`, level, open: null, place: 1, of: 1, selected: false },
-        ...{ cells: this.some([...cells, [], [count(row.count)]]), class: 'more' },
+        ...{ cells: this.some([...cells, [], this.compared ? [] : [count(row.count)]]), class: 'more' },
       };
     }
     const { node, open, place, of } = row;
@@ -128,13 +140,15 @@ export class FlameTree {
     return {
       ...{ id: String(node.node), level, open, place, of, class: '' },
       selected: row === this.chosen,
-      cells: this.some([
-        nameCell(node.name),
-        [sizeCell(node.bytes)],
-        shareCell(isCount ? node.count : node.bytes, total),
-        [sizeCell(node.self_bytes)],
-        [count(node.count)],
-      ]),
+      cells: this.compared
+        ? comparedCells(node, this.compared)
+        : this.some([
+            nameCell(node.name),
+            [sizeCell(node.bytes)],
+            shareCell(isCount ? node.count : node.bytes, total),
+            [sizeCell(node.self_bytes)],
+            [count(node.count)],
+          ]),
     };
   }
 

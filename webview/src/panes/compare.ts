@@ -14,7 +14,9 @@ import { Choice } from '../ui/choice';
 import { debounce, element, replace, setText } from '../ui/dom';
 import { figure, figureIn } from '../ui/figure';
 import { counted } from '../ui/format';
+import type { SavedComparison } from '../scene/state';
 import { CompareSides, compareNotice } from './compare-bar';
+import { CompareGraph } from './compare-graph';
 import { COMPARE_PAGE, CompareTable, type CompareOrder } from './compare-table';
 import type { MakePane, Pane } from './pane';
 
@@ -41,6 +43,10 @@ class ComparePane implements Pane {
     this.context.compare.set({ value: name === '' ? null : name });
   });
   private readonly search: HTMLInputElement;
+  private readonly form: Choice<SavedComparison>;
+  private shown: SavedComparison;
+  /** Made when it is first shown. */
+  private graph: CompareGraph | null = null;
   private readonly summary = element('p', { class: 'compare-summary', role: 'status' });
   private readonly table: CompareTable;
   private readonly content: HTMLElement;
@@ -110,6 +116,24 @@ class ComparePane implements Pane {
         },
       },
     });
+    this.shown = context.api.saved()?.kept?.comparison === 'graph' ? 'graph' : 'table';
+    this.form = new Choice<SavedComparison>(
+      'Form',
+      [
+        { value: 'table', text: 'Table' },
+        {
+          value: 'graph',
+          text: 'Flame graph',
+          title: 'Both as one tree of calls, coloured by the difference',
+        },
+      ],
+      (form) => {
+        this.shown = form;
+        context.api.keep({ comparison: form });
+        this.arrange();
+        this.showSets();
+      },
+    );
     this.table = new CompareTable({
       pick: (row, beside) => {
         this.pick(row, beside);
@@ -130,6 +154,7 @@ class ComparePane implements Pane {
         'div',
         { class: 'compare-controls' },
         this.sides.root,
+        this.form.root,
         this.by.root,
         this.measure.root,
         ...(context.info.profile
@@ -143,6 +168,7 @@ class ComparePane implements Pane {
   }
 
   update(changes: ReadonlySet<string>): void {
+    if (changes.has('theme')) this.graph?.retheme();
     if (!['compare', 'device', 'filter', 'cursors', 'axis'].some((change) => changes.has(change))) return;
     const { compare } = this.context;
     const notice = compareNotice(this.context);
@@ -153,6 +179,7 @@ class ComparePane implements Pane {
       return;
     }
     if (this.content.parentElement !== this.root) replace(this.root, this.content);
+    this.arrange();
     const { settings } = compare;
     this.sides.update();
     this.by.set(settings.by);
@@ -169,9 +196,39 @@ class ComparePane implements Pane {
         `${compare.other?.name ?? 'The other'} does not measure “${title}”. ` +
           'Choose above what both have, or another value of the other.',
       );
+      this.arrange();
       return;
     }
     this.refresh();
+  }
+
+  key(event: KeyboardEvent): boolean {
+    return this.shown === 'graph' && (this.graph?.key(event) ?? false);
+  }
+
+  /** Table or flame graph; without sets there is only the table, which says why. */
+  private arrange(): void {
+    const { profile, otherValue } = this.context.compare;
+    const drawn = this.shown === 'graph' && !(profile && otherValue === null);
+    this.form.set(this.shown);
+    for (const control of [this.by.root, this.measure.root, this.search]) control.hidden = drawn;
+    this.table.root.hidden = drawn;
+    if (drawn && !this.graph) {
+      this.graph = new CompareGraph(this.context);
+      this.content.append(this.graph.root);
+    }
+    if (this.graph) this.graph.root.hidden = !drawn;
+  }
+
+  /** The sums of both are the table's, whichever form is shown. */
+  private showSets(): void {
+    const { sets, graph } = this;
+    if (!sets) return;
+    this.fetch(0);
+    if (this.shown !== 'graph' || !graph) return;
+    const { compare } = this.context;
+    const { otherFirst } = compare.settings;
+    graph.show(sets, otherFirst, JSON.stringify([compare.other?.uri, otherFirst]));
   }
 
   private tellValues(): void {
@@ -197,6 +254,7 @@ class ComparePane implements Pane {
 
   dispose(): void {
     this.cancel();
+    this.graph?.dispose();
   }
 
   /** The sets anew, then the first page of rows. */
@@ -211,7 +269,7 @@ class ComparePane implements Pane {
         this.finding = null;
         this.sets = sets;
         this.inferredSteps = inferredSteps;
-        this.fetch(0);
+        this.showSets();
       },
       (error: unknown) => {
         if (this.finding === finding) this.failed(error);

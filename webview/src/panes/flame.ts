@@ -7,12 +7,14 @@ import type { BoxFacts } from '../flame/boxes';
 import { FlameCommands } from '../flame/commands';
 import { FlameCrumbs } from '../flame/crumbs';
 import { FlameDetails } from '../flame/details';
+import { changeFigures, changeOf, changeSentence } from '../flame/difference';
 import { FlameFinder } from '../flame/finder';
 import { FlameHover } from '../flame/hover';
 import { listenToPointer } from '../flame/input';
 import { FlamePlot } from '../flame/plot';
 import { FlameSandwich, halfParams, type Half } from '../flame/sandwich';
-import { isDrawn, treeParams, type FlameSettings, type TreeParams } from '../flame/settings';
+import { isDrawn, treeParams, type FlameSettings, type KeptFlame, type TreeParams } from '../flame/settings';
+import { ownSource, type FlameSource } from '../flame/source';
 import { exposeFlameForTests } from '../flame/test-hook';
 import { FlameToolbar } from '../flame/toolbar';
 import { FlameTree, type FlameTreeEvents } from '../flame/tree';
@@ -21,9 +23,11 @@ import { element } from '../ui/dom';
 import { counted } from '../ui/format';
 import type { MakePane, Pane } from './pane';
 
-export const flamePane: MakePane = (context) => new FlamePane(context);
+export const flamePane: MakePane = (context) =>
+  new FlamePane(context, context.flame, ownSource(context.api), () => context.setName);
 
-class FlamePane implements Pane {
+/** A flame graph with all that belongs to it; `kept` is how it is shown, `source` whom it asks. */
+export class FlamePane implements Pane {
   readonly id = 'flame';
   readonly title = 'Flame graph';
   readonly usesSet = true;
@@ -45,26 +49,31 @@ class FlamePane implements Pane {
   /** An open that waits for the details of what was clicked. */
   private opening: { node: number; beside: boolean } | null = null;
 
-  constructor(private readonly context: ViewContext) {
-    this.settings = context.flame.settings;
-    this.toolbar = new FlameToolbar({
-      changed: (part) => {
-        this.change(part);
+  constructor(
+    private readonly context: ViewContext,
+    private readonly kept: KeptFlame,
+    private readonly source: FlameSource,
+    /** What it is of, in words. */
+    private readonly setName: () => string,
+  ) {
+    this.settings = kept.settings;
+    const { compared } = source;
+    this.toolbar = new FlameToolbar(
+      {
+        changed: (part) => {
+          this.change(part);
+        },
+        goToMatch: (by) => {
+          this.goToMatch(by);
+        },
+        leave: () => {
+          this.plot.surface.focus();
+        },
       },
-      goToMatch: (by) => {
-        this.goToMatch(by);
-      },
-      leave: () => {
-        this.plot.surface.focus();
-      },
-    });
+      compared !== null,
+    );
     this.plot = new FlamePlot({
-      ask: (request) =>
-        this.context.api.request('memlens/flame', {
-          ...this.params,
-          ...request,
-          search: this.settings.search,
-        }),
+      ask: (request) => this.source.picture(this.params, request, this.settings.search),
       shown: () => {
         this.crumbs.update();
         this.root.dataset['pictures'] = String(this.plot.pictures);
@@ -73,7 +82,7 @@ class FlamePane implements Pane {
         this.context.failed(error);
       },
     });
-    this.details = new FlameDetails({
+    this.details = new FlameDetails(compared, {
       open: (line, kind, beside) => {
         this.context.openFrame(
           { ...line, kind: kind === 'none' ? 'user' : kind, source: 'recorded' },
@@ -102,15 +111,15 @@ class FlamePane implements Pane {
     this.tree = new FlameTree(
       'Call tree',
       this.treeEvents(() => this.params),
+      { compared },
     );
     this.sandwich = new FlameSandwich({
       ask: (order, reverse, offset, limit) =>
-        this.context.api.request('memlens/flameFunctions', {
-          ...this.params,
+        this.source.functions(
           // from the bottom up the outermost caller would be what has a value of its own
-          options: { ...this.params.options, direction: 'top_down' },
-          ...{ order, reverse, offset, limit },
-        }),
+          { ...this.params, options: { ...this.params.options, direction: 'top_down' } },
+          { order, reverse, offset, limit },
+        ),
       chosen: ({ name }, opening) => {
         this.turnSandwich(name, opening);
       },
@@ -134,7 +143,7 @@ class FlamePane implements Pane {
       this.commands.zoomTo(facts);
     });
     this.finder = new FlameFinder({
-      ask: (text) => this.context.api.request('memlens/flameSearch', { ...this.params, text }),
+      ask: (text) => this.source.search(this.params, text),
       tell: (text) => {
         this.toolbar.setFound(text);
       },
@@ -153,10 +162,12 @@ class FlamePane implements Pane {
       change: (part) => {
         this.change(part);
       },
-      sandwich: (name) => {
-        if (name) this.toSandwich(name);
-        else this.turnSandwich(null);
-      },
+      sandwich: compared
+        ? null
+        : (name) => {
+            if (name) this.toSandwich(name);
+            else this.turnSandwich(null);
+          },
       search: () => {
         this.toolbar.focusSearch();
       },
@@ -164,18 +175,25 @@ class FlamePane implements Pane {
         this.goToMatch(by);
       },
     });
-    this.hover = new FlameHover(this.plot, (node) =>
-      this.context.api.request('memlens/flameNode', { ...this.params, node }),
+    this.hover = new FlameHover(
+      this.plot,
+      (node) => this.source.node(this.params, node),
+      ({ change, value }, total) =>
+        compared && change
+          ? changeFigures(change, compared.whole, compared.scale)
+          : { large: amount(value, this.isCount), small: share(value, total) },
     );
     listenToPointer(this.plot, {
       hovered: (box, x, y) => {
-        this.hover.show(box, this.isCount, x, y);
+        this.hover.show(box, x, y);
       },
       left: () => {
         this.hover.hide();
       },
       clicked: (box, open) => {
         this.plot.surface.focus({ preventScroll: true });
+        // the details may take the place where the tooltip stands
+        this.hover.hide();
         this.select(this.plot.facts(box), open ? { beside: false } : null);
       },
       zoom: (box) => {
@@ -196,7 +214,7 @@ class FlamePane implements Pane {
         this.details.root,
       ),
     );
-    exposeFlameForTests(this.plot);
+    exposeFlameForTests(this.plot, compared ? 'memlensDifference' : 'memlensFlame');
   }
 
   update(changes: ReadonlySet<Change>): void {
@@ -209,6 +227,17 @@ class FlamePane implements Pane {
 
   key(event: KeyboardEvent): boolean {
     return event.target === this.plot.surface && this.commands.take(event);
+  }
+
+  /** The set is another one, or what widths mean; `sameNames` when numbers of names are those of before. */
+  renewed(sameNames: boolean): void {
+    if (!sameNames) this.kept.set({ focus: null, hidden: [], sandwich: null });
+    this.renew(false);
+  }
+
+  /** The whole that shares are of has become known. */
+  restyle(): void {
+    this.arrange();
   }
 
   dispose(): void {
@@ -247,7 +276,7 @@ class FlamePane implements Pane {
   private change(part: Partial<FlameSettings>): void {
     const before = JSON.stringify(this.params);
     const { search, form } = this.settings;
-    this.context.flame.set(part);
+    this.kept.set(part);
     const sameTree = JSON.stringify(this.params) === before;
     if (!sameTree || search !== this.settings.search || form !== this.settings.form) this.renew(sameTree);
     else this.arrange();
@@ -260,15 +289,21 @@ class FlamePane implements Pane {
     this.crumbs.root.hidden = !this.drawn;
     this.tree.root.hidden = form !== 'table';
     this.sandwich.root.hidden = form !== 'functions';
-    this.plot.setStyle(form === 'flame', colour);
+    const { compared } = this.source;
+    this.plot.setStyle(
+      form === 'flame',
+      compared ? { whole: compared.whole, scale: compared.scale } : colour,
+    );
   }
 
   /** Asks again. With `keep` the tree is the same, and so the camera and the selection stay. */
   private renew(keep: boolean): void {
     const { form, search, sandwich } = this.settings;
     this.arrange();
-    const name = this.settings.value === 'total' ? 'of the whole run' : this.context.setName;
-    this.plot.setEmpty(`Nothing was allocated ${name}.`);
+    const name = this.settings.value === 'total' ? 'of the whole run' : this.setName();
+    this.plot.setEmpty(
+      this.source.compared ? 'Neither has anything here.' : `Nothing was allocated ${name}.`,
+    );
     if (!keep) {
       this.answer = null;
       this.details.clear();
@@ -296,10 +331,12 @@ class FlamePane implements Pane {
     if (facts.more) {
       const total = this.plot.geometry?.total ?? 1;
       this.details.clear();
-      this.context.say(
-        `${counted(facts.name, 'more box', 'more boxes')}, ${amount(facts.value, this.isCount)}, ` +
-          `${share(facts.value, total)}. Enter zooms in.`,
-      );
+      const { compared } = this.source;
+      const figures =
+        compared && facts.change
+          ? changeSentence(facts.change, compared.whole, compared.scale)
+          : `${amount(facts.value, this.isCount)}, ${share(facts.value, total)}`;
+      this.context.say(`${counted(facts.name, 'more box', 'more boxes')}, ${figures}. Enter zooms in.`);
       return;
     }
     this.fetchDetails(facts.node, open ? { node: facts.node, beside: open.beside } : null);
@@ -307,7 +344,7 @@ class FlamePane implements Pane {
 
   private selectNode(node: FlameNode): void {
     const total = this.plot.geometry?.total ?? 0;
-    const value = this.isCount ? node.count : node.bytes;
+    const value = (node.x1 - node.x0) * total;
     this.plot.select({ node: node.node, more: false, left: node.x0 * total });
     this.plot.reveal({
       node: node.node,
@@ -318,6 +355,7 @@ class FlamePane implements Pane {
       name: node.name.name,
       kind: 0,
       package: 0,
+      change: null,
     });
     this.fetchDetails(node.node, null);
   }
@@ -334,7 +372,7 @@ class FlamePane implements Pane {
       return;
     }
     this.asking?.cancel();
-    const asking = this.context.api.request('memlens/flameNode', { ...params, node });
+    const asking = this.source.node(params, node);
     this.asking = asking;
     asking.answer.then(
       (answer) => {
@@ -362,8 +400,14 @@ class FlamePane implements Pane {
     else if (this.answerOf === this.ofSandwich) this.sandwich.tell(answer, this.isCount);
     this.context.lightStacks(new Set(node.node === 0 ? [] : answer.stacks));
     const total = this.isCount ? answer.total_count : answer.total_bytes;
+    const { compared } = this.source;
     // the whole of a half is the function, not the set
-    this.context.say(nodeSentence(node, this.settings.form === 'functions' ? null : total, this.isCount));
+    const whole = this.settings.form === 'functions' ? null : total;
+    this.context.say(
+      compared
+        ? `${node.name.function}: ${changeSentence(changeOf(node.sides), compared.whole, compared.scale)}`
+        : nodeSentence(node, whole, this.isCount),
+    );
     if (this.opening?.node !== node.node) return;
     const { beside } = this.opening;
     this.opening = null;
@@ -382,7 +426,7 @@ class FlamePane implements Pane {
   }
 
   private turnSandwich(name: FlameName | null, opening: { beside: boolean } | null = null): void {
-    this.context.flame.set({ sandwich: name });
+    this.kept.set({ sandwich: name });
     this.sandwich.turnTo(name, this.isCount);
     if (name) this.fetchSandwich(opening);
     else this.context.lightStacks(new Set());
@@ -400,8 +444,7 @@ class FlamePane implements Pane {
   /** What a table of the tree that `params` tells asks, and what happens on it. */
   private treeEvents(params: () => TreeParams): FlameTreeEvents {
     return {
-      ask: (node, offset, limit) =>
-        this.context.api.request('memlens/flameChildren', { ...params(), node, offset, limit }),
+      ask: (node, offset, limit) => this.source.children(params(), node, offset, limit),
       selected: (node) => {
         this.fetchDetails(node.node, null, params());
       },

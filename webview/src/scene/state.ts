@@ -1,6 +1,6 @@
 // What of a view survives hiding its tab and reloading the window.
 
-import { PANE_IDS, PICTURE_IDS, type ViewState } from '../../../extension/shared/messages';
+import { PANE_IDS, PICTURE_IDS, type FlameState, type ViewState } from '../../../extension/shared/messages';
 import type { DeviceInfo, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import { restoreCompare } from '../compare';
 import type { GroupKind, GroupOrder, MemberOrder } from '../panes/live-set/tree';
@@ -23,7 +23,19 @@ export interface SavedState {
 export interface Kept {
   readonly sql?: SavedSql;
   readonly liveSet?: SavedLiveSet;
+  readonly difference?: SavedDifference;
+  readonly comparison?: SavedComparison;
 }
+
+/** How the difference flame graph is shown. */
+export interface SavedDifference {
+  readonly scale: 'absolute' | 'normalised';
+  readonly width: 'both' | 'after' | 'before';
+  readonly flame: FlameState | null;
+}
+
+/** Whether a comparison is shown as a table or as a flame graph. */
+export type SavedComparison = 'table' | 'graph';
 
 /** By what the live set's tree is grouped, and its order; with no groups it is a list. */
 export interface SavedLiveSet {

@@ -3,6 +3,7 @@
 from pygls.lsp.server import LanguageServer
 
 from memlens.server.comparisons import Comparisons
+from memlens.server.differences import Differences
 from memlens.server.registry import Registry
 from memlens.server.wire import answer
 
@@ -10,7 +11,12 @@ from memlens.server.wire import answer
 def register(server: LanguageServer, registry: Registry) -> None:
     """Answer the requests of ``protocol/compare.py``."""
     comparisons = Comparisons(registry)
+    differences = Differences(registry, comparisons)
     answer(server, "memlens/compare", comparisons.compare)
     answer(server, "memlens/compareStacks", comparisons.stacks)
     answer(server, "memlens/compareCurves", comparisons.curves)
     answer(server, "memlens/compareMoments", comparisons.moments)
+    answer(server, "memlens/compareFlame", differences.flame)
+    answer(server, "memlens/compareFlameNode", differences.node)
+    answer(server, "memlens/compareFlameChildren", differences.children)
+    answer(server, "memlens/compareFlameSearch", differences.search)

@@ -10,6 +10,9 @@ Line = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Pixels = Annotated[int, Meta(ge=1, le=65_535)]
 """A picture's side: its columns and rows are numbered by 16 bits."""
 
+Text = Annotated[str, Meta(max_length=1000)]
+"""What somebody searches for."""
+
 Requests = dict[str, tuple[type[Struct], type[Struct]]]
 """Method to parameters and result."""
 

@@ -4,9 +4,13 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from memlens.server.protocol.base import Count, Pixels, Requests
+from memlens.server.protocol.base import Count, Pixels, Requests, Text
 from memlens.views.alignment import Alignment, CurvesAnswer
+from memlens.views.calltree import FlameOptions
 from memlens.views.compare import CompareAnswer, CompareBy, CompareOrder, Measure
+from memlens.views.difference import DifferenceScale, DifferenceWidth
+from memlens.views.flame_tables import FlameChildrenAnswer, FlameNodeAnswer, FlameSearchAnswer, FlameSides
+from memlens.views.frame_names import FlameName
 from memlens.views.sets import AllocationSet
 
 
@@ -85,9 +89,78 @@ class CompareMomentsResult(Struct, frozen=True):
     inferred_steps: bool
 
 
+class ComparedTree(Struct, frozen=True, kw_only=True):
+    """Which call tree of two sets: ``of`` in ``snapshot`` and ``other_of`` in ``other``.
+
+    ``scale`` and ``width`` say what boxes are as wide as; see :mod:`memlens.views.difference`.
+    """
+
+    of: AllocationSet
+    other_of: AllocationSet
+    other_first: bool
+    options: FlameOptions
+    scale: DifferenceScale = "absolute"
+    width: DifferenceWidth = "both"
+
+
+class CompareFlameParams(Struct, frozen=True, kw_only=True):
+    """A part of a difference flame graph; as :class:`FlameParams`."""
+
+    snapshot: str
+    other: str
+    tree: ComparedTree
+    x0: float
+    x1: float
+    width_px: Pixels
+    first_depth: Annotated[int, Meta(ge=0, le=1_000_000)]
+    rows: Annotated[int, Meta(ge=1, le=4096)]
+    search: Text
+
+
+class CompareFlameResult(Struct, frozen=True):
+    """As :class:`FlameResult`, with what all of it has on each side."""
+
+    geometry: str
+    names: list[FlameName]
+    whole: FlameSides
+
+
+class CompareFlameNodeParams(Struct, frozen=True, kw_only=True):
+    """A box of a difference flame graph."""
+
+    snapshot: str
+    other: str
+    tree: ComparedTree
+    node: Count
+
+
+class CompareFlameChildrenParams(Struct, frozen=True, kw_only=True):
+    """A page of a node's children; node 0 is the root."""
+
+    snapshot: str
+    other: str
+    tree: ComparedTree
+    node: Count
+    offset: Count
+    limit: Annotated[int, Meta(ge=1, le=1000)]
+
+
+class CompareFlameSearchParams(Struct, frozen=True, kw_only=True):
+    """What matches a text."""
+
+    snapshot: str
+    other: str
+    tree: ComparedTree
+    text: Text
+
+
 REQUESTS: Requests = {
     "memlens/compare": (CompareParams, CompareAnswer),
     "memlens/compareStacks": (CompareStacksParams, CompareStacksResult),
     "memlens/compareCurves": (CompareCurvesParams, CurvesAnswer),
     "memlens/compareMoments": (CompareMomentsParams, CompareMomentsResult),
+    "memlens/compareFlame": (CompareFlameParams, CompareFlameResult),
+    "memlens/compareFlameNode": (CompareFlameNodeParams, FlameNodeAnswer),
+    "memlens/compareFlameChildren": (CompareFlameChildrenParams, FlameChildrenAnswer),
+    "memlens/compareFlameSearch": (CompareFlameSearchParams, FlameSearchAnswer),
 }

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from memlens.server.protocol.base import Count, Pixels, Requests
+from memlens.server.protocol.base import Count, Pixels, Requests, Text
 from memlens.views.calltree import FlameOptions
 from memlens.views.flame import FlameValue
 from memlens.views.flame_tables import (
@@ -16,8 +16,6 @@ from memlens.views.flame_tables import (
 )
 from memlens.views.frame_names import FlameName
 from memlens.views.sets import AllocationSet
-
-Text = Annotated[str, Meta(max_length=1000)]
 
 
 class FlameParams(Struct, frozen=True):

@@ -1,0 +1,339 @@
+"""Difference flame graphs against sums over every stack of both sides, and against comparisons of the same sets."""
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.python.conftest import real_profiles
+from tests.python.test_flame import Boxes, check_picture
+from tests.python.test_profile_model import archived, random_profile
+
+from memlens.cli import main
+from memlens.errors import MemlensError
+from memlens.model.frames import NATIVE, SourceFrame
+from memlens.store.manifest import ArchiveError
+from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.views import flame_tables
+from memlens.views.calltree import CallTree, FlameOptions, Stacks
+from memlens.views.compare import Comparison
+from memlens.views.difference import Joined, Side, join, normalised, side_of, tree_of
+from memlens.views.flame import picture
+from memlens.views.folded import Folded, fold, places_of
+from memlens.views.frame_names import FrameNames
+from memlens.views.pairing import Pairing
+from memlens.views.sets import AllocationSet
+
+SHAPES: Any = list(product(("absolute", "normalised"), ("both", "after", "before")))
+
+
+class Pair:
+    """Two sides, their stacks one by one, and the pairing of their frames."""
+
+    def __init__(self, before: Snapshot, after: Snapshot, of: AllocationSet, own: Any = "before") -> None:
+        places = [places_of(snapshot) for snapshot in (before, after)]
+        self.folded = [
+            fold(snapshot, of, place) for snapshot, place in zip((before, after), places, strict=True)
+        ]
+        self.pairing = Pairing(places[0].frames, places[1].frames)
+        self.joined = join(side_of(before, of), side_of(after, of), self.pairing, own)
+
+    def names(self, side: int, merge: Any) -> list[int]:
+        """The pair of each frame of a side."""
+        group = self.pairing.groups[merge]
+        found: list[int] = (group.before, group.after)[side].tolist()
+        return found
+
+    def sums(self, options: FlameOptions) -> dict[tuple[int, ...], list[int]]:
+        """What each path of pairs has on both sides, from each stack for itself: -1 stands for no stack."""
+        found: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+        for side, folded in enumerate(self.folded):
+            names = self.names(side, options.merge)
+            for item, values in enumerate(folded.values.tolist()):
+                if values[0] < 0:
+                    continue  # what became less of a difference takes no width
+                frames = folded.sequence[int(folded.starts[item]) : int(folded.starts[item + 1])].tolist()
+                path = [names[frame] for frame in frames] or [-1]
+                if options.direction == "top_down":
+                    path.reverse()
+                for length in range(len(path) + 1):
+                    for row in (0, 1):
+                        found[tuple(path[:length])][2 * side + row] += values[row]
+        return found
+
+    def paths(self, tree: CallTree) -> dict[tuple[int, ...], list[int]]:
+        """The same of a tree."""
+        function_of: dict[int, int] = {}
+        for lines, functions in zip(
+            (self.names(0, "line"), self.names(1, "line")),
+            (self.names(0, "function"), self.names(1, "function")),
+            strict=True,
+        ):
+            function_of.update(zip(lines, functions, strict=True))
+        paths: list[tuple[int, ...]] = [()]
+        found = {}
+        for node in range(len(tree.parents)):
+            if node:
+                name = int(tree.name[node])
+                key = -1 if name >= tree.names.frames else name
+                if key >= 0 and tree.options.merge == "function":
+                    key = function_of[key]
+                paths.append((*paths[int(tree.parents[node])], key))
+            found[paths[node]] = tree.inclusive[2:6, node].tolist()
+        assert len(found) == len(tree.parents)
+        return found
+
+
+def moved(seed: int) -> Any:
+    """A profile whose code lies elsewhere, two lines further down, and does other things."""
+    profile, _ = random_profile(seed, as_tree=False)
+    frames = profile.frames.frames
+    for number, frame in enumerate(frames):
+        if frame.line:
+            frames[number] = SourceFrame(
+                f"/srv/jobs/7/{frame.file}", frame.line + 2, frame.function, frame.kind
+            )
+    chance = random.Random(seed)
+    profile.values = [
+        np.array([chance.randrange(900) for _ in column], np.int64) for column in profile.values
+    ]
+    return profile
+
+
+@pytest.fixture(params=[2, 5])
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    before = archived(random_profile(request.param, as_tree=True)[0], tmp_path / "before")
+    after = archived(moved(request.param + 1), tmp_path / "after")
+    yield before, after
+    before.close()
+    after.close()
+
+
+def check(pair: Pair, options: FlameOptions) -> None:
+    """Every node has what the stacks of both sides say, whatever boxes are as wide as."""
+    expected = {path: values for path, values in pair.sums(options).items() if any(values)}
+    for scale, width in SHAPES:
+        tree = tree_of(pair.joined, options, scale, width)
+        found = {path: values for path, values in pair.paths(tree).items() if any(values)}
+        assert found == expected or (not expected and not tree.total)
+        both = tree.inclusive[0] == tree.inclusive[2] + tree.inclusive[4]
+        assert both.all()
+        widths = tree.inclusive[tree.by].astype(np.float64)
+        if width == "both" and scale == "normalised":
+            shares = [tree.inclusive[row] / max(int(tree.inclusive[row, 0]), 1) for row in (2, 4)]
+            np.testing.assert_allclose(widths / 2**50, shares[0] + shares[1], atol=1e-9)
+        else:
+            wide = {"both": 0, "before": 2, "after": 4}[width]
+            assert widths.tolist() == tree.inclusive[wide].tolist()
+        check_boxes(tree, 0.0, 1.0, 700)
+
+
+def check_boxes(tree: CallTree, x0: float, x1: float, width: int) -> None:
+    """The picture is as any flame graph's, and each box tells both sides of what it stands for."""
+    found: Boxes = check_picture(tree, x0, x1, width, 0, 50)
+    assert found.compared
+    for box, before, after in zip(found.boxes, found.before, found.after, strict=True):
+        begin, value, node, name, *_, flags, _unused = box
+        nodes = [node]
+        if flags & 1:
+            nodes = [
+                child for child in tree.children(node).tolist() if begin <= tree.left[child] < begin + value
+            ]
+            assert len(nodes) == name
+        assert (before, after) == tuple(int(tree.inclusive[row, nodes].sum()) for row in (2, 4))
+
+
+@pytest.mark.parametrize("direction", ["top_down", "bottom_up"])
+@pytest.mark.parametrize("merge", ["function", "line"])
+def test_every_node_has_what_both_sides_stacks_say(pair: Any, direction: Any, merge: Any) -> None:
+    for value, own in ((0, "before"), (1, "after")):
+        check(Pair(pair[0], pair[1], AllocationSet(0, value=value), own), FlameOptions(direction, merge))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [real_profiles("pprof/go-heap-base.pb.gz", "pprof/go-heap.pb.gz")]
+    if real_profiles("pprof/go-heap.pb.gz")
+    else [],
+    ids=lambda files: files[0].name,
+)
+def test_real_profiles_side_by_side(opened: Callable[[Path], Snapshot], files: list[Path]) -> None:
+    pair = Pair(opened(files[0]), opened(files[1]), AllocationSet(0))
+    for options in (FlameOptions(), FlameOptions("bottom_up", "line")):
+        check(pair, options)
+
+
+def of_functions(tree: CallTree) -> dict[tuple[str, str], tuple[int, ...]]:
+    rows = flame_tables.functions(tree, "inclusive", 0, 1000).rows
+    found: dict[tuple[str, str], tuple[int, ...]] = {}
+    for row in rows:
+        assert row.sides is not None
+        assert row.self_sides is not None
+        if row.name.kind not in ("native", "none"):
+            found[row.name.file, row.name.function] = (
+                *(
+                    row.sides.before_bytes,
+                    row.sides.after_bytes,
+                    row.sides.before_count,
+                    row.sides.after_count,
+                ),
+            )
+    return found
+
+
+def test_functions_have_what_a_comparison_says_of_them(pair: Any) -> None:
+    made = Pair(pair[0], pair[1], AllocationSet(0, value=1))
+    answer = Comparison(made.folded[0], made.folded[1], made.pairing, "function").answer(
+        "inclusive", "", "difference", 0, 1000
+    )
+    told: dict[tuple[str, str], tuple[int, ...]] = {}
+    for row in answer.rows:
+        place = row.before or row.after
+        if place is not None and place.kind != "native":
+            told[place.file, place.function] = (
+                *(row.before_bytes, row.after_bytes, row.before_count, row.after_count),
+            )
+    assert of_functions(tree_of(made.joined, FlameOptions())) == told
+    # seen from the other side it is the same, under the names that are used there
+    other = Pair(pair[0], pair[1], AllocationSet(0, value=1), "after")
+    assert sorted(of_functions(tree_of(other.joined, FlameOptions())).values()) == sorted(told.values())
+
+
+def test_details_lead_to_the_views_own_lines_and_stacks(pair: Any) -> None:
+    before, after = pair
+    of = AllocationSet(0, value=1)
+    for own, snapshot in (("before", before), ("after", after)):
+        made = Pair(before, after, of, own)
+        tree = tree_of(made.joined, FlameOptions(merge="line"), "normalised")
+        side = made.folded[0 if own == "before" else 1]
+        files = {row[0] for row in side.places.frames}
+        root = flame_tables.details_of(tree, made.joined.stacks, made.joined.held_by, 0)
+        assert set(side.stacks[side.values.any(axis=1)].tolist()) <= set(root.stacks)
+        for node in range(1, len(tree.parents)):
+            told = flame_tables.details_of(tree, made.joined.stacks, made.joined.held_by, node)
+            assert told.whole == root.node.sides
+            assert told.node.sides is not None
+            held = side.values[np.isin(side.stacks, told.stacks)].sum(axis=0).tolist()
+            mine = told.node.sides
+            if own == "before":
+                assert [mine.before_bytes, mine.before_count] == held
+            else:
+                assert [mine.after_bytes, mine.after_count] == held
+            if held[0] and told.lines:
+                assert told.lines[0].file in files
+        assert len(snapshot.column("stack_node")) > max(root.stacks)
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 3), st.integers(0, 2**40)), max_size=40),
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 3), st.integers(0, 2**40)), max_size=40),
+    st.sampled_from(SHAPES),
+    st.booleans(),
+    st.integers(1, 1500),
+    st.data(),
+)
+def test_widths_add_up_at_every_zoom(
+    before: Any, after: Any, how: Any, upwards: bool, width: int, data: st.DataObject
+) -> None:
+    tree = tree_of(joined(before, after), FlameOptions("bottom_up" if upwards else "top_down"), *how)
+    check_boxes(tree, 0.0, 1.0, width)
+    if tree.total:
+        node = data.draw(st.sampled_from(range(len(tree.parents))))
+        begin = int(tree.left[node]) / tree.total
+        end = (int(tree.left[node]) + int(tree.inclusive[tree.by, node])) / tree.total
+        if begin < min(end, 1.0):
+            check_boxes(tree, begin, min(end, 1.0), width)
+
+
+ROWS: list[FrameRow] = [("/x/a.py", line, f"f{line}", 0) for line in (1, 2)] + [("", 0, "native", NATIVE)]
+
+
+def joined(before: Any, after: Any, rows: list[FrameRow] = ROWS) -> Joined:
+    """Stacks of nodes with (parent, frame, bytes); the frame behind the last is that of no stack."""
+
+    def side(nodes: Any) -> Side:
+        names = FrameNames(enumerate(rows))
+        frames = [0, *(frame if frame < len(rows) else names.special(0) for _, frame, _ in nodes)]
+        return Side(
+            Stacks(
+                np.array([0, *(min(parent, place) for place, (parent, *_) in enumerate(nodes))], np.uint32),
+                np.array(frames, np.uint32),
+                np.arange(1, len(nodes) + 1, dtype=np.uint32),
+                np.array([[size, 1] for *_, size in nodes], np.int64).reshape(-1, 2).T.copy(),
+                np.arange(len(nodes), dtype=np.uint32),
+            ),
+            names,
+            np.arange(len(nodes) + 1, dtype=np.uint32),
+        )
+
+    return join(side(before), side(after), Pairing(rows, rows), "before")
+
+
+def test_shares_are_rounded_on_the_running_sum() -> None:
+    for values in ([1] * 7, [3, 0, 2**45, 1], [5], []):
+        found = normalised(np.array(values, np.int64))
+        assert int(found.sum()) == (2**50 if sum(values) else 0)
+        total = max(sum(values), 1)
+        assert all(abs(a - b / total * 2**50) <= 1 for a, b in zip(found.tolist(), values, strict=True))
+
+
+def test_a_renamed_function_is_one_box_and_damage_is_told() -> None:
+    one: list[FrameRow] = [("/a/m.py", 3, "old", 0), ("/a/m.py", 4, "old", 0)]
+    two: list[FrameRow] = [("/b/m.py", 3, "new", 0), ("/b/m.py", 4, "new", 0)]
+    sides = [joined([(0, 0, 10), (0, 1, 5)], [], rows) for rows in (one, two)]
+    made = [
+        Side(each.stacks, FrameNames(enumerate(rows)), np.zeros(3, np.uint32))
+        for each, rows in zip(sides, (one, two), strict=True)
+    ]
+    for each in made:
+        each.stacks.values.resize(2, each.stacks.values.shape[1], refcheck=False)
+    for own, name in (("before", "old"), ("after", "new")):
+        tree = tree_of(join(made[0], made[1], Pairing(one, two), own), FlameOptions())  # type: ignore[arg-type]
+        assert len(tree.parents) == 2
+        assert tree.names.name(int(tree.name[1]), "function").function == name
+    made[1].stacks.frames[1] = 99
+    with pytest.raises(ArchiveError, match="damaged"):
+        join(made[0], made[1], Pairing(one, two), "before")
+
+
+def test_the_command_line_tells_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sample = str(Path(__file__).parents[2] / "samples" / "words.pb.gz")
+
+    def told(*arguments: str) -> str:
+        assert main(["flame", sample, "--diff", sample, *arguments, "--cache-dir", str(tmp_path)]) == 0
+        return capsys.readouterr().out
+
+    folded = [line.rsplit(" ", 2) for line in told("--folded").splitlines()]
+    assert folded
+    assert all(before == after for _, before, after in folded)
+    answer = json.loads(told("--json"))
+    assert sum(int(before) for _, before, _ in folded) * 2 == answer["total_bytes"]
+    assert "difference" in told().splitlines()[0]
+    assert "0 B" in told("--bottom-up").splitlines()[1]
+
+
+def test_what_is_too_much_or_thin_is_told() -> None:
+    made = joined([(0, 0, 2**61)], [(0, 0, 2**61)])
+    with pytest.raises(MemlensError, match="too large"):
+        tree_of(made, FlameOptions())
+    empty = tree_of(joined([], []), FlameOptions(), "normalised")
+    assert Boxes(picture(empty, 0, 1, 0, 5, 100).geometry).boxes == []
+    assert flame_tables.whole(empty) == flame_tables.FlameSides(0, 0, 0, 0)
+
+
+def test_folded_is_what_it_is_checked_by(pair: Any) -> None:
+    """The oracle above has something to say: what is only on one side, what moved, and what has no stack."""
+    made = Pair(pair[0], pair[1], AllocationSet(0, value=0))
+    sums = made.sums(FlameOptions())
+    assert any(before and not after for before, _, after, _ in sums.values())
+    assert any(before and after for before, _, after, _ in sums.values())
+    assert (-1,) in sums
+    assert isinstance(made.folded[0], Folded)

@@ -1,0 +1,122 @@
+// Whom a flame graph asks: the snapshot about one of its sets, or both snapshots of a comparison about two.
+
+import type { ViewResult } from '../../../extension/shared/messages';
+import type {
+  FlameChildrenAnswer,
+  FlameFunctionsAnswer,
+  FlameNodeAnswer,
+  FlameSearchAnswer,
+  FlameSides,
+  Requests,
+} from '../../../extension/shared/protocol.gen';
+import type { Api, Pending } from '../api';
+import type { ComparedSets } from '../compare';
+import type { FlameRequest } from './camera';
+import { changeOf, type Change, type Scale, type Width } from './difference';
+import type { TreeParams } from './settings';
+
+type FunctionOrder = Requests['memlens/flameFunctions']['params']['order'];
+
+export interface FlameSource {
+  picture(params: TreeParams, part: FlameRequest, search: string): Pending<ViewResult<'memlens/flame'>>;
+  node(params: TreeParams, node: number): Pending<FlameNodeAnswer>;
+  children(params: TreeParams, node: number, offset: number, limit: number): Pending<FlameChildrenAnswer>;
+  search(params: TreeParams, text: string): Pending<FlameSearchAnswer>;
+  functions(
+    params: TreeParams,
+    page: { order: FunctionOrder; reverse: boolean; offset: number; limit: number },
+  ): Pending<FlameFunctionsAnswer>;
+  /** Null where nothing is compared. */
+  readonly compared: ComparedSource | null;
+}
+
+export function ownSource(api: Api): FlameSource {
+  return {
+    picture: (params, part, search) => api.request('memlens/flame', { ...params, ...part, search }),
+    node: (params, node) => api.request('memlens/flameNode', { ...params, node }),
+    children: (params, node, offset, limit) =>
+      api.request('memlens/flameChildren', { ...params, node, offset, limit }),
+    search: (params, text) => api.request('memlens/flameSearch', { ...params, text }),
+    functions: (params, page) => api.request('memlens/flameFunctions', { ...params, ...page }),
+    compared: null,
+  };
+}
+
+/** Two sets, and in which measure they stand beside each other. */
+export interface ComparedPair {
+  readonly sets: ComparedSets;
+  readonly otherFirst: boolean;
+  readonly scale: Scale;
+  readonly width: Width;
+}
+
+export class ComparedSource implements FlameSource {
+  readonly compared = this;
+  /** What all of it has on each side, as the last answer told. */
+  whole: Change = { before: 0, after: 0 };
+
+  constructor(
+    private readonly api: Api,
+    private readonly pair: () => ComparedPair,
+    /** Answers tell another whole. */
+    private readonly learned: () => void,
+  ) {}
+
+  get scale(): Scale {
+    return this.pair().scale;
+  }
+
+  picture(params: TreeParams, part: FlameRequest, search: string): Pending<ViewResult<'memlens/flame'>> {
+    return this.learning(
+      this.api.request('memlens/compareFlame', { tree: this.tree(params), ...part, search }),
+    );
+  }
+
+  node(params: TreeParams, node: number): Pending<FlameNodeAnswer> {
+    return this.learning(this.api.request('memlens/compareFlameNode', { tree: this.tree(params), node }));
+  }
+
+  children(params: TreeParams, node: number, offset: number, limit: number): Pending<FlameChildrenAnswer> {
+    const page = { node, offset, limit };
+    return this.learning(
+      this.api.request('memlens/compareFlameChildren', { tree: this.tree(params), ...page }),
+    );
+  }
+
+  search(params: TreeParams, text: string): Pending<FlameSearchAnswer> {
+    return this.api.request('memlens/compareFlameSearch', { tree: this.tree(params), text });
+  }
+
+  functions(): Pending<FlameFunctionsAnswer> {
+    throw new Error('The functions of a comparison are in its table.');
+  }
+
+  private tree({ options }: TreeParams): {
+    of: ComparedSets['of'];
+    other_of: ComparedSets['other_of'];
+    other_first: boolean;
+    options: TreeParams['options'];
+    scale: Scale;
+    width: Width;
+  } {
+    const { sets, otherFirst, scale, width } = this.pair();
+    return { ...sets, other_first: otherFirst, options, scale, width };
+  }
+
+  /** What the whole is stands in every answer, and has to be known before the answer is shown. */
+  private learning<T extends { whole: FlameSides | null }>(pending: Pending<T>): Pending<T> {
+    return {
+      answer: pending.answer.then((answer) => {
+        const whole = changeOf(answer.whole);
+        if (whole.before !== this.whole.before || whole.after !== this.whole.after) {
+          this.whole = whole;
+          this.learned();
+        }
+        return answer;
+      }),
+      cancel: () => {
+        pending.cancel();
+      },
+    };
+  }
+}
