@@ -19,7 +19,7 @@ function made(widths: Readonly<Record<number, number>>) {
   const answers: { node: number; cancelled: boolean; answer: () => Promise<void> }[] = [];
   const node = (number: number): FlameNode => ({
     ...{ node: number, name: nameOf(number), depth: 1, self_bytes: 1, self_count: 1, bytes: 5, count: 1 },
-    ...{ children: widths[number] ?? 0, x0: 0, x1: 1 },
+    ...{ children: widths[number] ?? 0, x0: 0, x1: 1, sides: null, self_sides: null },
   });
   let active = 0;
   const rows: TreeRows = new TreeRows({
@@ -35,6 +35,7 @@ function made(widths: Readonly<Record<number, number>>) {
           rest_bytes: 7,
           rest_count: children - last,
         },
+        whole: null,
         rows: Array.from({ length: last - offset }, (_, i) => node(10 * parent + offset + i + 1)),
       };
       let give: (value: FlameChildrenAnswer) => void = () => undefined;
