@@ -786,13 +786,19 @@ export interface GapAnswer {
   moment: number;
   time_us: number | null;
   gap: Gap;
+  fitting_bytes: number | null;
 }
 
-/** What the reserved memory of a moment is made of; None means the first at which the most was reserved. */
+/**
+ * What the reserved memory of a moment is made of; None means the first at which the most was reserved.
+ *
+ * With `filter` the part that fits it is told as well.
+ */
 export interface GapParams {
   snapshot: string;
   device: number;
   moment?: number | null;
+  filter?: string;
 }
 
 /** The argument of the editor's command `memlens.goToLine`, which hovers carry. */
@@ -1390,7 +1396,7 @@ export interface ReservedAnswer {
   last: string;
 }
 
-/** The part `[x0, x1]` of a device's run, in so many columns. */
+/** The part `[x0, x1]` of a device's run, in so many columns; with `filter` what fits it is told as well. */
 export interface ReservedParams {
   snapshot: string;
   device: number;
@@ -1398,6 +1404,7 @@ export interface ReservedParams {
   x0: number;
   x1: number;
   columns: number;
+  filter?: string;
 }
 
 /** The next allocation of the same size on the same stream, behind the event. */

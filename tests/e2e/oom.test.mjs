@@ -96,13 +96,15 @@ test('reserved memory is drawn, and its figures at a moment add up', async () =>
   const surface = await picture.locator('.plot-surface').boundingBox();
   await view.page.mouse.click(surface.x + surface.width / 2, surface.y + surface.height / 2);
   await picture.locator('caption', { hasText: /^At / }).waitFor();
-  const figures = await picture.locator('.reserved-facts tr').evaluateAll((rows) =>
-    rows.map((row) => ({
-      name: row.querySelector('th').firstChild.textContent,
-      bytes: Number(row.querySelector('td').title.replace(/\D/g, '')),
-      part: row.className === 'part',
-    })),
-  );
+  const told = () =>
+    picture.locator('.reserved-facts tr').evaluateAll((rows) =>
+      rows.map((row) => ({
+        name: row.querySelector('th').firstChild.textContent,
+        bytes: Number(row.querySelector('td').title.replace(/\D/g, '')),
+        part: row.className === 'part',
+      })),
+    );
+  const figures = await told();
   const reserved = figures.find(({ name }) => name === 'Reserved').bytes;
   const parts = figures.filter(({ part }) => part).reduce((sum, { bytes }) => sum + bytes, 0);
   assert.ok(reserved > 0);
@@ -116,6 +118,20 @@ test('reserved memory is drawn, and its figures at a moment add up', async () =>
   const before = await picture.locator('caption').innerText();
   await view.page.keyboard.press('.');
   await until(async () => (await picture.locator('caption').innerText()) !== before, 'the cursor has moved');
+
+  // A filter adds what fits it.
+  const filter = async (text) => {
+    await view.locator('.filter-input').fill(text);
+    await view.locator('.filter-input').press('Enter');
+  };
+  await filter('size>=1');
+  await picture.locator('.reserved-facts th', { hasText: 'Fits the filter' }).waitFor();
+  const all = Object.fromEntries((await told()).map(({ name, bytes }) => [name, bytes]));
+  assert.equal(all['Fits the filter'], all.Requested);
+  assert.match(await picture.locator('.reserved-legend').innerText(), /Requested by what fits the filter/);
+  await vscode.screenshot('reserved-filtered');
+  await filter('');
+  await picture.locator('.reserved-facts th', { hasText: 'Fits the filter' }).waitFor({ state: 'detached' });
 });
 
 test('the strip above is as wide as the picture below, and the figures have a place in a narrow view', async () => {

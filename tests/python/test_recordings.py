@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 from tests.python.profile_reading import FIXTURES
+from tests.python.test_memray import PYTHON as MEMRAY_PYTHON
+from tests.python.test_memray import needs_memray
 
 from memlens.cli import main
 
 RECORDINGS = [path for path in sorted(FIXTURES.iterdir()) if path.is_file() and path.suffix != ".py"]
 # the program of each, and a line of it that keeps memory
 PROGRAMS = {
+    "index.memray.bin": ("index.py", "line = "),
     "go-heap.debug1.txt": ("words.go", 'line := strings.Join(words, " ")'),
     "ledger.dhat.json": ("ledger.cpp", "char *note = new char[64];"),
     "massif.out.ledger": ("ledger.cpp", "char *note = new char[64];"),
@@ -19,10 +22,17 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=needs_memray if ".memray" in path.suffixes else (), id=path.name)
+        for path in RECORDINGS
+    ],
+)
 def test_a_recording_leads_to_the_lines_of_its_program(
-    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("MEMLENS_MEMRAY_PYTHON", str(MEMRAY_PYTHON))
     program, kept = PROGRAMS[path.name]
     assert main(["lines", str(path), "--json", "--cache-dir", str(tmp_path)]) == 0
     rows = json.loads(capsys.readouterr().out)

@@ -16,10 +16,10 @@ from tests.python.test_allocator import open_data, run
 
 from memlens.errors import MemlensError
 from memlens.store.snapshot import Snapshot
-from memlens.views.allocator import state_at
+from memlens.views.allocator import ALLOCATED, state_at
 from memlens.views.answers import Gap
 from memlens.views.columns import moments_between
-from memlens.views.reserved import gap, gap_at, reserved_over_time, usage_of
+from memlens.views.reserved import fitting_of, gap, gap_at, reserved_over_time, usage_of
 
 KINDS = ("reserved", "active", "allocated", "requested")
 
@@ -110,8 +110,8 @@ def test_a_trace_that_lost_its_start_still_adds_up(
     snapshot.close()
 
 
-def floats(text: str) -> list[list[float]]:
-    packed = np.frombuffer(base64.b64decode(text), "<f8").reshape(8, -1)
+def floats(text: str, kinds: int) -> list[list[float]]:
+    packed = np.frombuffer(base64.b64decode(text), "<f8").reshape(kinds * 2, -1)
     return [row.tolist() for row in packed]
 
 
@@ -119,7 +119,9 @@ def check_columns(snapshot: Snapshot, device: int, chance: random.Random) -> Non
     """Every column's extremes are those of the moments in it, and no moment in view is left out."""
     found = snapshot.device(device)
     usage = usage_of(snapshot, device)
-    series = [getattr(usage, kind).bytes.tolist() for kind in KINDS]
+    large = f"size>={int(np.median(found.size))}"
+    filters = ("", large) if len(found.size) else ("",)
+    of_all = [getattr(usage, kind).bytes.tolist() for kind in KINDS]
     axes = ["event", *(["time"] if found.time is not None else [])]
     for axis in axes:
         extent = found.info.event_axis if axis == "event" else found.info.time_axis
@@ -130,8 +132,10 @@ def check_columns(snapshot: Snapshot, device: int, chance: random.Random) -> Non
             if x0 == x1:
                 continue
             columns = chance.choice((1, 7, 100, 1000))
-            answer = reserved_over_time(snapshot, device, axis, x0, x1, columns)  # type: ignore[arg-type]
-            rows = floats(answer.bytes)
+            text = chance.choice(filters)
+            answer = reserved_over_time(snapshot, device, axis, x0, x1, columns, text)  # type: ignore[arg-type]
+            series = [*of_all, *([fitting_of(snapshot, device, text).bytes.tolist()] if text else [])]
+            rows = floats(answer.bytes, len(series))
             first = np.frombuffer(base64.b64decode(answer.first), "<u4").tolist()
             last = np.frombuffer(base64.b64decode(answer.last), "<u4").tolist()
             seen: set[int] = set()
@@ -155,6 +159,9 @@ def test_real_files_add_up_at_every_moment(opened: Callable[[Path], Snapshot], p
     chance = random.Random(3)
     for info in snapshot.info.devices:
         usage = usage_of(snapshot, info.device)
+        sizes = snapshot.device(info.device).size
+        least = int(np.median(sizes)) if len(sizes) else 0
+        large = f"size>={least}" if len(sizes) else ""
         active, reserved = usage.active.bytes, usage.reserved.bytes
         split = reserved - active - usage.wholly_free - usage.expandable_free
         assert (usage.requested.bytes <= usage.allocated.bytes).all()
@@ -168,6 +175,11 @@ def test_real_files_add_up_at_every_moment(opened: Callable[[Path], Snapshot], p
             state, found = state_at(snapshot, info.device, moment), gap_at(usage, moment)
             assert parts(found) == found.reserved_bytes == state.reserved_bytes
             assert found.requested_bytes == state.requested_bytes
+            if large:
+                device = snapshot.device(info.device)
+                held = state.blocks[state.blocks["state"] == ALLOCATED]
+                fits = int(held["requested"][device.size[held["row"]] >= least].sum())
+                assert gap(snapshot, info.device, moment, large).fitting_bytes == fits
             if not path.stem.startswith("cpu_profile"):
                 assert found.inactive_split_bytes == state.inactive_split_bytes
                 assert (found.active_bytes, found.allocated_bytes) == (

@@ -143,10 +143,7 @@ describe('a comparison of profiles', () => {
     const own = { info: profile(...mine).profile, value: mine[shown], setValue: () => undefined };
     // SAFETY: as much of a profile as a comparison looks at.
     const compare = new Compare(none, 'a.pb.gz', null, () => undefined, own as unknown as OwnProfile);
-    compare.receive(
-      { ...{ is: 'open', uri: 'u', name: 'b', info: other, itself: false }, older: true },
-      0,
-    );
+    compare.receive({ ...{ is: 'open', uri: 'u', name: 'b', info: other, itself: false }, older: true }, 0);
     return compare;
   }
 

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import type { Gap, Mark, SnapshotInfo } from '../../extension/shared/protocol.gen';
 import { flagText, markName, markX } from '../../webview/src/flags';
 import { gapParts, gapSentence } from '../../webview/src/gap';
-import { columnAt, momentIn, unpackReserved } from '../../webview/src/pictures/reserved-data';
+import { columnAt, momentIn, unpackReserved, type ReservedColumns } from '../../webview/src/pictures/reserved-data';
 import { restoreState } from '../../webview/src/scene/state';
 
 const base64 = (values: Float64Array | Uint32Array): string =>
@@ -33,17 +33,23 @@ describe('reserved memory', () => {
   };
 
   test('is unpacked kind by kind, the most before the least', () => {
-    const data = unpackReserved(answer);
-    assert.deepEqual([...data.highest.reserved], [0, 1, 2]);
-    assert.deepEqual([...data.lowest.reserved], [3, 4, 5]);
-    assert.deepEqual([...data.highest.active], [6, 7, 8]);
-    assert.deepEqual([...data.lowest.allocated], [15, 16, 17]);
-    assert.deepEqual([...data.highest.requested], [18, 19, 20]);
-    assert.throws(() => unpackReserved({ ...answer, columns: 4 }));
+    const told = ({ kinds }: ReservedColumns): unknown[] =>
+      kinds.map(({ kind, highest, lowest }) => [kind, ...highest, ...lowest]);
+    const four = [
+      ['reserved', 0, 1, 2, 3, 4, 5],
+      ['active', 6, 7, 8, 9, 10, 11],
+      ['allocated', 12, 13, 14, 15, 16, 17],
+      ['requested', 18, 19, 20, 21, 22, 23],
+    ];
+    assert.deepEqual(told(unpackReserved(answer, '')), four);
+    const filtered = { ...answer, bytes: base64(Float64Array.from({ length: 10 * 3 }, (_, i) => i)) };
+    assert.deepEqual(told(unpackReserved(filtered, 'size>1')), [...four, ['fitting', 24, 25, 26, 27, 28, 29]]);
+    assert.throws(() => unpackReserved({ ...answer, columns: 4 }, ''));
+    assert.throws(() => unpackReserved(answer, 'size>1'));
   });
 
   test('has a column and a moment at every place, its ends included', () => {
-    const data = unpackReserved(answer);
+    const data = unpackReserved(answer, '');
     assert.deepEqual(
       [-5, 10, 19.9, 20, 39, 40, 99].map((x) => columnAt(data, x)),
       [0, 0, 0, 1, 2, 2, 2],

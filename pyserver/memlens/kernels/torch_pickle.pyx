@@ -550,7 +550,7 @@ cdef class Scanner(Machine):
         return True
 
     cdef uint32_t module_stack_of(self, Value *value) noexcept nogil:
-        """The row of the module stack that a dict, or a text as ``torch.export`` saves it, tells; 0 for anything else."""
+        """The row of the module stack that a dict, or a text as ``torch.export`` saves it, tells; else 0."""
         cdef int64_t id
         cdef uint32_t text
         if value.kind == DICT and (<uint8_t *> self.dict_kinds.data)[value.payload] == MODULE_STACK:

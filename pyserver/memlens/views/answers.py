@@ -205,6 +205,8 @@ class GapAnswer(Struct, frozen=True):
     moment: int
     time_us: float | None
     gap: Gap
+    fitting_bytes: int | None = None
+    """With a filter, the part of what was requested that fits it."""
 
 
 class ReservedAnswer(Struct, frozen=True):
@@ -219,7 +221,8 @@ class ReservedAnswer(Struct, frozen=True):
     peak_reserved_moment: int
     bytes: str
     """base64 of ``float64[8][columns]``, little-endian: the most and the least that was reserved within each column,
-    then the same of what was active, allocated and requested."""
+    then the same of what was active, allocated and requested. With a filter ``float64[10][columns]``: at the end the
+    part of what was requested that fits it."""
     first: str
     """base64 of ``uint32[columns]``: the first moment of each column."""
     last: str

@@ -128,6 +128,21 @@ def _usage(snapshot: Snapshot, number: int) -> Usage:
     )
 
 
+def fitting_of(snapshot: Snapshot, device: int, filter_text: str) -> Levels:
+    """What the allocations that fit a filter asked for, at every moment: a part of ``requested``."""
+    return snapshot.keep(("fitting", device, filter_text), lambda: _fitting(snapshot, device, filter_text))
+
+
+def _fitting(snapshot: Snapshot, number: int, filter_text: str) -> Levels:
+    device = device_of(snapshot, number, filter_text)
+    pending = pending_moments(snapshot, number)
+    in_use_until = np.minimum(pending if device.rows is None else pending[device.rows], device.end)
+    moments = device.info.events + 1
+    total = np.empty(moments, np.int64)
+    kernel.live_over_time(device.size, device.start, in_use_until, total, np.empty(moments, np.uint32))
+    return Levels(total)
+
+
 def gap_at(usage: Usage, moment: int) -> Gap:
     """What the reserved memory of a moment is made of."""
     total, active, allocated, requested = (
@@ -149,22 +164,26 @@ def gap_at(usage: Usage, moment: int) -> Gap:
     )
 
 
-def gap(snapshot: Snapshot, device: int, moment: int | None) -> GapAnswer:
-    """The gap at a moment (None: the first at which the most was reserved). Raises :class:`BadRequestError`."""
+def gap(snapshot: Snapshot, device: int, moment: int | None, filter_text: str = "") -> GapAnswer:
+    """The gap at a moment (None: the first at which the most was reserved), and how much of it fits a filter.
+
+    Raises :class:`BadRequestError`.
+    """
     usage = usage_of(snapshot, device)
     found = device_of(snapshot, device)
     if moment is None:
         moment = int(np.argmax(usage.reserved.bytes))
     check_moment(found, moment)
-    return GapAnswer(moment, time_of_moment(found, moment), gap_at(usage, moment))
+    fitting = int(fitting_of(snapshot, device, filter_text).bytes[moment]) if filter_text else None
+    return GapAnswer(moment, time_of_moment(found, moment), gap_at(usage, moment), fitting)
 
 
 def reserved_over_time(
-    snapshot: Snapshot, device: int, axis: Axis, x0: float, x1: float, columns: int
+    snapshot: Snapshot, device: int, axis: Axis, x0: float, x1: float, columns: int, filter_text: str = ""
 ) -> ReservedAnswer:
     """The most and the least of each kind of memory in each of ``columns`` even columns of ``[x0, x1]``.
 
-    Raises :class:`BadRequestError`.
+    With a filter, also of what fits it; what is reserved belongs to no allocation, and stays. Raises BadRequestError.
     """
     check_columns(columns)
     if not (np.isfinite(x0) and np.isfinite(x1) and x0 < x1):
@@ -174,9 +193,10 @@ def reserved_over_time(
     usage = usage_of(snapshot, device)
     edges = np.clip(np.linspace(x0, x1, columns + 1), extent.x0 - 1, extent.x1 + 1)
     first, last = moments_between(found, axis, edges)
-    packed: list[npt.NDArray[np.float64]] = []
-    for levels in (usage.reserved, usage.active, usage.allocated, usage.requested):
-        packed += levels.extremes(first, last)
+    kinds = [usage.reserved, usage.active, usage.allocated, usage.requested]
+    if filter_text:
+        kinds.append(fitting_of(snapshot, device, filter_text))
+    packed = [extremes for levels in kinds for extremes in levels.extremes(first, last)]
     peak = int(np.argmax(usage.reserved.bytes))
     return ReservedAnswer(
         x0=x0,

@@ -3,39 +3,42 @@
 import type { ReservedAnswer } from '../../../extension/shared/protocol.gen';
 import { bytesOf } from '../scene/base64';
 
-export const KINDS = ['reserved', 'active', 'allocated', 'requested'] as const;
-export type Kind = (typeof KINDS)[number];
+const KINDS = ['reserved', 'active', 'allocated', 'requested'] as const;
+/** `fitting`: the part of what was requested that fits the filter. */
+export type Kind = (typeof KINDS)[number] | 'fitting';
+
+export interface KindColumns {
+  readonly kind: Kind;
+  readonly highest: Float64Array;
+  readonly lowest: Float64Array;
+}
 
 export interface ReservedColumns {
   readonly x0: number;
   readonly x1: number;
   readonly columns: number;
   readonly known: boolean;
-  /** Bytes in each column. */
-  readonly highest: Readonly<Record<Kind, Float64Array>>;
-  readonly lowest: Readonly<Record<Kind, Float64Array>>;
+  /** Bytes in each column, of each kind a part of the one before it; with a filter the last is what fits it. */
+  readonly kinds: readonly KindColumns[];
   readonly first: Uint32Array;
   readonly last: Uint32Array;
 }
 
-export function unpackReserved(answer: ReservedAnswer): ReservedColumns {
+export const kindsOf = (filter: string): readonly Kind[] => (filter === '' ? KINDS : [...KINDS, 'fitting']);
+
+/** Of an answer to a request with this filter. */
+export function unpackReserved(answer: ReservedAnswer, filter: string): ReservedColumns {
   const { columns } = answer;
   const packed = new Float64Array(bytesOf(answer.bytes));
-  if (packed.length !== 2 * KINDS.length * columns) throw new Error('The picture’s columns are incomplete.');
+  const kinds = kindsOf(filter);
+  if (packed.length !== 2 * kinds.length * columns) throw new Error('The picture’s columns are incomplete.');
   const row = (n: number): Float64Array => packed.subarray(n * columns, (n + 1) * columns);
-  const rows = (offset: number): Record<Kind, Float64Array> => ({
-    reserved: row(offset),
-    active: row(2 + offset),
-    allocated: row(4 + offset),
-    requested: row(6 + offset),
-  });
   return {
     x0: answer.x0,
     x1: answer.x1,
     columns,
     known: answer.known,
-    highest: rows(0),
-    lowest: rows(1),
+    kinds: kinds.map((kind, n) => ({ kind, highest: row(2 * n), lowest: row(2 * n + 1) })),
     first: new Uint32Array(bytesOf(answer.first)),
     last: new Uint32Array(bytesOf(answer.last)),
   };

@@ -3,16 +3,17 @@
 import { toPixelX, toPixelY, type Camera, type PlotSize } from '../scene/camera';
 import { css, mix, type Rgb } from '../scene/colour';
 import type { Theme } from '../ui/theme';
-import { KINDS, type Kind, type ReservedColumns } from './reserved-data';
+import type { Kind, ReservedColumns } from './reserved-data';
 
 export const NAMES: Record<Kind, string> = {
   reserved: 'Reserved',
   active: 'Active (with pending frees)',
   allocated: 'Allocated (with rounding)',
   requested: 'Requested',
+  fitting: 'Requested by what fits the filter',
 };
 
-/** Of the same hue, so that they read as parts of one another; told apart by lightness, and by edges in high contrast. */
+/** Mostly of the same hue, so that they read as parts of one another; told apart by lightness, and by edges in high contrast. */
 export function coloursOf(theme: Theme): Record<Kind, Rgb> {
   const { background, foreground, accent, warning } = theme;
   return {
@@ -20,6 +21,7 @@ export function coloursOf(theme: Theme): Record<Kind, Rgb> {
     active: mix(background, warning, theme.contrast ? 1 : 0.85),
     allocated: mix(background, accent, theme.contrast ? 0.7 : 0.5),
     requested: mix(background, accent, theme.contrast ? 1 : 0.85),
+    fitting: mix(background, foreground, theme.contrast ? 1 : 0.9),
   };
 }
 
@@ -37,15 +39,15 @@ export function drawReserved(context: CanvasRenderingContext2D, scene: ReservedS
   context.fillStyle = css(theme.background);
   context.fillRect(0, 0, plot.width, plot.height);
   const colours = coloursOf(theme);
-  for (const kind of KINDS) {
+  for (const { kind, highest, lowest } of scene.data.kinds) {
     const colour = colours[kind];
     context.fillStyle = css(mix(theme.background, colour, 0.6));
-    area(context, scene, scene.data.highest[kind]);
+    area(context, scene, highest);
     context.fillStyle = css(colour);
-    area(context, scene, scene.data.lowest[kind]);
+    area(context, scene, lowest);
     context.strokeStyle = theme.contrast ? css(theme.foreground) : css(colour);
     context.lineWidth = theme.contrast ? 2 : 1;
-    edge(context, scene, scene.data.highest[kind]);
+    edge(context, scene, highest);
   }
 }
 

@@ -22,7 +22,7 @@ import { css } from '../scene/colour';
 import { debounce, element, replace } from '../ui/dom';
 import { bytes, exactBytes } from '../ui/format';
 import type { MakePicture, Picture } from './picture';
-import { columnAt, KINDS, momentIn, unpackReserved, type ReservedColumns } from './reserved-data';
+import { columnAt, kindsOf, momentIn, unpackReserved, type ReservedColumns } from './reserved-data';
 import { coloursOf, drawReserved, NAMES } from './reserved-draw';
 
 const GUTTER = { left: 78, bottom: 22 };
@@ -93,8 +93,9 @@ class ReservedPicture implements Picture {
   update(changes: ReadonlySet<string>): void {
     this.shown = true;
     if (changes.has('device')) this.turnTo();
+    else if (changes.has('filter')) this.fetchPeak(this.context.device.device);
     if (changes.has('theme') || changes.has('filter')) this.drawLegend();
-    if (changes.has('cursors') || changes.has('device')) this.fetchAt();
+    if (changes.has('cursors') || changes.has('device') || changes.has('filter')) this.fetchAt();
     this.fetch();
     this.draw();
   }
@@ -180,18 +181,24 @@ class ReservedPicture implements Picture {
     this.data = null;
     this.drawnKey = '';
     this.peak = null;
-    this.pendingPeak?.cancel();
-    this.pendingPeak = this.ask(device, null, (answer) => {
-      this.peak = answer;
+    this.fetchPeak(device, () => {
       this.height = { y0: 0, y1: this.extent.top };
       this.tellLabel();
-      this.drawFacts();
       this.draw();
     });
   }
 
+  private fetchPeak(device: number, known: () => void = () => undefined): void {
+    this.pendingPeak?.cancel();
+    this.pendingPeak = this.ask(device, null, (answer) => {
+      this.peak = answer;
+      known();
+      this.drawFacts();
+    });
+  }
+
   private ask(device: number, moment: number | null, use: (answer: GapAnswer) => void): Pending<GapAnswer> {
-    const pending = this.context.api.request('memlens/gap', { device, moment });
+    const pending = this.context.api.request('memlens/gap', { device, moment, filter: this.context.filter });
     pending.answer.then(use, (error: unknown) => {
       this.failed(error);
     });
@@ -226,7 +233,7 @@ class ReservedPicture implements Picture {
     const params = {
       device: context.device.device,
       axis: context.axis,
-      ...{ x0, x1, columns: Math.min(size.width, 8192) },
+      ...{ x0, x1, columns: Math.min(size.width, 8192), filter: context.filter },
     };
     const key = JSON.stringify(params);
     if (this.asked || key === this.drawnKey) return;
@@ -237,7 +244,7 @@ class ReservedPicture implements Picture {
         if (this.asked?.pending !== pending) return;
         this.asked = null;
         this.drawnKey = key;
-        this.data = unpackReserved(answer);
+        this.data = unpackReserved(answer, params.filter);
         this.root.dataset['state'] = 'ready';
         this.drawLegend();
         this.draw();
@@ -316,19 +323,13 @@ class ReservedPicture implements Picture {
     const colours = coloursOf(this.context.theme);
     replace(
       this.legend,
-      ...KINDS.map((kind) => {
+      ...kindsOf(this.context.filter).map((kind) => {
         const swatch = element('span', { class: 'swatch' });
         swatch.style.background = css(colours[kind]);
         return element('span', {}, swatch, NAMES[kind]);
       }),
       this.data?.known === false &&
         element('span', { class: 'muted' }, 'The file tells of no segments: only blocks are known.'),
-      this.context.filter !== '' &&
-        element(
-          'span',
-          { class: 'muted' },
-          'Of all allocations: what is reserved can’t be told apart by the filter.',
-        ),
     );
   }
 
@@ -336,7 +337,7 @@ class ReservedPicture implements Picture {
   private drawFacts(): void {
     const answer = this.at ?? this.peak;
     if (!answer) return;
-    const { gap } = answer;
+    const { gap, fitting_bytes } = answer;
     const when = this.at ? `At ${momentNameOf(answer, this.context)}` : 'Where the most was reserved';
     replace(
       this.facts,
@@ -349,6 +350,8 @@ class ReservedPicture implements Picture {
           {},
           factRow('Reserved', gap.reserved_bytes, 'what the allocator held', 'total'),
           ...gapParts(gap).map((part) => factRow(part.name, part.bytes, part.why, 'part')),
+          fitting_bytes !== null &&
+            factRow('Fits the filter', fitting_bytes, 'a part of what was requested', 'total'),
           factRow('Allocated', gap.allocated_bytes, 'requested and rounding', 'total'),
           factRow('Active', gap.active_bytes, 'allocated and pending frees', 'total'),
           gap.outside_bytes > 0 &&
@@ -456,7 +459,8 @@ class ReservedPicture implements Picture {
     column: number,
     { x, y }: { x: number; y: number },
   ): void {
-    const [low, high] = [data.lowest.reserved[column] ?? 0, data.highest.reserved[column] ?? 0];
+    const [reserved] = data.kinds;
+    const [low, high] = [reserved?.lowest[column] ?? 0, reserved?.highest[column] ?? 0];
     replace(
       this.tooltip,
       element(
@@ -473,6 +477,13 @@ class ReservedPicture implements Picture {
           element('span', {}, `${part.name}: `, element('span', { class: 'muted' }, part.why)),
         ),
       ),
+      answer.fitting_bytes !== null &&
+        element(
+          'div',
+          { class: 'reserved-part' },
+          element('span', {}, bytes(answer.fitting_bytes)),
+          element('span', {}, 'of it fits the filter'),
+        ),
       element('div', { class: 'muted' }, `at ${momentNameOf(answer, this.context)}`),
       low !== high &&
         element('div', { class: 'muted' }, `within this pixel ${bytes(low)} to ${bytes(high)} reserved`),

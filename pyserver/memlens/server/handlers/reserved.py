@@ -8,11 +8,11 @@ from memlens.views.answers import GapAnswer, ReservedAnswer
 
 
 def _reserved(snapshot: Snapshot, p: ReservedParams) -> ReservedAnswer:
-    return reserved.reserved_over_time(snapshot, p.device, p.axis, p.x0, p.x1, p.columns)
+    return reserved.reserved_over_time(snapshot, p.device, p.axis, p.x0, p.x1, p.columns, p.filter)
 
 
 def _gap(snapshot: Snapshot, p: GapParams) -> GapAnswer:
-    return reserved.gap(snapshot, p.device, p.moment)
+    return reserved.gap(snapshot, p.device, p.moment, p.filter)
 
 
 QUESTIONS: Questions = {

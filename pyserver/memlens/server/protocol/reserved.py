@@ -7,7 +7,7 @@ from memlens.views.answers import Axis, GapAnswer, ReservedAnswer
 
 
 class ReservedParams(Struct, frozen=True):
-    """The part ``[x0, x1]`` of a device's run, in so many columns."""
+    """The part ``[x0, x1]`` of a device's run, in so many columns; with ``filter`` what fits it is told as well."""
 
     snapshot: str
     device: int
@@ -15,14 +15,19 @@ class ReservedParams(Struct, frozen=True):
     x0: float
     x1: float
     columns: Pixels
+    filter: str = ""
 
 
 class GapParams(Struct, frozen=True):
-    """What the reserved memory of a moment is made of; None means the first at which the most was reserved."""
+    """What the reserved memory of a moment is made of; None means the first at which the most was reserved.
+
+    With ``filter`` the part that fits it is told as well.
+    """
 
     snapshot: str
     device: int
     moment: Count | None = None
+    filter: str = ""
 
 
 REQUESTS: Requests = {
