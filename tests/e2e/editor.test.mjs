@@ -36,12 +36,12 @@ before(async () => {
 });
 after(() => vscode?.close());
 
-/** "13.5 MiB" of a number of bytes, written here once more. */
+/** "13.5 MiB", or "27 KiB", of a number of bytes, written here once more. */
 function short(bytes) {
   const power = bytes < 1024 ? 0 : Math.floor(Math.log2(bytes) / 10);
   const value = bytes / 1024 ** power;
   const digits = power === 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2;
-  return `${value.toFixed(digits)} ${['B', 'KiB', 'MiB', 'GiB'][power]}`;
+  return `${value.toFixed(digits).replace(/\.0+$/, '')} ${['B', 'KiB', 'MiB', 'GiB'][power]}`;
 }
 
 /** What is written behind the visible lines of the active editor, and drawn in their gutter: line to both. */

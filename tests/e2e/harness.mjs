@@ -211,9 +211,18 @@ class VSCode {
   }
 
   async #palette(text) {
-    await this.page.keyboard.press('F1');
     const input = this.page.locator('.quick-input-widget .quick-input-box input');
-    await input.waitFor();
+    const shown = () =>
+      input.waitFor({ timeout: 3000 }).then(
+        () => true,
+        () => false,
+      );
+    // A webview that is drawn anew at this moment may swallow the key.
+    for (let attempt = 0; ; attempt++) {
+      await this.page.keyboard.press('F1');
+      if (await shown()) break;
+      if (attempt === 10) throw new Error('The palette never came.');
+    }
     await input.fill(text);
   }
 

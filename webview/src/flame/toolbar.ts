@@ -182,8 +182,8 @@ export class FlameToolbar {
     this.direction.root.hidden = settings.form === 'functions';
     this.searching.hidden = !drawn;
     this.colour.hidden = !drawn || this.compared;
-    this.value.hidden = this.compared;
-    this.order.hidden = this.compared;
+    // else whoever shows the graph decides
+    if (this.compared) this.value.hidden = this.order.hidden = true;
     if (document.activeElement !== this.search) this.search.value = settings.search;
     this.merge.value = settings.merge;
     this.value.value = settings.value;
