@@ -4,7 +4,12 @@ import { describe, test } from 'node:test';
 import type { Gap, Mark, SnapshotInfo } from '../../extension/shared/protocol.gen';
 import { flagText, markName, markX } from '../../webview/src/flags';
 import { gapParts, gapSentence } from '../../webview/src/gap';
-import { columnAt, momentIn, unpackReserved, type ReservedColumns } from '../../webview/src/pictures/reserved-data';
+import {
+  columnAt,
+  momentIn,
+  unpackReserved,
+  type ReservedColumns,
+} from '../../webview/src/pictures/reserved-data';
 import { restoreState } from '../../webview/src/scene/state';
 
 const base64 = (values: Float64Array | Uint32Array): string =>
@@ -43,7 +48,10 @@ describe('reserved memory', () => {
     ];
     assert.deepEqual(told(unpackReserved(answer, '')), four);
     const filtered = { ...answer, bytes: base64(Float64Array.from({ length: 10 * 3 }, (_, i) => i)) };
-    assert.deepEqual(told(unpackReserved(filtered, 'size>1')), [...four, ['fitting', 24, 25, 26, 27, 28, 29]]);
+    assert.deepEqual(told(unpackReserved(filtered, 'size>1')), [
+      ...four,
+      ['fitting', 24, 25, 26, 27, 28, 29],
+    ]);
     assert.throws(() => unpackReserved({ ...answer, columns: 4 }, ''));
     assert.throws(() => unpackReserved(answer, 'size>1'));
   });
