@@ -72,10 +72,9 @@ const WORKBENCH_NOISE = [
 
 /**
  * @param {{workspace?: string, settings?: object, env?: Record<string, string>, theme?: keyof typeof THEMES,
- *   viewport?: {width: number, height: number}, motion?: boolean, flags?: string[], prepare?: (folder: string) => void}} [options]
+ *   viewport?: {width: number, height: number}, flags?: string[], prepare?: (folder: string) => void}} [options]
  *   workspace: a folder to copy. settings: the workspace's. env: for the server and so for the extension host.
- *   flags: more of Chromium's. prepare: changes the copy before it is opened. motion: what moves may glide, which
- *   without a GPU takes most of a core.
+ *   flags: more of Chromium's. prepare: changes the copy before it is opened.
  */
 export async function openVSCode(options = {}) {
   const {
@@ -117,8 +116,7 @@ export async function openVSCode(options = {}) {
       env: { XDG_CACHE_HOME: path.join(temporary, 'xdg-cache'), ...env },
     });
     browser = await chromium.launch({ executablePath, headless: true, args: [...CHROMIUM_FLAGS, ...flags] });
-    const { viewport = { width: 1400, height: 900 }, motion = false } = options;
-    await vscode.start(server, browser, viewport, motion);
+    await vscode.start(server, browser, options.viewport ?? { width: 1400, height: 900 });
     vscode.close = close;
     return vscode;
   } catch (error) {
@@ -141,10 +139,9 @@ class VSCode {
     this.cache = cache;
   }
 
-  async start(server, browser, viewport, motion) {
+  async start(server, browser, viewport) {
     this.server = server;
-    const reducedMotion = motion ? 'no-preference' : 'reduce';
-    const context = await browser.newContext({ viewport, deviceScaleFactor: 1, reducedMotion });
+    const context = await browser.newContext({ viewport, deviceScaleFactor: 1 });
     this.page = await context.newPage();
     this.page.setDefaultTimeout(TIMEOUT_MS);
     this.#listen();

@@ -18,7 +18,7 @@ let device;
 let largest;
 
 before(async () => {
-  vscode = await openVSCode({ motion: true });
+  vscode = await openVSCode();
   mouse = vscode.page.mouse;
   const [info, lines] = await Promise.all([vscode.memlens('info', FILE), vscode.memlens('lines', FILE)]);
   [device] = info.devices;
