@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test';
 import { venvProgram } from '../../scripts/lib/paths.mjs';
 import { poorContrasts } from './contrast.mjs';
 import { ROOT, openVSCode } from './harness.mjs';
-import { SnapshotView, exactBytes, until } from './view.mjs';
+import { SnapshotView, boxesStandStill, exactBytes, until } from './view.mjs';
 
 const MINE = 'words.pb.gz';
 const OTHER = 'later.pb.gz';
@@ -137,14 +137,7 @@ const inGraph = (selector, options) => view.locator(`.compare-graph ${selector}`
 const byName = async (name) => (await drawn()).filter((box) => box.name === name && !box.more);
 
 async function standsStill() {
-  let before = '';
-  await until(async () => {
-    const now = JSON.stringify(await drawn());
-    const same = now === before && now.length > 10;
-    before = now;
-    if (!same) await new Promise((resolve) => setTimeout(resolve, 150));
-    return same;
-  }, 'the boxes stand still');
+  await boxesStandStill(drawn);
 }
 
 test('both are one flame graph, whose figures are those of the command line', async () => {
@@ -239,7 +232,7 @@ for (const theme of ['light', 'hc', 'hc-light', 'dark'])
   });
 
 test('the comparison is there again after a reload; a file that fails is told in place', async () => {
-  await vscode.reload(OTHER, '"pane":"compare"', '"by":"function"');
+  await vscode.reload();
   view = new SnapshotView(vscode, await vscode.webview());
   await view.locator('#memlens[data-model=profile][data-state=ready]').waitFor();
   // as a flame graph, as it was

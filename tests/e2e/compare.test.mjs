@@ -202,7 +202,7 @@ for (const theme of ['light', 'hc', 'hc-light', 'dark'])
   });
 
 test('a reload brings it back, and closing it releases it', async () => {
-  await vscode.reload('branch.pickle', '"pane":"compare"');
+  await vscode.reload();
   view = await SnapshotView.visible(vscode);
   await rows().first().waitFor();
   assert.match(await view.text('.compare-sides'), /train\.pickle[\s\S]*branch\.pickle/);

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { poorContrasts } from './contrast.mjs';
 import { openVSCode } from './harness.mjs';
-import { SnapshotView, distance, exactBytes, until } from './view.mjs';
+import { SnapshotView, boxesStandStill, distance, exactBytes, until } from './view.mjs';
 
 const FILE = 'train.pickle';
 
@@ -30,14 +30,7 @@ const camera = () => view.frame.evaluate(() => window.memlensFlame.camera());
 /** Waits until the boxes have stood still, with a picture of where they stand. */
 async function drawn() {
   await view.locator('.flame[data-pictures]').waitFor();
-  let before = '';
-  await until(async () => {
-    const now = JSON.stringify(await boxes());
-    const same = now === before && now.length > 10;
-    before = now;
-    if (!same) await new Promise((resolve) => setTimeout(resolve, 150));
-    return same;
-  }, 'the boxes stand still');
+  await boxesStandStill(boxes);
 }
 
 /** The only box of a function of the user's, not too narrow and on the screen, which has one line in the snapshot. */
@@ -286,7 +279,7 @@ test('W sandwiches the function of a box; the list of keys tells it; a reload br
   await title().waitFor();
   await view.locator('.flame').getByRole('combobox', { name: 'What widths mean' }).selectOption('count');
   await view.locator('.flame').getByRole('button', { name: 'Fold recursion' }).click();
-  await vscode.reload('"value":"count"', '"fold":true', `"function":${JSON.stringify(row.name.function)}`);
+  await vscode.reload();
   view = await SnapshotView.visible(vscode);
   await title().waitFor();
   await view.locator('.flame-halves .grid-row[aria-level="1"]').first().waitFor();

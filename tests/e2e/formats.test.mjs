@@ -5,7 +5,7 @@ import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import { ROOT, openVSCode } from './harness.mjs';
-import { SnapshotView, until } from './view.mjs';
+import { SnapshotView, boxesStandStill, until } from './view.mjs';
 
 const MEMRAY = process.env.MEMLENS_TEST_MEMRAY ?? path.join(ROOT, '.cache', 'memray', 'bin', 'python');
 
@@ -66,14 +66,7 @@ const boxes = () => view.frame.evaluate(() => window.memlensFlame?.boxes() ?? []
 
 /** Until the boxes stand still, and none of them waits for its name. */
 async function drawn() {
-  let before = '';
-  await until(async () => {
-    const now = JSON.stringify(await boxes());
-    const same = now === before && now.length > 10;
-    before = now;
-    if (!same) await new Promise((resolve) => setTimeout(resolve, 100));
-    return same;
-  }, 'the boxes stand still');
+  await boxesStandStill(boxes);
 }
 
 async function open(file) {

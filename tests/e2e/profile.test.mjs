@@ -6,7 +6,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { poorContrasts } from './contrast.mjs';
 import { ROOT, openVSCode } from './harness.mjs';
-import { SnapshotView, until } from './view.mjs';
+import { SnapshotView, boxesStandStill, until } from './view.mjs';
 
 const FILE = 'words.pb.gz';
 
@@ -37,14 +37,7 @@ const boxes = () => view.frame.evaluate(() => window.memlensFlame.boxes());
 
 async function drawn() {
   await view.locator('.flame[data-pictures]').waitFor();
-  let before = '';
-  await until(async () => {
-    const now = JSON.stringify(await boxes());
-    const same = now === before && now.length > 10;
-    before = now;
-    if (!same) await new Promise((resolve) => setTimeout(resolve, 150));
-    return same;
-  }, 'the boxes stand still');
+  await boxesStandStill(boxes);
 }
 
 const boxOf = async (name) => (await boxes()).find((box) => box.name === name);

@@ -182,3 +182,15 @@ export async function until(condition, what, timeoutMs = TIMEOUT_MS) {
     await new Promise((resolve) => setTimeout(resolve, 30));
   }
 }
+
+/** Waits until boxes of a flame graph are there and stand where they stood a moment ago. */
+export async function boxesStandStill(boxes) {
+  let before = '';
+  await until(async () => {
+    const now = JSON.stringify(await boxes());
+    const same = now === before && now !== '[]';
+    before = now;
+    if (!same) await new Promise((resolve) => setTimeout(resolve, 150));
+    return same;
+  }, 'the boxes stand still');
+}

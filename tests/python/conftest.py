@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.python import oracle
 
 from memlens.ingest import ingest
+from memlens.model.info import DeviceInfo
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
 
@@ -47,6 +49,24 @@ def opened(cache: Cache) -> Iterator[Callable[[Path], Snapshot]]:
     yield open_file
     for snapshot in snapshots:
         snapshot.close()
+
+
+WithOracle = tuple[Snapshot, DeviceInfo, list[oracle.Alloc]]
+"""A snapshot, its default device, and that device's allocations as the oracle reads them."""
+
+
+@pytest.fixture(
+    params=[
+        ROOT / "samples" / "train.pickle",
+        *real_files("*medium_512_inf*", "niu__forward_memory_snapshot_100*", "verl*"),
+    ],
+    ids=lambda path: path.stem[:40],
+)
+def with_oracle(request: pytest.FixtureRequest, opened: Callable[[Path], Snapshot]) -> WithOracle:
+    """The sample and some real files whose stacks are of every kind, one after the other."""
+    snapshot = opened(request.param)
+    info = next(each for each in snapshot.info.devices if each.device == snapshot.info.default_device)
+    return snapshot, info, oracle.allocations(oracle.load(request.param), info.device)
 
 
 def frame(file: str, line: int, name: str, **more: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import gzip
 import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.python import oracle
-from tests.python.conftest import real_files, real_profiles
+from tests.python.conftest import WithOracle, real_profiles
 from tests.python.protobuf import fields, varints
 from tests.python.test_cli import run
 
@@ -20,7 +19,6 @@ from memlens.export.pprof import pprof
 from memlens.export.samples import Samples, ValueName, samples_of
 from memlens.export.speedscope import speedscope
 from memlens.model.frames import source_frame
-from memlens.store.snapshot import Snapshot
 from memlens.views.calltree import Stacks
 from memlens.views.flame import set_stacks
 from memlens.views.frame_names import FrameNames, frame_names
@@ -115,17 +113,8 @@ def expected_sums(found: list[oracle.Alloc], rows: list[int]) -> Sums:
     return {stack: (sizes[stack], counts[stack]) for stack in counts}
 
 
-FILES = [Path("sample"), *real_files("*medium_512_inf*", "niu__forward_memory_snapshot_100*", "verl*")]
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem[:40])
-def test_what_is_written_is_what_every_allocation_says(
-    opened: Callable[[Path], Snapshot], sample: Path, path: Path
-) -> None:
-    path = sample if path == Path("sample") else path
-    snapshot = opened(path)
-    info = next(each for each in snapshot.info.devices if each.device == snapshot.info.default_device)
-    found = oracle.allocations(oracle.load(path), info.device)
+def test_what_is_written_is_what_every_allocation_says(with_oracle: WithOracle) -> None:
+    snapshot, info, found = with_oracle
     for of, rows in (
         (AllocationSet(info.device), oracle.alive(found, info.peak_moment)),
         (AllocationSet(info.device, "live", 0, info.events), list(range(len(found)))),

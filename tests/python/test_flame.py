@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.python import oracle
-from tests.python.conftest import event, frame, real_files
+from tests.python.conftest import WithOracle, event, frame
 from tests.python.server_harness import write_snapshot
 
 from memlens.errors import MemlensError
@@ -101,17 +101,8 @@ OPTIONS = [
 ]
 
 
-FILES = [Path("sample"), *real_files("*medium_512_inf*", "niu__forward_memory_snapshot_100*", "verl*")]
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem[:40])
-def test_trees_sum_what_every_allocation_says(
-    opened: Callable[[Path], Snapshot], sample: Path, path: Path
-) -> None:
-    path = sample if path == Path("sample") else path
-    snapshot = opened(path)
-    info = next(each for each in snapshot.info.devices if each.device == snapshot.info.default_device)
-    found = oracle.allocations(oracle.load(path), info.device)
+def test_trees_sum_what_every_allocation_says(with_oracle: WithOracle) -> None:
+    snapshot, info, found = with_oracle
     everything = AllocationSet(info.device, "live", 0, info.events)
     for of, rows, every in (
         (AllocationSet(info.device), oracle.alive(found, info.peak_moment), OPTIONS),

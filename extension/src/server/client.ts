@@ -4,8 +4,10 @@ import * as vscode from 'vscode';
 import {
   CloseAction,
   ErrorAction,
+  ErrorCodes,
   type LanguageClientOptions,
   LanguageClient,
+  ResponseError,
   RevealOutputChannelOn,
   State,
   type ServerOptions,
@@ -31,6 +33,13 @@ export const GO_TO_LINE = 'memlens.goToLine';
 export type Health = 'starting' | 'running' | 'failed' | 'stopped';
 
 const MOST_DEATHS = 5;
+/** Errors of a request that the server never answered. */
+const CONNECTION_LOST = new Set<number>([
+  ErrorCodes.MessageWriteError,
+  ErrorCodes.MessageReadError,
+  ErrorCodes.PendingResponseRejected,
+  ErrorCodes.ConnectionInactive,
+]);
 const RESTART_WINDOW_MS = 3 * 60_000;
 
 /** The language server: finds a Python, starts it, starts it again when it dies, and speaks the typed contract. */
@@ -158,11 +167,12 @@ export class Server extends Disposable {
 
   /** False when it died while it started, and may be started again. */
   async #startOnce(interpreter: Interpreter): Promise<boolean> {
-    const death = { again: false };
+    const life = { starting: true, died: false, again: false };
     const client = this.#createClient(interpreter, () => {
-      if (this.#client !== client) return;
-      death.again = this.#died();
-      if (!death.again || this.#health === 'starting') return;
+      if (life.died || this.#client !== client) return;
+      life.died = true;
+      life.again = this.#died();
+      if (!life.again || life.starting) return;
       // It ran: whatever is asked from now on waits for the next one.
       this.#client = undefined;
       this.#starting = undefined;
@@ -174,12 +184,14 @@ export class Server extends Disposable {
     this.#client = client;
     try {
       await client.start();
-      return true;
     } catch (error) {
       client.dispose().catch(() => undefined);
-      if (death.again) return false;
+      if (life.again) return false;
       throw error;
+    } finally {
+      life.starting = false;
     }
+    return !life.again;
   }
 
   #createClient(interpreter: Interpreter, onDeath: () => void): LanguageClient {
@@ -203,6 +215,8 @@ export class Server extends Disposable {
       },
       initializationFailedHandler: (error: unknown) => {
         this.log.error(`the server could not be initialized: ${messageOf(error)}`);
+        // A pipe that breaks under the first request is told here, and nowhere else.
+        if (error instanceof ResponseError && CONNECTION_LOST.has(error.code)) onDeath();
         return false;
       },
     };

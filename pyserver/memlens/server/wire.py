@@ -1,7 +1,5 @@
 """Between pygls and our structs: parameters are checked on the way in, errors become data on the way out."""
 
-import asyncio
-import inspect
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
@@ -88,9 +86,8 @@ class Protocol(LanguageServerProtocol):
         self._result_types.pop(msg_id, None)
         body = msgspec.json.encode({"id": msg_id, "jsonrpc": self.VERSION, "result": result})
         try:
-            written = self.writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
-            if inspect.isawaitable(written):
-                asyncio.ensure_future(written)  # noqa: RUF006 - the writer's own queue, as in pygls
+            # start_io's writer is synchronous; pygls' others would be awaited
+            self.writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
         except BrokenPipeError:
             logger.info("nobody reads the answer to %s any more", msg_id)
 

@@ -13,6 +13,7 @@ The gap at a moment is told in parts that add up to what was reserved, exactly:
 Blocks that lie in no segment that the file knows of are counted as reserved, for they were (*outside*).
 """
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,13 +89,7 @@ def _usage(snapshot: Snapshot, number: int) -> Usage:
     spans, span_of = segments_of(snapshot, number), span_of_allocations(snapshot, number)
     blocks = block_sizes(snapshot, number)
     in_use_until = np.minimum(pending_moments(snapshot, number), device.end)
-    counts = np.empty(moments, np.uint32)
-
-    def over_time(sizes: Series, starts: npt.NDArray[np.uint32], ends: npt.NDArray[np.uint32]) -> Series:
-        total = np.empty(moments, np.int64)
-        kernel.live_over_time(sizes, starts, ends, total, counts)
-        return total
-
+    over_time = functools.partial(_over_time, moments)
     active = over_time(blocks, device.start, device.end)
     whole = np.flatnonzero(spans["flags"] & allocator.EXPANDABLE == 0)
     rows = np.full(len(spans) + 1, NEVER, np.uint32)
@@ -137,10 +132,16 @@ def _fitting(snapshot: Snapshot, number: int, filter_text: str) -> Levels:
     device = device_of(snapshot, number, filter_text)
     pending = pending_moments(snapshot, number)
     in_use_until = np.minimum(pending if device.rows is None else pending[device.rows], device.end)
-    moments = device.info.events + 1
+    return Levels(_over_time(device.info.events + 1, device.size, device.start, in_use_until))
+
+
+def _over_time(
+    moments: int, sizes: Series, starts: npt.NDArray[np.uint32], ends: npt.NDArray[np.uint32]
+) -> Series:
+    """The sum of the sizes that are alive at each of so many moments."""
     total = np.empty(moments, np.int64)
-    kernel.live_over_time(device.size, device.start, in_use_until, total, np.empty(moments, np.uint32))
-    return Levels(total)
+    kernel.live_over_time(sizes, starts, ends, total, np.empty(moments, np.uint32))
+    return total
 
 
 def gap_at(usage: Usage, moment: int) -> Gap:
