@@ -296,9 +296,16 @@ export interface CompareMomentsParams {
   filter?: string;
 }
 
-/** As many as were asked for; `inferred_steps` when they were found by steps that no annotation tells. */
+/**
+ * As many as were asked for; `inferred_steps` when they were found by steps that no annotation tells.
+ *
+ * `live_bytes` and `other_live_bytes` are what was live at the moments that were asked for and at those beside
+ * them, None where the other run has not begun or is over.
+ */
 export interface CompareMomentsResult {
   moments: number[];
+  live_bytes: number[];
+  other_live_bytes: (number | null)[];
   inferred_steps: boolean;
 }
 

@@ -104,7 +104,13 @@ def test_curves_and_moments_on_one_axis(server: LspClient, pair: dict[str, Any])
     assert np.frombuffer(base64.b64decode(part["highest"]), "<f8").tolist() == mine[100:110].tolist()
     asked["alignment"] = {"axis": "time", "offset": 1000.0}
     moments = server.request("memlens/compareMoments", {**asked, "moments": [0, 200, 400]})
-    assert moments == {"moments": [0, 100, 300], "inferred_steps": False}
+    assert moments == {
+        "moments": [0, 100, 300],
+        "live_bytes": [int(mine[moment]) for moment in (0, 200, 400)],
+        # it has not begun beside the first
+        "other_live_bytes": [None, int(other[100]), int(other[300])],
+        "inferred_steps": False,
+    }
     for wrong in (
         {"columns": 20_000},
         {"columns": 10, "x0": 5.0, "x1": 5.0},

@@ -12,7 +12,14 @@ import type {
 import type { Api } from '../../webview/src/api';
 import { Compare, restoreCompare, sameValue, signed, type OwnProfile } from '../../webview/src/compare';
 import { marksOf } from '../../webview/src/panes/compare-table';
-import { columnAt, curvesOf, heightsAt, stepAt, within } from '../../webview/src/pictures/compare-scene';
+import {
+  columnAt,
+  curvesOf,
+  heightsAt,
+  stepAt,
+  within,
+  type Height,
+} from '../../webview/src/pictures/compare-scene';
 
 const device = (number: number, events: number): DeviceInfo =>
   ({ device: number, events, peak_bytes: 5 }) as unknown as DeviceInfo;
@@ -192,9 +199,11 @@ describe('two curves', () => {
   const pack = (array: ArrayBufferView): string => Buffer.from(array.buffer).toString('base64');
   const curves = curvesOf({
     ...{ x0: 10, x1: 20, columns: 5, extent: { x0: 0, x1: 40 }, peak_bytes: 50, other_peak_bytes: 100 },
-    ...{ peak_x: 0, other_peak_x: 0, lowest: '', other_lowest: '', steps_told: null, other_steps_told: null },
+    ...{ peak_x: 0, other_peak_x: 0, steps_told: null, other_steps_told: null },
     highest: pack(Float64Array.of(1, 2, 3, 4, NaN)),
     other_highest: pack(Float64Array.of(NaN, 20, 30, 40, 50)),
+    lowest: pack(Float64Array.of(1, 1, 3, 4, NaN)),
+    other_lowest: pack(Float64Array.of(NaN, 20, 30, 0, 50)),
     moments: pack(Uint32Array.of(5, 6, 7, 8, 9)),
     steps: [
       { name: 'one', x: 11 },
@@ -203,9 +212,11 @@ describe('two curves', () => {
   });
 
   it('tell both heights at a place, and that one has not begun', () => {
-    assert.deepEqual(heightsAt(curves, 10), { mine: 1, other: null });
-    assert.deepEqual(heightsAt(curves, 13.9), { mine: 2, other: 20 });
-    assert.deepEqual(heightsAt(curves, 19.9), { mine: null, other: 50 });
+    const height = (most: number, varies = false): Height => ({ most, varies });
+    assert.deepEqual(heightsAt(curves, 10), { mine: height(1), other: null });
+    assert.deepEqual(heightsAt(curves, 13.9), { mine: height(2, true), other: height(20) });
+    assert.deepEqual(heightsAt(curves, 17), { mine: height(4), other: height(40, true) });
+    assert.deepEqual(heightsAt(curves, 19.9), { mine: null, other: height(50) });
     assert.deepEqual(heightsAt(curves, 20), { mine: null, other: null });
     assert.deepEqual(
       [9.9, 10, 19.99, 20].map((x) => columnAt(curves, x)),

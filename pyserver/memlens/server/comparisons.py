@@ -115,8 +115,16 @@ class Comparisons:
         places, _ = alignment.align(first, second, params.alignment)
         x = await mine.ask(lambda s: alignment.positions_of(s, params.device, axis, params.moments))
         there = places.to_second(x)
+        moments = await other.ask(lambda s: alignment.moments_at(s, params.other_device, axis, there))
+        here, beside = await asyncio.gather(
+            mine.ask(lambda s: alignment.live_at(s, params.device, params.moments, params.filter)),
+            other.ask(lambda s: alignment.live_at(s, params.other_device, moments, params.filter)),
+        )
+        runs = (there >= second.extent.x0) & (there <= second.extent.x1)
         return CompareMomentsResult(
-            await other.ask(lambda s: alignment.moments_at(s, params.other_device, axis, there)),
+            moments,
+            here,
+            [live if running else None for live, running in zip(beside, runs.tolist(), strict=True)],
             any(side.told is not None and side.told.inferred for side in (first, second)),
         )
 

@@ -201,6 +201,13 @@ def moments_at(snapshot: Snapshot, number: int, axis: Axis, x: npt.NDArray[np.fl
     return found
 
 
+def live_at(snapshot: Snapshot, number: int, moments: list[int], filter_text: str = "") -> list[int]:
+    """What was live at moments of a device, in bytes; numbers beyond the trace mean its ends."""
+    device = device_of(snapshot, number, filter_text)
+    found: list[int] = device.live[np.clip(np.array(moments, np.int64), 0, device.info.events)].tolist()
+    return found
+
+
 def positions_of(snapshot: Snapshot, number: int, axis: Axis, moments: list[int]) -> npt.NDArray[np.float64]:
     """Where moments begin on a device's axis."""
     device = device_of(snapshot, number)

@@ -11,6 +11,9 @@ export interface Curves {
   /** The most within each column; NaN where the run has not begun or is over. */
   readonly mine: Float64Array;
   readonly other: Float64Array;
+  /** The least likewise. */
+  readonly leastMine: Float64Array;
+  readonly leastOther: Float64Array;
   readonly moments: Uint32Array;
   readonly top: number;
   readonly steps: CurvesAnswer['steps'];
@@ -22,6 +25,8 @@ export function curvesOf(answer: CurvesAnswer): Curves {
     ...{ x0, x1, columns, extent, steps },
     mine: floats(answer.highest),
     other: floats(answer.other_highest),
+    leastMine: floats(answer.lowest),
+    leastOther: floats(answer.other_lowest),
     moments: whole(answer.moments),
     top: Math.max(answer.peak_bytes, answer.other_peak_bytes, 1) * 1.08,
   };
@@ -33,10 +38,20 @@ export function columnAt(curves: Curves, x: number): number | null {
   return column >= 0 && column < curves.columns ? column : null;
 }
 
+/** How high a run was within a column. */
+export interface Height {
+  readonly most: number;
+  /** It was less at times. */
+  readonly varies: boolean;
+}
+
 /** Both heights at a place, null where there is none. */
-export function heightsAt(curves: Curves, x: number): { mine: number | null; other: number | null } {
+export function heightsAt(curves: Curves, x: number): { mine: Height | null; other: Height | null } {
   const column = columnAt(curves, x);
-  return { mine: known(curves.mine, column), other: known(curves.other, column) };
+  return {
+    mine: known(curves.mine, curves.leastMine, column),
+    other: known(curves.other, curves.leastOther, column),
+  };
 }
 
 /** The step that a place lies in: the last that began before it. */
@@ -56,9 +71,10 @@ export function within(
   return { x0, x1: x0 + width };
 }
 
-function known(values: Float64Array, column: number | null): number | null {
-  const value = column === null ? undefined : values[column];
-  return value === undefined || Number.isNaN(value) ? null : value;
+function known(highest: Float64Array, lowest: Float64Array, column: number | null): Height | null {
+  const most = column === null ? undefined : highest[column];
+  if (column === null || most === undefined || Number.isNaN(most)) return null;
+  return { most, varies: lowest[column] !== most };
 }
 
 /** base64 of little-endian uint32s. */

@@ -1,6 +1,10 @@
 // Two runs on one axis: both curves, what lies between them, and which lies where.
 
-import type { CurvesAnswer } from '../../../extension/shared/protocol.gen';
+import type {
+  CompareMomentsResult,
+  CurvesAnswer,
+  MomentAnswer,
+} from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../api';
 import { direction, signed } from '../compare';
 import type { Change, ViewContext } from '../context';
@@ -14,7 +18,7 @@ import { element, replace, setText } from '../ui/dom';
 import { bytes, count, time } from '../ui/format';
 import { visible } from '../ui/text';
 import { drawCompare, GUTTERS, type CompareLook } from './compare-draw';
-import { columnAt, curvesOf, heightsAt, stepAt, within, type Curves } from './compare-scene';
+import { columnAt, curvesOf, heightsAt, stepAt, within, type Curves, type Height } from './compare-scene';
 import type { MakePicture, Picture } from './picture';
 
 const ZOOM = 1.5;
@@ -50,6 +54,9 @@ class ComparePicture implements Picture {
   private range: Range | null = null;
   private pending: Pending<CurvesAnswer> | null = null;
   private asked = '';
+  /** The question about the cursor. */
+  private heights: Pending<CompareMomentsResult> | null = null;
+  private askedHeights = '';
   private pointer: number | null = null;
   private look: CompareLook | null = null;
   private moving = false;
@@ -144,6 +151,9 @@ class ComparePicture implements Picture {
     this.pending?.cancel();
     this.pending = null;
     this.asked = '';
+    this.heights?.cancel();
+    this.heights = null;
+    this.askedHeights = '';
     this.tooltip.hidden = true;
   }
 
@@ -319,7 +329,7 @@ class ComparePicture implements Picture {
     if (!look || width === 0 || height === 0) return;
     if (!curves) {
       this.canvas.getContext('2d')?.clearRect(0, 0, this.canvas.width, this.canvas.height);
-      setText(this.readout, '');
+      this.askHeights(null);
       return;
     }
     const { first, second } = context.cursors;
@@ -333,8 +343,7 @@ class ComparePicture implements Picture {
       otherFirst: context.compare.settings.otherFirst,
     };
     drawCompare(this.canvas, { width, height }, scene, look);
-    const at = marks[0]?.x ?? null;
-    setText(this.readout, at === null ? '' : `At the cursor: ${this.sentence(curves, at)}`);
+    this.askHeights(first);
     const { before, after } = context.compare.names(context.device);
     this.surface.setAttribute(
       'aria-label',
@@ -343,9 +352,43 @@ class ComparePicture implements Picture {
     );
   }
 
+  /** What both held at the cursor, to the byte: a column of the picture has many moments. */
+  private askHeights(cursor: MomentAnswer | null): void {
+    const { context } = this;
+    const { open } = context.compare;
+    const params = open && {
+      device: context.device.device,
+      other_device: open.device.device,
+      alignment: context.compare.alignment(context.axis),
+      moments: cursor ? [cursor.moment] : [],
+      filter: context.filter,
+    };
+    const key = JSON.stringify([params, context.compare.other?.uri, context.compare.settings.otherFirst]);
+    if (key === this.askedHeights) return;
+    this.askedHeights = key;
+    this.heights?.cancel();
+    this.heights = null;
+    if (!params || !cursor) {
+      setText(this.readout, '');
+      return;
+    }
+    const pending = context.api.request('memlens/compareMoments', params);
+    this.heights = pending;
+    pending.answer.then(
+      ({ live_bytes: [mine], other_live_bytes: [other] }) => {
+        if (this.heights !== pending) return;
+        this.heights = null;
+        setText(this.readout, `At the cursor: ${this.sentence(mine ?? null, other ?? null)}`);
+      },
+      () => {
+        // where the two can't be laid beside each other, the picture says why
+        if (this.heights === pending) setText(this.readout, '');
+      },
+    );
+  }
+
   /** "652 MiB before, 894 MiB after, ▲ +242 MiB". */
-  private sentence(curves: Curves, x: number): string {
-    const { mine, other } = heightsAt(curves, x);
+  private sentence(mine: number | null, other: number | null): string {
     const [before, after] = this.context.compare.settings.otherFirst ? [other, mine] : [mine, other];
     const told = (value: number | null, when: string): string =>
       value === null ? `${when}: not running` : `${bytes(value)} ${when}`;
@@ -492,16 +535,20 @@ class ComparePicture implements Picture {
     const { settings } = context.compare;
     const { before: first, after: second } = context.compare.names(context.device);
     const [before, after] = settings.otherFirst ? [other, mine] : [mine, other];
-    const row = (when: string, name: string, value: number | null): HTMLElement =>
+    const told = (height: Height | null): string => {
+      if (height === null) return 'not running';
+      return height.varies ? `up to ${bytes(height.most)}` : bytes(height.most);
+    };
+    const row = (when: string, name: string, value: Height | null): HTMLElement =>
       element(
         'div',
         {},
-        element('strong', {}, value === null ? 'not running' : bytes(value)),
+        element('strong', {}, told(value)),
         ` ${when} `,
         element('bdi', { class: 'muted' }, name),
       );
     const step = stepAt(curves, x);
-    const difference = before === null || after === null ? null : after - before;
+    const difference = before === null || after === null ? null : after.most - before.most;
     replace(
       this.tooltip,
       row('before', first, before),

@@ -83,9 +83,15 @@ class CompareMomentsParams(Struct, frozen=True, kw_only=True):
 
 
 class CompareMomentsResult(Struct, frozen=True):
-    """As many as were asked for; ``inferred_steps`` when they were found by steps that no annotation tells."""
+    """As many as were asked for; ``inferred_steps`` when they were found by steps that no annotation tells.
+
+    ``live_bytes`` and ``other_live_bytes`` are what was live at the moments that were asked for and at those beside
+    them, None where the other run has not begun or is over.
+    """
 
     moments: list[int]
+    live_bytes: list[int]
+    other_live_bytes: list[int | None]
     inferred_steps: bool
 
 
