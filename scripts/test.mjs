@@ -1,7 +1,7 @@
 // npm test: set-up, then every check there is, then a table. `npm test -- --only python,e2e` picks steps,
 // `--verbose` shows the output of steps that pass too. What stands after a second `--` goes to the one step
 // that was picked: `npm test -- --only python -- -k timeline`.
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -18,6 +18,8 @@ const node = (script, ...args) => [process.execPath, script, ...args];
 const PYTHON_FOLDERS = () => present('pyserver', 'tests', 'samples');
 /** The exit status of scripts/audit.mjs where there is no network. */
 const NOBODY_TO_ASK = 75;
+/** Each runs its share of the end-to-end tests. */
+const LANES = ['tests/e2e/lanes/first.mjs', 'tests/e2e/lanes/second.mjs'];
 const CONTRACT = 'extension/shared/protocol.gen.ts';
 
 /** A step that found nothing to check; shown as such, and neither passed nor failed. */
@@ -117,17 +119,12 @@ const STEPS = [
     shown: true,
     alone: true,
     commands: async (rest) => {
-      const files = readdirSync(path.join(ROOT, 'tests/e2e'))
-        .filter((name) => name.endsWith('.test.mjs'))
-        .map((name) => `tests/e2e/${name}`);
-      if (!files.length) throw new Nothing('no end-to-end tests');
       process.env.CHROMIUM = await findChromium({ install: true });
       await installCodeServer();
       // Files that are named stand for all.
-      const wanted = rest.some((argument) => argument.endsWith('.test.mjs')) ? [] : files;
-      // Each file has a VS Code of its own, which mostly waits: two keep two cores busy.
-      const lanes = `--test-concurrency=${Math.min(2, availableParallelism())}`;
-      return [node('--test', lanes, '--test-reporter=spec', ...rest, ...wanted)];
+      const wanted = rest.some((argument) => argument.endsWith('.test.mjs')) ? [] : LANES;
+      const together = `--test-concurrency=${Math.min(LANES.length, availableParallelism())}`;
+      return [node('--test', together, '--test-reporter=spec', ...rest, ...wanted)];
     },
   },
 ];

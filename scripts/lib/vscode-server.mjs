@@ -44,7 +44,8 @@ const freePort = () =>
  *   settings: on top of QUIET_SETTINGS. develop: pages may name a development extension in their payload (tests);
  *   otherwise this checkout is installed as an extension, by a link. open: a file that a new window shows.
  * @returns {Promise<{authority: string, dataDir: string, log: string, pid: number,
- *   closed: Promise<unknown>, output(): string, page(options: {folder: string}): string, stop(): Promise<void>}>}
+ *   closed: Promise<unknown>, output(): string, page(options: {folder: string}): string,
+ *   writeSettings(settings: object): void, stop(): Promise<void>}>}
  */
 export async function startVSCodeServer({ settings = {}, develop = false, open, env = {} } = {}) {
   const dataDir = mkdtempSync(path.join(os.tmpdir(), 'memlens-vscode-'));
@@ -53,9 +54,13 @@ export async function startVSCodeServer({ settings = {}, develop = false, open, 
   const log = path.join(dataDir, 'server.log');
   for (const scope of ['Machine', 'User']) mkdirSync(path.join(userDir, scope), { recursive: true });
   mkdirSync(extensionsDir);
-  // The server reads the first; a browser without stored settings has no other way to be told the same.
-  const text = JSON.stringify({ ...QUIET_SETTINGS, ...settings }, null, 2);
-  for (const scope of ['Machine', 'User']) writeFileSync(path.join(userDir, scope, 'settings.json'), text);
+  /** The settings of windows that are opened from now on, on top of QUIET_SETTINGS. */
+  const writeSettings = (own) => {
+    // The server reads the first; a browser without stored settings has no other way to be told the same.
+    const text = JSON.stringify({ ...QUIET_SETTINGS, ...own }, null, 2);
+    for (const scope of ['Machine', 'User']) writeFileSync(path.join(userDir, scope, 'settings.json'), text);
+  };
+  writeSettings(settings);
   if (!develop) {
     const link = (folder, name) =>
       symlinkSync(path.join(ROOT, folder), path.join(extensionsDir, name), 'dir');
@@ -151,5 +156,5 @@ export async function startVSCodeServer({ settings = {}, develop = false, open, 
     const query = new URLSearchParams({ tkn: token, folder, payload: JSON.stringify(payload) });
     return `http://${authority}/?${query}`;
   };
-  return { authority, dataDir, log, pid: child.pid, closed, output: () => output, page, stop };
+  return { authority, dataDir, log, pid: child.pid, closed, output: () => output, page, writeSettings, stop };
 }

@@ -12,7 +12,6 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
-  readdirSync,
   realpathSync,
   rmSync,
   writeFileSync,
@@ -21,24 +20,17 @@ import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { inflateSync } from 'node:zlib';
-import { chromium } from 'playwright-core';
-import { findChromium } from '../../scripts/lib/chromium.mjs';
-import { installCodeServer } from '../../scripts/lib/code-server.mjs';
 import { ROOT, venvProgram } from '../../scripts/lib/paths.mjs';
-import { startVSCodeServer } from '../../scripts/lib/vscode-server.mjs';
+import { CHROMIUM_FLAGS, hostOf } from './host.mjs';
+import { runningFile } from './lane.mjs';
 
-export { ROOT };
+export { CHROMIUM_FLAGS, ROOT };
 export const SCREENSHOTS = path.join(ROOT, 'tests', 'e2e', 'screenshots');
 
 /** Generous: the machine may have two busy cores. */
 export const TIMEOUT_MS = 60_000;
 /** A view has given VS Code its state that long after the last change. */
 const KEPT_AFTER_MS = 1000;
-
-export const CHROMIUM_FLAGS = [
-  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
-  ...['--disable-component-update', '--disable-sync', '--force-color-profile=srgb'],
-];
 
 /** VS Code's own themes by name, and the file of each, which the workbench has as a class. */
 const THEMES = {
@@ -75,56 +67,38 @@ const WORKBENCH_NOISE = [
 ];
 
 /**
- * @param {{workspace?: string, settings?: object, env?: Record<string, string>, theme?: keyof typeof THEMES,
+ * @param {{workspace?: string, settings?: object, theme?: keyof typeof THEMES,
  *   viewport?: {width: number, height: number}, flags?: string[], prepare?: (folder: string) => void}} [options]
- *   workspace: a folder to copy. settings: the workspace's. env: for the server and so for the extension host.
- *   flags: more of Chromium's. prepare: changes the copy before it is opened.
+ *   workspace: a folder to copy. settings: the workspace's. flags: more of Chromium's. prepare: changes the copy before
+ *   it is opened.
  */
 export async function openVSCode(options = {}) {
-  const {
-    workspace = path.join(ROOT, 'samples'),
-    settings = {},
-    env = {},
-    theme = 'dark',
-    flags = [],
-  } = options;
+  const { workspace = path.join(ROOT, 'samples'), settings = {}, theme = 'dark', flags = [] } = options;
   const temporary = realpathSync(mkdtempSync(path.join(os.tmpdir(), 'memlens-e2e-')));
   const folder = path.join(temporary, path.basename(workspace));
   cpSync(workspace, folder, { recursive: true });
   options.prepare?.(folder);
 
-  let server;
-  let browser;
-  let vscode;
-  const close = async () => {
+  // Archives of earlier runs stay out of it.
+  const cache = path.join(temporary, 'cache');
+  const vscode = new VSCode(folder, cache, theme);
+  let host;
+  vscode.close = async () => {
     // What a failed test ended on.
-    const name = path.basename(process.argv[1] ?? '', '.test.mjs');
-    await vscode?.screenshot(`last-${name}`).catch(() => undefined);
-    await browser?.close().catch(() => undefined);
-    await server?.stop();
+    await vscode.screenshot(`last-${runningFile()}`).catch(() => undefined);
+    await host?.close(vscode.page);
     rmSync(temporary, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   };
   try {
-    const executablePath = await findChromium();
-    await installCodeServer();
-    // Archives of earlier runs, and of the person at this machine, stay out of it.
-    const cache = path.join(temporary, 'cache');
-    vscode = new VSCode(folder, cache, theme);
     vscode.writeSettings({
       'editor.minimap.enabled': false,
       ...settings,
     });
-    server = await startVSCodeServer({
-      develop: true,
-      settings: { 'memlens.cache.directory': cache },
-      env: { XDG_CACHE_HOME: path.join(temporary, 'xdg-cache'), ...env },
-    });
-    browser = await chromium.launch({ executablePath, headless: true, args: [...CHROMIUM_FLAGS, ...flags] });
-    await vscode.start(server, browser, options.viewport ?? { width: 1400, height: 900 });
-    vscode.close = close;
+    host = await hostOf({ settings: { 'memlens.cache.directory': cache }, flags });
+    await vscode.start(host, options.viewport ?? { width: 1400, height: 900 });
     return vscode;
   } catch (error) {
-    await close();
+    await vscode.close();
     throw error;
   }
 }
@@ -143,13 +117,12 @@ class VSCode {
     this.cache = cache;
   }
 
-  async start(server, browser, viewport) {
-    this.server = server;
-    const context = await browser.newContext({ viewport, deviceScaleFactor: 1 });
-    this.page = await context.newPage();
+  async start(host, viewport) {
+    this.host = host;
+    this.page = await host.newPage(viewport);
     this.page.setDefaultTimeout(TIMEOUT_MS);
     this.#listen();
-    await this.page.goto(server.page({ folder: this.folder }));
+    await this.page.goto(host.server.page({ folder: this.folder }));
     await this.#loaded();
   }
 
@@ -172,7 +145,7 @@ class VSCode {
   }
 
   #listen() {
-    const own = `http://${this.server.authority}`;
+    const own = `http://${this.host.server.authority}`;
     this.page.on('request', (request) => {
       const url = request.url();
       if (url.startsWith(own) || OWN_SCHEMES.test(url) || WEBVIEW_RESOURCE.test(url)) return;
@@ -421,25 +394,10 @@ class VSCode {
 
   /** The numbers of the processes of this window, of whatever depth, whose command line has these words in it. */
   processes(words) {
-    const parents = new Map();
-    const commands = new Map();
-    for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-      try {
-        const status = readFileSync(`/proc/${pid}/stat`, 'utf8');
-        // The name in parentheses may hold anything.
-        const [state, parent] = status.slice(status.lastIndexOf(')') + 2).split(' ');
-        if (state === 'Z') continue;
-        parents.set(Number(pid), Number(parent));
-        commands.set(Number(pid), readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' '));
-      } catch {
-        // it has ended meanwhile
-      }
-    }
-    const ours = (pid) => pid === this.server.pid || (parents.has(pid) && ours(parents.get(pid)));
-    return [...commands.keys()].filter((pid) => commands.get(pid).includes(words) && ours(pid));
+    return this.host.processes(words);
   }
 
-  /** Ends the browser, the server and all that they started. Set once the window is open. */
+  /** Ends the window and all that it started. */
   close = async () => undefined;
 }
 

@@ -1,0 +1,116 @@
+// VS Code's server and a headless Chromium: what windows of the end-to-end tests are opened in. A test file that runs
+// alone has its own; the files of a lane (lane.mjs) share one, each with a window of its own, one after the other.
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { chromium } from 'playwright-core';
+import { findChromium } from '../../scripts/lib/chromium.mjs';
+import { installCodeServer } from '../../scripts/lib/code-server.mjs';
+import { startVSCodeServer } from '../../scripts/lib/vscode-server.mjs';
+
+export const CHROMIUM_FLAGS = [
+  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
+  ...['--disable-component-update', '--disable-sync', '--force-color-profile=srgb'],
+];
+
+/** What a workbench keeps in the browser; scripts that it loaded are not among it. */
+const WORKBENCH_STORAGE = 'indexeddb,local_storage';
+
+let sharing = false;
+let shared;
+
+/** Lets all windows of this process share one host, until it is stopped. */
+export function shareHost() {
+  sharing = true;
+}
+
+export async function stopSharedHost() {
+  sharing = false;
+  await shared?.stop();
+  shared = undefined;
+}
+
+/** The host of a new window. Other flags of Chromium's take another one. */
+export async function hostOf({ settings, flags }) {
+  if (!sharing || flags.length > 0) return await Host.start(settings, flags);
+  shared ??= await Host.start(settings, flags);
+  shared.server.writeSettings(settings);
+  return shared;
+}
+
+class Host {
+  #browser;
+  #context;
+  // archives of the person at this machine stay out of it
+  #cache = mkdtempSync(path.join(os.tmpdir(), 'memlens-e2e-cache-'));
+
+  static async start(settings, flags) {
+    const host = new Host();
+    try {
+      const executablePath = await findChromium();
+      await installCodeServer();
+      host.server = await startVSCodeServer({
+        develop: true,
+        settings,
+        env: { XDG_CACHE_HOME: host.#cache },
+      });
+      const args = [...CHROMIUM_FLAGS, ...flags];
+      host.#browser = await chromium.launch({ executablePath, headless: true, args });
+      host.#context = await host.#browser.newContext({ deviceScaleFactor: 1 });
+      return host;
+    } catch (error) {
+      await host.stop();
+      throw error;
+    }
+  }
+
+  /** An empty page, in which nothing is left of the workbenches of others. */
+  async newPage(viewport) {
+    const page = await this.#context.newPage();
+    await page.setViewportSize(viewport);
+    const session = await this.#context.newCDPSession(page);
+    const origin = `http://${this.server.authority}`;
+    await session.send('Storage.clearDataForOrigin', { origin, storageTypes: WORKBENCH_STORAGE });
+    await session.detach();
+    return page;
+  }
+
+  /** Closes a page and ends what it had running; all of the host where it isn't shared. */
+  async close(page) {
+    if (this !== shared) return await this.stop();
+    await page?.close();
+    // The server would keep them for a while, in case that the window comes back.
+    for (const pid of this.processes('--type=extensionHost')) process.kill(pid);
+    const until = Date.now() + 10_000;
+    while (this.processes('-m memlens').length > 0) {
+      if (Date.now() > until) throw new Error(`still there: ${this.processes('-m memlens').join(', ')}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  async stop() {
+    await this.#browser?.close().catch(() => undefined);
+    await this.server?.stop();
+    rmSync(this.#cache, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  }
+
+  /** Processes below VS Code's server whose command line holds some words. */
+  processes(words) {
+    const parents = new Map();
+    const commands = new Map();
+    for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+      try {
+        const status = readFileSync(`/proc/${pid}/stat`, 'utf8');
+        // The name in parentheses may hold anything.
+        const [state, parent] = status.slice(status.lastIndexOf(')') + 2).split(' ');
+        if (state === 'Z') continue;
+        parents.set(Number(pid), Number(parent));
+        commands.set(Number(pid), readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' '));
+      } catch {
+        // it has ended meanwhile
+      }
+    }
+    const ours = (pid) => pid === this.server.pid || (parents.has(pid) && ours(parents.get(pid)));
+    return [...commands.keys()].filter((pid) => commands.get(pid).includes(words) && ours(pid));
+  }
+}

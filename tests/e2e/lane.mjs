@@ -1,0 +1,49 @@
+// Runs a share of the test files in one process, one after the other, so that they share VS Code's server and a
+// browser: to start these costs as much as the tests of many a file.
+import { readdirSync } from 'node:fs';
+import { after, before, describe } from 'node:test';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { shareHost, stopSharedHost } from './host.mjs';
+
+const FOLDER = path.dirname(fileURLToPath(import.meta.url));
+const SUFFIX = '.test.mjs';
+const LANES = 2;
+
+/** About how many seconds the longer files take, so that lanes end at about the same time. */
+const SECONDS = { lasting: 190, drawing: 90 };
+const USUAL_SECONDS = 40;
+
+let running = path.basename(process.argv[1] ?? '', SUFFIX);
+
+/** The name of the test file that runs now, without its suffix. */
+export const runningFile = () => running;
+
+/** Runs the files of lane `number`. */
+export function lane(number) {
+  shareHost();
+  for (const name of shares()[number]) {
+    describe(name, () => {
+      before(() => {
+        running = name;
+      });
+      return import(`./${name}${SUFFIX}`);
+    });
+  }
+  after(stopSharedHost);
+}
+
+/** The names of all test files, dealt to the lanes: the longest first, each to the lane with the least so far. */
+function shares() {
+  const seconds = (name) => SECONDS[name] ?? USUAL_SECONDS;
+  const lanes = Array.from({ length: LANES }, () => ({ names: [], seconds: 0 }));
+  const names = readdirSync(FOLDER)
+    .filter((name) => name.endsWith(SUFFIX))
+    .map((name) => name.slice(0, -SUFFIX.length));
+  for (const name of names.toSorted((a, b) => seconds(b) - seconds(a) || a.localeCompare(b))) {
+    const least = lanes.reduce((found, each) => (each.seconds < found.seconds ? each : found));
+    least.names.push(name);
+    least.seconds += seconds(name);
+  }
+  return lanes.map((each) => each.names);
+}
