@@ -181,7 +181,8 @@ test('the picture tells both heights under the pointer, and by event as well', a
   const size = String.raw`([\d.,]+ \w+)`;
   const inPicture = (await view.text('.compare-readout')).match(`${size} before, ${size} after`);
   const inTable = (await view.text('.compare-summary')).match(`${size} → .*? ${size},`);
-  assert.deepEqual(inPicture?.slice(1), inTable?.slice(1));
+  assert.ok(inPicture && inTable);
+  assert.deepEqual(inPicture.slice(1), inTable.slice(1));
 });
 
 test('by step it says that the steps are inferred, in the picture and in the table', async () => {
