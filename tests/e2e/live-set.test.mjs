@@ -221,6 +221,18 @@ describe('the filter', () => {
     await summary(/in 1 group$/);
     assert.equal(await view.locator('.grid-row.group .place-link').innerText(), name);
 
+    // and the same by the row's menu
+    const chosen = await view.locator('.filter-input').inputValue();
+    await filter('');
+    await view.locator('.filter-badge').waitFor({ state: 'hidden' });
+    await view.locator('.grid-row.group', { hasText: name }).first().click({ button: 'right' });
+    const menu = view.locator('.menu [role=menuitem]');
+    await menu.filter({ hasText: 'Light Up in the Picture' }).waitFor();
+    await vscode.screenshot('live-set-menu');
+    await menu.filter({ hasText: 'Filter Every View to This' }).click();
+    await view.locator('.filter-badge').waitFor();
+    assert.equal(await view.locator('.filter-input').inputValue(), chosen);
+
     // an address is all that an error message gives
     const { allocation } = await vscode.memlens('stack', FILE, lines[0].largest_allocation ?? 100);
     const inside = `0x${(BigInt(allocation.address) + BigInt(Math.max(allocation.size_bytes - 1, 0))).toString(16)}`;

@@ -20,6 +20,7 @@ import {
   STATES,
   time,
 } from '../../ui/format';
+import type { MenuItem } from '../../ui/menu';
 import { shorten } from '../../ui/text';
 import { TreeGrid, type GridColumn, type GridRow } from '../../ui/tree-grid';
 import type { MakePane } from '../pane';
@@ -139,6 +140,7 @@ class LiveSet {
         if (row?.kind === 'group') this.tree.setOpen(row, open);
       },
       parent: (index) => parentOf(this.tree.rows(), index),
+      menu: (index) => this.menu(index),
       key: (event, index) => this.key(event, index),
     });
     this.tellColumns();
@@ -385,6 +387,39 @@ class LiveSet {
     else if (row) this.light(row, opened);
   }
 
+  private menu(index: number): MenuItem[] {
+    const row = this.tree.rows()[index];
+    if (!row || row.kind === 'more') return [];
+    const place = row.kind === 'group' ? row.group.place : row.allocation.label;
+    const items: MenuItem[] = [];
+    const item = (text: string, key: string, run: () => void): void => {
+      items.push({ text, key, run });
+    };
+    const what = row.kind === 'group' ? 'Light Up in the Picture' : 'Select in the Picture';
+    // a profile has no picture of single allocations
+    if (!this.context.info.profile)
+      item(what, 'Space', () => {
+        this.pick(index, false);
+      });
+    if (hasSource(place))
+      item('Open Line', 'Enter', () => {
+        this.pick(index, true);
+      });
+    if (row.kind === 'group' && row.group.filter !== '')
+      item('Filter Every View to This', 'F', () => {
+        this.filterTo(row);
+      });
+    if (row.kind === 'group' && !this.isLast(row))
+      item(row.open ? 'Collapse' : 'Expand', row.open ? '←' : '→', () => {
+        this.tree.setOpen(row, !row.open);
+      });
+    return items;
+  }
+
+  private filterTo(row: GroupRow): void {
+    this.context.setFilter(both(this.context.filter, row.group.filter));
+  }
+
   private select(allocation: AllocationSummary, opened: boolean): void {
     const { set, device } = this.context;
     const moment = set.to_moment === null ? (set.from_moment ?? device.peak_moment) : null;
@@ -411,7 +446,7 @@ class LiveSet {
   private key(event: KeyboardEvent, index: number): boolean {
     const row = this.tree.rows()[index];
     if (event.key === 'f' && row?.kind === 'group' && row.group.filter !== '') {
-      this.context.setFilter(both(this.context.filter, row.group.filter));
+      this.filterTo(row);
       return true;
     }
     if (event.key === 'Escape' && this.lit !== null) {
