@@ -454,78 +454,112 @@ cdef int by_key(const void *one, const void *other) noexcept nogil:
     return 0
 
 
-def children(const uint32_t[::1] parents, const uint32_t[::1] names, const int64_t[::1] inclusive,
-             const int64_t[::1] keys, int64_t[::1] offsets, uint32_t[::1] order):
-    """The children that have a value, by parent, those of one parent by ascending key and where equal by name.
+def arrange(const uint32_t[::1] parents, const uint32_t[::1] names, const int64_t[::1] widths,
+            const int64_t[::1] keys, uint32_t[::1] numbers, uint32_t[::1] nodes, uint32_t[::1] offsets):
+    """Number a tree anew, level by level, so that the children of a node stand together; returns how many have a width.
 
-    The children of ``n`` become ``order[offsets[n]:offsets[n + 1]]``; returns how many there are in all.
+    Children stand by ascending key and where equal by name. The root comes first; nodes without a width, which have
+    none below them either, come behind all others as they stood. ``numbers`` gets the new number of each node, and
+    ``nodes`` the node of each new number; the children of ``n`` become ``offsets[n] + 1`` to ``offsets[n + 1]``.
     """
-    cdef size_t node, nodes = parents.shape[0], first, last, index
-    cdef int64_t at
-    cdef size_t kept = 0
-    cdef Child *found = <Child *> malloc((nodes + 1) * sizeof(Child))
-    if found == NULL:
+    cdef size_t node, count = parents.shape[0], first, last, index, placed = 1
+    cdef uint32_t at
+    cdef Child *found = <Child *> malloc((count + 1) * sizeof(Child))
+    cdef uint32_t *begins = <uint32_t *> calloc(count + 1, 4)
+    if found == NULL or begins == NULL:
+        free(found)
+        free(begins)
         raise MemoryError
     with nogil:
-        for node in range(nodes + 1):
-            offsets[node] = 0
-        for node in range(1, nodes):
-            if inclusive[node] > 0:
-                offsets[parents[node] + 1] += 1
-        for node in range(nodes):
-            offsets[node + 1] += offsets[node]
-        kept = <size_t> offsets[nodes]
+        for node in range(1, count):
+            if widths[node] > 0:
+                begins[parents[node] + 1] += 1
+        for node in range(count):
+            begins[node + 1] += begins[node]
         # filled from behind, which moves each end to where its children begin
-        for node in range(nodes - 1, 0, -1):
-            if inclusive[node] > 0:
-                offsets[parents[node] + 1] -= 1
-                at = offsets[parents[node] + 1]
+        for node in range(count - 1, 0, -1):
+            if widths[node] > 0:
+                begins[parents[node] + 1] -= 1
+                at = begins[parents[node] + 1]
                 found[at].key = keys[node]
                 found[at].name = names[node]
                 found[at].node = <uint32_t> node
-        # each place now holds where the children of the node before it begin
-        for node in range(nodes):
-            offsets[node] = offsets[node + 1]
-        if nodes:
-            offsets[nodes] = <int64_t> kept
-        for node in range(nodes):
-            first = <size_t> offsets[node]
-            last = <size_t> offsets[node + 1]
+        # begins[n + 1] is where the children of n begin now, and those of the next node end them
+        numbers[0] = nodes[0] = offsets[0] = 0
+        index = 0
+        while index < placed:
+            node = nodes[index]
+            first = begins[node + 1]
+            last = begins[node + 2] if node + 1 < count else first
             if last > first + 1:
                 qsort(found + first, last - first, sizeof(Child), &by_key)
-        for index in range(kept):
-            order[index] = found[index].node
+            while first < last:
+                numbers[found[first].node] = <uint32_t> placed
+                nodes[placed] = found[first].node
+                placed += 1
+                first += 1
+            index += 1
+            offsets[index] = <uint32_t> (placed - 1)
+        last = placed
+        for node in range(1, count):
+            if widths[node] <= 0:
+                numbers[node] = <uint32_t> last
+                nodes[last] = <uint32_t> node
+                last += 1
     free(found)
-    return kept
+    free(begins)
+    return placed
 
 
-def place(const uint32_t[::1] parents, const int64_t[::1] offsets, const uint32_t[::1] order,
-          const int64_t[::1] inclusive, int64_t[::1] left, uint32_t[::1] depth):
-    """Where each node begins on an axis of values, and how deep it lies.
+def place(const uint32_t[::1] offsets, const int64_t[::1] widths, int64_t[::1] left):
+    """Where each node of an arranged tree begins on an axis of values.
 
-    The children of ``n`` are ``order[offsets[n]:offsets[n + 1]]``; they stand side by side from their parent's
-    beginning, and what the parent has of its own is left over behind them.
+    Children stand side by side from their parent's beginning, and what the parent has of its own is left over behind
+    them. Raises ValueError for a tree that is not arranged, or in which children are wider than their parent.
     """
-    cdef size_t node
-    cdef int64_t index, at
+    cdef size_t node, child, placed = offsets.shape[0] - 1
+    cdef int64_t at, over
+    cdef bint fits = offsets.shape[0] > 1 and offsets[0] == 0 and offsets[placed] == placed - 1 \
+        and <size_t> widths.shape[0] >= placed and <size_t> left.shape[0] >= placed and widths[0] >= 0
     with nogil:
-        left[0] = 0
-        depth[0] = 0
-        for node in range(<size_t> parents.shape[0]):
-            at = left[node]
-            for index in range(offsets[node], offsets[node + 1]):
-                left[order[index]] = at
-                depth[order[index]] = depth[node] + 1
-                at += inclusive[order[index]]
+        if fits:
+            left[0] = 0
+            for node in range(placed):
+                # a node comes behind its parent, and so it has its own place by now
+                if offsets[node] < node or offsets[node + 1] < offsets[node] or offsets[node + 1] >= placed:
+                    fits = False
+                    break
+                at = left[node]
+                over = widths[node]
+                for child in range(<size_t> offsets[node] + 1, <size_t> offsets[node + 1] + 1):
+                    if widths[child] <= 0 or widths[child] > over:
+                        fits = False
+                        break
+                    left[child] = at
+                    at += widths[child]
+                    over -= widths[child]
+                if not fits:
+                    break
+    if not fits:
+        raise ValueError("a call tree's nodes are out of order, or wider than what holds them")
 
 
-def functions(const uint32_t[::1] parents, const uint32_t[::1] names, const int64_t[::1] offsets,
-              const uint32_t[::1] order, const int64_t[:, ::1] selves, const int64_t[:, ::1] inclusive,
-              int64_t[:, ::1] self_sums, int64_t[:, ::1] inclusive_sums):
-    """Sum a tree by name; a name that stands twice on a way counts once, with its outermost."""
+def own_values(const uint32_t[::1] parents, int64_t[:, ::1] values):
+    """Take what each node has with all below it from its parent: what is left is its own."""
+    cdef size_t node, row
+    with nogil:
+        for row in range(<size_t> values.shape[0]):
+            for node in range(1, <size_t> parents.shape[0]):
+                values[row, parents[node]] -= values[row, node]
+
+
+def functions(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] offsets,
+              const int64_t[:, ::1] selves, const int64_t[:, ::1] inclusive, int64_t[:, ::1] self_sums,
+              int64_t[:, ::1] inclusive_sums):
+    """Sum an arranged tree by name; a name that stands twice on a way counts once, with its outermost."""
     cdef size_t row, rows = selves.shape[0]
     cdef uint32_t node = 0, child
-    cdef int64_t *next = <int64_t *> calloc(parents.shape[0], 8)
+    cdef uint32_t *next = <uint32_t *> calloc(offsets.shape[0], 4)
     cdef uint32_t *open = <uint32_t *> calloc(self_sums.shape[1] + 1, 4)
     if next == NULL or open == NULL:
         free(next)
@@ -534,8 +568,8 @@ def functions(const uint32_t[::1] parents, const uint32_t[::1] names, const int6
     with nogil:
         while True:
             if offsets[node] + next[node] < offsets[node + 1]:
-                child = order[offsets[node] + next[node]]
                 next[node] += 1
+                child = offsets[node] + next[node]
                 node = child
                 for row in range(rows):
                     self_sums[row, names[node]] += selves[row, node]

@@ -16,8 +16,7 @@ I64: TypeAlias = npt.NDArray[np.int64]
 class Layout:
     def __init__(
         self,
-        offsets: I64,
-        order: U32,
+        offsets: U32,
         left: I64,
         inclusive: I64,
         names: U32,

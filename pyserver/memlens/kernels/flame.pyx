@@ -38,15 +38,14 @@ cdef struct Run:
     # neighbours that are too thin for a box of their own
     int64_t left
     int64_t right
-    size_t first            # into the order of children
+    size_t first            # its number; they stand together
     size_t count
 
 
 cdef class Layout:
     """One viewport of one tree. Values ``[x0, x1]`` are spread over ``width`` pixels."""
 
-    cdef const int64_t[::1] offsets
-    cdef const uint32_t[::1] order
+    cdef const uint32_t[::1] offsets
     cdef const int64_t[::1] left
     cdef const int64_t[::1] inclusive
     cdef const uint32_t[::1] names
@@ -56,12 +55,13 @@ cdef class Layout:
     cdef double x0, x1, scale, thinnest, width
     cdef Vector boxes
 
-    def __init__(self, const int64_t[::1] offsets, const uint32_t[::1] order, const int64_t[::1] left,
-                 const int64_t[::1] inclusive, const uint32_t[::1] names, const uint8_t[::1] held,
-                 const int64_t[::1] held_before, bint largest_first):
-        """``held`` is :func:`calltree.find`'s, ``held_before[i]`` counts what it marks in ``order[:i]``."""
+    def __init__(self, const uint32_t[::1] offsets, const int64_t[::1] left, const int64_t[::1] inclusive,
+                 const uint32_t[::1] names, const uint8_t[::1] held, const int64_t[::1] held_before,
+                 bint largest_first):
+        """Of a tree as :func:`calltree.arrange` numbers it. ``held`` is :func:`calltree.find`'s, and
+        ``held_before[n]`` counts the nodes before ``n`` that it marks.
+        """
         self.offsets = offsets
-        self.order = order
         self.left = left
         self.inclusive = inclusive
         self.names = names
@@ -111,7 +111,7 @@ cdef class Layout:
 
     cdef int children(self, uint32_t node, size_t row, bint seen, Vector *below) noexcept nogil:
         """The boxes of a node's children; those that are wide enough to have children to be seen go to ``below``."""
-        cdef size_t first = self.offsets[node], last = self.offsets[node + 1]
+        cdef size_t first = <size_t> self.offsets[node] + 1, last = <size_t> self.offsets[node + 1] + 1
         cdef size_t low = first, high = last, middle, thin = last, index
         cdef int64_t left, right
         cdef uint32_t child
@@ -122,7 +122,7 @@ cdef class Layout:
         # the first child that reaches into the view
         while low < high:
             middle = (low + high) // 2
-            child = self.order[middle]
+            child = <uint32_t> middle
             if <double> (self.left[child] + self.inclusive[child]) > self.x0:
                 high = middle
             else:
@@ -134,7 +134,7 @@ cdef class Layout:
             high = last
             while low < high:
                 middle = (low + high) // 2
-                if self.inclusive[self.order[middle]] * self.scale < self.thinnest:
+                if self.inclusive[middle] * self.scale < self.thinnest:
                     high = middle
                 else:
                     low = middle + 1
@@ -143,10 +143,10 @@ cdef class Layout:
                 index = thin
         else:
             # a run that the view's edge cuts is told whole
-            while index > first and self.too_thin(self.order[index - 1]):
+            while index > first and self.too_thin(<uint32_t> (index - 1)):
                 index -= 1
         while index < last:
-            child = self.order[index]
+            child = <uint32_t> index
             left = self.left[child]
             right = left + self.inclusive[child]
             if <double> left >= self.x1 and (run.count == 0 or not self.too_thin(child)):
@@ -155,7 +155,7 @@ cdef class Layout:
                 run.first = index if run.count == 0 else run.first
                 run.left = left if run.count == 0 else run.left
                 run.count += last - index
-                child = self.order[last - 1]
+                child = <uint32_t> (last - 1)
                 run.right = self.left[child] + self.inclusive[child]
                 break
             if self.too_thin(child):

@@ -9,7 +9,10 @@ In between stands the :class:`Shape`: the whole prefix tree merged by name, what
 the stacks of a snapshot or a profile, so the tree of another moment costs what that moment holds.
 """
 
+import bisect
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -82,26 +85,10 @@ class Shape:
     """The name of each frame."""
 
 
-@dataclass
-class CallTree:
-    """A tree of names. Columns have a row a node; a parent stands before its children, the root is node 0."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Origin:
+    """Where a tree's nodes come from."""
 
-    options: FlameOptions
-    names: FrameNames
-    by: int
-    """The value that it is ordered and laid out by."""
-    parents: U32
-    name: U32
-    selves: I64
-    """int64[values, nodes]: what the node has of its own."""
-    inclusive: I64
-    """int64[values, nodes]: with all that is below it."""
-    offsets: I64
-    """int64[nodes + 1]: the children of ``n``, those with a value, are ``order[offsets[n]:offsets[n + 1]]``."""
-    order: U32
-    left: I64
-    """Where the node begins on the axis of the value that it is laid out by."""
-    depth: U32
     shape: Shape
     places: U32
     """The node of each of the stacks' items, before the tree was turned round; NEVER for those left out."""
@@ -109,20 +96,99 @@ class CallTree:
     top_down_name: U32
     top_down_shape: U32
     """The node of the shape that each node was, before the tree was turned round."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Later:
+    """What the picture of a tree does without; each is asked for once at most.
+
+    ``parents`` are the nodes' parents, NEVER for the root, and ``inclusive`` is int64[values, nodes].
+    """
+
+    parents: Callable[[], U32]
+    inclusive: Callable[[], I64]
+    origin: Callable[[], Origin]
+
+
+@dataclass(eq=False)
+class CallTree:
+    """A tree of names. Columns have a row a node, level by level: the children of a node stand together, in order.
+
+    The root is node 0. Nodes that have nothing of the value that the tree is laid out by (``by``, one of ``values``)
+    stand behind all ``placed`` ones, and no picture shows them. The numbers of nodes follow from what a tree is asked
+    for alone, so that every answer about it means the same by them.
+    """
+
+    options: FlameOptions
+    names: FrameNames
+    by: int
+    values: int
+    name: U32
+    offsets: U32
+    """uint32[placed + 1]: the children of ``n``, those with a value, are ``offsets[n] + 1`` to ``offsets[n + 1]``."""
+    widths: I64
+    """What each node has with all that is below it, of the value that the tree is laid out by."""
+    left: I64
+    """Where the node begins on the axis of that value."""
+    later: Later
     searches: dict[str, "Search"] = field(default_factory=dict)
     by_name: tuple[I64, I64] | None = None
     """int64[values, names]: own and inclusive sums, made when they are first asked for."""
-    before_in_order: I64 | None = None
-    """int64[values, children + 1]: inclusive sums of ``order[:i]``, made when they are first asked for."""
+    sums_before: I64 | None = None
+    """int64[values, placed + 1]: inclusive sums of the nodes before each, made when they are first asked for."""
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+    @property
+    def placed(self) -> int:
+        """How many nodes have a place in a picture: those with a value, and the root."""
+        return len(self.offsets) - 1
 
     @property
     def total(self) -> int:
         """The value of all of it."""
-        return int(self.inclusive[self.by, 0])
+        return int(self.widths[0])
+
+    @cached_property
+    def parents(self) -> U32:
+        """Each node's parent, which stands before it; NEVER for the root."""
+        return self.later.parents()
+
+    @cached_property
+    def inclusive(self) -> I64:
+        """int64[values, nodes]: what the node has with all that is below it."""
+        return self.later.inclusive()
+
+    @cached_property
+    def selves(self) -> I64:
+        """int64[values, nodes]: what the node has of its own."""
+        own = self.inclusive.copy()
+        kernel.own_values(self.parents, own)
+        return own
+
+    @cached_property
+    def origin(self) -> Origin:
+        """Where its nodes come from."""
+        return self.later.origin()
+
+    @cached_property
+    def levels(self) -> list[int]:
+        """Where each depth's nodes end; there are as many as the deepest node's depth and one more."""
+        ends = [1]
+        while (end := int(self.offsets[ends[-1]]) + 1) > ends[-1]:
+            ends.append(end)
+        return ends
+
+    def depth(self, node: int) -> int:
+        """How deep a node lies; the root's depth is 0."""
+        return bisect.bisect_right(self.levels, node) if node < self.placed else len(self.path(node))
 
     def children(self, node: int) -> U32:
         """A node's children in order."""
-        return self.order[self.offsets[node] : self.offsets[node + 1]]
+        if node >= self.placed:
+            return np.empty(0, np.uint32)
+        return np.arange(int(self.offsets[node]) + 1, int(self.offsets[node + 1]) + 1, dtype=np.uint32)
 
     def path(self, node: int) -> list[int]:
         """The nodes from the root's child down to the node itself."""
@@ -137,12 +203,12 @@ class CallTree:
         found = self.searches.get(text)
         if found is None:
             wanted = self.names.matching(text, self.options.merge)
-            held = np.zeros(len(self.parents), np.uint8)
-            totals = np.zeros(len(self.inclusive), np.int64)
+            held = np.zeros(len(self), np.uint8)
+            totals = np.zeros(self.values, np.int64)
             kernel.find(self.parents, self.name, wanted, self.inclusive, held, totals)
             # nodes without a value are not to be seen
-            before = np.zeros(len(self.order) + 1, np.int64)
-            np.cumsum(held[self.order] != 0, out=before[1:])
+            before = np.zeros(self.placed + 1, np.int64)
+            np.cumsum(held[: self.placed] != 0, out=before[1:])
             found = Search(held, before, totals)
             while len(self.searches) >= 4:
                 self.searches.pop(next(iter(self.searches)))
@@ -154,7 +220,7 @@ class CallTree:
 class Search:
     """``held`` is 1 for nodes that match and 2 for those above such a node (3 for both).
 
-    ``held_before[i]`` says how many of ``order[:i]`` are either; ``totals`` count each value once.
+    ``held_before[n]`` says how many nodes before ``n`` are either; ``totals`` count each value once.
     """
 
     held: U8
@@ -222,31 +288,32 @@ def build(
         turned_first = np.full(len(parents), NEVER, np.uint32)
         kernel.least_by(turned_ends, first, turned_first)
         selves, first = turned, turned_first
-    inclusive = selves.copy()
+    inclusive = selves
     kernel.sum_up(parents, inclusive, first)
-    offsets = np.empty(len(parents) + 1, np.int64)
-    order = np.empty(len(parents), np.uint32)
     keys = first.astype(np.int64) if options.order == "time" else -inclusive[by]
-    order = order[: kernel.children(parents, name, inclusive[by], keys, offsets, order)]
+    numbers, nodes_of = np.empty(len(parents), np.uint32), np.empty(len(parents), np.uint32)
+    offsets = np.empty(len(parents) + 1, np.uint32)
+    placed = kernel.arrange(parents, name, inclusive[by], keys, numbers, nodes_of, offsets)
+    name = name[nodes_of]
+    inclusive = np.take(inclusive, nodes_of, axis=1)
     left = np.zeros(len(parents), np.int64)
-    depth = np.zeros(len(parents), np.uint32)
-    kernel.place(parents, offsets, order, inclusive[by], left, depth)
-    return CallTree(
-        options,
-        names,
-        by,
-        parents,
-        name,
-        selves,
-        inclusive,
-        offsets,
-        order,
-        left,
-        depth,
-        shape,
-        places,
-        *top_down,
-    )
+    offsets = offsets[: placed + 1].copy()
+    kernel.place(offsets, inclusive[by], left)
+    parents = _renumbered(parents, numbers, nodes_of)
+    if options.direction == "top_down":
+        top_down = (parents, name, nodes[nodes_of])
+        some = places != NEVER
+        places[some] = numbers[places[some]]
+    origin = Origin(shape, places, *top_down)
+    later = Later(lambda: parents, lambda: inclusive, lambda: origin)
+    return CallTree(options, names, by, len(inclusive), name, offsets, inclusive[by], left, later)
+
+
+def _renumbered(parents: U32, numbers: U32, nodes_of: U32) -> U32:
+    found = np.empty_like(parents)
+    found[0] = NEVER
+    found[1:] = numbers[parents[nodes_of[1:]]]
+    return found
 
 
 def has_value(values: I64) -> U8:

@@ -196,19 +196,18 @@ def picture(
     low, high = x0 * total, x1 * total
     if total and not low < high:
         raise BadRequestError("The part of the flame graph is too thin to be drawn")
-    held = np.zeros(len(tree.parents), np.uint8)
-    held_before = np.zeros(len(tree.order) + 1, np.int64)
+    held = np.zeros(len(tree), np.uint8)
+    held_before = np.zeros(tree.placed + 1, np.int64)
     matched, matching = 0, 0
     if search:
         found = tree.search(search)
         held, held_before = found.held, found.held_before
         matched = int(found.totals[tree.by])
-        matching = int(np.count_nonzero((held & 1) & (tree.inclusive[tree.by] > 0)))
+        matching = int(np.count_nonzero(held[: tree.placed] & 1))
     layout = kernel.Layout(
         tree.offsets,
-        tree.order,
         tree.left,
-        tree.inclusive[tree.by],
+        tree.widths,
         tree.name,
         held,
         held_before,
@@ -226,10 +225,10 @@ def picture(
     real = named != NEVER
     numbers = np.where(real, named, 0)
     kinds, packages = tree.names.kinds(), tree.names.package_numbers()
-    compared = len(tree.inclusive) > 2
+    compared = tree.values > 2
     header = struct.pack(
         "<4I3d2Id2I", MAGIC, width_px, len(boxes), int(thinnest > THINNEST_PX) | 2 * compared, low, high, float(total),
-        first_depth, rows, float(matched), matching, int(tree.depth.max(initial=0)),
+        first_depth, rows, float(matched), matching, len(tree.levels) - 1,
     )  # fmt: skip
     wide = named[real & (boxes["x1"] - boxes["x0"] >= NAMED_PX)]
     return Picture(
@@ -248,22 +247,22 @@ def picture(
 
 def _of_sides(tree: CallTree, boxes: npt.NDArray[np.void]) -> bytes:
     """What each box of a comparison has on each side; one of several nodes what these have together."""
-    if tree.before_in_order is None:
-        tree.before_in_order = np.zeros((len(tree.inclusive), len(tree.order) + 1), np.int64)
-        np.cumsum(tree.inclusive[:, tree.order], axis=1, out=tree.before_in_order[:, 1:])
+    if tree.sums_before is None:
+        tree.sums_before = np.zeros((tree.values, tree.placed + 1), np.int64)
+        np.cumsum(tree.inclusive[:, : tree.placed], axis=1, out=tree.sums_before[:, 1:])
     node = boxes["node"].astype(np.int64)
     more = np.flatnonzero((boxes["flags"] & kernel.MORE) != 0)
     # the first of the children that a box stands for, by its left edge
-    low, high = tree.offsets[node[more]], tree.offsets[node[more] + 1]
+    low, high = (tree.offsets[node[more] + side].astype(np.int64) + 1 for side in (0, 1))
     while bool((low < high).any()):
         middle = (low + high) // 2
-        child = tree.order[np.minimum(middle, len(tree.order) - 1)]
+        child = np.minimum(middle, tree.placed - 1)
         below = (low < high) & (tree.left[child].astype(np.float64) < boxes["left"][more])
         low, high = np.where(below, middle + 1, low), np.where(below, high, middle)
     found = []
     for row in SIDES:
         values = tree.inclusive[row, node]
-        sums = tree.before_in_order[row]
+        sums = tree.sums_before[row]
         values[more] = sums[low + boxes["name"][more]] - sums[low]
         found.append(values.astype("<f8").tobytes())
     return b"".join(found)
@@ -289,10 +288,11 @@ def shown_frames(stacks: Stacks, tree: CallTree, node: int) -> tuple[npt.NDArray
 
     0 where there is no frame (the root has none).
     """
-    items = np.flatnonzero(tree.places != NEVER)
-    shown_as = tree.places[items]
+    origin = tree.origin
+    items = np.flatnonzero(origin.places != NEVER)
+    shown_as = origin.places[items]
     if tree.options.direction == "top_down":
-        inside = np.zeros(len(tree.parents), np.uint8)
+        inside = np.zeros(len(tree), np.uint8)
         calltree_kernel.below(tree.parents, node, inside)
         items = items[inside[shown_as] != 0]
         shown_as = np.full(len(items), node, np.uint32)
@@ -300,15 +300,15 @@ def shown_frames(stacks: Stacks, tree: CallTree, node: int) -> tuple[npt.NDArray
         # the stacks whose innermost names are those from the tree's root down to the node
         for place, step in enumerate(tree.path(node)):
             if place:
-                shown_as = tree.top_down_parents[shown_as]
-            fits = (shown_as != 0) & (tree.top_down_name[shown_as] == tree.name[step])
+                shown_as = origin.top_down_parents[shown_as]
+            fits = (shown_as != 0) & (origin.top_down_name[shown_as] == tree.name[step])
             items, shown_as = items[fits], shown_as[fits]
     shown = stacks.nodes[items]
-    of_shape = tree.top_down_shape[shown_as]
+    of_shape = origin.top_down_shape[shown_as]
     while node:
         # frames that are hidden, or below a focus, count for a node but are not what it shows
-        other = (tree.shape.merged[shown] != of_shape) | (
-            tree.shape.used[stacks.frames[shown]] != tree.name[node]
+        other = (origin.shape.merged[shown] != of_shape) | (
+            origin.shape.used[stacks.frames[shown]] != tree.name[node]
         )
         above = np.flatnonzero(other & (shown != 0))
         if not len(above):

@@ -185,9 +185,10 @@ def search(tree: CallTree, text: str) -> FlameSearchAnswer:
     if not text:
         raise BadRequestError("There is nothing to search for")
     found = tree.search(text)
-    nodes = np.flatnonzero(((found.held & 1) != 0) & (tree.inclusive[tree.by] > 0))
-    shown = nodes[np.argsort(-tree.inclusive[tree.by, nodes], kind="stable")[:MOST_MATCHES]]
-    shown = shown[np.lexsort((tree.depth[shown], tree.left[shown]))]
+    nodes = np.flatnonzero(found.held[: tree.placed] & 1)
+    shown = nodes[np.argsort(-tree.widths[nodes], kind="stable")[:MOST_MATCHES]]
+    # numbers grow with the depth
+    shown = shown[np.lexsort((shown, tree.left[shown]))]
     return FlameSearchAnswer(
         int(found.totals[0]),
         int(found.totals[1]),
@@ -230,10 +231,10 @@ def functions(
 
 def _by_name(tree: CallTree) -> tuple[I64, I64]:
     if tree.by_name is None:
-        selves = np.zeros((len(tree.selves), tree.names.count), np.int64)
+        selves = np.zeros((tree.values, tree.names.count), np.int64)
         inclusive = np.zeros_like(selves)
         kernel.functions(
-            tree.parents, tree.name, tree.offsets, tree.order, tree.selves, tree.inclusive, selves, inclusive
+            tree.parents, tree.name, tree.offsets, tree.selves, tree.inclusive, selves, inclusive
         )
         tree.by_name = selves, inclusive
     return tree.by_name
@@ -295,20 +296,20 @@ def _node(tree: CallTree, node: int) -> FlameNode:
     return FlameNode(
         node,
         name,
-        int(tree.depth[node]),
+        tree.depth(node),
         int(tree.selves[0, node]),
         int(tree.selves[1, node]),
         int(tree.inclusive[0, node]),
         int(tree.inclusive[1, node]),
-        int(tree.offsets[node + 1] - tree.offsets[node]),
+        len(tree.children(node)),
         left / total,
-        (left + int(tree.inclusive[tree.by, node])) / total,
+        (left + int(tree.widths[node])) / total,
         _sides(tree.inclusive[:, node]),
         _sides(tree.selves[:, node]),
     )
 
 
 def _checked(tree: CallTree, node: int) -> int:
-    if not 0 <= node < len(tree.parents):
+    if not 0 <= node < len(tree):
         raise BadRequestError(f"The flame graph has no box {node}")
     return node
