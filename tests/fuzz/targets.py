@@ -17,9 +17,12 @@ from tests.fuzz.questions import ask_everything
 from memlens.errors import MemlensError
 from memlens.formats.heaptrack import read as read_heaptrack
 from memlens.ingest import ingest
+from memlens.store.behind import COLUMNS_NAME
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
-from memlens.views import filters
+from memlens.views import filters, flame
+from memlens.views.calltree import FlameOptions
+from memlens.views.sets import AllocationSet
 
 if TYPE_CHECKING:
     from memlens.formats.containers import Source
@@ -123,6 +126,8 @@ def _asked(archive: Path, seed: int) -> str:
     except MemlensError as error:
         return type(error).__name__
     try:
+        with contextlib.suppress(MemlensError):
+            snapshot.ask(_first_flame)
         ask_everything(snapshot, random.Random(seed))
     finally:
         snapshot.close()
@@ -133,7 +138,19 @@ def _asked(archive: Path, seed: int) -> str:
 def _archive(name: str) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="memlens-fuzz-"))
     seed = Path(__file__).parent / "corpus" / "file" / name
-    return ingest(seed, Cache(folder), quiet)
+    made = ingest(seed, Cache(folder), quiet)
+    with contextlib.closing(Snapshot.open(made)) as snapshot:
+        _first_flame(snapshot)
+        # what appears in an archive later is damaged with the rest
+        snapshot.work_behind()
+    assert (made / COLUMNS_NAME).is_file()
+    return made
+
+
+def _first_flame(snapshot: Snapshot) -> None:
+    tree = flame.tree_of(snapshot, AllocationSet(snapshot.info.default_device), "bytes", FlameOptions())
+    flame.picture(tree, 0, 1, 0, 100, 1000)
+    flame.picture(tree, 0.3, 0.4, 2, 100, 1000, "a")
 
 
 TARGETS: dict[str, Callable[[bytes], str]] = {

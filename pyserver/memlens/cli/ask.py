@@ -30,12 +30,17 @@ def ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Pa
         raise FileError(f"{file} can't be opened: {error.strerror}") from error
     if archive is not None:
         try:
-            with contextlib.closing(Snapshot.open(archive)) as snapshot:
-                return snapshot.ask(question)
+            return _asked(archive, question)
         except ArchiveError:
             shutil.rmtree(archive, ignore_errors=True)
     report = reporter("auto")
     archive = ingest(file, cache, report)
     report("done", 1.0)
+    return _asked(archive, question)
+
+
+def _asked(archive: Path, question: Callable[[Snapshot], T]) -> T:
     with contextlib.closing(Snapshot.open(archive)) as snapshot:
-        return snapshot.ask(question)
+        answer = snapshot.ask(question)
+        snapshot.work_behind()
+        return answer

@@ -56,8 +56,9 @@ def samples_of(stacks: Stacks, names: FrameNames, types: Sequence[ValueName], de
     if len(numbers) and int(numbers[-1]) >= names.count:
         raise ArchiveError("The archive's stacks have an unknown frame")
     frames: list[FrameRow] = []
+    words = names.words.all()
     for number in numbers.tolist():
-        row = names.rows.get(number)
+        row = words.get(number)
         # behind the frames come names that stand for stacks without any
         frames.append(row if row is not None else ("", 0, names.name(number, "line").function, -1))
     return Samples(frames, starts, places.astype(np.uint32), stacks.values, types, default)

@@ -625,6 +625,39 @@ def below(const uint32_t[::1] parents, uint32_t node, uint8_t[::1] inside):
             inside[at] = inside[parents[at]]
 
 
+def along(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_t[::1] names,
+          const uint32_t[::1] way, uint32_t[::1] ends):
+    """Where a way of names from the root, outermost first and not empty, ends above each node of a prefix tree.
+
+    ``ends`` gets the node there, 0 for nodes that the way doesn't lead to. A frame's name is ``names[frame]``. Raises
+    ValueError for a tree whose numbers are out of order.
+    """
+    cdef size_t node, nodes = parents.shape[0], steps = way.shape[0]
+    cdef uint32_t parent
+    cdef bint damaged = frames.shape[0] != parents.shape[0] or ends.shape[0] != parents.shape[0] or not steps
+    # how many steps lead to each node, one more for those that are on the way
+    cdef uint32_t *gone = <uint32_t *> calloc(nodes + 1, 4)
+    if gone == NULL:
+        raise MemoryError
+    with nogil:
+        if nodes and not damaged:
+            gone[0] = 1
+            ends[0] = 0
+            for node in range(1, nodes):
+                parent = parents[node]
+                if parent >= node or frames[node] >= <size_t> names.shape[0]:
+                    damaged = True
+                    break
+                ends[node] = ends[parent]
+                if gone[parent] and gone[parent] <= steps and names[frames[node]] == way[gone[parent] - 1]:
+                    gone[node] = gone[parent] + 1
+                    if gone[node] > steps:
+                        ends[node] = <uint32_t> node
+    free(gone)
+    if damaged:
+        raise ValueError("a stack's numbers are out of order")
+
+
 def best_above(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint8_t[::1] kinds,
                uint32_t[::1] best):
     """For each node the frame of the lowest ``kinds`` value on the way to the root, the innermost of equals.

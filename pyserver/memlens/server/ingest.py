@@ -19,8 +19,8 @@ from typing import NamedTuple
 import msgspec
 
 from memlens.errors import MemlensError, Problem
+from memlens.store.behind import TABLES_NAME, partial_file
 from memlens.store.cache import Cache, partial_folder
-from memlens.store.tables import partial_file
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ async def fill_tables(archive: Path, options: list[str], on_progress: ProgressLi
     """Make the tables for SQL in ``archive``; cancelled and failing as :func:`ingest`."""
 
     def remove(pid: int) -> None:
-        partial_file(archive, pid).unlink(missing_ok=True)
+        partial_file(archive, TABLES_NAME, pid).unlink(missing_ok=True)
 
     await _run(_Work("filling of the tables", archive), ["tables", *options], on_progress, remove)
 

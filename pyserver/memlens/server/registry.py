@@ -125,7 +125,7 @@ class OpenSnapshot:
         except RuntimeError as error:
             raise NotOpenError(f"{self.title} has been closed") from error
         try:
-            return await asyncio.wrap_future(future)
+            answer = await asyncio.wrap_future(future)
         except ArchiveError as error:
             logger.warning("the archive of %s is given up: %s", self.path, error)
             await self._on_damaged(self)
@@ -133,6 +133,10 @@ class OpenSnapshot:
         finally:
             # the future has the error, whose traceback has this frame: a circle around the snapshot's maps
             del future
+        if self._snapshot.behind:
+            with contextlib.suppress(RuntimeError):
+                self._thread.submit(self._snapshot.work_behind)
+        return answer
 
     async def file_state(self, path: str) -> Literal["same", "changed", "gone"]:
         """Whether the file at ``path``, by which a view knows it, is still the one that was read."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import platformdirs
 
 from memlens.errors import MemlensError
+from memlens.store.behind import remove_leftovers
 from memlens.store.manifest import (
     FILE_NAME,
     FORMAT_VERSION,
@@ -23,7 +24,6 @@ from memlens.store.manifest import (
     read_manifest,
 )
 from memlens.store.processes import is_running
-from memlens.store.tables import remove_leftovers
 
 DEFAULT_LIMIT_BYTES = 10 * 2**30
 
@@ -130,10 +130,10 @@ def check_place(archive: Path) -> None:
 
 
 def _bytes_in(archive: Path) -> int:
-    """What an archive takes, the tables for SQL included if it has them."""
+    """What an archive takes, with what appeared in it since it was made."""
     size = 0
     for file in archive.iterdir():
-        # another process may just be renaming the tables that it has filled
+        # another process may just be renaming what it has written
         with contextlib.suppress(FileNotFoundError):
             size += file.stat().st_size
     return size

@@ -182,6 +182,8 @@ class Snapshot:
         self._narrowed: OrderedDict[tuple[int, str], Device] = OrderedDict()
         self._derived: dict[str, Any] = {}
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+        self.behind: list[Callable[[], None]] = []
+        """What can be done once an answer is out, so that the next one comes sooner; see :meth:`work_behind`."""
 
     @classmethod
     def open(cls, archive: Path) -> "Snapshot":
@@ -216,6 +218,7 @@ class Snapshot:
         self._columns.clear()
         self._derived.clear()
         self._kept.clear()
+        self.behind.clear()
         self.text.close()
         self._held.close()
 
@@ -252,6 +255,11 @@ class Snapshot:
             if mapped_faults.seen() != gone:
                 raise ArchiveError(f"The archive {self.archive.name} is damaged: a column became shorter")
         return answer
+
+    def work_behind(self) -> None:
+        """Do what answers have left to be done."""
+        while self.behind:
+            self.behind.pop()()
 
     def column(self, name: str) -> Column:
         """A column, mapped. Raises :class:`ArchiveError` when it is damaged or missing.

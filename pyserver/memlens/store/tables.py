@@ -1,12 +1,9 @@
 """Fills ``sql.db``, the archive's tables for people: written beside the columns when SQL is first wanted.
 
-The file appears whole or not at all: it is written as ``sql.db.partial-<process>`` and renamed. Rows go from columns to
-SQLite in stretches, so memory does not grow with the snapshot. What the columns mean is said in ``tables.sql``.
+The file appears as :mod:`memlens.store.behind` says. Rows go from columns to SQLite in stretches, so memory does not
+grow with the snapshot. What the columns mean is said in ``tables.sql``.
 """
 
-import contextlib
-import os
-import re
 from collections.abc import Callable, Iterable
 from importlib.resources import files
 from pathlib import Path
@@ -21,17 +18,16 @@ from memlens.model.frames import KIND_NAMES
 from memlens.model.info import ProfileInfo
 from memlens.model.timeline import NOTE_KINDS
 from memlens.progress import Report
+from memlens.store import behind
 from memlens.store.manifest import ArchiveError
-from memlens.store.processes import is_running
 from memlens.store.snapshot import Column, Device, Snapshot
 from memlens.store.totals import stack_totals
 
-FILE_NAME = "sql.db"
+FILE_NAME = behind.TABLES_NAME
 TABLES_VERSION = 2
 """Kept in the database's ``user_version``; tables of another version are made anew."""
 
 _STRETCH_ROWS = 1 << 15
-_PARTIAL = re.compile(rf"^{re.escape(FILE_NAME)}\.partial-(\d{{1,9}})(-journal)?$", re.ASCII)
 
 
 def are_filled(archive: Path) -> bool:
@@ -45,20 +41,6 @@ def are_filled(archive: Path) -> bool:
     return header[:16] == b"SQLite format 3\0" and int.from_bytes(header[60:64]) == TABLES_VERSION
 
 
-def partial_file(archive: Path, pid: int) -> Path:
-    """Where process ``pid`` writes what is to become ``sql.db``."""
-    return archive / f"{FILE_NAME}.partial-{pid}"
-
-
-def remove_leftovers(archive: Path) -> None:
-    """Remove what processes left that were ended while they filled the tables."""
-    with contextlib.suppress(OSError):
-        for entry in list(archive.iterdir()):
-            found = _PARTIAL.match(entry.name)
-            if found is not None and not is_running(int(found[1])):
-                entry.unlink(missing_ok=True)
-
-
 def fill(snapshot: Snapshot, report: Report) -> None:
     """Make the tables, unless they are there; ``report`` gets ``("filling", fraction)``.
 
@@ -67,18 +49,12 @@ def fill(snapshot: Snapshot, report: Report) -> None:
     archive = snapshot.archive
     if are_filled(archive):
         return
-    remove_leftovers(archive)
-    partial = partial_file(archive, os.getpid())
-    partial.unlink(missing_ok=True)
-    try:
+    with behind.appearing(archive, FILE_NAME) as partial:
         database = apsw.Connection(str(partial))
         try:
             _fill(snapshot, database, report)
         finally:
             database.close()
-        partial.replace(archive / FILE_NAME)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _fill(snapshot: Snapshot, database: apsw.Connection, report: Report) -> None:

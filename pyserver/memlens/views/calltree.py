@@ -107,7 +107,6 @@ class Later:
 
     parents: Callable[[], U32]
     inclusive: Callable[[], I64]
-    origin: Callable[[], Origin]
 
 
 @dataclass(eq=False)
@@ -131,6 +130,8 @@ class CallTree:
     left: I64
     """Where the node begins on the axis of that value."""
     later: Later
+    origin: Origin | None
+    """None where each frame of a stack is a node from the top down, so that a node's way of names tells it."""
     searches: dict[str, "Search"] = field(default_factory=dict)
     by_name: tuple[I64, I64] | None = None
     """int64[values, names]: own and inclusive sums, made when they are first asked for."""
@@ -166,11 +167,6 @@ class CallTree:
         own = self.inclusive.copy()
         kernel.own_values(self.parents, own)
         return own
-
-    @cached_property
-    def origin(self) -> Origin:
-        """Where its nodes come from."""
-        return self.later.origin()
 
     @cached_property
     def levels(self) -> list[int]:
@@ -304,9 +300,18 @@ def build(
         top_down = (parents, name, nodes[nodes_of])
         some = places != NEVER
         places[some] = numbers[places[some]]
-    origin = Origin(shape, places, *top_down)
-    later = Later(lambda: parents, lambda: inclusive, lambda: origin)
-    return CallTree(options, names, by, len(inclusive), name, offsets, inclusive[by], left, later)
+    return CallTree(
+        options,
+        names,
+        by,
+        len(inclusive),
+        name,
+        offsets,
+        inclusive[by],
+        left,
+        Later(lambda: parents, lambda: inclusive),
+        Origin(shape, places, *top_down),
+    )
 
 
 def _renumbered(parents: U32, numbers: U32, nodes_of: U32) -> U32:

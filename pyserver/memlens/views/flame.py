@@ -28,6 +28,7 @@ edges are rounded on the running sum. A viewport names its ``tree`` by what it i
 the same in every answer about one tree.
 """
 
+import functools
 import struct
 from dataclasses import dataclass
 from typing import Literal
@@ -42,7 +43,7 @@ from memlens.kernels import flame as kernel
 from memlens.kernels.timeline import BEFORE_TRACE as FLAG_BEFORE_TRACE
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
-from memlens.views import calltree
+from memlens.views import calltree, first_flame
 from memlens.views.calltree import CallTree, FlameOptions, Stacks
 from memlens.views.columns import NEVER
 from memlens.views.frame_names import BEFORE_TRACE, NO_STACK, SPECIAL_NAMES, FlameName, frame_names
@@ -65,7 +66,15 @@ VALUES: tuple[FlameValue, ...] = ("bytes", "count")
 
 
 def tree_of(snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: FlameOptions) -> CallTree:
-    """The call tree of a set, made when it is first asked for and kept for a while. Raises BadRequestError."""
+    """The call tree of a set, made when it is first asked for and kept for a while. Raises BadRequestError.
+
+    The one that a snapshot opens with is kept in its archive, too.
+    """
+    info = snapshot.info
+    first = value == "bytes" and first_flame.is_first(info, of, options)
+    if first:
+        # however it was asked for
+        of = AllocationSet(info.default_device)
 
     def make() -> CallTree:
         stacks = set_stacks(snapshot, of)
@@ -78,7 +87,14 @@ def tree_of(snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: F
         )
         return calltree.build(stacks, names, options, VALUES.index(value), shape)
 
-    return snapshot.keep(("call_tree", of, value, options), make)
+    def keep_first() -> CallTree:
+        tree = first_flame.kept(snapshot)
+        if tree is None:
+            tree = make()
+            snapshot.behind.append(functools.partial(first_flame.keep, snapshot, tree))
+        return tree
+
+    return snapshot.keep(("call_tree", of, value, options), keep_first if first else make)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,7 +257,7 @@ def picture(
                 np.where(real, kinds[numbers], 3).astype(np.uint8).tobytes(),
             )
         ),
-        [tree.names.name(name, tree.options.merge) for name in np.unique(wide)[:MOST_NAMED].tolist()],
+        tree.names.names(np.unique(wide)[:MOST_NAMED].tolist(), tree.options.merge),
     )
 
 
@@ -289,6 +305,8 @@ def shown_frames(stacks: Stacks, tree: CallTree, node: int) -> tuple[npt.NDArray
     0 where there is no frame (the root has none).
     """
     origin = tree.origin
+    if origin is None:
+        return _along(stacks, tree, node)
     items = np.flatnonzero(origin.places != NEVER)
     shown_as = origin.places[items]
     if tree.options.direction == "top_down":
@@ -315,3 +333,19 @@ def shown_frames(stacks: Stacks, tree: CallTree, node: int) -> tuple[npt.NDArray
             return items, shown
         shown[above] = stacks.parents[shown[above]]
     return items, np.zeros_like(shown)
+
+
+def _along(stacks: Stacks, tree: CallTree, node: int) -> tuple[npt.NDArray[np.intp], calltree.U32]:
+    """The same of a tree in which each frame of a stack is a node."""
+    if not node:
+        items = np.arange(len(stacks.nodes))
+        return items, np.zeros(len(items), np.uint32)
+    ends = np.zeros(len(stacks.parents), np.uint32)
+    merged = tree.names.merged(tree.options.merge)
+    try:
+        calltree_kernel.along(stacks.parents, stacks.frames, merged, tree.name[tree.path(node)], ends)
+    except ValueError as error:
+        raise ArchiveError(f"The archive's stacks are damaged: {error}") from error
+    shown = ends[stacks.nodes]
+    items = np.flatnonzero(shown)
+    return items, shown[items]

@@ -207,7 +207,7 @@ def functions(
     selves, inclusive = _by_name(tree)
     present = np.flatnonzero(inclusive[tree.by] > 0)
     if order == "name":
-        names = (tree.names.name(name, tree.options.merge) for name in present.tolist())
+        names = tree.names.names(present.tolist(), tree.options.merge)
         texts = [(name.function.casefold(), name.file, name.line) for name in names]
         ordered = present[np.array(sorted(range(len(texts)), key=texts.__getitem__), np.intp)]
     else:
@@ -256,9 +256,11 @@ def _lines(tree: CallTree, frames: U32, values: I64) -> list[FlameLine]:
     lines: dict[tuple[str, int, str], I64] = {}
     # a tree may be laid out by a value that its stacks don't have: by shares
     by = tree.by if tree.by < len(values) else 0
+    known = numbers[numbers < tree.names.frames].tolist()
+    rows = tree.names.words.some(known)
     for place_number, number in enumerate(numbers.tolist()):
         if number < tree.names.frames:
-            file, line, function, _ = tree.names.rows[number]
+            file, line, function, _ = rows[number]
             found = lines.setdefault((file, line, function), np.zeros(len(values), np.int64))
             found += sums[:, place_number]
     largest = sorted(lines.items(), key=lambda item: (-int(item[1][by]), item[0]))

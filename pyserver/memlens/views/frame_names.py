@@ -4,7 +4,7 @@ A name is a number. Below the number of frames it is a frame, the first of all t
 the packages, each of which stands for any of its frames; then what stands for stacks without frames.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 import numpy as np
@@ -40,6 +40,34 @@ class FlameName(Struct, frozen=True):
     """It stands for all of its package's frames that follow each other."""
 
 
+class Words:
+    """What frames are in words, by number; ``fetch`` gives some, or all for None."""
+
+    def __init__(self, fetch: Callable[[Iterable[int] | None], Iterable[tuple[int, FrameRow]]]) -> None:
+        self._fetch = fetch
+        self._rows: dict[int, FrameRow] = {}
+        self._whole = False
+
+    def some(self, numbers: Iterable[int]) -> dict[int, FrameRow]:
+        """At least these frames. Raises :class:`ArchiveError` where there is one that isn't."""
+        if not self._whole:
+            missing = [number for number in numbers if number not in self._rows]
+            if missing:
+                self._rows.update(self._fetch(missing))
+            if not all(number in self._rows for number in missing):
+                raise ArchiveError("The archive's frames are damaged")
+        return self._rows
+
+    def all(self) -> dict[int, FrameRow]:
+        """All frames in the order of their numbers. Raises :class:`ArchiveError` when some are missing."""
+        if not self._whole:
+            rows = dict(sorted(self._fetch(None)))
+            if list(rows) != list(range(len(rows))):
+                raise ArchiveError("The archive's frames are damaged")
+            self._rows, self._whole = rows, True
+        return self._rows
+
+
 class FrameNames:
     """The names of one snapshot's frames. Made once for a snapshot, see :func:`frame_names`."""
 
@@ -52,24 +80,59 @@ class FrameNames:
 
         ``merged`` says which frames share whose name, where that isn't told by their words.
         """
-        self.rows = dict(rows)
-        self.frames = max(self.rows, default=-1) + 1
-        if self.frames != len(self.rows) or min(self.rows, default=0) < 0:
-            raise ArchiveError("The archive's frames are damaged")
+        given = list(rows)
+        words = Words(lambda _: given)
         packages: dict[str, int] = {NATIVE_CODE: 0}
-        self.kind = np.full(self.frames, _NO_KIND, np.uint8)
-        self.package = np.zeros(self.frames, np.uint32)
-        for number, (file, _, function, kind) in self.rows.items():
-            self.kind[number] = kind
-            self.package[number] = packages.setdefault(package_of(file, function, kind), len(packages))
-        self.packages = list(packages)
+        kind = np.full(len(words.all()), _NO_KIND, np.uint8)
+        package = np.zeros(len(kind), np.uint32)
+        for number, (file, _, function, own) in words.all().items():
+            kind[number] = own
+            package[number] = packages.setdefault(package_of(file, function, own), len(packages))
+        self._fill(kind, package, list(packages), words, merged or {})
+
+    @classmethod
+    def told(
+        cls,
+        kind: npt.NDArray[np.uint8],
+        package: npt.NDArray[np.uint32],
+        packages: list[str],
+        words: Words,
+        by_function: npt.NDArray[np.uint32],
+    ) -> "FrameNames":
+        """Of frames that were looked through before: ``packages`` are all names of ``package``.
+
+        ``by_function`` is what :meth:`of_function` was then. Raises ValueError for what doesn't fit.
+        """
+        frames = len(kind)
+        fits = packages[:1] == [NATIVE_CODE] and len(package) == len(by_function) == frames
+        if not fits or (frames and int(kind.max()) >= _NO_KIND):
+            raise ValueError("frames have unknown kinds")
+        if frames and (int(package.max()) >= len(packages) or int(by_function.max()) >= frames):
+            raise ValueError("frames have unknown packages or functions")
+        found = cls.__new__(cls)
+        found._fill(kind, package, packages, words, {"function": by_function})
+        return found
+
+    def _fill(
+        self,
+        kind: npt.NDArray[np.uint8],
+        package: npt.NDArray[np.uint32],
+        packages: list[str],
+        words: Words,
+        merged: Mapping[Merge, npt.NDArray[np.uint32]],
+    ) -> None:
+        self.words = words
+        self.frames = len(kind)
+        self.kind = kind
+        self.package = package
+        self.packages = packages
         self.package_kind = np.full(len(packages), _NO_KIND, np.uint8)
         self.package_kind[0] = NATIVE
         self.package_kind[self.package] = self.kind
         self.count = self.frames + len(self.packages) + len(SPECIAL_NAMES)
         others = np.arange(self.frames, self.count, dtype=np.uint32)
         self._merged: dict[Merge, npt.NDArray[np.uint32]] = {
-            merge: np.concatenate((numbers, others)) for merge, numbers in (merged or {}).items()
+            merge: np.concatenate((numbers, others)) for merge, numbers in merged.items()
         }
         self._texts: list[str] | None = None
 
@@ -83,11 +146,15 @@ class FrameNames:
         if found is None:
             firsts: dict[tuple[str, str, int], int] = {}
             found = np.arange(self.count, dtype=np.uint32)
-            for number, (file, line, function, _) in sorted(self.rows.items()):
+            for number, (file, line, function, _) in self.words.all().items():
                 key = (file, function, line if merge == "line" else 0)
                 found[number] = firsts.setdefault(key, number)
             self._merged[merge] = found
         return found
+
+    def of_function(self) -> npt.NDArray[np.uint32]:
+        """The first frame of each frame's function."""
+        return self.merged("function")[: self.frames]
 
     def collapsed(self, names: npt.NDArray[np.uint32], packages: Iterable[str]) -> npt.NDArray[np.uint32]:
         """``names`` with the frames of some packages called by the package's name."""
@@ -124,7 +191,7 @@ class FrameNames:
     def name(self, number: int, merge: Merge) -> FlameName:
         """A name in words."""
         if number < self.frames:
-            file, line, function, kind = self.rows[number]
+            file, line, function, kind = self.words.some([number])[number]
             package = self.packages[int(self.package[number])]
             shown = line if merge == "line" else 0
             return FlameName(number, function, file, shown, KIND_NAMES[kind], package, False)
@@ -134,11 +201,16 @@ class FrameNames:
             return FlameName(number, package, "", 0, KIND_NAMES[kind], package, True)
         return FlameName(number, SPECIAL_NAMES[number - self.special(0)], "", 0, "none", "", False)
 
+    def names(self, numbers: list[int], merge: Merge) -> list[FlameName]:
+        """Some names in words."""
+        self.words.some([number for number in numbers if number < self.frames])
+        return [self.name(number, merge) for number in numbers]
+
     def matching(self, text: str, merge: Merge) -> npt.NDArray[np.uint8]:
         """1 for the names that hold a text, whatever its case: in their function, file, line or package."""
         if self._texts is None:
             self._texts = [""] * self.count
-            for number, (file, line, function, _) in self.rows.items():
+            for number, (file, line, function, _) in self.words.all().items():
                 self._texts[number] = f"{function}\n{file}:{line}".casefold()
             for number, package in enumerate(self.packages):
                 self._texts[self.frames + number] = package.casefold()
@@ -155,9 +227,16 @@ class FrameNames:
 
 def frame_names(snapshot: Snapshot) -> FrameNames:
     """The names of a snapshot's frames, made when they are first asked for."""
+    return snapshot.keep("frame_names", lambda: FrameNames(words_of(snapshot).all().items()))
 
-    def make() -> FrameNames:
+
+def words_of(snapshot: Snapshot) -> Words:
+    """The words of a snapshot's frames, read as they are asked for."""
+
+    def fetch(numbers: Iterable[int] | None) -> Iterable[tuple[int, FrameRow]]:
+        if numbers is not None:
+            return snapshot.frames(numbers).items()
         rows = snapshot.text.execute("SELECT id, file, line, function, kind FROM frames")
-        return FrameNames((row[0], row[1:]) for row in rows)
+        return ((row[0], row[1:]) for row in rows)
 
-    return snapshot.keep("frame_names", make)
+    return Words(fetch)

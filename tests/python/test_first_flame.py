@@ -1,0 +1,358 @@
+"""The flame graph that a snapshot opens with: read from the archive it says what it says when it is made."""
+
+import contextlib
+import dataclasses
+import logging
+import os
+import pickle
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.python.conftest import ROOT, event, frame, real_files, real_profiles
+from tests.python.lsp_client import LspClient
+from tests.python.server_harness import open_view, wait_until, write_snapshot
+
+from memlens.errors import BadRequestError
+from memlens.ingest import ingest
+from memlens.kernels import calltree as kernel
+from memlens.store import behind
+from memlens.store.cache import Cache
+from memlens.store.manifest import ArchiveError
+from memlens.store.snapshot import Snapshot
+from memlens.views import first_flame, flame, flame_tables
+from memlens.views.calltree import CallTree, FlameOptions
+from memlens.views.columns import NEVER
+from memlens.views.frame_names import frame_names
+from memlens.views.sets import AllocationSet
+
+pytest_plugins = ("tests.python.server_fixtures",)
+
+FILES = [
+    ROOT / "samples" / "train.pickle",
+    ROOT / "samples" / "words.pb.gz",
+    *real_files("niu__forward_memory_snapshot_100*"),
+    *real_profiles("heaptrack/heaptrack.node.zst", "pprof/go-heap.pb.gz", "massif/*"),
+]
+OPTIONS = FlameOptions()
+
+
+def first_of(snapshot: Snapshot) -> CallTree:
+    return flame.tree_of(snapshot, AllocationSet(snapshot.info.default_device), "bytes", OPTIONS)
+
+
+def is_read(tree: CallTree) -> bool:
+    return tree.origin is None
+
+
+def again(snapshot: Snapshot) -> Snapshot:
+    return Snapshot.open(snapshot.archive)
+
+
+def everything(snapshot: Snapshot) -> list[Any]:
+    """Answers of each kind about the tree, at places that are spread over it."""
+    tree = first_of(snapshot)
+    found: list[Any] = [
+        flame.picture(tree, x0, x1, depth, rows, 900, search)
+        for x0, x1 in ((0, 1), (0.25, 0.5), (0.999, 1))
+        for depth, rows, search in ((0, 100, ""), (2, 4, "a"))
+    ]
+    of = AllocationSet(snapshot.info.default_device)
+    some = {*range(min(len(tree), 12)), *range(0, len(tree), max(len(tree) // 40, 1)), len(tree) - 1}
+    found += [flame_tables.children(tree, node, 0, 100) for node in sorted(some)]
+    found += [flame_tables.details(snapshot, of, "bytes", OPTIONS, node) for node in sorted(some)]
+    found += [flame_tables.functions(tree, order, 0, 1000) for order in ("inclusive", "self", "name")]
+    found += [flame_tables.search(tree, text) for text in ("e", "main", "no stack")]
+    named = int(tree.name[min(3, len(tree) - 1)])
+    if named != NEVER:
+        for options in (
+            FlameOptions(focus=named),
+            FlameOptions(hide=(named,)),
+            FlameOptions(collapse=("*",)),
+        ):
+            other = flame.tree_of(snapshot, of, "bytes", options)
+            found.append(flame.picture(other, 0, 1, 0, 100, 900))
+    return found
+
+
+def with_nothing(path: Path) -> Path:
+    """A trace with allocations of no bytes at all, alone and below others."""
+    main, step, leaf = (
+        frame("/x/a.py", line, name) for line, name in ((1, "main"), (2, "step"), (3, "leaf"))
+    )
+    trace = [event("alloc", 4096, 100, step, main), event("alloc", 8192, 0, leaf, step, main)]
+    trace += [event("alloc", 16384, 0, leaf, leaf), event("alloc", 20480, 30), event("alloc", 24576, 7, main)]
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}, protocol=4))
+    return path
+
+
+@pytest.mark.parametrize("path", [*FILES, None], ids=lambda path: "nothing" if path is None else path.name)
+def test_what_is_read_is_what_is_made(
+    path: Path | None, opened: Callable[[Path], Snapshot], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = opened(with_nothing(tmp_path / "nothing.pickle") if path is None else path)
+    made = first_of(snapshot)
+    assert not is_read(made)
+    assert (path is None) == (made.placed < len(made))
+    expected = everything(snapshot)
+    assert not (snapshot.archive / behind.COLUMNS_NAME).exists(), "the answer comes first"
+    snapshot.work_behind()
+    with contextlib.closing(again(snapshot)) as other:
+        with monkeypatch.context() as without:
+            # its first picture needs nothing of what it was made of
+            without.setattr(flame, "set_stacks", None)
+            without.setattr(kernel, "merge", None)
+            read = first_of(other)
+            assert is_read(read)
+            assert flame.picture(read, 0, 1, 0, 100, 1600) == flame.picture(made, 0, 1, 0, 100, 1600)
+        for column in ("name", "offsets", "widths", "left", "parents", "inclusive", "selves"):
+            one, two = getattr(made, column), getattr(read, column)
+            assert one.dtype == two.dtype
+            assert np.array_equal(one, two), column
+        assert everything(other) == expected
+        names = frame_names(other)
+        assert np.array_equal(names.merged("line"), made.names.merged("line"))
+        assert np.array_equal(names.package_numbers(), made.names.package_numbers())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_numbers_follow_from_the_tree_alone(path: Path, opened: Callable[[Path], Snapshot]) -> None:
+    """Level by level, each node's children together and in order, whatever order the stacks came in."""
+    snapshot = opened(path)
+    for options in (OPTIONS, FlameOptions(order="time"), FlameOptions(direction="bottom_up", merge="line")):
+        of = AllocationSet(snapshot.info.default_device)
+        tree = flame.tree_of(snapshot, of, "bytes", options)
+        listed, level, depths = [0], [0], []
+        while level:
+            depths.append(len(level))
+            level = [child for node in level for child in tree.children(node).tolist()]
+            listed += level
+        assert listed == list(range(tree.placed))
+        assert tree.levels == np.cumsum(depths).tolist()
+        for node in {0, *range(0, tree.placed, max(tree.placed // 50, 1))}:
+            assert [tree.parents[child] for child in tree.children(node)] == [node] * len(tree.children(node))
+            keys = [(-int(tree.widths[child]), int(tree.name[child])) for child in tree.children(node)]
+            assert options.order == "time" or all(one < two for one, two in pairwise(keys))
+            assert tree.depth(node) == len(tree.path(node))
+
+
+def test_however_it_is_asked_for_it_is_one_tree(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+    snapshot = opened(sample)
+    info = snapshot.info.devices[0]
+    tree = first_of(snapshot)
+    same = [AllocationSet(0, "freed"), AllocationSet(0, from_moment=info.peak_moment)]
+    assert all(flame.tree_of(snapshot, of, "bytes", OPTIONS) is tree for of in same)
+    profile = opened(ROOT / "samples" / "words.pb.gz")
+    assert profile.info.profile is not None
+    default = profile.info.profile.default_value
+    tree = first_of(profile)
+    assert flame.tree_of(profile, AllocationSet(0, value=default), "bytes", OPTIONS) is tree
+    profile.work_behind()
+    snapshot.work_behind()
+    with contextlib.closing(again(profile)) as read, contextlib.closing(again(snapshot)) as other:
+        assert is_read(flame.tree_of(read, AllocationSet(0, value=default), "bytes", OPTIONS))
+        for archive, of, value, options in (
+            (
+                read,
+                AllocationSet(0, value=(default + 1) % len(profile.info.profile.values)),
+                "bytes",
+                OPTIONS,
+            ),
+            (read, AllocationSet(0), "count", OPTIONS),
+            (other, AllocationSet(0, from_moment=info.events), "bytes", OPTIONS),
+            (other, AllocationSet(0, from_moment=0, to_moment=info.events), "bytes", OPTIONS),
+            (other, AllocationSet(0, filter="size>1KiB"), "bytes", OPTIONS),
+            (other, AllocationSet(0), "bytes", FlameOptions(merge="line")),
+        ):
+            assert not is_read(flame.tree_of(archive, of, value, options))  # type: ignore[arg-type]
+
+
+Columns = dict[str, Any]
+
+
+def changed(name: str, change: Callable[[Any], Any]) -> Callable[[Columns], Columns]:
+    return lambda columns: {**columns, name: change(columns[name])}
+
+
+def one(column: Any, place: int, value: int) -> Any:
+    found = column.astype(np.uint64)
+    found[place] = value
+    return found
+
+
+HOSTILE: dict[str, Callable[[Columns], Columns]] = {
+    "a name there isn't": changed("name", lambda c: one(c, 1, 2**31)),
+    "a name beyond 32 bits": changed("name", lambda c: one(c, 1, 2**40)),
+    "a child too many": changed("children", lambda c: one(c, 0, int(c[0]) + 1)),
+    "children beyond 32 bits": changed("children", lambda c: one(c, 0, int(c[0]) + 2**32)),
+    "children without number": changed("children", lambda c: one(c, 0, 2**64 - 1)),
+    "a circle": changed("children", lambda c: np.roll(c, 1)),
+    "no children": changed("children", lambda c: c * 0),
+    "no root": changed("children", lambda c: c[:0]),
+    "wider than its parent": changed("bytes", lambda c: one(c, 1, int(c[0]) + 1)),
+    "siblings wider than their parent": changed("bytes", lambda c: one(c, len(c) - 1, int(c[0]))),
+    "no width": changed("bytes", lambda c: one(c, 1, 0)),
+    "too wide": changed("bytes", lambda c: one(c, 0, 2**62)),
+    "less than nothing": changed("bytes", lambda c: one(c, 0, 2**64 - 1)),
+    "fewer bytes": changed("bytes", lambda c: c[:-1]),
+    "fewer counts": changed("count", lambda c: c[:-1]),
+    "fewer names": changed("name", lambda c: c[:-1]),
+    "a parent behind its child": changed("loose_parent", lambda c: one(c, 0, 2**32 - 1)),
+    "fewer parents": changed("loose_parent", lambda c: c[:-1]),
+    "an unknown kind": changed("frame_kind", lambda c: one(c, 0, 3).astype(np.uint8)),
+    "an unknown package": changed("frame_package", lambda c: one(c, 0, 500).astype(np.uint16)),
+    "an unknown function": changed("frame_function", lambda c: one(c, 0, 500).astype(np.uint16)),
+    "fewer frames": lambda cs: {k: c[:-1] if k.startswith("frame_") else c for k, c in cs.items()},
+    "a column less": lambda cs: {k: c for k, c in cs.items() if k != "count"},
+    "signed": changed("count", lambda c: c.astype(np.int64)),
+    "fractions": changed("bytes", lambda c: c.astype(np.float64)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_one_is_made_anew(name: str, opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
+    snapshot = opened(with_nothing(tmp_path / "a.pickle"))
+    expected = everything(snapshot)
+    snapshot.work_behind()
+    found = behind.read_columns(snapshot.archive, first_flame.VERSION)
+    assert found is not None
+    columns, packages = found
+    assert {key: len(column) for key, column in columns.items()}["loose_parent"] > 0
+    behind.write_columns(snapshot.archive, first_flame.VERSION, HOSTILE[name](columns), packages)
+    with contextlib.closing(again(snapshot)) as other:
+        assert not is_read(first_of(other))
+        assert everything(other) == expected
+        other.work_behind()
+    with contextlib.closing(again(snapshot)) as mended:
+        assert is_read(first_of(mended))
+        assert everything(mended) == expected
+
+
+def test_other_frames_and_packages_are_no_reason_to_mix_them(
+    opened: Callable[[Path], Snapshot], tmp_path: Path
+) -> None:
+    snapshot = opened(with_nothing(tmp_path / "a.pickle"))
+    first_of(snapshot)
+    snapshot.work_behind()
+    found = behind.read_columns(snapshot.archive, first_flame.VERSION)
+    assert found is not None
+    for packages in ([], ["mine", *found[1][1:]], [*found[1], *map(str, range(1000))]):
+        behind.write_columns(snapshot.archive, first_flame.VERSION, found[0], packages)
+        with contextlib.closing(again(snapshot)) as other:
+            frame_names(other)
+            assert not is_read(first_of(other))
+
+
+def test_flipped_bits_and_cut_ends_end_in_answers(
+    opened: Callable[[Path], Snapshot], sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = opened(sample)
+    everything(snapshot)
+    snapshot.work_behind()
+    path = snapshot.archive / behind.COLUMNS_NAME
+    whole, rng = path.read_bytes(), np.random.default_rng(5)
+    monkeypatch.setattr(logging.getLogger("memlens"), "disabled", True)
+    read = made = 0
+    for number in range(250):
+        data = bytearray(whole)
+        if number % 5 == 0:
+            data = data[: int(rng.integers(0, len(data)))]
+        else:
+            for place in rng.integers(0, len(data), 1 + number % 3).tolist():
+                data[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(data)
+        with contextlib.closing(again(snapshot)) as other:
+            # what is of the right form may still say something else than the stacks do
+            with contextlib.suppress(ArchiveError, BadRequestError):
+                other.ask(everything)
+            tree = other.ask(first_of)
+            read, made = read + is_read(tree), made + (not is_read(tree))
+    assert read > 5
+    assert made > 50
+
+
+def test_another_version_is_made_anew(
+    opened: Callable[[Path], Snapshot], sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = opened(sample)
+    first_of(snapshot)
+    snapshot.work_behind()
+    monkeypatch.setattr(first_flame, "VERSION", first_flame.VERSION + 1)
+    for expected in (False, True):
+        with contextlib.closing(again(snapshot)) as other:
+            assert is_read(first_of(other)) == expected
+            other.work_behind()
+
+
+def test_it_appears_whole_and_is_counted(cache: Cache, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = ingest(sample, cache, lambda *_: None)
+    kept, left = archive / behind.COLUMNS_NAME, archive / f"{behind.COLUMNS_NAME}.partial-999999999"
+    before = sum(file.stat().st_size for file in archive.iterdir())
+    with contextlib.closing(Snapshot.open(archive)) as snapshot:
+        with monkeypatch.context() as ended:
+
+            def end(*_: Any) -> None:
+                assert not kept.exists()
+                raise OSError(28, os.strerror(28))
+
+            ended.setattr(Path, "replace", end)
+            picture = flame.picture(first_of(snapshot), 0, 1, 0, 100, 900)
+            snapshot.work_behind()
+        # a full disk leaves the archive as it was
+        assert sum(file.stat().st_size for file in archive.iterdir()) == before
+        # and what a process left that was killed goes when the next one writes, or the cache is looked at
+        left.write_bytes(b"x")
+        cache.evict()
+        assert not left.exists()
+        left.write_bytes(b"x")
+        first_flame.keep(snapshot, first_of(snapshot))
+        assert not left.exists()
+    with contextlib.closing(Snapshot.open(archive)) as snapshot:
+        assert is_read(first_of(snapshot))
+        assert flame.picture(first_of(snapshot), 0, 1, 0, 100, 900) == picture
+    size = before + kept.stat().st_size
+    Cache(cache.folder, size, spared_s=0).evict()
+    assert archive.exists()
+    Cache(cache.folder, size - 1, spared_s=0).evict()
+    assert not archive.exists()
+
+
+def test_what_was_read_tells_of_its_stacks_as_what_is_made(
+    opened: Callable[[Path], Snapshot], sample: Path
+) -> None:
+    """Each node by the names on its way and by where its frames were merged to."""
+    snapshot = opened(sample)
+    made = first_of(snapshot)
+    read = dataclasses.replace(made, origin=None)
+    stacks = flame.set_stacks(snapshot, AllocationSet(0))
+    for node in range(len(made)):
+        items, shown = flame.shown_frames(stacks, made, node)
+        others, also = flame.shown_frames(stacks, read, node)
+        assert items.tolist() == others.tolist()
+        assert shown.tolist() == also.tolist()
+
+
+def test_a_server_keeps_it_and_the_next_one_says_the_same(
+    workspace: Path, cache_folder: Path, tmp_path: Path
+) -> None:
+    path = write_snapshot(tmp_path / "a.pickle")
+    answers = []
+    for number in range(2):
+        with LspClient() as server:
+            server.start(workspace, {"cache_directory": str(cache_folder)})
+            asked = {
+                "snapshot": open_view(server, path)["snapshot"], "of": {"device": 0}, "value": "bytes",
+                "options": {},
+            }  # fmt: skip
+            assert len(list(cache_folder.rglob(behind.COLUMNS_NAME))) == number
+            view = {"x0": 0.0, "x1": 1.0, "width_px": 900, "first_depth": 0, "rows": 50, "search": "step"}
+            found = [server.request("memlens/flame", {**asked, **view})]
+            wait_until(lambda: list(cache_folder.rglob(behind.COLUMNS_NAME)))
+            found += [server.request("memlens/flameNode", {**asked, "node": node}) for node in range(4)]
+            found.append(server.request("memlens/flameSearch", {**asked, "text": "main"}))
+            answers.append(found)
+    assert answers[0] == answers[1]
+    assert not list(cache_folder.rglob("*.partial-*"))
