@@ -149,7 +149,7 @@ def profile_rows(found: dict[str, Any]) -> list[tuple[str, str, str, str]]:
         drawn = figures.get("first_flame_ms")
         if drawn:
             rows.append((f"{work.what}: an archived one's first flame graph, median", "100 ms", "30 ms",
-                         f"{statistics.median(drawn['first']):.0f} ms (making it: {drawn['made'][0]:.0f})"))  # fmt: skip
+                         f"{statistics.median(drawn['first']):.0f} ms (made: {drawn['made'][0]:.0f} ms)"))  # fmt: skip
             zoom = sorted(drawn["zoom"])[int(0.95 * len(drawn["zoom"]))]
             rows.append(
                 (f"{work.what}: its flame graph at random zooms, p95", "50 ms", "16 ms", f"{zoom:.1f} ms")
