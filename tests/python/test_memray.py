@@ -2,13 +2,15 @@
 
 Reading takes memray, which is no part of the development environment: it is installed in one of its own,
 ``python3 -m venv .cache/memray && .cache/memray/bin/pip install "memray>=1.20,<1.21"`` (or MEMLENS_TEST_MEMRAY names
-its Python); without it those tests are skipped.
+its Python); without it those tests are skipped. Captures of another file format are read where ``.cache/memray-FORMAT``
+is an environment with the memray of it, such as ``.cache/memray-11`` for memray 1.18.
 """
 
 import contextlib
 import html
 import json
 import os
+import random
 import re
 import struct
 import subprocess
@@ -22,7 +24,7 @@ from tests.python.conftest import ROOT, real_profiles
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of, value
 
 from memlens.errors import MemlensError
-from memlens.formats import memray, read
+from memlens.formats import memray, memray_times, read
 from memlens.formats.containers import open_source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.lz4_head import lz4_head
@@ -125,7 +127,17 @@ def test_a_reader_that_dies_is_told(tmp_path: Path) -> None:
     """The interpreter is anything: here one that prints nothing, or what is no line of ours."""
     path = tmp_path / "x.bin"
     path.write_bytes(header())
-    for text in ("exit 3", "echo 'oh no' >&2; kill -11 $$", "echo nonsense", "echo '[\"record\",1]'"):
+    lines = ('["record",1]', '["peaks",[1,2]]', '["memory",1,2,[]]', '["lived",0,"t","malloc",[0,1,8,1]]')
+    stack = '["stack",[]]\n["memory",1,2,3]\n["lived",0,"t","malloc",'
+    lines += tuple(
+        f"{stack}{row}]" for row in ("[0,1,8]", "[1,1,8,1]", "[0,2,8,1]", "[0,-1,8,9e9]", '["",1,8,1]')
+    )
+    for text in (
+        "exit 3",
+        "echo 'oh no' >&2; kill -11 $$",
+        "echo nonsense",
+        *(f"printf '%s\\n' '{line}'; echo '[\"done\"]'" for line in lines),
+    ):
         program = tmp_path / "python"
         program.write_text(f"#!/bin/sh\n{text}\n", "utf-8")
         program.chmod(0o755)
@@ -278,3 +290,145 @@ def test_what_memray_stats_tells(path: Path, tmp_path: Path) -> None:
     assert profile.settings["command"] == stats["metadata"]["command_line"]
     assert profile.times is not None
     assert profile.times.series["live_bytes"].max() <= stats["metadata"]["peak_memory"]
+
+
+# ---- over time ----
+
+
+def format_of(path: Path) -> int:
+    with open_source(path, path.parent, lambda *_: None) as source:
+        return memray._header(source).version
+
+
+def python_for(path: Path) -> Path:
+    """The Python with the memray of a capture; the test is skipped where there is none."""
+    version = format_of(path)
+    python = PYTHON if version == 13 else ROOT / ".cache" / f"memray-{version}" / "bin" / "python"
+    if not python.exists():
+        pytest.skip(f"no memray for file format {version}: {python} isn't there")
+    return python
+
+
+TEMPORAL = """
+import json, memray, sys
+reader = memray.FileReader(sys.argv[1])
+native = reader.metadata.has_native_traces
+rows = []
+for record in reader.get_temporal_allocation_records(merge_threads=False):
+    trace = record.hybrid_stack_trace() if native else record.stack_trace()
+    for lived in record.intervals:
+        rows.append([trace, lived.allocated_before_snapshot, lived.deallocated_before_snapshot, lived.n_bytes,
+                     lived.n_allocations])
+memory = [[line.time, line.rss, line.heap] for line in reader.get_memory_snapshots()]
+json.dump({"rows": rows, "memory": memory}, sys.stdout)
+"""
+
+Places = Counter[tuple[tuple[tuple[str, str, int], ...], str]]
+FULL = [
+    path
+    for path in real_profiles("memray/*.bin")
+    if path.stat().st_size < 400_000 and "aggr" not in path.name
+]
+
+
+def temporal(path: Path, python: Path) -> dict[str, Any]:
+    said = subprocess.run([python, "-c", TEMPORAL, path], check=True, capture_output=True, timeout=120)
+    told: dict[str, Any] = json.loads(said.stdout)
+    return told
+
+
+def place(frames: Any) -> tuple[tuple[str, str, int], ...]:
+    return tuple((str(name), str(file), int(line)) for name, file, line in frames)
+
+
+def changes_of(profile: Profile, first: int, last: int) -> tuple[Places, Places]:
+    """What each stack allocated and freed in the bins that end at the edges ``first`` to ``last``."""
+    assert profile.times is not None
+    begin, end = (int(profile.times.change_offsets[edge]) for edge in (first, last + 1))
+    stacks = [place((f.function, f.file, f.line) for f in frames) for frames, _ in samples_of(profile)]
+    allocated: Places = Counter()
+    freed: Places = Counter()
+    for row in profile.times.changes[begin:end].tolist():
+        sample, more, less, more_count, less_count = row
+        allocated[stacks[sample], "bytes"] += more
+        allocated[stacks[sample], "count"] += more_count
+        freed[stacks[sample], "bytes"] += less
+        freed[stacks[sample], "count"] += less_count
+    return +allocated, +freed
+
+
+@needs_memray
+@pytest.mark.parametrize("most_edges", [4096, 7])
+@pytest.mark.parametrize("path", FULL, ids=lambda path: path.name)
+def test_what_stacks_allocated_and_freed_over_time(
+    path: Path, most_edges: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against memray's records of what lived from when to when, added up one by one."""
+    python = python_for(path)
+    told = temporal(path, python)
+    monkeypatch.setattr(memray_times, "_MOST_EDGES", most_edges)
+    profile = read_with(path, python, tmp_path)
+    times = profile.times
+    assert times is not None
+    assert times.tells_flow
+    memory = told["memory"]
+    lines = len(memory)
+    step = -(-(lines + 1) // most_edges)
+    ends = [*range(step - 1, lines, step), lines]
+    assert len(times.time_us) == len(ends) <= most_edges
+    # what is live at each edge is what memray counted when it wrote the line
+    for edge, line in enumerate(ends[:-1]):
+        assert times.time_us[edge] == (memory[line][0] - memory[0][0]) * 1000
+        assert times.series["rss_bytes"][edge] == memory[line][1]
+        assert times.series["live_bytes"][edge] == memory[line][2]
+    assert times.series["live_bytes"][-1] == value(profile, "leaked_bytes")
+    assert times.series["live_count"][-1] == value(profile, "leaked_allocations")
+    assert times.peaks.max() == value(profile, "peak_bytes")
+    assert (times.peaks >= times.series["live_bytes"]).all()
+    chance = random.Random(1)
+    for _ in range(12):
+        first, last = sorted(chance.choices(range(len(ends)), k=2))
+        after = ends[first - 1] if first else -1
+        allocated: Places = Counter()
+        freed: Places = Counter()
+        for frames, begin, end, size, count in told["rows"]:
+            for sums, when in ((allocated, begin), (freed, end)):
+                if when is not None and after < when <= ends[last]:
+                    sums[place(frames), "bytes"] += size
+                    sums[place(frames), "count"] += count
+        assert changes_of(profile, first, last) == (+allocated, +freed)
+
+
+@needs_memray
+@pytest.mark.parametrize("path", FULL, ids=lambda path: path.name)
+def test_a_large_capture_tells_the_same_peak_and_end(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read in one go for both, where that can be true; else, as with threads.bin, the peak by itself."""
+    python = python_for(path)
+    whole = read_with(path, python, tmp_path)
+    monkeypatch.setattr(memray, "_MOST_WHOLE", 10)
+    large = read_with(path, python, tmp_path)
+    assert len(large.value_types) == 4
+    assert {"large", "curve-only"} <= {notice.code for notice in large.notices}
+    assert large.times is not None
+    assert len(large.times.time_us) <= 65 or format_of(path) < 11
+    assert large.times.peaks.max() == value(whole, "peak_bytes")
+
+    def by_stack(profile: Profile) -> Counter[Any]:
+        sums: Counter[Any] = Counter()
+        for stack, values in samples_of(profile):
+            for number in range(4):
+                sums[stack, number] += values[number]
+        return +sums
+
+    assert by_stack(large) == by_stack(whole)
+
+
+@needs_memray
+def test_a_killed_process_is_read_by_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its header has no figures, so how large it is shows only when it is read."""
+    path = recorded(tmp_path, killed=True)
+    monkeypatch.setattr(memray, "_MOST_WHOLE", 10)
+    profile = read_with(path, PYTHON, tmp_path)
+    assert {"killed", "large"} <= {notice.code for notice in profile.notices}

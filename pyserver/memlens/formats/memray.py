@@ -26,19 +26,11 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.lz4_head import MAGIC as LZ4
 from memlens.formats.lz4_head import lz4_head
+from memlens.formats.memray_times import NEVER, End, times_of
 from memlens.formats.stacks import Numbers, distinct_frames
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
-from memlens.model.profile import (
-    CHANGE_DTYPE,
-    LABEL_DTYPE,
-    LIVE_BYTES,
-    RSS_BYTES,
-    Column,
-    Profile,
-    ProfileTimes,
-    fits,
-)
+from memlens.model.profile import LABEL_DTYPE, Column, Profile, ProfileTimes, fits
 from memlens.progress import Report
 
 KIND = "memray"
@@ -70,12 +62,15 @@ _WITHOUT_PYTHON = 11
 """The last version of the header without the version of Python, which stands behind its own since."""
 _FIXED = struct.Struct("<BBqqqq")
 _HEAD_BYTES = 1 << 16
-_MOST_TEMPORARY = 20_000_000
-"""Allocations of a capture beyond which temporary ones aren't asked for: memray reads the file once more for them."""
+_MOST_WHOLE = 4_000_000
+"""Allocations of a capture of which all is asked for, in some seconds: memray reads the file up to five times for it.
+
+Of larger ones it is asked for the peak and the end alone, which takes two readings as its own flame graph does.
+"""
 _MOST_SECONDS = 900
 _MOST_LINE_BYTES = 1 << 24
 _MOST_RECORDS = 10_000_000
-_MOST_EDGES = 4096
+_MOST_SUM = 2**60
 _THREAD, _ALLOCATOR = 1, 2
 
 
@@ -165,7 +160,7 @@ def _on_disk(source: Source, scratch: Path) -> Iterator[Path]:
 def _rows(python: str, path: Path, header: Header, scratch: Path) -> Iterator[list[Any]]:
     """What the reading process prints, line by line."""
     program = Path(__file__).with_name("memray_reading.py").read_text("utf-8")
-    temporary = "1" if header.allocations <= _MOST_TEMPORARY else "0"
+    whole = "1" if header.allocations <= _MOST_WHOLE else "0"
     # where native frames are symbolised, debuginfod would be asked over the network
     unwanted = ("DEBUGINFOD_URLS", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
     environment = {name: text for name, text in os.environ.items() if name not in unwanted}
@@ -174,8 +169,8 @@ def _rows(python: str, path: Path, header: Header, scratch: Path) -> Iterator[li
         try:
             # the interpreter is the user's, in a list of arguments: no shell, and nothing of the capture among them
             child = subprocess.Popen(  # noqa: S603
-                [python, "-c", program, str(path), temporary], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=errors, cwd=scratch, env=environment,
+                [python, "-c", program, str(path), str(_MOST_WHOLE), whole],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd=scratch, env=environment,
             )  # fmt: skip
         except OSError as error:
             raise MemrayNeededError(
@@ -231,35 +226,18 @@ class _Records:
         self.frames: list[SourceFrame] = []
         self.stacks: list[list[int]] = []
         self.memory: list[tuple[int, int, int]] = []
+        self.peaks: list[int] = []
+        self.lived: list[tuple[int, I64]] = []
+        self.tells_lived = False
+        self.whole = True
         self.samples: Numbers[tuple[int, str, str]] = Numbers()
         self.values: list[dict[int, list[int]]] = [{} for _ in KINDS]
         self.broken = ""
 
     def take(self, row: list[Any], python: str) -> None:
-        """One line of the reading process."""
+        """One line of the reading process, which ``python`` runs."""
         header = self.header
         match row:
-            case ["record", str(kind), int(stack), str(thread), str(allocator), int(size), int(count)] if (
-                kind in KINDS and 0 <= stack < len(self.stacks) and 0 <= size < 2**60 and 0 <= count < 2**60
-            ):
-                self.count += 1
-                if self.count > _MOST_RECORDS:
-                    raise DamagedSnapshotError(
-                        f"The capture has more than {_MOST_RECORDS:,} distinct records"
-                    )
-                held = self.values[KINDS.index(kind)].setdefault(
-                    self.samples[stack, thread, allocator], [0, 0]
-                )
-                held[0] += size
-                held[1] += count
-            case ["frame", str(function), str(file), int(line)]:
-                self.frames.append(profiled_frame(file, line, function))
-            case ["stack", [*frames]] if all(
-                isinstance(n, int) and 0 <= n < len(self.frames) for n in frames
-            ):
-                self.stacks.append(frames)
-            case ["memory", int(time), int(rss), int(heap)] if max(abs(time), abs(rss), abs(heap)) < 2**60:
-                self.memory.append((time, rss, heap))
             case ["version", str(version)]:
                 self.version = version
             case ["missing"]:
@@ -280,8 +258,72 @@ class _Records:
                 self.broken = why
             case ["done"]:
                 pass
-            case _:
+            case _ if not self._takes_place(row) and not self._takes_figures(row):
                 raise DamagedSnapshotError("memray's reader told something that no capture holds")
+
+    def _takes_place(self, row: list[Any]) -> bool:
+        match row:
+            case ["frame", str(function), str(file), int(line)]:
+                self.frames.append(profiled_frame(file, line, function))
+            case ["stack", [*frames]] if all(
+                isinstance(n, int) and 0 <= n < len(self.frames) for n in frames
+            ):
+                self.stacks.append(frames)
+            case _:
+                return False
+        return True
+
+    def _takes_figures(self, row: list[Any]) -> bool:
+        match row:
+            case ["record", str(kind), int(stack), str(thread), str(allocator), int(size), int(count)] if (
+                kind in KINDS
+                and 0 <= stack < len(self.stacks)
+                and 0 <= size < _MOST_SUM
+                and 0 <= count < _MOST_SUM
+            ):
+                self._counted(1)
+                held = self.values[KINDS.index(kind)].setdefault(
+                    self.samples[stack, thread, allocator], [0, 0]
+                )
+                held[0] += size
+                held[1] += count
+            case ["lived", int(stack), str(thread), str(allocator), [*numbers]] if (
+                0 <= stack < len(self.stacks) and (told := self._told(numbers)) is not None
+            ):
+                self._counted(len(told))
+                self.lived.append((self.samples[stack, thread, allocator], told))
+            case ["lived"]:
+                self.tells_lived = True
+            case ["memory", int(time), int(rss), int(heap)] if (
+                max(abs(time), abs(rss), abs(heap)) < _MOST_SUM
+            ):
+                self.memory.append((time, rss, heap))
+            case ["peaks", [*peaks]] if len(peaks) == len(self.memory) + 1 and all(
+                isinstance(size, int) and 0 <= size < _MOST_SUM for size in peaks
+            ):
+                self.peaks = peaks
+            case ["whole", int(whole)]:
+                self.whole = bool(whole)
+            case _:
+                return False
+        return True
+
+    def _counted(self, more: int) -> None:
+        self.count += more
+        if self.count > _MOST_RECORDS:
+            raise DamagedSnapshotError(f"The capture has more than {_MOST_RECORDS:,} distinct records")
+
+    def _told(self, numbers: list[Any]) -> I64 | None:
+        """Rows of (first, last, bytes, count) as memray's reader told them, or None for what no capture holds."""
+        if len(numbers) % 4 or not all(isinstance(n, int) and -1 <= n < _MOST_SUM for n in numbers):
+            return None
+        rows = np.array(numbers, np.int64).reshape(-1, 4)
+        first, last, size, count = rows.T
+        ends = (last == NEVER) | ((last > first) & (last <= len(self.memory)))
+        fine = (
+            (first >= 0) & (first <= len(self.memory)) & ends & (size >= 0) & (count >= 0) & (count < 2**32)
+        )
+        return rows if fine.all() else None
 
     def profile(self) -> Profile:
         """The whole."""
@@ -307,21 +349,17 @@ class _Records:
         )  # fmt: skip
 
     def _times(self) -> ProfileTimes | None:
-        """The heap and the resident memory that memray noted every ten milliseconds, in at most so many bins."""
         if not self.memory:
             return None
-        rows = np.array(self.memory, np.int64)
-        rows = rows[np.argsort(rows[:, 0], kind="stable")]
-        step = -(-len(rows) // _MOST_EDGES)
-        last = np.append(np.arange(step - 1, len(rows) - 1, step), len(rows) - 1)
-        first = np.append(0, last[:-1] + 1)
-        edges = rows[last]
-        return ProfileTimes(
-            np.clip(edges[:, 0] - rows[0, 0], 0, 2**50) * 1000,
-            {LIVE_BYTES: edges[:, 2].copy(), RSS_BYTES: edges[:, 1].copy()},
-            np.maximum.reduceat(rows[:, 2], first), np.zeros(len(edges) + 1, np.uint64), np.empty(0, CHANGE_DTYPE),
-            tells_flow=False, told=np.zeros(len(edges), np.bool_),
-        )  # fmt: skip
+        end = None
+        if self.peaks:
+            left = sum(size for size, _ in self.values[KINDS.index("leaked")].values())
+            end = End(self.header.end_ms, left, self.peaks)
+        lived = self.lived if self._tells_flow() else None
+        return times_of(np.array(self.memory, np.int64), end, lived)
+
+    def _tells_flow(self) -> bool:
+        return self.tells_lived and bool(self.peaks) and not self.broken
 
     def _settings(self) -> dict[str, str | int]:
         header = self.header
@@ -341,13 +379,22 @@ class _Records:
         if header.aggregated:
             message = "The capture was aggregated (--aggregate): it doesn't tell temporary allocations."
             found.append(Notice("aggregated", message))
-        elif header.allocations > _MOST_TEMPORARY:
+        elif not self.whole:
             message = (
-                f"The capture has {header.allocations:,} allocations: which of them were temporary is left out, as "
-                "memray would read the whole of it once more."
+                f"The capture has more than {_MOST_WHOLE:,} allocations, and memray would read all of it again for "
+                "each further question: which allocations were temporary, and what stacks allocated and freed over "
+                "time, is left out, and the curves have few points. memray's own flame graphs tell it: "
+                "python -m memray flamegraph --temporary-allocations, and --temporal."
             )
-            found.append(Notice("no-temporary", message))
-        if self.memory:
+            found.append(Notice("large", message))
+        if self.memory and self._tells_flow():
+            message = (
+                "memray notes the time every 10 milliseconds of a run, or less often of a long one: an allocation that "
+                "was freed before the next time counts in none of the figures over time but those of what was live at "
+                "most."
+            )
+            found.append(Notice("between-times", message))
+        elif self.memory:
             message = "memray tells how much was live over time, but stacks only of the peak and of the end."
             found.append(Notice("curve-only", message))
         return found

@@ -2,8 +2,15 @@
 
 It is run by the interpreter that has memray (``python -c``), so it needs nothing of Memlens, and no Python newer than
 3.7. Lines: ``["version", TEXT]``, ``["missing"]``, ``["refused", TEXT]``, ``["broken", TEXT]``, ``["memory", MS, RSS,
-HEAP]``, ``["frame", FUNCTION, FILE, LINE]``, ``["stack", [FRAME…]]`` innermost first, and for each kind of records
-``["record", KIND, STACK, THREAD, ALLOCATOR, BYTES, COUNT]``; ``["done"]`` is the last one.
+HEAP]``, ``["frame", FUNCTION, FILE, LINE]``, ``["stack", [FRAME…]]`` innermost first, for each kind of records
+``["record", KIND, STACK, THREAD, ALLOCATOR, BYTES, COUNT]``, ``["peaks", [BYTES…]]`` the most that was live before each
+line of memory and after the last, and ``["lived", STACK, THREAD, ALLOCATOR, [FIRST, LAST, BYTES, COUNT…]]`` how many
+allocations were made before the line of memory FIRST (not before the one before it) and freed before LAST, -1 for
+never; ``["done"]`` is the last one.
+
+``["whole", 0 or 1]`` says whether all was asked for. memray reads the file from its start for each question, which is
+what takes the time: once to open it, when it looks for the peak; once for the stacks of the peak and once for those of
+the end, or in one reading for both (see :func:`_peak_and_end`); once for what lived when; once for what was temporary.
 """
 
 import importlib
@@ -11,11 +18,13 @@ import json
 import sys
 from typing import Any
 
-KINDS = ("high_watermark", "leaked", "temporary")
+INTERVALS_A_LINE = 10_000
+FEW_LINES = 64
+"""Lines of memory of a large capture: the fewer there are, the more often one reading tells the peak truly."""
 
 
-def main(path: str, *, temporary: bool) -> None:
-    """Tell of the capture at ``path``; ``temporary``: of temporary allocations too, which takes another reading."""
+def main(path: str, most: int, *, whole: bool) -> None:
+    """Tell of the capture at ``path``; ``whole``: all of it, unless it is larger than its header says."""
 
     def tell(*row: Any) -> None:
         sys.stdout.write(json.dumps(row, separators=(",", ":")) + "\n")
@@ -27,49 +36,142 @@ def main(path: str, *, temporary: bool) -> None:
         return
     tell("version", str(memray.__version__))
     try:
-        reader = memray.FileReader(path)
+        reader = _opened(memray, path, whole=whole)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is told
         tell("refused", str(error))
         return
     try:
-        _records(memray, reader, tell, temporary=temporary)
+        for snapshot in reader.get_memory_snapshots():
+            tell("memory", snapshot.time, snapshot.rss, snapshot.heap)
+        whole = whole and reader.metadata.total_allocations <= most
+        tell("whole", int(whole))
+        places = _Places(memray, reader, tell)
+        _peak_and_end(reader, places, tell, sure=whole)
+        if whole:
+            _lived(reader, places, tell)
+            _records(reader, "temporary", places, tell)
         tell("done")
     except Exception as error:  # noqa: BLE001
         tell("broken", f"{type(error).__name__}: {error}")
 
 
-def _records(memray: Any, reader: Any, tell: Any, *, temporary: bool) -> None:
-    frames: dict[Any, int] = {}
-    stacks: dict[tuple[int, ...], int] = {}
-    metadata = reader.metadata
-    native = bool(getattr(metadata, "has_native_traces", False))
-    main_thread = getattr(metadata, "main_thread_id", None)
-    for snapshot in reader.get_memory_snapshots():
-        tell("memory", snapshot.time, snapshot.rss, snapshot.heap)
-    for kind in KINDS:
-        if kind == "temporary" and not temporary:
-            continue
+def _opened(memray: Any, path: str, *, whole: bool) -> Any:
+    if not whole:
         try:
-            found = getattr(reader, f"get_{kind}_allocation_records")(merge_threads=False)
-            for record in found:
-                trace = record.hybrid_stack_trace() if native else record.stack_trace()
-                stack: list[int] = []
-                for frame in trace:
-                    if frame not in frames:
-                        frames[frame] = len(frames)
-                        tell("frame", frame[0], frame[1], frame[2])
-                    stack.append(frames[frame])
-                key = tuple(stack)
-                if key not in stacks:
-                    stacks[key] = len(stacks)
-                    tell("stack", stack)
-                thread = record.thread_name or (
-                    "main thread" if record.tid == main_thread else f"thread {record.tid:#x}"
-                )
-                allocator = memray.AllocatorType(record.allocator).name.lower()
-                tell("record", kind, stacks[key], thread, allocator, record.size, record.n_allocations)
-        except NotImplementedError:
-            continue  # captures that were aggregated tell no temporary allocations
+            return memray.FileReader(path, max_memory_records=FEW_LINES)
+        except TypeError:
+            pass  # memray before 1.11 has them all
+    return memray.FileReader(path)
+
+
+class _Places:
+    """Tells of stacks when they are first asked for. memray makes a stack anew each time, native ones by symbols."""
+
+    def __init__(self, memray: Any, reader: Any, tell: Any) -> None:
+        self.tell = tell
+        self.allocators = memray.AllocatorType
+        self.native = bool(getattr(reader.metadata, "has_native_traces", False))
+        self.main_thread = getattr(reader.metadata, "main_thread_id", None)
+        self.frames: dict[Any, int] = {}
+        self.stacks: dict[tuple[int, ...], int] = {}
+        self.known: dict[tuple[int, int, int], int] = {}
+
+    def of(self, record: Any) -> tuple[int, str, str]:
+        """The stack, thread and allocator of any kind of record."""
+        key = (record.stack_id, record.native_stack_id, record.native_segment_generation)
+        number = self.known.get(key)
+        if number is None:
+            number = self.known[key] = self._stack(
+                record.hybrid_stack_trace() if self.native else record.stack_trace()
+            )
+        main = record.tid == self.main_thread
+        thread = record.thread_name or ("main thread" if main else f"thread {record.tid:#x}")
+        return number, thread, self.allocators(record.allocator).name.lower()
+
+    def _stack(self, trace: Any) -> int:
+        stack: list[int] = []
+        for frame in trace:
+            if frame not in self.frames:
+                self.frames[frame] = len(self.frames)
+                self.tell("frame", frame[0], frame[1], frame[2])
+            stack.append(self.frames[frame])
+        key = tuple(stack)
+        if key not in self.stacks:
+            self.stacks[key] = len(self.stacks)
+            self.tell("stack", stack)
+        return self.stacks[key]
+
+
+def _records(reader: Any, kind: str, places: _Places, tell: Any) -> None:
+    try:
+        for record in getattr(reader, f"get_{kind}_allocation_records")(merge_threads=False):
+            tell("record", kind, *places.of(record), record.size, record.n_allocations)
+    except NotImplementedError:
+        pass  # captures that were aggregated tell no temporary allocations
+
+
+def _peak_and_end(reader: Any, places: _Places, tell: Any, *, sure: bool) -> None:
+    """Tell what was live at the peak and at the end, in one reading if it can be; ``sure``: in one for each.
+
+    memray tells how each stack took part in the highest moment between any two lines of memory. Of a stack that
+    freed as many allocations as it made after such a moment, but others in size, it tells the old sum until it
+    allocates again. So a peak that doesn't add up to the one known is asked for by itself; the end is always true.
+    """
+    temporal = getattr(reader, "get_temporal_high_water_mark_allocation_records", None)
+    try:
+        records, peaks = temporal(merge_threads=False) if temporal else (None, [])
+    except NotImplementedError:  # the capture was aggregated
+        records = None
+    if records is None:
+        _records(reader, "high_watermark", places, tell)
+        _records(reader, "leaked", places, tell)
+        return
+    peak, last = reader.metadata.peak_memory, len(peaks) - 1
+    highest = max((number for number, size in enumerate(peaks) if size == peak), default=last)
+    rows = []
+    total = total_last = 0
+    for record in records:
+        sums = [0] * 6
+        for lived in record.intervals:
+            first, end = lived.allocated_before_snapshot, lived.deallocated_before_snapshot
+            for place, at in ((0, highest), (2, last), (4, last + 1)):
+                if first <= at and (end is None or at < end):
+                    sums[place] += lived.n_bytes
+                    sums[place + 1] += lived.n_allocations
+        total += sums[0]
+        total_last += sums[2]
+        if any(sums[4:]) or (not sure and any(sums)):
+            rows.append((places.of(record), sums))
+    # where the last stretch still rises at its end memray has no peak of it
+    peaks[last] = max(peaks[last], total_last)
+    tell("peaks", peaks)
+    place = 2 if total_last >= peak else 0
+    if sure or (total, total_last)[place // 2] != peak:
+        _records(reader, "high_watermark", places, tell)
+        place = -1
+    for where, sums in rows:
+        if place >= 0 and any(sums[place : place + 2]):
+            tell("record", "high_watermark", *where, *sums[place : place + 2])
+        if any(sums[4:]):
+            tell("record", "leaked", *where, *sums[4:])
+
+
+def _lived(reader: Any, places: _Places, tell: Any) -> None:
+    temporal = getattr(reader, "get_temporal_allocation_records", None)
+    if temporal is None:
+        return
+    try:
+        for record in temporal(merge_threads=False):
+            row: list[int] = []
+            for lived in record.intervals:
+                end = lived.deallocated_before_snapshot
+                row += (lived.allocated_before_snapshot, -1 if end is None else end)
+                row += (lived.n_bytes, lived.n_allocations)
+            for start in range(0, len(row), 4 * INTERVALS_A_LINE):
+                tell("lived", *places.of(record), row[start : start + 4 * INTERVALS_A_LINE])
+        tell("lived")
+    except NotImplementedError:
+        pass
 
 
 def end_with_parent() -> None:
@@ -85,4 +187,4 @@ if __name__ == "__main__":
     # what lies in the current folder is not to be imported
     sys.path[:] = [place for place in sys.path if place not in ("", ".")]
     end_with_parent()
-    main(sys.argv[1], temporary=sys.argv[2] == "1")
+    main(sys.argv[1], int(sys.argv[2]), whole=sys.argv[3] == "1")
