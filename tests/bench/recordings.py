@@ -2,6 +2,7 @@
 
 import json
 import random
+import subprocess
 from pathlib import Path
 from typing import TextIO
 
@@ -41,6 +42,28 @@ def make_heaptrack(path: Path, nodes: int, events: int, seed: int = 1) -> None:
                     stamp += 10
                     lines.append(f"c {stamp:x}\nR {len(live):x}\n")
             packed.write("".join(lines).encode())
+
+
+PARSING = """
+import ast, json, pathlib
+kept = {}
+for number, file in enumerate(sorted(pathlib.Path(ast.__file__).parent.glob("*.py"))[:160]):
+    try:
+        text = ast.dump(ast.parse(file.read_text()))
+    except (SyntaxError, UnicodeDecodeError):
+        continue
+    parts = json.loads(json.dumps([text[start : start + 10] for start in range(0, len(text), 10)]))
+    if number % 5 == 0:
+        kept[file.name] = parts
+"""
+
+
+def make_memray(path: Path, python: str) -> None:
+    """Record a program that parses Python's own library, with the memray of ``python``: some 34 M allocations."""
+    script = path.with_suffix(".py")
+    script.write_text(PARSING, "utf-8")
+    options = ["--quiet", "--force", "--trace-python-allocators", "--output", str(path)]
+    subprocess.run([python, "-m", "memray", "run", *options, str(script)], check=True)
 
 
 def make_dhat(path: Path, points: int = 320_000, seed: int = 1) -> None:
