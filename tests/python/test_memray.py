@@ -127,7 +127,12 @@ def test_a_reader_that_dies_is_told(tmp_path: Path) -> None:
     """The interpreter is anything: here one that prints nothing, or what is no line of ours."""
     path = tmp_path / "x.bin"
     path.write_bytes(header())
-    lines: tuple[str, ...] = ('["record",1]', '["peaks",[1,2]]', '["memory",1,2,[]]', '["lived",0,"t","malloc",[0,1,8,1]]')
+    lines: tuple[str, ...] = (
+        '["record",1]',
+        '["peaks",[1,2]]',
+        '["memory",1,2,[]]',
+        '["lived",0,"t","malloc",[0,1,8,1]]',
+    )
     stack = '["stack",[]]\n["memory",1,2,3]\n["lived",0,"t","malloc",'
     lines += tuple(
         f"{stack}{row}]" for row in ("[0,1,8]", "[1,1,8,1]", "[0,2,8,1]", "[0,-1,8,9e9]", '["",1,8,1]')
