@@ -111,8 +111,9 @@ def _tree(snapshot: Snapshot, columns: dict[str, Unsigned], packages: list[str])
         raise ValueError("it is too large")
     name[0] = NEVER
     offsets = np.zeros(placed + 1, np.uint32)
+    offsets[1:] = children
     # what goes beyond 32 bits gets less by that, which no arranged tree's does
-    np.cumsum(children, dtype=np.uint32, out=offsets[1:])
+    np.cumsum(offsets, dtype=np.uint32, out=offsets)
     left = np.zeros(nodes, np.int64)
     kernel.place(offsets, widths, left)
 
