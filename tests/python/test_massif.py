@@ -17,8 +17,9 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.massif import BELOW
 from memlens.formats.stacks import CUT
 from memlens.formats.valgrind_frames import valgrind_frame
+from memlens.kernels import massif_text
 from memlens.model.frames import USER, SourceFrame
-from memlens.model.profile import Profile
+from memlens.model.profile import CHANGE_DTYPE, Profile
 
 FIXTURE = FIXTURES / "massif.out.ledger"
 FILES = [FIXTURE, *real_profiles("massif/*")]
@@ -278,3 +279,15 @@ def test_steps_of_any_length_read_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     whole = list(samples_of(load(FIXTURE)))
     monkeypatch.setattr(scanning, "_STEP_BYTES", 90)
     assert list(samples_of(load(FIXTURE))) == whole
+
+
+@pytest.mark.parametrize(
+    ("ends", "samples", "rows"),
+    [([3], [0, 1], 2), ([2, 1], [0, 1], 2), ([2], [0, 2], 2), ([2], [0, -1], 2), ([2], [0, 1], 1)],
+)
+def test_differences_of_samples_that_are_not_there(ends: list[int], samples: list[int], rows: int) -> None:
+    with pytest.raises(IndexError):
+        massif_text.differences(
+            np.array(ends, np.int64), np.array(samples, np.int64), np.ones(rows, np.int64), np.zeros(2, np.int64),
+            np.empty(2 * len(samples), CHANGE_DTYPE), np.zeros(len(ends), np.uint64),
+        )  # fmt: skip

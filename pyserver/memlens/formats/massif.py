@@ -74,10 +74,10 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     depth = int(_option(head["desc"], "depth", str(_DEFAULT_DEPTH)))
     whole, leaves["stack"] = cut_stacks(whole, leaves["stack"], _cut(whole, leaves, depth))
     # a sample a stack that any snapshot has
-    stacks, samples = np.unique(leaves["stack"], return_inverse=True)
+    stacks, samples = _used(leaves["stack"], len(whole.starts) - 1)
     detailed = np.flatnonzero(snapshots["tree"] != kernel.EMPTY)
-    types, values = _values(snapshots, detailed, leaves, samples.astype(np.int64), len(stacks))
-    times = _times(head["time_unit"], snapshots, detailed, leaves, samples.astype(np.int64))
+    types, values = _values(snapshots, detailed, leaves, samples, len(stacks))
+    times = _times(head["time_unit"], snapshots, detailed, leaves, samples, len(stacks))
     settings: dict[str, str | int] = {
         "command": head["cmd"],
         "options": head["desc"],
@@ -150,6 +150,14 @@ def _cut(frames: Frames, leaves: Column, depth: int) -> npt.NDArray[np.bool_]:
     return cut
 
 
+def _used(stacks: npt.NDArray[np.uint32], count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Which of ``count`` stacks occur, and the number among them of each item."""
+    occurs = np.zeros(count, np.bool_)
+    occurs[stacks] = True
+    numbers = np.cumsum(occurs, dtype=np.int64) - 1
+    return np.flatnonzero(occurs), numbers[stacks]
+
+
 def _values(
     snapshots: Column,
     detailed: npt.NDArray[np.int64],
@@ -187,6 +195,7 @@ def _times(
     detailed: npt.NDArray[np.int64],
     leaves: Column,
     samples: npt.NDArray[np.int64],
+    count: int,
 ) -> ProfileTimes:
     """An edge a snapshot; what stacks hold is told at the detailed ones."""
     unit, scale = _UNITS[time_unit]
@@ -195,12 +204,7 @@ def _times(
         series["stacks_bytes"] = snapshots["stacks_bytes"].copy()
     told = np.zeros(len(snapshots), np.bool_)
     told[detailed] = True
-    rows = _changes(detailed, leaves, samples)
-    offsets = np.searchsorted(rows["edge"], np.arange(len(snapshots) + 1)).astype(np.uint64)
-    changes = np.zeros(len(rows), CHANGE_DTYPE)
-    changes["sample"] = rows["sample"]
-    changes["allocated_bytes"] = np.maximum(rows["bytes"], 0)
-    changes["freed_bytes"] = np.maximum(-rows["bytes"], 0)
+    offsets, changes = _changes(snapshots, detailed, leaves, samples, count)
     # massif may take a snapshot late; the axis must not run back
     time = np.maximum.accumulate(np.minimum(snapshots["time"], 2**50) * scale)
     return ProfileTimes(
@@ -208,32 +212,24 @@ def _times(
     )
 
 
-def _changes(detailed: npt.NDArray[np.int64], leaves: Column, samples: npt.NDArray[np.int64]) -> Column:
-    """How much more each stack held at each detailed snapshot than at the one before: (edge, sample, bytes)."""
-    kind = np.dtype([("edge", "<i8"), ("sample", "<u4"), ("bytes", "<i8")])
-    if not len(leaves):
-        return np.empty(0, kind)
-    ranks = np.searchsorted(detailed, leaves["snapshot"].astype(np.int64))
-    order = np.lexsort((ranks, samples))
-    sample, rank, held = samples[order], ranks[order], leaves["bytes"][order]
-    # several leaves of a tree may be one stack
-    first = np.ones(len(order), np.bool_)
-    first[1:] = (sample[1:] != sample[:-1]) | (rank[1:] != rank[:-1])
-    held = np.add.reduceat(held, np.flatnonzero(first))
-    sample, rank = sample[first], rank[first]
-    follows = np.zeros(len(sample), np.bool_)
-    follows[1:] = (sample[1:] == sample[:-1]) & (rank[1:] == rank[:-1] + 1)
-    more = held.copy()
-    more[follows] -= held[np.flatnonzero(follows) - 1]
-    # what the next detailed snapshot doesn't have is gone by then
-    ends = np.append(~follows[1:], True) & (rank + 1 < len(detailed))
-    total = np.zeros(len(more) + int(ends.sum()), kind)
-    total["edge"] = detailed[np.concatenate((rank, rank[ends] + 1))]
-    total["sample"] = np.concatenate((sample, sample[ends]))
-    total["bytes"] = np.concatenate((more, -held[ends]))
-    total = total[total["bytes"] != 0]
-    ordered: Column = total[np.argsort(total["edge"], kind="stable")]
-    return ordered
+def _changes(
+    snapshots: Column,
+    detailed: npt.NDArray[np.int64],
+    leaves: Column,
+    samples: npt.NDArray[np.int64],
+    count: int,
+) -> tuple[npt.NDArray[np.uint64], Column]:
+    """How much more or less each stack held at each detailed snapshot than at the one before, with offsets."""
+    # leaves stand in the order of their snapshots, and only detailed ones have any
+    ends = np.append(snapshots["leaves"], np.uint64(len(leaves)))[detailed + 1].astype(np.int64)
+    changes = np.empty(2 * len(leaves), CHANGE_DTYPE)
+    made = np.zeros(len(detailed), np.uint64)
+    held = np.ascontiguousarray(leaves["bytes"])
+    kernel.differences(ends, samples, held, np.zeros(count, np.int64), changes, made)
+    offsets = np.zeros(len(snapshots) + 1, np.uint64)
+    offsets[detailed + 1] = made
+    offsets = np.maximum.accumulate(offsets)
+    return offsets, changes[: int(offsets[-1])]
 
 
 def _below(frames: Frames, stacks: npt.NDArray[np.int64], held: npt.NDArray[np.int64]) -> int:

@@ -389,9 +389,8 @@ class _Records:
             found.append(Notice("large", message))
         if self.memory and self._tells_flow():
             message = (
-                "memray notes the time every 10 milliseconds of a run, or less often of a long one: an allocation that "
-                "was freed before the next time counts in none of the figures over time but those of what was live at "
-                "most."
+                "memray marks the time every 10 milliseconds, less often in a long run. Over time, an allocation that "
+                "was freed before the next mark counts as neither allocated nor freed, only in the peak."
             )
             found.append(Notice("between-times", message))
         elif self.memory:

@@ -1,5 +1,7 @@
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 from typing_extensions import Buffer
 
 OK: int
@@ -28,3 +30,12 @@ class Scanner:
     def drop_last(self) -> None: ...
     def frames(self) -> list[str]: ...
     def take(self, table: Table) -> Buffer: ...
+
+def differences(
+    ends: npt.NDArray[np.int64],
+    samples: npt.NDArray[np.int64],
+    held: npt.NDArray[np.int64],
+    more: npt.NDArray[np.int64],
+    changes: npt.NDArray[Any],
+    made: npt.NDArray[np.uint64],
+) -> None: ...

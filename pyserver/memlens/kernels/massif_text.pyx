@@ -61,6 +61,12 @@ cdef struct LeafRow:
     uint32_t addresses      # how many return addresses the stack has; inlined frames have their caller's
     uint32_t unused
 
+cdef packed struct ChangeRow:
+    # of CHANGE_DTYPE
+    uint32_t sample
+    int64_t allocated_bytes, freed_bytes
+    uint32_t allocated_count, freed_count
+
 cdef struct OpenNode:
     # a node of the path to where the scan is
     int64_t left_bytes      # not yet told by children
@@ -362,3 +368,39 @@ cdef class Scanner:
 cdef bytes SNAPSHOT_FORMAT = (
     b"T{q:time:q:heap_bytes:q:extra_bytes:q:stacks_bytes:Q:leaves:I:tree:I:told:}"
 )
+
+
+def differences(const int64_t[::1] ends, const int64_t[::1] samples, const int64_t[::1] held, int64_t[::1] more,
+                ChangeRow[::1] changes, uint64_t[::1] made):
+    """How much more, or less, each sample holds in each snapshot than in the one before.
+
+    The rows of ``samples`` and ``held`` (bytes) of a snapshot end at its item of ``ends``; a sample may have several.
+    ``more`` has a zero for each sample. ``changes`` has room for twice as many rows as there are; those of a snapshot
+    end at its item of ``made``. Raises IndexError where the numbers don't fit each other.
+    """
+    cdef size_t count = samples.shape[0]
+    cdef size_t room = changes.shape[0]
+    cdef size_t before = 0, begin = 0, end, row, done = 0, snapshot
+    cdef int64_t change
+    if held.shape[0] != samples.shape[0] or made.shape[0] != ends.shape[0] or room < 2 * count:
+        raise IndexError("columns of different lengths")
+    for snapshot in range(<size_t> ends.shape[0]):
+        if ends[snapshot] < <int64_t> begin or ends[snapshot] > <int64_t> count:
+            raise IndexError("snapshots that don't follow each other")
+        end = ends[snapshot]
+        for row in range(before, end):
+            if not 0 <= samples[row] < more.shape[0]:
+                raise IndexError("a sample that isn't there")
+            more[samples[row]] += held[row] if row >= begin else -held[row]
+        for row in range(before, end):
+            change = more[samples[row]]
+            if change == 0:
+                continue
+            more[samples[row]] = 0
+            changes[done].sample = <uint32_t> samples[row]
+            changes[done].allocated_bytes = change if change > 0 else 0
+            changes[done].freed_bytes = -change if change < 0 else 0
+            changes[done].allocated_count = changes[done].freed_count = 0
+            done += 1
+        made[snapshot] = done
+        before, begin = begin, end
