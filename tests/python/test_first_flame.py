@@ -287,6 +287,21 @@ def test_another_version_is_made_anew(
             other.work_behind()
 
 
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks for maps in /proc")
+def test_closing_releases_it(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+    def is_mapped() -> bool:
+        return behind.COLUMNS_NAME in Path("/proc/self/maps").read_text("utf-8")
+
+    snapshot = opened(sample)
+    first_of(snapshot)
+    snapshot.work_behind()
+    other = again(snapshot)
+    everything(other)
+    assert is_mapped()
+    other.close()
+    assert not is_mapped()
+
+
 def test_it_appears_whole_and_is_counted(cache: Cache, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     archive = ingest(sample, cache, lambda *_: None)
     kept, left = archive / behind.COLUMNS_NAME, archive / f"{behind.COLUMNS_NAME}.partial-999999999"

@@ -8,7 +8,6 @@ them, then their bytes, each from a multiple of 64 on.
 """
 
 import contextlib
-import mmap
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.store.column_files import mapped
 from memlens.store.processes import is_running
 
 TABLES_NAME = "sql.db"
@@ -93,16 +93,16 @@ def read_columns(archive: Path, version: int) -> tuple[dict[str, npt.NDArray[Any
             header = msgspec.json.decode(line, type=_Header)
             if header.version != version:
                 return None
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            data = mapped(file)
         found, at = {}, len(line)
         for name, (kind, rows) in header.columns.items():
             if not _WHOLE_NUMBERS.match(kind) or rows < 0:
                 return None
             dtype = np.dtype(kind)
             at += -at % _ALIGNED_TO
-            found[name] = np.frombuffer(mapped, dtype, rows, at) if rows else np.empty(0, dtype)
+            found[name] = np.frombuffer(data, dtype, rows, at) if rows else np.empty(0, dtype)
             at += dtype.itemsize * rows
-        return (found, header.texts) if at == len(mapped) else None
+        return (found, header.texts) if at == len(data) else None
     except (OSError, ValueError, OverflowError, msgspec.DecodeError):
         # what can't be read is worked out again
         return None

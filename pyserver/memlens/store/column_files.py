@@ -1,8 +1,10 @@
-"""Writes the column files of an archive."""
+"""Writes the column files of an archive, and maps them."""
 
 import contextlib
+import mmap
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +15,14 @@ from memlens.store.manifest import ColumnEntry
 _STRETCH_ROWS = 1 << 14
 
 Column = npt.NDArray[Any]
+
+
+def mapped(file: BinaryIO) -> mmap.mmap:
+    """A file's bytes, mapped for reading. Raises OSError, and ValueError for an empty one."""
+    if sys.version_info >= (3, 13):
+        # the map needs no descriptor of its own, and a snapshot of many devices has many columns
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ, trackfd=False)
+    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 class ColumnFiles:

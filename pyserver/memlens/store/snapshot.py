@@ -2,8 +2,6 @@
 
 import bisect
 import copy
-import mmap
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
@@ -18,6 +16,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels import mapped_faults
 from memlens.kernels import timeline as kernel
 from memlens.model.info import DeviceInfo, SnapshotInfo
+from memlens.store.column_files import mapped
 from memlens.store.columns import BLOCK, SUPER_BLOCK, block_peaks
 from memlens.store.manifest import ArchiveError, ColumnEntry, Manifest, hold, read_manifest
 
@@ -364,7 +363,4 @@ def _map_column(path: Path, entry: ColumnEntry) -> Column:
     if entry.count == 0:
         return np.empty(0, dtype)
     with path.open("rb") as file:
-        if sys.version_info >= (3, 13):
-            # the map needs no descriptor of its own, and a snapshot of many devices has many columns
-            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ, trackfd=False), dtype)
-        return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), dtype)
+        return np.frombuffer(mapped(file), dtype)
