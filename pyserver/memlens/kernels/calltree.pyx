@@ -416,6 +416,33 @@ def add_by(const uint32_t[::1] to, const int64_t[:, ::1] values, int64_t[:, ::1]
                     sums[row, to[index]] += values[row, index]
 
 
+def sum_samples(const uint32_t[::1] stacks, const int64_t[::1] amounts, const int64_t[::1] counts,
+                const uint32_t[::1] order, int64_t[:, ::1] sums, uint32_t[::1] first):
+    """Sum samples' amounts and counts by stack, and note the least order of each; stacks out of range count nowhere."""
+    cdef size_t index
+    cdef uint32_t stack
+    with nogil:
+        for index in range(<size_t> stacks.shape[0]):
+            stack = stacks[index]
+            if stack < <size_t> sums.shape[1] and stack < <size_t> first.shape[0]:
+                sums[0, stack] += amounts[index]
+                sums[1, stack] += counts[index]
+                if order[index] < first[stack]:
+                    first[stack] = order[index]
+
+
+def first_rows(const uint32_t[:] numbers, uint32_t[::1] first):
+    """The first row that holds each number; those that are out of range, or in no row, keep what they have."""
+    cdef size_t row
+    cdef uint32_t number
+    with nogil:
+        # from behind, so that the first is written last
+        for row in range(<size_t> numbers.shape[0], 0, -1):
+            number = numbers[row - 1]
+            if number < <size_t> first.shape[0]:
+                first[number] = <uint32_t> (row - 1)
+
+
 def least_by(const uint32_t[::1] to, const uint32_t[::1] values, uint32_t[::1] least):
     """The least of the values that each number of ``to`` has."""
     cdef size_t index
@@ -454,6 +481,23 @@ cdef int by_key(const void *one, const void *other) noexcept nogil:
     return 0
 
 
+cdef void sort_children(Child *children, size_t count) noexcept nogil:
+    """By key and name. Most nodes have a few children, which a call for each look at two would take the most time of."""
+    cdef size_t place, at
+    cdef Child taken
+    if count > 16:
+        qsort(children, count, sizeof(Child), &by_key)
+        return
+    for place in range(1, count):
+        taken = children[place]
+        at = place
+        while at and (children[at - 1].key > taken.key
+                      or (children[at - 1].key == taken.key and children[at - 1].name > taken.name)):
+            children[at] = children[at - 1]
+            at -= 1
+        children[at] = taken
+
+
 def arrange(const uint32_t[::1] parents, const uint32_t[::1] names, const int64_t[::1] widths,
             const int64_t[::1] keys, uint32_t[::1] numbers, uint32_t[::1] nodes, uint32_t[::1] offsets):
     """Number a tree anew, level by level, so that the children of a node stand together; returns how many have a width.
@@ -485,14 +529,15 @@ def arrange(const uint32_t[::1] parents, const uint32_t[::1] names, const int64_
                 found[at].name = names[node]
                 found[at].node = <uint32_t> node
         # begins[n + 1] is where the children of n begin now, and those of the next node end them
+        for node in range(1, count):
+            if begins[node + 1] > begins[node] + 1:
+                sort_children(found + begins[node], begins[node + 1] - begins[node])
         numbers[0] = nodes[0] = offsets[0] = 0
         index = 0
         while index < placed:
             node = nodes[index]
             first = begins[node + 1]
             last = begins[node + 2] if node + 1 < count else first
-            if last > first + 1:
-                qsort(found + first, last - first, sizeof(Child), &by_key)
             while first < last:
                 numbers[found[first].node] = <uint32_t> placed
                 nodes[placed] = found[first].node

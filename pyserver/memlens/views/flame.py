@@ -160,11 +160,10 @@ def _stacks_of_samples(snapshot: Snapshot, of: AllocationSet) -> Stacks:
     parents, frames, ends = snapshot.derived("flame_stacks", lambda: _all_stacks(snapshot))
     stacks = snapshot.column("sample_stack")[found.rows]
     sums = np.zeros((2, len(ends)), np.int64)
-    calltree_kernel.add_by(stacks, np.stack((found.amounts, found.counts)), sums)
-    np.maximum(sums, 0, out=sums)
     first = np.full(len(ends), NEVER, np.uint32)
-    calltree_kernel.least_by(stacks, found.order, first)
-    chosen = np.flatnonzero(sums.any(axis=0))
+    calltree_kernel.sum_samples(stacks, found.amounts, found.counts, found.order, sums, first)
+    np.maximum(sums, 0, out=sums)
+    chosen = np.flatnonzero((sums[0] > 0) | (sums[1] > 0))
     nodes = np.where(ends[chosen] == 0, len(parents) - len(SPECIAL_NAMES) + NO_STACK, ends[chosen])
     return Stacks(
         parents, frames, nodes.astype(np.uint32), np.ascontiguousarray(sums[:, chosen]), first[chosen]

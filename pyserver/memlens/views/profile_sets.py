@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError
-from memlens.kernels.calltree import least_by
+from memlens.kernels.calltree import first_rows
 from memlens.model.info import ProfileInfo, ProfileValue
 from memlens.model.profile import BLOCK_CHANGE_DTYPE
 from memlens.store.manifest import ArchiveError
@@ -117,10 +117,10 @@ def _order(snapshot: Snapshot) -> U32:
         samples = profile_of(snapshot).samples
         order = np.arange(samples, dtype=np.uint32)
         if profile_of(snapshot).bins and len(snapshot.column("time.changes")):
-            changed = np.ascontiguousarray(snapshot.column("time.changes")["sample"])
+            changed = snapshot.column("time.changes")["sample"]
             order = np.full(samples, len(changed), np.uint32)
             # leaves out the samples that a damaged archive hasn't
-            least_by(changed, np.arange(len(changed), dtype=np.uint32), order)
+            first_rows(changed, order)
         return order
 
     return snapshot.derived("sample_order", make)
