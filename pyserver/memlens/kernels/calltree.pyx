@@ -482,7 +482,7 @@ cdef int by_key(const void *one, const void *other) noexcept nogil:
 
 
 cdef void sort_children(Child *children, size_t count) noexcept nogil:
-    """By key and name. Most nodes have a few children, which a call for each look at two would take the most time of."""
+    """By key and name. Most nodes have a few children, and a call for each look at two would take the most time."""
     cdef size_t place, at
     cdef Child taken
     if count > 16:
