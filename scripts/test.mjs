@@ -22,6 +22,8 @@ const NOBODY_TO_ASK = 75;
 const LANES = ['tests/e2e/lanes/first.mjs', 'tests/e2e/lanes/second.mjs'];
 const CONTRACT = 'extension/shared/protocol.gen.ts';
 
+let codeServer;
+
 /** A step that found nothing to check; shown as such, and neither passed nor failed. */
 class Nothing extends Error {}
 
@@ -120,7 +122,7 @@ const STEPS = [
     alone: true,
     commands: async (rest) => {
       process.env.CHROMIUM = await findChromium({ install: true });
-      await installCodeServer();
+      await codeServer;
       // Files that are named stand for all.
       const wanted = rest.some((argument) => argument.endsWith('.test.mjs')) ? [] : LANES;
       const together = `--test-concurrency=${Math.min(LANES.length, availableParallelism())}`;
@@ -201,6 +203,9 @@ async function performAll(steps) {
 main(async () => {
   const steps = selected();
   const since = performance.now();
+  // It is large: it comes while other things are done.
+  if (steps.some(({ name }) => name === 'e2e')) codeServer = installCodeServer();
+  codeServer?.catch(() => undefined); // told where it is waited for
   await setup();
   const results = await performAll(steps);
   const width = Math.max(...results.map(({ step }) => step.name.length));

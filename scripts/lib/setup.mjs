@@ -78,7 +78,11 @@ async function pythonPackages(log) {
     doing: 'pip install --require-hashes -r pyserver/requirements.lock',
     stamp: '.venv/.memlens-packages',
     key: hashOf(['pyserver/requirements.lock'], version),
-    work: () => must([...PIP, 'install', '--quiet', '--require-hashes', '-r', 'pyserver/requirements.lock']),
+    work: () => {
+      // what is imported is compiled then, which is a small part of all
+      const flags = ['--quiet', '--no-compile', '--require-hashes'];
+      return must([...PIP, 'install', ...flags, '-r', 'pyserver/requirements.lock']);
+    },
     log,
   });
 }

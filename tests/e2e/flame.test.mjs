@@ -75,8 +75,9 @@ test('boxes have the widths of their values, and fill the row of their parent', 
     const expected = (surface.width * row.bytes) / told.total_bytes;
     assert.ok(Math.abs(own[0].width - expected) <= 1.01, `${row.name.function} is ${own[0].width} wide`);
   }
-  const nameless = all.filter(({ name, more, width }) => name === '' && !more && width >= 20);
-  assert.deepEqual(nameless, [], 'every wide box has its name');
+  // a picture that is stretched to a wider view names fewer, until the next one has come
+  const nameless = ({ name, more, width }) => name === '' && !more && width >= 20;
+  await until(async () => !(await boxes()).some(nameless), 'every wide box has its name');
 });
 
 test('a click shows what a box holds and lights its stacks up; Ctrl+click opens its line', async () => {
@@ -264,7 +265,7 @@ test('a right click in the tables offers what can be done to the function', asyn
   await drawn();
 });
 
-test('W sandwiches the function of a box; the list of keys tells it; a reload brings all of it back', async () => {
+test('W sandwiches the function of a box; the list of keys tells it; hidden and shown it has all of it back', async () => {
   const { box, row } = await ownBox(0.6);
   await vscode.page.mouse.click(...(await at(box)));
   await factOf('Inclusive');
@@ -279,7 +280,7 @@ test('W sandwiches the function of a box; the list of keys tells it; a reload br
   await title().waitFor();
   await view.locator('.flame').getByRole('combobox', { name: 'What widths mean' }).selectOption('count');
   await view.locator('.flame').getByRole('button', { name: 'Fold recursion' }).click();
-  await vscode.reload();
+  await vscode.hideAndShow(FILE);
   view = await SnapshotView.visible(vscode);
   await title().waitFor();
   await view.locator('.flame-halves .grid-row[aria-level="1"]').first().waitFor();

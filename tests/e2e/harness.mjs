@@ -129,6 +129,14 @@ class VSCode {
     await this.#loaded();
   }
 
+  /** Hides a view behind another editor and shows it again: it is made anew of what it had VS Code keep. */
+  async hideAndShow(name) {
+    await this.page.waitForTimeout(KEPT_AFTER_MS);
+    await this.openFile('README.md');
+    await this.page.locator('iframe.webview').first().waitFor({ state: 'hidden' });
+    await this.tab(name).click();
+  }
+
   async #loaded() {
     await this.page.locator('.explorer-folders-view .monaco-list-row').first().waitFor();
     await this.#extensionKnown();

@@ -119,7 +119,7 @@ const grown = (now, then) =>
   Object.fromEntries(Object.keys(now).map((what) => [what, now[what] - then[what]]));
 
 test('closing a view gives back all that it took in the browser, however often', async (t) => {
-  const ROUNDS = 6;
+  const ROUNDS = 5;
   const SETTLED = 3;
   await vscode.runCommand('View: Close All Editors');
   await closed();
@@ -147,8 +147,8 @@ test('closing a view gives back all that it took in the browser, however often',
 });
 
 test('a view that is used for long holds no more than at first', async (t) => {
-  const ROUNDS = 12;
-  const SETTLED = 6;
+  const ROUNDS = 9;
+  const SETTLED = 5;
   view = await SnapshotView.opened(vscode, 'train.pickle');
   const terms = ['size>1MiB', 'file:model.py', 'function:forward'];
   const seen = [];

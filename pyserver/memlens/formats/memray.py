@@ -62,8 +62,8 @@ _WITHOUT_PYTHON = 11
 """The last version of the header without the version of Python, which stands behind its own since."""
 _FIXED = struct.Struct("<BBqqqq")
 _HEAD_BYTES = 1 << 16
-_MOST_WHOLE = 4_000_000
-"""Allocations of a capture of which all is asked for, in some seconds: memray reads the file up to five times for it.
+_MOST_WHOLE = 20_000_000
+"""Allocations of a capture of which all is asked for: memray reads the file up to five times, some seconds each.
 
 Of larger ones it is asked for the peak and the end alone, which takes two readings as its own flame graph does.
 """
