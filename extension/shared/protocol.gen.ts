@@ -222,21 +222,17 @@ export interface CompareAnswer {
   rows: ComparedRow[];
 }
 
-/**
- * The heights of two devices in columns over `[x0, x1]` of the axis that `alignment` lays them on.
- *
- * Without `x0` and `x1` over all that both take up. `filter` narrows both.
- */
+/** The heights of two devices in columns over `[x0, x1]` of their axis; without these over all that both take. */
 export interface CompareCurvesParams {
   snapshot: string;
   other: string;
   device: number;
   other_device: number;
   alignment: Alignment;
+  filter?: string;
   x0?: number | null;
   x1?: number | null;
   columns: number;
-  filter?: string;
 }
 
 /** A page of a node's children; node 0 is the root. */
@@ -257,17 +253,17 @@ export interface CompareFlameNodeParams {
   node: number;
 }
 
-/** A part of a difference flame graph; as :class:`FlameParams`. */
+/** A part of a difference flame graph, as :class:`FlameParams`. */
 export interface CompareFlameParams {
-  snapshot: string;
-  other: string;
-  tree: ComparedTree;
   x0: number;
   x1: number;
   width_px: number;
   first_depth: number;
   rows: number;
   search: string;
+  snapshot: string;
+  other: string;
+  tree: ComparedTree;
 }
 
 /** As :class:`FlameResult`, with what all of it has on each side. */
@@ -292,8 +288,8 @@ export interface CompareMomentsParams {
   device: number;
   other_device: number;
   alignment: Alignment;
-  moments: number[];
   filter?: string;
+  moments: number[];
 }
 
 /**
@@ -683,16 +679,16 @@ export interface FlameOptions {
  * The root's depth is 0. `search` marks the boxes whose function, file or line holds the text; empty for none.
  */
 export interface FlameParams {
-  snapshot: string;
-  of: AllocationSet;
-  value: 'bytes' | 'count';
-  options: FlameOptions;
   x0: number;
   x1: number;
   width_px: number;
   first_depth: number;
   rows: number;
   search: string;
+  snapshot: string;
+  of: AllocationSet;
+  value: 'bytes' | 'count';
+  options: FlameOptions;
 }
 
 /**

@@ -13,10 +13,10 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { inflateSync } from 'node:zlib';
 import { ROOT, venvProgram } from '../../scripts/lib/paths.mjs';
-import { CHROMIUM_FLAGS, hostOf } from './host.mjs';
+import { hostOf } from './host.mjs';
 import { runningFile } from './lane.mjs';
 
-export { CHROMIUM_FLAGS, ROOT };
+export { ROOT };
 export const SCREENSHOTS = path.join(ROOT, 'tests', 'e2e', 'screenshots');
 
 /** Generous: the machine may have two busy cores. */

@@ -17,6 +17,8 @@ import numpy as np
 from memlens.errors import BadRequestError
 from memlens.server.protocol.compare import (
     CompareCurvesParams,
+    ComparedDevices,
+    ComparedTree,
     CompareMomentsParams,
     CompareMomentsResult,
     CompareParams,
@@ -129,7 +131,7 @@ class Comparisons:
         )
 
     async def _sides(
-        self, mine: OpenSnapshot, other: OpenSnapshot, params: CompareCurvesParams | CompareMomentsParams
+        self, mine: OpenSnapshot, other: OpenSnapshot, params: ComparedDevices
     ) -> tuple[alignment.Side, alignment.Side]:
         axis, by_step = params.alignment.axis, params.alignment.by_step
 
@@ -141,10 +143,7 @@ class Comparisons:
     async def _comparison(self, params: CompareParams | CompareStacksParams) -> Comparison:
         """The comparison of two sets; made by whoever asks first, and waited for by the others."""
         mine, other = self._registry.get(params.snapshot), self._registry.get(params.other)
-        sides = [(mine, params.of), (other, params.other_of)]
-        if params.other_first:
-            sides.reverse()
-        (first, first_of), (second, second_of) = sides
+        (first, first_of), (second, second_of) = before_and_after(mine, other, params)
 
         async def make() -> Comparison:
             before, after = await asyncio.gather(
@@ -171,6 +170,14 @@ class Comparisons:
             return await asyncio.to_thread(Pairing, before.frames, after.frames)
 
         return await self._pairings.get((first.name, second.name), make)
+
+
+def before_and_after(
+    mine: OpenSnapshot, other: OpenSnapshot, sets: CompareParams | CompareStacksParams | ComparedTree
+) -> tuple[tuple[OpenSnapshot, AllocationSet], tuple[OpenSnapshot, AllocationSet]]:
+    """Each snapshot with its set, the one that is "before" first."""
+    own, others = (mine, sets.of), (other, sets.other_of)
+    return (others, own) if sets.other_first else (own, others)
 
 
 class Kept:

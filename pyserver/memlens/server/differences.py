@@ -5,13 +5,14 @@ import base64
 from collections.abc import Callable
 from typing import Literal, TypeVar
 
-from memlens.server.comparisons import Comparisons, Kept
+from memlens.server.comparisons import Comparisons, Kept, before_and_after
 from memlens.server.protocol.compare import (
     CompareFlameChildrenParams,
     CompareFlameNodeParams,
     CompareFlameParams,
     CompareFlameResult,
     CompareFlameSearchParams,
+    OfComparedTree,
 )
 from memlens.server.registry import Registry
 from memlens.views import flame, flame_tables
@@ -20,7 +21,7 @@ from memlens.views.difference import Joined, join, side_of, tree_of
 from memlens.views.flame_tables import FlameChildrenAnswer, FlameNodeAnswer, FlameSearchAnswer, FlameSides
 
 T = TypeVar("T")
-Asked = CompareFlameParams | CompareFlameNodeParams | CompareFlameChildrenParams | CompareFlameSearchParams
+Asked = CompareFlameParams | OfComparedTree
 
 _KEPT_JOINED = 2
 _KEPT_TREES = 3
@@ -66,12 +67,8 @@ class Differences:
         """Put a question to the tree; one at a time, for trees keep what they found."""
         asked = p.tree
         mine, other = self._registry.get(p.snapshot), self._registry.get(p.other)
-        sides = [(mine, asked.of), (other, asked.other_of)]
-        own: Literal["before", "after"] = "before"
-        if asked.other_first:
-            sides.reverse()
-            own = "after"
-        (first, first_of), (second, second_of) = sides
+        (first, first_of), (second, second_of) = before_and_after(mine, other, asked)
+        own: Literal["before", "after"] = "after" if asked.other_first else "before"
         key = (first.name, second.name, first_of, second_of, own)
 
         async def make_joined() -> Joined:

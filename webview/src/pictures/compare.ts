@@ -261,6 +261,7 @@ class ComparePicture implements Picture {
       filter: context.filter,
     };
     const key = JSON.stringify([params, context.compare.other?.uri]);
+    this.askHeights(context.cursors.first);
     if (key === this.asked) return;
     this.asked = key;
     this.pending?.cancel();
@@ -329,7 +330,6 @@ class ComparePicture implements Picture {
     if (!look || width === 0 || height === 0) return;
     if (!curves) {
       this.canvas.getContext('2d')?.clearRect(0, 0, this.canvas.width, this.canvas.height);
-      this.askHeights(null);
       return;
     }
     const { first, second } = context.cursors;
@@ -343,7 +343,6 @@ class ComparePicture implements Picture {
       otherFirst: context.compare.settings.otherFirst,
     };
     drawCompare(this.canvas, { width, height }, scene, look);
-    this.askHeights(first);
     const { before, after } = context.compare.names(context.device);
     this.surface.setAttribute(
       'aria-label',

@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from memlens.server.protocol.base import Count, Pixels, Requests, Text
+from memlens.server.protocol.flame import FlamePart
 from memlens.views.alignment import Alignment, CurvesAnswer
 from memlens.views.calltree import FlameOptions
 from memlens.views.compare import CompareAnswer, CompareBy, CompareOrder, Measure
@@ -53,33 +54,29 @@ class CompareStacksResult(Struct, frozen=True):
     stacks: list[int]
 
 
-class CompareCurvesParams(Struct, frozen=True, kw_only=True):
-    """The heights of two devices in columns over ``[x0, x1]`` of the axis that ``alignment`` lays them on.
-
-    Without ``x0`` and ``x1`` over all that both take up. ``filter`` narrows both.
-    """
+class ComparedDevices(Struct, frozen=True, kw_only=True):
+    """A device of each snapshot, laid beside each other by ``alignment``. ``filter`` narrows both."""
 
     snapshot: str
     other: str
     device: int
     other_device: int
     alignment: Alignment
+    filter: str = ""
+
+
+class CompareCurvesParams(ComparedDevices, frozen=True, kw_only=True):
+    """The heights of two devices in columns over ``[x0, x1]`` of their axis; without these over all that both take."""
+
     x0: float | None = None
     x1: float | None = None
     columns: Pixels
-    filter: str = ""
 
 
-class CompareMomentsParams(Struct, frozen=True, kw_only=True):
+class CompareMomentsParams(ComparedDevices, frozen=True, kw_only=True):
     """Which moments of ``other_device`` lie beside some of ``device``."""
 
-    snapshot: str
-    other: str
-    device: int
-    other_device: int
-    alignment: Alignment
     moments: Annotated[list[int], Meta(max_length=1000)]
-    filter: str = ""
 
 
 class CompareMomentsResult(Struct, frozen=True):
@@ -109,18 +106,12 @@ class ComparedTree(Struct, frozen=True, kw_only=True):
     width: DifferenceWidth = "both"
 
 
-class CompareFlameParams(Struct, frozen=True, kw_only=True):
-    """A part of a difference flame graph; as :class:`FlameParams`."""
+class CompareFlameParams(FlamePart, frozen=True, kw_only=True):
+    """A part of a difference flame graph, as :class:`FlameParams`."""
 
     snapshot: str
     other: str
     tree: ComparedTree
-    x0: float
-    x1: float
-    width_px: Pixels
-    first_depth: Annotated[int, Meta(ge=0, le=1_000_000)]
-    rows: Annotated[int, Meta(ge=1, le=4096)]
-    search: Text
 
 
 class CompareFlameResult(Struct, frozen=True):
@@ -131,32 +122,31 @@ class CompareFlameResult(Struct, frozen=True):
     whole: FlameSides
 
 
-class CompareFlameNodeParams(Struct, frozen=True, kw_only=True):
-    """A box of a difference flame graph."""
+class OfComparedTree(Struct, frozen=True, kw_only=True):
+    """Something of a difference flame graph."""
 
     snapshot: str
     other: str
     tree: ComparedTree
+
+
+class CompareFlameNodeParams(OfComparedTree, frozen=True, kw_only=True):
+    """A box of a difference flame graph."""
+
     node: Count
 
 
-class CompareFlameChildrenParams(Struct, frozen=True, kw_only=True):
+class CompareFlameChildrenParams(OfComparedTree, frozen=True, kw_only=True):
     """A page of a node's children; node 0 is the root."""
 
-    snapshot: str
-    other: str
-    tree: ComparedTree
     node: Count
     offset: Count
     limit: Annotated[int, Meta(ge=1, le=1000)]
 
 
-class CompareFlameSearchParams(Struct, frozen=True, kw_only=True):
+class CompareFlameSearchParams(OfComparedTree, frozen=True, kw_only=True):
     """What matches a text."""
 
-    snapshot: str
-    other: str
-    tree: ComparedTree
     text: Text
 
 

@@ -18,7 +18,18 @@ from memlens.views.frame_names import FlameName
 from memlens.views.sets import AllocationSet
 
 
-class FlameParams(Struct, frozen=True):
+class FlamePart(Struct, frozen=True, kw_only=True):
+    """Where a view of a flame graph stands, and what is searched in it."""
+
+    x0: float
+    x1: float
+    width_px: Pixels
+    first_depth: Annotated[int, Meta(ge=0, le=1_000_000)]
+    rows: Annotated[int, Meta(ge=1, le=4096)]
+    search: Text
+
+
+class FlameParams(FlamePart, frozen=True, kw_only=True):
     """The part ``[x0, x1]`` (shares of the whole) of a set's flame graph, ``rows`` depths from ``first_depth``.
 
     The root's depth is 0. ``search`` marks the boxes whose function, file or line holds the text; empty for none.
@@ -28,12 +39,6 @@ class FlameParams(Struct, frozen=True):
     of: AllocationSet
     value: FlameValue
     options: FlameOptions
-    x0: float
-    x1: float
-    width_px: Pixels
-    first_depth: Annotated[int, Meta(ge=0, le=1_000_000)]
-    rows: Annotated[int, Meta(ge=1, le=4096)]
-    search: Text
 
 
 class FlameResult(Struct, frozen=True):

@@ -365,7 +365,7 @@ class LiveSet {
       'filter',
       'Filter every view to this',
       () => {
-        this.context.setFilter(both(this.context.filter, filter));
+        this.filterTo(filter);
       },
       'f',
     );
@@ -407,7 +407,7 @@ class LiveSet {
       });
     if (row.kind === 'group' && row.group.filter !== '')
       item('Filter Every View to This', 'F', () => {
-        this.filterTo(row);
+        this.filterTo(row.group.filter);
       });
     if (row.kind === 'group' && !this.isLast(row))
       item(row.open ? 'Collapse' : 'Expand', row.open ? '←' : '→', () => {
@@ -416,8 +416,8 @@ class LiveSet {
     return items;
   }
 
-  private filterTo(row: GroupRow): void {
-    this.context.setFilter(both(this.context.filter, row.group.filter));
+  private filterTo(filter: string): void {
+    this.context.setFilter(both(this.context.filter, filter));
   }
 
   private select(allocation: AllocationSummary, opened: boolean): void {
@@ -446,7 +446,7 @@ class LiveSet {
   private key(event: KeyboardEvent, index: number): boolean {
     const row = this.tree.rows()[index];
     if (event.key === 'f' && row?.kind === 'group' && row.group.filter !== '') {
-      this.filterTo(row);
+      this.filterTo(row.group.filter);
       return true;
     }
     if (event.key === 'Escape' && this.lit !== null) {
