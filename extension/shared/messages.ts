@@ -70,6 +70,8 @@ export interface FlameState {
   fold: boolean;
   /** All libraries and native code, each package one box. */
   collapse: boolean;
+  /** Files by their whole path, not by the shortest end that tells them apart. */
+  wholePaths: boolean;
   /** Packages that are collapsed one by one. */
   packages: string[];
   hidden: FlameName[];

@@ -477,6 +477,16 @@ export interface FileHeat {
   lines: HeatLine[];
 }
 
+/** `names` are by path, of those files only whose last part is that of another file, too. */
+export interface FileNamesAnswer {
+  names: Record<string, string>;
+}
+
+/** What the files of a snapshot's frames are called where their whole path would be too much. */
+export interface FileNamesParams {
+  snapshot: string;
+}
+
 /** Whether the file at `path` is still the one that the snapshot was made of. It is looked at, not read. */
 export interface FileStateParams {
   snapshot: string;
@@ -1796,6 +1806,7 @@ export interface Requests {
   'memlens/flameChildren': { params: FlameChildrenParams; result: FlameChildrenAnswer };
   'memlens/flameSearch': { params: FlameSearchParams; result: FlameSearchAnswer };
   'memlens/flameFunctions': { params: FlameFunctionsParams; result: FlameFunctionsAnswer };
+  'memlens/fileNames': { params: FileNamesParams; result: FileNamesAnswer };
   'memlens/reserved': { params: ReservedParams; result: ReservedAnswer };
   'memlens/gap': { params: GapParams; result: GapAnswer };
   'memlens/marks': { params: MarksParams; result: MarksAnswer };
@@ -1857,6 +1868,7 @@ export const VIEW_METHODS = [
   'memlens/flameChildren',
   'memlens/flameSearch',
   'memlens/flameFunctions',
+  'memlens/fileNames',
   'memlens/reserved',
   'memlens/gap',
   'memlens/marks',

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import gc
 import os
 import sys
 import threading
@@ -46,8 +47,18 @@ def keep_little() -> None:
     _glibc("mallopt", _M_ARENA_MAX, 2)
 
 
+def settle() -> None:
+    """Count all that this process holds now as there for good, so that :func:`give_back` need not look through it."""
+    gc.collect()
+    gc.freeze()
+
+
 def give_back() -> None:
-    """Give the system what was freed and kept for later (malloc_trim(3)); other C libraries do that by themselves."""
+    """Free what only circles hold, and give the system what was freed and kept for later.
+
+    malloc_trim(3) does the latter for glibc; other C libraries do it by themselves.
+    """
+    gc.collect()
     _glibc("malloc_trim", 0)
 
 

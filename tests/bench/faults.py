@@ -135,7 +135,8 @@ def main(arguments: list[str]) -> int:
         generate(made, 4_000)
 
         def session() -> LspClient:
-            client = LspClient()
+            # as the extension starts it
+            client = LspClient({"PYTHONMALLOC": "malloc"} if sys.platform == "linux" else {})
             client.start(ROOT / "samples", {"cache_directory": str(cache)})
             return client
 

@@ -178,6 +178,14 @@ test('the tree has the same in words; Enter opens the line', async () => {
   assert.equal(await wanted.first().getAttribute('aria-selected'), 'true');
   await factOf('Inclusive');
   await vscode.screenshot('flame-tree');
+  const whole = view.locator('.flame').getByRole('button', { name: 'Whole paths' });
+  const place = wanted.first().locator('.place');
+  assert.equal((await place.innerText()).split(':')[0], path.posix.basename(line.file));
+  await whole.click();
+  assert.equal((await place.innerText()).split(':')[0], line.file);
+  await whole.click();
+  assert.equal((await place.innerText()).split(':')[0], path.posix.basename(line.file));
+  await wanted.first().click();
   await vscode.page.keyboard.press('Enter');
   await vscode.atLine(path.posix.basename(line.file), line.line);
   await vscode.runCommand('View: Close Editor');

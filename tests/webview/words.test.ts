@@ -6,7 +6,8 @@ import type { Frame } from '../../extension/shared/protocol.gen';
 import { actionOf, KEYS } from '../../webview/src/input/keys';
 import { wheelTurn } from '../../webview/src/input/wheel';
 import { restoreState } from '../../webview/src/scene/state';
-import { baseName, bytes, exactBytes, time } from '../../webview/src/ui/format';
+import { bytes, exactBytes, time } from '../../webview/src/ui/format';
+import { baseName, fileName, learnFileNames } from '../../webview/src/ui/paths';
 import { foldFrames } from '../../webview/src/ui/frames-list';
 import { shorten, visible } from '../../webview/src/ui/text';
 import { FakeServer } from './support/fake-server';
@@ -64,6 +65,15 @@ describe('names from a file', () => {
     assert.equal(baseName('/home/dev/train.py'), 'train.py');
     assert.equal(baseName('C:\\work\\train.py'), 'train.py');
     assert.equal(baseName('train.py'), 'train.py');
+  });
+
+  it('of files are as long as it takes to tell them apart', () => {
+    learnFileNames({ '/src/vec/mod.rs': 'vec/mod.rs', __proto__: 'no' });
+    assert.equal(fileName('/src/vec/mod.rs'), 'vec/mod.rs');
+    assert.equal(fileName('/src/main.rs'), 'main.rs');
+    assert.equal(fileName('__proto__'), '__proto__');
+    learnFileNames({});
+    assert.equal(fileName('/src/vec/mod.rs'), 'mod.rs');
   });
 });
 

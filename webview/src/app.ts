@@ -4,6 +4,7 @@ import type { Api, HostMessage } from './api';
 import { ProfileView } from './profile/view';
 import { SnapshotView } from './view';
 import { replace } from './ui/dom';
+import { learnFileNames } from './ui/paths';
 import { failedScreen, ProgressScreen } from './ui/screens';
 
 export class App {
@@ -63,6 +64,14 @@ export class App {
   }
 
   private showView(message: HostMessage & { type: 'opened' }): void {
+    learnFileNames({});
+    this.api.request('memlens/fileNames', {}).answer.then(
+      ({ names }) => {
+        learnFileNames(names);
+      },
+      // they are called by their last part then, and what is wrong will show in other answers
+      () => undefined,
+    );
     const { profile } = message.info;
     if (profile) {
       this.leave('loading');

@@ -30,7 +30,8 @@ import { Sources } from './sources';
 import { exposeForTests } from './test-hook';
 import { debounce, replace, setText } from './ui/dom';
 import { FileBar } from './ui/file-bar';
-import { baseName, counted, deviceFigures } from './ui/format';
+import { counted, deviceFigures } from './ui/format';
+import { baseName } from './ui/paths';
 import { legend } from './ui/legend';
 import { watchTheme } from './ui/theme';
 

@@ -63,8 +63,10 @@ def main() -> int:
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _leave_at_once)
+    server = create_server()
+    limits.settle()
     try:
-        create_server().start_io(sys.stdin.buffer, _own_stdout())
+        server.start_io(sys.stdin.buffer, _own_stdout())
     finally:
         abandon_all()
     return 0

@@ -140,6 +140,8 @@ def remove_unfinished(folder: Path, pid: int) -> None:
 
 async def _start(command: list[str]) -> asyncio.subprocess.Process:
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1"}
+    # meant for a server that lives long: a child ends, and Python's own allocator is the faster one
+    environment.pop("PYTHONMALLOC", None)
     flags = 0
     if sys.platform == "win32":
         flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW

@@ -3,6 +3,7 @@
 import type { FlameName } from '../../../extension/shared/protocol.gen';
 import { zoomed } from '../../../webview/src/flame/camera';
 import { FlamePlot } from '../../../webview/src/flame/plot';
+import { Places } from '../../../webview/src/flame/words';
 import { readTheme } from '../../../webview/src/ui/theme';
 import { writeFlame, type MadeBox } from '../../webview/support/flame-writer';
 
@@ -52,16 +53,19 @@ function boxesOf(wanted: number): { boxes: MadeBox[]; names: FlameName[] } {
 
 window.benchFlame = async (wanted, frames) => {
   const { boxes, names } = boxesOf(wanted);
-  const plot = new FlamePlot({
-    ask: () => ({
-      answer: Promise.resolve({ geometry: writeFlame(boxes, TOTAL), names }),
-      cancel: () => undefined,
-    }),
-    shown: () => undefined,
-    failed: (error) => {
-      throw error instanceof Error ? error : new Error(String(error));
+  const plot = new FlamePlot(
+    {
+      ask: () => ({
+        answer: Promise.resolve({ geometry: writeFlame(boxes, TOTAL), names }),
+        cancel: () => undefined,
+      }),
+      shown: () => undefined,
+      failed: (error) => {
+        throw error instanceof Error ? error : new Error(String(error));
+      },
     },
-  });
+    new Places(() => false),
+  );
   document.body.append(plot.root);
   plot.setTheme(readTheme());
   plot.renew(false, false);

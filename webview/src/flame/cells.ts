@@ -6,12 +6,12 @@ import { exactFigure, figure } from '../ui/figure';
 import { shorten } from '../ui/text';
 import { changeOf, changeText, sideText, turnOf, type Change } from './difference';
 import type { ComparedSource } from './source';
-import { placeOf, share } from './words';
+import { share, type Places } from './words';
 
 type Cell = readonly (Node | string)[];
 
-export function nameCell(name: FlameName): Cell {
-  const place = placeOf(name);
+export function nameCell(name: FlameName, places: Places): Cell {
+  const place = places.of(name);
   const code = element('bdi', { class: `code flame-${name.kind}` }, shorten(name.function, 120));
   if (place === '') return [code];
   const opens = name.kind !== 'native';
@@ -20,7 +20,7 @@ export function nameCell(name: FlameName): Cell {
     element(
       'bdi',
       { class: `place${opens ? ' place-link' : ''}`, title: opens ? `Open ${shorten(name.file, 300)}` : '' },
-      shorten(place, 60),
+      place,
     ),
   ];
 }
@@ -36,7 +36,11 @@ export function shareCell(part: number, whole: number): Cell {
 }
 
 /** A node of a comparison: its name, the difference, both sides, and the difference of its own. */
-export function comparedCells(node: FlameNode, { whole, scale }: ComparedSource): readonly Cell[] {
+export function comparedCells(
+  node: FlameNode,
+  places: Places,
+  { whole, scale }: ComparedSource,
+): readonly Cell[] {
   const turned = (change: Change): Cell => [
     element(
       'span',
@@ -52,7 +56,7 @@ export function comparedCells(node: FlameNode, { whole, scale }: ComparedSource)
   ];
   const change = changeOf(node.sides);
   return [
-    nameCell(node.name),
+    nameCell(node.name, places),
     turned(change),
     side(change.before, whole.before),
     side(change.after, whole.after),

@@ -9,11 +9,11 @@ import type {
 } from '../../../extension/shared/protocol.gen';
 import { element, replace } from '../ui/dom';
 import { exactFigure, figure } from '../ui/figure';
-import { baseName, count } from '../ui/format';
+import { count } from '../ui/format';
 import { shorten } from '../ui/text';
 import { changeOf, changeSentence, changeText, sideFigures, turnOf } from './difference';
 import type { ComparedSource } from './source';
-import { both, kindOf, placeOf, share } from './words';
+import { both, kindOf, share, type Places } from './words';
 
 export interface FlameDetailsEvents {
   open(line: FlameLine, kind: FlameName['kind'], beside: boolean): void;
@@ -36,6 +36,7 @@ export class FlameDetails {
 
   constructor(
     private readonly compared: ComparedSource | null,
+    private readonly places: Places,
     private readonly events: FlameDetailsEvents,
   ) {}
 
@@ -63,7 +64,7 @@ export class FlameDetails {
     replace(
       this.root,
       element('h3', {}, element('bdi', { class: 'code' }, shorten(name.function, 200))),
-      element('div', { class: 'muted' }, [kindOf(name), placeOf(name)].filter(Boolean).join(' · ')),
+      element('div', { class: 'muted' }, [kindOf(name), this.places.of(name)].filter(Boolean).join(' · ')),
       this.compared && element('dl', {}, ...this.changes(answer, this.compared)),
       !this.compared &&
         element(
@@ -156,7 +157,7 @@ export class FlameDetails {
   }
 
   private line(line: FlameLine, name: FlameName, isCount: boolean): HTMLElement {
-    const text = line.line > 0 ? `${baseName(line.file)}:${line.line}` : line.file || line.function;
+    const text = line.line > 0 ? this.places.of(line) : line.file || line.function;
     const { compared } = this;
     const told = compared
       ? changeText(changeOf(line.sides), compared.whole, compared.scale)
@@ -165,7 +166,7 @@ export class FlameDetails {
         : figure(line.bytes);
     const value = element('span', { class: 'muted' }, told);
     if (line.line <= 0 || name.kind === 'native')
-      return element('li', {}, element('bdi', {}, shorten(text, 80)), ' ', value);
+      return element('li', {}, element('bdi', {}, shorten(text, 260)), ' ', value);
     return element(
       'li',
       {},
@@ -181,7 +182,7 @@ export class FlameDetails {
             },
           },
         },
-        element('bdi', {}, shorten(text, 80)),
+        element('bdi', {}, shorten(text, 260)),
       ),
       ' ',
       value,
@@ -211,7 +212,7 @@ export class FlameDetails {
         element('bdi', { class: 'code' }, shorten(node.name.function, 80)),
       ),
       ' ',
-      element('span', { class: 'muted' }, placeOf(node.name)),
+      element('span', { class: 'muted' }, this.places.of(node.name)),
     );
   }
 }

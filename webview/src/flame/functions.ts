@@ -8,6 +8,7 @@ import { count } from '../ui/format';
 import type { MenuItem } from '../ui/menu';
 import { TreeGrid, type GridRow } from '../ui/tree-grid';
 import { nameCell, shareCell, sizeCell } from './cells';
+import type { Places } from './words';
 
 export type FunctionOrder = ViewParams<'memlens/flameFunctions'>['order'];
 
@@ -51,7 +52,10 @@ export class FlameFunctions {
   private isCount = false;
   private chosen: number | null = null;
 
-  constructor(private readonly events: FunctionsEvents) {
+  constructor(
+    private readonly events: FunctionsEvents,
+    private readonly places: Places,
+  ) {
     this.grid = new TreeGrid('Functions', {
       count: () => this.rows.length + (this.left > 0 ? 1 : 0),
       row: (index) => this.rowAt(index),
@@ -104,6 +108,10 @@ export class FlameFunctions {
       this.root.classList.toggle('few', shown === FEW_COLUMNS);
       this.tellColumns();
     }
+    this.grid.update();
+  }
+
+  redraw(): void {
     this.grid.update();
   }
 
@@ -167,7 +175,7 @@ export class FlameFunctions {
       ...{ ...same, id: String(row.name.name), class: '' },
       selected: row.name.name === this.chosen,
       cells: this.some<GridRow['cells'][number]>([
-        nameCell(row.name),
+        nameCell(row.name, this.places),
         [sizeCell(row.self_bytes)],
         shareCell(isCount ? row.self_count : row.self_bytes, total),
         [sizeCell(row.bytes)],

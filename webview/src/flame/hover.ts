@@ -5,11 +5,12 @@ import type { Pending } from '../api';
 import type { BoxFacts } from './boxes';
 import type { FlamePlot } from './plot';
 import { FlameTip, type TipFigures } from './tip';
+import type { Places } from './words';
 
 const NAME_AFTER_MS = 120;
 
 export class FlameHover {
-  private readonly tip = new FlameTip();
+  private readonly tip: FlameTip;
   private naming: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -17,7 +18,9 @@ export class FlameHover {
     private readonly ask: (node: number) => Pending<FlameNodeAnswer>,
     /** What a box has, in figures; `total` is the whole on the axis of values. */
     private readonly figures: (facts: BoxFacts, total: number) => TipFigures,
+    places: Places,
   ) {
+    this.tip = new FlameTip(places);
     plot.surface.append(this.tip.root);
   }
 

@@ -21,6 +21,7 @@ import {
   type FlamePlot as Plot,
 } from './raster';
 import { Fitter } from './text';
+import type { Places } from './words';
 
 export interface FlamePlotEvents {
   ask(request: FlameRequest): Pending<ViewResult<'memlens/flame'>>;
@@ -63,7 +64,10 @@ export class FlamePlot {
   private readonly empty = element('p', { class: 'flame-empty muted', hidden: true });
   private readonly resized: ResizeObserver;
 
-  constructor(private readonly events: FlamePlotEvents) {
+  constructor(
+    private readonly events: FlamePlotEvents,
+    private readonly places: Places,
+  ) {
     this.surface = element(
       'div',
       {
@@ -367,13 +371,16 @@ export class FlamePlot {
   private textsOf(box: number): readonly string[] {
     const facts = this.facts(box);
     if (!facts) return [];
+    const known = facts.more ? undefined : this.names.get(facts.name);
     const name = facts.more
       ? `${facts.name.toLocaleString('en-US')} more`
       : facts.node === 0
         ? 'all'
-        : (this.names.get(facts.name)?.function ?? '');
+        : (known?.function ?? '');
     const { colourBy } = this;
-    if (!facts.change || typeof colourBy !== 'object' || name === '') return [name];
+    if (!facts.change || typeof colourBy !== 'object' || name === '')
+      // only what is one line has one
+      return known && known.line > 0 ? [`${name}  ${this.places.of(known)}`, name] : [name];
     const { whole, scale } = colourBy;
     return [
       `${changeMark(facts.change, whole, scale)}  ${name}`,

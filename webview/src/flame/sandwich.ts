@@ -2,12 +2,12 @@
 
 import type { FlameName, FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
 import { element, iconButton, setText } from '../ui/dom';
-import { baseName, bytes, counted } from '../ui/format';
+import { bytes, counted } from '../ui/format';
 import { shorten } from '../ui/text';
 import { FlameFunctions, type FunctionsEvents } from './functions';
 import type { TreeParams } from './settings';
 import { FlameTree, type FlameTreeEvents } from './tree';
-import { kindOf } from './words';
+import { kindOf, type Places } from './words';
 
 export interface SandwichEvents extends FunctionsEvents {
   /** The tree of one half, and what happens on it. */
@@ -34,7 +34,10 @@ export class FlameSandwich {
   private readonly line: HTMLButtonElement;
   private readonly halves: HTMLElement;
 
-  constructor(events: SandwichEvents) {
+  constructor(
+    events: SandwichEvents,
+    private readonly places: Places,
+  ) {
     this.line = element('button', {
       class: 'link',
       type: 'button',
@@ -45,9 +48,9 @@ export class FlameSandwich {
         },
       },
     });
-    this.functions = new FlameFunctions(events);
-    this.callers = new FlameTree('Callers', events.half('bottom_up'), { narrow: true });
-    this.callees = new FlameTree('Callees', events.half('top_down'), { narrow: true });
+    this.functions = new FlameFunctions(events, places);
+    this.callers = new FlameTree('Callers', events.half('bottom_up'), places, { narrow: true });
+    this.callees = new FlameTree('Callees', events.half('top_down'), places, { narrow: true });
     this.callers.root.hidden = false;
     this.callees.root.hidden = false;
     this.halves = element(
@@ -101,9 +104,15 @@ export class FlameSandwich {
     const [line] = lines;
     this.line.hidden = !line || line.line <= 0 || node.name.kind === 'native';
     if (line) {
-      setText(this.line, shorten(`${baseName(line.file)}:${line.line}`, 60));
+      setText(this.line, this.places.of(line));
       this.line.title = `Open ${shorten(line.file, 300)}:${line.line}`;
     }
+  }
+
+  redraw(): void {
+    this.functions.redraw();
+    this.callers.redraw();
+    this.callees.redraw();
   }
 
   dispose(): void {

@@ -22,6 +22,7 @@ export function initialSettings(): FlameSettings {
     colour: 'package',
     fold: false,
     collapse: false,
+    wholePaths: false,
     packages: [],
     hidden: [],
     focus: null,
@@ -59,6 +60,8 @@ export function restoreFlame(saved: FlameState | null | undefined, fileBytes: nu
   if (!saved || typeof saved !== 'object') return first;
   const one = <T extends string>(value: unknown, all: readonly T[], otherwise: T): T =>
     all.find((each) => each === value) ?? otherwise;
+  // what was kept before there was such a choice has none
+  const { wholePaths = false } = saved as Partial<FlameState>;
   const sameFile = saved.fileBytes === fileBytes;
   const name = (value: FlameName | null | undefined): FlameName | null =>
     sameFile && value && Number.isInteger(value.name) && value.name >= 0 && typeof value.function === 'string'
@@ -75,6 +78,7 @@ export function restoreFlame(saved: FlameState | null | undefined, fileBytes: nu
     colour: one(saved.colour, ['package', 'value'], first.colour),
     fold: saved.fold,
     collapse: saved.collapse,
+    wholePaths,
     packages: list(saved.packages).filter((each) => typeof each === 'string'),
     hidden: list(saved.hidden).flatMap((each) => name(each) ?? []),
     focus: name(saved.focus),

@@ -5,7 +5,7 @@ import { element, replace } from '../ui/dom';
 import { counted } from '../ui/format';
 import { shorten } from '../ui/text';
 import type { BoxFacts } from './boxes';
-import { kindOf, placeOf } from './words';
+import { kindOf, type Places } from './words';
 
 /** The main figure, and what stands beside it. */
 export interface TipFigures {
@@ -16,6 +16,8 @@ export interface TipFigures {
 export class FlameTip {
   readonly root = element('div', { class: 'tooltip', role: 'tooltip', hidden: true });
 
+  constructor(private readonly places: Places) {}
+
   show(
     facts: BoxFacts,
     name: FlameName | undefined,
@@ -25,7 +27,7 @@ export class FlameTip {
   ): void {
     const swatch = element('span', { class: facts.more ? 'swatch merged' : 'swatch' });
     if (!facts.more) swatch.style.background = colour;
-    const where = name ? [kindOf(name), placeOf(name)].filter(Boolean).join(' · ') : '';
+    const where = name ? [kindOf(name), this.places.of(name)].filter(Boolean).join(' · ') : '';
     const title = facts.more
       ? counted(facts.name, 'box', 'boxes')
       : facts.node === 0
@@ -42,7 +44,7 @@ export class FlameTip {
       ),
       element('div', {}, element('bdi', { class: facts.more ? '' : 'code' }, shorten(title ?? '…', 120))),
       facts.more && element('div', { class: 'muted' }, 'Each under half a pixel here: zoom in to see them'),
-      where !== '' && element('div', { class: 'muted' }, element('bdi', {}, shorten(where, 100))),
+      where !== '' && element('div', { class: 'muted' }, element('bdi', {}, shorten(where, 300))),
     );
     this.root.hidden = false;
     const { offsetWidth: width, offsetHeight: height } = this.root;

@@ -24,6 +24,7 @@ export class FlameToolbar {
   private readonly colour: HTMLSelectElement;
   private readonly collapse: HTMLButtonElement;
   private readonly fold: HTMLButtonElement;
+  private readonly wholePaths: HTMLButtonElement;
   private readonly search: HTMLInputElement;
   private readonly searching: HTMLElement;
   private readonly found = element('span', { class: 'flame-found muted', role: 'status' });
@@ -119,6 +120,13 @@ export class FlameToolbar {
     this.fold = toggle('Fold recursion', 'A function that calls itself is one box', (fold) => {
       events.changed({ fold });
     });
+    this.wholePaths = toggle(
+      'Whole paths',
+      'Files by their whole path, not by the shortest end that tells them apart',
+      (wholePaths) => {
+        events.changed({ wholePaths });
+      },
+    );
     const soon = debounce(SEARCH_AFTER_MS, () => {
       events.changed({ search: this.search.value.trim() });
     });
@@ -169,6 +177,7 @@ export class FlameToolbar {
       this.colour,
       this.collapse,
       this.fold,
+      this.wholePaths,
       this.searching,
       this.chips,
     );
@@ -191,6 +200,7 @@ export class FlameToolbar {
     this.colour.value = settings.colour;
     press(this.collapse, settings.collapse);
     press(this.fold, settings.fold);
+    press(this.wholePaths, settings.wholePaths);
     const { focus, hidden, packages } = settings;
     replace(
       this.chips,

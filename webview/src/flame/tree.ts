@@ -10,6 +10,7 @@ import { TreeGrid, type GridColumn, type GridRow } from '../ui/tree-grid';
 import { comparedCells, nameCell, shareCell, sizeCell } from './cells';
 import { TreeRows, type NodeRow } from './rows';
 import type { ComparedSource } from './source';
+import type { Places } from './words';
 
 export interface FlameTreeEvents {
   ask(node: number, offset: number, limit: number): Pending<FlameChildrenAnswer>;
@@ -57,6 +58,7 @@ export class FlameTree {
   constructor(
     label: string,
     private readonly events: FlameTreeEvents,
+    private readonly places: Places,
     { narrow = false, compared = null }: { narrow?: boolean; compared?: ComparedSource | null } = {},
   ) {
     this.compared = compared;
@@ -104,6 +106,10 @@ export class FlameTree {
     this.rows.cancel();
   }
 
+  redraw(): void {
+    this.grid.update();
+  }
+
   show(title: string, isCount: boolean): void {
     setLabel(this.grid.root, title);
     this.isCount = isCount;
@@ -141,9 +147,9 @@ export class FlameTree {
       ...{ id: String(node.node), level, open, place, of, class: '' },
       selected: row === this.chosen,
       cells: this.compared
-        ? comparedCells(node, this.compared)
+        ? comparedCells(node, this.places, this.compared)
         : this.some([
-            nameCell(node.name),
+            nameCell(node.name, this.places),
             [sizeCell(node.bytes)],
             shareCell(isCount ? node.count : node.bytes, total),
             [sizeCell(node.self_bytes)],

@@ -2,7 +2,8 @@
 
 import type { FlameName, FlameNode } from '../../../extension/shared/protocol.gen';
 import { countedFigure, figure, figureAndCount } from '../ui/figure';
-import { baseName } from '../ui/format';
+import { fileName } from '../ui/paths';
+import { shorten } from '../ui/text';
 
 const KINDS: Record<FlameName['kind'], string> = {
   user: 'your code',
@@ -11,8 +12,15 @@ const KINDS: Record<FlameName['kind'], string> = {
   none: '',
 };
 
-export function placeOf({ file, line }: FlameName): string {
-  return file === '' ? '' : line > 0 ? `${baseName(file)}:${line}` : baseName(file);
+/** Files of one flame graph: by the shortest end that tells them apart, or whole. */
+export class Places {
+  constructor(private readonly whole: () => boolean) {}
+
+  /** "model.py:12", "model.py" where several lines are merged; empty for what has no place. */
+  of({ file, line }: Pick<FlameName, 'file' | 'line'>): string {
+    const name = this.whole() ? shorten(file, 240) : shorten(fileName(file), 60);
+    return file === '' ? '' : line > 0 ? `${name}:${line}` : name;
+  }
 }
 
 /** "library torch", "your code"; empty for what stands for no frame. */
@@ -38,8 +46,13 @@ export function both(sizeBytes: number, count: number): string {
 }
 
 /** Without a `total` no share of it is told. */
-export function nodeSentence(node: FlameNode, total: number | null, isCount: boolean): string {
+export function nodeSentence(
+  node: FlameNode,
+  places: Places,
+  total: number | null,
+  isCount: boolean,
+): string {
   const part = isCount ? node.count : node.bytes;
-  const place = placeOf(node.name);
+  const place = places.of(node.name);
   return `${node.name.function}${place ? `, ${place}` : ''}: ${both(node.bytes, node.count)}${total === null ? '' : `, ${share(part, total)}`}`;
 }

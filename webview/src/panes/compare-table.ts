@@ -4,7 +4,8 @@ import type { CompareAnswer, ComparedRow, Frame } from '../../../extension/share
 import { arrow, direction, withSign } from '../compare';
 import { element, setText } from '../ui/dom';
 import { countsTitle, exactFigure, figure } from '../ui/figure';
-import { baseName, count } from '../ui/format';
+import { count } from '../ui/format';
+import { fileName } from '../ui/paths';
 import { shorten } from '../ui/text';
 
 export const COMPARE_PAGE = 200;
@@ -239,7 +240,7 @@ function placeOf(row: ComparedRow): HTMLElement[] {
 
 function whereOf(place: Frame): string | null {
   if (place.file === '') return null;
-  return place.line > 0 ? `${baseName(place.file)}:${place.line}` : baseName(place.file);
+  return place.line > 0 ? `${fileName(place.file)}:${place.line}` : fileName(place.file);
 }
 
 /** "inferred", "only before", "moved from line 12", "was old_name". */

@@ -18,7 +18,7 @@ import { ownSource, type FlameSource } from '../flame/source';
 import { exposeFlameForTests } from '../flame/test-hook';
 import { FlameToolbar } from '../flame/toolbar';
 import { FlameTree, type FlameTreeEvents } from '../flame/tree';
-import { amount, nodeSentence, share } from '../flame/words';
+import { amount, nodeSentence, Places, share } from '../flame/words';
 import { element } from '../ui/dom';
 import { counted } from '../ui/format';
 import type { MakePane, Pane } from './pane';
@@ -33,6 +33,7 @@ export class FlamePane implements Pane {
   readonly usesSet = true;
   readonly root: HTMLElement;
   private readonly settings: FlameSettings;
+  private readonly places: Places;
   private readonly toolbar: FlameToolbar;
   private readonly plot: FlamePlot;
   private readonly tree: FlameTree;
@@ -57,6 +58,7 @@ export class FlamePane implements Pane {
     private readonly setName: () => string,
   ) {
     this.settings = kept.settings;
+    this.places = new Places(() => this.settings.wholePaths);
     const { compared } = source;
     this.toolbar = new FlameToolbar(
       {
@@ -72,17 +74,20 @@ export class FlamePane implements Pane {
       },
       compared !== null,
     );
-    this.plot = new FlamePlot({
-      ask: (request) => this.source.picture(this.params, request, this.settings.search),
-      shown: () => {
-        this.crumbs.update();
-        this.root.dataset['pictures'] = String(this.plot.pictures);
+    this.plot = new FlamePlot(
+      {
+        ask: (request) => this.source.picture(this.params, request, this.settings.search),
+        shown: () => {
+          this.crumbs.update();
+          this.root.dataset['pictures'] = String(this.plot.pictures);
+        },
+        failed: (error) => {
+          this.context.failed(error);
+        },
       },
-      failed: (error) => {
-        this.context.failed(error);
-      },
-    });
-    this.details = new FlameDetails(compared, {
+      this.places,
+    );
+    this.details = new FlameDetails(compared, this.places, {
       open: (line, kind, beside) => {
         this.context.openFrame(
           { ...line, kind: kind === 'none' ? 'user' : kind, source: 'recorded' },
@@ -111,34 +116,38 @@ export class FlamePane implements Pane {
     this.tree = new FlameTree(
       'Call tree',
       this.treeEvents(() => this.params),
+      this.places,
       { compared },
     );
-    this.sandwich = new FlameSandwich({
-      ask: (order, reverse, offset, limit) =>
-        this.source.functions(
-          // from the bottom up the outermost caller would be what has a value of its own
-          { ...this.params, options: { ...this.params.options, direction: 'top_down' } },
-          { order, reverse, offset, limit },
-        ),
-      chosen: ({ name }, opening) => {
-        this.turnSandwich(name, opening);
+    this.sandwich = new FlameSandwich(
+      {
+        ask: (order, reverse, offset, limit) =>
+          this.source.functions(
+            // from the bottom up the outermost caller would be what has a value of its own
+            { ...this.params, options: { ...this.params.options, direction: 'top_down' } },
+            { order, reverse, offset, limit },
+          ),
+        chosen: ({ name }, opening) => {
+          this.turnSandwich(name, opening);
+        },
+        menu: (row) =>
+          this.commands.menu(row.name, () => {
+            this.turnSandwich(row.name, { beside: false });
+          }),
+        openLine: (beside) => {
+          this.fetchSandwich({ beside });
+        },
+        half: (direction) => this.treeEvents(() => this.halfOf(direction)),
+        close: () => {
+          this.turnSandwich(null);
+        },
+        key: (event) => this.commands.take(event),
+        failed: (error) => {
+          this.failed(error);
+        },
       },
-      menu: (row) =>
-        this.commands.menu(row.name, () => {
-          this.turnSandwich(row.name, { beside: false });
-        }),
-      openLine: (beside) => {
-        this.fetchSandwich({ beside });
-      },
-      half: (direction) => this.treeEvents(() => this.halfOf(direction)),
-      close: () => {
-        this.turnSandwich(null);
-      },
-      key: (event) => this.commands.take(event),
-      failed: (error) => {
-        this.failed(error);
-      },
-    });
+      this.places,
+    );
     this.crumbs = new FlameCrumbs(this.plot, (facts) => {
       this.commands.zoomTo(facts);
     });
@@ -182,6 +191,7 @@ export class FlamePane implements Pane {
         compared && change
           ? changeFigures(change, compared.whole, compared.scale)
           : { large: amount(value, this.isCount), small: share(value, total) },
+      this.places,
     );
     listenToPointer(this.plot, {
       hovered: (box, x, y) => {
@@ -275,11 +285,21 @@ export class FlamePane implements Pane {
 
   private change(part: Partial<FlameSettings>): void {
     const before = JSON.stringify(this.params);
-    const { search, form } = this.settings;
+    const { search, form, wholePaths } = this.settings;
     this.kept.set(part);
+    if (wholePaths !== this.settings.wholePaths) this.restate();
     const sameTree = JSON.stringify(this.params) === before;
     if (!sameTree || search !== this.settings.search || form !== this.settings.form) this.renew(sameTree);
     else this.arrange();
+  }
+
+  /** Files are called otherwise. */
+  private restate(): void {
+    this.plot.redraw();
+    this.tree.redraw();
+    this.sandwich.redraw();
+    if (this.answer && !this.details.root.hidden) this.details.show(this.answer, this.isCount, this.drawn);
+    if (this.answer && this.answerOf === this.ofSandwich) this.sandwich.tell(this.answer, this.isCount);
   }
 
   private arrange(): void {
@@ -406,7 +426,7 @@ export class FlamePane implements Pane {
     this.context.say(
       compared
         ? `${node.name.function}: ${changeSentence(changeOf(node.sides), compared.whole, compared.scale)}`
-        : nodeSentence(node, whole, this.isCount),
+        : nodeSentence(node, this.places, whole, this.isCount),
     );
     if (this.opening?.node !== node.node) return;
     const { beside } = this.opening;

@@ -11,7 +11,8 @@ import type {
 } from '../../../extension/shared/protocol.gen';
 import { gapParts } from '../gap';
 import { element, replace } from '../ui/dom';
-import { baseName, bytes, count, counted, exactBytes, hasSource, nameOf } from '../ui/format';
+import { bytes, count, counted, exactBytes, hasSource, nameOf } from '../ui/format';
+import { fileName } from '../ui/paths';
 import { shorten } from '../ui/text';
 
 export interface OomActions {
@@ -251,7 +252,7 @@ function frameLink(
     },
     element('bdi', { class: 'code' }, shorten(frame.function, 50)),
     ' ',
-    element('bdi', { class: 'place' }, `${shorten(baseName(frame.file), 40)}:${frame.line}`),
+    element('bdi', { class: 'place' }, `${shorten(fileName(frame.file), 40)}:${frame.line}`),
   );
 }
 

@@ -4,9 +4,10 @@ import type { GrowthAnswer, GrowthRow, StepRow, StepsAnswer } from '../../../ext
 import type { Pending } from '../api';
 import type { ViewContext } from '../context';
 import { element, replace, setText } from '../ui/dom';
-import { baseName, bytes, count, counted, exactBytes, hasSource, sourceWords, time } from '../ui/format';
+import { bytes, count, counted, exactBytes, hasSource, sourceWords, time } from '../ui/format';
 import { rovingRows } from '../ui/roving';
 import { sparkline } from '../ui/sparkline';
+import { fileName } from '../ui/paths';
 import { shorten } from '../ui/text';
 import type { MakePane } from './pane';
 
@@ -228,7 +229,7 @@ class StepsPane {
         { class: 'wide' },
         element('bdi', { class: 'code' }, frame ? shorten(frame.function, 60) : 'No stack recorded'),
         hasSource(frame) &&
-          element('bdi', { class: 'place' }, shorten(`${baseName(frame.file)}:${frame.line}`, 60)),
+          element('bdi', { class: 'place' }, shorten(`${fileName(frame.file)}:${frame.line}`, 60)),
         words !== '' && element('span', { class: 'badge' }, words),
       ),
       element('td', { class: 'number', title: exactBytes(row.grown_bytes) }, `+${bytes(row.grown_bytes)}`),

@@ -13,7 +13,7 @@ import type {
 import type { Api } from '../api';
 import type { Colours } from '../colours';
 import { Compare } from '../compare';
-import { baseName } from '../ui/format';
+import { baseName } from '../ui/paths';
 import type { ViewContext } from '../context';
 import { Cursors } from '../cursors';
 import { Flags } from '../flags';

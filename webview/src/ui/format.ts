@@ -2,6 +2,7 @@
 
 import { bytes } from '../../../extension/shared/bytes';
 import type { AllocationSummary, DeviceInfo, Frame } from '../../../extension/shared/protocol.gen';
+import { fileName } from './paths';
 import { shorten } from './text';
 import { peakTime } from '../scene/state';
 
@@ -45,11 +46,6 @@ function trim(value: number, places: number): string {
   return String(Number(value.toFixed(places)));
 }
 
-/** The last part of a path of any system. */
-export function baseName(path: string): string {
-  return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1) || path;
-}
-
 /** A frame that names a place in a source file that could be opened. */
 export interface SourceFrame extends Frame {
   kind: 'library' | 'user';
@@ -74,7 +70,7 @@ export function sourceWords(frame: Frame): string {
 /** "model.py:12", or "model.py:12 (inferred)". */
 export function placeOf(frame: Frame): string {
   const words = sourceWords(frame);
-  return `${baseName(frame.file)}:${frame.line}${words === '' ? '' : ` (${words})`}`;
+  return `${fileName(frame.file)}:${frame.line}${words === '' ? '' : ` (${words})`}`;
 }
 
 /** What to call an allocation: its line of code, or the best the file has. */

@@ -3,7 +3,8 @@
 import type { Frame } from '../../../extension/shared/protocol.gen';
 import { exactly } from '../filter/terms';
 import { element, icon, iconButton, replace } from './dom';
-import { baseName, counted, hasSource, placeOf } from './format';
+import { counted, hasSource, placeOf } from './format';
+import { fileName } from './paths';
 import { shorten, visible } from './text';
 
 export type OpenSource = (frame: Frame, beside: boolean) => void;
@@ -121,7 +122,7 @@ export class FrameList {
         ),
       );
     } else {
-      const place = frame.file === '' ? 'no file' : shorten(baseName(frame.file), 60);
+      const place = frame.file === '' ? 'no file' : shorten(fileName(frame.file), 60);
       row.append(
         element(
           'div',
@@ -195,7 +196,7 @@ function foldTitle(frames: readonly Frame[]): string {
 
 /** Which files they are of, the first few. */
 function foldHint(frames: readonly Frame[]): string {
-  const files = [...new Set(frames.filter((f) => f.line > 0).map((f) => baseName(f.file)))];
+  const files = [...new Set(frames.filter((f) => f.line > 0).map((f) => fileName(f.file)))];
   const shown = files.slice(0, 2).join(', ');
   return shorten(files.length > 2 ? `${shown}, …` : shown, 44);
 }

@@ -3,6 +3,7 @@
 import base64
 
 from memlens.server.protocol.flame import (
+    FileNamesParams,
     FlameChildrenParams,
     FlameFunctionsParams,
     FlameNodeParams,
@@ -12,7 +13,8 @@ from memlens.server.protocol.flame import (
 )
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
-from memlens.views import flame, flame_tables
+from memlens.views import file_names, flame, flame_tables
+from memlens.views.file_names import FileNamesAnswer
 from memlens.views.flame_tables import (
     FlameChildrenAnswer,
     FlameFunctionsAnswer,
@@ -45,10 +47,15 @@ def _functions(snapshot: Snapshot, p: FlameFunctionsParams) -> FlameFunctionsAns
     return flame_tables.functions(tree, p.order, p.offset, p.limit, reverse=p.reverse)
 
 
+def _file_names(snapshot: Snapshot, _: FileNamesParams) -> FileNamesAnswer:
+    return file_names.file_names(snapshot)
+
+
 QUESTIONS: Questions = {
     "memlens/flame": _flame,
     "memlens/flameNode": _node,
     "memlens/flameChildren": _children,
     "memlens/flameSearch": _search,
     "memlens/flameFunctions": _functions,
+    "memlens/fileNames": _file_names,
 }

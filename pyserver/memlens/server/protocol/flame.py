@@ -1,4 +1,4 @@
-"""Flame graphs and call trees of allocation sets."""
+"""Flame graphs and call trees of allocation sets, and the names of the files in them."""
 
 from typing import Annotated
 
@@ -6,6 +6,7 @@ from msgspec import Meta, Struct
 
 from memlens.server.protocol.base import Count, Pixels, Requests, Text
 from memlens.views.calltree import FlameOptions
+from memlens.views.file_names import FileNamesAnswer
 from memlens.views.flame import FlameValue
 from memlens.views.flame_tables import (
     FlameChildrenAnswer,
@@ -96,10 +97,17 @@ class FlameFunctionsParams(Struct, frozen=True):
     reverse: bool = False
 
 
+class FileNamesParams(Struct, frozen=True):
+    """What the files of a snapshot's frames are called where their whole path would be too much."""
+
+    snapshot: str
+
+
 REQUESTS: Requests = {
     "memlens/flame": (FlameParams, FlameResult),
     "memlens/flameNode": (FlameNodeParams, FlameNodeAnswer),
     "memlens/flameChildren": (FlameChildrenParams, FlameChildrenAnswer),
     "memlens/flameSearch": (FlameSearchParams, FlameSearchAnswer),
     "memlens/flameFunctions": (FlameFunctionsParams, FlameFunctionsAnswer),
+    "memlens/fileNames": (FileNamesParams, FileNamesAnswer),
 }

@@ -1,0 +1,60 @@
+"""What files are called where their whole path would be too much: by the shortest end that tells them apart."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from memlens.store.snapshot import Snapshot
+
+_SEPARATOR = re.compile(r"[/\\]")
+MOST_NAMED = 20_000
+"""Files that are told by more than their last part; so that an answer stays small."""
+_MOST_PARTS = 30
+"""Paths that differ further up only are told whole."""
+
+
+class FileNamesAnswer(Struct, frozen=True):
+    """``names`` are by path, of those files only whose last part is that of another file, too."""
+
+    names: dict[str, str]
+
+
+def file_names(snapshot: Snapshot) -> FileNamesAnswer:
+    """The names of the files that a snapshot's frames are in."""
+    rows = snapshot.text.execute("SELECT DISTINCT file FROM frames")
+    return FileNamesAnswer(shortest_ends(row[0] for row in rows))
+
+
+def shortest_ends(paths: Iterable[str]) -> dict[str, str]:
+    """Of each path whose last part others have as well, the shortest end that no other has.
+
+    Ends begin at a separator, of whichever system. A path that is the end of another is its own name.
+    """
+    alike: dict[str, list[str]] = defaultdict(list)
+    for path in set(paths):
+        alike[_SEPARATOR.split(path)[-1]].append(path)
+    found: dict[str, str] = {}
+    for group in alike.values():
+        if len(group) > 1 and len(found) + len(group) <= MOST_NAMED:
+            found.update(_apart(group))
+    return found
+
+
+def _apart(paths: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    # where the last parts of each path begin, from the last one on
+    begins = {
+        path: [0, *(each.end() for each in _SEPARATOR.finditer(path))][: -_MOST_PARTS - 1 : -1]
+        for path in paths
+    }
+    left = paths
+    for level in range(1, _MOST_PARTS):
+        ends: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for path in left:
+            found[path] = path[begins[path][min(level, len(begins[path]) - 1)] :]
+            ends[tuple(_SEPARATOR.split(found[path]))].append(path)
+        left = [path for same in ends.values() if len(same) > 1 for path in same]
+    found.update({path: path for path in left})
+    return found
