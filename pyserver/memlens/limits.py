@@ -43,8 +43,8 @@ def give_way() -> None:
 
 
 def keep_little() -> None:
-    """Let this process' threads share two heaps: glibc gives each its own, and each keeps its holes (mallopt(3))."""
-    _glibc("mallopt", _M_ARENA_MAX, 2)
+    """Let this process' threads share one heap: glibc gives each its own, and each keeps its holes (mallopt(3))."""
+    _glibc("mallopt", _M_ARENA_MAX, 1)
 
 
 def settle() -> None:
