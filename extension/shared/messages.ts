@@ -79,7 +79,19 @@ export interface FlameState {
   search: string;
   /** The function whose callers and callees are shown beside the functions. */
   sandwich: FlameName | null;
+  /** Where the graph stands; null for all of it with nothing chosen. */
+  place: FlamePlace | null;
   fileBytes: number;
+}
+
+/** A part of one graph, and the box that is chosen in it. */
+export interface FlamePlace {
+  /** Which graph: what was asked for it. */
+  of: string;
+  x0: number;
+  x1: number;
+  top: number;
+  node: number | null;
 }
 
 /** Where a view stands; it survives hiding the tab and reloading the window. */

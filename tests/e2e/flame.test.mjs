@@ -273,6 +273,15 @@ test('a right click in the tables offers what can be done to the function', asyn
   await drawn();
 });
 
+test('a key that comes before the details of what was clicked is about what was clicked', async () => {
+  const { box, row } = await ownBox();
+  await vscode.page.mouse.click(...(await at(box)));
+  await vscode.page.keyboard.press('h');
+  await view.locator('.flame-chips .chip', { hasText: `Without ${row.name.function}` }).click();
+  await view.locator('.flame-chips .chip').waitFor({ state: 'detached' });
+  await drawn();
+});
+
 test('W sandwiches the function of a box; the list of keys tells it; hidden and shown it has all of it back', async () => {
   const { box, row } = await ownBox(0.6);
   await vscode.page.mouse.click(...(await at(box)));

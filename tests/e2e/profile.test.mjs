@@ -156,6 +156,43 @@ test('what is brushed over time is what all of the view is about', async () => {
   await vscode.screenshot('profile-times-light');
 });
 
+test('the server dying keeps the value, the stretch, the zoom and what was chosen', async () => {
+  await view.locator('.profile-times-canvas').focus();
+  for (let times = 0; times < 3; times++) await vscode.page.keyboard.press('Shift+ArrowRight');
+  const stretch = view.locator('.profile-times-head [role=status]', { hasText: /live$/ });
+  await stretch.waitFor();
+  await drawn();
+  const { width } = await view.locator('.flame-surface').boundingBox();
+  const box = (await boxes()).find(
+    (each) => each.node !== 0 && each.width > 0.1 * width && each.width < 0.9 * width,
+  );
+  const surface = await view.locator('.flame-surface').boundingBox();
+  await vscode.page.mouse.dblclick(surface.x + box.x + box.width / 2, surface.y + box.y + box.height / 2);
+  const camera = () => view.frame.evaluate(() => window.memlensFlame.camera());
+  await until(async () => (await camera()).x1 - (await camera()).x0 < 0.95, 'it has zoomed');
+  await view.locator('.flame-details h3', { hasText: box.name }).waitFor();
+  await drawn();
+  const told = async () => ({
+    camera: await camera(),
+    chosen: await view.locator('.flame-details').innerText(),
+    stretch: await stretch.innerText(),
+    value: await view.locator('.toolbar select').first().inputValue(),
+  });
+  const stood = await told();
+  await vscode.page.waitForTimeout(500); // it is kept a moment after the last change
+
+  const [server] = vscode.processes('-m memlens lsp');
+  await view.frame.evaluate(() => {
+    window.memlensFlame.ofTheOldServer = true;
+  });
+  process.kill(server, 'SIGKILL');
+  await view.frame.waitForFunction(() => window.memlensFlame && !window.memlensFlame.ofTheOldServer);
+  await stretch.waitFor();
+  await view.locator('.flame-details h3', { hasText: box.name }).waitFor();
+  await drawn();
+  assert.deepEqual(await told(), stood);
+});
+
 test('nothing failed on the console', () => {
   assert.deepEqual(vscode.foreignRequests, []);
   assert.deepEqual(vscode.consoleErrors, []);

@@ -14,7 +14,14 @@ import {
   type Camera,
   type Extent,
 } from '../../webview/src/scene/camera';
-import { oklch, parseColour, stackPalette, type ThemeKind } from '../../webview/src/scene/colour';
+import {
+  contrast,
+  inkOn,
+  oklch,
+  parseColour,
+  stackPalette,
+  type ThemeKind,
+} from '../../webview/src/scene/colour';
 import { covers, isUseful, needsPicture, requestFor } from '../../webview/src/scene/fetch';
 import { byteTicks, eventTicks, timeTicks } from '../../webview/src/scene/ticks';
 import { generator } from './support/training-run';
@@ -182,6 +189,15 @@ describe('the ticks', () => {
 });
 
 describe('the colours', () => {
+  it('have an ink that can be read on each of them', () => {
+    for (let red = 0; red < 256; red += 5)
+      for (let green = 0; green < 256; green += 5)
+        for (let blue = 0; blue < 256; blue += 5) {
+          const colour = [red, green, blue] as const;
+          assert.ok(contrast(inkOn(colour), colour) >= 4.5, String(colour));
+        }
+  });
+
   const themes: ThemeKind[] = ['light', 'dark', 'contrast-dark', 'contrast-light'];
   const lab = ([r, g, b]: readonly [number, number, number]): number[] => {
     const [x, y, z] = [r, g, b].map((v) => (v <= 10 ? v / 3294.6 : ((v / 255 + 0.055) / 1.055) ** 2.4)) as [

@@ -60,6 +60,7 @@ window.benchFlame = async (wanted, frames) => {
         cancel: () => undefined,
       }),
       shown: () => undefined,
+      moved: () => undefined,
       failed: (error) => {
         throw error instanceof Error ? error : new Error(String(error));
       },

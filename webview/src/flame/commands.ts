@@ -10,8 +10,8 @@ import type { FlamePlot } from './plot';
 import { isDrawn, type FlameSettings } from './settings';
 
 export interface FlameCommandEvents {
-  /** The function that is chosen, if one is. */
-  chosen(): FlameName | null;
+  /** Does something to the function that is chosen, once its name is known; false when none is. */
+  withChosen(run: (name: FlameName) => void): boolean;
   select(facts: BoxFacts | null, open: { beside: boolean } | null): void;
   change(part: Partial<FlameSettings>): void;
   /** Puts a function between its callers and callees, where that can be shown; null takes it out again. */
@@ -149,14 +149,21 @@ export class FlameCommands {
   /** What is done to the function that is chosen, and undone. */
   private runOnName(action: FlameAction): boolean {
     if (action === 'leave') return this.leave();
-    const name = this.events.chosen();
-    if (!name) return false;
-    if (action === 'focus') this.focus(name);
-    else if (action === 'hide') this.hide(name);
-    else if (action === 'sandwich' && this.events.sandwich) this.events.sandwich(name);
-    else if (action === 'collapse' && name.package !== '') this.collapse(name);
-    else return false;
-    return true;
+    const { sandwich } = this.events;
+    const runs: Partial<Record<FlameAction, (name: FlameName) => void>> = {
+      focus: (name) => {
+        this.focus(name);
+      },
+      hide: (name) => {
+        this.hide(name);
+      },
+      collapse: (name) => {
+        if (name.package !== '') this.collapse(name);
+      },
+      ...(sandwich && { sandwich }),
+    };
+    const run = runs[action];
+    return run !== undefined && this.events.withChosen(run);
   }
 
   /** Escape: first the selection goes, then the zoom, then what was done to frames. */

@@ -63,7 +63,10 @@ export class FlameFinder {
   private tell(): void {
     const { found, match } = this;
     if (!found) return;
-    const place = match < 0 ? '' : `${match + 1}/${found.matches.length}, `;
+    // the way leads through the largest of very many
+    const { length } = found.matches;
+    const some = length < found.nodes ? ' of the largest' : '';
+    const place = match < 0 ? '' : `${match + 1}/${length}${some}, `;
     this.events.tell(place + this.words(found));
   }
 

@@ -27,6 +27,8 @@ export interface FlamePlotEvents {
   ask(request: FlameRequest): Pending<ViewResult<'memlens/flame'>>;
   /** Another picture or camera is on the screen. */
   shown(): void;
+  /** The camera was moved, by whatever the user does. */
+  moved(): void;
   failed(error: unknown): void;
 }
 
@@ -125,15 +127,15 @@ export class FlamePlot {
     this.paint();
   }
 
-  /** Something else is asked for from now on. With `keep` the camera stays, as the boxes do. */
-  renew(keep: boolean, searching: boolean): void {
+  /** Something else is asked for from now on. With `keep` the camera stays, as the boxes do; else it stands `at`. */
+  renew(keep: boolean, searching: boolean, at = WHOLE): void {
     this.searching = searching;
     this.pending?.cancel();
     this.pending = null;
     this.asked = null;
     if (!keep) {
-      this.camera = WHOLE;
-      this.target = WHOLE;
+      this.camera = at;
+      this.target = at;
       this.glide = null;
       this.selected = null;
       this.hovered = -1;
@@ -142,7 +144,13 @@ export class FlamePlot {
   }
 
   moveTo(camera: FlameCamera, glide = false): void {
-    this.target = bounded(camera, this.rows, this.geometry?.deepest ?? 0);
+    this.stand(camera, glide);
+    this.events.moved();
+  }
+
+  /** Moves without saying so: nobody asked for it. */
+  stand(camera: FlameCamera, glide = false): void {
+    this.target = bounded(camera, this.rows, this.geometry?.deepest ?? Infinity);
     const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
     this.glide = glide && !still ? { from: this.camera, since: performance.now() } : null;
     if (!this.glide) this.camera = this.target;
@@ -247,7 +255,7 @@ export class FlamePlot {
       for (const canvas of [this.canvas, this.overlay]) Object.assign(canvas, { width, height });
       this.image = null;
     }
-    this.moveTo(this.target);
+    this.stand(this.target);
   }
 
   private step(now: number): void {

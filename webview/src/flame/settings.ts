@@ -1,6 +1,6 @@
 // What a flame graph is asked for: the choices of its toolbar and what was done to single frames.
 
-import type { FlameState, ViewParams } from '../../../extension/shared/messages';
+import type { FlamePlace, FlameState, ViewParams } from '../../../extension/shared/messages';
 import type { AllocationSet, FlameName, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 
 const FORMS: readonly Form[] = ['icicle', 'flame', 'table', 'functions'];
@@ -28,6 +28,7 @@ export function initialSettings(): FlameSettings {
     focus: null,
     search: '',
     sandwich: null,
+    place: null,
   };
 }
 
@@ -84,7 +85,15 @@ export function restoreFlame(saved: FlameState | null | undefined, fileBytes: nu
     focus: name(saved.focus),
     search: typeof saved.search === 'string' ? saved.search.slice(0, 200) : '',
     sandwich: name(saved.sandwich),
+    place: sameFile ? restorePlace((saved as Partial<FlameState>).place) : null,
   };
+}
+
+function restorePlace(saved: FlamePlace | null | undefined): FlamePlace | null {
+  if (!saved || typeof saved.of !== 'string') return null;
+  const { of, x0, x1, top, node } = saved;
+  const fits = 0 <= x0 && x0 < x1 && x1 <= 1 && top >= 0;
+  return fits ? { of, x0, x1, top, node: Number.isInteger(node) ? node : null } : null;
 }
 
 /** Whether boxes are drawn, and not a table. */

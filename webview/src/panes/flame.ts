@@ -1,9 +1,11 @@
 // Flame graph and call tree of the set.
 
+import type { FlamePlace } from '../../../extension/shared/messages';
 import type { FlameName, FlameNode, FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../api';
 import type { Change, ViewContext } from '../context';
 import type { BoxFacts } from '../flame/boxes';
+import { WHOLE } from '../flame/camera';
 import { FlameCommands } from '../flame/commands';
 import { FlameCrumbs } from '../flame/crumbs';
 import { FlameDetails } from '../flame/details';
@@ -47,6 +49,12 @@ export class FlamePane implements Pane {
   /** Which tree and node the details are of. */
   private answerOf = '';
   private asking: Pending<FlameNodeAnswer> | null = null;
+  /** What is to be done to the function that was chosen, once its details are there. */
+  private onShown: ((name: FlameName) => void) | null = null;
+  /** Where the graph stood when the view was last open, until it is shown again or left. */
+  private toRestore: FlamePlace | null;
+  /** What stands in the status bar is about this graph. */
+  private hasSaid = false;
   /** An open that waits for the details of what was clicked. */
   private opening: { node: number; beside: boolean } | null = null;
 
@@ -58,6 +66,7 @@ export class FlamePane implements Pane {
     private readonly setName: () => string,
   ) {
     this.settings = kept.settings;
+    this.toRestore = source.compared ? null : kept.settings.place;
     this.places = new Places(() => this.settings.wholePaths);
     const { compared } = source;
     this.toolbar = new FlameToolbar(
@@ -80,6 +89,9 @@ export class FlamePane implements Pane {
         shown: () => {
           this.crumbs.update();
           this.root.dataset['pictures'] = String(this.plot.pictures);
+        },
+        moved: () => {
+          this.keepPlace();
         },
         failed: (error) => {
           this.context.failed(error);
@@ -157,14 +169,14 @@ export class FlamePane implements Pane {
         this.toolbar.setFound(text);
       },
       say: (text) => {
-        this.context.say(text);
+        this.say(text);
       },
       failed: (error) => {
         this.failed(error);
       },
     });
     this.commands = new FlameCommands(this.plot, this.settings, {
-      chosen: () => this.chosen,
+      withChosen: (run) => this.withChosen(run),
       select: (facts, open) => {
         this.select(facts, open);
       },
@@ -272,11 +284,17 @@ export class FlamePane implements Pane {
     return isDrawn(this.settings);
   }
 
-  /** The function that is chosen, if it is one. */
-  private get chosen(): FlameName | null {
+  /** A key may come before the name of what was clicked has. */
+  private withChosen(run: (name: FlameName) => void): boolean {
+    if (this.drawn && !this.plot.selected) return false;
+    if (this.asking) {
+      this.onShown = run;
+      return true;
+    }
     const { answer } = this;
-    if (!answer || answer.node.node === 0 || answer.node.name.kind === 'none') return null;
-    return this.drawn && !this.plot.selected ? null : answer.node.name;
+    if (!answer || answer.node.node === 0 || answer.node.name.kind === 'none') return false;
+    run(answer.node.name);
+    return true;
   }
 
   private get isCount(): boolean {
@@ -325,47 +343,83 @@ export class FlamePane implements Pane {
       this.source.compared ? 'Neither has anything here.' : `Nothing was allocated ${name}.`,
     );
     if (!keep) {
-      this.answer = null;
-      this.details.clear();
-      this.asking?.cancel();
+      this.forget();
       this.context.lightStacks(new Set());
     }
+    if (this.hasSaid) this.context.say('');
+    this.hasSaid = false;
     this.hover.hide();
     if (form === 'table') this.tree.show(`Call tree ${name}`, this.isCount);
     else if (form === 'functions') {
       this.details.clear();
       this.sandwich.show(name, sandwich, this.isCount);
       if (sandwich) this.fetchSandwich(null);
-    } else this.plot.renew(keep, search !== '');
+    } else if (keep) this.plot.renew(true, search !== '');
+    else this.renewPlot();
     this.finder.search(this.drawn ? search : '', this.isCount);
+  }
+
+  /** Draws another graph: where it stood if that is kept, else all of it. */
+  private renewPlot(): void {
+    const { toRestore: place, settings } = this;
+    const known = place?.of === JSON.stringify(this.params) ? place : null;
+    this.plot.renew(false, settings.search !== '', known ?? WHOLE);
+    const node = known?.node ?? null;
+    if (node === null) return;
+    this.plot.select({ node, more: false, left: 0 });
+    this.fetchDetails(node, null);
+  }
+
+  private keepPlace(): void {
+    if (this.source.compared) return;
+    this.toRestore = null;
+    const { target, selected } = this.plot;
+    const node = selected && !selected.more ? selected.node : null;
+    this.kept.set({ place: { of: JSON.stringify(this.params), ...target, node } });
   }
 
   private select(facts: BoxFacts | null, open: { beside: boolean } | null): void {
     this.plot.select(facts);
+    this.keepPlace();
     if (!facts) {
-      this.answer = null;
-      this.details.clear();
+      this.forget();
       this.context.lightStacks(new Set());
       return;
     }
     if (facts.more) {
       const total = this.plot.geometry?.total ?? 1;
-      this.details.clear();
+      this.forget();
       const { compared } = this.source;
       const figures =
         compared && facts.change
           ? changeSentence(facts.change, compared.whole, compared.scale)
           : `${amount(facts.value, this.isCount)}, ${share(facts.value, total)}`;
-      this.context.say(`${counted(facts.name, 'more box', 'more boxes')}, ${figures}. Enter zooms in.`);
+      this.say(`${counted(facts.name, 'more box', 'more boxes')}, ${figures}. Enter zooms in.`);
       return;
     }
     this.fetchDetails(facts.node, open ? { node: facts.node, beside: open.beside } : null);
+  }
+
+  /** Nothing is chosen any more, and what was asked about it doesn't matter. */
+  private forget(): void {
+    this.asking?.cancel();
+    this.asking = null;
+    this.onShown = null;
+    this.opening = null;
+    this.answer = null;
+    this.details.clear();
+  }
+
+  private say(text: string): void {
+    this.hasSaid = true;
+    this.context.say(text);
   }
 
   private selectNode(node: FlameNode): void {
     const total = this.plot.geometry?.total ?? 0;
     const value = (node.x1 - node.x0) * total;
     this.plot.select({ node: node.node, more: false, left: node.x0 * total });
+    this.keepPlace();
     this.plot.reveal({
       node: node.node,
       more: false,
@@ -392,6 +446,7 @@ export class FlamePane implements Pane {
       return;
     }
     this.asking?.cancel();
+    this.onShown = null;
     const asking = this.source.node(params, node);
     this.asking = asking;
     asking.answer.then(
@@ -401,9 +456,13 @@ export class FlamePane implements Pane {
         this.answer = answer;
         this.answerOf = key;
         this.shown(answer);
+        const run = this.onShown;
+        this.onShown = null;
+        if (run) this.withChosen(run);
       },
       (error: unknown) => {
         if (this.asking !== asking) return;
+        this.asking = null;
         // a function that was chosen before may have no part in this set
         const none = error instanceof RequestError && error.problem.code === 'bad-request';
         if (none && key === this.ofSandwich) this.sandwich.tell(null, this.isCount);
@@ -423,7 +482,7 @@ export class FlamePane implements Pane {
     const { compared } = this.source;
     // the whole of a half is the function, not the set
     const whole = this.settings.form === 'functions' ? null : total;
-    this.context.say(
+    this.say(
       compared
         ? `${node.name.function}: ${changeSentence(changeOf(node.sides), compared.whole, compared.scale)}`
         : nodeSentence(node, this.places, whole, this.isCount),
@@ -437,7 +496,7 @@ export class FlamePane implements Pane {
         { ...line, kind: node.name.kind === 'none' ? 'user' : node.name.kind, source: 'recorded' },
         beside,
       );
-    else this.context.say(`${node.name.function} has no line of source in this snapshot.`);
+    else this.say(`${node.name.function} has no line of source in this snapshot.`);
   }
 
   private toSandwich(name: FlameName): void {

@@ -89,6 +89,8 @@ export class ProfileTimes {
     private readonly tellsFlow: boolean,
     private theme: Theme,
     private readonly events: TimesEvents,
+    /** What was chosen when the view was last open; taken once the edges are known. */
+    private toRestore: Stretch | null,
   ) {
     this.kinds = new Choice<Kind>('What of the stretch', KINDS, (kind) => {
       this.kind = kind;
@@ -123,6 +125,11 @@ export class ProfileTimes {
   get stretch(): Stretch | null {
     if (this.from === null) return null;
     return { kind: this.to === null ? 'live' : this.kind, from: this.from, to: this.to };
+  }
+
+  /** What is to be there again the next time. */
+  get kept(): Stretch | null {
+    return this.toRestore ?? this.stretch;
   }
 
   /** In words: "allocated from 1.2 s to 3 s". */
@@ -165,6 +172,18 @@ export class ProfileTimes {
         'Arrow keys choose a moment, with Shift a stretch; Escape lets it go.',
     );
     this.draw();
+    this.restore();
+  }
+
+  private restore(): void {
+    const { toRestore } = this;
+    this.toRestore = null;
+    if (!toRestore || this.from !== null) return;
+    const { kind, from, to } = toRestore;
+    const isEdge = (edge: number): boolean => Number.isInteger(edge) && this.edges[edge] !== undefined;
+    if (!isEdge(from) || (to !== null && !isEdge(to))) return;
+    if (KINDS.some(({ value }) => value === kind)) this.kind = kind;
+    this.set(from, to);
   }
 
   /** The lines by name; a press hides one, and the scale is that of the others. */

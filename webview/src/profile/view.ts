@@ -138,19 +138,27 @@ export class ProfileView implements ProfileOwner {
     this.times =
       profile.bins === 0
         ? null
-        : new ProfileTimes(api, profile.time_unit, profile.tells_flow, this.colours.theme, {
-            changed: () => {
-              this.tellFigures();
-              this.changed('cursors');
+        : new ProfileTimes(
+            api,
+            profile.time_unit,
+            profile.tells_flow,
+            this.colours.theme,
+            {
+              changed: () => {
+                this.tellFigures();
+                this.changed('cursors');
+                this.saveSoon();
+              },
+              failed: (error) => {
+                this.failed(error);
+              },
+              say: (text) => {
+                this.say(text);
+              },
+              filter: () => this.filter,
             },
-            failed: (error) => {
-              this.failed(error);
-            },
-            say: (text) => {
-              this.say(text);
-            },
-            filter: () => this.filter,
-          });
+            stretchOf(state),
+          );
     if (this.times) this.frame.lanes.append(this.times.root);
     watchTheme(this.stop.signal, () => {
       this.colours.refresh();
@@ -325,12 +333,15 @@ export class ProfileView implements ProfileOwner {
   }
 
   private save(): void {
+    const stretch = this.times?.kept ?? null;
     const view: ViewState = {
       ...{ device: 0, axis: 'event', x0: 0, x1: 1, y0: 0, y1: 1, selection: null, colour: 'stack' },
-      ...{ picture: 'stacked', pane: this.dock.shown, filter: this.filter, scope: 'peak', kind: 'live' },
+      ...{ picture: 'stacked', pane: this.dock.shown, filter: this.filter },
       ...{
-        first: null,
-        second: null,
+        scope: !stretch ? 'peak' : stretch.to === null ? 'cursor' : 'between',
+        kind: stretch?.kind ?? 'live',
+        first: stretch?.from ?? null,
+        second: stretch?.to ?? null,
         compare: this.context.compare.state,
         flame: this.flame.state,
         value: this.value,
@@ -343,6 +354,11 @@ export class ProfileView implements ProfileOwner {
 
 function valueOf({ values, default_value: first }: ProfileInfo, saved: number | null | undefined): number {
   return Number.isInteger(saved) && values[saved ?? -1] !== undefined ? (saved ?? first) : first;
+}
+
+/** The stretch of time that was chosen; null for the whole of the profile. */
+function stretchOf(state: ViewState | null): Stretch | null {
+  return state && state.first !== null ? { kind: state.kind, from: state.first, to: state.second } : null;
 }
 
 function facts(info: SnapshotInfo, profile: ProfileInfo): string {

@@ -103,9 +103,12 @@ export function contrast(a: Rgb, b: Rgb): number {
   return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
 }
 
+// where both have the same contrast, which is 4.58
+const BLACK_ABOVE = Math.sqrt(1.05 * 0.05) - 0.05;
+
 /** Black or white, whichever reads better on a colour. */
 export function inkOn(colour: Rgb): Rgb {
-  return luminance(colour) > 0.22 ? [17, 17, 17] : [255, 255, 255];
+  return luminance(colour) > BLACK_ABOVE ? [0, 0, 0] : [255, 255, 255];
 }
 
 /** `#rgb`, `#rrggbb(aa)`, `rgb(…)` or `rgba(…)` over `under`; null for anything else. */
