@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import operator
 from collections import Counter
 from pathlib import Path
 
@@ -11,8 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.python import oracle
 from tests.python.conftest import WithOracle, real_profiles
+from tests.python.profile_reading import FIXTURES, load
 from tests.python.protobuf import fields, varints
 from tests.python.test_cli import run
+from tests.python.test_memray import PYTHON as MEMRAY
+from tests.python.test_memray import read_with
 
 from memlens.errors import MemlensError
 from memlens.export.pprof import pprof
@@ -25,6 +29,8 @@ from memlens.views.frame_names import FrameNames, frame_names
 from memlens.views.sets import AllocationSet
 
 Frame = tuple[str, int, str]
+Sample = tuple[tuple[Frame, ...], tuple[int, ...], tuple[tuple[str, str | int, str], ...]]
+"""A stack, its values, and its labels: key, text or number, and unit."""
 Sums = dict[tuple[Frame, ...], tuple[int, ...]]
 """By stack, innermost frame first: a value of each type."""
 
@@ -32,6 +38,10 @@ TYPES = (ValueName("inuse_space", "bytes"), ValueName("inuse_objects", "count"))
 
 
 # --- independent readers -------------------------------------------------------------------------------------------
+
+
+def signed(number: int) -> int:
+    return number - (number >> 63 << 64)
 
 
 def numbers_of(message: bytes, wanted: int) -> list[int]:
@@ -44,7 +54,17 @@ def numbers_of(message: bytes, wanted: int) -> list[int]:
 
 
 def read_pprof(data: bytes) -> tuple[list[tuple[str, str]], Sums, str]:
-    """Types, stacks with values, and the comment, by profile.proto."""
+    """Types, stacks with the sums of their values, and the comment, by profile.proto."""
+    types, samples, comment = read_samples(data)
+    found: dict[tuple[Frame, ...], list[int]] = {}
+    for stack, values, _ in samples:
+        sums = found.setdefault(stack, [0] * len(types))
+        sums[:] = map(operator.add, sums, values)
+    return types, {stack: tuple(sums) for stack, sums in found.items()}, comment
+
+
+def read_samples(data: bytes) -> tuple[list[tuple[str, str]], list[Sample], str]:
+    """Types, each sample, and the comment, by profile.proto."""
     whole = fields(gzip.decompress(data))
     strings = [value.decode() for field, value in whole if field == 6]
     assert strings[0] == ""
@@ -60,14 +80,22 @@ def read_pprof(data: bytes) -> tuple[list[tuple[str, str]], Sums, str]:
             locations[told[1]] = (line[1], line[2])
     assert 0 not in functions
     assert 0 not in locations
-    found: Sums = {}
+    found: list[Sample] = []
     for field, value in whole:
         if field == 2:
-            told = dict(fields(value))
-            places = [locations[number] for number in varints(told[1])]
+            places = [locations[number] for number in numbers_of(value, 1)]
             stack = tuple((functions[its][0], line, functions[its][1]) for its, line in places)
-            assert stack not in found
-            found[stack] = tuple(number - (number >> 63 << 64) for number in varints(told[2]))
+            labels = []
+            for label in (dict(fields(part)) for key, part in fields(value) if key == 3):
+                assert label.keys() <= {1, 2} or label.keys() <= {1, 3, 4}
+                labels.append(
+                    (
+                        strings[label[1]],
+                        strings[label[2]] if 2 in label else signed(label.get(3, 0)),
+                        strings[label.get(4, 0)],
+                    )
+                )
+            found.append((stack, tuple(map(signed, numbers_of(value, 2))), tuple(sorted(labels, key=str))))
     types = [dict(fields(value)) for field, value in whole if field == 1]
     (comment,) = (strings[value] for field, value in whole if field == 13)
     (default,) = (strings[value] for field, value in whole if field == 14)
@@ -131,7 +159,7 @@ def test_what_is_written_is_what_every_allocation_says(with_oracle: WithOracle) 
     "path", real_profiles("pprof/go-heap.pb.gz", "pprof/go-cpu-labels.pb.gz"), ids=lambda p: p.name
 )
 def test_profiles_come_out_as_they_went_in(path: Path, tmp_path: Path) -> None:
-    """Every value of every stack; what the samples' labels told apart is one sample."""
+    """Every value of every stack."""
     whole = fields(gzip.decompress(path.read_bytes()))
     strings = [value.decode() for field, value in whole if field == 6]
     functions = {told[1]: told for told in (dict(fields(value)) for field, value in whole if field == 5)}
@@ -162,8 +190,81 @@ def test_profiles_come_out_as_they_went_in(path: Path, tmp_path: Path) -> None:
             tuple(frame for frame in stack if not frame[2].startswith("(cut off ")): values
             for stack, values in sums.items()
         }
-        assert bare == {stack: values for stack, values in want.items() if any(values)}
         assert len(bare) == len(sums)
+        # a sample without any value has no weight in speedscope
+        assert bare == {stack: values for stack, values in want.items() if form == "pprof" or any(values)}
+
+
+EVERY_FORMAT = [
+    *(
+        FIXTURES / name
+        for name in (
+            "go-heap.debug1.txt", "service.heaptrack.zst", "ledger.dhat.json", "massif.out.ledger",
+            "tracemalloc.pickle", "index.memray.bin",
+        )
+    ),
+    *real_profiles(
+        "pprof/go-heap.pb.gz", "pprof/go-cpu-labels.pb.gz", "pprof/go-heap-mid.debug1.txt.zst",
+        "public/parca/alloc_space_delta.pb.gz", "public/parca/profile-with-labels.pb.gz",
+        "heaptrack/heaptrack.sqlite.zst", "tracemalloc/ast-10frames.pickle", "massif/massif.out.sqlite-pages",
+        "dhat/dhat.out.git-log.json", "jemalloc/jeprof.11700.0.i0.heap",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", EVERY_FORMAT, ids=lambda p: p.name)
+def test_every_sample_is_written_with_its_values_and_labels(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read back by the test's decoder, which knows nothing of ours; then by ours."""
+    if path.suffix == ".bin":
+        if not MEMRAY.exists():
+            pytest.skip("reading captures takes memray")
+        monkeypatch.setenv("MEMLENS_MEMRAY_PYTHON", str(MEMRAY))
+    profile = read_with(path, MEMRAY, tmp_path) if path.suffix == ".bin" else load(path)
+    tree, nodes = profile.stack_tree()
+    labels: dict[int, list[tuple[str, str | int, str]]] = {}
+    for sample, key, text, number, unit in profile.labels.tolist():
+        value = profile.strings[text] if text else number
+        labels.setdefault(sample, []).append(
+            (profile.strings[key], value, profile.strings[unit] if unit else "")
+        )
+    sized = any(profile.strings[key] == "bytes" for key in np.unique(profile.labels["key"]).tolist())
+    expected: Counter[Sample] = Counter()
+    for number, leaf in enumerate(nodes.tolist()):
+        stack, node = [], leaf
+        while node:
+            frame = profile.frames.frames[int(tree.frames[node])]
+            stack.append((frame.file, max(frame.line, 0), frame.function or "?"))
+            node = int(tree.parents[node])
+        told = labels.get(number, [])
+        if profile.sizes is not None and profile.sizes[number] > 0 and not sized:
+            told.append(("bytes", int(profile.sizes[number]), "bytes"))
+        values = tuple(int(column[number]) for column in profile.values)
+        expected[tuple(stack), values, tuple(sorted(told, key=str))] += 1
+    target = tmp_path / "out.pb.gz"
+    run("export", path, "--pprof", target, "--cache-dir", tmp_path)
+    types, samples, _ = read_samples(target.read_bytes())
+    assert types == [(kind.name, kind.unit) for kind in profile.value_types]
+    assert Counter(samples) == expected
+    again = load(target)
+    assert [column.tolist() for column in again.values] == [column.tolist() for column in profile.values]
+    assert again.default_value == profile.default_value
+    for name in ("time_unix_ns", "duration_ns", "period", "period_type", "period_unit", "doc_url"):
+        assert again.settings.get(name) == profile.settings.get(name)
+    # what became less is in no speedscope: it says how much
+    done = run("export", path, "--speedscope", tmp_path / "out.json", "--cache-dir", tmp_path)
+    sums: Counter[tuple[Frame, ...]] = Counter()
+    first = profile.values[0].tolist()
+    less = 0
+    for (stack, values, _), count in expected.items():
+        sums[stack] += values[0] * count
+    less = sum(value for value in sums.values() if value < 0)
+    shown = json.loads((tmp_path / "out.json").read_text())["profiles"][0]
+    assert sum(shown["weights"]) == sum(first) - less
+    assert ("negative values" in done.stderr) == any(
+        value < 0 for each in read_pprof(target.read_bytes())[1].values() for value in each
+    )
 
 
 texts = st.text(max_size=6)

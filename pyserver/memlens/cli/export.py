@@ -2,20 +2,18 @@
 
 import argparse
 import os
+import sys
 from pathlib import Path
-
-import numpy as np
 
 from memlens.cli.ask import ask
 from memlens.cli.progress import reporter
 from memlens.errors import BadRequestError
 from memlens.export.pprof import pprof
+from memlens.export.profiles import of_profile
 from memlens.export.samples import Samples, ValueName, samples_of
 from memlens.export.snapviewer import snapviewer
-from memlens.export.speedscope import speedscope
-from memlens.model.info import ProfileInfo
+from memlens.export.speedscope import left_out, speedscope
 from memlens.store.snapshot import Snapshot
-from memlens.views.calltree import Stacks
 from memlens.views.flame import set_stacks
 from memlens.views.frame_names import frame_names
 from memlens.views.sets import AllocationSet
@@ -44,6 +42,9 @@ def run(options: argparse.Namespace) -> int:
     title = options.file.name if is_profile else f"{options.file.name}, {_WHAT[options.at]}"
     if options.speedscope is not None:
         _write(options.speedscope, speedscope(samples, title))
+        if negative := left_out(samples):
+            print(f"note: speedscope has no negative values, so left out are {', '.join(negative)}",
+                  file=sys.stderr)  # fmt: skip
     else:
         _write(options.pprof, pprof(samples, title))
     return 0
@@ -53,7 +54,7 @@ def _samples(snapshot: Snapshot, options: argparse.Namespace) -> Samples:
     if snapshot.info.profile is not None:
         if options.at != "peak":
             raise BadRequestError("A profile is written as it is: --at is for traces")
-        return _of_profile(snapshot, snapshot.info.profile, options.filter)
+        return of_profile(snapshot, options.filter, merged=options.speedscope is not None)
     number = snapshot.info.default_device if options.device is None else options.device
     events = next((info.events for info in snapshot.info.devices if info.device == number), 0)
     of = {
@@ -65,21 +66,6 @@ def _samples(snapshot: Snapshot, options: argparse.Namespace) -> Samples:
     kind = "alloc" if options.at == "all" else "inuse"
     types = (ValueName(f"{kind}_space", "bytes"), ValueName(f"{kind}_objects", "count"))
     return samples_of(set_stacks(snapshot, of), frame_names(snapshot), types)
-
-
-def _of_profile(snapshot: Snapshot, profile: ProfileInfo, filter_text: str) -> Samples:
-    """All values of a profile at once, each of a stack's samples together."""
-    every = [
-        set_stacks(snapshot, AllocationSet(0, filter=filter_text, value=number))
-        for number in range(len(profile.values))
-    ]
-    nodes = np.unique(np.concatenate([each.nodes for each in every]))
-    values = np.zeros((len(every), len(nodes)), np.int64)
-    for row, each in zip(values, every, strict=True):
-        np.add.at(row, np.searchsorted(nodes, each.nodes), each.values[0])
-    stacks = Stacks(every[0].parents, every[0].frames, nodes, values, nodes)
-    types = [ValueName(value.name, value.unit) for value in profile.values]
-    return samples_of(stacks, frame_names(snapshot), types, profile.default_value)
 
 
 def _write(target: Path, data: bytes) -> None:

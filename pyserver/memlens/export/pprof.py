@@ -1,16 +1,18 @@
 """Writes stacks with values as pprof's ``profile.proto``, gzipped, for ``go tool pprof`` and all that reads it.
 
 Field numbers are those of github.com/google/pprof/proto/profile.proto. Every frame becomes a location with one line,
-and every function of a file a function; samples are written innermost frame first, as the format has them.
+and every function of a file a function; samples are written innermost frame first, as the format has them, each with
+its labels.
 """
 
 import gzip
 from collections.abc import Iterable
 
-from memlens.export.samples import Samples
+from memlens.export.samples import Label, Recording, Samples
 
 _SAMPLE_TYPE, _SAMPLE, _LOCATION, _FUNCTION, _STRING_TABLE = 1, 2, 4, 5, 6
-_COMMENT, _DEFAULT_SAMPLE_TYPE = 13, 14
+_TIME_NANOS, _DURATION_NANOS, _PERIOD_TYPE, _PERIOD = 9, 10, 11, 12
+_COMMENT, _DEFAULT_SAMPLE_TYPE, _DOC_URL = 13, 14, 15
 _VARINT, _BYTES = 0, 2
 
 
@@ -29,9 +31,14 @@ def pprof(samples: Samples, title: str) -> bytes:
         locations.append(_message(_LOCATION, _number(1, number) + _message(4, line_of)))
     # the bytes of each location's number, once
     ids = [_varint(number) for number in range(1, len(samples.frames) + 1)]
-    for stack, values in zip(samples.stacks(), samples.values.T.tolist(), strict=True):
-        packed = b"".join([ids[frame] for frame in stack])
-        parts.append(_message(_SAMPLE, _message(1, packed) + _message(2, b"".join(map(_varint, values)))))
+    # a stack without frames has no field: packed fields are not written empty
+    stacks = [
+        _message(1, b"".join([ids[frame] for frame in stack])) if stack else b"" for stack in samples.stacks()
+    ]
+    labels = _labels(samples.labels, strings)
+    for number, (stack, values) in enumerate(zip(samples.stack_of(), samples.values.T.tolist(), strict=True)):
+        told = stacks[stack] + _message(2, b"".join(map(_varint, values))) + labels.get(number, b"")
+        parts.append(_message(_SAMPLE, told))
     parts += locations
     for (file, function), number in functions.items():
         name = strings[function or "?"]
@@ -41,6 +48,7 @@ def pprof(samples: Samples, title: str) -> bytes:
                 _number(1, number) + _number(2, name) + _number(3, name) + _number(4, strings[file]),
             )
         )
+    parts += _recording(samples.recording, strings)
     parts.append(_number(_COMMENT, strings[title]))
     if samples.types:
         parts.append(_number(_DEFAULT_SAMPLE_TYPE, strings[samples.types[samples.default].name]))
@@ -60,6 +68,37 @@ class _Strings:
 
     def texts(self) -> Iterable[str]:
         return self._numbers
+
+
+def _labels(labels: Iterable[Label], strings: _Strings) -> dict[int, bytes]:
+    """The fields of each sample that has labels."""
+    # most samples have a label that others have, too
+    written: dict[tuple[str, str, int, str], bytes] = {}
+    found: dict[int, bytes] = {}
+    for sample, *label in labels:
+        key, text, number, unit = told = tuple(label)
+        if told not in written:
+            fields = _number(1, strings[key])
+            if text:
+                fields += _number(2, strings[text])
+            else:
+                fields += _number(3, number) + (_number(4, strings[unit]) if unit else b"")
+            written[told] = _message(3, fields)
+        found[sample] = found.get(sample, b"") + written[told]
+    return found
+
+
+def _recording(told: Recording, strings: _Strings) -> list[bytes]:
+    """How the profile came about, of what is known of it."""
+    numbers = (
+        (_TIME_NANOS, told.time_unix_ns), (_DURATION_NANOS, told.duration_ns), (_PERIOD, told.period),
+        (_DOC_URL, strings[told.doc_url]),
+    )  # fmt: skip
+    parts = [_number(field, value) for field, value in numbers if value]
+    if told.period_type or told.period_unit:
+        kind = _number(1, strings[told.period_type]) + _number(2, strings[told.period_unit])
+        parts.append(_message(_PERIOD_TYPE, kind))
+    return parts + [_number(_COMMENT, strings[comment]) for comment in told.comments]
 
 
 def _utf8(text: str) -> bytes:

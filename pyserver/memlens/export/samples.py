@@ -22,13 +22,39 @@ class ValueName(NamedTuple):
     unit: str
 
 
+class Label(NamedTuple):
+    """A label of the sample of that number: a text, or a number with its unit where it has one."""
+
+    sample: int
+    key: str
+    text: str
+    number: int
+    unit: str
+
+
+class Recording(NamedTuple):
+    """How a profile came about, as far as that is known; 0 and empty where it isn't."""
+
+    time_unix_ns: int = 0
+    duration_ns: int = 0
+    period: int = 0
+    period_type: str = ""
+    period_unit: str = ""
+    comments: tuple[str, ...] = ()
+    doc_url: str = ""
+
+
+NOTHING_TOLD = Recording()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """Stacks with values, an item a stack.
+    """Stacks with values.
 
-    The frames of item ``i``, innermost first, are ``sequence[starts[i]:starts[i + 1]]``, numbers in ``frames``, all of
-    which occur. ``values`` is int64[values, items], and ``types`` says what they are; number ``default`` is the one to
-    show first.
+    The frames of stack ``i``, innermost first, are ``sequence[starts[i]:starts[i + 1]]``, numbers in ``frames``, all of
+    which occur. ``values`` is int64[values, samples], and ``types`` says what they are; number ``default`` is the one
+    to show first. ``of`` is the stack of each sample; without it sample ``i`` is that of stack ``i``. ``labels`` are in
+    the order of their samples.
     """
 
     frames: list[FrameRow]
@@ -37,12 +63,20 @@ class Samples:
     values: npt.NDArray[np.int64]
     types: Sequence[ValueName]
     default: int = 0
+    of: npt.NDArray[np.uint32] | None = None
+    labels: Sequence[Label] = ()
+    recording: Recording = NOTHING_TOLD
 
     def stacks(self) -> list[list[int]]:
-        """The frames of each item, innermost first."""
+        """The frames of each stack, innermost first."""
         edges = self.starts.tolist()
         numbers = self.sequence.tolist()
         return [numbers[first:last] for first, last in pairwise(edges)]
+
+    def stack_of(self) -> list[int]:
+        """The stack of each sample."""
+        found: list[int] = list(range(self.values.shape[1])) if self.of is None else self.of.tolist()
+        return found
 
 
 def samples_of(stacks: Stacks, names: FrameNames, types: Sequence[ValueName], default: int = 0) -> Samples:

@@ -7,6 +7,7 @@ samples are stacks from the outermost frame to the innermost and whose weights a
 import msgspec
 
 from memlens.export.samples import Samples
+from memlens.units import counted, format_value
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _UNITS = ("bytes", "nanoseconds", "microseconds", "milliseconds", "seconds")
@@ -14,7 +15,8 @@ _UNITS = ("bytes", "nanoseconds", "microseconds", "milliseconds", "seconds")
 
 def speedscope(samples: Samples, title: str) -> bytes:
     """The file's text, a profile for each value; ``title`` is what speedscope calls it."""
-    stacks = [stack[::-1] for stack in samples.stacks()]
+    unrolled = [stack[::-1] for stack in samples.stacks()]
+    stacks = [unrolled[stack] for stack in samples.stack_of()]
     profiles = []
     for (name, unit), values in zip(samples.types, samples.values.tolist(), strict=True):
         # a sample without a value says nothing, and speedscope would give it no width
@@ -40,6 +42,17 @@ def speedscope(samples: Samples, title: str) -> bytes:
             "profiles": profiles,
         }
     )
+
+
+def left_out(samples: Samples) -> list[str]:
+    """What of the values has no place in the format, which knows no negative weights: a phrase for each value."""
+    found = []
+    for (name, unit), values in zip(samples.types, samples.values, strict=True):
+        negative = values[values < 0]
+        if len(negative):
+            what = format_value(int(negative.sum()), unit)
+            found.append(f"{name}: {what} of {counted(len(negative), 'stack')}")
+    return found
 
 
 def _frame(file: str, line: int, function: str, _kind: int) -> dict[str, str | int]:

@@ -1,0 +1,102 @@
+"""The samples of a profile, as the formats of profiles have them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.export.samples import Label, Recording, Samples, ValueName, samples_of
+from memlens.store.manifest import ArchiveError
+from memlens.store.snapshot import Snapshot
+from memlens.views.calltree import Stacks
+from memlens.views.frame_names import frame_names
+from memlens.views.profile_filters import matching
+from memlens.views.profile_sets import profile_of
+
+I64 = npt.NDArray[np.int64]
+
+MOST_SAMPLES = 500_000
+"""Of profiles with more than that, as recordings of every allocation are, the samples of a stack are written as one."""
+
+
+def of_profile(snapshot: Snapshot, filter_text: str, *, merged: bool) -> Samples:
+    """All values of a profile at once, every sample as it is with its labels; the size of its blocks is one of them.
+
+    With ``merged`` and where there are more than :data:`MOST_SAMPLES` the samples of a stack are added up and have no
+    labels. Raises BadRequestError for a filter that isn't one and :class:`ArchiveError`.
+    """
+    info = profile_of(snapshot)
+    rows = np.arange(info.samples)
+    if filter_text:
+        rows = np.flatnonzero(matching(snapshot, filter_text))
+    stack_of = snapshot.column("sample_stack")[rows]
+    ends = snapshot.column("stack_node")
+    values = np.array(
+        [snapshot.column(f"sample_value.{number}")[rows] for number in range(len(info.values))], np.int64
+    ).reshape(len(info.values), -1)
+    if len(stack_of) and int(stack_of.max()) >= len(ends):
+        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: its samples have no stacks")
+    stacks, of = np.unique(stack_of, return_inverse=True)
+    settings = snapshot.manifest.settings
+    labels: list[Label] = []
+    if merged or len(rows) > MOST_SAMPLES:
+        sums = np.zeros((len(values), len(stacks)), np.int64)
+        for row, column in zip(sums, values, strict=True):
+            np.add.at(row, of, column)
+        values, of = sums, np.arange(len(stacks))
+    else:
+        labels = list(_labels(snapshot, rows))
+        if info.has_sizes and "bytes" not in info.labels:
+            labels += _sizes(snapshot.column("sample_size")[rows])
+    tree = Stacks(
+        snapshot.column("node_parent"),
+        snapshot.column("node_frame"),
+        ends[stacks],
+        values,
+        stacks.astype(np.uint32),
+    )
+    unrolled = samples_of(
+        tree, frame_names(snapshot), [ValueName(value.name, value.unit) for value in info.values]
+    )
+    return Samples(
+        unrolled.frames, unrolled.starts, unrolled.sequence, values, unrolled.types, info.default_value,
+        of.astype(np.uint32), labels, _recording(settings),
+    )  # fmt: skip
+
+
+def _labels(snapshot: Snapshot, rows: I64) -> Iterator[Label]:
+    """The labels of some samples, which are numbered by their places in ``rows``."""
+    labels = snapshot.column("labels")
+    places = np.searchsorted(rows, labels["sample"])
+    known = places < len(rows)
+    known[known] = rows[places[known]] == labels["sample"][known]
+    strings = {0: "", **dict(snapshot.text.execute("SELECT id, text FROM strings"))}
+    for place, (_, key, text, number, unit) in zip(
+        places[known].tolist(), labels[known].tolist(), strict=True
+    ):
+        yield Label(place, strings.get(key, ""), strings.get(text, ""), number, strings.get(unit, ""))
+
+
+def _sizes(sizes: I64) -> Iterator[Label]:
+    """The sizes of blocks as Go writes them, where they are known."""
+    for sample in np.flatnonzero(sizes > 0).tolist():
+        yield Label(sample, "bytes", "", int(sizes[sample]), "bytes")
+
+
+def _recording(settings: Mapping[str, Any]) -> Recording:
+    """What a profile tells of its making; archives hold what their readers put there."""
+
+    def number(name: str) -> int:
+        found = settings.get(name, 0)
+        return found if isinstance(found, int) and abs(found) < 2**63 else 0
+
+    def text(name: str) -> str:
+        found = settings.get(name, "")
+        return found if isinstance(found, str) else ""
+
+    comments = settings.get("comments", [])
+    return Recording(
+        number("time_unix_ns"), number("duration_ns"), number("period"), text("period_type"), text("period_unit"),
+        tuple(str(comment) for comment in comments) if isinstance(comments, list) else (), text("doc_url"),
+    )  # fmt: skip
