@@ -203,15 +203,53 @@ def test_stacks_that_were_cut_off_are_marked(tmp_path: Path) -> None:
     deep = [builder.location((f"f{n}", "a.go", n + 1)) for n in range(31)]
     whole = [*deep, builder.location(("runtime.main", "proc.go", 250))]
     cut = [*deep, builder.location(("f99", "a.go", 99))]
-    for stack in (whole, cut, cut, deep):
+    # what was inlined counts, and all of the last location is written
+    inlined = [*deep[:30], builder.location(("g1", "a.go", 1), ("g2", "a.go", 2), ("g3", "a.go", 3))]
+    # the allocator's own frame was the first of 32
+    hidden = [*deep[:30], builder.location(("f98", "a.go", 98))]
+    # begun by what begins a shorter one, too
+    begun = [*deep[:30], builder.location(("worker", "a.go", 7))]
+    for stack in (whole, cut, cut, inlined, hidden, begun, begun[-9:], deep[:20]):
         builder.sample(stack, 10)
     profile = made(builder.bytes(), tmp_path)
     names = [frame.function for frame in profile.frames.frames]
     starts = profile.frames.starts.tolist()
     outermost = [names[profile.frames.sequence[end - 1]] for end in starts[1:]]
-    assert outermost == ["runtime.main", "(cut off after 32 calls)", "(cut off after 32 calls)", "f30"]
-    assert [len(stack) for stack in stacks_of(profile)] == [32, 32, 32, 31]
+    mark = "(cut off after 32 calls)"
+    assert outermost == ["runtime.main", mark, mark, mark, mark, "worker", "worker", "f19"]
+    assert [len(stack) for stack in stacks_of(profile)] == [32, 32, 32, 33, 31, 31, 9, 20]
+    assert "4 of 8 samples" in profile.notices[0].message
+
+
+def test_a_cpu_profile_keeps_its_runtime_frames(tmp_path: Path) -> None:
+    builder = Builder(("cpu", "nanoseconds"))
+    deep = [builder.location((f"f{n}", "a.go", n + 1)) for n in range(63)]
+    for last in ("runtime.main", "f99", "f99"):
+        builder.sample([*deep, builder.location((last, "a.go", 99))], 10)
+    builder.sample(deep, 10)
+    profile = made(builder.bytes(), tmp_path)
     assert "2 of 4 samples" in profile.notices[0].message
+
+
+@pytest.mark.parametrize(
+    "text", real_profiles("pprof/go-heap-mid.debug1.txt.zst"), ids=lambda path: path.name
+)
+def test_both_forms_of_a_heap_have_the_same_stacks_cut_off(text: Path, tmp_path: Path) -> None:
+    """Addresses stand in the text as Go recorded them, so their number is what its limit counts."""
+    found: list[Counter[tuple[str, ...]]] = []
+    for path in (text, text.with_name("go-heap-mid.pb.gz")):
+        profile = profile_of(path, tmp_path)
+        names = [frame.function for frame in profile.frames.frames]
+        starts, ids = profile.frames.starts.tolist(), profile.frames.sequence.tolist()
+        stacks = [
+            tuple(names[number] for number in ids[starts[s] : starts[s + 1]]) for s in profile.stacks.tolist()
+        ]
+        # the text leaves out what is inlined beyond the limit
+        found.append(
+            Counter(stack[: min(len(stack) - 1, 29)] for stack in stacks if stack and "cut off" in stack[-1])
+        )
+    assert found[0].total() == found[1].total() == 5_316
+    assert found[0] == found[1]
 
 
 def test_frames_are_dropped_as_pprof_drops_them(tmp_path: Path) -> None:

@@ -41,6 +41,9 @@ _STARTS = frozenset(
     )
 )  # fmt: skip
 """Functions that nothing calls: a stack that ends in one is whole."""
+_GO_STARTS = frozenset(("runtime.main", "runtime.goexit", "runtime.mstart", "runtime.mcall"))
+_HIDDEN = 3
+"""How many frames of Go's allocator stand above what allocated: ``mallocgc``, ``newobject`` or ``growslice``, ..."""
 BASE = "pprof::base"
 """The label of what was subtracted in a difference (``go tool pprof -diff_base``)."""
 
@@ -300,14 +303,36 @@ class _Reader:
         return Frames(frames, starts.astype(np.uint64), sequence)
 
     def _cut_off(self, frames: list[SourceFrame], sequence: U32, starts: I64) -> tuple[I64, int]:
-        """The samples whose recorder cut their stacks off, and at which depth; see :data:`_CUTS`."""
-        depths = np.diff(self.stacks.starts).astype(np.int64)
-        deepest = int(depths.max(initial=0))
-        cut = np.flatnonzero(depths == deepest)
-        if deepest not in _CUTS or len(cut) < 2:
-            return np.empty(0, np.int64), 0
-        whole = np.array([frame.function in _STARTS for frame in frames], bool)
-        return cut[~whole[sequence[starts[cut + 1] - 1]]], deepest
+        """The samples whose recorder cut their stacks off, and at which depth; see :data:`_CUTS`.
+
+        Go counts inlined functions (``runtime.callers``), but a stack that ends amid those of one location is written
+        with all of them; others count addresses. Of a stack of Go's heap profiles the allocator's own frames are taken
+        away after it was cut off (``hideRuntime`` in ``protomem.go``), so somewhat shorter ones may be cut off, too:
+        those whose outermost function calls the whole of no shorter one.
+        """
+        none = np.empty(0, np.int64), 0
+        edges = self.stacks.starts.astype(np.int64)
+        held = np.flatnonzero(np.diff(edges))
+        if not len(held):
+            return none
+        names = np.array([frame.function for frame in frames], object)
+        starting = np.array([name in _STARTS for name in names], bool)
+        in_go = any(name in _GO_STARTS for name in names)
+        counts = np.diff(starts)[held] if in_go else np.diff(edges)[held]
+        deepest = int(counts.max())
+        if in_go:
+            inlined = np.maximum(self.locations["lines"].astype(np.int64), 1) - 1
+            deepest = int((counts - inlined[self.stacks.sequence[edges[held + 1] - 1]]).max())
+        if deepest not in _CUTS or np.count_nonzero(counts >= deepest) < 2:
+            return none
+        outermost = sequence[starts[held + 1] - 1]
+        cut = counts >= deepest
+        if in_go and any(kind.name in ("alloc_space", "inuse_space") for kind in self.types):
+            near = counts >= deepest - _HIDDEN
+            entries = set(names[outermost[~near]].tolist())
+            entered = np.array([name in entries for name in names], bool)
+            cut |= near & ~entered[outermost]
+        return held[cut & ~starting[outermost]], deepest
 
     def _labels(self, strings: dict[int, str]) -> Column:
         rows = self.labels
