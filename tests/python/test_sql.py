@@ -13,8 +13,9 @@ from typing import Any
 import apsw
 import numpy as np
 import pytest
-from tests.python.conftest import event, frame, real_files
+from tests.python.conftest import event, frame, real_files, real_profiles
 from tests.python.oracle import allocations, live_bytes, load
+from tests.python.profile_reading import FIXTURES
 
 from memlens import cli
 from memlens.errors import BadRequestError
@@ -215,23 +216,48 @@ def test_devices_segments_annotations_and_a_set_per_row(
     assert [all_rows(made, by_time.format(at))[0][0] for at in (-1, 0, 1, 3, 6, "NULL")] == [2, 1, 2, 2, 2, 2]
 
 
+PROFILES = [
+    *(FIXTURES / name for name in ("service.heaptrack.zst", "go-heap.debug1.txt", "tracemalloc.pickle")),
+    *real_profiles(
+        "pprof/go-heap.pb.gz", "heaptrack/heaptrack.sqlite.zst", "public/parca/profile-with-labels.pb.gz"
+    ),
+]
+OF_BOTH = {"stacks", "stack_frames", "frames", "lines", "by_line"}
+OF_PROFILES = {"value_types", "samples", "sample_values", "labels", "values"}
+
+
+@pytest.mark.parametrize("path", [None, *PROFILES], ids=lambda path: path.name if path else "trace")
 def test_every_example_runs_and_every_column_is_described(
-    sample: Path, session: Callable[[Path], SqlSession]
+    path: Path | None,
+    sample: Path,
+    opened: Callable[[Path], Snapshot],
+    session: Callable[[Path], SqlSession],
 ) -> None:
-    made = session(sample)
-    described = {table.name: table for table in schema().tables}
-    assert {name.strip('"') for name in described} == {*TABLES, "live_at", "live_at_time"}
+    """Each model is told of its own tables, and each file of queries that say something about it."""
+    info = opened(path or sample).info
+    made = session(path or sample)
+    told = schema(info)
+    described = {table.name.strip('"'): table for table in told.tables}
+    of_traces = {*TABLES, "live_at", "live_at_time"} - OF_PROFILES
+    assert described.keys() == (of_traces if path is None else OF_BOTH | OF_PROFILES)
     for name, table in described.items():
-        answer = made.ask(f"SELECT * FROM {name}", limit=1)
+        answer = made.ask(f'SELECT * FROM "{name}"', limit=1)
         assert [column.name for column in answer.columns] == [column.name for column in table.columns]
         assert all(column.description for column in table.columns), table
         assert table.description
-    assert len(schema().examples) >= 10
-    for example in schema().examples:
+    assert len(told.examples) >= (10 if path is None else 6)
+    for example in told.examples:
         answer = made.ask(example.query)
         assert answer.columns, example.title
         if "-of-memory" not in example.title and "reserved" not in example.title:
             assert answer.rows, example.title
+    if info.profile is not None:
+        titles = [example.title for example in told.examples]
+        assert ("What each label comes to" in titles) == bool(info.profile.labels)
+        assert ("Sizes of blocks" in titles) == info.profile.has_sizes
+        total = info.profile.values[info.profile.default_value].total
+        by_file = next(example for example in told.examples if "by file" in example.title)
+        assert 0 < sum(row[2] for row in made.ask(by_file.query).rows) <= total
 
 
 ATTEMPTS = """
@@ -453,6 +479,12 @@ def test_the_command_prints_tables_json_and_csv(
     assert (status, err) == (1, "memlens: no such column: nix (at character 8).\n")
     status, out, err = run(str(path), "--schema")
     assert "live_at(device, moment)" in out
+    assert "-- What filled the memory at the peak" in out
+    status, out, err = run(str(FIXTURES / "service.heaptrack.zst"), "--schema")
+    assert (status, err) == (0, "")
+    assert "live_at(" not in out
+    assert "sample_values: " in out
+    assert "name = 'peak_bytes'" in out
 
 
 def test_damaged_tables_are_told_and_made_again(

@@ -140,7 +140,11 @@ def _sql_and_export(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
     sql.add_argument("file", type=Path)
     sql.add_argument("query", help="one SELECT, or `-` to read it from stdin; see `memlens sql FILE --schema`",
                      nargs="?")  # fmt: skip
-    sql.add_argument("--schema", action="store_true", help="print the tables and their columns")
+    sql.add_argument(
+        "--schema",
+        action="store_true",
+        help="print the file's tables, their columns, and queries to begin with",
+    )
     form = sql.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print an array of objects, all rows")
     form.add_argument("--csv", action="store_true", help="print comma-separated values, all rows")

@@ -20,7 +20,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.tables import FILE_NAME, fill
 from memlens.units import plain
 from memlens.views.sql import SqlSession
-from memlens.views.sql_schema import schema
+from memlens.views.sql_schema import SqlSchema, schema
 
 TABLE_ROWS = 1_000
 _WIDEST_CELL = 60
@@ -35,7 +35,7 @@ Form = Literal["table", "json", "csv"]
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     if options.schema:
-        print_schema()
+        print_schema(ask(options, lambda snapshot: schema(snapshot.info)))
         return 0
     if options.query is None:
         raise MemlensError("There is no query", advice="Try memlens sql --help.")
@@ -76,13 +76,17 @@ def print_answer(archive: Path, query: str, form: Form, limit: int | None) -> No
             print(f"There are more rows than {limit:,}: use --limit.", file=sys.stderr)
 
 
-def print_schema() -> None:
-    """Print what can be selected from, with the columns and what they mean."""
-    for table in schema().tables:
+def print_schema(told: SqlSchema) -> None:
+    """Print what can be selected from, with the columns and what they mean, and queries to begin with."""
+    for table in told.tables:
         arguments = f"({', '.join(table.arguments)})" if table.arguments else ""
         print(f"{table.name}{arguments}: {table.description}")
         for column in table.columns:
             print(f"    {column.name:22} {column.type:8} {column.description}")
+    for example in told.examples:
+        print(f"\n-- {example.title}")
+        for line in example.query.splitlines():
+            print(plain(line))
 
 
 def _print_json(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:

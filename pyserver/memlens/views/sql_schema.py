@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from memlens.model.info import ProfileInfo, SnapshotInfo
 from memlens.views.sql import FUNCTIONS
 from memlens.views.sql_live import LIVE_COLUMNS, TABLE_FUNCTIONS
 
@@ -56,21 +57,47 @@ class SqlSchema(Struct, frozen=True):
     examples: list[SqlExample]
 
 
-@cache
-def schema() -> SqlSchema:
-    """The schema, the same for every snapshot."""
-    return SqlSchema(list(_tables()), sorted(name for name in FUNCTIONS if name[0].isalpha()), list(KEYWORDS),
-                     list(examples()))  # fmt: skip
+_OF_BOTH = frozenset(("stacks", "stack_frames", "frames", "lines", "by_line"))
+_OF_PROFILES = frozenset(("value_types", "samples", "sample_values", "labels", '"values"'))
+
+
+def schema(info: SnapshotInfo) -> SqlSchema:
+    """What can be asked of a snapshot: the tables that its model fills, and queries about them."""
+    profile = info.profile
+    tables = [
+        table
+        for table in _tables()
+        if table.name in _OF_BOTH or (table.name in _OF_PROFILES) == (profile is not None)
+    ]
+    functions = sorted(name for name in FUNCTIONS if name[0].isalpha())
+    return SqlSchema(tables, functions, list(KEYWORDS), examples(profile))
+
+
+def examples(profile: ProfileInfo | None) -> list[SqlExample]:
+    """Queries to begin with, each below its title in a file for each model.
+
+    Those about a profile name the value that it shows first; those about labels or sizes are told where it has any.
+    """
+    if profile is None:
+        return [SqlExample(title, query) for _, title, query in _queries("sql_examples.sql")]
+    has = {"": True, "labels": bool(profile.labels), "sizes": profile.has_sizes}
+    value = profile.values[profile.default_value].name.replace("'", "''")
+    return [
+        SqlExample(title, query.replace("VALUE", value))
+        for needs, title, query in _queries("sql_profile_examples.sql")
+        if has[needs]
+    ]
 
 
 @cache
-def examples() -> tuple[SqlExample, ...]:
-    """Queries for the day of an out-of-memory error, each in ``sql_examples.sql`` below its title."""
-    text = files("memlens.views").joinpath("sql_examples.sql").read_text("utf-8")
-    parts = re.split(r"^-- # (.+)\n", text, flags=re.MULTILINE)[1:]
-    return tuple(
-        SqlExample(title, query.strip()) for title, query in zip(parts[::2], parts[1::2], strict=True)
-    )
+def _queries(name: str) -> list[tuple[str, str, str]]:
+    """What each query of a file needs, its title and its text."""
+    text = files("memlens.views").joinpath(name).read_text("utf-8")
+    parts = re.split(r"^-- #([a-z]*) (.+)\n", text, flags=re.MULTILINE)[1:]
+    return [
+        (needs, title, query.strip())
+        for needs, title, query in zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+    ]
 
 
 _CREATE = re.compile(r"CREATE (?P<kind>TABLE|VIEW) (?P<name>\"?\w+\"?)")
@@ -79,7 +106,13 @@ _LATER = re.compile(r"^ {4}-- (?P<name>[a-z_]+): (?P<description>.*)$")
 _SELECTED = re.compile(r"\b(?:[a-z]\.)?([a-z_]+)(?=[,\n])")
 
 
-def _tables() -> Iterator[SqlTable]:
+@cache
+def _tables() -> tuple[SqlTable, ...]:
+    """All tables, views and functions that there are."""
+    return tuple(_described())
+
+
+def _described() -> Iterator[SqlTable]:
     text = files("memlens.store").joinpath("tables.sql").read_text("utf-8")
     known: dict[str, SqlTableColumn] = {}
     for part in text.split("\n\n"):

@@ -17,8 +17,7 @@ def register(server: LanguageServer, registry: Registry) -> None:
         return await desk.ask(params.query, params.offset, params.limit, params.sort)
 
     async def describe(params: SqlSchemaParams) -> SqlSchema:
-        registry.get(params.snapshot)
-        return schema()
+        return schema(registry.get(params.snapshot).info)
 
     async def fill(params: SqlFillParams) -> SqlState:
         await registry.get(params.snapshot).sql.fill()
