@@ -2,10 +2,11 @@
 
 import type { FlamePlace } from '../../../extension/shared/messages';
 import type { FlameName, FlameNode, FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
-import { RequestError, type Pending } from '../api';
+import { RequestError } from '../api';
 import type { Change, ViewContext } from '../context';
 import type { BoxFacts } from '../flame/boxes';
 import { WHOLE } from '../flame/camera';
+import { FlameChosen, keyOf, type Opening } from '../flame/chosen';
 import { FlameCommands } from '../flame/commands';
 import { FlameCrumbs } from '../flame/crumbs';
 import { FlameDetails } from '../flame/details';
@@ -45,18 +46,11 @@ export class FlamePane implements Pane {
   private readonly hover: FlameHover;
   private readonly crumbs: FlameCrumbs;
   private readonly finder: FlameFinder;
-  private answer: FlameNodeAnswer | null = null;
-  /** Which tree and node the details are of. */
-  private answerOf = '';
-  private asking: Pending<FlameNodeAnswer> | null = null;
-  /** What is to be done to the function that was chosen, once its details are there. */
-  private onShown: ((name: FlameName) => void) | null = null;
-  /** Where the graph stood when the view was last open, until it is shown again or left. */
-  private toRestore: FlamePlace | null;
+  private readonly chosen: FlameChosen;
   /** What stands in the status bar is about this graph. */
   private hasSaid = false;
-  /** An open that waits for the details of what was clicked. */
-  private opening: { node: number; beside: boolean } | null = null;
+  /** Where the graph stood when the view was last open, until it is shown again or left. */
+  private toRestore: FlamePlace | null;
 
   constructor(
     private readonly context: ViewContext,
@@ -175,8 +169,17 @@ export class FlamePane implements Pane {
         this.failed(error);
       },
     });
+    this.chosen = new FlameChosen({
+      ask: (params, node) => this.source.node(params, node),
+      shown: (answer, opening) => {
+        this.shown(answer, opening);
+      },
+      failed: (error, of) => {
+        this.notFound(error, of);
+      },
+    });
     this.commands = new FlameCommands(this.plot, this.settings, {
-      withChosen: (run) => this.withChosen(run),
+      withChosen: (run) => (!this.drawn || this.plot.selected !== null) && this.chosen.withName(run),
       select: (facts, open) => {
         this.select(facts, open);
       },
@@ -264,7 +267,7 @@ export class FlamePane implements Pane {
 
   dispose(): void {
     this.hover.hide();
-    this.asking?.cancel();
+    this.chosen.cancel();
     this.finder.cancel();
     this.plot.dispose();
     this.tree.dispose();
@@ -282,19 +285,6 @@ export class FlamePane implements Pane {
 
   private get drawn(): boolean {
     return isDrawn(this.settings);
-  }
-
-  /** A key may come before the name of what was clicked has. */
-  private withChosen(run: (name: FlameName) => void): boolean {
-    if (this.drawn && !this.plot.selected) return false;
-    if (this.asking) {
-      this.onShown = run;
-      return true;
-    }
-    const { answer } = this;
-    if (!answer || answer.node.node === 0 || answer.node.name.kind === 'none') return false;
-    run(answer.node.name);
-    return true;
   }
 
   private get isCount(): boolean {
@@ -316,8 +306,9 @@ export class FlamePane implements Pane {
     this.plot.redraw();
     this.tree.redraw();
     this.sandwich.redraw();
-    if (this.answer && !this.details.root.hidden) this.details.show(this.answer, this.isCount, this.drawn);
-    if (this.answer && this.answerOf === this.ofSandwich) this.sandwich.tell(this.answer, this.isCount);
+    const { answer, of } = this.chosen;
+    if (answer && !this.details.root.hidden) this.details.show(answer, this.isCount, this.drawn);
+    if (answer && of === this.ofSandwich) this.sandwich.tell(answer, this.isCount);
   }
 
   private arrange(): void {
@@ -378,7 +369,7 @@ export class FlamePane implements Pane {
     this.kept.set({ place: { of: JSON.stringify(this.params), ...target, node } });
   }
 
-  private select(facts: BoxFacts | null, open: { beside: boolean } | null): void {
+  private select(facts: BoxFacts | null, open: Opening): void {
     this.plot.select(facts);
     this.keepPlace();
     if (!facts) {
@@ -397,16 +388,11 @@ export class FlamePane implements Pane {
       this.say(`${counted(facts.name, 'more box', 'more boxes')}, ${figures}. Enter zooms in.`);
       return;
     }
-    this.fetchDetails(facts.node, open ? { node: facts.node, beside: open.beside } : null);
+    this.fetchDetails(facts.node, open);
   }
 
-  /** Nothing is chosen any more, and what was asked about it doesn't matter. */
   private forget(): void {
-    this.asking?.cancel();
-    this.asking = null;
-    this.onShown = null;
-    this.opening = null;
-    this.answer = null;
+    this.chosen.forget();
     this.details.clear();
   }
 
@@ -434,49 +420,23 @@ export class FlamePane implements Pane {
     this.fetchDetails(node.node, null);
   }
 
-  private fetchDetails(
-    node: number,
-    opening: { node: number; beside: boolean } | null,
-    params: TreeParams = this.params,
-  ): void {
-    this.opening = opening;
-    const key = JSON.stringify([params, node]);
-    if (this.answer && this.answerOf === key) {
-      this.shown(this.answer);
-      return;
-    }
-    this.asking?.cancel();
-    this.onShown = null;
-    const asking = this.source.node(params, node);
-    this.asking = asking;
-    asking.answer.then(
-      (answer) => {
-        if (this.asking !== asking) return;
-        this.asking = null;
-        this.answer = answer;
-        this.answerOf = key;
-        this.shown(answer);
-        const run = this.onShown;
-        this.onShown = null;
-        if (run) this.withChosen(run);
-      },
-      (error: unknown) => {
-        if (this.asking !== asking) return;
-        this.asking = null;
-        // a function that was chosen before may have no part in this set
-        const none = error instanceof RequestError && error.problem.code === 'bad-request';
-        if (none && key === this.ofSandwich) this.sandwich.tell(null, this.isCount);
-        else this.failed(error);
-      },
-    );
+  private fetchDetails(node: number, opening: Opening, params: TreeParams = this.params): void {
+    this.chosen.choose(params, node, opening);
   }
 
-  private shown(answer: FlameNodeAnswer): void {
+  private notFound(error: unknown, of: string): void {
+    // a function that was chosen before may have no part in this set
+    const none = error instanceof RequestError && error.problem.code === 'bad-request';
+    if (none && of === this.ofSandwich) this.sandwich.tell(null, this.isCount);
+    else this.failed(error);
+  }
+
+  private shown(answer: FlameNodeAnswer, opening: Opening): void {
     const { node } = answer;
     this.plot.learn([node.name, ...answer.path.map(({ name }) => name)]);
     this.plot.redraw();
     if (this.settings.form !== 'functions') this.details.show(answer, this.isCount, this.drawn);
-    else if (this.answerOf === this.ofSandwich) this.sandwich.tell(answer, this.isCount);
+    else if (this.chosen.of === this.ofSandwich) this.sandwich.tell(answer, this.isCount);
     this.context.lightStacks(new Set(node.node === 0 ? [] : answer.stacks));
     const total = this.isCount ? answer.total_count : answer.total_bytes;
     const { compared } = this.source;
@@ -487,14 +447,12 @@ export class FlamePane implements Pane {
         ? `${node.name.function}: ${changeSentence(changeOf(node.sides), compared.whole, compared.scale)}`
         : nodeSentence(node, this.places, whole, this.isCount),
     );
-    if (this.opening?.node !== node.node) return;
-    const { beside } = this.opening;
-    this.opening = null;
+    if (!opening) return;
     const [line] = answer.lines;
     if (line && line.line > 0 && node.name.kind !== 'native')
       this.context.openFrame(
         { ...line, kind: node.name.kind === 'none' ? 'user' : node.name.kind, source: 'recorded' },
-        beside,
+        opening.beside,
       );
     else this.say(`${node.name.function} has no line of source in this snapshot.`);
   }
@@ -504,20 +462,20 @@ export class FlamePane implements Pane {
     else this.change({ form: 'functions', sandwich: name });
   }
 
-  private turnSandwich(name: FlameName | null, opening: { beside: boolean } | null = null): void {
+  private turnSandwich(name: FlameName | null, opening: Opening = null): void {
     this.kept.set({ sandwich: name });
     this.sandwich.turnTo(name, this.isCount);
     if (name) this.fetchSandwich(opening);
     else this.context.lightStacks(new Set());
   }
 
-  private fetchSandwich(opening: { beside: boolean } | null): void {
+  private fetchSandwich(opening: Opening): void {
     // a tree from a function down has the function as its first node
-    this.fetchDetails(1, opening && { node: 1, ...opening }, this.halfOf('top_down'));
+    this.fetchDetails(1, opening, this.halfOf('top_down'));
   }
 
   private get ofSandwich(): string {
-    return JSON.stringify([this.halfOf('top_down'), 1]);
+    return keyOf(this.halfOf('top_down'), 1);
   }
 
   /** What a table of the tree that `params` tells asks, and what happens on it. */
@@ -528,11 +486,11 @@ export class FlamePane implements Pane {
         this.fetchDetails(node.node, null, params());
       },
       open: (node, beside) => {
-        this.fetchDetails(node.node, { node: node.node, beside }, params());
+        this.fetchDetails(node.node, { beside }, params());
       },
       menu: (node) =>
         this.commands.menu(node.name, () => {
-          this.fetchDetails(node.node, { node: node.node, beside: false }, params());
+          this.fetchDetails(node.node, { beside: false }, params());
         }),
       key: (event) => this.commands.take(event),
       failed: (error) => {
