@@ -1,5 +1,6 @@
 """A small JSON-RPC client that drives the real server process over its stdin and stdout."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -202,13 +203,18 @@ class LspClient:
                 pending = self._pending.pop(message["id"])
             pending.answered(message)
         elif "id" in message:
-            handler = self.handlers.get(message["method"])
-            result = handler(message.get("params")) if handler else None
-            self._write({"id": message["id"], "result": result})
+            # a thread each: one that takes its time keeps no answer back
+            threading.Thread(target=self._answer, args=(message,), daemon=True).start()
         else:
             with self._arrived:
                 self.notifications.append((message["method"], message.get("params")))
                 self._arrived.notify_all()
+
+    def _answer(self, message: dict[str, Any]) -> None:
+        handler = self.handlers.get(message["method"])
+        result = handler(message.get("params")) if handler else None
+        with contextlib.suppress(OSError):  # the server may be gone by now
+            self._write({"id": message["id"], "result": result})
 
     def _read_stderr(self) -> None:
         assert self.process.stderr is not None

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +247,56 @@ def test_the_client_is_asked_for_files_when_it_can(workspace: Path, cache_folder
         for _ in range(3):
             assert find_source(client, "/x/y/train.py")["path"] == str(workspace / "code" / "train.py")
         assert asked == [["train.py"]]
+
+
+def test_a_snapshot_of_many_files_keeps_no_other_waiting(
+    workspace: Path, cache_folder: Path, tmp_path: Path
+) -> None:
+    many = 20_000
+    snapshot = snapshot_of(4)
+    snapshot["device_traces"] = [
+        [
+            {
+                "action": "alloc",
+                "addr": 0x7F0000000000 + number * 4096,
+                "size": 4096 if number == many - 1 else 512,
+                "stream": 0,
+                "time_us": 1_000_000 + number,
+                "frames": [{"filename": f"/e/{number}/file{number}.py", "line": 3, "name": "f"}],
+            }
+            for number in range(many)
+        ]
+    ]
+    hostile = tmp_path / "many.pickle"
+    hostile.write_bytes(pickle.dumps(snapshot, protocol=4))
+    largest = workspace / f"file{many - 1}.py"
+    largest.write_text("a\nb\nc\n")
+    source = workspace / "code" / "train.py"
+    asked: list[list[str]] = []
+    answered = threading.Event()
+
+    def find_files(params: Any) -> Any:
+        asked.append(params["names"])
+        if any(name.startswith("file") for name in params["names"]):
+            answered.wait(60)
+        return {"paths": [str(source), str(largest)]}
+
+    with LspClient() as client:
+        client.handlers["memlens/findFiles"] = find_files
+        client.start(workspace, {"cache_directory": str(cache_folder)}, find_files=True)
+        try:
+            open_view(client, write_snapshot(tmp_path / "a.pickle"))
+            assert client.hover(source, 11) is not None
+            open_view(client, hostile, "v2")
+            wait_until(lambda: len(asked) > 1)
+            position = {"textDocument": {"uri": source.as_uri()}, "position": {"line": 10, "character": 4}}
+            assert client.request("textDocument/hover", position, limit_s=15) is not None
+        finally:
+            answered.set()
+        wait_until(lambda: client.hover(largest, 3) is not None)
+        searched = [name for names in asked for name in names if name.startswith("file")]
+        assert largest.name in searched[:200], "what holds the most comes first"
+        assert len(searched) <= 2_000
 
 
 def test_only_files_are_ever_found(server: LspClient, workspace: Path) -> None:

@@ -41,15 +41,20 @@ class Finder:
     async def find(self, names: Iterable[str]) -> dict[str, list[str]]:
         """All files with these base names, whatever their case; the answer's keys are in lower case."""
         wanted = {name.lower(): name for name in names}
-        # One at a time, so that the same name is never looked for twice at once.
-        async with self._one_at_a_time:
-            fresh_after = time.monotonic() - KEPT_S
-            missing = sorted(
-                name for key, name in wanted.items() if self._known.get(key, (0.0, []))[0] <= fresh_after
-            )
-            for start in range(0, len(missing), _NAMES_PER_QUESTION):
-                await self._look_for(missing[start : start + _NAMES_PER_QUESTION])
+        missing = self._missing(wanted)
+        for start in range(0, len(missing), _NAMES_PER_QUESTION):
+            # One question at a time, so that the same name is never looked for twice at once, and who has
+            # few names gets its turn between two questions of who has many.
+            async with self._one_at_a_time:
+                names_now = missing[start : start + _NAMES_PER_QUESTION]
+                still = self._missing({name.lower(): name for name in names_now})
+                if still:
+                    await self._look_for(still)
         return {key: self._known[key][1] for key in wanted if key in self._known}
+
+    def _missing(self, wanted: dict[str, str]) -> list[str]:
+        fresh_after = time.monotonic() - KEPT_S
+        return [name for key, name in wanted.items() if self._known.get(key, (0.0, []))[0] <= fresh_after]
 
     async def ending_with(self, ending: str) -> list[str]:
         """All files whose name ends so (``.ipynb``)."""

@@ -1,6 +1,7 @@
 """Binds the paths in snapshots to the files here, one at a time for the view and all at once for hovers."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import time
@@ -25,6 +26,12 @@ logger = logging.getLogger(__name__)
 
 _MOST_TOLD = 5
 """Lines of functions that a remark names."""
+
+_MOST_SEARCHED = 2_000
+"""Base names of a snapshot that the workspace is searched for, ten questions: those that hold the most first."""
+
+_LONGEST_WAIT_S = 2.0
+"""How long after its opening a snapshot is waited for; then it is told of when its files are bound."""
 
 How = Literal["mapping", "remembered", "exact", "suffix", "ambiguous", "none", "cell"]
 
@@ -55,6 +62,31 @@ class BoundFile(NamedTuple):
     """How many lines the file at hand has before the first that ran; only a cell has any."""
 
 
+class _Bound(NamedTuple):
+    """What one snapshot says about files here."""
+
+    files: dict[str, list[BoundFile]]
+    """By :func:`path_key`."""
+    cells: dict[tuple[str, str], list[BoundFile]]
+    made_at: float
+
+    @property
+    def meaning(self) -> dict[str, list[str]]:
+        return {path: [bound.file for bound in files] for path, files in self.files.items()}
+
+
+class _Binding:
+    """The binding of one snapshot's files that runs now."""
+
+    def __init__(self) -> None:
+        self.since = time.monotonic()
+        self.again = False
+        """What it goes by has changed meanwhile."""
+        self.once = asyncio.Event()
+        """It has come to an end once."""
+        self.task: asyncio.Task[None] | None = None
+
+
 class PlacedLine(NamedTuple):
     """What a snapshot says about a line, and where that line is now."""
 
@@ -74,8 +106,8 @@ def show_line(bound: BoundFile, row: SourceLine) -> ShowLineArguments:
 class Sources:
     """Resolves foreign paths, and keeps for each local file what open snapshots say about it.
 
-    The index is made in the background after a snapshot opens, so that a hover is a look-up. When it grows
-    old, the next hover has it made again but doesn't wait.
+    Each snapshot has an index of its own, made in the background after it opens, so that a hover is a look-up
+    and waits for no other snapshot's names. When one grows old, the next hover has it made again but doesn't wait.
     """
 
     def __init__(self, configuration: Configuration, registry: Registry, finder: Finder) -> None:
@@ -83,15 +115,11 @@ class Sources:
         self._registry = registry
         self._finder = finder
         self.edits = Edits()
-        self._cells: dict[tuple[str, str], list[BoundFile]] = {}
-        self._index: dict[str, list[BoundFile]] = {}
-        self._indexed: set[str] = set()
-        """Names of the snapshots that the index knows."""
+        self._bound: dict[str, _Bound] = {}
+        """By the snapshot's name."""
+        self._making: dict[str, _Binding] = {}
         self.listeners: list[Callable[[], None]] = []
         """Called when paths of open snapshots mean other files than before."""
-        self._made_at = 0.0
-        self._making: asyncio.Task[None] | None = None
-        self._again = False
         configuration.listeners.append(self.invalidate)
         registry.listeners.append(self._snapshots_changed)
 
@@ -101,17 +129,25 @@ class Sources:
 
     async def bound_to(self, document: Document) -> list[BoundFile]:
         """What open snapshots may mean by a document, in the order in which they were opened."""
-        if any(snapshot.name not in self._indexed for snapshot in self._registry.snapshots()):
-            await self.settled()
-        elif time.monotonic() - self._made_at > KEPT_S:
+        await self._new_ones()
+        if any(bound.made_at < time.monotonic() - KEPT_S for bound in self._bound.values()):
             self.refresh()
         _check_path(document.path)
         if document.cell is not None:
             return await self._bound_to_cell(document.cell)
-        found = self._index.get(path_key(document.path))
-        if found is None and self._index:
-            found = self._index.get(path_key(await asyncio.to_thread(_real_path, document.path)))
-        return found or []
+        found = self._files_at(document.path)
+        if not found and any(bound.files for bound in self._bound.values()):
+            found = self._files_at(await asyncio.to_thread(_real_path, document.path))
+        return found
+
+    def _files_at(self, path: str) -> list[BoundFile]:
+        key = path_key(path)
+        return [bound for known in self._in_order() for bound in known.files.get(key, [])]
+
+    def _in_order(self) -> list[_Bound]:
+        """What is known of the open snapshots, in the order in which they were opened."""
+        names = [snapshot.name for snapshot in self._registry.snapshots()]
+        return [self._bound[name] for name in names if name in self._bound]
 
     async def lines_of(self, document: Document, bound: BoundFile) -> list[PlacedLine]:
         """All lines of a document that one snapshot knows, in the snapshot's order."""
@@ -160,14 +196,15 @@ class Sources:
                 self.edits.reloaded(key)
 
     async def _bound_to_cell(self, text: str) -> list[BoundFile]:
-        if not self._cells or len(text) > CELL_LIMIT:
+        if len(text) > CELL_LIMIT or not any(known.cells for known in self._bound.values()):
             return []
         names = await asyncio.to_thread(names_of, text)
-        found = [
-            bound._replace(skipped=skipped) for key, skipped in names for bound in self._cells.get(key, [])
+        return [
+            bound._replace(skipped=skipped)
+            for known in self._in_order()
+            for key, skipped in names
+            for bound in known.cells.get(key, [])
         ]
-        order = {snapshot.name: number for number, snapshot in enumerate(self._registry.snapshots())}
-        return sorted(found, key=lambda bound: order.get(bound.snapshot.name, 0))
 
     async def _rows(self, bound: BoundFile) -> dict[int, list[SourceLine]]:
         try:
@@ -189,85 +226,90 @@ class Sources:
         self.refresh()
 
     def refresh(self) -> None:
-        """Make the index again, in the background."""
-        if not len(self._registry):
-            return
-        if self._making is not None:
-            self._again = True
-            return
-        self._making = asyncio.get_running_loop().create_task(self._make_index())
+        """Make the indexes again, in the background."""
+        for snapshot in self._registry.snapshots():
+            self._make_index(snapshot)
 
-    async def settled(self) -> None:
-        """Wait until the index says what is known now."""
-        while self._making is not None:
-            await asyncio.shield(self._making)
+    async def _new_ones(self) -> None:
+        """Wait for snapshots that were opened just now."""
+        for making in [making for name, making in self._making.items() if name not in self._bound]:
+            left_s = making.since + _LONGEST_WAIT_S - time.monotonic()
+            if left_s > 0:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(making.once.wait(), left_s)
 
     def _snapshots_changed(self) -> None:
-        names = {snapshot.name for snapshot in self._registry.snapshots()}
-        if self._indexed - names:
-            self._indexed &= names
-            pruned = {
-                path: [bound for bound in files if bound.snapshot.name in names]
-                for path, files in self._index.items()
-            }
-            self._index = {path: files for path, files in pruned.items() if files}
+        snapshots = self._registry.snapshots()
+        names = {snapshot.name for snapshot in snapshots}
+        if self._bound.keys() - names:
+            self._bound = {name: bound for name, bound in self._bound.items() if name in names}
             self.edits.keep_only(names)
-            self._cells = {
-                key: [bound for bound in files if bound.snapshot.name in names]
-                for key, files in self._cells.items()
-            }
-        if names - self._indexed:
-            self.refresh()
+        for snapshot in snapshots:
+            if snapshot.name not in self._bound and snapshot.name not in self._making:
+                self._make_index(snapshot)
 
-    async def _make_index(self) -> None:
+    def _make_index(self, snapshot: OpenSnapshot) -> None:
+        making = self._making.get(snapshot.name)
+        if making is not None:
+            making.again = True
+            return
+        making = self._making[snapshot.name] = _Binding()
+        making.task = asyncio.get_running_loop().create_task(self._index(snapshot, making))
+
+    async def _index(self, snapshot: OpenSnapshot, making: _Binding) -> None:
         try:
             while True:
-                self._again = False
-                snapshots = self._registry.snapshots()
-                before = _meaning(self._index)
-                self._index, self._cells = await self._make(snapshots)
-                self._indexed = {snapshot.name for snapshot in snapshots}
-                self._made_at = time.monotonic()
-                self._snapshots_changed()  # some may have gone meanwhile
-                if before != _meaning(self._index):
+                making.again = False
+                bound = await self._bind(snapshot)
+                if all(each.name != snapshot.name for each in self._registry.snapshots()):
+                    return  # it was closed meanwhile
+                before = self._bound.get(snapshot.name)
+                self._bound[snapshot.name] = bound
+                making.once.set()
+                if (before.meaning if before else {}) != bound.meaning:
                     for listener in self.listeners:
                         listener()
-                if not self._again:
+                if not making.again:
                     return
         except Exception:
-            logger.exception("the files of the open snapshots could not be bound to files here")
+            logger.exception("the files of %s could not be bound to files here", snapshot.title)
         finally:
-            self._making = None
+            del self._making[snapshot.name]
+            making.once.set()
 
-    async def _make(
-        self, snapshots: list[OpenSnapshot]
-    ) -> tuple[dict[str, list[BoundFile]], dict[tuple[str, str], list[BoundFile]]]:
-        files: dict[OpenSnapshot, list[str]] = {}
-        for snapshot in snapshots:
-            try:
-                files[snapshot] = await snapshot.ask(lines.source_files)
-            except MemlensError as error:
-                logger.info("the source files of %s can't be told: %s", snapshot.title, error)
-        bindings = await self._resolve_all({file for names in files.values() for file in names})
-        index: dict[str, list[BoundFile]] = {}
-        cells: dict[tuple[str, str], list[BoundFile]] = {}
-        for snapshot, names in files.items():
-            for file in names:
-                bound = BoundFile(snapshot, file, bindings[file])
-                for path in bound.binding.paths:
-                    index.setdefault(path_key(path), []).append(bound)
-                cell = cell_name(file)
-                if cell is not None:
-                    cells.setdefault(cell.key, []).append(bound)
-        return index, cells
+    async def _bind(self, snapshot: OpenSnapshot) -> _Bound:
+        try:
+            files = await snapshot.ask(lines.source_files)
+        except MemlensError as error:
+            logger.info("the source files of %s can't be told: %s", snapshot.title, error)
+            files = []
+        bindings, unknown = await asyncio.to_thread(self._resolve_known, files)
+        names = list(dict.fromkeys(searched.foreign.name.lower() for searched in unknown.values()))
+        if len(names) > _MOST_SEARCHED:
+            logger.warning(
+                "%s names %d files that are not where it says: the workspace is searched for the %d names "
+                "that hold the most; others are looked for when they are opened",
+                snapshot.title,
+                len(names),
+                _MOST_SEARCHED,
+            )
+            searched_names = set(names[:_MOST_SEARCHED])
+            unknown = {
+                file: each for file, each in unknown.items() if each.foreign.name.lower() in searched_names
+            }
+        bindings |= await self._search(unknown)
+        return await asyncio.to_thread(_index_of, snapshot, files, bindings)
 
     async def _resolve_all(self, files: Iterable[str]) -> dict[str, Binding]:
         """Bind each of ``files``, asking for all of their base names at once."""
         bindings, unknown = await asyncio.to_thread(self._resolve_known, list(files))
-        if unknown:
-            by_name = await self._finder.find({searched.foreign.name for searched in unknown.values()})
-            bindings |= await asyncio.to_thread(_match_all, unknown, by_name)
-        return bindings
+        return bindings | await self._search(unknown)
+
+    async def _search(self, unknown: dict[str, "_Searched"]) -> dict[str, Binding]:
+        if not unknown:
+            return {}
+        by_name = await self._finder.find(searched.foreign.name for searched in unknown.values())
+        return await asyncio.to_thread(_match_all, unknown, by_name)
 
     def _resolve_known(self, files: list[str]) -> tuple[dict[str, Binding], dict[str, "_Searched"]]:
         """What settings and disk tell without a search, and the rest. Not for the event loop."""
@@ -364,8 +406,19 @@ def _changed(function: str, line: int, state: FileState) -> ChangedLine | None:
     return ChangedLine(f"The file has changed since the run: {what}", lines)
 
 
-def _meaning(index: dict[str, list[BoundFile]]) -> dict[str, list[tuple[str, str]]]:
-    return {path: [(bound.snapshot.name, bound.file) for bound in files] for path, files in index.items()}
+def _index_of(snapshot: OpenSnapshot, files: list[str], bindings: dict[str, Binding]) -> _Bound:
+    index = _Bound({}, {}, time.monotonic())
+    for file in files:
+        binding = bindings.get(file)
+        if binding is None:
+            continue
+        bound = BoundFile(snapshot, file, binding)
+        for path in binding.paths:
+            index.files.setdefault(path_key(path), []).append(bound)
+        cell = cell_name(file)
+        if cell is not None:
+            index.cells.setdefault(cell.key, []).append(bound)
+    return index
 
 
 def _check_path(path: str) -> None:

@@ -20,8 +20,12 @@ _COLUMNS = (
 
 
 def source_files(snapshot: Snapshot) -> list[str]:
-    """Every file that the snapshot's lines name, as it spells them."""
-    return [row[0] for row in snapshot.text.execute("SELECT DISTINCT file FROM source_lines ORDER BY file")]
+    """Every file that the snapshot's lines name, as it spells them: first those that hold the most at the peak."""
+    rows = snapshot.text.execute(
+        "SELECT file FROM source_lines GROUP BY file "
+        "ORDER BY max(live_at_peak_bytes) DESC, max(total_bytes) DESC, file"
+    )
+    return [row[0] for row in rows]
 
 
 def source_lines(snapshot: Snapshot, file: str, line: int | None = None) -> list[SourceLine]:
