@@ -48,6 +48,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def shortened(text: str, most: int) -> str:
+    """``text`` in no more than ``most`` characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def plain(text: str) -> str:
     """Text from a file, safe for a terminal: no control or formatting characters."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

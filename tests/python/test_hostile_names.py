@@ -2,12 +2,15 @@
 
 import contextlib
 import io
+import json
 import pickle
 import unicodedata
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.python.hostile_files import PROFILES
+from tests.python.profile_reading import load
 from tests.python.test_torch_reader import small
 
 from memlens.cli import main
@@ -42,6 +45,25 @@ COMMANDS = [
     ["sql", "SELECT * FROM annotations"],
     ["sql", "SELECT * FROM allocations"],
     ["sql", "SELECT * FROM events"],
+    *(["sql", "SELECT * FROM frames", form] for form in ("--json", "--csv")),
+    ["sql", "SELECT * FROM allocations", "--json"],
+    *(
+        [*command, "--json"]
+        for command in (["info"], ["lines"], ["stack", "0"], ["steps"], ["oom"], ["flame"])
+    ),
+    ["compare", "ITSELF", "--json"],
+]
+
+OF_PROFILES = [
+    ["info"],
+    ["lines"],
+    ["flame"],
+    ["flame", "--folded"],
+    ["compare", "ITSELF"],
+    ["sql", "SELECT * FROM frames"],
+    ["sql", "SELECT * FROM frames", "--csv"],
+    *([*command, "--json"] for command in (["info"], ["lines"], ["flame"], ["compare", "ITSELF"])),
+    ["sql", "SELECT * FROM frames", "--json"],
 ]
 
 
@@ -93,10 +115,54 @@ def test_names_are_only_text_on_a_terminal(kind: str, tmp_path: Path) -> None:
     ]
     file = tmp_path / "names.pickle"
     file.write_bytes(pickle.dumps(snapshot, 4))
-    for command in COMMANDS:
+    check(file, COMMANDS)
+
+
+@pytest.mark.parametrize("kind", NASTY)
+@pytest.mark.parametrize("form", PROFILES)
+def test_names_of_profiles_are_only_text_on_a_terminal(form: str, kind: str, tmp_path: Path) -> None:
+    file = tmp_path / form
+    file.write_bytes(PROFILES[form](NASTY[kind]))
+    check(file, OF_PROFILES)
+    assert "Memlens failed" not in shown(["info", str(file), "--cache-dir", str(tmp_path / "cache")])
+
+
+@pytest.mark.parametrize("kind", [kind for kind in NASTY if kind != "long"])
+def test_the_name_of_the_file_is_only_text_on_a_terminal(kind: str, tmp_path: Path) -> None:
+    # a byte that is no UTF-8 in the place of half a character, which no name can have
+    name = NASTY[kind].replace("/", "").replace("\0", "").replace("\ud800", "\udcff")
+    file = tmp_path / f"{name}.pickle"
+    check(file, [["info"], ["sql", "nonsense"]])  # there is none
+    file.write_bytes(pickle.dumps(small(), 4))
+    target = str(tmp_path / f"{name}.out")
+    exports = [["export", f"--{form}", target] for form in ("snapviewer", "speedscope", "pprof")]
+    check(file, [["info"], ["info", "--json"], ["ingest", "--out", target], *exports, ["stack", "0", name]])
+    file.write_bytes(b"\x80\x04damaged.")
+    check(file, [["info"]])
+
+
+def check(file: Path, commands: list[list[str]]) -> None:
+    for command in commands:
         words = [str(file) if word == "ITSELF" else word for word in command[1:]]
-        told = shown([command[0], str(file), *words, "--cache-dir", str(tmp_path / "cache")])
+        told = shown([command[0], str(file), *words, "--cache-dir", str(file.parent / "cache")])
         hidden = sorted({c for c in told if unicodedata.category(c) in HIDDEN and c != "\n"})
         assert not hidden, f"{command} let {hidden} through"
+        if "--json" in command and not told.startswith("memlens:"):
+            json.loads(told)
+            continue
         longest = max(map(len, told.splitlines()))
         assert longest < LONGEST_LINE, f"{command} printed a line of {longest:,} characters"
+
+
+@pytest.mark.parametrize("form", ["pprof", "dhat", "massif"])
+def test_words_of_a_megabyte_are_cut_when_they_are_read(form: str, tmp_path: Path) -> None:
+    file = tmp_path / form
+    file.write_bytes(PROFILES[form](NASTY["long"]))
+    profile = load(file)
+    names = [text for kind in profile.value_types for text in (kind.name, kind.unit, kind.title)]
+    assert max(map(len, names)) <= 200
+    words = [*(notice.message for notice in profile.notices), *profile.strings.values()]
+    assert max(map(len, [json.dumps(profile.settings), *words])) < 20_000
+    if form == "pprof":
+        told = next(notice.message for notice in profile.notices if notice.code == "no-symbols")
+        assert told.endswith("without the symbols of its binaries"), "the sentence is whole"

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from memlens.cli.arguments import parser
-from memlens.cli.progress import json_line
+from memlens.cli.output import json_line, say
 from memlens.errors import MemlensError, Problem
 
 # no command multiplies matrices; starting NumPy's threads for it would take longer than some commands do
@@ -79,6 +79,5 @@ def _fail(options: argparse.Namespace, problem: Problem) -> int:
     sentence = f"memlens: {problem.message}{where}. {problem.advice}"
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[K")
-    # one line, whatever a file's name or text holds
-    print("".join(char if char.isprintable() else "?" for char in sentence).strip(), file=sys.stderr)
+    say(sentence.strip(), error=True)
     return 1

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+from memlens.units import plain
+
 AddCommand = Callable[[str, str], argparse.ArgumentParser]
 """Of a command's name, which is that of its file here, and of what it does."""
 
@@ -13,7 +15,7 @@ class _Parser(argparse.ArgumentParser):
     """Wrong arguments are told in one sentence, like everything else that goes wrong."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(1, f"memlens: {message}. Try {self.prog} --help.\n")
+        self.exit(1, f"memlens: {plain(message)}. Try {self.prog} --help.\n")
 
 
 def parser() -> argparse.ArgumentParser:

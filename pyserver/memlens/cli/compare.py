@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from memlens.cli.ask import ask
-from memlens.cli.progress import json_line
+from memlens.cli.output import json_line, say
 from memlens.store.snapshot import Snapshot
-from memlens.units import SOURCE_WORDS, format_bytes, plain
+from memlens.units import SOURCE_WORDS, format_bytes
 from memlens.views.columns import MOST_ROWS
 from memlens.views.compare import CompareAnswer, ComparedRow, Comparison
 from memlens.views.folded import Folded, fold, places_of
@@ -44,23 +44,23 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print_comparison(answer: CompareAnswer) -> None:
-    print(f"{'before':>10} {'after':>10} {'difference':>11}  place")
+    say(f"{'before':>10} {'after':>10} {'difference':>11}  place")
     for row in answer.rows:
         place = row.after or row.before
         if place is None:  # no row is on neither side
             continue
-        file = plain(place.file) or ("(no Python frame)" if place.function else "(no stack)")
+        file = place.file or ("(no Python frame)" if place.function else "(no stack)")
         moved = f", moved from line {row.before.line}" if row.how == "moved" and row.before else ""
-        renamed = f", was {plain(row.before.function)}" if row.how == "renamed" and row.before else ""
+        renamed = f", was {row.before.function}" if row.how == "renamed" and row.before else ""
         # native frames have no line, and a file as a whole is on none
-        print(
+        say(
             f"{format_bytes(row.before_bytes):>10} {format_bytes(row.after_bytes):>10} "
             f"{_signed(row.difference_bytes):>11}  {file}{f':{place.line}' if place.line else ''}"
-            f"{f' {plain(place.function)}' if place.function else ''}"
+            f"{f' {place.function}' if place.function else ''}"
             f"{SOURCE_WORDS[place.source]}{moved}{renamed}{_one_sided(row)}".rstrip()
         )
     total = answer.total
-    print(
+    say(
         f"{format_bytes(total.before_bytes):>10} {format_bytes(total.after_bytes):>10} "
         f"{_signed(total.after_bytes - total.before_bytes):>11}  in all"
     )

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from memlens.cli.ask import ask
+from memlens.cli.output import say
 from memlens.cli.progress import reporter
 from memlens.errors import BadRequestError
 from memlens.export.pprof import pprof
@@ -34,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
         report = reporter("auto")
         ask(options, lambda snapshot: snapviewer(snapshot, options.device, options.snapviewer, report))
         report("done", 1.0)
-        print(options.snapviewer)
+        say(options.snapviewer)
         return 0
     samples, is_profile = ask(
         options, lambda found: (_samples(found, options), found.info.profile is not None)
@@ -76,4 +77,4 @@ def _write(target: Path, data: bytes) -> None:
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
-    print(target)
+    say(target)

@@ -1,12 +1,11 @@
 """``memlens flame``: a call tree in the terminal, of one file or of two, or as folded stacks for other tools."""
 
 import argparse
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from memlens.cli.ask import ask
-from memlens.cli.progress import json_line
+from memlens.cli.output import json_line, say
 from memlens.errors import BadRequestError
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_value
@@ -46,9 +45,9 @@ def run(options: argparse.Namespace) -> int:
 def _print(lines: Iterable[str]) -> None:
     found = list(lines)
     if not found:
-        print("memlens: no allocation matches, so there is nothing to print", file=sys.stderr)
+        say("memlens: no allocation matches, so there is nothing to print", error=True)
     for line in found:
-        print(line)
+        say(line)
 
 
 def _unit(snapshot: Snapshot, options: argparse.Namespace) -> str:
@@ -143,8 +142,7 @@ def _folded_name(name: FlameName) -> str:
     if name.line:
         place = f"{place}:{name.line}"
     text = f"{name.function} ({place})" if name.file else name.function
-    # semicolons part frames, and lines part stacks
-    return "".join(char if char.isprintable() else "?" for char in text.replace(";", ","))
+    return text.replace(";", ",")  # semicolons part frames
 
 
 def text_tree(tree: CallTree, unit: str) -> Iterator[str]:

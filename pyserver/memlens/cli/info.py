@@ -3,10 +3,10 @@
 import argparse
 
 from memlens.cli.ask import ask
-from memlens.cli.progress import json_line
+from memlens.cli.output import json_line, say
 from memlens.model.info import DeviceInfo, SnapshotInfo
 from memlens.store.snapshot import Snapshot
-from memlens.units import counted, format_bytes, format_time, format_value, plain
+from memlens.units import counted, format_bytes, format_time, format_value
 
 
 def run(options: argparse.Namespace) -> int:
@@ -23,9 +23,9 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         json_line(info)
         return 0
-    print(f"{info.path}: {info.kind}, {format_bytes(info.file_bytes)}")
+    say(f"{info.path}: {info.kind}, {format_bytes(info.file_bytes)}")
     for device in info.devices:
-        print(
+        say(
             f"{device.name.lower()}: {counted(device.events, 'event')}, "
             f"{counted(device.allocations, 'allocation')}, "
             f"peak {format_bytes(device.peak_bytes)} ({device.peak_bytes:,} bytes)"
@@ -34,14 +34,14 @@ def run(options: argparse.Namespace) -> int:
             f"{_ooms(device)}"
         )
     if info.profile is not None:
-        print(f"{counted(info.profile.samples, 'sample')} of {counted(info.profile.stacks, 'stack')}")
+        say(f"{counted(info.profile.samples, 'sample')} of {counted(info.profile.stacks, 'stack')}")
         for number, value in enumerate(info.profile.values):
             shown = " (shown first)" if number == info.profile.default_value else ""
-            print(plain(f"{value.name}: {value.title}, {format_value(value.total, value.unit)}{shown}"))
+            say(f"{value.name}: {value.title}, {format_value(value.total, value.unit)}{shown}")
     for line in ooms:
-        print(plain(line))
+        say(line)
     for warning in info.warnings:
-        print(f"note: {warning.message}")
+        say(f"note: {warning.message}")
     return 0
 
 

@@ -5,7 +5,8 @@ import gc
 
 from memlens import limits
 from memlens.cli.cache import cache_of
-from memlens.cli.progress import json_line, reporter
+from memlens.cli.output import json_line, say
+from memlens.cli.progress import reporter
 from memlens.errors import OutOfMemoryError
 from memlens.formats.tools import Tools
 from memlens.ingest import ingest
@@ -33,5 +34,5 @@ def run(options: argparse.Namespace) -> int:
     if options.progress == "json":
         json_line({"type": "done", "archive": str(archive)})
     else:
-        print(archive)
+        say(archive)
     return 0

@@ -3,9 +3,9 @@
 import argparse
 
 from memlens.cli.ask import ask
-from memlens.cli.progress import json_line
+from memlens.cli.output import json_line, say
 from memlens.model.info import ProfileInfo
-from memlens.units import format_bytes, format_value, plain
+from memlens.units import format_bytes, format_value
 from memlens.views.lines import top_lines, top_profile_lines
 from memlens.views.profile_sets import value_named
 
@@ -18,12 +18,12 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         json_line(rows)
         return 0
-    print(f"{'at peak':>10} {'total':>10} {'count':>10} {'at end':>10} {'self':>10}  line")
+    say(f"{'at peak':>10} {'total':>10} {'count':>10} {'at end':>10} {'self':>10}  line")
     for row in rows:
-        print(
+        say(
             f"{format_bytes(row.live_at_peak_bytes):>10} {format_bytes(row.total_bytes):>10} {row.count:>10,} "
             f"{format_bytes(row.live_at_end_bytes):>10} {format_bytes(row.self_total_bytes):>10}  "
-            f"{plain(row.file)}:{row.line} {plain(row.function)}"
+            f"{row.file}:{row.line} {row.function}"
         )
     return 0
 
@@ -35,8 +35,8 @@ def _of_profile(options: argparse.Namespace, profile: ProfileInfo) -> int:
     if options.json:
         json_line(rows)
         return 0
-    print(plain(f"{'total':>12} {'self':>12}  {value.title} ({value.name}), by line"))
+    say(f"{'total':>12} {'self':>12}  {value.title} ({value.name}), by line")
     for row in rows:
         total, own = format_value(row.total, value.unit), format_value(row.itself, value.unit)
-        print(f"{total:>12} {own:>12}  {plain(row.file)}:{row.line} {plain(row.function)}")
+        say(f"{total:>12} {own:>12}  {row.file}:{row.line} {row.function}")
     return 0

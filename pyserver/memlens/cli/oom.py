@@ -3,8 +3,7 @@
 import argparse
 
 from memlens.cli.ask import ask
-from memlens.cli.progress import json_line
-from memlens.units import plain
+from memlens.cli.output import json_line, say
 from memlens.views.oom import marks
 from memlens.views.oom_report import explained, report
 
@@ -18,5 +17,5 @@ def run(options: argparse.Namespace) -> int:
         json_line(answers)
         return 0
     for line in report(answers, found, info):
-        print(plain(line))
+        say(line)
     return 0

@@ -1,19 +1,13 @@
-"""How a command tells how far it is, and writes JSON."""
+"""How a command tells how far it is."""
 
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, TextIO
+from typing import TextIO
 
-import msgspec
+from memlens.cli.output import json_line
 
 _PROGRESS_SECONDS = 0.1
-
-
-def json_line(value: Any) -> None:
-    """Write a value to stdout in one line."""
-    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
-    sys.stdout.buffer.flush()
 
 
 def reporter(style: str, terminal: TextIO | None = None) -> Callable[[str, float], None]:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from memlens.cli.ask import ask
 from memlens.cli.cache import cache_of
+from memlens.cli.output import escaped, say
 from memlens.cli.progress import reporter
 from memlens.errors import MemlensError
 from memlens.store.manifest import ArchiveError
@@ -73,20 +74,21 @@ def print_answer(archive: Path, query: str, form: Form, limit: int | None) -> No
         else:
             _print_table(names, shown)
         if limit is not None and next(rows, None) is not None:
-            print(f"There are more rows than {limit:,}: use --limit.", file=sys.stderr)
+            say(f"There are more rows than {limit:,}: use --limit.", error=True)
 
 
 def print_schema(told: SqlSchema) -> None:
     """Print what can be selected from, with the columns and what they mean, and queries to begin with."""
     for table in told.tables:
         arguments = f"({', '.join(table.arguments)})" if table.arguments else ""
-        print(f"{table.name}{arguments}: {table.description}")
+        say(f"{table.name}{arguments}: {table.description}")
         for column in table.columns:
-            print(f"    {column.name:22} {column.type:8} {column.description}")
+            say(f"    {column.name:22} {column.type:8} {column.description}")
     for example in told.examples:
-        print(f"\n-- {example.title}")
+        say("")
+        say(f"-- {example.title}")
         for line in example.query.splitlines():
-            print(plain(line))
+            say(line)
 
 
 def _print_json(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
@@ -95,7 +97,8 @@ def _print_json(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
     out.write("[")
     for number, row in enumerate(rows):
         out.write(",\n " if number else "\n ")
-        out.write(json.dumps(dict(zip(keys, map(_json_value, row), strict=True)), ensure_ascii=False))
+        cells = dict(zip(keys, map(_json_value, row), strict=True))
+        out.write(escaped(json.dumps(cells, ensure_ascii=False)))
     out.write("\n]\n")
 
 
@@ -120,9 +123,8 @@ def _json_value(value: Any) -> Any:
 
 def _print_csv(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(map(csv_value, names))
-    for row in rows:
-        writer.writerow(map(csv_value, row))
+    for row in itertools.chain([names], rows):
+        writer.writerow([plain(value) if isinstance(value, str) else value for value in map(csv_value, row)])
 
 
 def csv_value(value: Any) -> Any:
@@ -139,7 +141,7 @@ def _print_table(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
     """Columns as wide as their first rows need; numbers to the right."""
     stream: Iterator[tuple[Any, ...]] = iter(rows)
     first = list(itertools.islice(stream, _ROWS_MEASURED))
-    widths = [len(plain(name)) for name in names]
+    widths = [len(name) for name in names]
     numeric = [True] * len(names)
     for row in first:
         for column, value in enumerate(row):
@@ -153,12 +155,12 @@ def _print_table(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
         )
         return "  ".join(padded).rstrip()
 
-    print(line(plain(name) for name in names))
-    print(line("-" * width for width in widths))
+    say(line(names))
+    say(line("-" * width for width in widths))
     for row in itertools.chain(first, stream):
-        print(line(map(_shown, row)))
+        say(line(map(_shown, row)))
 
 
 def _shown(value: Any) -> str:
     text = "" if value is None else str(_json_value(value))
-    return plain(text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…")
+    return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"

@@ -3,9 +3,9 @@
 import argparse
 
 from memlens.cli.ask import ask
-from memlens.cli.progress import json_line
+from memlens.cli.output import json_line, say
 from memlens.model.info import device_name
-from memlens.units import SOURCE_WORDS, format_bytes, plain
+from memlens.units import SOURCE_WORDS, format_bytes
 from memlens.views.stack import stack
 
 
@@ -16,17 +16,17 @@ def run(options: argparse.Namespace) -> int:
         json_line(answer)
         return 0
     allocation, same = answer.allocation, answer.same_stack
-    print(
+    say(
         f"allocation {allocation.allocation} on {device_name(allocation.device).lower()}: "
         f"{format_bytes(allocation.size_bytes)} ({allocation.size_bytes:,} bytes) "
         f"at {allocation.address}, {allocation.state.replace('_', ' ')}"
     )
-    print(f"same stack: {same.count:,} allocations, {format_bytes(same.total_bytes)} in all, "
+    say(f"same stack: {same.count:,} allocations, {format_bytes(same.total_bytes)} in all, "
           f"{format_bytes(same.live_at_peak_bytes)} at the peak")  # fmt: skip
     label = allocation.label
     if label is not None and label.source == "inferred":
-        print(f"forward line, inferred: {plain(label.file)}:{label.line} {plain(label.function)}")
+        say(f"forward line, inferred: {label.file}:{label.line} {label.function}")
     for frame in answer.frames:
-        place = f"{plain(frame.file)}:{frame.line}" if frame.file else "(native)"
-        print(f"  {place} {plain(frame.function)}{SOURCE_WORDS[frame.source]}")
+        place = f"{frame.file}:{frame.line}" if frame.file else "(native)"
+        say(f"  {place} {frame.function}{SOURCE_WORDS[frame.source]}")
     return 0

@@ -4,9 +4,9 @@ import argparse
 import sys
 
 from memlens.cli.ask import ask
-from memlens.cli.progress import json_line
+from memlens.cli.output import json_line, say
 from memlens.store.snapshot import Snapshot
-from memlens.units import SOURCE_WORDS, format_bytes, plain
+from memlens.units import SOURCE_WORDS, format_bytes
 from memlens.views.growth import GrowthAnswer, growth
 from memlens.views.steps import StepsAnswer, steps
 
@@ -34,22 +34,22 @@ def steps_and_growth(snapshot: Snapshot, options: argparse.Namespace) -> tuple[S
 
 def print_steps(told: StepsAnswer, grown: GrowthAnswer) -> None:
     """Both tables for people."""
-    print(plain(told.how))
+    say(told.how)
     if told.rows:
-        print(f"{'peak':>10} {'at end':>10} {'allocated':>10} {'survivors':>10} {'kept':>10}  step")
+        say(f"{'peak':>10} {'at end':>10} {'allocated':>10} {'survivors':>10} {'kept':>10}  step")
     for step in told.rows:
         figures = (
             step.peak_bytes, step.live_at_end_bytes, step.allocated_bytes, step.survivors_bytes, step.kept_bytes,
         )  # fmt: skip
-        print(" ".join(f"{format_bytes(figure):>10}" for figure in figures), f" {plain(step.name)}")
+        say(" ".join(f"{format_bytes(figure):>10}" for figure in figures) + f"  {step.name}")
     if grown.rows:
-        print(f"{'grown':>10} {'a step':>10} {'at end':>10}  line")
+        say(f"{'grown':>10} {'a step':>10} {'at end':>10}  line")
     for row in grown.rows:
         place = "no stack"
         if row.frame is not None:
             where = f"{row.frame.file}:{row.frame.line} " if row.frame.line else ""
-            place = f"{plain(where)}{plain(row.frame.function)}{SOURCE_WORDS[row.frame.source]}"
-        print(
+            place = f"{where}{row.frame.function}{SOURCE_WORDS[row.frame.source]}"
+        say(
             f"{format_bytes(row.grown_bytes):>10} {format_bytes(round(row.slope_bytes)):>10} "
             f"{format_bytes(row.last_bytes):>10}  {place}, {_TRENDS[row.trend]}"
         )

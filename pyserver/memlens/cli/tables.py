@@ -5,7 +5,8 @@ import contextlib
 
 from memlens import limits
 from memlens.cli.cache import cache_of
-from memlens.cli.progress import json_line, reporter
+from memlens.cli.output import json_line, say
+from memlens.cli.progress import reporter
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import FILE_NAME, fill
 
@@ -22,5 +23,5 @@ def run(options: argparse.Namespace) -> int:
     if options.progress == "json":
         json_line({"type": "done", "archive": str(options.archive)})
     else:
-        print(options.archive / FILE_NAME)
+        say(options.archive / FILE_NAME)
     return 0

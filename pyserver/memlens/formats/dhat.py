@@ -20,6 +20,7 @@ from memlens.model.frames import Frames
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import Column, Profile, fits
 from memlens.progress import Report
+from memlens.units import shortened
 
 KIND = "dhat"
 VERSION = 2
@@ -33,6 +34,9 @@ _ERRORS = {
     kernel.BAD_FIELD: "A program point has no '{field}', or one that it can't have",
     kernel.TOO_DEEP: "The JSON is nested far deeper than any of DHAT's",
 }
+
+
+_MOST_WORD = 100
 
 
 class _Header(Struct):
@@ -104,7 +108,7 @@ def _rest(scanner: kernel.Scanner, source: Source) -> tuple[_Header, list[str]]:
         b'"%b":%b' % (name.encode(), source.data[start:end]) for name, (start, end) in known.items()
     )
     try:
-        header = msgspec.json.decode(b"{%b}" % text, type=_Header)
+        header = _shortened(msgspec.json.decode(b"{%b}" % text, type=_Header))
     except (ValidationError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DamagedSnapshotError(f"The file's head is not DHAT's: {error}") from error
     if header.dhatFileVersion < VERSION:
@@ -120,6 +124,14 @@ def _rest(scanner: kernel.Scanner, source: Source) -> tuple[_Header, list[str]]:
         return header, msgspec.json.decode(source.data[table[0] : table[1]], type=list[str])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DamagedSnapshotError(f"The table of frames is damaged: {error}", offset=table[0]) from error
+
+
+def _shortened(header: _Header) -> _Header:
+    """With words of a length that sentences bear; a command line may be longer."""
+    words = ("mode", "verb", "bu", "bsu", "bksu", "tu")
+    return msgspec.structs.replace(
+        header, **{word: shortened(getattr(header, word), _MOST_WORD) for word in words}
+    )
 
 
 def _values(header: _Header) -> tuple[list[ValueType], list[str], int]:

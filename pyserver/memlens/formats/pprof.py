@@ -20,7 +20,7 @@ from memlens.model.frames import NATIVE, Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueMeaning, ValueType
 from memlens.model.profile import LABEL_DTYPE, Profile, fits
 from memlens.progress import Report
-from memlens.units import format_bytes
+from memlens.units import format_bytes, shortened
 
 KIND = "pprof"
 U32 = npt.NDArray[np.uint32]
@@ -32,6 +32,8 @@ _MOST_FRAMES = 1 << 28
 """Frames of all samples' stacks; inlined ones could make a small file's many more than it has bytes."""
 _MOST_TYPES = 64
 _MOST_TOLD = 3
+_MOST_NAME = 100
+"""Characters of a binary's name in a sentence."""
 _CUTS = (32, 64, 100, 128, 256, 512, 1024)
 """Depths at which recorders cut stacks off: Go's did at 32 until 1.23, at 128 since."""
 _STARTS = frozenset(
@@ -392,7 +394,9 @@ class _Reader:
         numbers, counts = np.unique(self.location_mapping[bare], return_counts=True)
         largest = numbers[np.argsort(-counts, kind="stable")][:_MOST_TOLD].tolist()
         named = [
-            files[number].replace("\\", "/").rsplit("/", 1)[-1] for number in largest if number < len(files)
+            shortened(files[number].replace("\\", "/").rsplit("/", 1)[-1], _MOST_NAME)
+            for number in largest
+            if number < len(files)
         ]
         where = f", most of them in {', '.join(name for name in named if name)}" if any(named) else ""
         self._tell(

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels import timeline as kernel
 from memlens.model.frames import Frames
 from memlens.model.info import Notice, ProfileValue, ValueMeaning, ValueType
+from memlens.units import shortened
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
@@ -41,6 +43,12 @@ BLOCK_CHANGE_DTYPE = np.dtype([("sample", "<u4"), ("allocated_count", "<u4"), ("
 
 MOST_VALUE = 2**62
 """The values of one type add up to less than that, signs aside."""
+
+_MOST_NAME = 200
+"""Characters of a value's name, unit or title."""
+
+_MOST_TEXT = 2_000
+"""Characters of a label, a setting or a notice."""
 
 LIVE_BYTES, LIVE_COUNT, RSS_BYTES, EXTRA_BYTES, TEMPORARY = (
     "live_bytes", "live_count", "rss_bytes", "heap_extra_bytes", "temporary",
@@ -107,7 +115,11 @@ class Profile:
     tree: StackTree | None = None
 
     def __post_init__(self) -> None:
-        """Hold the reader to what is written above. Raises ValueError: it is the reader's mistake, not the file's."""
+        """Hold the reader to what is written above, and the file's words to a length that can be shown.
+
+        Raises ValueError: it is the reader's mistake, not the file's.
+        """
+        self._shorten()
         samples = len(self.stacks)
         stacks = len(self.frames.starts) - 1 if self.tree is None else len(self.tree.parents)
         whole = len(self.values) == len(self.value_types) > self.default_value >= 0
@@ -127,6 +139,22 @@ class Profile:
                 raise ValueError("changes without bytes need the sizes of blocks")
             _check_times(self.times, samples)
 
+    def _shorten(self) -> None:
+        self.value_types = [
+            msgspec.structs.replace(
+                kind,
+                name=shortened(kind.name, _MOST_NAME),
+                unit=shortened(kind.unit, _MOST_NAME),
+                title=shortened(kind.title, _MOST_NAME),
+            )
+            for kind in self.value_types
+        ]
+        self.notices = [
+            Notice(each.code, shortened(each.message, _MOST_TEXT), each.device) for each in self.notices
+        ]
+        self.settings = _shortened(self.settings)
+        self.strings = {number: shortened(text, _MOST_TEXT) for number, text in self.strings.items()}
+
     def stack_tree(self) -> tuple[StackTree, U32]:
         """The prefix tree of the stacks, and the node of each sample."""
         if self.tree is not None:
@@ -134,6 +162,17 @@ class Profile:
         nodes = np.empty(len(self.frames.starts) - 1, np.uint32)
         made = kernel.build_tree(self.frames.starts, self.frames.sequence, nodes)
         return StackTree(*map(np.asarray, made)), nodes[self.stacks]
+
+
+def _shortened(value: Any) -> Any:
+    match value:
+        case str():
+            return shortened(value, _MOST_TEXT)
+        case dict():
+            return {_shortened(key): _shortened(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_shortened(each) for each in value]
+    return value
 
 
 def fits(values: Sequence[I64]) -> bool:
