@@ -92,9 +92,16 @@ def renamed(value: Any, name: str) -> Any:
     return value
 
 
+class Terminal(io.TextIOWrapper):
+    """For commands that ask where they print to."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 def shown(arguments: list[str]) -> str:
     """What a command prints, whatever its status."""
-    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogatepass", newline="")
+    out = Terminal(io.BytesIO(), encoding="utf-8", errors="surrogatepass", newline="")
     errors = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
         with contextlib.suppress(SystemExit):

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 from memlens.cli.ask import ask
@@ -44,8 +43,7 @@ def run(options: argparse.Namespace) -> int:
     if options.speedscope is not None:
         _write(options.speedscope, speedscope(samples, title))
         if negative := left_out(samples):
-            print(f"note: speedscope has no negative values, so left out are {', '.join(negative)}",
-                  file=sys.stderr)  # fmt: skip
+            say(f"note: speedscope has no negative values, so left out are {', '.join(negative)}", error=True)
     else:
         _write(options.pprof, pprof(samples, title))
     return 0

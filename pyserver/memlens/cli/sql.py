@@ -123,8 +123,10 @@ def _json_value(value: Any) -> Any:
 
 def _print_csv(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
+    # CSV has no escapes: a program gets each text as it is, a terminal what is safe to show
+    shown = csv_on_terminal if sys.stdout.isatty() else csv_value
     for row in itertools.chain([names], rows):
-        writer.writerow([plain(value) if isinstance(value, str) else value for value in map(csv_value, row)])
+        writer.writerow(map(shown, row))
 
 
 def csv_value(value: Any) -> Any:
@@ -135,6 +137,12 @@ def csv_value(value: Any) -> Any:
     if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
         return f"'{value}"
     return _json_value(value)
+
+
+def csv_on_terminal(value: Any) -> Any:
+    """The same without what a terminal would obey."""
+    told = csv_value(value)
+    return plain(told) if isinstance(told, str) else told
 
 
 def _print_table(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
