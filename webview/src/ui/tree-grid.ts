@@ -175,7 +175,8 @@ export class TreeGrid {
     row.cells.forEach((cell, i) => {
       const one = element('div', { class: this.columns[i]?.number ? 'number' : '', role: 'gridcell' });
       if (i === 0) {
-        one.style.paddingInlineStart = `${8 + Math.min(row.level, MOST_INDENTS) * INDENT_PX}px`;
+        // half of a narrow column is the name's
+        one.style.paddingInlineStart = `min(${8 + Math.min(row.level, MOST_INDENTS) * INDENT_PX}px, 50%)`;
         one.append(element('span', { class: `twistie${row.open === null ? ' none' : ''}` }, icon('chevron')));
       }
       add(one, ...cell);
