@@ -258,7 +258,15 @@ def run(*arguments: object) -> str:
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), ("--bottom-up", "--by-line"), ("--value", "count"), ("--value", "total")]
+    "arguments",
+    [
+        (),
+        ("--bottom-up", "--by-line"),
+        ("--value", "count"),
+        ("--value", "total"),
+        ("--value", "peak"),
+        ("--value", "leaked"),
+    ],
 )
 def test_folded_stacks_are_those_of_the_allocations(
     sample: Path, tmp_path: Path, arguments: tuple[str, ...]
@@ -266,8 +274,10 @@ def test_folded_stacks_are_those_of_the_allocations(
     found = oracle.allocations(oracle.load(sample), 0)
     alive = oracle.live_bytes(found, events_of(found))
     rows = oracle.alive(found, alive.index(max(alive)))
-    if "--value" in arguments:
+    if "count" in arguments or "total" in arguments:
         rows = list(range(len(found)))
+    elif "leaked" in arguments:
+        rows = oracle.alive(found, events_of(found))
     expected: dict[str, int] = defaultdict(int)
     for row in rows:
         frames = found[row].frames if "--bottom-up" in arguments else found[row].frames[::-1]

@@ -13,7 +13,7 @@ from tests.python.conftest import real_profiles
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of, value
 
 from memlens.formats import scanning
-from memlens.formats.errors import DamagedSnapshotError
+from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.model.frames import LIBRARY, USER
 
 GO = FIXTURES / "go-heap.debug1.txt"
@@ -241,3 +241,10 @@ def test_damaged_ones_are_told_so(tmp_path: Path, text: str | None) -> None:
     told, whole = damage(text.encode() if text else GO.read_bytes(), tmp_path / "x.heap", 300, 8)
     assert told > 50
     assert whole > 10
+
+
+def test_another_version_of_jemallocs_format_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "jeprof.heap"
+    path.write_text("heap_v3/524288\n  t*: 1: 2 [0: 0]\n@ 0x1\n  t*: 1: 2 [0: 0]\n")
+    with pytest.raises(NotASnapshotError, match=r"version 3 .*heap_v3.* it reads heap_v2"):
+        load(path)

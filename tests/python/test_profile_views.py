@@ -13,6 +13,7 @@ import pytest
 from tests.fuzz.questions import ask_everything
 from tests.python import pprof_files
 from tests.python.conftest import real_profiles
+from tests.python.profile_reading import FIXTURES
 from tests.python.test_profile_model import archived, random_profile
 
 from memlens.cli import main
@@ -27,9 +28,9 @@ from memlens.views.compare import Comparison
 from memlens.views.folded import fold, places_of
 from memlens.views.groupings import GroupKind
 from memlens.views.groups import Branch, Group, groups, members
-from memlens.views.lines import line, top_profile_lines
+from memlens.views.lines import line, line_values, top_profile_lines
 from memlens.views.pairing import Pairing
-from memlens.views.profile_sets import samples_of
+from memlens.views.profile_sets import samples_of, value_named
 from memlens.views.sets import AllocationSet, SetKind
 from memlens.views.sizes import sizes
 
@@ -315,6 +316,77 @@ def test_profiles_are_compared(tmp_path: Path) -> None:
         int(before.values[1].sum()),
         int(after.values[1].sum()),
     )
+
+
+def test_what_counts_negative_values_and_what_leaves_them_out_is_as_the_notice_says(
+    tmp_path: Path, opened: Callable[[Path], Snapshot]
+) -> None:
+    builder = pprof_files.Builder(("inuse_space", "bytes"))
+    one, two, less = (
+        builder.location((name, "/a/x.c", line)) for name, line in (("f", 1), ("g", 2), ("h", 3))
+    )
+    for place, value in ((one, 100), (one, -30), (two, 50), (less, -20)):
+        builder.sample([place], value)
+    path = tmp_path / "delta.pb"
+    path.write_bytes(builder.bytes())
+    snapshot = opened(path)
+    (notice,) = [each.message for each in snapshot.info.warnings if each.code == "negative"]
+    assert notice.startswith("2 values are negative.")
+    assert snapshot.info.profile is not None
+    by_line = Branch(AllocationSet(0), ["line"])
+    counted = {
+        "totals": snapshot.info.profile.values[0].total,
+        "tables of allocations": groups(snapshot, by_line, "bytes", 0, 9, descending=True).bytes,
+        "hot spots": sum(row.bytes for row in groups(snapshot, by_line, "bytes", 0, 9, descending=True).rows),
+        "source lines": sum(row.itself for each in line_values(snapshot, "/a/x.c").values() for row in each),
+        "comparisons": int(fold(snapshot, AllocationSet(0), places_of(snapshot)).values[:, 0].sum()),
+    }
+    assert counted == dict.fromkeys(counted, 100)
+    tree = flame.tree_of(snapshot, AllocationSet(0), "bytes", FlameOptions())
+    assert tree.total == 120
+    told = flame_tables.functions(tree, "inclusive", 0, 9).rows
+    assert sum(row.self_bytes for row in told) == 120
+    for word in (*counted, "flame graphs", "tables of functions"):
+        assert word in notice
+
+
+WORDS = {
+    "service.heaptrack.zst": {
+        "live": "peak_bytes", "peak": "peak_bytes", "total": "total_bytes", "count": "total_count",
+        "temporary": "temporary_count", "leaked": "leaked_bytes", "3": "leaked_count",
+    },
+    "go-heap.debug1.txt": {"live": "inuse_space", "total": "alloc_space", "count": "alloc_objects"},
+    "tracemalloc.pickle": {"live": "size", "count": "count"},
+    "massif.out.ledger": {"peak": "peak_bytes"},
+    "ledger.dhat.json": {
+        "live": "peak_bytes", "peak": "peak_bytes", "total": "total_bytes", "count": "total_blocks",
+        "leaked": "end_bytes",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_values_are_known_by_words_too(
+    name: str, opened: Callable[[Path], Snapshot], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = FIXTURES / name
+    profile = opened(path).info.profile
+    assert profile is not None
+    names = [value.name for value in profile.values]
+    for word, meant in WORDS[name].items():
+        assert profile.values[value_named(profile, word)].name == meant
+    for word in {"live", "peak", "total", "count", "temporary", "leaked"} - WORDS[name].keys():
+        if (name, word) == ("massif.out.ledger", "live"):
+            continue
+        assert main(["flame", str(path), "--value", word, "--cache-dir", str(tmp_path)]) == 1
+        told = capsys.readouterr().err
+        assert f"no value {word}" in told
+        assert all(known in told for known in names)
+    for word in ("live", "count") if "count" in WORDS[name] else ():
+        assert main(["flame", str(path), "--value", word, "--folded", "--cache-dir", str(tmp_path)]) == 0
+        rows = capsys.readouterr().out.splitlines()
+        total = profile.values[names.index(WORDS[name][word])].total
+        assert sum(int(row.rpartition(" ")[2]) for row in rows) == total
 
 
 def test_any_question_is_answered_or_refused_in_a_sentence(made: tuple[Profile, Any, Snapshot]) -> None:

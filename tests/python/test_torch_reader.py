@@ -432,6 +432,8 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
     "half json": (b'{"segments": [', "not whole JSON"),
     "deep json": (b"[" * 200_000, "JSON"),
     "page without data": (b"<html><body>hello</body></html>", "embeds no snapshot"),
+    "text that begins like a page": (b"<module> (a:6);main (b:7) 3\n", "none of the kinds"),
+    "packed emptiness": (gzip.compress(b""), "is empty"),
     "half gzip": (gzip.compress(pickle.dumps(small()) * 50)[:400], "damaged"),
     "half zstd": (zstandard.compress(random.Random(1).randbytes(5000))[:300], ""),
     "gzip bomb": (gzip.compress(pickle.dumps(bytes(50_000_000), 4)), "unpacks to more"),
@@ -445,6 +447,22 @@ def test_damaged(name: str, tmp_path: Path) -> None:
     assert words in error.message
     assert error.advice
     assert error.code in ("damaged", "not-a-snapshot")
+    if "none of the kinds" in words:
+        for kind in (
+            "PyTorch",
+            "heaptrack",
+            "pprof",
+            "memray",
+            "tracemalloc",
+            "massif",
+            "DHAT",
+            "SnapViewer",
+            "jemalloc",
+        ):
+            assert kind in error.advice
+        assert "torch.cuda" not in error.advice
+    elif "empty" in words:
+        assert "torch" not in error.advice
 
 
 def test_missing_file_and_folder(tmp_path: Path) -> None:

@@ -40,6 +40,11 @@ def parser() -> argparse.ArgumentParser:
     return found
 
 
+_OF_PROFILES = (
+    "of profiles: which value, by its name in info or as live, peak, total, count, temporary or leaked"
+)
+
+
 def _long_work(command: argparse.ArgumentParser) -> None:
     command.add_argument("--progress", choices=("auto", "json", "none"), default="auto",
                          help="auto: on a terminal; json: JSON lines on stdout")  # fmt: skip
@@ -67,7 +72,7 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
     reports = [info, oom, lines, stack]
     for report in reports:
         report.add_argument("file", type=Path)
-    lines.add_argument("--value", metavar="V", help="of a profile: which of its values, by name")
+    lines.add_argument("--value", metavar="V", help=_OF_PROFILES)
     lines.add_argument("--top", type=_positive, metavar="N", help="only the first N lines")
     stack.add_argument("allocation", type=int, metavar="ALLOCATION_ID")
     return reports
@@ -84,7 +89,7 @@ def _compare(command: AddCommand) -> argparse.ArgumentParser:
     compare.add_argument(
         "--at", choices=("peak", "end"), default="peak", help="what was live there (default peak)"
     )
-    compare.add_argument("--value", metavar="V", help="of profiles: which of their values, by name")
+    compare.add_argument("--value", metavar="V", help=_OF_PROFILES)
     compare.add_argument("--by", choices=("line", "function", "file", "stack"), default="line")
     compare.add_argument("--inclusive", action="store_true", help="count what a line called as its own")
     compare.add_argument("--search", default="", metavar="WORDS", help="only rows with all of these words")
@@ -111,8 +116,9 @@ def _flame(command: AddCommand) -> argparse.ArgumentParser:
     flame.add_argument("--device", type=int, metavar="N", help="else the one that the view shows first")
     flame.add_argument(
         "--value", metavar="V",
-        help="live: bytes live at the peak (the default); total: of all allocations; count: how many there were; "
-        "of a profile one of its values, by name (see memlens info)",
+        help="live or peak: bytes live at the peak (the default of traces); total: of all allocations; count: how many "
+        "there were; leaked: live at the end. Of a profile one of its values, by the name that memlens info prints, or "
+        "live, peak, total, count, temporary or leaked for the one that means it",
     )  # fmt: skip
     flame.add_argument(
         "--bottom-up", action="store_true", help="from where memory is allocated to its callers"

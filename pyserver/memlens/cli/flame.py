@@ -22,6 +22,8 @@ from memlens.views.sets import AllocationSet
 
 LEAST_SHARE = 0.01
 MOST_FUNCTIONS = 1000
+OF_TRACES = ("live", "peak", "total", "count", "leaked")
+"""The values of a trace, by the words that profiles are asked by, too; live is what was live at the peak."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -62,7 +64,7 @@ def _run_difference(options: argparse.Namespace) -> int:
             of, value = asked_set(snapshot, options)
             if value == "count":
                 raise BadRequestError(
-                    "Of two traces bytes are compared", advice="Take --value live or --value total."
+                    "Of two traces bytes are compared", advice="Take --value live, total or leaked."
                 )
             return difference.side_of(snapshot, of), places_of(snapshot), _unit(snapshot, options)
 
@@ -97,13 +99,18 @@ def asked_set(snapshot: Snapshot, options: argparse.Namespace) -> tuple[Allocati
     if profile is not None:
         value = value_named(profile, options.value)
         return AllocationSet(0, filter=options.filter, value=value), "bytes"
-    if options.value not in (None, "live", "total", "count"):
-        raise BadRequestError(f"A trace has no value {options.value}", advice="It has live, total and count.")
+    if options.value not in (None, *OF_TRACES):
+        raise BadRequestError(
+            f"A trace has no value {options.value}",
+            advice=f"It has {', '.join(OF_TRACES[:-1])} and {OF_TRACES[-1]}.",
+        )
     number = snapshot.info.default_device if options.device is None else options.device
+    events = next((info.events for info in snapshot.info.devices if info.device == number), 0)
     of = AllocationSet(number, filter=options.filter)
     if options.value in ("total", "count"):
-        events = next((info.events for info in snapshot.info.devices if info.device == number), 0)
         of = AllocationSet(number, "live", 0, events, options.filter)
+    elif options.value == "leaked":
+        of = AllocationSet(number, from_moment=events, filter=options.filter)
     return of, "count" if options.value == "count" else "bytes"
 
 

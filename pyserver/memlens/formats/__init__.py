@@ -41,7 +41,7 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile:
     """Read a file with the first format that its first bytes may be of."""
     head = source.head()
     if not head:
-        raise NotASnapshotError("The file is empty")
+        raise NotASnapshotError("The file is empty", advice="Record it again, or copy it again.")
     for module in FORMATS:
         reader = cast("Reader", import_module(f"{__name__}.{module}"))
         if reader.sniff(head):

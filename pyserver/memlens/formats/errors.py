@@ -7,7 +7,10 @@ class NotASnapshotError(MemlensError):
     """The file holds something else."""
 
     code = "not-a-snapshot"
-    advice = "Open it as text, or make a snapshot with torch.cuda.memory._dump_snapshot()."
+    advice = (
+        "Memlens reads memory snapshots of PyTorch, SnapViewer and tracemalloc, recordings of heaptrack and memray, "
+        "pprof profiles, what valgrind's massif and DHAT write, and heap profiles in text (Go, gperftools, jemalloc)."
+    )
     retry = False
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.formats.containers import Source
-from memlens.formats.errors import DamagedSnapshotError
+from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.process_maps import Maps
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import cut_stacks, distinct_frames, used_stacks
@@ -38,6 +38,8 @@ _PLAIN = re.compile(
     rb"heap profile:" + _FOUR + rb" *@ *(?P<kind>[a-z][a-z0-9_]*)(?:/(?P<rate>\d{1,18}))?[^\n]*\n"
 )
 _THREADS = re.compile(rb"heap_v2/(?P<rate>\d{1,18})\r?\n(?: *t\*:" + _FOUR + rb"\r?\n)?")
+_VERSION = re.compile(rb"heap_v(?P<version>\d{1,9})/\d{1,18}\r?\n")
+_KNOWN_VERSION = 2
 _THREAD = 1
 _TAIL_BYTES = 4096
 _GO_ENDS = (b"# MaxRSS = ", b"# DebugGC = ")
@@ -76,13 +78,13 @@ class _Head(NamedTuple):
 
 def sniff(head: bytes) -> bool:
     """Whether the first bytes are the first line of such a profile."""
-    return _PLAIN.match(head) is not None or _THREADS.match(head) is not None
+    return _PLAIN.match(head) is not None or _VERSION.match(head) is not None
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Profile:
     """Read a profile; ``report`` gets ``("reading", fraction)``.
 
-    Raises :class:`DamagedSnapshotError`, or MemoryError.
+    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, or MemoryError.
     """
     head = _head(source.head(_HEAD_BYTES))
     threads = head.kind == "jemalloc"
@@ -127,6 +129,13 @@ def _head(head: bytes) -> _Head:
         elif not kind.endswith("_v2"):
             rate = 0
     else:
+        version = _VERSION.match(head)
+        if version is not None and int(version["version"]) != _KNOWN_VERSION:
+            raise NotASnapshotError(
+                f"The profile is of version {int(version['version'])} of jemalloc's format (heap_v"
+                f"{int(version['version'])}), which Memlens doesn't know: it reads heap_v{_KNOWN_VERSION}",
+                advice="Open it with the jeprof of the jemalloc that wrote it.",
+            )
         found = _THREADS.match(head)
         if found is None:  # only the whole first line tells a profile, see sniff
             raise DamagedSnapshotError("The first line is no heap profile's")

@@ -77,7 +77,9 @@ class Packed:
             if not found:
                 raise
         if not found:
-            raise DamagedContainerError(f"{self._path.name} is damaged: nothing can be unpacked from it")
+            raise DamagedContainerError(
+                f"{self._path.name} is empty: nothing is packed in it, or it breaks off at once"
+            )
         return found
 
     def unpack_into(self, plain: BinaryIO) -> None:

@@ -416,7 +416,10 @@ class _Reader:
         negative = sum(int(np.count_nonzero(column < 0)) for column in self.values)
         if negative:
             self._tell(
-                "negative", f"{negative:,} values are negative: flame graphs leave them out, tables have them"
+                "negative",
+                f"{negative:,} values are negative. They count in totals, in the tables of allocations and of hot "
+                "spots, beside source lines, in comparisons and in SQL; flame graphs, their tables of functions and "
+                "`memlens flame` leave out the stacks that became less",
             )
 
 

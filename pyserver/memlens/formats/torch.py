@@ -52,10 +52,14 @@ _HTML_PICKLE = re.compile(rb'"base64"\s*:\s*"([A-Za-z0-9+/=\s]*)"')
 _BOM = b"\xef\xbb\xbf"
 
 
+_PAGE = re.compile(rb"<(?:!|\?xml|(?:html|head|body|script|meta|title|div)\b)", re.IGNORECASE)
+"""How pages begin; a profile in text may begin with <module>."""
+
+
 def sniff(head: bytes) -> bool:
     """Whether the first bytes may be a snapshot: a pickle of protocol 2 to 5, JSON, or HTML that may embed one."""
     text = head.removeprefix(_BOM).lstrip()
-    return is_pickle(head) or text[:1] in (b"{", b"[", b"<")
+    return is_pickle(head) or text[:1] in (b"{", b"[") or _PAGE.match(text) is not None
 
 
 def read(source: Source, scratch: Path, report: Report) -> Timeline:
@@ -68,7 +72,8 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline:
         root = scanner.root()
         if root is None:
             raise NotASnapshotError(
-                "The pickle holds no memory snapshot: neither 'segments' nor 'device_traces'"
+                "The pickle holds no memory snapshot: neither 'segments' nor 'device_traces'",
+                advice="Make one with torch.cuda.memory._dump_snapshot(), or with tracemalloc's Snapshot.dump().",
             )
         return _Tables(scanner, root).timeline(report)
 
@@ -76,7 +81,7 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline:
 def _pickle_of(source: Source, scratch: Path) -> AbstractContextManager[Source]:
     head = source.head()
     if not head:
-        raise NotASnapshotError("The file is empty")
+        raise NotASnapshotError("The file is empty", advice="Record it again, or copy it again.")
     if head[0] == 0x80:
         return nullcontext(source)
     first = head.removeprefix(_BOM).lstrip()[:1]
@@ -110,7 +115,8 @@ def _pickle_of_html(source: Source) -> bytes:
     found = _HTML_PICKLE.search(source.data)
     if found is None:
         raise NotASnapshotError(
-            'The page embeds no snapshot: it has no "base64" data as trace_plot writes it'
+            'The page embeds no snapshot: it has no "base64" data as trace_plot writes it',
+            advice="Make the page with python -m torch.cuda._memory_viz trace_plot SNAPSHOT.",
         )
     try:
         return binascii.a2b_base64(found[1])

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.kernels.calltree import first_rows
-from memlens.model.info import ProfileInfo, ProfileValue
+from memlens.model.info import ProfileInfo, ProfileValue, ValueMeaning
 from memlens.model.profile import BLOCK_CHANGE_DTYPE
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
@@ -46,8 +46,20 @@ def value_of(snapshot: Snapshot, of: AllocationSet) -> ProfileValue:
     return profile_of(snapshot).values[_number(profile_of(snapshot), of)]
 
 
+_WORDS: dict[str, tuple[tuple[ValueMeaning, ...], str]] = {
+    "live": (("live", "peak", "end"), "bytes"),
+    "peak": (("peak",), "bytes"),
+    "total": (("total",), "bytes"),
+    "count": (("total", "live", "peak", "end", "other"), "count"),
+    "temporary": (("temporary",), "bytes"),
+    "leaked": (("end",), "bytes"),
+    "end": (("end",), "bytes"),
+}
+"""What values are called whatever the profile calls them: what such a value means, the best first, and its unit."""
+
+
 def value_named(profile: ProfileInfo, name: str | None) -> int:
-    """The number of a value by its name, its meaning or its number; the default one for None.
+    """The number of a value by its name, its number or a word for what it means; the default one for None.
 
     Raises :class:`BadRequestError` for one that the profile hasn't.
     """
@@ -56,12 +68,28 @@ def value_named(profile: ProfileInfo, name: str | None) -> int:
     for number, value in enumerate(profile.values):
         if name in (value.name, value.title, str(number)):
             return number
-    # of the same meaning bytes are meant before counts
-    for number, value in sorted(enumerate(profile.values), key=lambda item: item[1].unit == "count"):
-        if name == value.meaning:
-            return number
-    known = ", ".join(value.name for value in profile.values)
-    raise BadRequestError(f"The profile has no value {name}", advice=f"It has {known}.")
+    found = _meant(profile, name)
+    if found is None:
+        known = ", ".join(value.name for value in profile.values)
+        words = ", ".join(word for word in _WORDS if _meant(profile, word) is not None)
+        raise BadRequestError(
+            f"The profile has no value {name}",
+            advice=f"It has {known}{f' (or by what they mean: {words})' if words else ''}.",
+        )
+    return found
+
+
+def _meant(profile: ProfileInfo, word: str) -> int | None:
+    """The value that a word means, as :data:`_WORDS` have it; of another unit where it is of none of that one."""
+    meanings, unit = _WORDS.get(word, ((), ""))
+    for meaning in meanings:
+        numbers = [number for number, value in enumerate(profile.values) if value.meaning == meaning]
+        for number in numbers:
+            if profile.values[number].unit == unit:
+                return number
+        if numbers and unit != "count":
+            return numbers[0]
+    return None
 
 
 def samples_of(snapshot: Snapshot, of: AllocationSet) -> SampleSet:
