@@ -602,6 +602,14 @@ def test_a_compressed_file_cut_off_or_changed_anywhere(suffix: str, tmp_path: Pa
     )
 
 
+def test_what_unpacks_without_end_is_refused(tmp_path: Path) -> None:
+    """Twenty thousand times its size is enough for what is not kept; a block of one byte packs to a 32,768th."""
+    empty = zstandard.compress(b"\n" * (1 << 27))
+    path = written(tmp_path / "bomb.zst", zstandard.compress(HEAD.encode()) + empty * 4)
+    with pytest.raises(MemlensError, match="unpacks to more than"):
+        load(path)
+
+
 def test_text_with_bytes_changed_anywhere(tmp_path: Path) -> None:
     whole = made(10, 300, 30).encode()
     draw = random.Random(5)

@@ -5,18 +5,22 @@ import io
 import json
 import pickle
 import sqlite3
+import struct
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.python.conftest import event, frame, real_files
 from tests.python.oracle import Alloc, allocations, load
 
 from memlens.errors import BadRequestError, MemlensError
 from memlens.export import snapviewer as export
+from memlens.formats import snapviewer as reader
 from memlens.ingest import ingest
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Device, Snapshot
@@ -297,6 +301,70 @@ def test_any_bytes_behind_a_zips_first_are_refused(
         # whatever else is raised fails the test
         with contextlib.suppress(MemlensError):
             ingest(path, cache, lambda *_: None)
+
+
+def directory_of(entries: int) -> bytes:
+    """A zip of entries without contents, all of one name."""
+    local = struct.pack("<4s5H3I2H", b"PK\3\4", 20, 0, 0, 0, 0, 0, 0, 0, 1, 0) + b"a"
+    entry = struct.pack("<4s6H3I5H2I", b"PK\1\2", 20, 20, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0) + b"a"
+    size = entries * len(entry)
+    counts = (min(entries, 0xFFFF),) * 2
+    return local + entry * entries + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, *counts, size, len(local), 0)
+
+
+@pytest.mark.parametrize(
+    ("entries", "told"), [(65, "holds 65 files"), (1000, "holds 1,000 files"), (1_000_000, "directory takes")]
+)
+def test_a_zip_of_many_files_is_refused(entries: int, told: str, tmp_path: Path, cache: Cache) -> None:
+    path = tmp_path / "many.zip"
+    path.write_bytes(directory_of(entries))
+    with pytest.raises(MemlensError, match=told):
+        ingest(path, cache, lambda *_: None)
+
+
+def test_allocations_are_counted_while_they_are_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "_MOST_ALLOCATIONS", 10_000)
+    given = 0
+
+    def endless() -> Iterator[bytes]:
+        nonlocal given
+        yield b"["
+        while True:
+            given += 1000
+            assert given < 100_000, "more was unpacked than may be shown"
+            yield b'{"timesteps":[0],"size":0},' * 1000
+
+    with pytest.raises(reader.DamagedArchiveError, match="more than 10,000"):
+        reader._lives(endless())
+
+
+@given(st.data())
+@settings(max_examples=100, deadline=None)
+def test_json_is_the_same_in_any_pieces(data: st.DataObject) -> None:
+    polygons = [
+        {**polygon(n, n, n + 2), "of": {"a": [{"b": "}, {"}]}, "note": "[{}]"}
+        for n in data.draw(st.lists(st.integers(0, 99), min_size=1, max_size=8))
+    ]
+    text = json.dumps(polygons, indent=data.draw(st.sampled_from([None, 1]))).encode()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=20)))
+    pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    lives = reader._lives(iter(pieces))
+    assert lives.size.tolist() == [each["size"] for each in polygons]
+    assert lives.last_step.tolist() == [each["timesteps"][-1] for each in polygons]
+    with pytest.raises(MemlensError):
+        reader._lives(iter([text[:-1]]))
+
+
+def test_a_database_may_not_unpack_without_end(
+    tmp_path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "_LEAST_DATABASE_BYTES", 1 << 20)
+    path = tmp_path / "database.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("allocations.json", json.dumps([polygon(5, 0, 1)]))
+        archive.writestr("elements.db", b"\0" * 40_000_000)
+    with pytest.raises(MemlensError, match="unpacks to more than"):
+        ingest(path, cache, lambda *_: None)
 
 
 def test_what_is_too_large_for_snapviewer_is_said(

@@ -20,8 +20,9 @@ import re
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 import msgspec
@@ -52,8 +53,13 @@ CREATE TABLE allocs (
 STEPS_TO_COME_DOWN = 3
 
 _MOST_ENTRIES = 64
+_MOST_DIRECTORY_BYTES = 1 << 20
 _MOST_JSON_BYTES = 2 << 30
-_MOST_DATABASE_BYTES = 16 << 30
+_MOST_ALLOCATION_BYTES = 64 << 20
+"""Of the JSON of one allocation, whose polygon has a point for each time that it moved."""
+_LEAST_DATABASE_BYTES, _MOST_DATABASE_BYTES = 1 << 30, 16 << 30
+_MOST_DATABASE_EXPANSION = 200
+"""Beyond the least that any may have: the same stacks again and again pack well."""
 _MOST_ALLOCATIONS = 20_000_000
 _MOST_STACK_CHARACTERS = 1 << 20
 _MOST_FRAMES_OF_A_STACK = 4_096
@@ -107,10 +113,15 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline:
         try:
             with zipfile.ZipFile(_MapFile(source.data)) as archive:
                 entries = _entries(archive)
-                text = _unpacked(archive, entries[ALLOCATIONS], _MOST_JSON_BYTES)
-                report("reading", 0.2)
+                listed = entries[ALLOCATIONS]
+                most = max(listed.compress_size, 4096) * MOST_EXPANSION
+                lives = _lives(_unpacked(archive, listed, min(most, _MOST_JSON_BYTES)))
+                report("reading", 0.4)
                 database = Path(folder) / ELEMENTS
-                database.write_bytes(_unpacked(archive, entries[ELEMENTS], _MOST_DATABASE_BYTES))
+                packed = entries[ELEMENTS]
+                most = max(packed.compress_size * _MOST_DATABASE_EXPANSION, _LEAST_DATABASE_BYTES)
+                with database.open("wb") as plain:
+                    plain.writelines(_unpacked(archive, packed, min(most, _MOST_DATABASE_BYTES)))
         except (
             zipfile.BadZipFile,
             zlib.error,
@@ -120,9 +131,6 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline:
             OverflowError,
         ) as error:
             raise DamagedArchiveError(f"The zip file is damaged: {error}") from error
-        report("reading", 0.4)
-        lives = _lives(text)
-        del text
         report("reading", 0.6)
         frames, stacks = _stacks(database, lives)
     report("reading", 1.0)
@@ -131,7 +139,7 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline:
 
 
 class _MapFile(io.RawIOBase):
-    """Mapped bytes as a file for ``zipfile``."""
+    """Mapped bytes as a file for ``zipfile``, which reads a directory at once and makes an object of each entry."""
 
     def __init__(self, data: mmap.mmap | bytes) -> None:
         self._data = data
@@ -152,6 +160,12 @@ class _MapFile(io.RawIOBase):
             raise OSError("before the beginning of the file")
         self._at = base + offset
         return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        wanted = size if size >= 0 else len(self._data) - self._at
+        if wanted > _MOST_DIRECTORY_BYTES:
+            raise NotAnArchiveError(f"The zip file's directory takes {wanted:,} bytes: it is no snapshot")
+        return super().read(max(wanted, 0)) or b""
 
     def readinto(self, buffer: Any) -> int:
         piece = self._data[self._at : self._at + len(buffer)]
@@ -182,41 +196,87 @@ def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     return found
 
 
-def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> bytes:
-    most = min(most, max(info.compress_size, 4096) * MOST_EXPANSION)
-    pieces, size = [], 0
+def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> Iterator[bytes]:
+    size = 0
     with archive.open(info) as file:
         while piece := file.read(_CHUNK_BYTES):
             size += len(piece)
             if size > most:
                 raise DamagedContainerError(f"{info.filename[:100]} unpacks to more than {most:,} bytes")
-            pieces.append(piece)
-    return b"".join(pieces)
+            yield piece
 
 
-def _lives(text: bytes) -> _Lives:
-    try:
-        # the polygons' inner points are passed over: a life needs the first and the last step
-        entries = msgspec.json.decode(text, type=list[_Entry])
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise DamagedArchiveError(f"{ALLOCATIONS} can't be read: {error}") from error
-    if not entries:
-        raise NotAnArchiveError("The archive holds no allocation, so there is nothing to show")
-    if len(entries) > _MOST_ALLOCATIONS:
-        raise DamagedArchiveError(f"{ALLOCATIONS} holds {len(entries):,} allocations, more than can be shown")
+class _Listed(NamedTuple):
+    """Some of the allocations of ``allocations.json``, in its order: numbers alone, whatever the text takes."""
+
+    size: npt.NDArray[np.int64]
+    steps: npt.NDArray[np.int64]
+    """The first and the last of each."""
+    before: npt.NDArray[np.bool_]
+    at_end: npt.NDArray[np.bool_]
+    by_memlens: bool
+
+
+def _listed(pieces: Iterator[bytes]) -> Iterator[_Listed]:
+    """Decode as much of the list at a time as ends with an object."""
+    text, before, error = b"", b"[", ""
+    decode = msgspec.json.Decoder(list[_Entry]).decode
+    for piece in pieces:
+        text = (text + piece).lstrip()
+        if before and text[:1] == before:
+            text, before = text[1:], b""
+        if before:
+            continue
+        end = text.rfind(b"}") + 1
+        try:
+            # the polygons' inner points are passed over: a life needs the first and the last step
+            entries = decode(b"[%b]" % text[:end])
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as found:
+            # perhaps that brace is within an object
+            entries, error = [], f"{found}"
+        if entries:
+            yield _numbers(entries)
+            text, before, error = text[end:].lstrip(), b",", ""
+            if text[:1] == before:
+                text, before = text[1:], b""
+        elif len(text) > _MOST_ALLOCATION_BYTES:
+            break
+    if before == b"[" or text.strip() != b"]":
+        raise DamagedArchiveError(f"{ALLOCATIONS} can't be read: {error or 'the list breaks off'}")
+
+
+def _numbers(entries: list[_Entry]) -> _Listed:
     sizes = [entry.size for entry in entries]
     if min(sizes) < 0 or sum(sizes) > 2**62:
         raise DamagedArchiveError("The sizes add up to more bytes than can be counted")
-    steps = np.array([_ends(entry.timesteps) for entry in entries], np.int64)
+    return _Listed(
+        np.array(sizes, np.int64),
+        np.array([_ends(entry.timesteps) for entry in entries], np.int64),
+        np.array([entry.before_trace is True for entry in entries], bool),
+        np.array([entry.live_at_end is True for entry in entries], bool),
+        all(entry.before_trace is not None and entry.live_at_end is not None for entry in entries),
+    )
+
+
+def _lives(pieces: Iterator[bytes]) -> _Lives:
+    found: list[_Listed] = []
+    count = 0
+    for listed in _listed(pieces):
+        found.append(listed)
+        count += len(listed.size)
+        if count > _MOST_ALLOCATIONS:
+            raise DamagedArchiveError(f"{ALLOCATIONS} holds more than {_MOST_ALLOCATIONS:,} allocations")
+    if not found:
+        raise NotAnArchiveError("The archive holds no allocation, so there is nothing to show")
+    sizes, steps, before, at_end = (np.concatenate(column) for column in list(zip(*found, strict=True))[:4])
+    if sum(int(listed.size.sum()) for listed in found) > 2**62:
+        raise DamagedArchiveError("The sizes add up to more bytes than can be counted")
     first, last = steps[:, 0], steps[:, 1]
     if bool((last < first).any()):
         raise DamagedArchiveError("An allocation ends before it begins")
-    by_memlens = all(entry.before_trace is not None and entry.live_at_end is not None for entry in entries)
-    if by_memlens:
-        before = np.array([entry.before_trace for entry in entries], bool)
-        at_end = np.array([entry.live_at_end for entry in entries], bool)
-        unsure = False
-    else:
+    by_memlens = all(listed.by_memlens for listed in found)
+    unsure = False
+    if not by_memlens:
         before = first == 0
         if not bool((last == 0).any()):
             # nothing is freed at step 0, so the first event is an allocation: the last one that begins there
@@ -224,7 +284,7 @@ def _lives(text: bytes) -> _Lives:
         at_end = last == last.max()
         # frees never share a step; a single allocation may have been freed by the very last event
         unsure = int(np.count_nonzero(at_end)) == 1
-    return _Lives(np.array(sizes, np.int64), first, last, before, at_end, by_memlens, unsure)
+    return _Lives(sizes, first, last, before, at_end, by_memlens, unsure)
 
 
 def _ends(steps: msgspec.Raw) -> tuple[int, int]:
@@ -250,7 +310,7 @@ def _stacks(path: Path, lives: _Lives) -> tuple[Frames, npt.NDArray[np.uint32]]:
             if not isinstance(index, int) or not 0 <= index < len(stacks) or size != lives.size[index]:
                 raise DamagedArchiveError(f"{ELEMENTS} and {ALLOCATIONS} are not of the same snapshot")
             count += 1
-            text = callstack if isinstance(callstack, str) else ""
+            text = callstack[:_MOST_STACK_CHARACTERS] if isinstance(callstack, str) else ""
             stacks[index] = known.setdefault(text, len(known))
     except apsw.Error as error:
         raise DamagedArchiveError(f"{ELEMENTS} can't be read: {error}") from error
@@ -261,7 +321,7 @@ def _stacks(path: Path, lives: _Lives) -> tuple[Frames, npt.NDArray[np.uint32]]:
     starts = [0, 0]
     sequence: list[int] = []
     for text in list(known)[1:]:
-        pieces = _LEVEL.split(text[:_MOST_STACK_CHARACTERS])[:_MOST_FRAMES_OF_A_STACK]
+        pieces = _LEVEL.split(text)[:_MOST_FRAMES_OF_A_STACK]
         sequence.extend(numbers.setdefault(_frame(piece), len(numbers)) for piece in pieces)
         starts.append(len(sequence))
     return Frames(list(numbers), np.array(starts, np.uint64), np.array(sequence, np.uint32)), stacks
