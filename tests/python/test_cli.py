@@ -243,6 +243,25 @@ def test_a_name_that_is_no_text(sample: Path, tmp_path: Path) -> None:
     assert b"79.8 MiB" in done.stdout
 
 
+def test_links_in_a_circle(sample: Path, tmp_path: Path) -> None:
+    loop = tmp_path / "a.pickle"
+    loop.symlink_to(loop)
+    for command in (
+        ["info", loop],
+        ["ingest", loop],
+        ["compare", sample, loop],
+        ["tables", loop],
+        ["info", sample, "--cache-dir", loop],
+        ["ingest", sample, "--out", loop],
+        ["ingest", sample, "--out", loop / "below"],
+        ["export", sample, "--pprof", loop / "below"],
+    ):
+        told = run(*command, status=1).stderr
+        assert told.startswith("memlens: ")
+        assert "Memlens failed" not in told, command
+    assert "symbolic link" in run("info", loop, status=1).stderr
+
+
 def test_stack_that_is_not_there(sample: Path) -> None:
     assert "no allocation 99999999" in run("stack", sample, 99999999, status=1).stderr
 

@@ -383,6 +383,29 @@ def test_code_is_never_run(opcode: str, tmp_path: Path) -> None:
     assert error.offset == len(HEAD) + skipped
 
 
+BARE = {
+    "GLOBAL": (b"cposix\nsystem\n.", 0),
+    "INST": (b"(S'ls'\niposix\nsystem\n.", 7),
+    "OBJ": (b"(cposix\nsystem\no.", 1),  # the name is what comes first
+    "PERSID": (b"Pwhatever\n.", 0),
+    "REDUCE": (pickle.dumps([*range(10), Evil()], 0), None),
+    "behind much": (pickle.dumps([*range(3000), Evil()], 1), None),
+    "with a tail": (b"cposix\nsystem\n.\nand more", 0),
+}
+
+
+@pytest.mark.parametrize("what", BARE)
+def test_old_pickles_are_told_what_they_would_run(what: str, tmp_path: Path) -> None:
+    data, offset = BARE[what]
+    error = refuse(tmp_path, data)
+    assert error.code == "unsafe-pickle"
+    name = {"OBJ": "GLOBAL", "REDUCE": "GLOBAL", "behind much": "GLOBAL", "with a tail": "GLOBAL"}.get(
+        what, what
+    )
+    assert name in error.message.split()
+    assert error.offset == (data.index(b"c__builtin__") if offset is None else offset)
+
+
 @pytest.mark.parametrize("protocol", range(2, 6))
 def test_real_reduce_is_refused(protocol: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     error = refuse(tmp_path, pickle.dumps({"segments": [Evil()], "device_traces": []}, protocol))
@@ -398,7 +421,16 @@ def huge(opcode: bytes, width: int) -> bytes:
 DAMAGED: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "empty"),
     "text": (b"hello, world", "none of the kinds"),
-    "protocol 0": (pickle.dumps({"segments": []}, 0), "none of the kinds"),
+    "protocol 0": (pickle.dumps({"segments": []}, 0), "protocol 0 or 1"),
+    "protocol 1": (pickle.dumps({"segments": []}, 1), "protocol 0 or 1"),
+    "protocol 0, large": (
+        pickle.dumps({"segments": [[number] for number in range(5000)]}, 0),
+        "protocol 0 or 1",
+    ),
+    "words": (b"cats\ndogs\nand mice\n", "none of the kinds"),
+    "two words": (b"cats\ndogs\n", "none of the kinds"),
+    "a title": (b"N. B.\n", "none of the kinds"),
+    "hellos": (b"hello, world\n" * 1000, "none of the kinds"),
     "other pickle": (pickle.dumps([1, 2, 3]), "no memory snapshot"),
     "other dict": (pickle.dumps({"epoch": 3}), "no memory snapshot"),
     "nothing in it": (pickle.dumps({"segments": [], "device_traces": [[]]}), "nothing to show"),

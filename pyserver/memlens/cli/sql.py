@@ -19,7 +19,7 @@ from memlens.errors import MemlensError
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import FILE_NAME, fill
-from memlens.units import plain
+from memlens.units import plain, shortened
 from memlens.views.sql import SqlSession
 from memlens.views.sql_schema import SqlSchema, schema
 
@@ -171,4 +171,4 @@ def _print_table(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
 
 def _shown(value: Any) -> str:
     text = "" if value is None else str(_json_value(value))
-    return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"
+    return plain(shortened(text, _LONGEST_CELL))  # before what is blank at a row's end goes

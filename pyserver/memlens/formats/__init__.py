@@ -6,6 +6,7 @@ from typing import Protocol, cast
 
 from memlens.formats.containers import Source
 from memlens.formats.errors import NotASnapshotError
+from memlens.formats.old_pickles import is_old_pickle, refusal
 from memlens.model.profile import Profile
 from memlens.model.timeline import Timeline
 from memlens.progress import Report
@@ -46,4 +47,7 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile:
         reader = cast("Reader", import_module(f"{__name__}.{module}"))
         if reader.sniff(head):
             return reader.read(source, scratch, report)
+    # last: these are text to the eye
+    if is_old_pickle(head):
+        raise refusal(source)
     raise NotASnapshotError("The file is none of the kinds that Memlens reads")

@@ -27,8 +27,13 @@ _OPCODES = {
     0x97: "NEXT_BUFFER", 0x98: "READONLY_BUFFER",
 }  # fmt: skip
 
+FORBIDDEN_OPCODES = frozenset(_OPCODES.values())
+"""Those that import, call, or ask the reader for something from outside the file."""
+
+_UNSAFE = "The pickle is not plain data: opcode {opcode} would run code"
+
 _ERRORS: dict[int, tuple[type[MemlensError], str]] = {
-    machine.FORBIDDEN: (UnsafePickleError, "The pickle is not plain data: opcode {opcode} would run code"),
+    machine.FORBIDDEN: (UnsafePickleError, _UNSAFE),
     machine.TRUNCATED: (DamagedSnapshotError, "The pickle breaks off after {length:,} bytes"),
     machine.ABSURD_LENGTH: (DamagedSnapshotError, "A length in the pickle is larger than the whole file"),
     machine.BAD_MEMO: (DamagedSnapshotError, "The pickle refers to something that it has not stored"),
@@ -43,6 +48,11 @@ _ERRORS: dict[int, tuple[type[MemlensError], str]] = {
 def is_pickle(head: bytes) -> bool:
     """Whether the first bytes say so: protocols 2 to 5 do."""
     return len(head) > 1 and head[0] == 0x80 and 2 <= head[1] <= 5
+
+
+def unsafe(opcode: str, offset: int) -> UnsafePickleError:
+    """The refusal of an opcode."""
+    return UnsafePickleError(_UNSAFE.format(opcode=opcode), offset=offset)
 
 
 def scan(scanner: Scanner, source: Source, fields: Sequence[str], report: Report) -> Scanner:

@@ -123,7 +123,7 @@ def check_place(archive: Path) -> None:
 
     Raises :class:`NotAnArchiveError` when it is something else.
     """
-    if not archive.exists():
+    if not archive.exists() and not archive.is_symlink():
         return
     if not archive.is_dir() or (any(archive.iterdir()) and not is_archive(archive)):
         raise NotAnArchiveError(f"{archive} is there already and is no archive")

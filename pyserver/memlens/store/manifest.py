@@ -40,7 +40,11 @@ class SourceFile(Struct, frozen=True):
     @classmethod
     def of(cls, path: Path) -> "SourceFile":
         """The file's identity now. Raises OSError when it isn't there."""
-        real = path.resolve(strict=True)
+        try:
+            real = path.resolve(strict=True)
+        except RuntimeError as error:
+            # links in a circle, until Python 3.13
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
         status = real.stat()
         if not stat.S_ISREG(status.st_mode):
             # a pipe or a device would be waited for, perhaps for ever
