@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { openVSCode } from '../tests/e2e/harness.mjs';
+import { writeLater } from '../tests/e2e/profiles.mjs';
 import { annotated, outOfMemory, segmented } from '../tests/e2e/snapshots.mjs';
 import { SnapshotView } from '../tests/e2e/view.mjs';
 import { ROOT, venvProgram } from './lib/paths.mjs';
@@ -46,6 +47,7 @@ main(async () => {
       const profiles = path.join(ROOT, 'tests', 'fixtures', 'profiles');
       cpSync(path.join(profiles, 'service.heaptrack.zst'), at(RECORDING));
       cpSync(path.join(profiles, 'src'), at('src'), { recursive: true });
+      writeLater(at('words.pb.gz'), at('later.pb.gz'), 4);
       execFileSync(venvProgram('python'), ['-c', MENDED, at('train.pickle'), at('mended.pickle')]);
     },
   });
@@ -55,6 +57,15 @@ main(async () => {
     const file = path.join(out, `${name}.png`);
     await vscode.page.screenshot({ path: file });
     process.stdout.write(`${file}\n`);
+  };
+  const profileInFront = async () => {
+    const profile = new SnapshotView(vscode, await vscode.webview());
+    await profile.locator('.flame[data-pictures]').waitFor();
+    return profile;
+  };
+  const openProfile = async (name) => {
+    await vscode.openFile(name);
+    return await profileInFront();
   };
   const pane = async (title, name) => {
     await vscode.runCommand(`Memlens: ${title}`);
@@ -108,14 +119,28 @@ main(async () => {
     await vscode.openFile(RECORDING);
     await vscode.page.getByText('is not displayed in the text editor').waitFor();
     await vscode.runCommand('Memlens: Open as Memory Snapshot');
-    const profile = new SnapshotView(vscode, await vscode.webview());
-    await profile.locator('.flame[data-pictures]').waitFor();
+    const profile = await profileInFront();
     const { x, y, width, height } = await profile.locator('.profile-times-canvas').boundingBox();
     await vscode.page.mouse.move(x + 0.3 * width, y + height / 2);
     await vscode.page.mouse.down();
     await vscode.page.mouse.move(x + 0.7 * width, y + height / 2, { steps: 4 });
     await vscode.page.mouse.up();
     await pane('Show Live Set', 'profile');
+    await openProfile('later.pb.gz');
+    const words = await openProfile('words.pb.gz');
+    await vscode.runCommand('Memlens: Show Comparison');
+    await words.locator('.compare-notice .button', { hasText: 'another profile' }).click();
+    await vscode.page
+      .locator('.quick-input-list .monaco-list-row', { hasText: 'later.pb.gz' })
+      .first()
+      .click();
+    await words.locator('.compare-table tbody tr').first().waitFor();
+    await words.locator('.compare-controls').getByRole('button', { name: 'Flame graph' }).click();
+    await words
+      .locator('.dock header')
+      .getByRole('button', { name: /whole height/ })
+      .click();
+    await take('difference');
   } finally {
     await vscode.close();
   }

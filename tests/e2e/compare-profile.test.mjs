@@ -1,45 +1,18 @@
 // Two profiles compared: chosen from those that are open, told line by line with the figures of the command line, drawn
 // as one flame graph of both, and all of it is there again after a reload.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { venvProgram } from '../../scripts/lib/paths.mjs';
 import { poorContrasts } from './contrast.mjs';
-import { ROOT, openVSCode } from './harness.mjs';
+import { openVSCode } from './harness.mjs';
+import { writeLater } from './profiles.mjs';
 import { SnapshotView, boxesStandStill, exactBytes, until } from './view.mjs';
 
 const MINE = 'words.pb.gz';
 const OTHER = 'later.pb.gz';
 const BROKEN = 'broken.pb.gz';
 const SHIFT = 4;
-
-/** The sample as if its code lay elsewhere, had grown at its top, kept twice as much in one function, and lacked one. */
-const LATER = `
-import gzip, sys
-from pathlib import Path
-from tests.python.pprof_files import encode, read
-source, target, shift = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
-message = read(source)
-names = message['string_table']
-functions = {each['id']: each for each in message['function']}
-moved = {number for number, each in functions.items() if names[each['filename']] == 'words.py'}
-innermost = {}
-for location in message['location']:
-    innermost[location['id']] = names[functions[location['line'][0]['function_id']]['name']]
-    for line in location['line']:
-        if line['function_id'] in moved:
-            line['line'] += shift
-message['sample'] = [s for s in message['sample'] if innermost[s['location_id'][0]] != 'documents']
-for sample in message['sample']:
-    if innermost[sample['location_id'][0]] == 'Index.add':
-        sample['value'] = [2 * value for value in sample['value']]
-names.append('/srv/jobs/7/words.py')
-for number in moved:
-    functions[number]['filename'] = len(names) - 1
-target.write_bytes(gzip.compress(encode(message)))
-`;
 
 let vscode;
 let view;
@@ -49,8 +22,7 @@ before(async () => {
   vscode = await openVSCode({
     viewport: { width: 1500, height: 1000 },
     prepare: (folder) => {
-      const files = [MINE, OTHER].map((name) => path.join(folder, name));
-      execFileSync(venvProgram('python'), ['-c', LATER, ...files, String(SHIFT)], { cwd: ROOT });
+      writeLater(path.join(folder, MINE), path.join(folder, OTHER), SHIFT);
       writeFileSync(path.join(folder, BROKEN), Buffer.from([0x1f, 0x8b, 8, 0, 1, 2, 3]));
     },
   });
