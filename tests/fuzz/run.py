@@ -1,4 +1,5 @@
-"""``npm run fuzz``: atheris over every target for a bounded time, the kernels under sanitizers where clang is there.
+"""``npm run fuzz``: atheris and hypothesis over every target for a bounded time, the kernels under sanitizers where
+clang is there.
 
     npm run fuzz -- [--seconds 60] [--target file] [--keep]
     npm run fuzz -- --target file --input FILE
@@ -39,7 +40,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seconds", type=int, default=60, help="for each target")
+    parser.add_argument(
+        "--seconds", type=int, default=60, help="for each target, and a quarter of it for hypothesis"
+    )
     parser.add_argument("--target", choices=TARGETS, action="append")
     parser.add_argument("--keep", action="store_true", help="add to the corpus what reached new code")
     parser.add_argument("--input", type=Path, help="this input of the one target that is named, and no other")
@@ -56,7 +59,8 @@ def main() -> int:
         return subprocess.run(command, env=_environment(site, kernels), check=False).returncode
     failed = []
     for target in options.target or TARGETS:
-        if _fuzz(target, options.seconds, site, kernels):
+        broken = _fuzz(target, options.seconds, site, kernels)
+        if _properties(target, options.seconds / 4, site, kernels) or broken:
             failed.append(target)
         elif options.keep:
             _keep(target, site, kernels)
@@ -136,6 +140,20 @@ def _fuzz(target: str, seconds: int, site: Path, kernels: Path | None) -> bool:
         told = [line for line in ended.stderr.splitlines() if "ERROR" in line or "runtime error" in line]
         print("\n".join(told[:3]), ended.stderr[-2000:], sep="\n")
         print(f"again with: npm run fuzz -- --target {target} --input FILE")
+    return ended.returncode != 0
+
+
+def _properties(target: str, seconds: float, site: Path, kernels: Path | None) -> bool:
+    """Whether hypothesis broke it."""
+    command = [sys.executable, str(Path(__file__).parent / "properties.py"), target, str(seconds)]
+    ended = subprocess.run(
+        command, env=_environment(site, kernels), capture_output=True, text=True, check=False
+    )
+    print(
+        f"{target}: {ended.stdout.strip() or '?'} edited members, {'broken' if ended.returncode else 'well'}"
+    )
+    if ended.returncode:
+        print(ended.stderr[-3000:])
     return ended.returncode != 0
 
 

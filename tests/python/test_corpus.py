@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from tests.fuzz import properties
 from tests.fuzz.damage import Known, damage, is_checked, read_all
 from tests.fuzz.targets import TARGETS
 from tests.fuzz.targets import file as read
@@ -25,6 +26,11 @@ MEMBERS = sorted(path for path in CORPUS.rglob("*") if path.is_file())
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_a_member_of_the_corpus_is_answered_or_refused(member: Path) -> None:
     assert TARGETS[member.parent.name](member.read_bytes())
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_members_whose_parts_move_are_answered_or_refused(target: str) -> None:
+    properties.check(target, 40)
 
 
 def test_the_corpus_holds_files_that_open_and_files_that_do_not() -> None:
