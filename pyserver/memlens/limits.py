@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import gc
 import os
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -12,6 +13,7 @@ SHARE = 0.8
 """Of the machine's memory, where no limit is set."""
 
 _M_ARENA_MAX = -8
+_PR_SET_PDEATHSIG = 1
 _NICENESS = 10
 
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
@@ -40,6 +42,27 @@ def give_way() -> None:
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+
+
+def end_with(parent: int) -> None:
+    """Let this process, one that ``parent`` started and waits for, not outlive it: nobody would look at its work.
+
+    On Linux the system sees to it when the thread that started it ends (PR_SET_PDEATHSIG, prctl(2)). Elsewhere the
+    parent is gone when stdin ends, which it must keep open.
+    """
+    if sys.platform == "linux":
+        _glibc("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)  # it was quicker
+    else:
+        threading.Thread(target=_end_with_stdin, daemon=True).start()
+
+
+def _end_with_stdin() -> None:
+    with contextlib.suppress(OSError, ValueError):
+        while os.read(sys.stdin.fileno(), 1024):
+            pass
+    os._exit(1)
 
 
 def keep_little() -> None:

@@ -168,6 +168,7 @@ def read_all(made: Sequence[Callable[[], bytes]], known: Known, asked: int) -> I
             finally:
                 os._exit(status)
         os.close(writing)
+        told = False
         try:
             for outcome in _answers(reading):
                 yield outcome
@@ -176,11 +177,12 @@ def read_all(made: Sequence[Callable[[], bytes]], known: Known, asked: int) -> I
             os.kill(child, signal.SIGKILL)
             yield f"it did not end within {HANGS_S:.0f} s"
             at += 1
+            told = True
         finally:
             os.close(reading)
             _, status = os.waitpid(child, 0)
         code = os.waitstatus_to_exitcode(status)
-        if code == 0 or code == -signal.SIGKILL:
+        if code == 0 or told:
             continue
         yield f"its process ended with {code}"
         at += 1

@@ -85,15 +85,25 @@ def test_what_dies_or_hangs_is_a_fault_of_that_one_file(monkeypatch: pytest.Monk
     def broken(data: bytes, *_: object) -> str:
         if data == b"dies":
             os.kill(os.getpid(), signal.SIGSEGV)
+        if data == b"killed":
+            os.kill(os.getpid(), signal.SIGKILL)
         if data == b"hangs":
             time.sleep(60)
         return data.decode()
 
     monkeypatch.setattr("tests.fuzz.damage._word", broken)
     monkeypatch.setattr("tests.fuzz.damage.HANGS_S", 1.0)
-    files = [b"first", b"dies", b"between", b"hangs", b"dies", b"last"]
+    files = [b"first", b"dies", b"between", b"hangs", b"killed", b"dies", b"last"]
     made = [partial(bytes, data) for data in files]
     outcomes = read_all(made, Known(b"", frozenset()), 10)
     words = [outcome if isinstance(outcome, str) else outcome.word for outcome in outcomes]
     died = "its process ended with -11"
-    assert words == ["first", died, "between", "it did not end within 1 s", died, "last"]
+    assert words == [
+        "first",
+        died,
+        "between",
+        "it did not end within 1 s",
+        "its process ended with -9",
+        died,
+        "last",
+    ]

@@ -3,6 +3,7 @@
 import os
 import signal
 import statistics
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,6 +19,9 @@ from tests.python.server_harness import (
     wait_until,
     write_snapshot,
 )
+
+from memlens.store.cache import Cache
+from memlens.store.processes import is_running
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
@@ -105,7 +109,7 @@ def test_a_killed_child_is_a_problem_with_a_retry(server: LspClient, cache_folde
 
 @pytest.mark.slow
 @pytest.mark.skipif(not LINUX, reason="looks for processes in /proc")
-@pytest.mark.parametrize("end", ["stdin", "SIGTERM"])
+@pytest.mark.parametrize("end", ["stdin", "SIGTERM", "SIGKILL"])
 def test_no_child_outlives_the_server(workspace: Path, cache_folder: Path, big: Path, end: str) -> None:
     client = LspClient()
     client.start(workspace, {"cache_directory": str(cache_folder)})
@@ -115,9 +119,37 @@ def test_no_child_outlives_the_server(workspace: Path, cache_folder: Path, big: 
     if end == "stdin":
         assert client.process.stdin is not None
         client.process.stdin.close()
-    else:
+    elif end == "SIGTERM":
         client.process.terminate()
+    else:
+        os.kill(child, signal.SIGSTOP)  # it says nothing any more, so no broken pipe ends it
+        client.process.kill()
     client.process.wait(10)
-    wait_until(lambda: not Path(f"/proc/{child}").exists(), 5)
-    assert leftovers(cache_folder) == []
     client.end()
+    wait_until(lambda: not is_running(child), 5)
+    if end == "SIGKILL":
+        Cache(cache_folder).evict()  # as the next reading does
+    assert leftovers(cache_folder) == []
+
+
+def test_where_the_system_does_not_end_a_child_the_end_of_stdin_does() -> None:
+    code = (
+        "import os, sys, time; sys.platform = 'elsewhere'; from memlens import limits; "
+        "limits.end_with(os.getppid()); print('ready', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdin is not None
+        assert child.stdout.readline() == b"ready\n"
+        assert child.poll() is None
+        child.stdin.close()
+        assert child.wait(20) == 1
+
+
+@pytest.mark.skipif(not LINUX, reason="the system ends it there")
+def test_a_child_whose_parent_is_gone_already_ends() -> None:
+    code = "import os; from memlens import limits; limits.end_with(os.getppid() + 1); print('alive')"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=60)
+    assert (ended.returncode, ended.stdout) == (1, b"")

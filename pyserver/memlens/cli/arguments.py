@@ -49,6 +49,8 @@ def _long_work(command: argparse.ArgumentParser) -> None:
     command.add_argument("--progress", choices=("auto", "json", "none"), default="auto",
                          help="auto: on a terminal; json: JSON lines on stdout")  # fmt: skip
     command.add_argument("--background", action="store_true", help="let other work on this machine go first")
+    command.add_argument("--parent", type=_positive, metavar="PID",
+                         help="end when that process does, which is the one that started this one")  # fmt: skip
 
 
 def _ingest(command: AddCommand) -> argparse.ArgumentParser:

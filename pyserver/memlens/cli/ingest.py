@@ -17,6 +17,8 @@ def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     # what is made is kept until the end, and nothing of it refers back
     gc.disable()
+    if options.parent:
+        limits.end_with(options.parent)
     if options.background:
         limits.give_way()
     report = reporter(options.progress)

@@ -13,6 +13,8 @@ from memlens.store.tables import FILE_NAME, fill
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    if options.parent:
+        limits.end_with(options.parent)
     if options.background:
         limits.give_way()
     report = reporter(options.progress)

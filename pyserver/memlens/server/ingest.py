@@ -107,6 +107,8 @@ async def _run(
         "--progress",
         "json",
         "--background",
+        "--parent",
+        str(os.getpid()),
         str(work.path),
         *command[1:],
     ]
@@ -150,7 +152,8 @@ async def _start(command: list[str]) -> asyncio.subprocess.Process:
             *command,
             env=environment,
             limit=_LINE_LIMIT_BYTES,
-            stdin=subprocess.DEVNULL,
+            # open for as long as this process lives, which tells the child so where nothing else does
+            stdin=subprocess.DEVNULL if sys.platform == "linux" else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             # A group of its own: whatever the child starts dies with it, a ^C on our terminal is ours alone.
