@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -155,21 +156,47 @@ def test_a_file_that_needs_more_memory_than_it_may_take_is_told_so(tmp_path: Pat
     assert not list((tmp_path / "cache").rglob("*.partial-*"))
 
 
-@pytest.mark.skipif(
-    not POSIX or (hasattr(os, "geteuid") and os.geteuid() == 0), reason="root writes everywhere"
-)
-def test_a_cache_that_can_not_be_written_is_told(
-    server: LspClient, tmp_path: Path, cache_folder: Path
-) -> None:
-    cache_folder.mkdir(parents=True, exist_ok=True)
-    cache_folder.chmod(0o500)
+@contextlib.contextmanager
+def not_writable(folder: Path, how: str) -> Iterator[None]:
+    """A folder that nobody can write to, root included, except by its rights alone."""
+    if how == "a file":
+        folder.write_text("in its place")
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    if how == "its rights":
+        if not POSIX or os.geteuid() == 0:
+            pytest.skip("root writes everywhere")
+        folder.chmod(0o500)
+        undo = ["chmod", "700", str(folder)]
+    else:
+        mount = ["mount", "-t", "tmpfs", "-o", "ro,size=64k", "tmpfs", str(folder)]
+        if (
+            not LINUX
+            or os.geteuid() != 0
+            or subprocess.run(mount, capture_output=True, check=False).returncode
+        ):
+            pytest.skip("no disk can be mounted here")
+        undo = ["umount", str(folder)]
     try:
-        problem = problem_of(
-            server, "memlens/open", {"path": str(write_snapshot(tmp_path / "a.pickle")), "view": "v1"}
-        )
-        assert problem["code"] == "system"
+        yield
     finally:
-        cache_folder.chmod(0o700)
+        subprocess.run(undo, check=False)
+
+
+@pytest.mark.parametrize("how", ["its rights", "a file", "a disk"])
+def test_a_cache_that_can_not_be_written_is_told(
+    server: LspClient, tmp_path: Path, cache_folder: Path, how: str
+) -> None:
+    opening = {"path": str(write_snapshot(tmp_path / "a.pickle")), "view": "v1"}
+    with not_writable(cache_folder, how):
+        problem = problem_of(server, "memlens/open", opening)
+        assert problem["code"] == "system"
+        assert str(cache_folder) in problem["message"]
+        assert "rights" in problem["advice"]
+    if how == "a file":
+        cache_folder.unlink()
+    assert server.request("memlens/open", opening)["snapshot"], "mended, and tried again"
 
 
 @pytest.mark.skipif(
@@ -189,7 +216,10 @@ def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "memlens", "ingest", "--cache-dir", str(disk / "cache"), str(file)]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         assert ended.returncode == 1
-        assert "No space left" in ended.stderr or "full" in ended.stderr, ended.stderr
+        assert f"The disk that holds {disk / 'cache'} has no room for the archive" in ended.stderr, (
+            ended.stderr
+        )
+        assert "--cache-dir" in ended.stderr
         assert len(ended.stderr.splitlines()) == 1
         assert not list(disk.rglob("*.partial-*")), list(disk.rglob("*"))
     finally:

@@ -90,12 +90,18 @@ def test_archives_are_for_their_owner_alone(tmp_path: Path) -> None:
             "memlens",
             "ingest",
             "--cache-dir",
-            str(tmp_path / "cache"),
+            str(tmp_path / "of ours" / "and below" / "cache"),
             str(file),
         ]
         archive = Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
+        # what appears in it later, too
+        for later in (["tables", str(archive)], ["flame", *command[4:]]):
+            run = [sys.executable, "-m", "memlens", *later]
+            subprocess.run(run, capture_output=True, check=True)
     finally:
         os.umask(old)
-    # a folder that nobody else may enter hides what is in it, whatever the rights of the files
-    assert stat.S_IMODE(archive.stat().st_mode) == 0o700
-    assert stat.S_IMODE(archive.parent.stat().st_mode) == 0o700
+    below = tmp_path / "of ours"
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (below, *below.rglob("*"))}
+    assert archive / "sql.db" in modes
+    assert archive / "first_flame.columns" in modes
+    assert modes == {path: 0o700 if path.is_dir() else 0o600 for path in modes}

@@ -13,6 +13,7 @@ from memlens.export.profiles import of_profile
 from memlens.export.samples import Samples, ValueName, samples_of
 from memlens.export.snapviewer import snapviewer
 from memlens.export.speedscope import left_out, speedscope
+from memlens.store.disk import room_in
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import set_stacks
 from memlens.views.frame_names import frame_names
@@ -70,9 +71,10 @@ def _samples(snapshot: Snapshot, options: argparse.Namespace) -> Samples:
 def _write(target: Path, data: bytes) -> None:
     """Write a file whole or not at all."""
     partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
-    try:
-        partial.write_bytes(data)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with room_in(target.parent, target.name, advice="Make room on it, or write the file elsewhere."):
+        try:
+            partial.write_bytes(data)
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
     say(target)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.store.column_files import mapped
+from memlens.store.disk import make_private, room_in
 from memlens.store.processes import is_running
 
 TABLES_NAME = "sql.db"
@@ -52,11 +53,13 @@ def appearing(archive: Path, name: str) -> Iterator[Path]:
     remove_leftovers(archive)
     partial = partial_file(archive, name, os.getpid())
     partial.unlink(missing_ok=True)
-    try:
-        yield partial
-        partial.replace(archive / name)
-    finally:
-        partial.unlink(missing_ok=True)
+    with room_in(archive, name):
+        try:
+            yield partial
+            make_private(partial)
+            partial.replace(archive / name)
+        finally:
+            partial.unlink(missing_ok=True)
 
 
 def remove_leftovers(archive: Path) -> None:

@@ -14,6 +14,7 @@ import platformdirs
 
 from memlens.errors import MemlensError
 from memlens.store.behind import remove_leftovers
+from memlens.store.disk import make_folder, make_private, room_in
 from memlens.store.manifest import (
     FILE_NAME,
     FORMAT_VERSION,
@@ -106,16 +107,18 @@ def partial_folder(archive: Path, pid: int) -> Path:
 @contextlib.contextmanager
 def making(archive: Path) -> Iterator[Path]:
     """A temporary folder beside ``archive`` that is renamed to it when the block ends well, removed otherwise."""
-    # what users record is theirs alone, and so is what is made of it
-    archive.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     partial = partial_folder(archive, os.getpid())
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(mode=0o700)
-    try:
-        yield partial
-        _rename(partial, archive)
-    finally:
+    with room_in(archive.parent, "the archive"):
+        make_folder(archive.parent)
         shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(mode=0o700)
+        try:
+            yield partial
+            for file in partial.iterdir():
+                make_private(file)
+            _rename(partial, archive)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
 
 
 def check_place(archive: Path) -> None:

@@ -1,0 +1,56 @@
+"""Folders and files that are written: for their owner alone, and a full disk is told."""
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from memlens.errors import MemlensError
+
+_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+
+
+class FullDiskError(MemlensError):
+    """There is no room for what is to be written."""
+
+    code = "system"
+    advice = (
+        "Make room on it, or choose a folder elsewhere in the setting memlens.cache.directory (on the command line "
+        "--cache-dir)."
+    )
+
+
+@contextlib.contextmanager
+def room_in(folder: Path, what: str, advice: str | None = None) -> Iterator[None]:
+    """Raises :class:`FullDiskError` where the disk, or what one may have of it, is full; ``what`` is being written."""
+    try:
+        yield
+    except Exception as error:
+        full = error.errno in _FULL if isinstance(error, OSError) else _is_full_of_sqlite(error)
+        if not full:
+            raise
+        raise FullDiskError(f"The disk that holds {folder} has no room for {what}", advice=advice) from error
+
+
+def _is_full_of_sqlite(error: Exception) -> bool:
+    # apsw is imported only where a database is written
+    return type(error).__module__ == "apsw" and type(error).__name__ == "FullError"
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it that are missing, for the owner alone: what users record is theirs."""
+    missing = []
+    for parent in (folder, *folder.parents):
+        if parent.exists():
+            break
+        missing.append(parent)
+    for parent in reversed(missing):
+        parent.mkdir(mode=0o700, exist_ok=True)
+    if not missing and not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+
+
+def make_private(path: Path) -> None:
+    """Let nobody but the owner read or write a file, whatever the process' umask says."""
+    path.chmod(0o600)
