@@ -86,7 +86,7 @@ test('meanwhile the hover of a line of the other snapshot answers', async () => 
   await vscode.tab(BIG).click();
 });
 
-test('Cancel ends it and leaves nothing behind; Retry opens the file', async () => {
+test('Cancel ends it and leaves nothing behind', async () => {
   page = await vscode.webview();
   await page.locator('.screen-percent').filter({ hasText: '%' }).waitFor(); // where it was when the tab was hidden
   assert.ok(archives().some((name) => name.includes('.partial-')));
@@ -95,7 +95,37 @@ test('Cancel ends it and leaves nothing behind; Retry opens the file', async () 
   await until(() => readers().length === 0, 'its process is gone');
   await until(() => !archives().some((name) => name.includes('.partial-')), 'its folder is gone');
   assert.equal(archives().length, 1);
+});
 
+/** Tries again, and does something to the process that reads as soon as there is one. */
+async function retry(interfere) {
+  await page.getByRole('button', { name: 'Retry' }).click();
+  const [reader] = await until(() => readers().length > 0 && readers(), 'a process reads the file');
+  process.kill(reader, 'SIGSTOP');
+  interfere(reader);
+  await until(() => readers().length === 0, 'its process is gone');
+}
+
+test('a reader that is killed is told', async () => {
+  await retry((reader) => process.kill(reader, 'SIGKILL'));
+  await page.getByText('was killed by the system or by somebody').waitFor();
+  await vscode.screenshot('reader-killed');
+  assert.equal(archives().length, 1);
+});
+
+test('so is one that has no memory any more', async () => {
+  await retry((reader) => {
+    // as the setting memlens.memory.limit does, which is the machine's
+    execFileSync('prlimit', ['--pid', String(reader), `--data=${60 << 20}`]);
+    process.kill(reader, 'SIGCONT');
+  });
+  await page.getByText('that it may take').waitFor();
+  await page.getByText('memlens.memory.limit').waitFor();
+  await vscode.screenshot('reader-out-of-memory');
+  assert.equal(archives().length, 1);
+});
+
+test('Retry opens the file', async () => {
   await page.getByRole('button', { name: 'Retry' }).click();
   const view = await SnapshotView.visible(vscode);
   assert.match(await view.text('.status-text'), /\d{3},\d{3} allocations/);
