@@ -113,6 +113,8 @@ export const workspace = {
       dispose: () => undefined,
     };
   },
+  isTrusted: true,
+  workspaceFolders: undefined,
   notebookDocuments: [] as Notebook[],
   onDidChangeTextDocument: events.changed.event,
   onDidSaveTextDocument: events.saved.event,
@@ -125,6 +127,21 @@ export const workspace = {
     files.asked.push(glob);
     return Promise.resolve(files.found);
   },
+};
+
+/** Other extensions, with what each gives when it is activated; set by tests. */
+export const extensions = {
+  known: new Map<string, unknown>(),
+  activated: new Set<string>(),
+  getExtension: (name: string): { activate: () => Promise<unknown> } | undefined =>
+    extensions.known.has(name)
+      ? {
+          activate: () => {
+            extensions.activated.add(name);
+            return Promise.resolve(extensions.known.get(name));
+          },
+        }
+      : undefined,
 };
 
 const registered = new Map<string, (...args: unknown[]) => unknown>();

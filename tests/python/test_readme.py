@@ -30,6 +30,20 @@ def test_commands_run(arguments: list[str], tmp_path: Path, monkeypatch: pytest.
     assert done.stdout
 
 
+def test_an_untrusted_workspace_sets_nothing_that_names_a_program_or_a_place() -> None:
+    properties = MANIFEST["contributes"]["configuration"]["properties"]
+    # numbers, switches and choices of ours do no harm; free text may be a path
+    free = {
+        name
+        for name, described in properties.items()
+        if described["type"] not in ("boolean", "number") and "enum" not in described
+    }
+    assert {"memlens.interpreter", "memlens.memray.python", "memlens.pathMappings"} <= free
+    limits = MANIFEST["capabilities"]["untrustedWorkspaces"]
+    assert limits["supported"] == "limited"
+    assert set(limits["restrictedConfigurations"]) == free
+
+
 def test_settings_and_commands_are_there() -> None:
     settings = set(re.findall(r"`(memlens\.[\w.]+)`", README))
     assert settings

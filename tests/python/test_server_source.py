@@ -14,6 +14,9 @@ import pytest
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import find_source, open_view, snapshot_of, wait_until, write_snapshot
 
+from memlens.server import sources
+from memlens.server.paths import parse
+
 pytest_plugins = ("tests.python.server_fixtures",)
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -297,6 +300,26 @@ def test_a_snapshot_of_many_files_keeps_no_other_waiting(
         searched = [name for names in asked for name in names if name.startswith("file")]
         assert largest.name in searched[:200], "what holds the most comes first"
         assert len(searched) <= 2_000
+
+
+def test_shares_of_other_machines_are_never_looked_at(
+    server: LspClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows would send the user's credentials to the machine that a path names."""
+    beside = tmp_path / "beside.py"
+    beside.write_text("x\n")
+    assert find_source(server, str(beside))["how"] == "exact"
+    # two slashes are a share by the letter of POSIX, and on Linux the same file
+    assert find_source(server, f"/{beside}")["how"] == "none"
+    looked_at: list[Path] = []
+    monkeypatch.setattr(sources, "_is_file", lambda path: looked_at.append(path) or False)
+    for text in (r"\\evil\share\train.py", "//evil/share/train.py", r"\\?\UNC\evil\share\train.py"):
+        foreign = parse(text)
+        assert foreign is not None
+        with monkeypatch.context() as windows:
+            windows.setattr(sources.os, "name", "nt")
+            assert sources._known(foreign, [], None, []) is None
+    assert looked_at == []
 
 
 def test_only_files_are_ever_found(server: LspClient, workspace: Path) -> None:

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { after, afterEach, before, describe, it } from 'node:test';
+import type { Logger } from '../../extension/src/base/logger';
+import { findInterpreter, NoInterpreterError } from '../../extension/src/server/interpreter';
+import { extensions, settings, workspace } from './vscode';
+
+const PATH = process.env['PATH'];
+
+describe('the Python that runs the server', { skip: process.platform === 'win32' }, () => {
+  let folder: string;
+  /** What the Python extension calls the workspace's own: anything can be in it. */
+  let python: string;
+  let ran: string;
+  const log = { info: () => undefined, warn: () => undefined } as unknown as Logger;
+
+  before(() => {
+    folder = mkdtempSync(path.join(os.tmpdir(), 'memlens-'));
+    python = path.join(folder, 'python-of-the-workspace');
+    ran = path.join(folder, 'ran');
+    writeFileSync(python, `#!/bin/sh\necho > '${ran}'\n`);
+    chmodSync(python, 0o755);
+    const environments = { getActiveEnvironmentPath: () => ({ path: python }) };
+    extensions.known.set('ms-python.python', { environments });
+    process.env['PATH'] = path.join(folder, 'none');
+  });
+  afterEach(() => {
+    rmSync(ran, { force: true });
+    extensions.activated.clear();
+    workspace.isTrusted = true;
+    delete settings['interpreter'];
+  });
+  after(() => {
+    process.env['PATH'] = PATH;
+    extensions.known.clear();
+    rmSync(folder, { recursive: true });
+  });
+
+  it('is the one of the Python extension in a workspace that is trusted', async () => {
+    workspace.isTrusted = true;
+    const found = await findInterpreter(folder, log);
+    assert.equal(found.command, python);
+    assert.ok(existsSync(ran));
+  });
+
+  it('is not in one that is not trusted, and nothing of it is run', async () => {
+    workspace.isTrusted = false;
+    await assert.rejects(findInterpreter(folder, log), (error) => {
+      assert.ok(error instanceof NoInterpreterError);
+      assert.deepEqual(
+        error.tried.filter((text) => text.includes(python)),
+        [],
+      );
+      return true;
+    });
+    assert.ok(!existsSync(ran));
+    assert.deepEqual([...extensions.activated], []);
+  });
+
+  it('is the one of the setting, and no other, where that names one', async () => {
+    settings['interpreter'] = path.join(folder, 'missing');
+    await assert.rejects(findInterpreter(folder, log), NoInterpreterError);
+    assert.ok(!existsSync(ran));
+  });
+});
