@@ -12,6 +12,8 @@ class Frame(NamedTuple):
     file: str
     line: int
     module: str
+    address: int = 0
+    """Only where nothing else of it is known."""
 
 
 Stack = tuple[Frame, ...]
@@ -50,7 +52,12 @@ class Recording:
                 module, numbers = strings[numbers[0]] if numbers else "", numbers[1:]
                 numbers += [0] * (-len(numbers) % 3) if len(numbers) < 3 else []
                 triples = [numbers[at : at + 3] for at in range(0, len(numbers) - 2, 3)] or [[0, 0, 0]]
-                instructions.append(tuple(Frame(strings[f], strings[p], n, module) for f, p, n in triples))
+                instructions.append(
+                    tuple(
+                        Frame(strings[f], strings[p], n, module, 0 if f or p or n else int(fields[0], 16))
+                        for f, p, n in triples
+                    )
+                )
             elif letter == "t":
                 address, parent = (int(field, 16) for field in fields)
                 above: Stack = traces[parent - 1] if parent else ()

@@ -44,6 +44,7 @@ from memlens.units import format_bytes
 KIND = "heaptrack"
 NEWEST_VERSION = 3
 U32 = npt.NDArray[np.uint32]
+I64 = npt.NDArray[np.int64]
 
 VALUES = [
     ValueType("peak_bytes", "bytes", "peak", "Live at the peak"),
@@ -121,6 +122,16 @@ def _error(reader: kernel.Reader, status: int) -> MemlensError:
     return DamagedSnapshotError(sentences[status], offset=reader.fed_bytes)
 
 
+def _without_addresses(frames: U32) -> tuple[U32, I64]:
+    """The kernel's frames (function, file, line, module), and the address where nothing else is known; else 0."""
+    bare = (frames[:, 0] == 0) & (frames[:, 2] >> 31 == 1)
+    upper, lower = frames[:, 2].astype(np.int64) & 0x7FFFFFFF, frames[:, 1].astype(np.int64)
+    addresses = np.where(bare, upper << 32 | lower, 0)
+    frames = frames.copy()
+    frames[bare, 1:3] = 0
+    return frames, addresses
+
+
 class _Recording:
     """What the kernel found, turned into the model."""
 
@@ -139,7 +150,7 @@ class _Recording:
         if float((sizes.astype(np.float64) * allocations).sum()) >= MOST_VALUE:
             raise DamagedSnapshotError("The sizes add up to more bytes than can be counted")
         parents, node_frames = map(np.asarray, reader.take_tree())
-        rows = np.asarray(reader.take_frames()).reshape(-1, 4)
+        rows, addresses = _without_addresses(np.asarray(reader.take_frames()).reshape(-1, 4))
         types, values = (
             list(VALUES),
             [sizes * peak, peak, sizes * live, live, sizes * allocations, allocations],
@@ -150,7 +161,7 @@ class _Recording:
         if bool(live[suppressed].any()):
             types += UNSUPPRESSED
             values += [np.where(suppressed, 0, values[2]), np.where(suppressed, 0, live)]
-        frames, numbers = self._frames(rows, node_frames)
+        frames, numbers = self._frames(rows, addresses, node_frames)
         node_frames = numbers[node_frames]
         return Profile(
             KIND, Frames(frames, np.zeros(1, np.uint64), np.empty(0, np.uint32)), types, 0, nodes, values,
@@ -164,16 +175,17 @@ class _Recording:
             found = self.texts[number] = self.reader.string_at(number).decode("utf-8", "replace")
         return found
 
-    def _name(self, function: int, module: int) -> str:
+    def _name(self, function: int, module: int, address: int) -> str:
         found = self.names.get(function)
         if found is None:
             found = self.names[function] = demangled(self._text(function))
         if found:
             return found
         library = posixpath.basename(self._text(module))
-        return f"<unresolved function of {library}>" if library else "<unresolved function>"
+        of, at = f" of {library}" if library else "", f" at {address:#x}" if address else ""
+        return f"<unresolved function{of}{at}>"
 
-    def _frames(self, rows: U32, node_frames: U32) -> tuple[list[SourceFrame], U32]:
+    def _frames(self, rows: U32, addresses: I64, node_frames: U32) -> tuple[list[SourceFrame], U32]:
         """The distinct frames of stacks, and the number that each of the kernel's rows has among them."""
         numbers: dict[SourceFrame, int] = {}
         found = np.zeros(len(rows) + 1, np.uint32)
@@ -181,7 +193,8 @@ class _Recording:
         used[node_frames[1:]] = True
         for row in np.flatnonzero(used).tolist():
             function, file, line, module = rows[row].tolist()
-            frame = profiled_frame(self._text(file), line, self._name(function, module), self._text(module))
+            name = self._name(function, module, int(addresses[row]))
+            frame = profiled_frame(self._text(file), line, name, self._text(module))
             found[row] = numbers.setdefault(frame, len(numbers))
         return list(numbers), found
 

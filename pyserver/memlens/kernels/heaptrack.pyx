@@ -45,6 +45,7 @@ cdef int64_t MOST_LIVE = <int64_t> 1 << 61
 cdef int64_t MOST_TIME_MS = <int64_t> 1 << 46
 cdef uint32_t MOST_EVENTS = 0xFFFFFFF0
 cdef uint32_t MOST_NODES = 0x7FFFFFF0
+cdef uint32_t ADDRESS = 0x80000000                  # in the place of a line, with the upper half of an address
 cdef bint LITTLE_ENDIAN = sys.byteorder == "little"
 
 cdef uint64_t ONES = 0x0101010101010101
@@ -132,6 +133,13 @@ cdef inline bint read_hex(const uint8_t **at, const uint8_t *end, uint64_t *numb
     number[0] = value
     at[0] = here
     return True
+
+
+cdef inline void _keep_address(uint32_t *key, uint64_t address) noexcept nogil:
+    """Of a frame of which nothing else is known; addresses of programs have their top bit clear."""
+    if address and address >> 63 == 0:
+        key[1] = <uint32_t> address
+        key[2] = ADDRESS | <uint32_t> (address >> 32)
 
 
 cdef class Reader:
@@ -613,9 +621,12 @@ cdef class Reader:
         return <uint32_t> number
 
     cdef void _instruction(self, const uint8_t *at, const uint8_t *end) noexcept nogil:
-        """``IP MODULE [FUNCTION FILE LINE (FUNCTION FILE LINE)*]``; a function may stand alone."""
+        """``IP MODULE [FUNCTION FILE LINE (FUNCTION FILE LINE)*]``; a function may stand alone.
+
+        Where nothing but the address is known its halves stand for file and line, the upper one with ``ADDRESS``.
+        """
         cdef Instruction found
-        cdef uint64_t number, function, file, line
+        cdef uint64_t address = 0, number, function, file, line
         cdef uint32_t key[4]
         cdef int64_t frame
         cdef uint32_t frame_number
@@ -626,8 +637,9 @@ cdef class Reader:
         found.count = 0
         found.operator_new = False
         key[3] = 0
-        if not read_hex(&at, end, &number):
+        if not read_hex(&at, end, &address):
             self.bad_records += 1
+            address = 0
         elif read_hex(&at, end, &number):
             key[3] = self._string_number(number)
         while found.count < INLINED_FRAMES:
@@ -642,6 +654,8 @@ cdef class Reader:
             key[0] = self._string_number(function)
             key[1] = self._string_number(file)
             key[2] = <uint32_t> line if line < 0x7FFFFFFF else 0
+            if key[0] == 0 and key[1] == 0 and key[2] == 0:
+                _keep_address(key, address)
             if found.count == 0:
                 found.operator_new = self._is_operator_new(key[0])
             frame = intern_units(&self.frames, key, 4)
@@ -652,6 +666,7 @@ cdef class Reader:
             found.count += 1
         if found.count == 0:
             key[0] = key[1] = key[2] = 0
+            _keep_address(key, address)
             frame = intern_units(&self.frames, key, 4)
             frame_number = <uint32_t> frame
             if frame < 0 or vector_push(&self.instruction_frames, &frame_number) < 0:
