@@ -833,7 +833,7 @@ export interface Group {
   place: Frame | null;
   filter: string;
   bytes: number;
-  count: number;
+  count: number | null;
   largest_bytes: number;
   largest_allocation: number;
 }
@@ -841,13 +841,14 @@ export interface Group {
 /**
  * Groups `offset … offset + len(rows)` of the `groups` in a branch, whose sums `bytes` and `count` are.
  *
- * `set_bytes` and `set_count` are those of the whole set, as narrowed.
+ * `set_bytes` and `set_count` are those of the whole set, as narrowed. Counts are None where a profile doesn't
+ * tell how many allocations they were.
  */
 export interface GroupsAnswer {
   set_bytes: number;
-  set_count: number;
+  set_count: number | null;
   bytes: number;
-  count: number;
+  count: number | null;
   groups: number;
   offset: number;
   rows: Group[];
@@ -1317,16 +1318,21 @@ export interface ProfileInfo {
   time_unit: string;
   series: string[];
   tells_flow: boolean;
+  tells_all: boolean;
 }
 
-/** What went on between two edges. `survived_*` is what stacks allocated there beyond what they freed. */
+/**
+ * What went on between two edges. `survived_*` is what stacks allocated there beyond what they freed.
+ *
+ * Counts are None where the profile doesn't tell how many allocations they were.
+ */
 export interface ProfileRangeAnswer {
   allocated_bytes: number;
-  allocated_count: number;
+  allocated_count: number | null;
   freed_bytes: number;
-  freed_count: number;
+  freed_count: number | null;
   survived_bytes: number;
-  survived_count: number;
+  survived_count: number | null;
   live_before_bytes: number;
   live_after_bytes: number;
 }

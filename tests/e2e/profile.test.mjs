@@ -148,6 +148,21 @@ test('what is brushed over time is what all of the view is about', async () => {
   await vscode.screenshot('profile-times');
   await view.locator('.profile-times-head').getByRole('button', { name: 'Freed' }).click();
   await view.locator('.live-set-summary', { hasText: /^Freed from/ }).waitFor();
+  // no value is told of a stretch: none is said to be shown, and asking for one is about the whole run
+  const asked = view.locator('.toolbar .choice button[aria-pressed=true]');
+  assert.equal(await asked.count(), 0);
+  const chosen = () =>
+    view.locator('.toolbar select').first().evaluate((list) => list.selectedOptions[0].textContent);
+  assert.match(await chosen(), /^Freed from .*, in bytes$/);
+  await view.locator('.toolbar .choice button', { hasText: 'Temporary' }).click();
+  await view.locator('.live-set-summary', { hasText: /^Temporary allocations/ }).waitFor();
+  await view.locator('.live-set [role=columnheader]', { hasText: 'Number' }).waitFor();
+  assert.match(await chosen(), /^Temporary allocations · /);
+  assert.equal(await asked.innerText(), 'Temporary');
+  await vscode.screenshot('profile-temporary');
+  await view.locator('.toolbar .choice button', { hasText: 'Peak' }).click();
+  await view.locator('.profile-times-canvas').press('ArrowRight');
+  await view.locator('.live-set-summary', { hasText: /^Live at/ }).waitFor();
   await view.locator('.profile-times-canvas').press('Escape');
   await view.locator('.live-set-summary', { hasText: /^(?!Freed)/ }).waitFor();
   await view.locator('.profile-times-key', { hasText: 'RSS' }).click();

@@ -376,6 +376,7 @@ def test_what_stacks_allocated_and_freed_over_time(
     times = profile.times
     assert times is not None
     assert times.tells_flow
+    assert not times.tells_all
     memory = told["memory"]
     lines = len(memory)
     step = -(-(lines + 1) // most_edges)

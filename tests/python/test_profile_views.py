@@ -350,6 +350,56 @@ def test_what_counts_negative_values_and_what_leaves_them_out_is_as_the_notice_s
         assert word in notice
 
 
+def test_no_allocation_is_booked_to_what_was_called_for_it(
+    tmp_path: Path, opened: Callable[[Path], Snapshot]
+) -> None:
+    builder = pprof_files.Builder(("inuse_space", "bytes"))
+    malloc = builder.location(("malloc", "./malloc/malloc.c", 3301))
+    new = builder.location(("operator new(unsigned long, std::align_val_t)", "", 0))
+    copy = builder.location(("__strdup", "./string/strdup.c", 42))
+    read, own = builder.location(("reads_all", "", 0)), builder.location(("malloc", "/home/me/own.c", 5))
+    for stack in ([malloc, new, read], [malloc, own], [malloc, new], [copy, read]):
+        builder.sample(stack, 10)
+    path = tmp_path / "booked.pb"
+    path.write_bytes(builder.bytes())
+    rows = groups(opened(path), Branch(AllocationSet(0), ["function"]), "name", 0, 9, descending=False).rows
+    found = sorted((row.name, row.place.file if row.place else "", row.bytes) for row in rows)
+    # where there is nothing else, the innermost is told all the same
+    assert found == [
+        ("__strdup", "./string/strdup.c", 10), ("malloc", "./malloc/malloc.c", 10), ("malloc", "/home/me/own.c", 10),
+        ("reads_all", "", 10),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "path",
+    [FIXTURES / "ledger.dhat.json", *real_profiles("dhat/dhat.out.git-log.json")],
+    ids=lambda path: path.name,
+)
+def test_dhats_own_functions_are_no_hot_spots(path: Path, opened: Callable[[Path], Snapshot]) -> None:
+    rows = groups(opened(path), Branch(AllocationSet(0), ["function"]), "bytes", 0, 500, descending=True).rows
+    assert rows
+    assert not [row for row in rows if "vgpreload" in row.detail]
+
+
+@pytest.mark.parametrize(("name", "counted"), [("massif.out.ledger", False), ("service.heaptrack.zst", True)])
+def test_counts_that_are_not_known_are_not_told_as_none(
+    name: str, counted: bool, opened: Callable[[Path], Snapshot]
+) -> None:
+    snapshot = opened(FIXTURES / name)
+    assert snapshot.info.profile is not None
+    last = snapshot.info.profile.bins
+    for of in (AllocationSet(0, "allocated", 0, last), AllocationSet(0, "live", 0, last)):
+        answer = groups(snapshot, Branch(of, ["line"]), "bytes", 0, 9, descending=True)
+        assert answer.bytes > 0
+        for number in (answer.count, answer.set_count, *(row.count for row in answer.rows)):
+            assert (number is not None) == counted
+            assert number is None or number > 0
+    told = profile_times.between(snapshot, 0, last, "")
+    assert told.allocated_bytes > 0
+    assert (told.allocated_count is not None, told.freed_count is not None) == (counted, counted)
+
+
 WORDS = {
     "service.heaptrack.zst": {
         "live": "peak_bytes", "peak": "peak_bytes", "total": "total_bytes", "count": "total_count",

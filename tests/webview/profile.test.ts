@@ -3,12 +3,13 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
 import type { ProfileInfo, SnapshotInfo } from '../../extension/shared/protocol.gen';
+import { groupColumns } from '../../webview/src/panes/live-set/columns';
 import { kindsFor } from '../../webview/src/panes/live-set/controls';
 import { countedFigure, figure, figureAndCount, figureIn, setFigures } from '../../webview/src/ui/figure';
 
 const profile: ProfileInfo = {
   ...{ values: [], default_value: 0, samples: 0, stacks: 0, has_sizes: false, labels: [] },
-  ...{ bins: 0, end: 0, time_unit: 'microseconds', series: [], tells_flow: false },
+  ...{ bins: 0, end: 0, time_unit: 'microseconds', series: [], tells_flow: false, tells_all: true },
 };
 
 function info(more: Partial<ProfileInfo> | null): SnapshotInfo {
@@ -44,6 +45,44 @@ describe('figures of a profile', () => {
       [figure(1234), figureAndCount(1234, 9), countedFigure(2)],
       ['1,234', '1,234', '2 allocations'],
     );
+    setFigures({ unit: 'bytes', counts: null });
+    assert.equal(figureAndCount(2048, 0), '2 KiB');
+  });
+});
+
+describe('columns of hot spots', () => {
+  const value = { name: 'v', meaning: 'total' as const, title: 'V', count: null, negative: false };
+  const many = info({
+    values: [
+      { ...value, unit: 'count', total: 13_187_123 },
+      { ...value, unit: 'instrs', total: 123_456_789_012 },
+      { ...value, unit: 'bytes', total: 1 },
+    ],
+  });
+  const heads = (name = 'v'): string[] => groupColumns(many, name).map((column) => column.name);
+
+  afterEach(() => {
+    setFigures({ unit: 'bytes', counts: 'allocation' });
+  });
+
+  test('are headed by what is measured', () => {
+    assert.deepEqual(heads(), ['Name', 'Bytes', 'Share', 'Count', 'Largest']);
+    setFigures({ unit: 'count', counts: 'sample' });
+    assert.deepEqual(heads(), ['Name', 'Number', 'Share', 'Samples', 'Largest']);
+    setFigures({ unit: 'instrs', counts: null });
+    assert.deepEqual(heads(), ['Name', 'Instrs', 'Share', 'Count', 'Largest']);
+    const [name, figures, , counts] = groupColumns(many, 'freed from 1 s to 2 s');
+    assert.match(name?.title ?? '', /innermost frame of your own code/);
+    assert.equal(figures?.title, 'Freed from 1 s to 2 s');
+    assert.match(counts?.title ?? '', /doesn’t tell/);
+  });
+
+  test('have room for the largest figure', () => {
+    const room = (at: number): number => Number(/(\d+)ch/.exec(groupColumns(many, '')[at]?.width ?? '')?.[1]);
+    assert.ok(room(3) > '13,187,123'.length);
+    setFigures({ unit: 'instrs', counts: 'allocation' });
+    assert.ok(room(1) > '123,456,789,012 instrs'.length);
+    assert.ok(room(4) > '123,456,789,012 instrs'.length);
   });
 });
 

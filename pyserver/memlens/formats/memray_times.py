@@ -59,7 +59,8 @@ def times_of(memory: I64, end: End | None, lived: list[tuple[int, I64]] | None) 
     live = np.zeros(len(edges), np.int64)
     np.add.at(live, edge, changes["allocated_count"].astype(np.int64) - changes["freed_count"])
     series[LIVE_COUNT] = np.cumsum(live)
-    return ProfileTimes(time_us, series, peaks, offsets, changes)
+    # what began and ended between two of its marks memray has summed up to nothing
+    return ProfileTimes(time_us, series, peaks, offsets, changes, tells_all=False)
 
 
 def _changes(last: I64, lived: list[tuple[int, I64]]) -> tuple[I64, Column]:

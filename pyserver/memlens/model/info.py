@@ -118,6 +118,8 @@ class ProfileInfo(Struct, frozen=True):
     """Names of the lines over time, as ``live_bytes`` and ``rss_bytes``."""
     tells_flow: bool
     """Whether what was allocated and freed in a stretch is known, not only what was live at its ends."""
+    tells_all: bool = True
+    """Whether all of that is known: where not, what was made and freed within one bin is missing from it."""
 
 
 class SnapshotInfo(Struct, frozen=True):

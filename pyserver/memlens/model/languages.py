@@ -67,3 +67,20 @@ _SYSTEM_BINARY = re.compile(
 def is_system_binary(path: str) -> bool:
     """Whether a program or shared library came with the system: then none of its code is the user's."""
     return _SYSTEM_BINARY.match(path) is not None
+
+
+_ALLOCATES = re.compile(
+    r"_*(?:GI_+)?(?:libc_|int_)?(?:tc_|je_|mi_)?"
+    r"(?:malloc|calloc|realloc|reallocarray|memalign|posix_memalign|aligned_alloc|valloc|pvalloc)"
+    r"|operator new(?:\[\])?(?:\(.*\))?"
+    r"|_Zn[wa][jm]\w*"
+)
+_RECORDS = re.compile(r"(?:^|/)(?:vgpreload_|libheaptrack_)[^/]*$")
+
+
+def is_allocation_function(function: str, file: str) -> bool:
+    """Whether a frame is of what was called to allocate: of the C library, of C++, or of what a recorder put before it.
+
+    ``file`` may be the binary that the function lies in, as valgrind's ``vgpreload_dhat-amd64-linux.so``.
+    """
+    return _ALLOCATES.fullmatch(function) is not None or _RECORDS.search(file.replace("\\", "/")) is not None

@@ -77,7 +77,8 @@ class ProfileTimes:
     ``changes`` that belong to the bin which ends at edge ``e`` are ``change_offsets[e]`` to ``change_offsets[e + 1]``;
     those of edge 0 are what was live at first; they are of CHANGE_DTYPE or BLOCK_CHANGE_DTYPE. Where ``tells_flow`` is
     False only sums are known, perhaps not at every edge: then changes are differences of what was live (more of it
-    counts as allocated, less as freed), and ``told`` says at which edges they are known.
+    counts as allocated, less as freed), and ``told`` says at which edges they are known. ``tells_all`` is False where
+    allocations that were made and freed within one bin aren't seen, so that what went on is at least what is told.
     """
 
     time_us: I64
@@ -89,6 +90,7 @@ class ProfileTimes:
     counts_within: tuple[str, ...] = (TEMPORARY,)
     unit: str = "microseconds"
     told: npt.NDArray[np.bool_] | None = None
+    tells_all: bool = True
 
 
 @dataclass(slots=True)

@@ -51,7 +51,7 @@ class Group(Struct, frozen=True):
     """The line to open."""
     filter: str
     bytes: int
-    count: int
+    count: int | None
     largest_bytes: int
     largest_allocation: int
 
@@ -59,13 +59,14 @@ class Group(Struct, frozen=True):
 class GroupsAnswer(Struct, frozen=True):
     """Groups ``offset … offset + len(rows)`` of the ``groups`` in a branch, whose sums ``bytes`` and ``count`` are.
 
-    ``set_bytes`` and ``set_count`` are those of the whole set, as narrowed.
+    ``set_bytes`` and ``set_count`` are those of the whole set, as narrowed. Counts are None where a profile doesn't
+    tell how many allocations they were.
     """
 
     set_bytes: int
-    set_count: int
+    set_count: int | None
     bytes: int
-    count: int
+    count: int | None
     groups: int
     offset: int
     rows: list[Group]
@@ -141,6 +142,10 @@ def _groups_of_samples(
     by: list[str] = [*branch.by]
     found = sample_groups(snapshot, branch.of, by, branch.path, branch.narrow)
     keys, samples = found.keys, found.samples
+
+    def told(count: np.int64) -> int | None:
+        return int(count) if samples.counted else None
+
     if order == "name":
         ordered = _by_name(keys, lambda key: found.name(key)[:2], descending=descending)
     else:
@@ -149,16 +154,16 @@ def _groups_of_samples(
         ordered = keys[np.argsort(-column if descending else column, kind="stable")]
     rows = [
         Group(
-            key, *found.name(key), int(found.amounts[key]), int(found.counts[key]),
+            key, *found.name(key), int(found.amounts[key]), told(found.counts[key]),
             int(samples.amounts[found.largest[key]]), int(samples.rows[found.largest[key]]),
         )
         for key in ordered[offset : offset + limit].tolist()
     ]  # fmt: skip
     return GroupsAnswer(
         set_bytes=int(found.every.amounts.sum()),
-        set_count=int(found.every.counts.sum()),
+        set_count=told(found.every.counts.sum()),
         bytes=int(samples.amounts.sum()),
-        count=int(samples.counts.sum()),
+        count=told(samples.counts.sum()),
         groups=len(keys),
         offset=offset,
         rows=rows,

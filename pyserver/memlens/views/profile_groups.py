@@ -1,6 +1,7 @@
 """A profile's samples as a tree: grouped by one thing, each group by the next."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -83,7 +84,13 @@ def branch_samples(
 
 
 def _chosen(samples: SampleSet, which: npt.NDArray[np.bool_]) -> SampleSet:
-    return SampleSet(samples.rows[which], samples.amounts[which], samples.counts[which], samples.order[which])
+    return replace(
+        samples,
+        rows=samples.rows[which],
+        amounts=samples.amounts[which],
+        counts=samples.counts[which],
+        order=samples.order[which],
+    )
 
 
 def _grouping(snapshot: Snapshot, kind: str) -> _Groups:

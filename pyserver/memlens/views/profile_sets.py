@@ -26,12 +26,14 @@ class SampleSet:
 
     ``amounts`` are of the value that was asked for, ``counts`` of the value that counts the same allocations; where
     the profile has none, each sample counts once. ``order`` is less for what came earlier in time, or in the file.
+    ``counted`` is False where the numbers of allocations aren't known; then ``counts`` say nothing.
     """
 
     rows: U32
     amounts: I64
     counts: I64
     order: U32
+    counted: bool = True
 
 
 def profile_of(snapshot: Snapshot) -> ProfileInfo:
@@ -101,6 +103,7 @@ def _samples_of(snapshot: Snapshot, of: AllocationSet) -> SampleSet:
     info = profile_of(snapshot)
     number = _number(info, of)
     stacks = snapshot.column("sample_stack")
+    counted = True
     if len(stacks) != info.samples or (
         len(stacks) and int(stacks.max()) >= len(snapshot.column("stack_node"))
     ):
@@ -115,13 +118,21 @@ def _samples_of(snapshot: Snapshot, of: AllocationSet) -> SampleSet:
     else:
         flow = flow_of(snapshot, of)
         amounts, counts = flow.amounts, flow.counts
+        counted = counts_stretches(info)
         if info.values[number].unit == "count":
             amounts = counts
         told = (amounts != 0) | (counts != 0)
     if of.filter:
         told = told & matching(snapshot, of.filter)
     rows = np.flatnonzero(told).astype(np.uint32)
-    return SampleSet(rows, np.asarray(amounts[rows]), np.asarray(counts[rows]), _order(snapshot)[rows])
+    return SampleSet(
+        rows, np.asarray(amounts[rows]), np.asarray(counts[rows]), _order(snapshot)[rows], counted=counted
+    )
+
+
+def counts_stretches(info: ProfileInfo) -> bool:
+    """Whether it is known how many allocations a part of the run made: massif, say, counts none anywhere."""
+    return any(value.unit == "count" for value in info.values)
 
 
 def _number(info: ProfileInfo, of: AllocationSet) -> int:

@@ -11,7 +11,7 @@ from memlens.errors import BadRequestError
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.views.profile_filters import matching
-from memlens.views.profile_sets import flow_of, profile_of
+from memlens.views.profile_sets import counts_stretches, flow_of, profile_of
 from memlens.views.sets import AllocationSet, SetKind
 
 
@@ -44,14 +44,17 @@ class ProfileTimesAnswer(Struct, frozen=True):
 
 
 class ProfileRangeAnswer(Struct, frozen=True):
-    """What went on between two edges. ``survived_*`` is what stacks allocated there beyond what they freed."""
+    """What went on between two edges. ``survived_*`` is what stacks allocated there beyond what they freed.
+
+    Counts are None where the profile doesn't tell how many allocations they were.
+    """
 
     allocated_bytes: int
-    allocated_count: int
+    allocated_count: int | None
     freed_bytes: int
-    freed_count: int
+    freed_count: int | None
     survived_bytes: int
-    survived_count: int
+    survived_count: int | None
     live_before_bytes: int
     live_after_bytes: int
 
@@ -103,13 +106,12 @@ def per_second(edges: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> n
 
 def between(snapshot: Snapshot, first: int, last: int, filter_text: str) -> ProfileRangeAnswer:
     """What a stretch comes to. Raises :class:`BadRequestError` for edges that the profile hasn't."""
+    counted = counts_stretches(profile_of(snapshot))
+    fits = matching(snapshot, filter_text) if filter_text else slice(None)
 
-    def sums(kind: SetKind, from_edge: int, to_edge: int | None) -> tuple[int, int]:
+    def sums(kind: SetKind, from_edge: int, to_edge: int | None) -> tuple[int, int | None]:
         flow = flow_of(snapshot, AllocationSet(0, kind, from_edge, to_edge))
-        if filter_text:
-            fits = matching(snapshot, filter_text)
-            return int(flow.amounts[fits].sum()), int(flow.counts[fits].sum())
-        return int(flow.amounts.sum()), int(flow.counts.sum())
+        return int(flow.amounts[fits].sum()), int(flow.counts[fits].sum()) if counted else None
 
     first, last = min(first, last), max(first, last)
     return ProfileRangeAnswer(

@@ -331,7 +331,10 @@ export class FlamePane implements Pane {
     this.arrange();
     const name = this.settings.value === 'total' ? 'of the whole run' : this.setName();
     this.plot.setEmpty(
-      this.source.compared ? 'Neither has anything here.' : `Nothing was allocated ${name}.`,
+      this.source.compared
+        ? 'Neither has anything here.'
+        : // a profile's value says itself what was done
+          `Nothing ${this.context.info.profile ? '' : 'was allocated '}${name}.`,
     );
     if (!keep) {
       this.forget();

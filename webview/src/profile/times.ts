@@ -3,6 +3,7 @@
 
 import type {
   AllocationSet,
+  ProfileInfo,
   ProfileRangeAnswer,
   ProfileTimesAnswer,
 } from '../../../extension/shared/protocol.gen';
@@ -85,8 +86,7 @@ export class ProfileTimes {
 
   constructor(
     private readonly api: Api,
-    private readonly unit: string,
-    private readonly tellsFlow: boolean,
+    private readonly profile: Pick<ProfileInfo, 'time_unit' | 'tells_flow' | 'tells_all'>,
     private theme: Theme,
     private readonly events: TimesEvents,
     /** What was chosen when the view was last open; taken once the edges are known. */
@@ -97,7 +97,7 @@ export class ProfileTimes {
       this.tell();
     });
     this.clear = iconButton('close', 'The whole run again', () => {
-      this.set(null, null);
+      this.whole();
     });
     replace(this.head, this.legend, this.readout, this.told, this.kinds.root, this.clear);
     this.root = element(
@@ -144,6 +144,11 @@ export class ProfileTimes {
     this.theme = theme;
     this.drawLegend();
     this.draw();
+  }
+
+  /** The whole run again. */
+  whole(): void {
+    if (this.from !== null) this.set(null, null);
   }
 
   /** The filter is another one. */
@@ -219,8 +224,9 @@ export class ProfileTimes {
 
   private at(edge: number): string {
     const value = this.edges[edge] ?? 0;
-    if (this.unit === 'microseconds') return time(value);
-    return this.unit === 'bytes' ? `${bytes(value)} allocated` : `${count(value)} ${this.unit}`;
+    const { time_unit: unit } = this.profile;
+    if (unit === 'microseconds') return time(value);
+    return unit === 'bytes' ? `${bytes(value)} allocated` : `${count(value)} ${unit}`;
   }
 
   private colour(line: number): Rgb {
@@ -266,10 +272,15 @@ export class ProfileTimes {
       (answer) => {
         if (this.asking !== asking) return;
         const grown = answer.live_after_bytes - answer.live_before_bytes;
-        const parts = this.tellsFlow
+        const { tells_flow: tellsFlow, tells_all: tellsAll } = this.profile;
+        // what was made and freed between two marks of the recorder isn't seen
+        const least = tellsAll ? '' : 'at least ';
+        const flow = (what: string, size: number, many: number | null): string =>
+          `${what} ${least}${bytes(size)}${many === null ? '' : ` in ${count(many)}`}`;
+        const parts = tellsFlow
           ? [
-              `allocated ${bytes(answer.allocated_bytes)} in ${count(answer.allocated_count)}`,
-              `freed ${bytes(answer.freed_bytes)} in ${count(answer.freed_count)}`,
+              flow('allocated', answer.allocated_bytes, answer.allocated_count),
+              flow('freed', answer.freed_bytes, answer.freed_count),
             ]
           : ['only sums of what was live are known'];
         const change = `${grown < 0 ? '−' : '+'}${bytes(Math.abs(grown))} live`;

@@ -2,7 +2,7 @@
 
 import type { ProfileInfo, ProfileValue } from '../../../extension/shared/protocol.gen';
 import { Choice, press } from '../ui/choice';
-import { add, element, iconButton } from '../ui/dom';
+import { add, element, iconButton, setText } from '../ui/dom';
 import { figureIn } from '../ui/figure';
 import { counted } from '../ui/format';
 
@@ -29,6 +29,8 @@ export class ProfileToolbar {
   private readonly dock: HTMLButtonElement;
   private readonly warnings: HTMLButtonElement;
   private readonly questions: Choice<Meaning>;
+  /** Stands in the list of values while a stretch of the run is what all of the view answers for. */
+  private readonly ofStretch = element('option', { attributes: { value: '', disabled: '' } });
 
   constructor(
     private readonly profile: ProfileInfo,
@@ -84,10 +86,22 @@ export class ProfileToolbar {
     );
   }
 
-  set(value: number): void {
-    this.values.value = String(value);
-    const meaning = this.profile.values[value]?.meaning;
-    this.questions.set(QUESTIONS.find((question) => question.value === meaning)?.value ?? null);
+  /** `stretch` says in words which part of the run is shown, if any: none of the values is told of a part. */
+  set(value: number, stretch: string | null): void {
+    const shown = this.profile.values[value];
+    if (stretch === null) this.ofStretch.remove();
+    else {
+      const unit = shown?.unit === 'count' ? 'allocations' : 'bytes';
+      setText(this.ofStretch, `${stretch.charAt(0).toUpperCase()}${stretch.slice(1)}, in ${unit}`);
+      this.values.prepend(this.ofStretch);
+    }
+    this.values.value = stretch === null ? String(value) : '';
+    const asked = QUESTIONS.find((question) => question.value === shown?.meaning);
+    this.questions.set(stretch === null ? (asked?.value ?? null) : null);
+    this.questions.root.title =
+      stretch === null
+        ? 'What is asked'
+        : `Shown is what was ${stretch}; these ask about the whole run again`;
   }
 
   /** Which value answers a question: bytes where there are some. */
@@ -97,8 +111,8 @@ export class ProfileToolbar {
     return found.find((number) => values[number]?.unit === 'bytes') ?? found[0];
   }
 
-  update(value: number, dock: boolean, warningsHidden: number): void {
-    this.set(value);
+  update(value: number, stretch: string | null, dock: boolean, warningsHidden: number): void {
+    this.set(value, stretch);
     press(this.dock, dock);
     this.warnings.hidden = warningsHidden === 0;
   }

@@ -84,7 +84,7 @@ export class ProfileView implements ProfileOwner {
     );
     this.toolbar = new ProfileToolbar(profile, info.warnings.length, {
       value: (value) => {
-        this.setValue(value);
+        this.askFor(value);
       },
       toggleDock: () => {
         this.toggleDock();
@@ -140,12 +140,12 @@ export class ProfileView implements ProfileOwner {
         ? null
         : new ProfileTimes(
             api,
-            profile.time_unit,
-            profile.tells_flow,
+            profile,
             this.colours.theme,
             {
               changed: () => {
                 this.tellFigures();
+                this.toolbar.set(this.value, this.stretchName);
                 this.changed('cursors');
                 this.saveSoon();
               },
@@ -275,10 +275,16 @@ export class ProfileView implements ProfileOwner {
     this.saveSoon();
   }
 
+  /** A value is one of the whole run: of a stretch only what was allocated, freed and kept is known. */
+  private askFor(value: number): void {
+    this.times?.whole();
+    this.setValue(value);
+  }
+
   setValue(value: number): void {
     this.value = value;
     this.tellFigures();
-    this.toolbar.set(value);
+    this.toolbar.set(value, this.stretchName);
     this.changed('device');
     this.saveSoon();
   }
@@ -287,10 +293,9 @@ export class ProfileView implements ProfileOwner {
     const { unit, count: counted } = this.context.value;
     // of a stretch bytes and counts are known, whatever the value
     const ofStretch = this.stretch !== null;
-    setFigures({
-      unit: ofStretch && unit !== 'count' ? 'bytes' : unit,
-      counts: counted === null && !ofStretch ? 'sample' : 'allocation',
-    });
+    const isCounted = this.profile.values.some((value) => value.unit === 'count');
+    const counts = ofStretch ? (isCounted ? 'allocation' : null) : counted === null ? 'sample' : 'allocation';
+    setFigures({ unit: ofStretch && unit !== 'count' ? 'bytes' : unit, counts });
   }
 
   private changed(...changes: readonly Change[]): void {
@@ -305,7 +310,7 @@ export class ProfileView implements ProfileOwner {
     const warnings = this.context.info.warnings.length;
     this.frame.apply(pane !== null, warnings > 0);
     this.dock.setTall(dockTall);
-    this.toolbar.update(this.value, pane !== null, warningsOpen ? 0 : warnings);
+    this.toolbar.update(this.value, this.stretchName, pane !== null, warningsOpen ? 0 : warnings);
     this.saveSoon();
   }
 
@@ -326,7 +331,7 @@ export class ProfileView implements ProfileOwner {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return false;
     if (event.target instanceof Element && event.target.closest('input, textarea, select')) return false;
     if (event.key === 't') this.toggleDock();
-    else if (event.key === 'v') this.setValue((this.value + 1) % this.profile.values.length);
+    else if (event.key === 'v') this.askFor((this.value + 1) % this.profile.values.length);
     else if (event.key === '/') this.filterBox.focus();
     else return false;
     return true;
@@ -362,6 +367,10 @@ function stretchOf(state: ViewState | null): Stretch | null {
 }
 
 function facts(info: SnapshotInfo, profile: ProfileInfo): string {
-  const stacks = counted(profile.stacks, 'stack');
-  return `${info.kind}  ·  ${counted(profile.samples, 'sample')} of ${stacks}  ·  ${count(profile.values.length)} values`;
+  const { values, samples, stacks } = profile;
+  // a sample may stand for many allocations
+  const made = values.find(({ meaning, unit }) => meaning === 'total' && unit === 'count');
+  const of = `${counted(samples, 'sample')} of ${counted(stacks, 'stack')}`;
+  const told = [made ? `${made.title}: ${count(made.total)}` : '', of, counted(values.length, 'value')];
+  return [info.kind, ...told.filter(Boolean)].join('  ·  ');
 }

@@ -5,8 +5,8 @@ import { bytes, count, counted, exactBytes, time } from './format';
 export interface Figures {
   /** `bytes`, `count`, `nanoseconds` or what else a profile says. */
   readonly unit: string;
-  /** What is counted beside it. */
-  readonly counts: 'allocation' | 'sample';
+  /** What is counted beside it; null where that isn't known. */
+  readonly counts: 'allocation' | 'sample' | null;
 }
 
 const IN_US: Readonly<Record<string, number>> = {
@@ -41,17 +41,31 @@ export function exactFigure(value: number): string {
   return shown.unit === 'count' ? count(value) : `${count(value)} ${shown.unit}`;
 }
 
+/** The head of a column of figures, by their unit. */
+export function figureHead(): string {
+  const { unit } = shown;
+  if (unit === 'bytes') return 'Bytes';
+  if (IN_US[unit] !== undefined) return 'Time';
+  if (unit === 'count') return 'Number';
+  return unit === '' ? 'Amount' : unit.charAt(0).toUpperCase() + unit.slice(1);
+}
+
 /** What the counts beside the figures are of. */
 export function countsTitle(): string {
-  return shown.counts === 'allocation' ? 'Allocations' : 'Samples';
+  return shown.counts === 'sample' ? 'Samples' : 'Allocations';
+}
+
+export function countsKnown(): boolean {
+  return shown.counts !== null;
 }
 
 /** "3 allocations". */
 export function countedFigure(value: number): string {
-  return counted(value, shown.counts);
+  return counted(value, shown.counts ?? 'allocation');
 }
 
-/** "1.2 GiB in 34 allocations"; a count alone where that is the figure. */
-export function figureAndCount(value: number, many: number): string {
-  return shown.unit === 'count' ? figure(value) : `${figure(value)} in ${countedFigure(many)}`;
+/** "1.2 GiB in 34 allocations"; the figure alone where it is a count, or where none is known. */
+export function figureAndCount(value: number, many: number | null): string {
+  if (shown.unit === 'count' || shown.counts === null || many === null) return figure(value);
+  return `${figure(value)} in ${countedFigure(many)}`;
 }

@@ -24,6 +24,7 @@ import type { MenuItem } from '../../ui/menu';
 import { shorten } from '../../ui/text';
 import { TreeGrid, type GridColumn, type GridRow } from '../../ui/tree-grid';
 import type { MakePane } from '../pane';
+import { groupColumns, NAME, type Column } from './columns';
 import { Controls, kindsFor } from './controls';
 import { restoreSettings } from './settings';
 import {
@@ -37,21 +38,6 @@ import {
   type MoreRow,
 } from './tree';
 
-interface Column<Order> {
-  readonly name: string;
-  readonly title: string;
-  readonly width: string;
-  readonly order: Order | null;
-}
-
-const NAME = 'minmax(160px, 1fr)';
-const GROUPED: readonly Column<GroupOrder>[] = [
-  { name: 'Name', title: 'Sort by name', width: NAME, order: 'name' },
-  { name: 'Bytes', title: 'Requested bytes in all', width: '92px', order: 'bytes' },
-  { name: 'Share', title: 'Share of the set’s bytes', width: '110px', order: null },
-  { name: 'Count', title: 'How many allocations', width: '80px', order: 'count' },
-  { name: 'Largest', title: 'The largest single allocation', width: '92px', order: 'largest' },
-];
 const PLAIN: readonly Column<MemberOrder>[] = [
   { name: 'Line of code', title: 'Sort by when it was allocated', width: NAME, order: 'start' },
   { name: 'Size', title: 'Requested bytes', width: '92px', order: 'size' },
@@ -147,6 +133,12 @@ class LiveSet {
     this.root = element('section', { class: 'live-set' }, this.controls.root, this.grid.root);
   }
 
+  /** What is measured may be another value, or a stretch of the run; the heads say so. */
+  renew(): void {
+    if (this.context.info.profile) this.tellColumns();
+    this.reload();
+  }
+
   reload(): void {
     // What is lit up is of the set as it was.
     if (this.isLit) this.context.lightStacks(new Set());
@@ -177,7 +169,7 @@ class LiveSet {
     const { setName } = this.context;
     const name = setName.charAt(0).toUpperCase() + setName.slice(1);
     if (!totals) return `${name}: fetching…`;
-    const what = `${countedFigure(totals.count)}, ${figure(totals.bytes)}`;
+    const what = countedAnd(totals.count, totals.bytes);
     const groups = totals.groups === null ? '' : ` in ${counted(totals.groups, 'group')}`;
     const filters = [this.context.filter === '' ? '' : 'filtered', this.narrow === '' ? '' : 'narrowed'];
     const how = filters.filter(Boolean).join(' and ');
@@ -215,9 +207,14 @@ class LiveSet {
     return this.context.info.categories.length > 0 ? [...PLAIN, CATEGORY] : PLAIN;
   }
 
+  private get groupColumns(): readonly Column<GroupOrder>[] {
+    const { info, setName } = this.context;
+    return groupColumns(info, setName);
+  }
+
   private tellColumns(): void {
     const grouped = this.by.length > 0;
-    const columns: readonly Column<string>[] = grouped ? GROUPED : this.plainColumns;
+    const columns: readonly Column<string>[] = grouped ? this.groupColumns : this.plainColumns;
     const current = grouped ? this.groupOrder : this.memberOrder;
     this.grid.setColumns(
       columns.map(({ name, title, width, order }, i): GridColumn => {
@@ -230,7 +227,7 @@ class LiveSet {
 
   private sort(column: number): void {
     if (this.by.length > 0) {
-      const order = GROUPED[column]?.order ?? null;
+      const order = this.groupColumns[column]?.order ?? null;
       if (order === null) return;
       this.descending = order === this.groupOrder ? !this.descending : order !== 'name';
       this.groupOrder = order;
@@ -304,7 +301,7 @@ class LiveSet {
       [name, detail, ...this.filterButton(group.filter, id)],
       [sized(group.bytes)],
       this.shareCell(group.bytes),
-      [count(group.count)],
+      [group.count === null ? '–' : count(group.count)],
       [sized(group.largest_bytes)],
     ];
   }
@@ -433,8 +430,8 @@ class LiveSet {
     this.context.lightGroup(this.lit.branch);
     const { name, count: many, bytes: size } = row.group;
     const told = this.context.info.profile
-      ? `${countedFigure(many)}, ${figure(size)}`
-      : `${counted(many, 'allocation')}, ${bytes(size)} lit up in the picture`;
+      ? countedAnd(many, size)
+      : `${counted(many ?? 0, 'allocation')}, ${bytes(size)} lit up in the picture`;
     this.context.say(`${name}: ${told}.`);
     this.draw();
   }
@@ -462,6 +459,11 @@ function sized(value: number): HTMLElement {
   return element('span', { title: exactFigure(value) }, figure(value));
 }
 
+/** "3 allocations, 1.2 MiB"; without the first where it isn't known how many. */
+function countedAnd(many: number | null, amount: number): string {
+  return many === null ? figure(amount) : `${countedFigure(many)}, ${figure(amount)}`;
+}
+
 function stateOf(allocation: AllocationSummary): string {
   const state = STATES[allocation.state];
   return allocation.before_trace ? `${state}, alive before the trace` : state;
@@ -479,7 +481,7 @@ export const liveSetPane: MakePane = (context) => {
     usesSet: true,
     root: live.root,
     update: (changes) => {
-      if (changes.has('device') || changes.has('filter') || changes.has('cursors')) live.reload();
+      if (changes.has('device') || changes.has('filter') || changes.has('cursors')) live.renew();
       else if (changes.has('theme') || changes.has('selection')) live.draw();
     },
     dispose: () => {

@@ -57,10 +57,10 @@ export interface TreeSource {
   changed(): void;
 }
 
-/** Sums of the whole set as it is narrowed; `groups` is null for a plain list. */
+/** Sums of the whole set as it is narrowed; `count` is null where it isn't known, `groups` for a plain list. */
 export interface TreeTotals {
   readonly bytes: number;
-  readonly count: number;
+  readonly count: number | null;
   readonly groups: number | null;
 }
 

@@ -1,0 +1,70 @@
+// The columns of the live set's groups: what they are called, and how wide their figures need them.
+
+import type { SnapshotInfo } from '../../../../extension/shared/protocol.gen';
+import { countsKnown, countsTitle, figureHead, figureIn } from '../../ui/figure';
+import { count } from '../../ui/format';
+import type { GroupOrder } from './tree';
+
+export interface Column<Order> {
+  readonly name: string;
+  readonly title: string;
+  readonly width: string;
+  readonly order: Order | null;
+}
+
+export const NAME = 'minmax(160px, 1fr)';
+const FIGURE_PX = 92;
+const COUNT_PX = 80;
+/** By which rule a stack counts for one line. */
+const BOOKED =
+  'A stack counts for its innermost frame of your own code; without one for that of a library, else of native code. ' +
+  'malloc, operator new and their like are passed over.';
+
+/** `setName` says what is measured. */
+export function groupColumns({ profile, devices }: SnapshotInfo, setName: string): Column<GroupOrder>[] {
+  const most = profile
+    ? Math.max(profile.samples, ...profile.values.map(({ unit, total }) => (unit === 'count' ? total : 0)))
+    : Math.max(0, ...devices.map(({ allocations }) => allocations));
+  const countWidth = wide(count(most), COUNT_PX);
+  if (!profile)
+    return [
+      { name: 'Name', title: 'Sort by name', width: NAME, order: 'name' },
+      { name: 'Bytes', title: 'Requested bytes in all', width: `${FIGURE_PX}px`, order: 'bytes' },
+      { name: 'Share', title: 'Share of the set’s bytes', width: '110px', order: null },
+      { name: 'Count', title: 'How many allocations', width: countWidth, order: 'count' },
+      { name: 'Largest', title: 'The largest single allocation', width: `${FIGURE_PX}px`, order: 'largest' },
+    ];
+  const head = figureHead();
+  // whatever of the values is shown: in a stretch it is another one
+  const widths = profile.values
+    .map(({ unit, total }) => figureIn(total, unit))
+    .filter((text) => !text.endsWith('B'));
+  const figureWidth = head === 'Bytes' ? `${FIGURE_PX}px` : wide(longest(widths), FIGURE_PX);
+  const measured = setName.charAt(0).toUpperCase() + setName.slice(1);
+  const counts = !countsKnown()
+    ? 'The file doesn’t tell how many allocations'
+    : countsTitle() === 'Samples'
+      ? 'How many samples the file has of it'
+      : 'How many allocations';
+  return [
+    { name: 'Name', title: `${BOOKED} Sort by name`, width: NAME, order: 'name' },
+    { name: head, title: measured, width: figureWidth, order: 'bytes' },
+    { name: 'Share', title: 'Share of all of it', width: '110px', order: null },
+    {
+      name: countsTitle() === 'Samples' ? 'Samples' : 'Count',
+      title: counts,
+      width: countWidth,
+      order: 'count',
+    },
+    { name: 'Largest', title: 'The largest single sample', width: figureWidth, order: 'largest' },
+  ];
+}
+
+/** Room for a figure in a column, its padding and the arrow of a head included. */
+function wide(text: string, leastPx: number): string {
+  return `max(${leastPx}px, ${text.length + 4}ch)`;
+}
+
+function longest(texts: readonly string[]): string {
+  return texts.reduce((found, text) => (text.length > found.length ? text : found), '');
+}
