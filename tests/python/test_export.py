@@ -256,9 +256,8 @@ def test_every_sample_is_written_with_its_values_and_labels(
     done = run("export", path, "--speedscope", tmp_path / "out.json", "--cache-dir", tmp_path)
     sums: Counter[tuple[Frame, ...]] = Counter()
     first = profile.values[0].tolist()
-    less = 0
-    for (stack, values, _), count in expected.items():
-        sums[stack] += values[0] * count
+    for (frames_of, values, _), count in expected.items():
+        sums[frames_of] += values[0] * count
     less = sum(value for value in sums.values() if value < 0)
     shown = json.loads((tmp_path / "out.json").read_text())["profiles"][0]
     assert sum(shown["weights"]) == sum(first) - less

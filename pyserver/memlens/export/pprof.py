@@ -75,8 +75,8 @@ def _labels(labels: Iterable[Label], strings: _Strings) -> dict[int, bytes]:
     # most samples have a label that others have, too
     written: dict[tuple[str, str, int, str], bytes] = {}
     found: dict[int, bytes] = {}
-    for sample, *label in labels:
-        key, text, number, unit = told = tuple(label)
+    for sample, key, text, number, unit in labels:
+        told = (key, text, number, unit)
         if told not in written:
             fields = _number(1, strings[key])
             if text:
