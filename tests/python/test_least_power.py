@@ -8,22 +8,29 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.python.hostile_files import PROFILES
 from tests.python.lsp_client import LspClient
 from tests.python.server_harness import open_view, write_snapshot
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
+FUNCTIONS = {
+    "value": "bytes", "options": {"direction": "top_down", "merge": "function"}, "order": "inclusive", "offset": 0,
+    "limit": 9,
+}  # fmt: skip
+
 # Put on the path of every Python that the server starts, so its children are watched as well.
 WATCHER = """
-import os, sys
-from pathlib import Path
+import os, socket, sys
 
 FORBIDDEN = ("socket.connect", "socket.bind", "socket.listen", "socket.sendto", "socket.sendmsg", "socket.gethostby",
              "socket.getaddrinfo", "socket.getnameinfo", "urllib.Request", "http.client", "ftplib.", "smtplib.",
              "webbrowser.", "os.system", "pickle.find_class")
 
 def watch(event, arguments):
-    if event.startswith(FORBIDDEN):
+    # the event loop's own pair of sockets is of no network
+    of_network = event == "socket.__new__" and arguments[1] not in (-1, getattr(socket, "AF_UNIX", None))
+    if event.startswith(FORBIDDEN) or of_network:
         with open(os.environ["MEMLENS_TEST_LOG"], "a") as log:
             log.write(f"{event} {arguments!r}\\n")
     if event == "subprocess.Popen":
@@ -53,6 +60,10 @@ def test_the_watcher_sees_a_connection(tmp_path: Path, watched: dict[str, str]) 
         code = f"import socket; socket.create_connection(('127.0.0.1', {listening.getsockname()[1]}))"
         subprocess.run([sys.executable, "-c", code], env={**os.environ, **watched}, check=True)
     assert "socket.connect" in (tmp_path / "log").read_text()
+    (tmp_path / "log").write_text("")
+    code = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM)"
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, **watched}, check=True)
+    assert "socket.__new__" in (tmp_path / "log").read_text()
 
 
 def test_the_server_and_its_children_use_no_network_and_run_nothing_else(
@@ -67,6 +78,22 @@ def test_the_server_and_its_children_use_no_network_and_run_nothing_else(
         frame = {"snapshot": opened["snapshot"], "file": "/elsewhere/project/code/train.py", "line": 10}
         assert client.request("memlens/source", frame)["path"]
         assert client.hover(workspace / "code" / "train.py", 10)
+        query = "SELECT count(*) FROM events"
+        assert client.request("memlens/sql", {"snapshot": opened["snapshot"], "query": query})["rows"]
+        other = open_view(client, write_snapshot(tmp_path / "b.pickle", 800), "v2")
+        of = {"device": device["device"]}
+        pair = {"snapshot": opened["snapshot"], "other": other["snapshot"], "of": of, "other_of": of}
+        table = {"other_first": False, "by": "line", "measure": "own"}
+        assert client.request("memlens/compare", {**pair, **table})["rows"]
+        for form, write in PROFILES.items():
+            path = tmp_path / form
+            path.write_bytes(write("name"))
+            profile = open_view(client, path, form)
+            asked = {"snapshot": profile["snapshot"], "of": {"device": 0}}
+            assert client.request("memlens/flameFunctions", {**asked, **FUNCTIONS})["rows"], form
+            assert client.request("memlens/sql", {"snapshot": profile["snapshot"], "query": "SELECT 1"})[
+                "rows"
+            ]
         client.request("memlens/close", {"snapshot": opened["snapshot"], "view": "v1"})
         if sys.platform == "linux":
             sockets = [str(fd.readlink()) for fd in Path(f"/proc/{client.pid}/fd").iterdir()]
@@ -76,7 +103,10 @@ def test_the_server_and_its_children_use_no_network_and_run_nothing_else(
     assert (tmp_path / "log").read_text() == ""
     children = (tmp_path / "children").read_text().splitlines()
     assert children, "the file was read in a child"
-    assert all("'memlens', 'ingest'" in child for child in children), children
+    assert all("'memlens', 'ingest'" in child or "'memlens', 'tables'" in child for child in children), (
+        children
+    )
+    assert any("'tables'" in child for child in children)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the rights there are those of the user's folder")

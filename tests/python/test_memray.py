@@ -123,6 +123,59 @@ def test_an_interpreter_that_is_none(tmp_path: Path) -> None:
         read_with(path, tmp_path / "no-python", tmp_path)
 
 
+def stand_in(folder: Path, text: str) -> Path:
+    """An interpreter that does this instead."""
+    program = folder / "python"
+    program.write_text(f"#!{sys.executable}\nimport json, os, sys, time\n{text}\n", "utf-8")
+    program.chmod(0o755)
+    return program
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="scripts are no programs there")
+def test_what_the_interpreter_is_started_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No question to debuginfod, nothing to import from elsewhere, no shell, nothing to read from stdin."""
+    unwanted = {"DEBUGINFOD_URLS", "PYTHONPATH", "PYTHONSTARTUP"}
+    for name in unwanted:
+        monkeypatch.setenv(name, "http://127.0.0.1:1 /nowhere")
+    told = tmp_path / "told.json"
+    program = stand_in(
+        tmp_path,
+        f"told = [sys.argv[1:], dict(os.environ), os.getcwd(), sys.stdin.read()]\n"
+        f"json.dump(told, open({str(told)!r}, 'w'))\nprint('[\"missing\"]')",
+    )
+    path = tmp_path / "x; touch $(echo pwned) `y`.bin"
+    path.write_bytes(header())
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with pytest.raises(MemrayNeededError):
+        read_with(path, program, scratch)
+    arguments, environment, folder, said = json.loads(told.read_text())
+    assert arguments[0] == "-c"
+    assert arguments[2] == str(path)
+    assert not unwanted & set(environment)
+    assert Path(folder) == scratch
+    assert said == ""
+    assert {each.name for each in tmp_path.iterdir()} == {path.name, "python", "scratch", "told.json"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="scripts are no programs there")
+@pytest.mark.parametrize("silent", [True, False])
+def test_an_interpreter_that_does_not_end_is_ended(
+    silent: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memray, "_MOST_SECONDS", 1.0)
+    line = "" if silent else "    print('[\"memory\",1,2,3]', flush=True)\n"
+    program = stand_in(
+        tmp_path, f"print(os.getpid(), file=open('pid', 'w'))\nwhile True:\n{line}    time.sleep(0.1)"
+    )
+    path = tmp_path / "x.bin"
+    path.write_bytes(header())
+    with pytest.raises(DamagedSnapshotError, match="ended"):
+        read_with(path, program, tmp_path)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
 def test_a_reader_that_dies_is_told(tmp_path: Path) -> None:
     """The interpreter is anything: here one that prints nothing, or what is no line of ours."""
     path = tmp_path / "x.bin"
