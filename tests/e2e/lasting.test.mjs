@@ -119,8 +119,8 @@ const grown = (now, then) =>
   Object.fromEntries(Object.keys(now).map((what) => [what, now[what] - then[what]]));
 
 test('closing a view gives back all that it took in the browser, however often', async (t) => {
-  const ROUNDS = 5;
-  const SETTLED = 3;
+  const ROUNDS = 4;
+  const SETTLED = 2;
   await vscode.runCommand('View: Close All Editors');
   await closed();
   const empty = {};
@@ -147,8 +147,8 @@ test('closing a view gives back all that it took in the browser, however often',
 });
 
 test('a view that is used for long holds no more than at first', async (t) => {
-  const ROUNDS = 9;
-  const SETTLED = 5;
+  const ROUNDS = 7;
+  const SETTLED = 3;
   view = await SnapshotView.opened(vscode, 'train.pickle');
   const terms = ['size>1MiB', 'file:model.py', 'function:forward'];
   const seen = [];

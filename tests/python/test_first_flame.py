@@ -256,7 +256,7 @@ def test_flipped_bits_and_cut_ends_end_in_answers(
     whole, rng = path.read_bytes(), np.random.default_rng(5)
     monkeypatch.setattr(logging.getLogger("memlens"), "disabled", True)
     read = made = 0
-    for number in range(250):
+    for number in range(120):
         data = bytearray(whole)
         if number % 5 == 0:
             data = data[: int(rng.integers(0, len(data)))]
@@ -270,8 +270,8 @@ def test_flipped_bits_and_cut_ends_end_in_answers(
                 other.ask(everything)
             tree = other.ask(first_of)
             read, made = read + is_read(tree), made + (not is_read(tree))
-    assert read > 5
-    assert made > 50
+    assert read > 2
+    assert made > 24
 
 
 def test_another_version_is_made_anew(

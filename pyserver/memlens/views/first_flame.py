@@ -15,6 +15,7 @@ import numpy.typing as npt
 from memlens.kernels import calltree as kernel
 from memlens.model.info import SnapshotInfo
 from memlens.store import behind
+from memlens.store.disk import FullDiskError
 from memlens.store.snapshot import Snapshot
 from memlens.views.calltree import MOST_VALUE, CallTree, FlameOptions, Later
 from memlens.views.columns import NEVER
@@ -48,7 +49,7 @@ def keep(snapshot: Snapshot, tree: CallTree) -> None:
     """Keep the tree, and the names of its frames; an archive that can't be written stays as it is."""
     try:
         behind.write_columns(snapshot.archive, VERSION, _columns(tree), tree.names.packages)
-    except OSError as error:
+    except (OSError, FullDiskError) as error:
         logger.warning("the first flame graph of %s is not kept: %s", snapshot.archive.name, error)
 
 
