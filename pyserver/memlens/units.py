@@ -40,7 +40,7 @@ def format_value(amount: int, unit: str) -> str:
         return format_bytes(amount)
     if unit in _IN_US:
         return format_time(amount * _IN_US[unit])
-    return f"{amount:,}" if unit in ("count", "") else f"{amount:,} {plain(unit)}"
+    return f"{amount:,}" if unit in ("count", "") else f"{amount:,} {unit}"
 
 
 def counted(count: int, noun: str) -> str:

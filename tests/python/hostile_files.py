@@ -25,6 +25,7 @@ def pprof(text: str) -> bytes:
 
 def dhat(text: str) -> bytes:
     """Units, the verb, the command and frames."""
+    text = text.replace("\ud800", "")
     header = {"dhatFileVersion": 2, "mode": text, "verb": text, "bklt": True, "bkacc": False}
     units = {"bu": text, "bsu": text, "bksu": text, "tu": text, "Mtu": text, "tuth": 500}
     figures = dict.fromkeys(("tb", "tbk", "tl", "mb", "mbk", "gb", "gbk", "eb", "ebk"), 8)

@@ -5,15 +5,19 @@ import io
 import json
 import pickle
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from msgspec import structs
 from tests.python.hostile_files import PROFILES
 from tests.python.profile_reading import load
 from tests.python.test_torch_reader import small
 
 from memlens.cli import main
+from memlens.server.figures import Measure, figure_of
+from memlens.store.snapshot import Snapshot
 
 NASTY = {
     "escapes": "\x1b[31mred\x1b]0;title\x07\x9b2J\x08\x7f",
@@ -101,13 +105,14 @@ class Terminal(io.TextIOWrapper):
 
 def shown(arguments: list[str]) -> str:
     """What a command prints, whatever its status."""
-    out = Terminal(io.BytesIO(), encoding="utf-8", errors="surrogatepass", newline="")
+    written = io.BytesIO()
+    out = Terminal(written, encoding="utf-8", errors="surrogatepass", newline="")
     errors = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
         with contextlib.suppress(SystemExit):
             main(arguments)
         out.flush()
-    told = out.buffer.getvalue().decode("utf-8", "surrogatepass")
+    told = written.getvalue().decode("utf-8", "surrogatepass")
     assert "Traceback" not in errors.getvalue()
     assert told or errors.getvalue()
     return told + errors.getvalue()
@@ -132,6 +137,24 @@ def test_names_of_profiles_are_only_text_on_a_terminal(form: str, kind: str, tmp
     file.write_bytes(PROFILES[form](NASTY[kind]))
     check(file, OF_PROFILES)
     assert "Memlens failed" not in shown(["info", str(file), "--cache-dir", str(tmp_path / "cache")])
+
+
+@pytest.mark.parametrize("kind", NASTY)
+@pytest.mark.parametrize("form", PROFILES)
+def test_figures_of_lines_are_only_text_in_an_editor(
+    form: str, kind: str, tmp_path: Path, opened: Callable[[Path], Snapshot]
+) -> None:
+    file = tmp_path / form
+    file.write_bytes(PROFILES[form](NASTY[kind]))
+    info = opened(file).info
+    assert info.profile is not None
+    for number in range(len(info.profile.values)):
+        shown_first = structs.replace(info, profile=structs.replace(info.profile, default_value=number))
+        for measure in get_args(Measure):
+            figure = figure_of(shown_first, measure)
+            told = f"{figure.words}: {figure.say(5)}"
+            assert not {c for c in told if unicodedata.category(c) in HIDDEN}
+            assert len(told) < 500
 
 
 @pytest.mark.parametrize("kind", [kind for kind in NASTY if kind != "long"])

@@ -4,6 +4,7 @@ from typing import Literal, NamedTuple
 
 from memlens.model.info import SnapshotInfo
 from memlens.model.profile import standing_for
+from memlens.server.markdown import plain
 from memlens.units import format_value
 
 Measure = Literal["peak", "total"]
@@ -18,7 +19,7 @@ class Figure(NamedTuple):
 
     def say(self, amount: int) -> str:
         """An amount of it, as people read it."""
-        return format_value(amount, self.unit)
+        return plain(format_value(amount, self.unit))
 
 
 def figure_of(info: SnapshotInfo, measure: Measure) -> Figure:
@@ -28,4 +29,5 @@ def figure_of(info: SnapshotInfo, measure: Measure) -> Figure:
         return Figure("live at peak" if measure == "peak" else "in all", "bytes", whole)
     number = standing_for(info.profile.values, measure, "bytes")
     value = info.profile.values[info.profile.default_value if number is None else number]
-    return Figure(value.title[:1].lower() + value.title[1:], value.unit, abs(value.total))
+    title = plain(value.title)
+    return Figure(title[:1].lower() + title[1:], value.unit, abs(value.total))

@@ -111,12 +111,12 @@ def _title(function: Function, sums: Totals, own: dict[int, int], measure: Measu
     """With what it calls, then by itself; which line most of it comes from."""
     if measure == "peak":
         itself = sum(own.get(each.row.line, 0) for each in function.lines)
-        title = f"{figure.say(sums.live_at_peak_bytes)} {plain(figure.words)}"
+        title = f"{figure.say(sums.live_at_peak_bytes)} {figure.words}"
     else:
         itself = sum(each.row.self_total_bytes for each in function.lines)
         title = f"{figure.say(sums.total_bytes)} in {count(sums.count, 'allocation')}"
         if not sums.count:
-            title = f"{figure.say(sums.total_bytes)} {plain(figure.words)}"
+            title = f"{figure.say(sums.total_bytes)} {figure.words}"
     if itself != _bytes(sums, measure):
         title += f", {figure.say(itself)} by itself"
     heaviest = _heaviest(function, measure)
