@@ -380,6 +380,9 @@ def test_dhats_own_functions_are_no_hot_spots(path: Path, opened: Callable[[Path
     rows = groups(opened(path), Branch(AllocationSet(0), ["function"]), "bytes", 0, 500, descending=True).rows
     assert rows
     assert not [row for row in rows if "vgpreload" in row.detail]
+    packages = groups(opened(path), Branch(AllocationSet(0), ["package"]), "bytes", 0, 50, descending=True)
+    assert not [row for row in packages.rows if "vgpreload" in row.name]
+    assert packages.bytes == sum(row.bytes for row in packages.rows) > 0
 
 
 @pytest.mark.parametrize(("name", "counted"), [("massif.out.ledger", False), ("service.heaptrack.zst", True)])
@@ -432,6 +435,9 @@ def test_values_are_known_by_words_too(
         told = capsys.readouterr().err
         assert f"no value {word}" in told
         assert all(known in told for known in names)
+    if name == "service.heaptrack.zst":
+        assert main(["info", str(path), "--cache-dir", str(tmp_path)]) == 0
+        assert "18 samples of 15 stacks, calls to allocation functions: 2,089\n" in capsys.readouterr().out
     for word in ("live", "count") if "count" in WORDS[name] else ():
         assert main(["flame", str(path), "--value", word, "--folded", "--cache-dir", str(tmp_path)]) == 0
         rows = capsys.readouterr().out.splitlines()

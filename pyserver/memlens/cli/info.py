@@ -4,7 +4,7 @@ import argparse
 
 from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
-from memlens.model.info import DeviceInfo, SnapshotInfo
+from memlens.model.info import DeviceInfo, ProfileInfo, SnapshotInfo
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, format_time, format_value
 
@@ -34,7 +34,9 @@ def run(options: argparse.Namespace) -> int:
             f"{_ooms(device)}"
         )
     if info.profile is not None:
-        say(f"{counted(info.profile.samples, 'sample')} of {counted(info.profile.stacks, 'stack')}")
+        say(
+            f"{counted(info.profile.samples, 'sample')} of {counted(info.profile.stacks, 'stack')}{_made(info.profile)}"
+        )
         for number, value in enumerate(info.profile.values):
             shown = " (shown first)" if number == info.profile.default_value else ""
             say(f"{value.name}: {value.title}, {format_value(value.total, value.unit)}{shown}")
@@ -43,6 +45,14 @@ def run(options: argparse.Namespace) -> int:
     for warning in info.warnings:
         say(f"note: {warning.message}")
     return 0
+
+
+def _made(profile: ProfileInfo) -> str:
+    """How many allocations were made in all, where a profile tells it: a sample may stand for many."""
+    for value in profile.values:
+        if (value.meaning, value.unit) == ("total", "count"):
+            return f", {value.title[:1].lower()}{value.title[1:]}: {value.total:,}"
+    return ""
 
 
 def _ooms(device: DeviceInfo) -> str:

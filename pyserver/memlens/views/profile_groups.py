@@ -9,8 +9,12 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
+from memlens.kernels.calltree import best_above
 from memlens.kernels.grouping import group_sums
-from memlens.model.frames import NATIVE, package_of
+from memlens.model.frames import NATIVE, USER, package_of
+from memlens.model.languages import is_allocation_function
+from memlens.model.timeline import NEVER
+from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import FrameRow, Snapshot
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
@@ -159,14 +163,21 @@ def _file(row: FrameRow) -> tuple[str, str, Frame | None, str]:
 
 
 def _packages(snapshot: Snapshot) -> _Groups:
-    """By the package of the innermost frame: whose code asked for the memory."""
+    """By the package of the innermost frame that was not called to allocate: whose code asked for the memory."""
     rows = _frame_rows(snapshot)
     names: dict[str, int] = {"": 0}
     of_frame = np.zeros(len(rows) + 1, np.uint32)
+    allocates = np.zeros(len(rows), np.uint8)
     for number, (file, _, function, kind) in enumerate(rows):
         of_frame[number] = names.setdefault(package_of(file, function, kind) or YOUR_CODE, len(names))
-    nodes, frames = snapshot.column("stack_node"), snapshot.column("node_frame")
-    leaves = np.where(nodes == 0, len(rows), frames[nodes])
+        allocates[number] = kind != USER and is_allocation_function(function, file)
+    parents, frames = snapshot.column("node_parent"), snapshot.column("node_frame")
+    innermost = np.full(len(parents), NEVER, np.uint32)
+    try:
+        best_above(parents, frames, allocates, innermost)
+    except ValueError as error:
+        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: {error}") from error
+    leaves = innermost[snapshot.column("stack_node")]
     of_stack = of_frame[np.minimum(leaves, len(rows))]
     words = list(names)
     return _Groups(

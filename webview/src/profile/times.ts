@@ -247,7 +247,7 @@ export class ProfileTimes {
     this.draw();
     this.ask();
     this.events.changed(this.stretch);
-    if (this.name !== null) this.events.say(this.name);
+    this.events.say(this.name ?? 'the whole run');
   }
 
   private arrange(): void {

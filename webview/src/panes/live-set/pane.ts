@@ -7,7 +7,7 @@ import type { ViewContext } from '../../context';
 import { both } from '../../filter/terms';
 import { css } from '../../scene/colour';
 import { element, iconButton } from '../../ui/dom';
-import { countedFigure, exactFigure, figure } from '../../ui/figure';
+import { countedFigure, exactFigure, figure, figureHead } from '../../ui/figure';
 import {
   bytes,
   categoryName,
@@ -459,9 +459,11 @@ function sized(value: number): HTMLElement {
   return element('span', { title: exactFigure(value) }, figure(value));
 }
 
-/** "3 allocations, 1.2 MiB"; without the first where it isn't known how many. */
+/** "3 allocations, 1.2 MiB"; the figure alone where it is a count, or where it isn't known of how many. */
 function countedAnd(many: number | null, amount: number): string {
-  return many === null ? figure(amount) : `${countedFigure(many)}, ${figure(amount)}`;
+  return many === null || figureHead() === 'Number'
+    ? figure(amount)
+    : `${countedFigure(many)}, ${figure(amount)}`;
 }
 
 function stateOf(allocation: AllocationSummary): string {
