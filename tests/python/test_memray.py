@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 from tests.python.conftest import ROOT, real_profiles
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of, value
+from tests.python.server_harness import wait_until
 
 from memlens.errors import MemlensError
 from memlens.formats import memray, memray_times, read
@@ -32,6 +33,7 @@ from memlens.formats.memray import MemrayNeededError
 from memlens.formats.tools import Tools
 from memlens.model.frames import USER
 from memlens.model.profile import Profile
+from memlens.store.processes import is_running
 
 PYTHON = Path(os.environ.get("MEMLENS_TEST_MEMRAY") or ROOT / ".cache" / "memray" / "bin" / "python")
 needs_memray = pytest.mark.skipif(
@@ -174,6 +176,22 @@ def test_an_interpreter_that_does_not_end_is_ended(
         read_with(path, program, tmp_path)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system ends it there")
+def test_the_reading_process_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
+    (tmp_path / "memray.py").write_text("import time\nprint('here', flush=True)\ntime.sleep(60)\n", "utf-8")
+    program = Path(memray.__file__).with_name("memray_reading.py")
+    command = [sys.executable, "-c", program.read_text("utf-8"), "x.bin", "1", "1"]
+    code = f"import subprocess; child = subprocess.Popen({command!r}); print(child.pid, flush=True); child.wait()"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment) as starter:
+        assert starter.stdout is not None
+        child = int(starter.stdout.readline())
+        assert starter.stdout.readline() == b"here\n"
+        assert is_running(child)
+        starter.kill()
+    wait_until(lambda: not is_running(child), 20)
 
 
 def test_a_reader_that_dies_is_told(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ class _Binding:
         self.again = False
         """What it goes by has changed meanwhile."""
         self.once = asyncio.Event()
-        """It has come to an end once."""
+        """It has come to an end once, or won't soon."""
         self.task: asyncio.Task[None] | None = None
 
 
@@ -260,7 +260,7 @@ class Sources:
         try:
             while True:
                 making.again = False
-                bound = await self._bind(snapshot)
+                bound = await self._bind(snapshot, making)
                 if all(each.name != snapshot.name for each in self._registry.snapshots()):
                     return  # it was closed meanwhile
                 before = self._bound.get(snapshot.name)
@@ -277,12 +277,14 @@ class Sources:
             del self._making[snapshot.name]
             making.once.set()
 
-    async def _bind(self, snapshot: OpenSnapshot) -> _Bound:
+    async def _bind(self, snapshot: OpenSnapshot, making: _Binding) -> _Bound:
         try:
             files = await snapshot.ask(lines.source_files)
         except MemlensError as error:
             logger.info("the source files of %s can't be told: %s", snapshot.title, error)
             files = []
+        if len(files) > _MOST_SEARCHED:
+            making.once.set()  # this takes a while, and nobody is to wait for it
         bindings, unknown = await asyncio.to_thread(self._resolve_known, files)
         names = list(dict.fromkeys(searched.foreign.name.lower() for searched in unknown.values()))
         if len(names) > _MOST_SEARCHED:
