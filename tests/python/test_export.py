@@ -4,6 +4,7 @@ import gzip
 import json
 import operator
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,12 @@ from tests.python.test_memray import PYTHON as MEMRAY
 from tests.python.test_memray import read_with
 
 from memlens.errors import MemlensError
+from memlens.export import profiles
 from memlens.export.pprof import pprof
 from memlens.export.samples import Samples, ValueName, samples_of
 from memlens.export.speedscope import speedscope
 from memlens.model.frames import source_frame
+from memlens.store.snapshot import Snapshot
 from memlens.views.calltree import Stacks
 from memlens.views.flame import set_stacks
 from memlens.views.frame_names import FrameNames, frame_names
@@ -264,6 +267,18 @@ def test_every_sample_is_written_with_its_values_and_labels(
     assert ("negative values" in done.stderr) == any(
         value < 0 for each in read_pprof(target.read_bytes())[1].values() for value in each
     )
+
+
+def test_of_very_many_samples_those_of_a_stack_are_written_as_one(
+    opened: Callable[[Path], Snapshot], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = opened(FIXTURES / "service.heaptrack.zst")
+    every = profiles.of_profile(snapshot, "", merged=False)
+    monkeypatch.setattr(profiles, "MOST_SAMPLES", every.values.shape[1] - 1)
+    fewer = profiles.of_profile(snapshot, "", merged=False)
+    assert len(every.labels) > 0 == len(fewer.labels)
+    assert fewer.values.shape[1] == len(fewer.starts) - 1 < every.values.shape[1]
+    assert read_pprof(pprof(fewer, "x")) == read_pprof(pprof(every, "x"))
 
 
 texts = st.text(max_size=6)
