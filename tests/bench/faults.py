@@ -86,7 +86,7 @@ def killed(client: LspClient, big: Path, sample: Path, source: Path, cache: Path
         else:
             client.request("memlens/close", {"snapshot": answer["snapshot"], "view": f"v{attempt}"})
             whole += 1
-            for manifest in cache.rglob("manifest.json"):
+            for manifest in list(cache.rglob("manifest.json")):
                 if big.name in manifest.read_text():
                     shutil.rmtree(manifest.parent)
         rubbish += len(leftovers(cache))

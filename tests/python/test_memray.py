@@ -182,7 +182,7 @@ def test_an_interpreter_that_does_not_end_is_ended(
 def test_the_reading_process_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
     (tmp_path / "memray.py").write_text("import time\nprint('here', flush=True)\ntime.sleep(60)\n", "utf-8")
     program = Path(memray.__file__).with_name("memray_reading.py")
-    command = [sys.executable, "-c", program.read_text("utf-8"), "x.bin", "1", "1"]
+    command = [sys.executable, "-c", program.read_text("utf-8"), "x.bin", "1", "1", "1"]
     code = f"import subprocess; child = subprocess.Popen({command!r}); print(child.pid, flush=True); child.wait()"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment) as starter:
@@ -363,6 +363,11 @@ def test_what_memray_stats_tells(path: Path, tmp_path: Path) -> None:
     stats = json.loads(out.read_text("utf-8"))
     profile = read_with(path, PYTHON, tmp_path)
     assert value(profile, "peak_bytes") == stats["metadata"]["peak_memory"]
+    if "total_bytes" in {kind.name for kind in profile.value_types}:
+        assert value(profile, "total_bytes") == stats["total_bytes_allocated"]
+        assert value(profile, "total_allocations") == stats["total_num_allocations"]
+    else:
+        assert "aggregated" in {notice.code for notice in profile.notices}
     assert profile.settings["command"] == stats["metadata"]["command_line"]
     assert profile.times is not None
     assert profile.times.series["live_bytes"].max() <= stats["metadata"]["peak_memory"]

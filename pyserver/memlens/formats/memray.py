@@ -46,7 +46,7 @@ VERSIONS = {
 }
 """The memray that writes and reads each version of the header, in words and for pip."""
 
-KINDS = ("high_watermark", "leaked", "temporary")
+KINDS = ("high_watermark", "leaked", "temporary", "total")
 VALUES = [
     ValueType("peak_bytes", "bytes", "peak", "Live at the peak"),
     ValueType("peak_allocations", "count", "peak", "Allocations live at the peak"),
@@ -56,7 +56,10 @@ VALUES = [
         "temporary_bytes", "bytes", "temporary", "Temporary: freed before the next allocation of the thread"
     ),
     ValueType("temporary_allocations", "count", "temporary", "Temporary allocations"),
+    ValueType("total_bytes", "bytes", "total", "Allocated in all"),
+    ValueType("total_allocations", "count", "total", "Allocations in all"),
 ]
+"""Two of each kind."""
 
 _WITHOUT_PYTHON = 11
 """The last version of the header without the version of Python, which stands behind its own since."""
@@ -67,6 +70,8 @@ _MOST_WHOLE = 20_000_000
 
 Of larger ones it is asked for the peak and the end alone, which takes two readings as its own flame graph does.
 """
+_MOST_COUNTED = 2_000_000
+"""Allocations and frees of a capture of which the totals are asked for, which Python adds up one by one."""
 _MOST_SECONDS = 900
 _MOST_LINE_BYTES = 1 << 24
 _MOST_RECORDS = 10_000_000
@@ -169,7 +174,7 @@ def _rows(python: str, path: Path, header: Header, scratch: Path) -> Iterator[li
         try:
             # the interpreter is the user's, in a list of arguments: no shell, and nothing of the capture among them
             child = subprocess.Popen(  # noqa: S603
-                [python, "-c", program, str(path), str(_MOST_WHOLE), whole],
+                [python, "-c", program, str(path), str(_MOST_WHOLE), str(_MOST_COUNTED), whole],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd=scratch, env=environment,
             )  # fmt: skip
         except OSError as error:
@@ -339,12 +344,13 @@ class _Records:
                 columns[2 * number][sample], columns[2 * number + 1][sample] = size, count
         if not fits(columns):
             raise DamagedSnapshotError("The sizes add up to more bytes than can be counted")
-        told = 6 if self.values[2] else 4
+        told = [at for at in range(len(VALUES)) if at < 4 or self.values[at // 2]]
         labels, strings = _labels(keys)
         # stack 0 is the empty one
         return Profile(
-            KIND, Frames(frames, starts.astype(np.uint64), numbers[sequence].astype(np.uint32)), VALUES[:told], 0,
-            np.array([stack + 1 for stack, _, _ in keys], np.uint32), columns[:told], labels, strings,
+            KIND, Frames(frames, starts.astype(np.uint64), numbers[sequence].astype(np.uint32)),
+            [VALUES[at] for at in told], 0,
+            np.array([stack + 1 for stack, _, _ in keys], np.uint32), [columns[at] for at in told], labels, strings,
             times=self._times(), settings=self._settings(), notices=self._notices(),
         )  # fmt: skip
 
@@ -387,6 +393,12 @@ class _Records:
                 "python -m memray flamegraph --temporary-allocations, and --temporal."
             )
             found.append(Notice("large", message))
+        elif not self.values[KINDS.index("total")] and self.count:
+            message = (
+                f"The capture has more than {_MOST_COUNTED:,} allocations and frees, so what each stack allocated in "
+                "all is left out; python -m memray stats tells the sums."
+            )
+            found.append(Notice("not-counted", message))
         if self.memory and self._tells_flow():
             message = (
                 "memray marks the time every 10 milliseconds, less often in a long run. Over time, an allocation that "

@@ -10,7 +10,8 @@ never; ``["done"]`` is the last one.
 
 ``["whole", 0 or 1]`` says whether all was asked for. memray reads the file from its start for each question, which is
 what takes the time: once to open it, when it looks for the peak; once for the stacks of the peak and once for those of
-the end, or in one reading for both (see :func:`_peak_and_end`); once for what lived when; once for what was temporary.
+the end, or in one reading for both (see :func:`_peak_and_end`); once for what lived when; once for what was temporary;
+and record by record for what was allocated in all, which only captures with few records are asked for.
 """
 
 import importlib
@@ -26,8 +27,11 @@ Of two captures with 34 M allocations it did with 16, and of one of them with 64
 """
 
 
-def main(path: str, most: int, *, whole: bool) -> None:
-    """Tell of the capture at ``path``; ``whole``: all of it, unless it is larger than its header says."""
+def main(path: str, most: int, most_counted: int, *, whole: bool) -> None:
+    """Tell of the capture at ``path``; ``whole``: all of it, unless it is larger than its header says.
+
+    Of up to ``most`` records all but the totals is told, of up to ``most_counted`` these, too.
+    """
 
     def tell(*row: Any) -> None:
         sys.stdout.write(json.dumps(row, separators=(",", ":")) + "\n")
@@ -53,6 +57,8 @@ def main(path: str, most: int, *, whole: bool) -> None:
         if whole:
             _lived(reader, places, tell)
             _records(reader, "temporary", places, tell)
+        if whole and reader.metadata.total_allocations <= most_counted:
+            _totals(reader, places, tell)
         tell("done")
     except Exception as error:  # noqa: BLE001
         tell("broken", f"{type(error).__name__}: {error}")
@@ -111,6 +117,29 @@ def _records(reader: Any, kind: str, places: _Places, tell: Any) -> None:
             tell("record", kind, *places.of(record), record.size, record.n_allocations)
     except NotImplementedError:
         pass  # captures that were aggregated tell no temporary allocations
+
+
+def _totals(reader: Any, places: _Places, tell: Any) -> None:
+    """Tell what each stack allocated in all, whatever became of it."""
+    frees = {int(kind) for kind in places.allocators if kind.name.endswith("FREE") or kind.name == "MUNMAP"}
+    found: dict[tuple[int, ...], list[Any]] = {}
+    try:
+        for record in reader.get_allocation_records():
+            if record.allocator in frees:
+                continue
+            key = (
+                record.stack_id, record.native_stack_id, record.native_segment_generation, record.tid,
+                record.allocator,
+            )  # fmt: skip
+            held = found.get(key)
+            if held is None:
+                found[key] = held = [record, 0, 0]
+            held[1] += record.size
+            held[2] += record.n_allocations
+    except NotImplementedError:
+        return  # captures that were aggregated tell no single allocations
+    for record, size, count in found.values():
+        tell("record", "total", *places.of(record), size, count)
 
 
 def _peak_and_end(reader: Any, places: _Places, tell: Any, *, sure: bool) -> None:
@@ -190,4 +219,4 @@ if __name__ == "__main__":
     # what lies in the current folder is not to be imported
     sys.path[:] = [place for place in sys.path if place not in ("", ".")]
     end_with_parent()
-    main(sys.argv[1], int(sys.argv[2]), whole=sys.argv[3] == "1")
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), whole=sys.argv[4] == "1")
