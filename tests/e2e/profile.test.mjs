@@ -152,7 +152,10 @@ test('what is brushed over time is what all of the view is about', async () => {
   const asked = view.locator('.toolbar .choice button[aria-pressed=true]');
   assert.equal(await asked.count(), 0);
   const chosen = () =>
-    view.locator('.toolbar select').first().evaluate((list) => list.selectedOptions[0].textContent);
+    view
+      .locator('.toolbar select')
+      .first()
+      .evaluate((list) => list.selectedOptions[0].textContent);
   assert.match(await chosen(), /^Freed from .*, in bytes$/);
   await view.locator('.toolbar .choice button', { hasText: 'Temporary' }).click();
   await view.locator('.live-set-summary', { hasText: /^Temporary allocations/ }).waitFor();

@@ -36,7 +36,7 @@ def all_groups(
         found += page.rows
         if len(found) >= page.groups:
             assert len(found) == page.groups
-            assert (sum(g.bytes for g in found), sum(g.count for g in found)) == (page.bytes, page.count)
+            assert (sum(g.bytes for g in found), sum(g.count or 0 for g in found)) == (page.bytes, page.count)
             return found
 
 
@@ -62,14 +62,14 @@ def check_tree(snapshot: Snapshot, raw: Any, of: AllocationSet, chance: random.R
     total, count = sum(found[n].size for n in inside), len(inside)
     for kind in KINDS:
         top = all_groups(snapshot, Branch(of, [kind]))
-        assert (sum(g.bytes for g in top), sum(g.count for g in top)) == (total, count), kind
+        assert (sum(g.bytes for g in top), sum(g.count or 0 for g in top)) == (total, count), kind
         assert [g.bytes for g in top] == sorted((g.bytes for g in top), reverse=True)
         seen: list[int] = []
         for group in top:
             page = members(snapshot, Branch(of, [kind], [group.key]), "size", 0, 1000, descending=True)
             assert (page.bytes, page.count) == (group.bytes, group.count)
             numbers = [row.allocation - first for row in page.rows]
-            if group.count <= 1000:
+            if (group.count or 0) <= 1000:
                 seen += numbers
                 sizes = [found[n].size for n in numbers]
                 assert sizes == sorted(sizes, reverse=True)
@@ -101,7 +101,7 @@ def check_nested(snapshot: Snapshot, of: AllocationSet, by: list[GroupKind], cha
     for _ in by:
         found = all_groups(snapshot, Branch(of, by, path))
         whole = members(snapshot, Branch(of, by, path), "start", 0, 5, descending=False)
-        assert (sum(g.bytes for g in found), sum(g.count for g in found)) == (whole.bytes, whole.count)
+        assert (sum(g.bytes for g in found), sum(g.count or 0 for g in found)) == (whole.bytes, whole.count)
         if not found:
             return
         path = [*path, chance.choice(found).key]

@@ -31,7 +31,7 @@ def branches(snapshot: Snapshot, of: AllocationSet, chance: random.Random) -> li
         group = chance.choice(rows)
         branch = Branch(of, [kind], [group.key])
         mine: set[int] = set()
-        while len(mine) < group.count:
+        while len(mine) < (group.count or 0):
             page = members(snapshot, branch, "start", len(mine), 1000, descending=False)
             mine |= {row.allocation for row in page.rows}
         found.append((branch, mine))
