@@ -100,8 +100,8 @@ const STEPS = [
     shown: true,
     commands: (rest) => {
       if (!exists('tests/python')) throw new Nothing('no tests/python');
-      // What a file's tests share, such as an archive of a large snapshot, is made once: a file stays in one process.
-      const all = ['-n', String(Math.min(availableParallelism(), 4)), '--dist', 'loadfile', 'tests/python'];
+      // Whoever is done takes tests of the other's: files are of very different lengths.
+      const all = ['-n', String(Math.min(availableParallelism(), 4)), '--dist', 'worksteal', 'tests/python'];
       return [[VENV_PYTHON, '-m', 'pytest', ...(rest.length ? rest : all)]];
     },
   },

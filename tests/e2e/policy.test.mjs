@@ -6,6 +6,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { openVSCode } from './harness.mjs';
 import { named, namedProfile } from './snapshots.mjs';
+import { networkSockets } from './sockets.mjs';
 import { SnapshotView, until } from './view.mjs';
 
 const MARKUP = '<evil-tag><img src=x onerror="window.ran=1"><script>window.ran=1</script>';
@@ -18,6 +19,18 @@ const PROFILE = 'hostile <evil-tag> [quit](x).pprof';
 
 let vscode;
 let view;
+let watching;
+/** Network sockets of the extension's process and of those that it started, but for VS Code's own to the browser. */
+const foreign = [];
+
+const served = () => Number(vscode.host.server.authority.split(':')[1]);
+
+function lookAtSockets() {
+  for (const words of ['--type=extensionHost', '-m memlens'])
+    for (const pid of vscode.processes(words))
+      for (const socket of networkSockets(pid))
+        if (![socket.local, socket.remote].includes(served())) foreign.push({ words, ...socket });
+}
 
 before(async () => {
   vscode = await openVSCode({
@@ -27,9 +40,13 @@ before(async () => {
       writeFileSync(path.join(folder, PROFILE), namedProfile(HOSTILE, SOURCE));
     },
   });
+  watching = setInterval(lookAtSockets, 500);
   view = await SnapshotView.opened(vscode, 'train.pickle');
 });
-after(() => vscode?.close());
+after(() => {
+  clearInterval(watching);
+  return vscode?.close();
+});
 
 test('scripts, styles, images, frames and connections from elsewhere are refused', async () => {
   const failures = [];
@@ -303,4 +320,11 @@ test('nothing of it failed on the console or left this machine', () => {
     (error) => !/elsewhere\.invalid|Content Security Policy/.test(error),
   );
   assert.deepEqual(own, []);
+  lookAtSockets();
+  assert.deepEqual(foreign, []);
+  const browsers = vscode
+    .processes('')
+    .flatMap(networkSockets)
+    .filter(({ local }) => local === served());
+  assert.ok(browsers.length > 0, 'sockets are seen where there are any');
 });

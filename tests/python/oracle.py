@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 PENDING = ("active_pending_free", "active_awaiting_free")
 
 
@@ -109,6 +111,17 @@ def live_bytes(found: list[Alloc], events: int) -> list[int]:
     return result
 
 
+_NEVER = 2**62
+_lives: list[Any] = []
+"""What :func:`alive` was asked about last, with the starts and ends of all of it."""
+
+
 def alive(found: list[Alloc], moment: int) -> list[int]:
     """The numbers of what is live at a moment, oldest first."""
-    return [i for i, a in enumerate(found) if a.start <= moment and (a.end is None or a.end > moment)]
+    # asked for thousands of moments of the same allocations
+    if not _lives or _lives[0] is not found:
+        ends = [_NEVER if a.end is None else a.end for a in found]
+        _lives[:] = [found, np.array([a.start for a in found], np.int64), np.array(ends, np.int64)]
+    _, starts, ends_at = _lives
+    numbers: list[int] = np.flatnonzero((starts <= moment) & (ends_at > moment)).tolist()
+    return numbers

@@ -166,8 +166,7 @@ def test_every_node_has_what_both_sides_stacks_say(pair: Any, direction: Any, me
 )
 def test_real_profiles_side_by_side(opened: Callable[[Path], Snapshot], files: list[Path]) -> None:
     pair = Pair(opened(files[0]), opened(files[1]), AllocationSet(0))
-    for options in (FlameOptions(), FlameOptions("bottom_up", "line")):
-        check(pair, options)
+    check(pair, FlameOptions())
 
 
 def of_functions(tree: CallTree) -> dict[tuple[str, str], tuple[int, ...]]:

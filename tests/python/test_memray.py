@@ -366,6 +366,9 @@ def test_what_memray_stats_tells(path: Path, tmp_path: Path) -> None:
     if "total_bytes" in {kind.name for kind in profile.value_types}:
         assert value(profile, "total_bytes") == stats["total_bytes_allocated"]
         assert value(profile, "total_allocations") == stats["total_num_allocations"]
+        counts = profile.values[[kind.name for kind in profile.value_types].index("total_allocations")]
+        assert profile.sizes is not None
+        assert int((profile.sizes * counts).sum()) == stats["total_bytes_allocated"]
     else:
         assert "aggregated" in {notice.code for notice in profile.notices}
     assert profile.settings["command"] == stats["metadata"]["command_line"]

@@ -76,6 +76,7 @@ _MOST_SECONDS = 900
 _MOST_LINE_BYTES = 1 << 24
 _MOST_RECORDS = 10_000_000
 _MOST_SUM = 2**60
+_LARGEST = 2**63 - 1
 _THREAD, _ALLOCATOR = 1, 2
 
 
@@ -235,7 +236,8 @@ class _Records:
         self.lived: list[tuple[int, I64]] = []
         self.tells_lived = False
         self.whole = True
-        self.samples: Numbers[tuple[int, str, str]] = Numbers()
+        self.samples: Numbers[tuple[int, str, str, int]] = Numbers()
+        """Stack, thread, allocator, and the size of one block where that is told, else 0."""
         self.values: list[dict[int, list[int]]] = [{} for _ in KINDS]
         self.broken = ""
 
@@ -286,17 +288,16 @@ class _Records:
                 and 0 <= size < _MOST_SUM
                 and 0 <= count < _MOST_SUM
             ):
-                self._counted(1)
-                held = self.values[KINDS.index(kind)].setdefault(
-                    self.samples[stack, thread, allocator], [0, 0]
-                )
-                held[0] += size
-                held[1] += count
+                self._add(kind, (stack, thread, allocator, 0), size, count)
+            case ["total", int(stack), str(thread), str(allocator), int(size), int(count)] if (
+                0 <= stack < len(self.stacks) and size >= 0 and count >= 0 and size * count < _MOST_SUM
+            ):
+                self._add("total", (stack, thread, allocator, size), size * count, count)
             case ["lived", int(stack), str(thread), str(allocator), [*numbers]] if (
                 0 <= stack < len(self.stacks) and (told := self._told(numbers)) is not None
             ):
                 self._counted(len(told))
-                self.lived.append((self.samples[stack, thread, allocator], told))
+                self.lived.append((self.samples[stack, thread, allocator, 0], told))
             case ["lived"]:
                 self.tells_lived = True
             case ["memory", int(time), int(rss), int(heap)] if (
@@ -312,6 +313,12 @@ class _Records:
             case _:
                 return False
         return True
+
+    def _add(self, kind: str, sample: tuple[int, str, str, int], size: int, count: int) -> None:
+        self._counted(1)
+        held = self.values[KINDS.index(kind)].setdefault(self.samples[sample], [0, 0])
+        held[0] += size
+        held[1] += count
 
     def _counted(self, more: int) -> None:
         self.count += more
@@ -341,7 +348,8 @@ class _Records:
         columns = [np.zeros(len(keys), np.int64) for _ in VALUES]
         for number, held in enumerate(self.values):
             for sample, (size, count) in held.items():
-                columns[2 * number][sample], columns[2 * number + 1][sample] = size, count
+                columns[2 * number][sample] = min(size, _LARGEST)
+                columns[2 * number + 1][sample] = min(count, _LARGEST)
         if not fits(columns):
             raise DamagedSnapshotError("The sizes add up to more bytes than can be counted")
         told = [at for at in range(len(VALUES)) if at < 4 or self.values[at // 2]]
@@ -350,8 +358,9 @@ class _Records:
         return Profile(
             KIND, Frames(frames, starts.astype(np.uint64), numbers[sequence].astype(np.uint32)),
             [VALUES[at] for at in told], 0,
-            np.array([stack + 1 for stack, _, _ in keys], np.uint32), [columns[at] for at in told], labels, strings,
-            times=self._times(), settings=self._settings(), notices=self._notices(),
+            np.array([stack + 1 for stack, *_ in keys], np.uint32), [columns[at] for at in told], labels, strings,
+            sizes=np.array([size for *_, size in keys], np.int64) if self.values[3] else None, times=self._times(),
+            settings=self._settings(), notices=self._notices(),
         )  # fmt: skip
 
     def _times(self) -> ProfileTimes | None:
@@ -411,14 +420,14 @@ class _Records:
         return found
 
 
-def _labels(keys: list[tuple[int, str, str]]) -> tuple[Column, dict[int, str]]:
+def _labels(keys: list[tuple[int, str, str, int]]) -> tuple[Column, dict[int, str]]:
     """The thread and the allocator of each sample."""
     texts: Numbers[str] = Numbers()
     labels = np.zeros(2 * len(keys), LABEL_DTYPE)
     labels["sample"] = np.repeat(np.arange(len(keys)), 2)
     labels["key"] = np.tile([_THREAD, _ALLOCATOR], len(keys))
     labels["text"] = [
-        texts[text] + _ALLOCATOR + 1 for _, thread, allocator in keys for text in (thread, allocator)
+        texts[text] + _ALLOCATOR + 1 for _, thread, allocator, _ in keys for text in (thread, allocator)
     ]
     strings = {number + _ALLOCATOR + 1: text for text, number in texts.items()}
     return labels, {_THREAD: "thread", _ALLOCATOR: "allocator"} | strings

@@ -3,7 +3,8 @@
 It is run by the interpreter that has memray (``python -c``), so it needs nothing of Memlens, and no Python newer than
 3.7. Lines: ``["version", TEXT]``, ``["missing"]``, ``["refused", TEXT]``, ``["broken", TEXT]``, ``["memory", MS, RSS,
 HEAP]``, ``["frame", FUNCTION, FILE, LINE]``, ``["stack", [FRAME…]]`` innermost first, for each kind of records
-``["record", KIND, STACK, THREAD, ALLOCATOR, BYTES, COUNT]``, ``["peaks", [BYTES…]]`` the most that was live before each
+``["record", KIND, STACK, THREAD, ALLOCATOR, BYTES, COUNT]``, of all that was allocated ``["total", STACK, THREAD,
+ALLOCATOR, SIZE, COUNT]`` with the size of one of them, ``["peaks", [BYTES…]]`` the most that was live before each
 line of memory and after the last, and ``["lived", STACK, THREAD, ALLOCATOR, [FIRST, LAST, BYTES, COUNT…]]`` how many
 allocations were made before the line of memory FIRST (not before the one before it) and freed before LAST, -1 for
 never; ``["done"]`` is the last one.
@@ -129,17 +130,16 @@ def _totals(reader: Any, places: _Places, tell: Any) -> None:
                 continue
             key = (
                 record.stack_id, record.native_stack_id, record.native_segment_generation, record.tid,
-                record.allocator,
+                record.allocator, record.size,
             )  # fmt: skip
             held = found.get(key)
             if held is None:
-                found[key] = held = [record, 0, 0]
-            held[1] += record.size
-            held[2] += record.n_allocations
+                found[key] = held = [record, 0]
+            held[1] += record.n_allocations
     except NotImplementedError:
         return  # captures that were aggregated tell no single allocations
-    for record, size, count in found.values():
-        tell("record", "total", *places.of(record), size, count)
+    for record, count in found.values():
+        tell("total", *places.of(record), record.size, count)
 
 
 def _peak_and_end(reader: Any, places: _Places, tell: Any, *, sure: bool) -> None:
