@@ -80,7 +80,10 @@ class Sizes {
       answer.unknown_count > 0
         ? `; ${figure(answer.unknown_bytes)} in ${countedFigure(answer.unknown_count)} of unknown size`
         : '';
-    setText(this.summary, answer.bins.length === 0 ? `Nothing ${setName}${unknown}` : `${setName}${unknown}`);
+    setText(
+      this.summary,
+      answer.bins.length === 0 && unknown === '' ? `Nothing ${setName}` : `${setName}${unknown}`,
+    );
     replace(this.body, ...answer.bins.map((bin) => this.row(bin, most)));
   }
 
