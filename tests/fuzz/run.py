@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 PYSERVER = ROOT / "pyserver"
 CORPUS = Path(__file__).parent / "corpus"
 PLACE = ROOT / ".cache" / "fuzz"
-ATHERIS = "atheris==3.0.0"
+ATHERIS = Path(__file__).parent / "requirements.txt"
 SANITIZERS = "address,undefined,fuzzer-no-link"
 
 TARGETS = ("file", "archive", "filter", "heaptrack")
@@ -71,8 +71,18 @@ def main() -> int:
 def _atheris() -> Path:
     site = PLACE / f"site-{sys.implementation.cache_tag}"
     if not (site / "atheris").is_dir():
-        print(f"installing {ATHERIS}")
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(site), ATHERIS]
+        print("installing atheris")
+        install = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--require-hashes",
+            "--target",
+            str(site),
+        ]
+        command = [*install, "-r", str(ATHERIS)]
         subprocess.run(command, check=True)
     return site
 
