@@ -22,7 +22,7 @@ from memlens.views.columns import NEVER
 from memlens.views.frame_names import FrameNames, words_of
 from memlens.views.sets import AllocationSet
 
-VERSION = 1
+VERSION = 2
 """Raised whenever a kept tree would differ from one that is made: in its nodes, their order or their names."""
 
 OPTIONS = FlameOptions()
