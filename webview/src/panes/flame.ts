@@ -431,6 +431,8 @@ export class FlamePane implements Pane {
     // a function that was chosen before may have no part in this set
     const none = error instanceof RequestError && error.problem.code === 'bad-request';
     if (none && of === this.ofSandwich) this.sandwich.tell(null, this.isCount);
+    // what was chosen when the view was last open may be another file's by now
+    else if (none && this.toRestore) this.plot.select(null);
     else this.failed(error);
   }
 
