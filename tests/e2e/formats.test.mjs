@@ -37,7 +37,7 @@ const RECORDINGS = [
   },
   {
     ...{ kind: 'memray', recorded: 'index.memray.bin', file: 'capture' },
-    ...{ source: 'index.py', box: 'build', word: 'add', times: true, sizes: false },
+    ...{ source: 'index.py', box: 'build', word: 'add', times: true, sizes: true },
   },
 ];
 
