@@ -9,12 +9,9 @@ Prints a row for each promise, and ends with 1 when one isn't kept. 0 leaves a p
 """
 
 import argparse
-import contextlib
 import json
 import os
 import platform
-import random
-import shutil
 import sys
 import tempfile
 import threading
@@ -26,11 +23,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.bench.generate import generate  # noqa: E402
-from tests.bench.lasting import Held, rounds, viewports  # noqa: E402
+from tests.bench.lasting import Held, kills, rounds, viewports  # noqa: E402
 from tests.bench.run import spread  # noqa: E402
 from tests.fuzz.damage import damage  # noqa: E402
 from tests.python.lsp_client import LspClient, RpcError  # noqa: E402
-from tests.python.server_harness import children, leftovers, wait_until  # noqa: E402
 
 SLOW_SQL = (
     "SELECT count(*) FROM allocations a, allocations b, allocations c WHERE a.address + b.address = c.address"
@@ -70,26 +66,12 @@ def damaged(sample: Path, flips: int) -> list[Figure]:
 def killed(client: LspClient, big: Path, sample: Path, source: Path, cache: Path, count: int) -> list[Figure]:
     """The child that reads ``big`` is killed at random moments; hovers of another snapshot go on."""
     client.request("memlens/open", {"path": str(sample), "view": "sample"})
-    chance = random.Random(7)
-    died = whole = hovers = rubbish = 0
-    for attempt in range(count):
-        opening = client.send("memlens/open", {"path": str(big), "view": f"v{attempt}"})
-        child = wait_until(lambda: children(client.pid))[0]
-        time.sleep(chance.uniform(0, 1))
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child, 9)
-        hovers += bool(client.hover(source, 33))
-        try:
-            answer = opening.result()
-        except RpcError as error:
-            died += error.data is not None and error.data["code"] == "ingest-died" and error.data["retry"]
-        else:
-            client.request("memlens/close", {"snapshot": answer["snapshot"], "view": f"v{attempt}"})
-            whole += 1
-            for manifest in list(cache.rglob("manifest.json")):
-                if big.name in manifest.read_text():
-                    shutil.rmtree(manifest.parent)
-        rubbish += len(leftovers(cache))
+    found = list(kills(client, big, (source, 33), cache, count))
+    problems = [each.problem for each in found if each.problem is not None]
+    died = sum(problem["code"] == "ingest-died" and problem["retry"] for problem in problems)
+    whole = sum(each.answer is not None for each in found)
+    hovers = sum(each.hovered for each in found)
+    rubbish = sum(len(each.leftovers) for each in found)
     return [
         Figure(
             f"the reading child killed {count} times, at any moment of its first second",

@@ -1,14 +1,18 @@
 """Long sessions with one server: what it holds after so many rounds of open, look and close, and so many requests."""
 
+import contextlib
 import os
 import random
-from collections.abc import Callable
+import shutil
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 from tests.fuzz.questions import make
 from tests.python.lsp_client import LspClient, RpcError
+from tests.python.server_harness import children, leftovers, wait_until
 
 from memlens.model.info import SnapshotInfo
 from memlens.server.handlers.views import QUESTIONS
@@ -74,6 +78,44 @@ def ask(client: LspClient, method: str, params: Any) -> bool:
             raise
         return False
     return True
+
+
+class Killed(NamedTuple):
+    """What a reading that was killed came to: its answer or its problem, and what was left in the cache."""
+
+    answer: dict[str, Any] | None
+    problem: dict[str, Any] | None
+    hovered: bool
+    """Whether a hover of another snapshot was answered meanwhile."""
+    leftovers: list[str]
+
+
+def kills(
+    client: LspClient, big: Path, hovered: tuple[Path, int], cache: Path, count: int
+) -> Iterator[Killed]:
+    """Kill the child that reads ``big`` at random moments of its first second, and hover a line of another; Linux only.
+
+    Where it came too late the view is closed and the archive removed, so that it is read again.
+    """
+    chance = random.Random(7)
+    for attempt in range(count):
+        view = f"killed {attempt}"
+        opening = client.send("memlens/open", {"path": str(big), "view": view})
+        child = wait_until(lambda: children(client.pid))[0]
+        time.sleep(chance.uniform(0, 1))
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, 9)
+        answered = bool(client.hover(*hovered))
+        answer = problem = None
+        try:
+            answer = opening.result()
+        except RpcError as error:
+            problem = error.data
+        else:
+            client.request("memlens/close", {"snapshot": answer["snapshot"], "view": view})
+            made = [path for path in cache.rglob("manifest.json") if big.name in path.read_text()]
+            shutil.rmtree(made[0].parent)
+        yield Killed(answer, problem, answered, leftovers(cache))
 
 
 def viewports(client: LspClient, file: Path, cache: Path, count: int, every: int) -> list[Held]:

@@ -3,24 +3,21 @@
 import contextlib
 import os
 import pickle
-import random
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.bench.lasting import kills
 from tests.python.lsp_client import LspClient, Pending, RpcError
 from tests.python.server_harness import (
-    children,
     leftovers,
     open_view,
     problem_of,
     snapshot_of,
-    wait_until,
     write_snapshot,
 )
 
@@ -122,25 +119,13 @@ def test_a_child_killed_at_any_moment_leaves_nothing_and_disturbs_nobody(
     server: LspClient, tmp_path: Path, workspace: Path, cache_folder: Path, big: Path
 ) -> None:
     open_view(server, write_snapshot(tmp_path / "other.pickle"), "other")
-    source = workspace / "code" / "train.py"
-    chance = random.Random(7)
     killed = 0
-    for attempt in range(20):
-        opening = server.send("memlens/open", {"path": str(big), "view": f"v{attempt}"})
-        child = wait_until(lambda: children(server.pid))[0]
-        time.sleep(chance.uniform(0, 1.0))
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child, 9)
-        assert server.hover(source, 10)
-        answer, problem = outcome(opening)
-        if problem:
-            assert problem["code"] == "ingest-died", problem
+    for each in kills(server, big, (workspace / "code" / "train.py", 10), cache_folder, 20):
+        assert each.hovered
+        if each.problem is not None:
+            assert each.problem["code"] == "ingest-died", each.problem
             killed += 1
-        else:
-            server.request("memlens/close", {"snapshot": answer["snapshot"], "view": f"v{attempt}"})
-            made = [path for path in cache_folder.rglob("manifest.json") if big.name in path.read_text()]
-            shutil.rmtree(made[0].parent)
-        assert not leftovers(cache_folder)
+        assert not each.leftovers
     assert killed >= 5, "the child was too quick for this test to mean anything"
 
 

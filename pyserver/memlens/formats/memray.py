@@ -402,7 +402,7 @@ class _Records:
                 "python -m memray flamegraph --temporary-allocations, and --temporal."
             )
             found.append(Notice("large", message))
-        elif not self.values[KINDS.index("total")] and self.count:
+        elif not self.values[KINDS.index("total")] and self.count and not self.broken:
             message = (
                 f"The capture has more than {_MOST_COUNTED:,} allocations and frees, so what each stack allocated in "
                 "all is left out; python -m memray stats tells the sums."

@@ -80,8 +80,6 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline:
 
 def _pickle_of(source: Source, scratch: Path) -> AbstractContextManager[Source]:
     head = source.head()
-    if not head:
-        raise NotASnapshotError("The file is empty", advice="Record it again, or copy it again.")
     if head[0] == 0x80:
         return nullcontext(source)
     first = head.removeprefix(_BOM).lstrip()[:1]
