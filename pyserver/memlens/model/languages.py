@@ -34,6 +34,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"^/usr/(?:local/)?(?:include|lib|lib64|src)/|^/opt/homebrew/|^/nix/store/", SYSTEM),
         (r"/Library/Developer/|/Program Files", SYSTEM),
         (r"^(?:node:)?internal/|^node:", "Node's library"),
+        (r"^(?:java|javax|jdk|sun|com/sun)/.+\.java$", "Java's library"),
     )
 )  # fmt: skip
 
