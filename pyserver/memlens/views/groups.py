@@ -11,11 +11,13 @@ from memlens.errors import BadRequestError
 from memlens.kernels.grouping import group_sums
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Device, Snapshot
+from memlens.units import format_value
 from memlens.views import filters
 from memlens.views.answers import AllocationSummary, Frame
 from memlens.views.columns import check_page, summaries
 from memlens.views.groupings import U32, GroupKind, grouping
 from memlens.views.profile_groups import sample_groups
+from memlens.views.profile_sets import value_of
 from memlens.views.sets import AllocationSet, rows_of
 
 MOST_LEVELS = 6
@@ -152,12 +154,15 @@ def _groups_of_samples(
         largest = samples.amounts[found.largest[keys]]
         column = {"bytes": found.amounts[keys], "count": found.counts[keys], "largest": largest}[order]
         ordered = keys[np.argsort(-column if descending else column, kind="stable")]
+    unit = value_of(snapshot, branch.of).unit
     rows = [
         Group(
-            key, *found.name(key), int(found.amounts[key]), told(found.counts[key]),
+            key, name, _with_pools(detail, int(found.pools[key]), unit), place, terms,
+            int(found.amounts[key]), told(found.counts[key]),
             int(samples.amounts[found.largest[key]]), int(samples.rows[found.largest[key]]),
         )
         for key in ordered[offset : offset + limit].tolist()
+        for name, detail, place, terms in (found.name(key),)
     ]  # fmt: skip
     return GroupsAnswer(
         set_bytes=int(found.every.amounts.sum()),
@@ -168,6 +173,11 @@ def _groups_of_samples(
         offset=offset,
         rows=rows,
     )
+
+
+def _with_pools(detail: str, amount: int, unit: str) -> str:
+    """A group's detail, and what of the group may be pools of Python's allocator."""
+    return ", ".join(filter(None, (detail, f"perhaps pools: {format_value(amount, unit)}" if amount else "")))
 
 
 def members(

@@ -11,13 +11,14 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.kernels.calltree import best_above
 from memlens.kernels.grouping import group_sums
-from memlens.model.frames import NATIVE, USER, package_of
+from memlens.model.frames import NATIVE, POSSIBLE_ARENA, USER, package_of
 from memlens.model.languages import is_allocation_function
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import FrameRow, Snapshot
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
+from memlens.views.arenas import in_pools
 from memlens.views.columns import frame
 from memlens.views.filters import Term
 from memlens.views.profile_filters import matching
@@ -34,8 +35,8 @@ _POWERS = 1 << np.arange(63, dtype=np.int64)
 class SampleGroups(Struct, frozen=True):
     """The groups of some samples: sums by number of the group, and what each is called.
 
-    ``keys`` are the numbers that have samples; ``amounts`` and ``counts`` have an item for every number, ``largest``
-    the row of ``samples`` with the largest amount.
+    ``keys`` are the numbers that have samples; ``amounts`` and ``counts`` have an item for every number, ``pools`` what
+    of the amount may be pools of Python's allocator, ``largest`` the row of ``samples`` with the largest amount.
     """
 
     samples: SampleSet
@@ -43,6 +44,7 @@ class SampleGroups(Struct, frozen=True):
     keys: npt.NDArray[np.int64]
     amounts: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
+    pools: npt.NDArray[np.int64]
     largest: U32
     name: Callable[[int], tuple[str, str, Frame | None, str]]
     """Name, detail, place and filter."""
@@ -71,7 +73,9 @@ def sample_groups(
     present = np.zeros(found.groups, np.int64)
     here = np.arange(len(codes), dtype=np.uint32)
     group_sums(codes, here, samples.amounts, amounts, present, largest)
-    return SampleGroups(samples, every, np.flatnonzero(present), amounts, counts, largest, found.name)
+    pools, pooled = np.zeros(found.groups, np.int64), in_pools(snapshot)[samples.rows]
+    np.add.at(pools, codes[pooled], samples.amounts[pooled])
+    return SampleGroups(samples, every, np.flatnonzero(present), amounts, counts, pools, largest, found.name)
 
 
 def branch_samples(
@@ -170,7 +174,9 @@ def _packages(snapshot: Snapshot) -> _Groups:
     allocates = np.zeros(len(rows), np.uint8)
     for number, (file, _, function, kind) in enumerate(rows):
         of_frame[number] = names.setdefault(package_of(file, function, kind) or YOUR_CODE, len(names))
-        allocates[number] = kind != USER and is_allocation_function(function, file)
+        allocates[number] = (
+            kind != USER and is_allocation_function(function, file)
+        ) or function == POSSIBLE_ARENA.function
     parents, frames = snapshot.column("node_parent"), snapshot.column("node_frame")
     innermost = np.full(len(parents), NEVER, np.uint32)
     try:
