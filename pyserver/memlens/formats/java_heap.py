@@ -67,7 +67,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
         [*LIVE], len(LIVE) - 1, rows["stack"].astype(np.uint32), values,
         sizes=np.where(rows["count"] == 1, rows["bytes"], 0).astype(np.int64),
         settings={"profile": "java", "sampling_rate_bytes": _RATE_BYTES},
-        notices=_notices(unnamed, len(addresses), cut=scanner.cut),
+        notices=_notices(unnamed, len(addresses), cut=scanner.cut or source.data[-1:] != b"\n"),
     )  # fmt: skip
 
 

@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Scans heap profiles in text straight into columns: gperftools', tcmalloc's and Go's, jemalloc's, and Java's.
 
-Three layouts. A line of gperftools' has four numbers and the stack, ``N: BYTES [N: BYTES] @ 0x1 0x2``; Go puts comments
-below it that name each frame, ``#\\t0x1\\tFUNCTION+0xOFFSET\\tFILE:LINE``. jemalloc's has the stack in a line of its
-own, ``@ 0x1 0x2``, and below it the four numbers of all threads (``t*:``) and of each (``t1:``). A line of a Java heap's
-has two numbers and the stack, ``BYTES COUNT @ 0x1 0x2``, and the names of the addresses follow the last of them,
-``0x1 FUNCTION (FILE:LINE)``.
+Three layouts. A line of gperftools' has four numbers and the stack, ``N: BYTES [N: BYTES] @ 0x1 0x2``; Go puts
+comments below it that name each frame, ``#\\t0x1\\tFUNCTION+0xOFFSET\\tFILE:LINE``. jemalloc's has the stack in a
+line of its own, ``@ 0x1 0x2``, and below it the four numbers of all threads (``t*:``) and of each (``t1:``). A line of
+a Java heap's has two numbers and the stack, ``BYTES COUNT @ 0x1 0x2``, and the names of the addresses follow the last
+of them, ``0x1 FUNCTION (FILE:LINE)``.
 
 Source: ``src/heap-profile-table.cc`` of gperftools, ``runtime/pprof/pprof.go`` of Go (``printStackRecord``),
 ``src/prof_data.c`` of jemalloc, and ``profile/legacy_profile.go`` and ``legacy_java_profile.go`` of google/pprof.
