@@ -60,6 +60,6 @@ def _ooms(device: DeviceInfo) -> str:
 
 
 def _after(device: DeviceInfo) -> str:
-    if device.peak_time_us is None or device.time_origin_us is None:
+    if device.peak_time_us is None:
         return f" at event {device.peak_moment:,}"
-    return f" after {format_time(device.peak_time_us - device.time_origin_us)}"
+    return f" after {format_time(device.peak_time_us)}"
