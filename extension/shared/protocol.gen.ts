@@ -1185,12 +1185,14 @@ export interface OomAnswer {
   event: number;
   moment: number;
   time_us: number | null;
-  requested_bytes: number;
+  requested_bytes: number | null;
   driver_bytes: number;
   device_free_bytes: number | null;
   stream: string;
   pool: string | null;
   frames: Frame[];
+  asked_at: Frame | null;
+  asked_by: string;
   gap: Gap;
   segments_known: boolean;
   verdict: 'driver_step' | 'elsewhere' | 'fragmented' | 'limit' | 'too_large' | 'unexplained' | 'unknown';

@@ -56,7 +56,8 @@ def test_info(sample: Path) -> None:
         "events": len(data["device_traces"][0]),
         "allocations": len(found),
         "peak_bytes": max(heights),
-        "peak_time_us": data["device_traces"][0][peak - 1]["time_us"] - data["device_traces"][0][0]["time_us"],
+        "peak_time_us": data["device_traces"][0][peak - 1]["time_us"]
+        - data["device_traces"][0][0]["time_us"],
         "time_origin_us": data["device_traces"][0][0]["time_us"],
         "live_at_end_bytes": heights[-1],
     }

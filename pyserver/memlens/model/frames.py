@@ -152,6 +152,16 @@ _DISPATCHED = re.compile(r"at::_ops::(\w+)::|^aten::(\w+)")
 _KERNEL = re.compile(r"at::native::([a-z]\w*)[(<]")
 
 
+_RECORDER = re.compile(
+    r"^torch::(?:unwind::|CapturedTraceback::)|::gather(?:_with_cpp)?\(\)$|^c10::cuda::CUDACachingAllocator::"
+)
+
+
+def is_recorder(function: str) -> bool:
+    """Whether a native function belongs to the recording of every stack, or to the allocator: it tells nothing."""
+    return _RECORDER.search(function) is not None
+
+
 def is_operator_entry(function: str) -> bool:
     """Whether a native function is the entry of an operator, not one of its kernels."""
     return _DISPATCHED.search(function) is not None
