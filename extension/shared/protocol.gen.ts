@@ -1185,7 +1185,7 @@ export interface OomAnswer {
   event: number;
   moment: number;
   time_us: number | null;
-  requested_bytes: number | null;
+  requested_bytes: number;
   driver_bytes: number;
   device_free_bytes: number | null;
   stream: string;

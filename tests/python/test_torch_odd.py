@@ -8,7 +8,7 @@ import copy
 import json
 import math
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
 
 Data = Any
-Change = Callable[[Data, Any], None]
 
 GONE: Any = ...
 ODD: dict[str, Any] = {
@@ -35,24 +34,26 @@ ODD: dict[str, Any] = {
     "NaN": math.nan, "infinity": math.inf, "1e300": 1e300, "True": True, "text": "many", "list": [], "numbers": [1, 2],
     "lists": [[1], [None]], "dict": {}, "pairs": {"a": 1, "b": None},
 }  # fmt: skip
-TEXTS = {"action", "filename", "name", "state", "segment_type", "stage", "category", "compile_context",
-         "user_metadata", "fx_node_name", "fx_original_trace", "fx_node_op", "fx_node_target", "fx_node_info"}  # fmt: skip
+TEXTS = {
+    "action", "filename", "name", "state", "segment_type", "stage", "category", "compile_context", "user_metadata",
+    "fx_node_name", "fx_original_trace", "fx_node_op", "fx_node_target", "fx_node_info",
+}  # fmt: skip
 
 
-def fits(field: str, value: Any) -> bool:  # noqa: PLR0911 - one kind of field after the other
+def fits(field: str, value: Any) -> bool:
     """Whether a value of ``ODD`` is none that is odd there."""
     if field in TEXTS:
         return isinstance(value, str)
     if field in ("frames", "forward_frames", "blocks", "history"):
-        return value == []
+        return bool(value == [])
     if field in ("pool_id", "segment_pool_id"):
-        return value == [1, 2]
+        return bool(value == [1, 2])
     if field == "is_expandable":
         return value is True
     if field == "stream":
         return value in (-1, 2**64 - 1)  # a handle may be any 64 bits
     if field == "time_us":
-        return value == 3.5
+        return bool(value == 3.5)
     return False
 
 
@@ -122,14 +123,11 @@ def put(record: Any, field: Any, value: Any) -> None:
         record[field] = value
 
 
-Means = Callable[[Data], None]
-
-
 def nothing(_: Data) -> None:
     """The value is known from other records, or asked for nothing that the oracle sees."""
 
 
-PLACES: dict[str, tuple[Callable[[Data], Any], dict[str, Means]]] = {
+PLACES: dict[str, tuple[Callable[[Data], Any], Mapping[Any, Callable[[Data], Any]]]] = {
     # name of a record: where it is, and what a person makes of the file when a field of it is unknown
     "alloc that is freed": (lambda d: d["device_traces"][0][1], {
         "action": lambda d: d["device_traces"][0][1].update(action="unknown"),
@@ -257,10 +255,10 @@ def allocations_meant(data: Data) -> dict[int, list[Alloc]]:
 def others_read(timeline: Timeline) -> dict[str, Any]:
     """Segments, blocks, annotations and what else the oracle doesn't tell of."""
     tables, texts = timeline.tables, timeline.strings
-    segments = tables["segments"]
+    segments, blocks = tables["segments"], tables["blocks"]
     return {
         "segments": sorted(zip(*(segments[name].tolist() for name in ("device", "address", "total")), strict=True)),
-        "blocks": sorted(zip(*(tables["blocks"][name].tolist() for name in ("address", "size", "requested")), strict=True)),
+        "blocks": sorted(zip(*(blocks[name].tolist() for name in ("address", "size", "requested")), strict=True)),
         "annotations": [
             (row["device"], texts[row["stage"]], texts[row["name"]], row["time_us"])
             for row in ({name: each[name].item() for name in each.dtype.names or ()} for each in tables["annotations"])
@@ -355,6 +353,43 @@ def test_odd_values_in_the_blocks_of_torch_2_0(
         }, name
 
 
+EMPTY: list[Data] = [
+    [], {"segments": [], "device_traces": [[]]}, {"segments": [], "device_traces": [[], [], []]},
+    {"segments": [], "device_traces": []}, {"device_traces": [[]], "allocator_settings": {}},
+    {"segments": None, "device_traces": [None]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("container", ["pickle", "json"])
+@pytest.mark.parametrize("data", EMPTY, ids=str)
+def test_a_process_that_allocated_nothing(
+    data: Data, container: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / f"s.{container}"
+    path.write_bytes(pickle.dumps(data) if container == "pickle" else json.dumps(data).encode())
+    where = ["--cache-dir", str(tmp_path / "cache")]
+    for command in ("info", "lines", "oom", "steps", "flame"):
+        assert cli.main([command, str(path), *where]) == 0, command
+    assert "_record_memory_history() before" in capsys.readouterr().out
+    assert cli.main(["info", "--json", str(path), *where]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (device,) = told["devices"]
+    assert (device["events"], device["allocations"], device["time_axis"]) == (0, 0, None)
+    assert [warning["code"] for warning in told["warnings"] if warning["code"] != "odd-values"] == ["empty"]
+
+
+def test_one_moment_is_no_stretch_of_time(tmp_path: Path, cache: Cache) -> None:
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps({"device_traces": [[event("alloc", 1, 8, A, time_us=1700)]]}))
+    snapshot = Snapshot.open(ingest(path, cache, lambda *_: None))
+    try:
+        (info,) = snapshot.info.devices
+        assert (info.time_axis, info.time_origin_us, info.peak_time_us) == (None, 1700, 0)
+        assert "no-times" not in {warning.code for warning in snapshot.info.warnings}
+    finally:
+        snapshot.close()
+
+
 def test_minus_one_without_a_sign_is_no_line(tmp_path: Path) -> None:
     """What PyTorch writes for a frame that ``torch.compile`` made on Python 3.13."""
     data = {"segments": [], "device_traces": [[event("alloc", 1, 8, frame("/p/a.py", 2**64 - 1, "f"), A)]]}
@@ -395,7 +430,7 @@ def test_a_file_full_of_odd_values_is_shown(name: str, tmp_path: Path) -> None:
             == 0
         ), command
     for table in ("devices", "events", "allocations", "segments", "blocks", "annotations", "notes"):
-        assert cli.main(["sql", str(path), f"SELECT * FROM {table}", *where]) == 0, table  # noqa: S608
+        assert cli.main(["sql", str(path), f"SELECT * FROM {table}", *where]) == 0, table
     snapshot = Snapshot.open(ingest(path, Cache(tmp_path / "cache"), lambda *_: None))
     try:
         assert snapshot.device(1).size.tolist() == [2000]

@@ -25,6 +25,9 @@ def run(options: argparse.Namespace) -> int:
         return 0
     say(f"{info.path}: {info.kind}, {format_bytes(info.file_bytes)}")
     for device in info.devices:
+        if not device.events and not device.allocations:
+            say(f"{device.name.lower()}: nothing was recorded")
+            continue
         say(
             f"{device.name.lower()}: {counted(device.events, 'event')}, "
             f"{counted(device.allocations, 'allocation')}, "

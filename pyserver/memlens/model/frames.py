@@ -37,7 +37,7 @@ _LIBRARY_PATH = re.compile(
     r"(^|/)(site-packages|dist-packages|lib/python\d[.\d]*|lib64/python\d[.\d]*|Python\d+/Lib)/|^<frozen ",
     re.IGNORECASE,
 )
-_NATIVE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".so", ".pyx")
+_NATIVE_SUFFIXES = (".c", ".s", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".so", ".pyx")
 _NO_FILE = frozenset(("", "??", "none", "<unknown>"))
 _PROFILER_NAME = re.compile(r"^(?P<file>.+)\((?P<line>\d{1,9})\): (?P<function>.+)$", re.ASCII)
 # the profiler cuts the interpreter's prefixes off, so library code is told by its first folder or module

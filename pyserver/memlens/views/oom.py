@@ -17,8 +17,8 @@ from memlens.model.timeline import ACTIONS, NOTE_KINDS
 from memlens.store.snapshot import Device, FrameRow, Snapshot
 from memlens.views import oom_words
 from memlens.views.allocator import INACTIVE, AllocatorState, state_at
-from memlens.views.blocks import divisions_of, rounded_up
 from memlens.views.answers import Frame
+from memlens.views.blocks import divisions_of, rounded_up
 from memlens.views.columns import (
     NEVER,
     device_of,
@@ -121,7 +121,7 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
         event=event,
         moment=event + 1,
         time_us=time_of_moment(device, event + 1),
-        requested_bytes=case.size if case.size_known else None,
+        requested_bytes=case.size,
         driver_bytes=case.driver_bytes,
         device_free_bytes=free,
         stream=str(snapshot.manifest.streams[case.stream]),

@@ -123,8 +123,8 @@ class OomAnswer(Struct, frozen=True):
     event: int
     moment: int
     time_us: float | None
-    requested_bytes: int | None
-    """As the allocator recorded it: rounded up to its blocks. None where the file doesn't say."""
+    requested_bytes: int
+    """As the allocator recorded it: rounded up to its blocks. 0 where the file doesn't say; the headline says so."""
     driver_bytes: int
     """What the allocator would have asked the driver for by its default rules."""
     device_free_bytes: int | None
