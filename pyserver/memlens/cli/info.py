@@ -63,6 +63,8 @@ def _ooms(device: DeviceInfo) -> str:
 
 
 def _after(device: DeviceInfo) -> str:
+    if device.peak_moment == 0:
+        return " before the first event" if device.events else ""
     if device.peak_time_us is None:
         return f" at event {device.peak_moment:,}"
     return f" after {format_time(device.peak_time_us)}"
