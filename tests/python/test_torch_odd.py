@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.python import oracle
-from tests.python.conftest import event, frame
+from tests.python.conftest import event, frame, real_files
 
 from memlens import cli
 from memlens.formats import torch
@@ -25,6 +25,7 @@ from memlens.model.info import HOST_DEVICE
 from memlens.model.timeline import NEVER, Timeline
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
+from memlens.views.lines import top_lines
 
 Data = Any
 
@@ -436,3 +437,38 @@ def test_a_file_full_of_odd_values_is_shown(name: str, tmp_path: Path) -> None:
         assert snapshot.device(1).size.tolist() == [2000]
     finally:
         snapshot.close()
+
+
+@pytest.mark.parametrize("path", real_files("cpu_profile_*.pickle"), ids=lambda path: path.stem)
+def test_what_a_profiler_does_not_record_is_unknown(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--cache-dir", str(tmp_path / "cache")]
+    assert cli.main(["info", "--json", str(path), *where]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [device["reserved_at_end_bytes"] for device in told["devices"]] == [None]
+    messages = " ".join(warning["message"] for warning in told["warnings"])
+    assert "before 2.2" not in messages
+    assert "profiler's record" in messages
+    for query in (
+        "SELECT reserved_at_end_bytes, peak_time_us, time_origin_us FROM devices",
+        "SELECT DISTINCT total_bytes, allocated_bytes, active_bytes, requested_bytes FROM segments",
+    ):
+        assert cli.main(["sql", "--json", str(path), query, *where]) == 0
+        (row,) = json.loads(capsys.readouterr().out)
+        assert set(row.values() if isinstance(row, dict) else row) == {None}
+
+
+@pytest.mark.parametrize("path", real_files("*.pickle"), ids=lambda path: path.stem[:40])
+def test_lines_of_the_interpreter_never_lead(path: Path, cache: Cache) -> None:
+    snapshot = Snapshot.open(ingest(path, cache, lambda *_: None))
+    try:
+        files = [row.file for row in top_lines(snapshot)]
+        kinds: dict[str, int] = dict(
+            snapshot.text.execute("SELECT DISTINCT file, kind FROM source_lines").fetchall()
+        )  # type: ignore[arg-type]
+    finally:
+        snapshot.close()
+    python = [file for file in files if not file.lower().endswith((".c", ".cpp", ".h", ".s", ".cu"))]
+    assert files[: len(python)] == python
+    assert [kinds[file] for file in files] == sorted(kinds[file] for file in files)
