@@ -413,11 +413,7 @@ export interface CurvesAnswer {
   other_steps_told: StepsTold | null;
 }
 
-/**
- * One device's figures. `peak_moment` is the first moment at which `peak_bytes` were live.
- *
- * `peak_time_us` and `time_origin_us` are Unix times as the file has them; all other times are on the axis.
- */
+/** One device's figures. `peak_moment` is the first moment at which `peak_bytes` were live. */
 export interface DeviceInfo {
   device: number;
   name: string;
@@ -429,7 +425,7 @@ export interface DeviceInfo {
   live_at_start_bytes: number;
   live_at_end_bytes: number;
   live_at_end_count: number;
-  reserved_at_end_bytes: number;
+  reserved_at_end_bytes: number | null;
   ooms: number;
   event_axis: AxisRange;
   time_axis: AxisRange | null;
@@ -1195,6 +1191,8 @@ export interface OomAnswer {
   stream: string;
   pool: string | null;
   frames: Frame[];
+  asked_at: Frame | null;
+  asked_by: string;
   gap: Gap;
   segments_known: boolean;
   verdict: 'driver_step' | 'elsewhere' | 'fragmented' | 'limit' | 'too_large' | 'unexplained' | 'unknown';

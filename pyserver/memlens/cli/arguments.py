@@ -69,7 +69,7 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
     """The commands that print what one snapshot tells."""
     info = command("info", "Print what a snapshot holds: devices, peaks, warnings.")
     oom = command("oom", "Explain a snapshot's out-of-memory events.")
-    lines = command("lines", "Print the source lines that allocated the most.")
+    lines = command("lines", "Print the source lines that allocated the most, the user's own first.")
     stack = command("stack", "Print an allocation and its stack.")
     reports = [info, oom, lines, stack]
     for report in reports:

@@ -37,7 +37,7 @@ _LIBRARY_PATH = re.compile(
     r"(^|/)(site-packages|dist-packages|lib/python\d[.\d]*|lib64/python\d[.\d]*|Python\d+/Lib)/|^<frozen ",
     re.IGNORECASE,
 )
-_NATIVE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".so", ".pyx")
+_NATIVE_SUFFIXES = (".c", ".s", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".so", ".pyx")
 _NO_FILE = frozenset(("", "??", "none", "<unknown>"))
 _PROFILER_NAME = re.compile(r"^(?P<file>.+)\((?P<line>\d{1,9})\): (?P<function>.+)$", re.ASCII)
 # the profiler cuts the interpreter's prefixes off, so library code is told by its first folder or module
@@ -155,6 +155,16 @@ def package_of(file: str, function: str, kind: int) -> str:
 
 _DISPATCHED = re.compile(r"at::_ops::(\w+)::|^aten::(\w+)")
 _KERNEL = re.compile(r"at::native::([a-z]\w*)[(<]")
+
+
+_RECORDER = re.compile(
+    r"^torch::(?:unwind::|CapturedTraceback::)|::gather(?:_with_cpp)?\(\)$|^c10::cuda::CUDACachingAllocator::"
+)
+
+
+def is_recorder(function: str) -> bool:
+    """Whether a native function belongs to the recording of every stack, or to the allocator: it tells nothing."""
+    return _RECORDER.search(function) is not None
 
 
 def is_operator_entry(function: str) -> bool:

@@ -74,7 +74,8 @@ class DeviceTimeline:
     time_us: npt.NDArray[np.int64] | None
     """Microseconds since the first event, made to never go back."""
     time_origin_us: int | None
-    reserved_at_end: int
+    reserved_at_end: int | None
+    """None when the file doesn't say."""
     implicit_frees: int
 
     @property
@@ -83,7 +84,7 @@ class DeviceTimeline:
         return int(np.argmax(self.live))
 
 
-def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: int) -> DeviceTimeline:
+def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: int | None) -> DeviceTimeline:
     """Match a device's events into allocations and add up what was live."""
     count = len(events.action)
     owners = np.empty(count, np.uint32)

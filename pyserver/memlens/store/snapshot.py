@@ -54,7 +54,7 @@ class Device:
         self._whole: Device | None = None
         self.rows: npt.NDArray[np.uint32] | None = None
         """The rows of the whole device that this narrowed one holds, ascending; None when it holds all."""
-        self.time: npt.NDArray[np.int64] | None = column("time") if info.time_axis else None
+        self.time: npt.NDArray[np.int64] | None = None if info.time_origin_us is None else column("time")
         self.event_stack: npt.NDArray[np.uint32] = column("event_stack")
         self.event_action: npt.NDArray[np.uint8] = column("event_action")
         self.live: npt.NDArray[np.int64] = column("live")
@@ -118,10 +118,9 @@ class Device:
         found.live_4096 = block_peaks(found.live_64, SUPER_BLOCK // BLOCK)
         found.low_64 = -block_peaks(-found.live, BLOCK)
         peak = int(np.argmax(found.live))
-        origin = self.info.time_origin_us
         peak_time = None
-        if origin is not None and self.time is not None:
-            peak_time = origin + (int(self.time[peak - 1]) if peak else 0)
+        if self.time is not None:
+            peak_time = int(self.time[peak - 1]) if peak else 0
         found.info = msgspec.structs.replace(
             self.info,
             allocations=len(rows),

@@ -24,7 +24,7 @@ from memlens.store.snapshot import Column, Device, Snapshot
 from memlens.store.totals import stack_totals
 
 FILE_NAME = behind.TABLES_NAME
-TABLES_VERSION = 2
+TABLES_VERSION = 3
 """Kept in the database's ``user_version``; tables of another version are made anew."""
 
 _STRETCH_ROWS = 1 << 15
@@ -118,11 +118,8 @@ def _insert(database: apsw.Connection, table: str, rows: Iterable[tuple[Any, ...
 
 def _device_row(device: Device) -> tuple[Any, ...]:
     info = device.info
-    peak_time = None
-    if info.peak_time_us is not None and info.time_origin_us is not None:
-        peak_time = info.peak_time_us - info.time_origin_us
     return (
-        info.device, info.events, info.allocations, info.peak_bytes, info.peak_moment, peak_time,
+        info.device, info.events, info.allocations, info.peak_bytes, info.peak_moment, info.peak_time_us,
         info.live_at_start_bytes, info.live_at_end_bytes, info.reserved_at_end_bytes, info.ooms, info.time_origin_us,
     )  # fmt: skip
 
@@ -147,7 +144,7 @@ def _events(
             range(start + 1, stop + 1),
             times,
             _named(actions, device.event_action[part]),
-            size[part].tolist(),
+            _unless(size[part] < 0, size[part]),
             device.live[start + 1 : stop + 1].tolist(),
             _unless(owners == kernel.NEVER, device.allocations(owners)),
             device.event_stack[part].tolist(),
@@ -308,7 +305,10 @@ def _memory(snapshot: Snapshot, database: apsw.Connection) -> None:
         range(len(segments)),
         segments["device"].tolist(),
         [strings.get(row, "") for row in segments["type"].tolist()],
-        *(segments[name].tolist() for name in ("total", "allocated", "active", "requested")),
+        *(
+            _unless(segments[name] < 0, segments[name])
+            for name in ("total", "allocated", "active", "requested")
+        ),
         (segments["expandable"] != 0).astype(np.uint8).tolist(),
         _named(_streams(snapshot), segments["stream"]),
         _named(_pools(snapshot), segments["pool"]),

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels import timeline as kernel
-from memlens.model.frames import NATIVE, Frames
+from memlens.model.frames import NATIVE, Frames, is_recorder
 from memlens.model.inference import infer_forward, operators_of
 from memlens.model.info import HOST_DEVICE, AxisRange, DeviceInfo, SnapshotInfo, device_name
 from memlens.model.modules import Module, modules_of
@@ -101,7 +101,12 @@ def _write_device(columns: ColumnFiles, device: DeviceTimeline) -> None:
 def _labels(frames: Frames) -> npt.NDArray[np.uint32]:
     """The frame to show first of each stack."""
     labels = np.empty(len(frames.starts) - 1, np.uint32)
-    kernel.label_frames(frames.starts, frames.sequence, frames.kinds, labels)
+    kinds = frames.kinds.copy()
+    for number in np.flatnonzero(kinds == NATIVE).tolist():
+        if is_recorder(frames.frames[number].function):
+            # less telling than any other frame
+            kinds[number] = NATIVE + 1
+    kernel.label_frames(frames.starts, frames.sequence, kinds, labels)
     return labels
 
 
@@ -189,8 +194,9 @@ def _device_info(device: DeviceTimeline) -> DeviceInfo:
         last = int(device.time_us[-1])
         # a little room on both sides, so that the states before the first and after the last event can be seen
         margin = max(1.0, last / 200)
-        time_axis = AxisRange(-margin, last + margin)
-        peak_time = device.time_origin_us + (int(device.time_us[peak - 1]) if peak else 0)
+        # events that all have one time are told apart by their order only
+        time_axis = AxisRange(-margin, last + margin) if last else None
+        peak_time = int(device.time_us[peak - 1]) if peak else 0
     return DeviceInfo(
         device=device.device,
         name=device_name(device.device),

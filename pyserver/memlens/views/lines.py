@@ -41,10 +41,13 @@ def source_lines(snapshot: Snapshot, file: str, line: int | None = None) -> list
 
 
 def top_lines(snapshot: Snapshot, limit: int | None = None) -> list[SourceLine]:
-    """The lines that allocated the most, user code before the rest where they are equal; None for all."""
+    """The lines that allocated the most: all of the user's code, then of libraries, then of C and C++; None for all.
+
+    Inclusive sums rise towards ``main``, so without that order an interpreter's own lines would lead.
+    """
     rows = snapshot.text.execute(
         f"SELECT {_COLUMNS} FROM source_lines "  # noqa: S608
-        "ORDER BY live_at_peak_bytes DESC, total_bytes DESC, kind, file, line LIMIT ?",
+        "ORDER BY kind, live_at_peak_bytes DESC, total_bytes DESC, file, line LIMIT ?",
         (-1 if limit is None else limit,),
     )
     return [SourceLine(*row) for row in rows]
@@ -78,11 +81,11 @@ class ProfileLine(Struct, frozen=True):
 
 
 def top_profile_lines(snapshot: Snapshot, value: int, limit: int | None = None) -> list[ProfileLine]:
-    """The lines that have the most of a profile's value, user code before the rest where they are equal."""
+    """The lines that have the most of a profile's value, in the order of :func:`top_lines`."""
     rows = snapshot.text.execute(
         "SELECT v.file, v.line, s.function, v.total, v.self FROM line_values AS v "
         "JOIN source_lines AS s ON s.file = v.file AND s.line = v.line WHERE v.value = ? "
-        "ORDER BY v.total DESC, v.self DESC, s.kind, v.file, v.line LIMIT ?",
+        "ORDER BY s.kind, v.total DESC, v.self DESC, v.file, v.line LIMIT ?",
         (value, -1 if limit is None else limit),
     )
     return [ProfileLine(*row) for row in rows]

@@ -47,8 +47,7 @@ def report(answers: list[OomAnswer], found: MarksAnswer, info: SnapshotInfo) -> 
     for answer in answers:
         yield f"out of memory, {_where(answer)}"
         yield f"  {answer.headline}"
-        for frame in answer.frames[:1]:
-            yield f"  asked for at {_place(frame, None)}"
+        yield f"  {answer.asked_by}"
         gap = answer.gap
         yield (
             f"  reserved {format_bytes(gap.reserved_bytes)}: requested {format_bytes(gap.requested_bytes)}, "

@@ -33,7 +33,6 @@ const PLACES: Record<FreePlace['why'], string> = {
 const FEW = 8;
 
 export function oomArticle(answer: OomAnswer, deviceName: string, actions: OomActions): HTMLElement {
-  const label = answer.frames.find(({ kind }) => kind === 'user') ?? answer.frames.find(hasSource) ?? null;
   return element(
     'article',
     {},
@@ -46,7 +45,9 @@ export function oomArticle(answer: OomAnswer, deviceName: string, actions: OomAc
       }),
       element('span', {}, `${deviceName}, stream ${streamName(answer.stream)}`),
       answer.pool !== null && element('span', {}, `pool ${answer.pool}`),
-      label && element('span', {}, 'asked for at ', frameLink(label, null, actions)),
+      answer.asked_at === null
+        ? element('span', {}, element('bdi', {}, answer.asked_by))
+        : element('span', {}, 'asked for at ', frameLink(answer.asked_at, null, actions)),
     ),
     element(
       'div',

@@ -84,8 +84,7 @@ export function hasTimes(device: DeviceInfo): boolean {
 
 /** The peak's time in microseconds since the first event, or null where the file has no times. */
 export function peakTime(device: DeviceInfo): number | null {
-  const { peak_time_us: time, time_origin_us: origin } = device;
-  return time === null || origin === null || !hasTimes(device) ? null : time - origin;
+  return hasTimes(device) ? device.peak_time_us : null;
 }
 
 /** The peak's place on the axis, or null where there is none. */

@@ -284,18 +284,15 @@ function facts(rows: readonly Fact[]): HTMLElement {
 
 function deviceFacts(d: DeviceInfo): HTMLElement {
   const live = `${bytes(d.live_at_end_bytes)} in ${counted(d.live_at_end_count, 'allocation')}`;
-  const reserved = [
-    'Reserved at the end',
-    bytes(d.reserved_at_end_bytes),
-    exactBytes(d.reserved_at_end_bytes),
-  ] as const;
+  const held = d.reserved_at_end_bytes;
+  const reserved: Fact = held === null ? null : ['Reserved at the end', bytes(held), exactBytes(held)];
   if (d.events === 0) return facts([['Live', live, exactBytes(d.live_at_end_bytes)], reserved]);
   return facts([
     ['Peak', peakText(d), exactBytes(d.peak_bytes)],
     ['Live at the start', bytes(d.live_at_start_bytes), exactBytes(d.live_at_start_bytes)],
     ['Live at the end', live, exactBytes(d.live_at_end_bytes)],
-    // Nothing is known to be reserved where the recorder was not the CUDA allocator's.
-    d.reserved_at_end_bytes > 0 ? reserved : null,
+    // Other recorders than the CUDA allocator's know of nothing that is reserved.
+    held === 0 ? null : reserved,
     ['Allocations', count(d.allocations)],
     ['Events', count(d.events)],
     d.ooms > 0 ? ['Out of memory', counted(d.ooms, 'time')] : null,

@@ -94,6 +94,15 @@ export function failedScreen(problem: Problem, canOpenAsText: boolean, actions: 
   );
 }
 
+/** A snapshot in which nothing was recorded, and what to do about it. */
+export function emptyScreen(text: string): HTMLElement {
+  return element(
+    'main',
+    { class: 'screen', role: 'status' },
+    element('div', { class: 'screen-box' }, bands(), element('p', {}, element('bdi', {}, visible(text)))),
+  );
+}
+
 /** A few bands, the product's sign. */
 function bands(): HTMLElement {
   return element(
