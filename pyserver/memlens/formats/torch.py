@@ -36,6 +36,7 @@ from memlens.model.timeline import (
     Events,
     Timeline,
     build_device,
+    drop_stacks_of_frees,
 )
 from memlens.progress import Report
 from memlens.units import format_bytes
@@ -224,12 +225,14 @@ class _Tables:
             )
             devices.append(built)
             notes[f"{device}.notes"] = self._notes(rows)
+        frees_repeat = drop_stacks_of_frees(devices)
+        for built in devices:
             notices += _device_notices(built)
         notices += _file_notices(frames, devices)
         tables = notes | self._further_tables()
         return Timeline(
             KIND, frames, devices, action_names, category_names, self.streams.tolist(), self.pools, self.settings,
-            notices, tables, self._strings(tables),
+            notices, frees_repeat, tables, self._strings(tables),
         )  # fmt: skip
 
     def _trace_of(self, device: int) -> npt.NDArray[np.uint32]:
@@ -400,12 +403,15 @@ def _device_notices(built: DeviceTimeline) -> list[Notice]:
     before = f"{int(np.count_nonzero(early)):,} allocations ({format_bytes(int(built.live[0]))})"
     if bool(np.any(early & (built.allocations["end"] != NEVER))):
         message = (
-            f"The trace of {name.lower()} begins in the middle: {before} were live before its first event. "
-            "When they were made is not in the file, and of those freed later only the stack of the free."
+            f"The trace of {name.lower()} begins in the middle: {before} were allocated before recording, and when "
+            "is not in the file."
         )
+        bare = int(np.count_nonzero(early & (built.allocations["stack"] == 0)))
+        if bare:
+            message += f" {bare:,} of them have no stack: at most the file tells where they were freed."
         found.append(Notice("start-lost", message, device))
     elif bool(early.any()):
-        message = f"On {name.lower()} {before} were live before recording began."
+        message = f"On {name.lower()} {before} were allocated before recording."
         found.append(Notice("live-before", message, device))
     if built.implicit_frees:
         message = (

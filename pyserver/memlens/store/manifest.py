@@ -17,7 +17,7 @@ from memlens.model.info import SnapshotInfo
 if sys.platform != "win32":
     import fcntl
 
-FORMAT_VERSION = 8
+FORMAT_VERSION = 9
 """Raised whenever an older archive could be misread; such archives are made anew."""
 
 FILE_NAME = "manifest.json"
@@ -76,6 +76,8 @@ class Manifest(Struct, frozen=True):
     settings: dict[str, Any]
     columns: dict[str, ColumnEntry]
     text_bytes: int
+    frees_repeat: bool = False
+    """Whether a free's stack is only its allocation's once more, so that where it was freed is not known."""
 
 
 def is_archive(folder: Path) -> bool:

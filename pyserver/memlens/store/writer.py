@@ -69,7 +69,7 @@ def _write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report
     )
     manifest = Manifest(
         FORMAT_VERSION, source, info, first_allocations, timeline.actions, timeline.streams, timeline.pools,
-        timeline.settings, columns.entries, text.stat().st_size,
+        timeline.settings, columns.entries, text.stat().st_size, timeline.frees_repeat,
     )  # fmt: skip
     (folder / FILE_NAME).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
 

@@ -78,7 +78,8 @@ class Totals(Struct, frozen=True):
 
 
 class StackAnswer(Struct, frozen=True):
-    """An allocation with its frames, innermost first. ``freed_frames`` is the stack of its free, if recorded."""
+    """An allocation with its frames, innermost first. ``freed_frames`` is the stack of its free, where that is recorded:
+    it tells where the allocation was freed, and counts for no line."""
 
     allocation: AllocationSummary
     frames: list[Frame]
