@@ -151,6 +151,8 @@ def live_bytes(found: list[Alloc], events: int) -> list[int]:
     return result
 
 
+NEVER = 0xFFFFFFFF
+"""The end of what was never freed, in archives."""
 _NEVER = 2**62
 _lives: list[Any] = []
 """What :func:`alive` was asked about last, with the starts and ends of all of it."""

@@ -54,7 +54,7 @@ class AllocationSummary(Struct, frozen=True):
     lifetime_us: float | None
     state: AllocationState
     before_trace: bool
-    """It was live before the first event, so its true start is not in the file."""
+    """It was allocated before recording, so its true start is not in the file."""
     stream: str
     stack: int
     category: str | None

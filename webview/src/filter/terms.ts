@@ -22,7 +22,7 @@ const TERMS: readonly Offer[] = [
   { text: 'address:', help: 'what held an address: address:0x7f3a20000000' },
   { text: 'stack:', help: 'a stack by its number: stack:12' },
   { text: 'allocation:', help: 'an allocation by its number: allocation:240' },
-  { text: 'is:before', help: 'alive before recording began' },
+  { text: 'is:before', help: 'allocated before recording' },
   { text: 'is:live', help: 'never freed' },
   { text: 'is:freed', help: 'freed while recording' },
   { text: 'is:pending', help: 'free requested, still held' },

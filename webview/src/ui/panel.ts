@@ -20,6 +20,7 @@ import {
   hasSource,
   nameOf,
   placeOf,
+  noStack,
   peakText,
   STATES,
   time,
@@ -101,7 +102,7 @@ export class Panel {
         this.step('down', byAddress ? 'At a lower address' : 'Older, below', 'older', 'Alt+ArrowDown'),
         this.step('up', byAddress ? 'At a higher address' : 'Younger, above', 'younger', 'Alt+ArrowUp'),
       ),
-      element('h3', {}, answer.frames.length > 0 ? 'Allocated by' : 'No stack was recorded'),
+      element('h3', {}, answer.frames.length > 0 ? 'Allocated by' : noStack(allocation)),
       frames.root,
       answer.freed_frames.length > 0 &&
         foldedSection('Freed by', () => {
@@ -318,7 +319,7 @@ function totalFacts(totals: Totals): HTMLElement {
 
 function allocationFacts(a: AllocationSummary): HTMLElement {
   const start = a.before_trace
-    ? 'alive before the trace began'
+    ? 'allocated before recording'
     : a.start_time_us === null
       ? `event ${count(a.start_moment)}`
       : `${time(a.start_time_us)} (event ${count(a.start_moment)})`;

@@ -131,7 +131,7 @@ export function lifeText(allocation: AllocationSummary): string {
   else if (allocation.end_moment !== null && !allocation.before_trace) {
     parts.push(`lived for ${counted(allocation.end_moment - allocation.start_moment, 'event')}`);
   }
-  if (allocation.before_trace) parts.push('alive before the trace began');
+  if (allocation.before_trace) parts.push('allocated before recording');
   if (allocation.state !== 'freed') parts.push(STATES[allocation.state]);
   return parts.join(' · ') || STATES[allocation.state];
 }
