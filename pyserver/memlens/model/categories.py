@@ -4,20 +4,22 @@ Such memory has no stack, but it has a size and an end: where it was freed, or t
 categories of their own the following is inferred, for what was allocated before recording and for nothing else:
 
 * *gradient*: freed by a function ``zero_grad`` itself (its innermost line of Python is one), as with ``set_to_none``.
-* *optimizer state*: freed by an optimizer's ``step`` itself, which PyTorch's optimizers call through ``wrapper`` of
-  ``torch/optim/optimizer.py``, where the same function left behind as many new allocations of that size: it replaced
-  them, as optimizers do that are written by hand. Those of PyTorch work in place.
 * *parameter*: never freed, and of a size of which there are as many gradients. These are the ones above or, where there
   are none, what was allocated while recording outside of the optimizer and was live when its first step began.
 * *parameter or optimizer state*: the same, where for each gradient there are two to four: the parameter, and what an
   optimizer keeps for it (one with momentum, two with Adam).
+* *parameter or optimizer state*, too: freed by an optimizer's ``step`` itself, which PyTorch's optimizers call through
+  ``wrapper`` of ``torch/optim/optimizer.py``, where the same function left behind as many new allocations of that size:
+  it replaced them, as optimizers do that are written by hand. Those of PyTorch work in place.
+* *optimizer state*: such a one, where the parameters of its size are known and so can't be what was replaced.
 
-The last two hold for a size if its count is a multiple of its gradients'; and for the file if the multiple is the same
-for sizes of three quarters of the gradients, or the counts agree by accident. Small sizes share theirs with buffers,
-whose counts then don't come out even. What no rule is sure of has no category.
+What is never freed is judged by size, where its count is a multiple of the gradients'; and in a file only if the
+multiple is the same for the sizes of three quarters of the gradients, or counts could agree by accident. Small sizes
+share theirs with buffers, whose counts then don't come out even. What no rule is sure of has no category.
 
-How often that is right: ``tests/python/test_before_recording.py`` cuts recordings whose beginnings are known. Nothing in
-the numbers tells a frozen copy of a model from its parameters; so it is a guess, and every name of a category says so.
+How often that is right: of recordings whose beginnings are known and were cut off, no category is wrong
+(``tests/python/test_before_recording.py``). But nothing in the numbers tells a frozen copy of a model from its
+parameters; so it is a guess, and every name of a category says so.
 """
 
 from collections.abc import Sequence
@@ -42,14 +44,11 @@ _ENOUGH = 0.75
 U32 = npt.NDArray[np.uint32]
 
 
-def infer_categories(frames: Frames, devices: Sequence[DeviceTimeline], frees_repeat: bool) -> list[str]:
+def infer_categories(frames: Frames, devices: Sequence[DeviceTimeline]) -> list[str]:
     """Write what is inferred into the devices' category columns; return the names that the numbers there mean.
 
-    Call it for a file without categories. Nothing is inferred, and the list is empty, where the stacks of frees are
-    not known.
+    It is for files without categories whose frees have stacks of their own. The list is empty if nothing is inferred.
     """
-    if frees_repeat:
-        return []
     zeroing, stepping = np.zeros(0, bool), np.zeros(0, bool)
     inferred = False
     for device in devices:
@@ -107,21 +106,26 @@ def _categories(
     gradient = early & zeroing[freed]
     found[gradient] = _GRADIENT
     by_step = ~early & stepping[rows["stack"]]
-    replaced = np.flatnonzero(early & stepping[freed])
-    old, left = size[replaced], size[by_step & (rows["end"] == NEVER)]
-    found[replaced[_count(old, left) >= _count(old, old)]] = _STATE
     if not gradient.any() and by_step.any():
         begins = int(rows["start"][by_step].min())
         gradient = ~early & ~by_step & (rows["start"] < begins) & (rows["end"] >= begins)
     kept = np.flatnonzero(early & (rows["end"] == NEVER) & (rows["pending"] == 0))
-    copies = _copies(size[kept], size[gradient])
-    found[kept[copies == 1]] = _PARAMETER
-    found[kept[copies > 1]] = _EITHER
+    sizes, copies = _copies(size[kept], size[gradient])
+    found[kept[np.isin(size[kept], sizes)]] = _PARAMETER if copies == 1 else _EITHER
+    replaced = np.flatnonzero(early & stepping[freed])
+    left = size[by_step & (rows["end"] == NEVER)]
+    replaced = replaced[_count(size[replaced], left) >= _count(size[replaced], size[replaced])]
+    # an optimizer may replace the parameters, too
+    found[replaced] = _EITHER
+    if copies == 1:
+        found[replaced[np.isin(size[replaced], sizes)]] = _STATE
     return found
 
 
-def _copies(kept: npt.NDArray[np.int64], gradients: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """For each of some sizes how many there are for each gradient of that size, 0 where that is not sure."""
+def _copies(
+    kept: npt.NDArray[np.int64], gradients: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], int]:
+    """How many were kept for each gradient, and the sizes for which that is sure."""
     sizes, counts = np.unique(gradients, return_counts=True)
     many, rest = np.divmod(_count(sizes, kept), counts)
     many[(rest != 0) | (many > _MOST_COPIES)] = 0
@@ -129,8 +133,8 @@ def _copies(kept: npt.NDArray[np.int64], gradients: npt.NDArray[np.int64]) -> np
     agreeing[0] = 0
     best = int(np.argmax(agreeing))
     if not len(sizes) or agreeing[best] < _ENOUGH * len(gradients):
-        return np.zeros(len(kept), np.int64)
-    return np.where(np.isin(kept, sizes[many == best]), best, 0)
+        return sizes[:0], 0
+    return sizes[many == best], best
 
 
 def _count(sizes: npt.NDArray[np.int64], among: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

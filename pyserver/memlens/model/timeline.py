@@ -142,7 +142,10 @@ def drop_stacks_of_frees(devices: Sequence[DeviceTimeline]) -> bool:
 
 
 def stacks_of_frees(
-    action: npt.NDArray[np.uint8], owner: npt.NDArray[np.uint32], stack: npt.NDArray[np.uint32], allocations: int
+    action: npt.NDArray[np.uint8],
+    owner: npt.NDArray[np.uint32],
+    stack: npt.NDArray[np.uint32],
+    allocations: int,
 ) -> npt.NDArray[np.uint32]:
     """The stack of the first free event of each of a device's allocations, 0 for none.
 

@@ -39,9 +39,9 @@ def _write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report
     largest = np.full(len(totals), NEVER, np.uint32)
     labels = _labels(timeline.frames)
     roles, operators = operators_of(timeline.frames)
-    categories = timeline.categories or infer_categories(
-        timeline.frames, timeline.devices, timeline.frees_repeat
-    )
+    categories = timeline.categories
+    if not categories and not timeline.frees_repeat:
+        categories = infer_categories(timeline.frames, timeline.devices)
     for number, device in enumerate(timeline.devices):
         report("writing", number / (len(timeline.devices) + 1))
         devices.append(_device_info(device))

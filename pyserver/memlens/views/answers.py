@@ -78,8 +78,10 @@ class Totals(Struct, frozen=True):
 
 
 class StackAnswer(Struct, frozen=True):
-    """An allocation with its frames, innermost first. ``freed_frames`` is the stack of its free, where that is recorded:
-    it tells where the allocation was freed, and counts for no line."""
+    """An allocation with its frames, innermost first.
+
+    ``freed_frames`` is the stack of its free, where that is recorded; it counts for no line.
+    """
 
     allocation: AllocationSummary
     frames: list[Frame]
