@@ -61,7 +61,7 @@ CREATE TABLE allocations (
     pending_free INTEGER NOT NULL,  -- 1 when its free was requested and not completed, else 0
     state TEXT AS (iif(end_moment IS NOT NULL, 'freed', iif(pending_free, 'pending_free', 'live'))) VIRTUAL,
     -- state: freed, live, or pending_free
-    category TEXT,                  -- parameter, activation, gradient and others; NULL when the file has none
+    category TEXT,                  -- parameter, gradient and others; 'x (inferred)' when not in the file; NULL for none
     stack INTEGER NOT NULL,         -- the stack that made it; 0 when the file has none
     freed_stack INTEGER,            -- where it was freed, which counts for no line; NULL when the file does not tell it
     stream TEXT NOT NULL,           -- the stream's number, 0 is the default stream

@@ -79,6 +79,7 @@ export class Panel {
   ): void {
     const { allocation } = answer;
     const named = nameOf(allocation);
+    const bare = answer.frames.length === 0;
     this.begin(bytes(allocation.size_bytes), ['zoom', 'clear'], colour);
     const label = allocation.label;
     const frames = new FrameList(answer.frames, label, this.actions);
@@ -93,7 +94,7 @@ export class Panel {
           ? sourceLink(label, this.actions.open)
           : element('p', { class: 'hint' }, 'The file has no Python frame for this allocation.'),
       ),
-      sameStackText(answer.same_stack, filtered),
+      bare ? null : sameStackText(answer.same_stack, filtered),
       element(
         'div',
         { class: 'steps', role: 'group', attributes: { 'aria-label': 'Neighbours' } },
@@ -102,18 +103,24 @@ export class Panel {
         this.step('down', byAddress ? 'At a lower address' : 'Older, below', 'older', 'Alt+ArrowDown'),
         this.step('up', byAddress ? 'At a higher address' : 'Younger, above', 'younger', 'Alt+ArrowUp'),
       ),
-      element('h3', {}, answer.frames.length > 0 ? 'Allocated by' : noStack(allocation)),
+      element('h3', {}, bare ? noStack(allocation) : 'Allocated by'),
       frames.root,
-      answer.freed_frames.length > 0 &&
-        foldedSection('Freed by', () => {
-          const list = new FrameList(answer.freed_frames, null, this.actions);
-          this.lists.push(list);
-          return list.root;
-        }),
+      ...this.freedBy(answer.freed_frames, bare),
       element('h3', {}, 'Allocation'),
       allocationFacts(allocation),
     );
     this.body.scrollTop = 0;
+  }
+
+  /** Where it was freed; unfolded where that is all that is known. */
+  private freedBy(frames: readonly Frame[], unfolded: boolean): HTMLElement[] {
+    if (frames.length === 0) return [];
+    const list = (): HTMLElement => {
+      const made = new FrameList(frames, null, this.actions);
+      this.lists.push(made);
+      return made.root;
+    };
+    return unfolded ? [element('h3', {}, 'Freed by'), list()] : [foldedSection('Freed by', list)];
   }
 
   showLine(answer: LineAnswer, filtered: boolean): void {
