@@ -11,7 +11,8 @@ categories of their own the following is inferred, for what was allocated before
 * *parameter or optimizer state*, too: freed by an optimizer's ``step`` itself, which PyTorch's optimizers call through
   ``wrapper`` of ``torch/optim/optimizer.py``, where the same function left behind as many new allocations of that size:
   it replaced them, as optimizers do that are written by hand. Those of PyTorch work in place.
-* *optimizer state*: such a one, where the parameters of its size are known and so can't be what was replaced.
+  So is what was never freed and has the stack of a ``step`` itself, from an earlier recording.
+* *optimizer state*: the same, where the parameters of that size are known and so can't be what ``step`` made.
 
 What is never freed is judged by size, where its count is a multiple of the gradients'; and in a file only if the
 multiple is the same for the sizes of three quarters of the gradients, or counts could agree by accident. Small sizes
@@ -110,15 +111,19 @@ def _categories(
         begins = int(rows["start"][by_step].min())
         gradient = ~early & ~by_step & (rows["start"] < begins) & (rows["end"] >= begins)
     kept = np.flatnonzero(early & (rows["end"] == NEVER) & (rows["pending"] == 0))
+    # an earlier recording may have left stacks with blocks
+    made_by_step = stepping[rows["stack"][kept]]
+    of_step, kept = kept[made_by_step], kept[~made_by_step]
     sizes, copies = _copies(size[kept], size[gradient])
     found[kept[np.isin(size[kept], sizes)]] = _PARAMETER if copies == 1 else _EITHER
     replaced = np.flatnonzero(early & stepping[freed])
     left = size[by_step & (rows["end"] == NEVER)]
     replaced = replaced[_count(size[replaced], left) >= _count(size[replaced], size[replaced])]
+    of_step = np.concatenate((of_step, replaced))
     # an optimizer may replace the parameters, too
-    found[replaced] = _EITHER
+    found[of_step] = _EITHER
     if copies == 1:
-        found[replaced[np.isin(size[replaced], sizes)]] = _STATE
+        found[of_step[np.isin(size[of_step], sizes)]] = _STATE
     return found
 
 
