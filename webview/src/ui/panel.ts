@@ -20,7 +20,6 @@ import {
   hasSource,
   nameOf,
   placeOf,
-  noStack,
   peakText,
   STATES,
   time,
@@ -103,7 +102,8 @@ export class Panel {
         this.step('down', byAddress ? 'At a lower address' : 'Older, below', 'older', 'Alt+ArrowDown'),
         this.step('up', byAddress ? 'At a higher address' : 'Younger, above', 'younger', 'Alt+ArrowUp'),
       ),
-      element('h3', {}, bare ? noStack(allocation) : 'Allocated by'),
+      // of what has no stack the title says why
+      !bare && element('h3', {}, 'Allocated by'),
       frames.root,
       ...this.freedBy(answer.freed_frames, bare),
       element('h3', {}, 'Allocation'),
