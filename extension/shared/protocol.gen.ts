@@ -938,7 +938,11 @@ export interface HitParams {
   filter?: string;
 }
 
-/** A line and what it held at the event. `frame` is None where the file has no stack. */
+/**
+ * A line and what it held at the event.
+ *
+ * `frame` is None where the file has no stack; `operator` then says if it was allocated before recording.
+ */
 export interface HoldingLine {
   frame: Frame | null;
   operator: string | null;
@@ -1654,7 +1658,11 @@ export interface SqlTableColumn {
   description: string;
 }
 
-/** An allocation with its frames, innermost first. `freed_frames` is the stack of its free, if recorded. */
+/**
+ * An allocation with its frames, innermost first.
+ *
+ * `freed_frames` is the stack of its free, where that is recorded; it counts for no line.
+ */
 export interface StackAnswer {
   allocation: AllocationSummary;
   frames: Frame[];

@@ -4,8 +4,10 @@ Nothing here imports memlens. Allocations stand in the order of PyTorch's viewer
 first, the last one found at the bottom, then the trace's own.
 """
 
+import base64
 import io
 import pickle
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +26,12 @@ class PlainUnpickler(pickle.Unpickler):
 
 
 def load(path: Path) -> Any:
-    return PlainUnpickler(io.BytesIO(path.read_bytes())).load()
+    data = path.read_bytes()
+    if path.suffix == ".html":
+        embedded = re.search(rb'"base64"\s*:\s*"([^"]*)"', data)
+        assert embedded is not None
+        data = base64.b64decode(embedded[1])
+    return PlainUnpickler(io.BytesIO(data)).load()
 
 
 @dataclass
@@ -34,7 +41,10 @@ class Alloc:
     start: int
     end: int | None
     frames: tuple[tuple[str, int, str], ...]
+    """Where it was allocated, empty where the file doesn't tell."""
     pending: int | None = None
+    freed: tuple[tuple[str, int, str], ...] = ()
+    """Where it was freed, empty where the file doesn't tell."""
 
 
 def frames_of(entry: dict[str, Any]) -> tuple[tuple[str, int, str], ...]:
@@ -50,6 +60,27 @@ def placed(segment: Any) -> Iterator[tuple[int, Any]]:
         addr += block["size"]
 
 
+FREES = ("free_requested", "free_completed", "free")
+
+
+def frees_repeat(snapshot: Any) -> bool:
+    """Whether each free is recorded with its allocation's stack, over all allocations that the traces hold."""
+    told = False
+    for trace in [] if isinstance(snapshot, list) else snapshot.get("device_traces", []):
+        made: dict[int, Any] = {}
+        for event in trace:
+            addr = event.get("addr")
+            if event["action"] == "alloc":
+                made[addr] = frames_of(event)
+            elif event["action"] in FREES and addr in made:
+                if frames_of(event) != made[addr]:
+                    return False
+                told = told or bool(made[addr])
+                if event["action"] != "free_requested":
+                    del made[addr]
+    return told
+
+
 def allocations(snapshot: Any, device: int) -> list[Alloc]:  # noqa: C901 - one rule after the other
     segments = snapshot if isinstance(snapshot, list) else snapshot.get("segments", [])
     traces = [] if isinstance(snapshot, list) else snapshot.get("device_traces", [])
@@ -57,6 +88,7 @@ def allocations(snapshot: Any, device: int) -> list[Alloc]:  # noqa: C901 - one 
     before: list[Alloc] = []
     during: list[Alloc] = []
     live: dict[int, Alloc] = {}
+    repeated = frees_repeat(snapshot)
     completions = 0
     waiting = {
         here
@@ -71,10 +103,12 @@ def allocations(snapshot: Any, device: int) -> list[Alloc]:  # noqa: C901 - one 
                 live[addr].end = live[addr].pending or moment
             live[addr] = Alloc(addr, event["size"], moment, None, frames_of(event))
             during.append(live[addr])
-        elif action in ("free_requested", "free_completed", "free"):
+        elif action in FREES:
             if addr not in live:
-                live[addr] = Alloc(addr, event["size"], 0, None, frames_of(event))
+                live[addr] = Alloc(addr, event["size"], 0, None, frames_of(event) if repeated else ())
                 before.append(live[addr])
+            if not repeated and not (live[addr].freed or live[addr].pending):
+                live[addr].freed = frames_of(event)
             if action == "free_requested":
                 live[addr].pending = live[addr].pending or moment
             else:
@@ -90,10 +124,16 @@ def allocations(snapshot: Any, device: int) -> list[Alloc]:  # noqa: C901 - one 
             continue
         for here, block in placed(segment):
             history = block.get("history") or [{}]
-            if (block["state"] == "active_allocated" or block["state"] in PENDING) and here not in live:
+            if block["state"] != "active_allocated" and block["state"] not in PENDING:
+                continue
+            own = frames_of(block) or frames_of(history[0])
+            if here not in live:
                 size = block.get("requested_size", history[0].get("real_size", block["size"]))
-                before.append(Alloc(here, size, 0, None, frames_of(block) or frames_of(history[0])))
+                before.append(Alloc(here, size, 0, None, own))
                 live[here] = before[-1]
+            elif live[here].start == 0 and own:
+                # its free was requested while recording; the block still has the allocation's own stack
+                live[here].frames = own
     return before[::-1] + during
 
 
@@ -111,6 +151,8 @@ def live_bytes(found: list[Alloc], events: int) -> list[int]:
     return result
 
 
+NEVER = 0xFFFFFFFF
+"""The end of what was never freed, in archives."""
 _NEVER = 2**62
 _lives: list[Any] = []
 """What :func:`alive` was asked about last, with the starts and ends of all of it."""

@@ -137,7 +137,7 @@ def expected_sums(found: list[oracle.Alloc], rows: list[int]) -> Sums:
         told = [source_frame(*each) for each in alloc.frames]
         stack = tuple((each.file, max(each.line, 0), each.function or "?") for each in told)
         if not stack:
-            words = "alive before recording began" if alloc.start == 0 else "no stack recorded"
+            words = "allocated before recording" if alloc.start == 0 else "no stack recorded"
             stack = (("", 0, words),)
         sizes[stack] += alloc.size
         counts[stack] += 1

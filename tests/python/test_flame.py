@@ -43,7 +43,7 @@ def stack_of(alloc: oracle.Alloc, options: FlameOptions) -> list[Any]:
 @functools.cache
 def names_of(stack: tuple[tuple[str, int, str], ...], early: bool, options: FlameOptions) -> list[Any]:
     if not stack:
-        return ["alive before recording began" if early else "no stack recorded"]
+        return ["allocated before recording" if early else "no stack recorded"]
     frames = [source_frame(*each) for each in reversed(stack)]
     names: list[Any] = []
     for each in frames:

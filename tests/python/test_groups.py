@@ -45,7 +45,7 @@ def name_of(alloc: Alloc, kind: str) -> str | None:
     frames = [source_frame(*place) for place in alloc.frames]
     if kind in ("line", "function", "file"):
         if not frames:
-            return "Alive before recording began" if alloc.start == 0 else "No stack in the file"
+            return "Allocated before recording" if alloc.start == 0 else "No stack in the file"
         label = min(frames, key=lambda each: each.kind)
         if KIND_NAMES[label.kind] == "native":
             return operator_of([each.function for each in frames]) or label.function

@@ -134,6 +134,10 @@ test('the word that is typed and the terms that begin like it', () => {
     offersFor('category:g', ['gradient', 'input']).map(({ text }) => text),
     ['category:gradient'],
   );
+  assert.deepEqual(
+    offersFor('category:g', ['gradient (inferred)']).map(({ text }) => text),
+    ['category:gradient'],
+  );
   assert.ok(offersFor('', []).length > 10);
 });
 

@@ -10,7 +10,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.units import SOURCE_WORDS, format_bytes
 from memlens.views.columns import MOST_ROWS
 from memlens.views.compare import CompareAnswer, ComparedRow, Comparison
-from memlens.views.folded import Folded, fold, places_of
+from memlens.views.folded import BEFORE_RECORDING, Folded, fold, places_of
 from memlens.views.pairing import Pairing
 from memlens.views.profile_sets import value_named
 from memlens.views.sets import AllocationSet
@@ -50,13 +50,16 @@ def _print_comparison(answer: CompareAnswer) -> None:
         if place is None:  # no row is on neither side
             continue
         file = place.file or ("(no Python frame)" if place.function else "(no stack)")
+        name = place.function
+        if not place.file and name == BEFORE_RECORDING[2]:
+            file, name = name, ""
         moved = f", moved from line {row.before.line}" if row.how == "moved" and row.before else ""
         renamed = f", was {row.before.function}" if row.how == "renamed" and row.before else ""
         # native frames have no line, and a file as a whole is on none
         say(
             f"{format_bytes(row.before_bytes):>10} {format_bytes(row.after_bytes):>10} "
             f"{_signed(row.difference_bytes):>11}  {file}{f':{place.line}' if place.line else ''}"
-            f"{f' {place.function}' if place.function else ''}"
+            f"{f' {name}' if name else ''}"
             f"{SOURCE_WORDS[place.source]}{moved}{renamed}{_one_sided(row)}".rstrip()
         )
     total = answer.total

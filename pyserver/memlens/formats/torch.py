@@ -47,6 +47,7 @@ from memlens.model.timeline import (
     Events,
     Timeline,
     build_device,
+    drop_stacks_of_frees,
 )
 from memlens.progress import Report
 from memlens.units import format_bytes
@@ -291,12 +292,14 @@ class _Tables:
             built = build_device(device, events, blocks, self._reserved(mine))
             devices.append(built)
             notes[f"{device}.notes"] = self._notes(rows)
+        frees_repeat = drop_stacks_of_frees(devices)
+        for built in devices:
             notices += self._device_notices(built)
         notices += odd_notices(self.odd) + _file_notices(frames, devices)
         tables = notes | self._further_tables()
         return Timeline(
             KIND, frames, devices, action_names, category_names, self.streams.tolist(), self.pools, self.settings,
-            notices, tables, self._strings(tables),
+            notices, frees_repeat, tables, self._strings(tables),
         )  # fmt: skip
 
     def _reserved(self, segments: npt.NDArray[np.uint32]) -> int | None:
@@ -424,12 +427,15 @@ class _Tables:
         before = f"{int(np.count_nonzero(early)):,} allocations ({format_bytes(int(built.live[0]))})"
         if bool(np.any(early & (built.allocations["end"] != NEVER))):
             message = (
-                f"The trace of {name.lower()} begins in the middle: {before} were live before its first event. "
-                "When they were made is not in the file, and of those freed later only the stack of the free."
+                f"The trace of {name.lower()} begins in the middle: {before} were allocated before recording, and when "
+                "is not in the file."
             )
+            bare = int(np.count_nonzero(early & (built.allocations["stack"] == 0)))
+            if bare:
+                message += f" {bare:,} of them have no stack: at most the file tells where they were freed."
             found.append(Notice("start-lost", message, device))
         elif bool(early.any()):
-            message = f"On {name.lower()} {before} were live before recording began."
+            message = f"On {name.lower()} {before} were allocated before recording."
             found.append(Notice("live-before", message, device))
         if built.implicit_frees:
             message = (

@@ -76,6 +76,8 @@ class Manifest(Struct, frozen=True):
     settings: dict[str, Any]
     columns: dict[str, ColumnEntry]
     text_bytes: int
+    frees_repeat: bool = False
+    """Whether a free's stack is only its allocation's once more, so that where it was freed is not known."""
 
 
 def is_archive(folder: Path) -> bool:

@@ -19,6 +19,7 @@ from memlens.model.info import ProfileInfo
 from memlens.model.timeline import NOTE_KINDS
 from memlens.progress import Report
 from memlens.store import behind
+from memlens.store.frees import freed_stacks
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Column, Device, Snapshot
 from memlens.store.totals import stack_totals
@@ -180,6 +181,7 @@ def _allocations(
 ) -> None:
     info = device.info
     categories, streams = _names(snapshot.info.categories), _streams(snapshot)
+    freed = freed_stacks(snapshot, device)
     for start in range(0, info.allocations, _STRETCH_ROWS):
         stop = min(start + _STRETCH_ROWS, info.allocations)
         part = slice(start, stop)
@@ -202,6 +204,7 @@ def _allocations(
             (flags & kernel.PENDING_FREE != 0).astype(np.uint8).tolist(),
             _named(categories, device.category[part]),
             device.stack[part].tolist(),
+            _unless(freed[part] == 0, freed[part]),
             _named(streams, device.stream[part]),
             device.address[part].view(np.int64).tolist(),
             strict=True,

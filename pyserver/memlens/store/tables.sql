@@ -58,13 +58,14 @@ CREATE TABLE allocations (
     end_time_us INTEGER,            -- when it was freed; NULL while it is live
     lifetime_us INTEGER AS (end_time_us - start_time_us) VIRTUAL,  -- how long it lived; NULL if not known
     live_at_peak INTEGER NOT NULL,  -- 1 when it was live at its device's peak, else 0
-    before_trace INTEGER NOT NULL,  -- 1 when it was live before the first event, else 0
+    before_trace INTEGER NOT NULL,  -- 1 when it was allocated before recording, else 0
     pending_free INTEGER NOT NULL,  -- 1 when its free was requested and not completed, else 0
     state TEXT AS (iif(end_moment IS NOT NULL, 'freed', iif(pending_free, 'pending_free', 'live'))) VIRTUAL,
     -- state: freed, live, or pending_free
     category TEXT,                  -- parameter, optimizer_state, gradient, activation, temporary, input, autograd_detail
-    -- or unknown, as the profiler names them; NULL when the file has none
-    stack INTEGER NOT NULL,         -- the stack that made it
+    -- or unknown, as the profiler names them; 'x (inferred)' when not in the file; NULL for none
+    stack INTEGER NOT NULL,         -- the stack that made it; 0 when the file has none
+    freed_stack INTEGER,            -- where it was freed, which counts for no line; NULL when the file does not tell it
     stream TEXT NOT NULL,           -- the stream's number, 0 is the default stream
     address_int INTEGER NOT NULL,   -- the address as a signed integer
     address TEXT AS (printf('0x%x', address_int)) VIRTUAL  -- the address, hexadecimal

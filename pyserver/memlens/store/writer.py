@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels import timeline as kernel
+from memlens.model.categories import infer_categories
 from memlens.model.frames import NATIVE, Frames, is_recorder
 from memlens.model.inference import infer_forward, operators_of
 from memlens.model.info import HOST_DEVICE, AxisRange, DeviceInfo, SnapshotInfo, device_name
@@ -38,6 +39,9 @@ def _write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report
     largest = np.full(len(totals), NEVER, np.uint32)
     labels = _labels(timeline.frames)
     roles, operators = operators_of(timeline.frames)
+    categories = timeline.categories
+    if not categories and not timeline.frees_repeat:
+        categories = infer_categories(timeline.frames, timeline.devices)
     for number, device in enumerate(timeline.devices):
         report("writing", number / (len(timeline.devices) + 1))
         devices.append(_device_info(device))
@@ -64,12 +68,12 @@ def _write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report
         default_device=max(
             devices, key=lambda device: (device.device != HOST_DEVICE, device.ooms > 0, device.peak_bytes)
         ).device,
-        categories=timeline.categories,
+        categories=categories,
         warnings=timeline.notices,
     )
     manifest = Manifest(
         FORMAT_VERSION, source, info, first_allocations, timeline.actions, timeline.streams, timeline.pools,
-        timeline.settings, columns.entries, text.stat().st_size,
+        timeline.settings, columns.entries, text.stat().st_size, timeline.frees_repeat,
     )  # fmt: skip
     (folder / FILE_NAME).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
 

@@ -54,7 +54,7 @@ class AllocationSummary(Struct, frozen=True):
     lifetime_us: float | None
     state: AllocationState
     before_trace: bool
-    """It was live before the first event, so its true start is not in the file."""
+    """It was allocated before recording, so its true start is not in the file."""
     stream: str
     stack: int
     category: str | None
@@ -78,7 +78,10 @@ class Totals(Struct, frozen=True):
 
 
 class StackAnswer(Struct, frozen=True):
-    """An allocation with its frames, innermost first. ``freed_frames`` is the stack of its free, if recorded."""
+    """An allocation with its frames, innermost first.
+
+    ``freed_frames`` is the stack of its free, where that is recorded; it counts for no line.
+    """
 
     allocation: AllocationSummary
     frames: list[Frame]

@@ -12,7 +12,7 @@ r"""The filter that narrows every view of a snapshot: a text of terms, each of w
 ``stream:0``, ``pool:``   the allocator's stream and pool: ``default``, an id such as ``1.0``, ``private``, ``unknown``
 ``address:0x7f…``         the allocations that held an address; a word such as ``0x7f0012ab`` means the same
 ``stack:12``              the stack's number; ``allocation:12`` the allocation's
-``is:before``             alive before recording began; ``is:freed``, ``is:live`` (never freed), ``is:pending``,
+``is:before``             allocated before recording; ``is:freed``, ``is:live`` (never freed), ``is:pending``,
                           ``is:native`` where there are only C++ frames, ``is:inferred`` where the line that is
                           shown is not recorded but inferred
 ``label:worker``          of a profile: a label of the sample has it; ``label:thread:worker`` names the label

@@ -11,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels import stacks as kernel
+from memlens.kernels.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.model.frames import NATIVE, operator_of
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import FrameRow, Snapshot
 from memlens.views.columns import NEVER
+from memlens.views.frame_names import BEFORE_TRACE, SPECIAL_NAMES
 from memlens.views.profile_sets import samples_of
 from memlens.views.sets import AllocationSet, rows_of
 
@@ -22,19 +24,23 @@ K = TypeVar("K", np.uint32, np.uint64)
 
 NO_STACK: FrameRow = ("", 0, "", NATIVE)
 """The place of what has no stack."""
+BEFORE_RECORDING: FrameRow = ("", 0, SPECIAL_NAMES[BEFORE_TRACE], NATIVE)
+"""The place of what has no stack since it was allocated before recording."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Places:
     """Every frame of a snapshot, and the one that each stack is told by.
 
-    ``frames`` begins with the archive's own, by number, and ends with the operators that stand for stacks of C++
-    alone, and NO_STACK. ``own`` has an item for each stack of the archive: the innermost line of the user's code, else
-    of Python, else the operator, else the innermost frame.
+    ``frames`` begins with the archive's own, by number, then come NO_STACK and BEFORE_RECORDING, and the operators that
+    stand for stacks of C++ alone. ``own`` has an item for each stack of the archive: the innermost line of the user's
+    code, else of Python, else the operator, else the innermost frame.
     """
 
     frames: list[FrameRow]
     own: npt.NDArray[np.uint32]
+    early: int
+    """The frame that is BEFORE_RECORDING."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +50,8 @@ class Folded:
     The frames of item ``i``, innermost first, are ``sequence[starts[i]:starts[i + 1]]``, numbers in ``places.frames``;
     ``own[i]`` is the one that it is told by. ``values[i]`` is bytes and count. ``stacks[i]`` is its number in the
     archive, with which its view lights it up. Where ``inferred[i]`` that frame does not stand in the stack but was
-    inferred for some of its allocations, so a stack may have several items.
+    inferred for some of its allocations, so a stack may have several items; so has the empty one, for what was
+    allocated before recording.
     """
 
     places: Places
@@ -71,7 +78,7 @@ def places_of(snapshot: Snapshot) -> Places:
         raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: a stack has an unknown frame")
     native = np.fromiter((frame[3] == NATIVE for frame in frames), np.bool_, len(frames))
     known = len(frames)
-    frames.append(NO_STACK)
+    frames += [NO_STACK, BEFORE_RECORDING]
     own[empty] = known
     # a stack is told by a native frame only where it has no line of Python at all
     nameless = np.flatnonzero(~empty & np.append(native, False)[own]).astype(np.uint32)
@@ -93,7 +100,7 @@ def places_of(snapshot: Snapshot) -> Places:
                 frames.append(("", 0, operator, NATIVE))
             named[key] = number
         own[stack] = number
-    return Places(frames, own)
+    return Places(frames, own, known + 1)
 
 
 def fold(snapshot: Snapshot, of: AllocationSet, places: Places) -> Folded:
@@ -115,17 +122,23 @@ def fold(snapshot: Snapshot, of: AllocationSet, places: Places) -> Folded:
         raise ArchiveError(
             f"The archive {snapshot.archive.name} is damaged: a line is inferred from no frame"
         )
-    stacks, values = _summed(stack[~guessed], device.size[rows[~guessed]])
+    bare = places.own[stack] == places.early - 1
+    early = bare & ~guessed & ((device.flags[rows] & BEFORE_FLAG) != 0)
+    plain = ~guessed & ~early
+    stacks, values = _summed(stack[plain], device.size[rows[plain]])
+    early_stacks, early_values = _summed(stack[early], device.size[rows[early]])
     # the allocations of one stack may be inferred to come from several lines
     pairs, more_values = _summed(
         stack[guessed].astype(np.uint64) << np.uint64(32) | guess[guessed], device.size[rows[guessed]]
     )
     of_pair, lines = (pairs >> np.uint64(32)).astype(np.uint32), pairs.astype(np.uint32)
-    own = np.concatenate((places.own[stacks], lines))
-    stacks = np.concatenate((stacks, of_pair))
+    own = np.concatenate((places.own[stacks], np.full(len(early_stacks), places.early, np.uint32), lines))
+    stacks = np.concatenate((stacks, early_stacks, of_pair))
     starts, sequence = _unrolled(snapshot, stacks, len(places.frames))
     inferred = np.arange(len(stacks)) >= len(stacks) - len(pairs)
-    return Folded(places, stacks, starts, sequence, own, np.concatenate((values, more_values)), inferred)
+    return Folded(
+        places, stacks, starts, sequence, own, np.concatenate((values, early_values, more_values)), inferred
+    )
 
 
 def _fold_samples(snapshot: Snapshot, of: AllocationSet, places: Places) -> Folded:

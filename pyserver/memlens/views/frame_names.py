@@ -19,7 +19,7 @@ Merge = Literal["function", "line"]
 NameKind = Literal["user", "library", "native", "none"]
 
 NO_STACK, BEFORE_TRACE = 0, 1
-SPECIAL_NAMES = ("no stack recorded", "alive before recording began")
+SPECIAL_NAMES = ("no stack recorded", "allocated before recording")
 """What stands for stacks without frames."""
 
 ALL_LIBRARIES = "*"

@@ -104,7 +104,7 @@ def grouping(snapshot: Snapshot, device: Device, rows: U32, kind: GroupKind) -> 
 
 
 def _bare_told(device: Device, rows: U32, codes: U32) -> U32:
-    """Tell what was alive before recording began from the rest that has no stack."""
+    """Tell what was allocated before recording from the rest that has no stack."""
     bare = codes == NO_STACK
     if bare.any():
         codes[bare & ((device.flags[rows] & BEFORE_FLAG) != 0)] = BEFORE_TRACE
@@ -139,7 +139,7 @@ def _pool(snapshot: Snapshot, code: int) -> GroupName:
 
 _BARE = [
     GroupName("No stack in the file", "allocated while recording", None, "stack:0 -is:before"),
-    GroupName("Alive before recording began", "no stack in the file", None, "stack:0 is:before"),
+    GroupName("Allocated before recording", "no stack in the file", None, "stack:0 is:before"),
 ]
 
 Key = tuple[str, ...]

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.kernels import allocator as flags
+from memlens.kernels.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.model.info import device_name
 from memlens.model.timeline import ACTIONS, NOTE_KINDS
 from memlens.store.snapshot import Device, FrameRow, Snapshot
@@ -28,6 +29,7 @@ from memlens.views.columns import (
     summaries,
     time_of_moment,
 )
+from memlens.views.frame_names import BEFORE_TRACE, SPECIAL_NAMES
 from memlens.views.oom_answers import (
     FreePlace,
     HoldingLine,
@@ -47,6 +49,9 @@ from memlens.views.stack import stack_frames
 # kSmallSize, kMinLargeAlloc, kSmallBuffer, kLargeBuffer and kRoundLarge of CUDACachingAllocator.cpp
 SMALL_BYTES, LEAST_LARGE_BYTES = 1 << 20, 10 << 20
 SMALL_BUFFER_BYTES, LARGE_BUFFER_BYTES, LARGE_STEP_BYTES = 2 << 20, 20 << 20, 2 << 20
+
+# what stands for the frame of what has no stack since it was allocated before recording
+_EARLY = np.uint32(NEVER - 1)
 
 MOST_MARKS, MOST_SEGMENTS, MOST_BLOCKS, MOST_LINES = 1000, 50, 8, 50
 _ALLOC, _OOM, _SNAPSHOT = (ACTIONS.index(name) for name in ("alloc", "oom", "snapshot"))
@@ -313,7 +318,8 @@ class _Case:
     def _labels(self, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
         """The frame that stands for each allocation."""
         labels: npt.NDArray[np.uint32] = self.snapshot.column("stack_label")[self.device.stack[rows]]
-        return labels
+        early = (self.device.flags[rows] & BEFORE_FLAG) != 0
+        return np.where(early & (labels == NEVER), _EARLY, labels)
 
     def lines(self) -> list[HoldingLine]:
         """What was alive at the event, by line, the most bytes first."""
@@ -380,6 +386,8 @@ class _Case:
         """The frame of a label, and the operator of a stack that has no line of Python."""
         if label == NEVER:
             return None, None
+        if label == _EARLY:
+            return None, SPECIAL_NAMES[BEFORE_TRACE]
         told = frame(self.snapshot.frames([label])[label])
         return told, operator_of_stack(self.snapshot, stack) if told.kind == "native" else None
 

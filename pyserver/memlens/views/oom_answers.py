@@ -66,7 +66,10 @@ class PinnedSegment(Struct, frozen=True):
 
 
 class HoldingLine(Struct, frozen=True):
-    """A line and what it held at the event. ``frame`` is None where the file has no stack."""
+    """A line and what it held at the event.
+
+    ``frame`` is None where the file has no stack; ``operator`` then says if it was allocated before recording.
+    """
 
     frame: Frame | None
     operator: str | None

@@ -97,7 +97,7 @@ class Case:
 def place_name(frame: Frame | None, operator: str | None) -> str:
     """A line as a sentence names it."""
     if frame is None:
-        return "code whose stack is not in the file"
+        return f"what was {operator}" if operator else "code whose stack is not in the file"
     if frame.file and frame.line:
         return f"{frame.file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.line} ({frame.function})"
     return operator or frame.function or "native code"

@@ -468,7 +468,7 @@ function countedAnd(many: number | null, amount: number): string {
 
 function stateOf(allocation: AllocationSummary): string {
   const state = STATES[allocation.state];
-  return allocation.before_trace ? `${state}, alive before the trace` : state;
+  return allocation.before_trace ? `${state}, allocated before recording` : state;
 }
 
 function sentence({ problem }: RequestError): string {
