@@ -65,7 +65,9 @@ _CPYTHON_NAMES = (
     r"weakref)object|exceptions|obmalloc|unicodectype|structseq|ceval(?:_gil)?|bltinmodule|pylifecycle|pythonrun|pystate|"
     r"sysmodule|modsupport|getargs|pyarena|pyhash|pymem|pystrtod|pystrcmp|preconfig|initconfig|pathconfig|frozenmain|"
     r"hamt|specialize|deepfreeze|symtable|marshal|codecs|bytecodes|generated_cases|flowgraph|crossinterp|importdl|"
-    r"dynload_\w+|bootstrap_hash|instrumentation|Python-ast|_warnings|pegen|action_helpers|pycore_\w+|"
+    r"dynload_\w+|bootstrap_hash|instrumentation|Python-(?:ast|tokenize)|asdl|ast_unparse|_warnings|formatter_unicode|"
+    r"mysnprintf|mystrtoul|pyctype|pymath|pystrhex|pytime|structmember|thread_(?:nt|pthread)|perf_trampoline|"
+    r"gc_free_threading|pegen|action_helpers|pycore_\w+|"
     r"(?:_bisect|_bz2|_codecs|_collections|_contextvars|_datetime|_asyncio|_functools|_heapq|_io|_lzma|_queue|_random|"
     r"_statistics|_thread|_typing|_uuid|array|atexit|cmath|errno|fcntl|gc|grp|itertools|math|md5|mmap|posix|pwd|"
     r"select|sha\d+|signal|socket|spwd|symtable|syslog|time|zlib)module|"
@@ -75,8 +77,9 @@ _CPYTHON_NAMES = (
 )
 # … and those that say nothing by themselves
 _CPYTHON_PLAIN = (
-    "abstract|assemble|ast|ast_opt|call|compile|context|errors|future|gc|getcopyright|import|main|myreadline|object|"
-    "parser|peg_api|readline|resource|string_parser|suggestions|thread|token|tokenizer|traceback"
+    "abstract|assemble|ast|ast_opt|call|compile|context|dtoa|errors|fileutils|frame|frozen|future|gc|getcopyright|"
+    "hashtable|import|intrinsics|lock|main|myreadline|object|parser|peg_api|readline|resource|string_parser|"
+    "suggestions|thread|token|tokenizer|traceback|tracemalloc"
 )
 _GLIBC_OWN = "csu|nptl|stdio-common|libio|wcsmbs|iconv|iconvdata|nss|nss_files|dlfcn"
 _GLIBC_PLAIN = "elf|include|intl|io|locale|malloc|misc|posix|resolv|stdlib|string|time|dirent"
