@@ -1,11 +1,19 @@
 """Whose code a frame is: each rule with what it is for and what only comes near it, and all real files."""
 
+from contextlib import closing
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.bench.attribution import DATA, judgements, measure, recordings
+from tests.python.test_memray import PYTHON as MEMRAY
 
+from memlens.errors import MemlensError
+from memlens.ingest import ingest
 from memlens.model.frames import LIBRARY, NATIVE, USER, package_of, profiled_frame, source_frame
 from memlens.model.libraries import RULES, library_of, match_of, qualified
+from memlens.store.cache import Cache
+from memlens.store.snapshot import Snapshot
 
 HASH = "c3uxhj5q2ablsqp5lrlrkd2ig2tub4do54ysdazmtvawnjje2knd"
 
@@ -490,3 +498,38 @@ def test_what_the_table_does_not_know_is_named_by_its_folder() -> None:
     assert package_of("/home/me/shared/kit/a.py", "f", LIBRARY) == "kit"
     assert package_of("kit.py", "f", LIBRARY) == "kit.py"
     assert package_of("tree.cpp", "std::f(int)", LIBRARY) == "C++'s library"
+
+
+# where nobody's own code is, told as plainly as can be and not by the table
+PLACES = (
+    "site-packages/", "dist-packages/", "lib/python3.", "/uv/python/", "torchinductor_", "sysdeps/", "/pkg/mod/",
+    "/go/src/runtime/", "@v0.", "@v1.", "/vendor/github.com/", "/rustc/", "/rust/deps/", "library/std/", "library/core/",
+    "/usr/include/", "/usr/lib/", "/qtbase/src/", "Objects/", "3rdparty/", "./elf/", "./libio/", "<frozen ",
+)  # fmt: skip
+# uic's ui_*.h is like a header that somebody wrote, and KDE's style lies in a developer's home like the program
+UNKNOWABLE = ("ui_mainwindow.h", "/breeze/kstyle/")
+
+
+@pytest.mark.parametrize("path", recordings(), ids=lambda path: path.name[:40])
+def test_whose_lines_are_named_in_real_files(
+    path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ten lines with the most are the user's, by the table made by hand; and none of theirs is passed over."""
+    monkeypatch.setenv("MEMLENS_MEMRAY_PYTHON", str(MEMRAY))
+    try:
+        archive = ingest(path, cache, lambda *_: None)
+    except MemlensError as error:
+        pytest.skip(str(error))
+    with closing(Snapshot.open(archive)) as snapshot:
+        files = snapshot.text.execute("SELECT DISTINCT file FROM frames WHERE kind = ?", (USER,)).fetchall()
+        for (file,) in files:
+            name = str(file).replace("\\", "/")
+            assert not any(place in name for place in PLACES), name
+        found = measure(snapshot, str(path.relative_to(DATA)), judgements())
+    wrong = [
+        (line, verdict)
+        for line, _, verdict in found.top
+        if not verdict and not any(part in line[0] for part in UNKNOWABLE)
+    ]
+    assert wrong == []
+    assert found.missed == 0

@@ -365,7 +365,7 @@ def match_of(file: str, function: str = "", module: str = "", *, cut: bool = Fal
 @functools.lru_cache(maxsize=1 << 16)
 def _by_path(file: str) -> Match | None:
     """The first rule for paths that a file's fits. Frames are many and files are few."""
-    path = _canonical(file.replace("\\", "/"))
+    path = canonical(file.replace("\\", "/"))
     lower = path.lower()
     for rule, hints, search in _PATH:
         for hint in hints:
@@ -429,7 +429,7 @@ def _package(text: str) -> str:
     return _VERSION.sub("", text.removesuffix(".egg").removesuffix(".py")) or text
 
 
-def _canonical(path: str) -> str:
+def canonical(path: str) -> str:
     """A path without ``.`` and ``..``; what a relative one is relative to is not known, so it just begins later."""
     if path.startswith(".") or "/../" in path or "/./" in path:
         path = posixpath.normpath(path)
