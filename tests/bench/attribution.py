@@ -117,7 +117,7 @@ def measure(snapshot: Snapshot, recording: str, table: list[Judgement]) -> Measu
     rows: dict[int, FrameRow] = {
         row[0]: row[1:] for row in snapshot.text.execute("SELECT id, file, line, function, kind FROM frames")
     }
-    verdicts: dict[int, bool | None] = {number: judged(table, recording, row) for number, row in rows.items()}
+    verdicts = {number: judged(table, recording, row) for number, row in rows.items() if row[1] > 0}
     amounts, labels = by_stack(snapshot), snapshot.column("stack_label")
     lines: Counter[Line] = Counter()
     frame_of: dict[Line, int] = {}
@@ -129,7 +129,7 @@ def measure(snapshot: Snapshot, recording: str, table: list[Judgement]) -> Measu
             named += amount
             lines[row[0], row[1]] += amount
             frame_of.setdefault((row[0], row[1]), label)
-        elif any(verdicts[frame] for frame in snapshot.stack_frame_ids(stack)):
+        elif any(verdicts.get(frame) for frame in snapshot.stack_frame_ids(stack)):
             missed += amount
     top = [(line, amount, verdicts[frame_of[line]]) for line, amount in lines.most_common(TOP)]
     return Measured(int(amounts[amounts > 0].sum()), named, top, missed)

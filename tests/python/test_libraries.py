@@ -503,8 +503,9 @@ def test_what_the_table_does_not_know_is_named_by_its_folder() -> None:
 # where nobody's own code is, told as plainly as can be and not by the table
 PLACES = (
     "site-packages/", "dist-packages/", "lib/python3.", "/uv/python/", "torchinductor_", "sysdeps/", "/pkg/mod/",
-    "/go/src/runtime/", "@v0.", "@v1.", "/vendor/github.com/", "/rustc/", "/rust/deps/", "library/std/", "library/core/",
-    "/usr/include/", "/usr/lib/", "/qtbase/src/", "Objects/", "3rdparty/", "./elf/", "./libio/", "<frozen ",
+    "/go/src/runtime/", "@v0.", "@v1.", "/vendor/github.com/", "/rustc/", "/rust/deps/", "library/std/",
+    "library/core/", "/usr/include/", "/usr/lib/", "/qtbase/src/", "Objects/", "3rdparty/", "./elf/", "./libio/",
+    "<frozen ",
 )  # fmt: skip
 # uic's ui_*.h is like a header that somebody wrote, and KDE's style lies in a developer's home like the program
 UNKNOWABLE = ("ui_mainwindow.h", "/breeze/kstyle/")
