@@ -77,7 +77,14 @@ describe('settings', () => {
     await forgetPaths(memory.typed);
     const read = readSettings(memory.typed);
     assert.deepEqual(
-      [read.path_mappings, read.remembered_paths, read.code_lens, read.cache_limit_bytes, read.measure, read.libraries],
+      [
+        read.path_mappings,
+        read.remembered_paths,
+        read.code_lens,
+        read.cache_limit_bytes,
+        read.measure,
+        read.libraries,
+      ],
       [{}, {}, false, 10 * 2 ** 30, 'peak', []],
     );
   });
