@@ -1471,6 +1471,7 @@ export interface Settings {
   cache_limit_bytes: number;
   memory_limit_bytes: number;
   cache_directory: string;
+  libraries: string[];
   memray_python: string;
 }
 

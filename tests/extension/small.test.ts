@@ -53,7 +53,7 @@ describe('settings', () => {
   it('are sent as the server knows them, without what makes no sense', async () => {
     const memory = new FakeMemory();
     Object.assign(settings, { pathMappings: { '/a': '/b', '/c': 5 }, codeLens: true, 'cache.limit': 2 });
-    Object.assign(settings, { 'lines.measure': 'total' });
+    Object.assign(settings, { 'lines.measure': 'total', libraries: ['vendor', 7, '!src'] });
     await rememberPath(memory.typed, '/x/a.py', '/w/a.py');
     assert.deepEqual(readSettings(memory.typed), {
       path_mappings: { '/a': '/b' },
@@ -64,6 +64,7 @@ describe('settings', () => {
       cache_limit_bytes: 2 * 2 ** 30,
       memory_limit_bytes: 0,
       cache_directory: '',
+      libraries: ['vendor', '!src'],
       memray_python: '',
     });
     Object.assign(settings, {
@@ -71,12 +72,20 @@ describe('settings', () => {
       codeLens: 'yes',
       'cache.limit': 'much',
       'lines.measure': 5,
+      libraries: 'vendor',
     });
     await forgetPaths(memory.typed);
     const read = readSettings(memory.typed);
     assert.deepEqual(
-      [read.path_mappings, read.remembered_paths, read.code_lens, read.cache_limit_bytes, read.measure],
-      [{}, {}, false, 10 * 2 ** 30, 'peak'],
+      [
+        read.path_mappings,
+        read.remembered_paths,
+        read.code_lens,
+        read.cache_limit_bytes,
+        read.measure,
+        read.libraries,
+      ],
+      [{}, {}, false, 10 * 2 ** 30, 'peak', []],
     );
   });
 });

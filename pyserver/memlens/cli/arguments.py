@@ -31,7 +31,14 @@ def parser() -> argparse.ArgumentParser:
     printing = [*_reports(command), _compare(command), _steps(command)]
     for sub in printing:
         sub.add_argument("--json", action="store_true", help="print JSON")
-    for sub in (ingest, *printing, _flame(command), *_sql_and_export(command)):
+    asking = [*printing, _flame(command), *_sql_and_export(command)]
+    for sub in asking:
+        sub.add_argument(
+            "--libraries", action="append", metavar="PATTERN",
+            help="take these paths or functions for library code, or behind ! for your own; may be repeated, and the "
+            "last that fits decides",
+        )  # fmt: skip
+    for sub in (ingest, *asking):
         sub.add_argument("--cache-dir", type=Path, help="where archives are kept")
         sub.add_argument(
             "--cache-limit", type=_positive, metavar="BYTES", help="how large they may be together"

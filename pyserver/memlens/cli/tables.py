@@ -4,6 +4,7 @@ import argparse
 import contextlib
 
 from memlens import limits
+from memlens.cli.ask import libraries_of
 from memlens.cli.cache import cache_of
 from memlens.cli.output import json_line, say
 from memlens.cli.progress import reporter
@@ -18,7 +19,7 @@ def run(options: argparse.Namespace) -> int:
     if options.background:
         limits.give_way()
     report = reporter(options.progress)
-    with contextlib.closing(Snapshot.open(options.archive)) as snapshot:
+    with contextlib.closing(Snapshot.open(options.archive, libraries_of(options))) as snapshot:
         fill(snapshot, report)
         cache_of(options).evict(keep=options.archive)
     report("done", 1.0)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from memlens import limits
 from memlens.errors import MemlensError
+from memlens.model.own_libraries import Libraries
 from memlens.server.ingest import ProgressListener, fill_tables, ingest
 from memlens.server.settings import Configuration
 from memlens.server.sql import SqlDesk
@@ -56,6 +57,8 @@ class Identity(NamedTuple):
     path: str
     size_bytes: int
     mtime_ns: int
+    libraries: tuple[str, ...] = ()
+    """The setting that it is opened with; with another one it is another snapshot."""
 
     @classmethod
     def of(cls, path: str) -> "Identity":
@@ -248,6 +251,7 @@ class Registry:
     async def open(self, path: str, view: str, on_progress: ProgressListener) -> OpenSnapshot:
         """Open ``path`` for ``view``; cancelling this ends the reading unless another view waits too."""
         identity = await asyncio.to_thread(Identity.of, path)
+        identity = identity._replace(libraries=tuple(self._configuration.settings.libraries))
         entry = self._entries.get(identity)
         if entry is None:
             entry = self._entries[identity] = _Entry(identity, path)
@@ -323,7 +327,8 @@ class Registry:
 
     async def _enter(self, entry: _Entry, archive: Path) -> OpenSnapshot:
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="snapshot")
-        opening = thread.submit(Snapshot.open, archive)
+        libraries = Libraries(entry.identity.libraries)
+        opening = thread.submit(Snapshot.open, archive, libraries)
         try:
             snapshot = await asyncio.wrap_future(opening)
         except BaseException:
@@ -333,9 +338,14 @@ class Registry:
             raise
 
         async def fill(on_progress: ProgressListener) -> None:
-            await fill_tables(archive, self._cache_options(), on_progress)
+            # a pattern may begin with what looks like an option
+            chosen = [f"--libraries={pattern}" for pattern in libraries.patterns]
+            await fill_tables(archive, [*self._cache_options(), *chosen], on_progress)
 
-        desk = SqlDesk(archive, fill)
+        def open_again() -> Snapshot:
+            return Snapshot.open(archive, libraries)
+
+        desk = SqlDesk(archive, fill, open_again, snapshot.relabelled)
         opened = OpenSnapshot(uuid.uuid4().hex, entry.path, snapshot, thread, desk, self._give_up)
         self._open[opened.name] = opened
         self._changed()

@@ -36,10 +36,17 @@ class _Asked:
 
 
 class SqlDesk:
-    """For the event loop's thread only. ``fill`` makes the archive's tables."""
+    """For the event loop's thread only. ``fill`` makes the archive's tables.
 
-    def __init__(self, archive: Path, fill: Fill) -> None:
+    ``open_again`` opens the snapshot once more, and ``relabelled`` is :attr:`Snapshot.relabelled` then.
+    """
+
+    def __init__(
+        self, archive: Path, fill: Fill, open_again: Callable[[], Snapshot], relabelled: int
+    ) -> None:
         self._archive = archive
+        self._open_again = open_again
+        self._relabelled = relabelled
         self._fill = fill
         self._filling: asyncio.Task[None] | None = None
         self._waiting = 0
@@ -53,7 +60,7 @@ class SqlDesk:
     @property
     def filled(self) -> bool:
         """Whether the tables are there."""
-        return are_filled(self._archive)
+        return are_filled(self._archive, self._relabelled)
 
     async def fill(self) -> None:
         """Make the tables, unless they are there. Who waits last and is cancelled ends the work. Raises IngestError."""
@@ -84,7 +91,7 @@ class SqlDesk:
 
         def work() -> SqlAnswer:
             if asked.session is None:
-                asked.session = SqlSession(Snapshot.open(self._archive))
+                asked.session = SqlSession(self._open_again())
             return asked.session.ask(query, offset, limit, sort, asked.stop)
 
         self._asked.add(asked)

@@ -16,9 +16,11 @@ from memlens.errors import BadRequestError
 from memlens.kernels import mapped_faults
 from memlens.kernels import timeline as kernel
 from memlens.model.info import DeviceInfo, SnapshotInfo
+from memlens.model.own_libraries import NO_LIBRARIES, Libraries
 from memlens.store.column_files import mapped
 from memlens.store.columns import BLOCK, SUPER_BLOCK, block_peaks
 from memlens.store.manifest import ArchiveError, ColumnEntry, Manifest, hold, read_manifest
+from memlens.store.relabel import relabel
 
 T = TypeVar("T")
 Column = npt.NDArray[Any]
@@ -176,6 +178,10 @@ class Snapshot:
         self.info: SnapshotInfo = manifest.info
         self.text = text
         self._columns: dict[str, Column] = {}
+        self._instead: dict[str, Column] = {}
+        """Columns that stand for those of the archive."""
+        self.relabelled = 0
+        """What tells apart what is worked out and kept in the archive with frames of other kinds; 0 without such."""
         self._devices: dict[int, Device] = {}
         self._narrowed: OrderedDict[tuple[int, str], Device] = OrderedDict()
         self._derived: dict[str, Any] = {}
@@ -184,17 +190,28 @@ class Snapshot:
         """What can be done once an answer is out, so that the next one comes sooner; see :meth:`work_behind`."""
 
     @classmethod
-    def open(cls, archive: Path) -> "Snapshot":
-        """Open an archive folder. Raises :class:`ArchiveError` when it is damaged or of another version."""
+    def open(cls, archive: Path, libraries: Libraries = NO_LIBRARIES) -> "Snapshot":
+        """Open an archive folder. Raises :class:`ArchiveError` when it is damaged or of another version.
+
+        ``libraries`` are the user's: the kinds of frames follow them, and what follows from kinds.
+        """
         try:
             held = hold(archive)
         except OSError as error:
             raise ArchiveError(f"The archive {archive.name} can't be read: {error.strerror}") from error
         try:
-            return cls._open(archive, held)
+            snapshot = cls._open(archive, held)
         except BaseException:
             held.close()
             raise
+        if libraries:
+            try:
+                snapshot._instead = dict(relabel(snapshot, libraries))
+            except BaseException:
+                snapshot.close()
+                raise
+            snapshot.relabelled = libraries.key if snapshot._instead else 0
+        return snapshot
 
     @classmethod
     def _open(cls, archive: Path, held: BinaryIO) -> "Snapshot":
@@ -214,6 +231,7 @@ class Snapshot:
         self._narrowed.clear()
         self._devices.clear()
         self._columns.clear()
+        self._instead.clear()
         self._derived.clear()
         self._kept.clear()
         self.behind.clear()
@@ -264,6 +282,9 @@ class Snapshot:
 
         And :class:`BadRequestError` when a profile is asked for what only the trace of a timeline has.
         """
+        found = self._instead.get(name)
+        if found is not None:
+            return found
         found = self._columns.get(name)
         if found is None:
             if self.info.profile is not None and name not in self.manifest.columns:

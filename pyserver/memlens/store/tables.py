@@ -31,15 +31,19 @@ TABLES_VERSION = 3
 _STRETCH_ROWS = 1 << 15
 
 
-def are_filled(archive: Path) -> bool:
-    """Whether the archive has its tables, of this version."""
+def are_filled(archive: Path, relabelled: int = 0) -> bool:
+    """Whether the archive has its tables, of this version, and with the kinds of :attr:`Snapshot.relabelled`."""
     try:
         with (archive / FILE_NAME).open("rb") as file:
             header = file.read(100)
     except OSError:
         return False
-    # "The Database File Format" of SQLite: the user version is the big-endian number at byte 60
-    return header[:16] == b"SQLite format 3\0" and int.from_bytes(header[60:64]) == TABLES_VERSION
+    # "The Database File Format" of SQLite: big-endian numbers, the user version at byte 60, the application's at 68
+    return (
+        header[:16] == b"SQLite format 3\0"
+        and int.from_bytes(header[60:64]) == TABLES_VERSION
+        and int.from_bytes(header[68:72]) == relabelled
+    )
 
 
 def fill(snapshot: Snapshot, report: Report) -> None:
@@ -48,7 +52,7 @@ def fill(snapshot: Snapshot, report: Report) -> None:
     Raises :class:`ArchiveError`, apsw.Error and OSError; nothing is left behind then.
     """
     archive = snapshot.archive
-    if are_filled(archive):
+    if are_filled(archive, snapshot.relabelled):
         return
     with behind.appearing(archive, FILE_NAME) as partial:
         database = apsw.Connection(str(partial))
@@ -101,6 +105,7 @@ def _fill(snapshot: Snapshot, database: apsw.Connection, report: Report) -> None
         # the planner then knows which actions are rare; a sample is enough for that
         database.pragma("analysis_limit", 1_000)
         database.execute("ANALYZE")
+        database.pragma("application_id", snapshot.relabelled)
         database.pragma("user_version", TABLES_VERSION)
 
 

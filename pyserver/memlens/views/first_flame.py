@@ -48,14 +48,14 @@ def is_first(info: SnapshotInfo, of: AllocationSet, options: FlameOptions) -> bo
 def keep(snapshot: Snapshot, tree: CallTree) -> None:
     """Keep the tree, and the names of its frames; an archive that can't be written stays as it is."""
     try:
-        behind.write_columns(snapshot.archive, VERSION, _columns(tree), tree.names.packages)
+        behind.write_columns(snapshot.archive, _version(snapshot), _columns(tree), tree.names.packages)
     except (OSError, FullDiskError) as error:
         logger.warning("the first flame graph of %s is not kept: %s", snapshot.archive.name, error)
 
 
 def kept(snapshot: Snapshot) -> CallTree | None:
     """The tree, if it is kept; one that is damaged is removed."""
-    found = behind.read_columns(snapshot.archive, VERSION)
+    found = behind.read_columns(snapshot.archive, _version(snapshot))
     if found is None:
         return None
     try:
@@ -64,6 +64,11 @@ def kept(snapshot: Snapshot) -> CallTree | None:
         logger.warning("the first flame graph of %s is made again: %s", snapshot.archive.name, error)
         behind.remove_columns(snapshot.archive)
         return None
+
+
+def _version(snapshot: Snapshot) -> int:
+    """Frames of other kinds have other packages."""
+    return VERSION + (snapshot.relabelled << 8)
 
 
 def _columns(tree: CallTree) -> dict[str, Unsigned]:

@@ -389,7 +389,7 @@ def _refusal(action: int, one: str | None, two: str | None) -> str:
 
 
 def _connect(snapshot: Snapshot) -> apsw.Connection:
-    if not are_filled(snapshot.archive):
+    if not are_filled(snapshot.archive, snapshot.relabelled):
         raise ArchiveError("The tables for SQL have not been made")
     database = (snapshot.archive / FILE_NAME).resolve()
     connection = apsw.Connection(
