@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 import zstandard
 from tests.python.conftest import REAL, ROOT
-from tests.python.heaptrack_text import Frame, Recording, Stack
 from tests.python.profile_reading import load
+from tests.python.replays.heaptrack import Frame, Recording, Stack
 
 from memlens.errors import MemlensError
 from memlens.formats.heaptrack import sniff
