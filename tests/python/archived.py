@@ -1,15 +1,18 @@
 """What an archive holds, in the terms of the replays: stacks as numbers of a tree, figures by stack and by line."""
 
 import json
+from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from tests.python.replays.stacks import Frame, Tree
+from tests.python.replays.stacks import NO_FILE, Frame, Tree, known_line
 
 from memlens.cli import main
+from memlens.formats.rust_names import demangled
 from memlens.model.frames import NATIVE
 from memlens.store.snapshot import Snapshot
 
@@ -54,6 +57,40 @@ def is_mark(frame: Frame) -> bool:
     return not frame.file and (
         frame.function == "(stack cut off)" or frame.function.startswith("(cut off after ")
     )
+
+
+@lru_cache(maxsize=1 << 16)
+def shown(frame: Frame) -> Frame:
+    """A frame of a replay as memlens shows it: in its module where it has no file."""
+    where = frame.module if frame.file in NO_FILE else frame.file
+    return Frame(frame.function, where, known_line(frame.file, frame.line))
+
+
+@lru_cache(maxsize=1 << 16)
+def heaptrack_shown(frame: Frame) -> Frame:
+    """The same of heaptrack, whose names may be mangled (which has tests of its own) or missing."""
+    nameless = not frame.function or frame.function.startswith("0x")
+    library = frame.module.rpartition("/")[2]
+    of = f" of {library}" if library else ""
+    at = f" at {frame.function}" if frame.function else ""
+    name = f"<unresolved function{of}{at}>" if nameless else demangled(frame.function)
+    return shown(frame._replace(function=name))
+
+
+@lru_cache(maxsize=1 << 16)
+def tracemalloc_shown(frame: Frame) -> Frame:
+    """The same of tracemalloc, which knows no functions: a frame is called by its place."""
+    name = frame.file.replace("\\", "/").rpartition("/")[2]
+    return shown(frame._replace(function=f"{name}:{frame.line}" if frame.line else name))
+
+
+def shown_tree(tree: Tree, name: Callable[[Frame], Frame] = shown) -> tuple[Tree, list[int]]:
+    """The tree of the frames as memlens shows them, and the number there of each of the tree's stacks."""
+    found, numbers = Tree(), [0]
+    for caller, frame in zip(tree.parents[1:], tree.frames[1:], strict=True):
+        assert frame is not None
+        numbers.append(found.call(numbers[caller], name(frame)))
+    return found, numbers
 
 
 class Commands:

@@ -1,17 +1,26 @@
 """memlens' archives, command line and SQL against second readings of the same files, figure by figure."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from tests.python.archived import Archived, Commands
+from tests.python.archived import (
+    Archived,
+    Commands,
+    heaptrack_shown,
+    is_mark,
+    shown,
+    shown_tree,
+    tracemalloc_shown,
+)
 from tests.python.conftest import DATA, REAL, ROOT, real_files, real_profiles
-from tests.python.replays import torch
-from tests.python.replays.stacks import Frame, Line, Stack
+from tests.python.replays import dhat, heap_text, heaptrack, massif, memray, pprof, torch, tracemalloc
+from tests.python.replays.stacks import Frame, Line, Profile, Stack, Sums
+from tests.python.test_memray import needs_memray, python_for
 
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
@@ -107,10 +116,12 @@ def check_allocations(
     expected = [replay.stack_of(alloc) for alloc in found]
     stacks = archived.stacks[mine.stack].tolist()
     wrong = [row for row, (one, other) in enumerate(zip(stacks, expected, strict=True)) if one != other]
-    assert not wrong, (
-        f"{len(wrong)} of {len(found)} stacks differ, the first of allocation {wrong[0]} (from moment "
-        f"{found[wrong[0]].start}): {replay.tree.stack(stacks[wrong[0]])} is not {replay.tree.stack(expected[wrong[0]])}"
-    )
+    if wrong:
+        one, other = (replay.tree.stack(numbers[wrong[0]]) for numbers in (stacks, expected))
+        start = found[wrong[0]].start
+        pytest.fail(
+            f"{len(wrong)} of {len(found)} stacks differ; allocation {wrong[0]}, {start=}: {one} is not {other}"
+        )
 
 
 FIGURES = (
@@ -204,4 +215,165 @@ def folded_stack(stack: Stack) -> str:
 def folded_frame(frame: Frame) -> str:
     place = frame.file.replace("\\", "/").rpartition("/")[2]
     place += f":{frame.line}" if frame.line else ""
-    return (f"{frame.function} ({place})" if frame.file else frame.function).replace(";", ",")
+    text = f"{frame.function} ({place})" if frame.file else frame.function
+    # semicolons part frames, and no control characters go to a terminal
+    return re.sub(r"[\x00-\x1f]", "\ufffd", text.replace(";", ","))
+
+
+# profiles
+
+PPROF = "pprof/*.pb.gz", "gperftools/*.pb.gz", "public/parca/*", "public/flameshow/*.out"
+HEAPTRACK = "heaptrack/*.zst", "heaptrack/*.gz", "public/heaptrack/*.zst", "public/heaptrack/*.gz"
+HEAP_TEXT = (
+    "pprof/*.txt.zst", "gperftools/*.heap", "jemalloc/*", "public/google-pprof/cppbench.heap",
+    "public/google-pprof/cppbench.growth", "public/google-pprof/gobench.heap",
+)  # fmt: skip
+READ: dict[str, tuple[Callable[[Path], Profile], list[Path]]] = {
+    "pprof": (
+        pprof.read,
+        [
+            *real_profiles(*PPROF, "public/google-pprof/large.cpu", "public/google-pprof/sample.cpu"),
+            ROOT / "samples" / "words.pb.gz",
+        ],
+    ),
+    "heaptrack": (
+        heaptrack.read,
+        [*real_profiles(*HEAPTRACK, "public/heaptrack/*.expected"), FIXTURES / "service.heaptrack.zst"],
+    ),
+    "massif": (massif.read, [*real_profiles("massif/*"), FIXTURES / "massif.out.ledger"]),
+    "dhat": (dhat.read, [*real_profiles("dhat/*", "public/firefox/*"), FIXTURES / "ledger.dhat.json"]),
+    "tracemalloc": (tracemalloc.read, [*real_profiles("tracemalloc/*"), FIXTURES / "tracemalloc.pickle"]),
+    "heap text": (heap_text.read, [*real_profiles(*HEAP_TEXT), FIXTURES / "go-heap.debug1.txt"]),
+    "memray": (
+        lambda path: memray.read(path, python_for(path)),
+        [*real_profiles("memray/*.bin"), FIXTURES / "index.memray.bin"],
+    ),
+}
+LARGE = {"heaptrack.cpp-tree-deep.zst", "heaptrack.rust-svc-1M.zst", "pandas-native.bin"}
+"""Hundreds of megabytes of text and more, whose totals ``test_heaptrack.py`` holds to those of heaptrack_print; and a
+capture whose native frames take memray a minute."""
+OTHERS = {
+    "heaptrack.cpp-tree-small.raw.zst", "heaptrack.test_sysroot.raw", "heaptrack.truncated.zst", "fuzz-7e3c",
+    "perf-vertx-stacks-01-collapsed-all.txt", "flameshow-pyspy-dump.txt", "cppbench.contention", "cppbench.cpu",
+    "cppbench.small.contention", "go.crc32.cpu", "gobench.cpu", "java.contention", "java.cpu", "java.heap",
+}  # fmt: skip
+"""What Memlens refuses, and a copy of another file."""
+SHOWN = {"heaptrack": heaptrack_shown, "tracemalloc": tracemalloc_shown}
+"""How frames of some formats are called."""
+PROFILES = [
+    pytest.param(kind, path, id=path.name, marks=needs_memray if kind == "memray" else ())
+    for kind, (_, paths) in READ.items()
+    for path in paths
+    if path.name not in LARGE | OTHERS
+]
+MOST_STACK_FRAMES = 300_000
+"""Frames in the stacks of a profile that is asked by SQL and for folded stacks, too: more of them take long."""
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the real files aren't here")
+def test_all_real_profiles_are_replayed() -> None:
+    recordings = {
+        path
+        for path in (DATA / "profiles").rglob("*")
+        if path.is_file() and "make" not in path.parts and path.suffix not in (".md", ".json")
+    } | set(real_profiles("dhat/*.json"))
+    replayed = {path for _, paths in READ.values() for path in paths}
+    assert {path.name for path in recordings - replayed} <= OTHERS
+    assert {path.name for path in recordings} >= LARGE
+
+
+@pytest.mark.parametrize(("kind", "path"), PROFILES)
+def test_profiles(
+    kind: str,
+    path: Path,
+    opened: Opened,
+    commands: Callable[[Path], Commands],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if kind == "memray":
+        monkeypatch.setenv("MEMLENS_MEMRAY_PYTHON", str(python_for(path)))
+    replay = READ[kind][0](path)
+    tree, numbers = shown_tree(replay.tree, SHOWN.get(kind, shown))
+    snapshot = opened(path)
+    archived = Archived(snapshot, tree)
+    profile = snapshot.info.profile
+    assert profile is not None
+    names = [value.name for value in profile.values]
+    known = [name for name in names if name in replay.names]
+    assert all("unsuppressed" in name for name in set(names) - set(known))
+    # of memray's captures memlens adds up all allocations only where they are few
+    left_out = set(replay.names) - set(known)
+    assert not left_out or (kind == "memray" and left_out == {"total_bytes", "total_allocations"})
+    order = [replay.names.index(name) for name in known]
+    raw = replay.sums()
+    sums = Sums(tree, [numbers[stack] for stack in raw.stacks.tolist()], raw.values[:, order], len(order))
+    columns = [snapshot.column(f"sample_value.{names.index(name)}") for name in known]
+    mine = Sums(
+        tree, archived.stacks[snapshot.column("sample_stack")].tolist(), np.stack(columns, axis=1), len(known)
+    )
+    assert mine.by_stack() == sums.by_stack()
+    totals = dict(zip(known, sums.values.sum(axis=0).tolist(), strict=True))
+    assert {value.name: value.total for value in profile.values if value.name in totals} == totals
+    ask = commands(path)
+    through, own = sums.by_line()
+    for column, name in enumerate(known):
+        rows = {(row["file"], row["line"]): row for row in ask.lines("--value", name)}
+        assert {place: row["total"] for place, row in rows.items() if row["total"]} == {
+            place: values[column] for place, values in through.items() if values[column]
+        }
+        assert {place: row["itself"] for place, row in rows.items() if row["itself"]} == {
+            place: values[column] for place, values in own.items() if values[column]
+        }
+    depths = [len(snapshot.stack_frame_ids(stack)) for stack in range(len(archived.stacks))]
+    if sum(depths) <= MOST_STACK_FRAMES:
+        check_profile_sql(ask, archived, sums, known)
+        if not any(value.negative for value in profile.values):
+            name = names[profile.default_value]
+            check_profile_folded(ask, sums, name, known.index(name))
+
+
+def check_profile_sql(ask: Commands, archived: Archived, sums: Sums, known: list[str]) -> None:
+    """The samples' values by stack, and the lines' figures: those of the values that stand for them."""
+    query = "SELECT s.stack, t.name, sum(amount) AS amount FROM sample_values AS v JOIN value_types AS t USING (value) "
+    found: dict[int, list[int]] = {}
+    for row in ask.sql(query + "JOIN samples AS s USING (sample) GROUP BY s.stack, t.name"):
+        if row["name"] in known:
+            figures = found.setdefault(int(archived.stacks[row["stack"]]), [0] * len(known))
+            figures[known.index(row["name"])] += row["amount"]
+    assert {stack: values for stack, values in found.items() if any(values)} == sums.by_stack()
+    lines = {(row["file"], row["line"]): row for row in ask.sql("SELECT * FROM lines")}
+    through, own = sums.by_line()
+    types = ask.sql("SELECT name, unit, meaning FROM value_types")
+    for figure, unit, meanings, of in (
+        ("total_bytes", "bytes", ("total", "live"), through),
+        ("count", "count", ("total", "live"), through),
+        ("live_at_peak_bytes", "bytes", ("peak", "live", "end"), through),
+        ("live_at_peak_count", "count", ("peak", "live", "end"), through),
+        ("live_at_end_bytes", "bytes", ("end", "live"), through),
+        ("self_total_bytes", "bytes", ("total", "live"), own),
+        ("self_count", "count", ("total", "live"), own),
+    ):
+        named = [
+            row["name"]
+            for meaning in meanings
+            for row in types
+            if (row["meaning"], row["unit"]) == (meaning, unit)
+        ]
+        if named:
+            column = known.index(named[0])
+            assert {place: row[figure] for place, row in lines.items() if row[figure]} == {
+                place: values[column] for place, values in of.items() if values[column]
+            }
+
+
+def check_profile_folded(ask: Commands, sums: Sums, name: str, column: int) -> None:
+    """``memlens flame --folded`` of a value."""
+    expected = Counter[str]()
+    for stack, value in zip(sums.stacks.tolist(), sums.values[:, column].tolist(), strict=True):
+        expected[folded_stack(sums.tree.stack(stack)) or "no stack recorded"] += value
+    printed = Counter[str]()
+    for line in ask.printed("flame", "--value", name, "--folded", "--by-line").splitlines():
+        text, _, value = line.rpartition(" ")
+        first, _, rest = text.partition(";")
+        printed[rest if is_mark(Frame(first, "", 0)) else text] += int(value)
+    assert printed == {text: value for text, value in expected.items() if value}

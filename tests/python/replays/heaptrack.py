@@ -1,102 +1,150 @@
-"""A second reader of heaptrack's text, event by event in plain Python, to hold the kernel to."""
+"""Recordings of heaptrack (text of versions 1 to 3), after ``src/analyze/accumulatedtracedata.cpp``.
 
+The records are those of heaptrack's interpreter: ``s`` strings, ``i`` instructions with what was inlined at them, ``t``
+trace nodes, ``a`` kinds of allocations (a size and a trace), ``+`` and ``-`` a block of a kind, ``c`` the time. Blocks
+of a kind aren't told apart. A free is temporary when the event before it allocated a block of that kind.
+"""
+
+import gzip
 from collections import Counter
-from collections.abc import Iterable
-from typing import NamedTuple
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import zstandard
+from tests.python.replays.stacks import I64, Frame, Profile, Tree
+
+NEW = ("operator new(unsigned long)", "operator new[](unsigned long)")
+VALUES = (
+    "peak_bytes", "peak_count", "leaked_bytes", "leaked_count", "total_bytes", "total_count", "temporary_count",
+)  # fmt: skip
 
 
-class Frame(NamedTuple):
-    """A frame as the file has it."""
-
-    function: str
-    file: str
-    line: int
-    module: str
-    address: int = 0
-    """Only where nothing else of it is known."""
-
-
-Stack = tuple[Frame, ...]
+def text_of(path: Path) -> bytes:
+    """A recording's text."""
+    data = path.read_bytes()
+    if data[:2] == b"\x1f\x8b":
+        return gzip.decompress(data)
+    if data[:4] == b"\x28\xb5\x2f\xfd":
+        return zstandard.ZstdDecompressor().decompressobj().decompress(data)
+    return data
 
 
-class Event(NamedTuple):
-    """``change`` of one block's live count at a time in milliseconds; ``temporary`` for frees of such."""
-
-    time_ms: int
-    kind: int
-    size: int
-    change: int
-    temporary: bool
+def _numbers(data: npt.NDArray[np.uint8], starts: I64, ends: I64) -> I64:
+    """Hexadecimal numbers between places of the text."""
+    digit = np.zeros(256, np.int64)
+    for value, character in enumerate(b"0123456789abcdef"):
+        digit[character] = value
+    found = np.zeros(len(starts), np.int64)
+    for place in range(int((ends - starts).max(initial=0))):
+        inside = starts + place < ends
+        found[inside] = found[inside] * 16 + digit[data[starts[inside] + place]]
+    return found
 
 
 class Recording:
-    """Version 1 to 3 in full: each event, and of each kind the stack (innermost first, inlined expanded) and size."""
+    """Each event, and of each kind of allocation the stack and the size."""
 
-    def __init__(self, lines: Iterable[bytes]) -> None:
-        self.events: list[Event] = []
-        self.kinds: list[tuple[Stack, int]] = []
-        strings = [""]
-        instructions: list[Stack] = [(Frame("", "", 0, ""),)]
-        traces: list[Stack] = []
-        version, time_ms, last = 0, 0, 0
-        new = ("operator new(unsigned long)", "operator new[](unsigned long)")
-        for line in lines:
-            letter, _, rest = line.rstrip(b"\n").decode().partition(" ")
-            fields = rest.split(" ")
-            if letter == "v":
-                version = int(fields[1], 16) if len(fields) > 1 else 1
-            elif letter == "s":
-                strings.append(rest if version < 3 else rest.partition(" ")[2])
-            elif letter == "i":
-                numbers = [int(field, 16) for field in fields[1:]]
-                module, numbers = strings[numbers[0]] if numbers else "", numbers[1:]
-                numbers += [0] * (-len(numbers) % 3) if len(numbers) < 3 else []
-                triples = [numbers[at : at + 3] for at in range(0, len(numbers) - 2, 3)] or [[0, 0, 0]]
-                instructions.append(
-                    tuple(
-                        Frame(strings[f], strings[p], n, module, 0 if f or p or n else int(fields[0], 16))
-                        for f, p, n in triples
-                    )
-                )
-            elif letter == "t":
-                address, parent = (int(field, 16) for field in fields)
-                above: Stack = traces[parent - 1] if parent else ()
-                frames = instructions[address]
-                traces.append(above if frames[0].function in new else (*frames, *above))
+    def __init__(self, text: bytes) -> None:
+        data = np.frombuffer(text, np.uint8)
+        ends = np.flatnonzero(data == ord("\n"))
+        starts = np.concatenate(([0], ends[:-1] + 1))
+        letters = data[starts]
+        is_event = (letters == ord("+")) | (letters == ord("-"))
+        events = np.flatnonzero(is_event)
+        self.kind = _numbers(data, starts[events] + 2, ends[events])
+        """Of each event, the kind of block that was allocated or freed."""
+        self.change: I64 = np.where(letters[events] == ord("+"), 1, -1)
+        stamps = np.flatnonzero(letters == ord("c"))
+        times = np.concatenate(([0], _numbers(data, starts[stamps] + 2, ends[stamps])))
+        self.time_ms: I64 = times[np.searchsorted(stamps, events)]
+        self.tree = Tree()
+        self.stacks: list[int] = []
+        """Of each kind, the stack's number in the tree."""
+        sizes: list[int] = []
+        self._version = 0
+        self._strings = [""]
+        self._instructions: list[tuple[Frame, ...]] = [(Frame("", "", 0),)]
+        self._traces = [0]
+        others = np.flatnonzero(~is_event & (letters != ord("c")))
+        for start, end in zip(starts[others].tolist(), ends[others].tolist(), strict=True):
+            letter, _, rest = text[start:end].decode().partition(" ")
+            if letter == "t":
+                address, parent = rest.split(" ")
+                self._traces.append(self._called(int(address, 16), self._traces[int(parent, 16)]))
             elif letter == "a":
-                size, trace = (int(field, 16) for field in fields)
-                self.kinds.append((traces[trace - 1] if trace else (), size))
-            elif letter == "+":
-                last = int(rest, 16)
-                self.events.append(Event(time_ms, last, self.kinds[last][1], 1, False))
-            elif letter == "-":
-                number = int(rest, 16)
-                self.events.append(Event(time_ms, number, self.kinds[number][1], -1, number == last))
-                last = 0
-            elif letter == "c":
-                time_ms = int(rest, 16)
+                size, trace = rest.split(" ")
+                sizes.append(int(size, 16))
+                self.stacks.append(self._traces[int(trace, 16)])
+            else:
+                self._take(letter, rest)
+        self.sizes: I64 = np.array(sizes, np.int64)
+
+    def _take(self, letter: str, rest: str) -> None:
+        fields = rest.split(" ")
+        if letter == "v":
+            self._version = int(fields[1], 16) if len(fields) > 1 else 1
+        elif letter == "s":
+            self._strings.append(rest if self._version < 3 else rest.partition(" ")[2])
+        elif letter == "i":
+            self._instructions.append(self._instruction([int(field, 16) for field in fields]))
+        assert letter != "A", "test_heaptrack.py has one that was attached"
+
+    def _instruction(self, numbers: list[int]) -> tuple[Frame, ...]:
+        """The frames at an address, what was inlined first: function, file and line of each; one may lack its end."""
+        address, module, *rest = [*numbers, 0][:2] + numbers[2:]
+        rest += [0] * (-len(rest) % 3) if len(rest) < 3 else []
+        triples = [rest[at : at + 3] for at in range(0, len(rest) - 2, 3)] or [[0, 0, 0]]
+        return tuple(
+            Frame(
+                self._strings[function] if function or file or line else f"{address:#x}",
+                self._strings[file],
+                line,
+                self._strings[module],
+            )
+            for function, file, line in triples
+        )
+
+    def _called(self, address: int, caller: int) -> int:
+        frames = self._instructions[address]
+        if frames[0].function in NEW:
+            return caller
+        for frame in reversed(frames):
+            caller = self.tree.call(caller, frame)
+        return caller
 
     def live_before(self, time_ms: int) -> Counter[int]:
         """How many blocks of each kind are live when the time stamp is written."""
-        found: Counter[int] = Counter()
-        for event in self.events:
-            if event.time_ms >= time_ms:
-                break
-            found[event.kind] += event.change
-        return +found
+        before = self.time_ms < time_ms
+        counts = self._counts(self.kind[before], self.change[before])
+        return Counter({kind: int(counts[kind]) for kind in np.flatnonzero(counts)})
 
-    def values(self) -> dict[int, tuple[int, int, int, int]]:
-        """Of each kind: live count at the first moment of the most live bytes, at the end, allocations, temporary."""
-        live_bytes, most, peak_at = 0, 0, 0
-        for number, event in enumerate(self.events):
-            live_bytes += event.size * event.change
-            if live_bytes > most:
-                most, peak_at = live_bytes, number + 1
-        peak, end, made, temporary = (Counter[int]() for _ in range(4))
-        for number, event in enumerate(self.events):
-            end[event.kind] += event.change
-            if number < peak_at:
-                peak[event.kind] += event.change
-            made[event.kind] += event.change > 0
-            temporary[event.kind] += event.temporary
-        return {kind: (peak[kind], end[kind], made[kind], temporary[kind]) for kind in made}
+    def _counts(self, kinds: I64, changes: I64) -> I64:
+        found = np.zeros(len(self.sizes), np.int64)
+        np.add.at(found, kinds, changes)
+        return found
+
+    def temporary(self) -> npt.NDArray[np.bool_]:
+        """Which events free what the event before them allocated; after another free kind 0 stands for that."""
+        before = np.where(self.change > 0, self.kind, 0)
+        return (self.change < 0) & (self.kind == np.concatenate(([0], before[:-1])))
+
+    def by_kind(self) -> I64:
+        """Of each kind the values of :data:`VALUES`. The peak is the first moment of the most live bytes."""
+        live_bytes = np.cumsum(self.sizes[self.kind] * self.change)
+        until_peak = int(np.argmax(live_bytes)) + 1 if live_bytes.max() > 0 else 0
+        peak = self._counts(self.kind[:until_peak], self.change[:until_peak])
+        end = self._counts(self.kind, self.change)
+        made = self._counts(self.kind, (self.change > 0).astype(np.int64))
+        temporary = self._counts(self.kind, self.temporary().astype(np.int64))
+        sizes = self.sizes
+        columns = (sizes * peak, peak, sizes * end, end, sizes * made, made, temporary)
+        return np.stack(columns, axis=1)
+
+
+def read(path: Path) -> Profile:
+    """The values of each stack."""
+    recording = Recording(text_of(path))
+    profile = Profile(VALUES, recording.tree)
+    profile.add_all(recording.stacks, recording.by_kind())
+    return profile

@@ -137,3 +137,28 @@ class Sums:
         sums = np.zeros((len(numbers), self.values.shape[1]), np.int64)
         np.add.at(sums, lines, self.values[rows])
         return {line: values for line, values in zip(numbers, sums.tolist(), strict=True) if any(values)}
+
+
+class Profile:
+    """The samples of a profile: for each its stack in ``tree`` and a value of each of ``names``."""
+
+    def __init__(self, names: Sequence[str], tree: Tree | None = None) -> None:
+        self.names = list(names)
+        self.tree = Tree() if tree is None else tree
+        self._stacks: list[int] = []
+        self._values: list[Sequence[int]] = []
+
+    def add(self, stack: Stack, values: Sequence[int]) -> None:
+        """Take a sample."""
+        assert len(values) == len(self.names)
+        self._stacks.append(self.tree.number(stack))
+        self._values.append(values)
+
+    def add_all(self, stacks: Sequence[int], values: I64) -> None:
+        """Take many, their stacks by number."""
+        self._stacks += stacks
+        self._values += values.tolist()
+
+    def sums(self) -> Sums:
+        """The values of each stack."""
+        return Sums(self.tree, self._stacks, self._values, len(self.names))
