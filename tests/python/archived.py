@@ -27,25 +27,29 @@ class Archived:
 
     def __init__(self, snapshot: Snapshot, tree: Tree) -> None:
         self.snapshot = snapshot
-        rows = snapshot.text.execute("SELECT file, line, function, kind FROM frames ORDER BY id").fetchall()
+        rows: list[Any] = snapshot.text.execute(
+            "SELECT file, line, function, kind FROM frames ORDER BY id"
+        ).fetchall()
         self.frames = [Frame(function, file, line) for file, line, function, _ in rows]
         self.kinds: Kinds = {}
         for frame, (_, _, _, kind) in zip(self.frames, rows, strict=True):
             self.kinds[frame] = kind
         self.tree = tree
-        self.stacks: I64 = self._numbered()
-        """The tree's number of each of the archive's stacks."""
-
-    def _numbered(self) -> I64:
-        parents = self.snapshot.column("node_parent").tolist()
-        frames = self.snapshot.column("node_frame").tolist()
-        numbers = [0] * len(parents)
+        parents = snapshot.column("node_parent").tolist()
+        frames = snapshot.column("node_frame").tolist()
+        numbers, depths = [0] * len(parents), [0] * len(parents)
+        # what marks a stack that was cut off is no frame of the file
+        marks = {number for number, frame in enumerate(self.frames) if is_mark(frame)}
         for node in range(1, len(parents)):
-            frame, caller = self.frames[frames[node]], numbers[parents[node]]
-            # what marks a stack that was cut off is no frame of the file
-            numbers[node] = caller if is_mark(frame) else self.tree.call(caller, frame)
-        nodes = self.snapshot.column("stack_node")
-        return np.asarray(numbers, np.int64)[nodes]
+            frame, caller = frames[node], parents[node]
+            depths[node] = depths[caller] + 1
+            outer = numbers[caller]
+            numbers[node] = outer if frame in marks else tree.call(outer, self.frames[frame])
+        nodes = snapshot.column("stack_node")
+        self.stacks: I64 = np.asarray(numbers, np.int64)[nodes]
+        """The tree's number of each of the archive's stacks."""
+        self.stack_frames = int(np.asarray(depths)[nodes].sum())
+        """How many frames all stacks have together."""
 
     def is_python(self, frame: Frame) -> bool:
         """Whether memlens takes a frame for one of Python code, or of a library's."""

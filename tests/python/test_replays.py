@@ -74,7 +74,7 @@ def test_snapshots_of_pytorch(path: Path, opened: Opened, commands: Callable[[Pa
             mine = {place: row.get(figure) for place, row in rows.items()}
             # one of them counts no allocations at the peak
             assert mine == figures or (rows is asked[0] and figure == "live_at_peak_count"), figure
-    check_sql(replay, ask)
+    check_sql(replay, archived, ask)
     check_folded(replay, ask, snapshot)
 
 
@@ -134,14 +134,14 @@ def lines_of(replay: torch.Replay, archived: Archived) -> dict[Line, tuple[int, 
     """What lines come to, in the order of :data:`FIGURES`."""
     through, own = replay.sums.by_line(archived.is_python)
     largest = replay.largest_of_lines()
-    found = {}
+    found: dict[Line, tuple[int, ...]] = {}
     for place, (total, count, peak, peak_count, end) in through.items():
         own_total, own_count, *_ = own.get(place, (0, 0))
         found[place] = (peak, peak_count, total, count, end, largest[place], own_total, own_count)
     return found
 
 
-def check_sql(replay: torch.Replay, ask: Commands) -> None:
+def check_sql(replay: torch.Replay, archived: Archived, ask: Commands) -> None:
     """The tables that people ask: allocations, devices, stacks and frames."""
     rows = ask.sql(
         "SELECT device, size_bytes, rounded_bytes, start_moment, end_moment, live_at_peak, before_trace, address, "
@@ -168,16 +168,22 @@ def check_sql(replay: torch.Replay, ask: Commands) -> None:
         row["frame"]: Frame(row["function"], row["file"], row["line"])
         for row in ask.sql("SELECT * FROM frames")
     }
-    rows = ask.sql(
+    stacks = ask.sql(
         "SELECT total_bytes, count, live_at_peak_bytes, live_at_peak_count, live_at_end_bytes, largest_bytes, depth, "
-        "(SELECT group_concat(frame, ' ' ORDER BY level) FROM stack_frames AS f WHERE f.stack = s.stack) AS frames "
+        "frame, (SELECT group_concat(frame, ' ' ORDER BY level) FROM stack_frames AS f WHERE f.stack = s.stack) "
         "FROM stacks AS s WHERE count > 0"
     )
     mine: dict[int, list[int]] = {}
-    for row in rows:
-        *values, largest, depth = list(row.values())[:-1]
-        stack = [frames[int(number)] for number in (row["frames"] or "").split()]
+    for row in stacks:
+        *values, largest, depth, first, numbers = row.values()
+        stack = [frames[int(number)] for number in (numbers or "").split()]
         assert len(stack) == depth
+        # the one to show first: the innermost of the user's code, else of a library's, else the innermost
+        assert (
+            first is None
+            if not stack
+            else frames[first] == min(stack, key=lambda frame: archived.kinds[frame])
+        )
         place = replay.tree.number(stack)
         # the archive tells stacks apart whose frames differ in what no view shows
         kept = mine.setdefault(place, [0] * len(values) + [0])
@@ -253,11 +259,12 @@ LARGE = {"heaptrack.cpp-tree-deep.zst", "heaptrack.rust-svc-1M.zst", "pandas-nat
 """Hundreds of megabytes of text and more, whose totals ``test_heaptrack.py`` holds to those of heaptrack_print; and a
 capture whose native frames take memray a minute."""
 OTHERS = {
-    "heaptrack.cpp-tree-small.raw.zst", "heaptrack.test_sysroot.raw", "heaptrack.truncated.zst", "fuzz-7e3c",
-    "perf-vertx-stacks-01-collapsed-all.txt", "flameshow-pyspy-dump.txt", "cppbench.contention", "cppbench.cpu",
-    "cppbench.small.contention", "go.crc32.cpu", "gobench.cpu", "java.contention", "java.cpu", "java.heap",
+    "heaptrack.cpp-tree-small.raw.zst", "heaptrack.test_sysroot.raw", "heaptrack.truncated.zst",
+    "heaptrack.rust-svc-20k.gz", "fuzz-7e3c", "perf-vertx-stacks-01-collapsed-all.txt", "flameshow-pyspy-dump.txt",
+    "cppbench.contention", "cppbench.cpu", "cppbench.small.contention", "go.crc32.cpu", "gobench.cpu",
+    "java.contention", "java.cpu", "java.heap",
 }  # fmt: skip
-"""What Memlens refuses, and a copy of another file."""
+"""What Memlens refuses, and copies of other files."""
 SHOWN = {"heaptrack": heaptrack_shown, "tracemalloc": tracemalloc_shown}
 """How frames of some formats are called."""
 PROFILES = [
@@ -324,8 +331,7 @@ def test_profiles(
         assert {place: row["itself"] for place, row in rows.items() if row["itself"]} == {
             place: values[column] for place, values in own.items() if values[column]
         }
-    depths = [len(snapshot.stack_frame_ids(stack)) for stack in range(len(archived.stacks))]
-    if sum(depths) <= MOST_STACK_FRAMES:
+    if archived.stack_frames <= MOST_STACK_FRAMES:
         check_profile_sql(ask, archived, sums, known)
         if not any(value.negative for value in profile.values):
             name = names[profile.default_value]

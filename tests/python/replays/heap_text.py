@@ -47,7 +47,9 @@ class _Modules:
     """The executable mappings of the process, where the file tells them."""
 
     def __init__(self, lines: list[str]) -> None:
-        found = [match for line in lines if (match := _MAPPED.fullmatch(line)) is not None]
+        found = [
+            match for line in lines if "@" not in line and (match := _MAPPED.fullmatch(line)) is not None
+        ]
         self._spans = sorted((int(each[1], 16), int(each[2], 16), each[3]) for each in found)
 
     def __getitem__(self, address: int) -> str:
@@ -59,10 +61,17 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.lines = text.splitlines()
         self.modules = _Modules(self.lines)
+        self._frames: dict[str, Frame] = {}
 
     def stack(self, addresses: str) -> list[Frame]:
-        calls = [int(address, 16) - 1 for address in addresses.split()]
-        return [Frame(f"{call:#x}", "", 0, self.modules[call]) for call in calls]
+        return [self.frame(address) for address in addresses.split()]
+
+    def frame(self, address: str) -> Frame:
+        found = self._frames.get(address)
+        if found is None:
+            call = int(address, 16) - 1
+            found = self._frames[address] = Frame(f"{call:#x}", "", 0, self.modules[call])
+        return found
 
     def jemalloc(self) -> Profile:
         rate = int(self.lines[0].rpartition("/")[2])
@@ -100,14 +109,16 @@ class _Reader:
         # Go writes twice its rate, as the first such profiler did
         rate = rate // 2 if kind == "heap" else rate if kind.endswith("_v2") else 0
         rows: list[tuple[list[Frame], Row]] = []
+        named: list[Frame] = []
         for line in self.lines[1:]:
-            if (found := _ROW.fullmatch(line)) is not None:
+            if line.startswith("#"):
+                if (found := _NAMED.fullmatch(line)) is not None:
+                    named.append(Frame(found[1], found[2], int(found[3])))
+                    rows[-1] = (named, rows[-1][1])
+            elif (found := _ROW.fullmatch(line)) is not None:
                 one, two, three, four, addresses = found.groups()
                 rows.append((self.stack(addresses), (int(one), int(two), int(three), int(four))))
-                named: list[Frame] = []
-            elif (found := _NAMED.fullmatch(line)) is not None:
-                named.append(Frame(found[1], found[2], int(found[3])))
-                rows[-1] = (named, rows[-1][1])
+                named = []
         # where nothing was freed, or the recorder didn't count it, both pairs are the same or the second is 0
         tells_all = any(
             any(row[at] != row[at + 2] for _, row in rows) and any(row[at + 2] for _, row in rows)

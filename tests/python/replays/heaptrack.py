@@ -117,7 +117,7 @@ class Recording:
         """How many blocks of each kind are live when the time stamp is written."""
         before = self.time_ms < time_ms
         counts = self._counts(self.kind[before], self.change[before])
-        return Counter({kind: int(counts[kind]) for kind in np.flatnonzero(counts)})
+        return Counter({kind: count for kind, count in enumerate(counts.tolist()) if count})
 
     def _counts(self, kinds: I64, changes: I64) -> I64:
         found = np.zeros(len(self.sizes), np.int64)
@@ -127,7 +127,8 @@ class Recording:
     def temporary(self) -> npt.NDArray[np.bool_]:
         """Which events free what the event before them allocated; after another free kind 0 stands for that."""
         before = np.where(self.change > 0, self.kind, 0)
-        return (self.change < 0) & (self.kind == np.concatenate(([0], before[:-1])))
+        found: npt.NDArray[np.bool_] = self.kind == np.concatenate(([0], before[:-1]))
+        return found & (self.change < 0)
 
     def by_kind(self) -> I64:
         """Of each kind the values of :data:`VALUES`. The peak is the first moment of the most live bytes."""
