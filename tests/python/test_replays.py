@@ -174,8 +174,8 @@ def check_sql(replay: torch.Replay, archived: Archived, ask: Commands) -> None:
         "FROM stacks AS s WHERE count > 0"
     )
     mine: dict[int, list[int]] = {}
-    for row in stacks:
-        *values, largest, depth, first, numbers = row.values()
+    for told in stacks:
+        *values, largest, depth, first, numbers = told.values()
         stack = [frames[int(number)] for number in (numbers or "").split()]
         assert len(stack) == depth
         # the one to show first: the innermost of the user's code, else of a library's, else the innermost
@@ -365,7 +365,9 @@ def check_profile_sql(ask: Commands, archived: Archived, sums: Sums, known: list
             for row in types
             if (row["meaning"], row["unit"]) == (meaning, unit)
         ]
-        if named:
+        if not named:
+            assert {row[figure] for row in lines.values()} <= {None}
+        else:
             column = known.index(named[0])
             assert {place: row[figure] for place, row in lines.items() if row[figure]} == {
                 place: values[column] for place, values in of.items() if values[column]
