@@ -174,8 +174,8 @@ def check_sql(replay: torch.Replay, archived: Archived, ask: Commands) -> None:
         "FROM stacks AS s WHERE count > 0"
     )
     mine: dict[int, list[int]] = {}
-    for told in stacks:
-        *values, largest, depth, first, numbers = told.values()
+    for of_stack in stacks:
+        *values, largest, depth, first, numbers = of_stack.values()
         stack = [frames[int(number)] for number in (numbers or "").split()]
         assert len(stack) == depth
         # the one to show first: the innermost of the user's code, else of a library's, else the innermost

@@ -358,7 +358,7 @@ class _Case:
         """The frame of a label, and the operator of a stack that has no line of Python."""
         if label == NEVER:
             return None, None
-        told = frame(self.snapshot.frames([label])[label])
+        told = frame(self.snapshot.frames([label])[label], int(self.snapshot.column("frame_source")[label]))
         return told, operator_of_stack(self.snapshot, stack) if told.kind == "native" else None
 
     def returned(self) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from memlens.units import format_bytes
+from memlens.units import SOURCE_WORDS, format_bytes
 from memlens.views.answers import Frame, Gap
 from memlens.views.oom_answers import (
     Finding,
@@ -94,7 +94,8 @@ def place_name(frame: Frame | None, operator: str | None) -> str:
     if frame is None:
         return "code whose stack is not in the file"
     if frame.file and frame.line:
-        return f"{frame.file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.line} ({frame.function})"
+        name = frame.file.replace("\\", "/").rsplit("/", 1)[-1]
+        return f"{name}:{frame.line} ({frame.function}){SOURCE_WORDS[frame.source]}"
     return operator or frame.function or "native code"
 
 
