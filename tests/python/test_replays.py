@@ -255,9 +255,9 @@ READ: dict[str, tuple[Callable[[Path], Profile], list[Path]]] = {
         [*real_profiles("memray/*.bin"), FIXTURES / "index.memray.bin"],
     ),
 }
-LARGE = {"heaptrack.cpp-tree-deep.zst", "heaptrack.rust-svc-1M.zst", "pandas-native.bin"}
-"""Hundreds of megabytes of text and more, whose totals ``test_heaptrack.py`` holds to those of heaptrack_print; and a
-capture whose native frames take memray a minute."""
+LARGE = {"heaptrack.cpp-tree-deep.zst", "heaptrack.rust-svc-1M.zst", "ast-pymalloc.bin", "pandas-native.bin"}
+"""Hundreds of megabytes of text and more, whose totals ``test_heaptrack.py`` holds to those of heaptrack_print; and
+captures that take memray long, whose figures ``test_memray.py`` holds to memray's own reports."""
 OTHERS = {
     "heaptrack.cpp-tree-small.raw.zst", "heaptrack.test_sysroot.raw", "heaptrack.truncated.zst",
     "heaptrack.rust-svc-20k.gz", "fuzz-7e3c", "perf-vertx-stacks-01-collapsed-all.txt", "flameshow-pyspy-dump.txt",
