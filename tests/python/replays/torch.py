@@ -61,6 +61,8 @@ class Alloc:
     end: int | None
     frames: tuple[RawFrame, ...]
     pending: int | None = None
+    freed: tuple[RawFrame, ...] = ()
+    """Where it was freed, empty where the file doesn't tell."""
     stream: int = 0
     category: str | None = None
     rounded: int | None = None
@@ -136,6 +138,8 @@ class _Matched:
         if alloc.start:
             self.checked_frees += 1
             self.repeating_frees += alloc.frames == frames_of(event)
+        if not alloc.freed and not alloc.pending:
+            alloc.freed = frames_of(event)
         if event["action"] == "free_requested":
             alloc.pending = alloc.pending or moment
         else:
@@ -160,7 +164,10 @@ def frees_tell_their_allocations(snapshot: Any) -> bool:
 def allocations(snapshot: Any, device: int) -> list[Alloc]:
     """Every allocation of a device."""
     found = _Matched(traces_of(snapshot).get(device, ()))
-    if found.before and not frees_tell_their_allocations(snapshot):
+    if frees_tell_their_allocations(snapshot):
+        for alloc in found.before + found.during:
+            alloc.freed = ()  # what is recorded is the allocation's stack once more
+    else:
         for alloc in found.before:
             alloc.frames = ()
     blocks = [
@@ -182,11 +189,14 @@ def allocations(snapshot: Any, device: int) -> list[Alloc]:
     }
     for here, block in blocks:
         history = (block.get("history") or [{}])[0]
+        frames = frames_of(block) or frames_of(history)
         if here not in found.live:
             size = block.get("requested_size", history.get("real_size", block["size"]))
-            frames = frames_of(block) or frames_of(history)
             found.live[here] = Alloc(here, size, 0, None, frames, stream=stream[here])
             found.before.append(found.live[here])
+        elif found.live[here].start == 0 and frames:
+            # its free was requested in the trace; the block still has the allocation's own stack
+            found.live[here].frames = frames
         found.live[here].rounded = block["size"]
         found.live[here].waits = block["state"] in PENDING
     for alloc in found.live.values():
@@ -208,6 +218,8 @@ def live_bytes(found: list[Alloc], events: int) -> list[int]:
     return result
 
 
+NEVER = 0xFFFFFFFF
+"""The end of what was never freed, in archives."""
 _NEVER = 2**62
 _lives: list[Any] = []
 """What :func:`alive` was asked about last, with the starts and ends of all of it."""
