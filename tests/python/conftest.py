@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.python import oracle
+from tests.python.replays import torch as oracle
 
 from memlens.ingest import ingest
 from memlens.model.info import DeviceInfo

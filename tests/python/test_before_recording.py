@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.python import oracle
 from tests.python.conftest import ROOT, event, frame, real_files
+from tests.python.replays import torch as oracle
 
 from memlens import cli
 from memlens.store.snapshot import Snapshot
@@ -151,7 +151,7 @@ def test_a_recording_without_its_first_half(opened: Opened, tmp_path: Path, path
             assert as_read(own.freed) == tuple(
                 (frame.file, frame.line, frame.function) for frame in stack(snapshot, row).freed_frames
             )
-    if oracle.frees_repeat(whole):
+    if oracle.frees_tell_their_allocations(whole):
         # frees that repeat stacks tell all of them
         assert known == sum(bool(own.frames) for own in truth.values()) > 0
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from tests.bench.generate import generate
-from tests.python import oracle
 from tests.python.conftest import event, frame
+from tests.python.replays import torch as oracle
 
 from memlens.units import format_bytes
 from memlens.views.lines import totals_of_lines

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.python import oracle
 from tests.python.conftest import event, frame, real_files
-from tests.python.oracle import Alloc
+from tests.python.replays import torch as oracle
+from tests.python.replays.torch import Alloc
 from tests.python.test_stacked_views import check, spans, unpack
 
 from memlens.errors import BadRequestError

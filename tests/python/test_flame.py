@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.python import oracle
 from tests.python.conftest import WithOracle, event, frame
+from tests.python.replays import torch as oracle
 from tests.python.server_harness import write_snapshot
 
 from memlens.errors import MemlensError

@@ -8,9 +8,9 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from tests.python import oracle
 from tests.python.conftest import real_files
-from tests.python.oracle import Alloc
+from tests.python.replays import torch as oracle
+from tests.python.replays.torch import Alloc
 from tests.python.test_filters import made
 
 from memlens.errors import BadRequestError

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.python import oracle
 from tests.python.conftest import real_files
+from tests.python.replays import torch as oracle
 from tests.python.test_stacked_views import Geometry, unpack
 
 from memlens.store.snapshot import Snapshot

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.python.archived import shown
 from tests.python.conftest import real_profiles
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of
+from tests.python.replays import massif
+from tests.python.replays.stacks import Frame
 
 from memlens.formats import scanning
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
@@ -26,32 +29,13 @@ FILES = [FIXTURE, *real_profiles("massif/*")]
 Held = Counter[tuple[SourceFrame, ...]]
 
 
-def trees(path: Path) -> Iterator[tuple[int, str, Held]]:
-    """Each detailed snapshot: its number, the kind of its tree and what each stack held, read recursively."""
-    lines = iter(path.read_text("utf-8").splitlines())
-    number = -1
-
-    def read(stack: tuple[SourceFrame, ...], held: Held) -> int:
-        found = re.fullmatch(r" *n(\d+): (\d+) ?(.*)", next(lines))
-        assert found is not None
-        text = found[3]
-        if not text.startswith("("):
-            stack = (*stack, BELOW if re.match(r"in \d+ place", text) else valgrind_frame(text))
-        own = int(found[2]) - sum(read(stack, held) for _ in range(int(found[1])))
-        held[stack] += own
-        return int(found[2])
-
-    for line in lines:
-        if line.startswith("snapshot="):
-            number = int(line[9:])
-        if line.startswith("heap_tree=") and not line.endswith("empty"):
-            held: Held = Counter()
-            read((), held)
-            yield number, line[10:], +held
-
-
 def without_cut(stack: tuple[SourceFrame, ...]) -> tuple[SourceFrame, ...]:
     return stack[:-1] if stack and stack[-1] == CUT else stack
+
+
+def places(stack: tuple[SourceFrame, ...]) -> tuple[Frame, ...]:
+    """A stack in the terms of the replay."""
+    return tuple(Frame(frame.function, frame.file, frame.line) for frame in without_cut(stack))
 
 
 def held_over_time(profile: Profile) -> Iterator[Held]:
@@ -68,21 +52,22 @@ def held_over_time(profile: Profile) -> Iterator[Held]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_every_tree_is_there(path: Path) -> None:
+    """The peak and the end are in ``test_replays.py``."""
     profile = load(path)
     assert profile.times is not None
     assert profile.times.told is not None
     over_time = list(held_over_time(profile))
     told = []
-    for number, kind, held in trees(path):
-        told.append(number)
-        assert over_time[number] == held
-        assert sum(held.values()) == profile.times.series["live_bytes"][number]
-        if kind == "peak":
-            mine: Held = Counter()
-            for stack, values in samples_of(profile):
-                if stack != (NO_TREE,):
-                    mine[without_cut(stack)] += values[0]
-            assert +mine == held
+    for each in massif.snapshots(path):
+        told.append(each.number)
+        mine = Counter[tuple[Frame, ...]]()
+        for stack, size in over_time[each.number].items():
+            mine[places(stack)] += size
+        theirs = Counter[tuple[Frame, ...]]()
+        for frames, size in each.held.items():
+            theirs[tuple(map(shown, frames))] += size
+        assert mine == theirs
+        assert sum(theirs.values()) == profile.times.series["live_bytes"][each.number]
     assert told == np.flatnonzero(profile.times.told).tolist()
 
 

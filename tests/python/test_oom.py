@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.python import oracle
 from tests.python.conftest import frame, real_files
 from tests.python.limited_allocator import DeviceFullError, LimitedAllocator, asked_of_driver
 from tests.python.model_allocator import KIB, MIB
+from tests.python.replays import torch as oracle
 from tests.python.test_allocator import open_data
 from tests.python.test_reserved import parts, sizes_told, true_gap
 

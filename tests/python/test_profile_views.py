@@ -14,6 +14,7 @@ from tests.fuzz.questions import ask_everything
 from tests.python import pprof_files
 from tests.python.conftest import real_profiles
 from tests.python.profile_reading import FIXTURES
+from tests.python.replays.pprof import message_of
 from tests.python.test_profile_model import archived, random_profile
 
 from memlens.cli import main
@@ -458,7 +459,7 @@ def test_the_command_line_tells_of_profiles(
         assert main([arguments[0], str(path), *arguments[1:], "--cache-dir", str(tmp_path)]) == 0
         return capsys.readouterr().out
 
-    message = pprof_files.read(path)
+    message = message_of(path)
     sums = [sum(values) for values in zip(*(each["value"] for each in message["sample"]), strict=True)]
     folded = told("flame", "--value", "inuse_objects", "--folded").splitlines()
     assert sum(int(row.rpartition(" ")[2]) for row in folded) == sums[2]

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.python import oracle
 from tests.python.conftest import event, frame, real_files
+from tests.python.replays import torch as oracle
 
 from memlens import cli
 from memlens.formats import torch

@@ -17,8 +17,8 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.python import oracle
 from tests.python.conftest import REAL, event, frame, real_files
+from tests.python.replays import torch as oracle
 
 from memlens.errors import MemlensError
 from memlens.ingest import ingest

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from memlens.kernels import timeline as kernel
 from memlens.model.frames import KIND_NAMES
 from memlens.model.info import ProfileInfo
+from memlens.model.profile import standing_for
 from memlens.model.timeline import NOTE_KINDS
 from memlens.progress import Report
 from memlens.store import behind
@@ -225,12 +226,51 @@ def _frames_and_lines(snapshot: Snapshot, database: apsw.Connection) -> None:
         "SELECT file, line, function, kind, live_at_peak_bytes, live_at_peak_count, total_bytes, count, "
         "live_at_end_bytes, largest_bytes, self_total_bytes, self_count FROM source_lines"
     )
-    _insert(database, "lines", ((*row[:3], KIND_NAMES[row[3]], *row[4:]) for row in lines))
+    known = _known_figures(snapshot)
+    kept = [known[name] for name in _LINE_FIGURES]
+    rows = (
+        (
+            *row[:3],
+            KIND_NAMES[row[3]],
+            *(figure if keep else None for figure, keep in zip(row[4:], kept, strict=True)),
+        )
+        for row in lines
+    )
+    _insert(database, "lines", rows)
+
+
+_LINE_FIGURES = (
+    "live_at_peak_bytes", "live_at_peak_count", "total_bytes", "count", "live_at_end_bytes", "largest_bytes_of_line",
+    "total_bytes", "count",
+)  # fmt: skip
+_STACK_FIGURES = (
+    "total_bytes", "count", "live_at_peak_bytes", "live_at_peak_count", "live_at_end_bytes", "largest_bytes",
+)  # fmt: skip
+
+
+def _known_figures(snapshot: Snapshot) -> dict[str, bool]:
+    """Which figures of lines and stacks are known: all of a trace's, and of a profile those that a value stands for."""
+    info = snapshot.info.profile
+    if info is None:
+        return dict.fromkeys((*_LINE_FIGURES, *_STACK_FIGURES), True)
+
+    def known(figure: str, unit: str) -> bool:
+        return standing_for(info.values, figure, unit) is not None
+
+    return {
+        "total_bytes": known("total", "bytes"),
+        "count": known("total", "count"),
+        "live_at_peak_bytes": known("peak", "bytes"),
+        "live_at_peak_count": known("peak", "count"),
+        "live_at_end_bytes": known("end", "bytes"),
+        "largest_bytes": info.has_sizes,
+        "largest_bytes_of_line": False,
+    }
 
 
 def _stacks(snapshot: Snapshot, database: apsw.Connection) -> None:
     nodes, labels = snapshot.column("stack_node"), snapshot.column("stack_label")
-    totals = stack_totals(snapshot)
+    totals, known = stack_totals(snapshot), _known_figures(snapshot)
     largest = np.full(len(nodes), kernel.NEVER, np.uint32)
     if snapshot.info.profile is None:
         largest = snapshot.column("stack_largest")
@@ -242,7 +282,10 @@ def _stacks(snapshot: Snapshot, database: apsw.Connection) -> None:
             range(part.start, part.stop),
             _unless(labels[part] == kernel.NEVER, labels[part]),
             np.bincount(levels[:, 0] - start, minlength=part.stop - start).tolist(),
-            *(totals[part, column].tolist() for column in range(6)),
+            *(
+                totals[part, column].tolist() if known[name] else [None] * (part.stop - part.start)
+                for column, name in enumerate(_STACK_FIGURES)
+            ),
             _unless(largest[part] == kernel.NEVER, largest[part]),
             strict=True,
         )

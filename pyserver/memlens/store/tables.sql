@@ -71,17 +71,17 @@ CREATE TABLE allocations (
     address TEXT AS (printf('0x%x', address_int)) VIRTUAL  -- the address, hexadecimal
 );
 
--- The distinct stacks, with what they allocated.
+-- The distinct stacks, with what they allocated. Figures that the file does not tell are NULL, here and for lines.
 CREATE TABLE stacks (
     stack INTEGER PRIMARY KEY,      -- number of the stack; 0 is the empty one
     frame INTEGER,                  -- the frame to show first: the innermost of the user's own code, if there is one
     depth INTEGER NOT NULL,         -- how many frames it has
-    total_bytes INTEGER NOT NULL,   -- all that it allocated
-    count INTEGER NOT NULL,         -- in so many allocations
-    live_at_peak_bytes INTEGER NOT NULL,    -- of that, live at each device's peak
-    live_at_peak_count INTEGER NOT NULL,    -- in so many allocations
-    live_at_end_bytes INTEGER NOT NULL,     -- of that, live after the last event
-    largest_bytes INTEGER NOT NULL, -- its largest allocation's size
+    total_bytes INTEGER,   -- all that it allocated
+    count INTEGER,         -- in so many allocations
+    live_at_peak_bytes INTEGER,    -- of that, live at each device's peak
+    live_at_peak_count INTEGER,    -- in so many allocations
+    live_at_end_bytes INTEGER,     -- of that, live after the last event
+    largest_bytes INTEGER, -- its largest allocation's size
     largest_allocation INTEGER      -- and number
 );
 
@@ -108,14 +108,14 @@ CREATE TABLE lines (
     line INTEGER NOT NULL,          -- line of the file
     function TEXT NOT NULL,         -- the function that it stands in
     kind TEXT NOT NULL,             -- user, library or native
-    live_at_peak_bytes INTEGER NOT NULL,    -- live at each device's peak
-    live_at_peak_count INTEGER NOT NULL,    -- in so many allocations
-    total_bytes INTEGER NOT NULL,   -- all that was allocated
-    count INTEGER NOT NULL,         -- in so many allocations
-    live_at_end_bytes INTEGER NOT NULL,     -- live after the last event
-    largest_bytes INTEGER NOT NULL, -- the largest allocation's size
-    self_total_bytes INTEGER NOT NULL,      -- allocated by the line itself, not through what it called
-    self_count INTEGER NOT NULL,    -- in so many allocations
+    live_at_peak_bytes INTEGER,    -- live at each device's peak
+    live_at_peak_count INTEGER,    -- in so many allocations
+    total_bytes INTEGER,   -- all that was allocated
+    count INTEGER,         -- in so many allocations
+    live_at_end_bytes INTEGER,     -- live after the last event
+    largest_bytes INTEGER, -- the largest allocation's size
+    self_total_bytes INTEGER,      -- allocated by the line itself, not through what it called
+    self_count INTEGER,    -- in so many allocations
     PRIMARY KEY (file, line)
 ) WITHOUT ROWID;
 

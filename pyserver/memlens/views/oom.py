@@ -388,7 +388,7 @@ class _Case:
             return None, None
         if label == _EARLY:
             return None, SPECIAL_NAMES[BEFORE_TRACE]
-        told = frame(self.snapshot.frames([label])[label])
+        told = frame(self.snapshot.frames([label])[label], int(self.snapshot.column("frame_source")[label]))
         return told, operator_of_stack(self.snapshot, stack) if told.kind == "native" else None
 
     def returned(self) -> tuple[int, int]:

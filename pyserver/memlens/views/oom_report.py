@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from memlens.model.info import SnapshotInfo, device_name
 from memlens.store.snapshot import Snapshot
-from memlens.units import format_bytes, format_time
+from memlens.units import SOURCE_WORDS, format_bytes, format_time
 from memlens.views.answers import Frame
 from memlens.views.oom import marks, oom
 from memlens.views.oom_answers import MarksAnswer, OomAnswer
@@ -85,4 +85,4 @@ def _where(answer: OomAnswer) -> str:
 def _place(frame: Frame | None, operator: str | None) -> str:
     if frame is None or not frame.file or not frame.line:
         return place_name(frame, operator)
-    return f"{frame.file}:{frame.line} {frame.function}"
+    return f"{frame.file}:{frame.line} {frame.function}{SOURCE_WORDS[frame.source]}"

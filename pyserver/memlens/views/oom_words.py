@@ -99,7 +99,8 @@ def place_name(frame: Frame | None, operator: str | None) -> str:
     if frame is None:
         return f"what was {operator}" if operator else "code whose stack is not in the file"
     if frame.file and frame.line:
-        return f"{frame.file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.line} ({frame.function})"
+        name = frame.file.replace("\\", "/").rsplit("/", 1)[-1]
+        return f"{name}:{frame.line} ({frame.function}){SOURCE_WORDS[frame.source]}"
     return operator or frame.function or "native code"
 
 

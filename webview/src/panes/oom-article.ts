@@ -11,8 +11,7 @@ import type {
 } from '../../../extension/shared/protocol.gen';
 import { gapParts } from '../gap';
 import { element, replace } from '../ui/dom';
-import { bytes, count, counted, exactBytes, hasSource, nameOf } from '../ui/format';
-import { fileName } from '../ui/paths';
+import { bytes, count, counted, exactBytes, hasSource, nameOf, placeOf } from '../ui/format';
 import { shorten } from '../ui/text';
 
 export interface OomActions {
@@ -253,7 +252,7 @@ function frameLink(
     },
     element('bdi', { class: 'code' }, shorten(frame.function, 50)),
     ' ',
-    element('bdi', { class: 'place' }, `${shorten(fileName(frame.file), 40)}:${frame.line}`),
+    element('bdi', { class: 'place' }, shorten(placeOf(frame), 60)),
   );
 }
 
