@@ -414,6 +414,18 @@ export interface CurvesAnswer {
 }
 
 /**
+ * Server to client: the stored copy of a snapshot was found damaged on disk; `message` says so in a sentence.
+ *
+ * With `again` the snapshot is closed, and its views open their file again. Otherwise the file isn't there to be read
+ * again, and the snapshot stays open as it is.
+ */
+export interface DamagedParams {
+  snapshot: string;
+  message: string;
+  again: boolean;
+}
+
+/**
  * One device's figures. `peak_moment` is the first moment at which `peak_bytes` were live.
  *
  * `peak_time_us` and `time_origin_us` are Unix times as the file has them; all other times are on the axis.
@@ -1902,5 +1914,6 @@ export const VIEW_METHODS = [
 export interface Notifications {
   'memlens/progress': ProgressParams;
   'memlens/snapshotsChanged': SnapshotsChangedParams;
+  'memlens/damaged': DamagedParams;
   'memlens/sourcesChanged': SourcesChangedParams;
 }

@@ -42,5 +42,7 @@ def ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Pa
 def _asked(archive: Path, question: Callable[[Snapshot], T]) -> T:
     with contextlib.closing(Snapshot.open(archive)) as snapshot:
         answer = snapshot.ask(question)
-        snapshot.work_behind()
+        # nothing else will look at what the answer came from
+        snapshot.verify_used()
+        snapshot.ask(Snapshot.work_behind)
         return answer

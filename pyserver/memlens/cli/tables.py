@@ -19,7 +19,7 @@ def run(options: argparse.Namespace) -> int:
         limits.give_way()
     report = reporter(options.progress)
     with contextlib.closing(Snapshot.open(options.archive)) as snapshot:
-        fill(snapshot, report)
+        snapshot.ask(lambda asked: fill(asked, report))
         cache_of(options).evict(keep=options.archive)
     report("done", 1.0)
     if options.progress == "json":

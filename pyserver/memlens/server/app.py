@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from typing import BinaryIO
 
 from lsprotocol import types
@@ -27,14 +26,14 @@ from memlens.server.notebooks import Notebooks
 from memlens.server.registry import Registry
 from memlens.server.settings import Configuration
 from memlens.server.sources import Sources
-from memlens.server.wire import Protocol, Server, make_converter
+from memlens.server.wire import Protocol, Server, make_converter, own_version
 
 
 def create_server() -> Server:
     """A server with all handlers registered, ready to be started."""
     server = Server(
         "memlens",
-        _version(),
+        own_version(),
         text_document_sync_kind=types.TextDocumentSyncKind.None_,
         protocol_cls=Protocol,
         converter_factory=make_converter,
@@ -70,13 +69,6 @@ def main() -> int:
     finally:
         abandon_all()
     return 0
-
-
-def _version() -> str:
-    try:
-        return version("memlens")
-    except PackageNotFoundError:
-        return "0"  # run from a folder and not installed
 
 
 def _own_stdout() -> BinaryIO:

@@ -41,7 +41,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels import calltree as calltree_kernel
 from memlens.kernels import flame as kernel
 from memlens.kernels.timeline import BEFORE_TRACE as FLAG_BEFORE_TRACE
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views import calltree, first_flame
 from memlens.views.calltree import CallTree, FlameOptions, Stacks
@@ -181,7 +181,7 @@ def _all_stacks(snapshot: Snapshot) -> tuple[calltree.U32, calltree.U32, calltre
     frames = np.concatenate((snapshot.column("node_frame"), np.array(specials, np.uint32)))
     ends = snapshot.column("stack_node")
     if len(ends) and int(ends.max()) >= len(parents) - len(specials):
-        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: a stack ends nowhere")
+        raise InconsistentError("A stack ends nowhere")
     return parents, frames, ends
 
 
@@ -342,10 +342,7 @@ def _along(stacks: Stacks, tree: CallTree, node: int) -> tuple[npt.NDArray[np.in
         return items, np.zeros(len(items), np.uint32)
     ends = np.zeros(len(stacks.parents), np.uint32)
     merged = tree.names.merged(tree.options.merge)
-    try:
-        calltree_kernel.along(stacks.parents, stacks.frames, merged, tree.name[tree.path(node)], ends)
-    except ValueError as error:
-        raise ArchiveError(f"The archive's stacks are damaged: {error}") from error
+    calltree_kernel.along(stacks.parents, stacks.frames, merged, tree.name[tree.path(node)], ends)
     shown = ends[stacks.nodes]
     items = np.flatnonzero(shown)
     return items, shown[items]
