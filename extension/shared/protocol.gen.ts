@@ -416,8 +416,8 @@ export interface CurvesAnswer {
 /**
  * Server to client: the stored copy of a snapshot was found damaged on disk; `message` says so in a sentence.
  *
- * With `again` the snapshot is closed, and its views open their file again. Otherwise the file isn't there to be read
- * again, and the snapshot stays open as it is.
+ * With `again` the snapshot is closed, and its views open their file again. Otherwise the file isn't there to be
+ * read again, and the snapshot stays open as it is.
  */
 export interface DamagedParams {
   snapshot: string;

@@ -16,16 +16,7 @@ from memlens.errors import MemlensError, Problem
 # no command multiplies matrices; starting NumPy's threads for it would take longer than some commands do
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-
-_DISK_FAILED = {"BusyError", "CantOpenError", "FullError", "IOError", "LockedError", "PermissionsError", "ReadOnlyError"}
-    "IOError",
-    "FullError",
-    "CantOpenError",
-    "ReadOnlyError",
-    "PermissionsError",
-    "BusyError",
-    "LockedError",
-)
+_DISK_FAILED = {"BusyError", "CantOpenError", "FullError", "IOError", "LockedError", "ReadOnlyError"}
 """Errors of SQLite about the disk. Any other is a mistake of ours."""
 
 

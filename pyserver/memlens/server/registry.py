@@ -433,8 +433,6 @@ class Registry:
 
         Where its file can't be read again the archive is all there is: it stays, and what it still tells.
         """
-        if damaged.is_kept_damaged or damaged.name not in self._open:
-            return
         again = await damaged.is_source_there()
         if damaged.is_kept_damaged or damaged.name not in self._open:
             return
@@ -445,7 +443,8 @@ class Registry:
             damaged.is_kept_damaged = True
             self._say_damaged(
                 damaged,
-                "and its file is not there any more to be read again: what is shown may be wrong",
+                f"The stored copy of {damaged.title} is damaged on disk, and its file is not there any more to be read "
+                "again. What is shown may be wrong.",
                 again=False,
             )
             return
@@ -456,10 +455,13 @@ class Registry:
             await damaged.release()
             await asyncio.to_thread(shutil.rmtree, damaged.archive, ignore_errors=True)
             self._changed()
-            self._say_damaged(damaged, "and is read again from its file", again=True)
+            self._say_damaged(
+                damaged,
+                f"The stored copy of {damaged.title} was damaged or removed on disk. The file is read again.",
+                again=True,
+            )
 
-    def _say_damaged(self, damaged: OpenSnapshot, what: str, *, again: bool) -> None:
-        message = f"The stored copy of {damaged.title} was damaged on disk, {what}."
+    def _say_damaged(self, damaged: OpenSnapshot, message: str, *, again: bool) -> None:
         for listener in self.damage_listeners:
             listener(Damage(damaged.name, message, again))
 

@@ -44,21 +44,19 @@ class ColumnFiles:
         summed up, and no copy of a whole column is ever made.
         """
         with contextlib.ExitStack() as stack:
-            opened, described = [], []
+            opened = []
             for name, column in columns.items():
                 little = column.dtype.newbyteorder("<")
                 description = little.str if little.names is None else [list(field) for field in little.descr]
                 file = stack.enter_context((self.folder / name).open("wb"))
-                checksum = Checksum()
-                described.append((name, description, column, checksum))
-                opened.append((file, column, little, checksum))
+                opened.append((name, description, column, little, file, Checksum()))
             longest = max((len(column) for column in columns.values()), default=0)
             for start in range(0, longest, _STRETCH_ROWS):
-                for file, column, little, checksum in opened:
+                for _, _, column, little, file, checksum in opened:
                     part = np.ascontiguousarray(column[start : start + _STRETCH_ROWS], dtype=little)
                     file.write(part.data)
-                    checksum.update(part.view(np.uint8))
-        for name, description, column, checksum in described:
+                    checksum.update(part.view(np.uint8).data)
+        for name, description, column, _, _, checksum in opened:
             self.entries[name] = ColumnEntry(description, len(column), column.nbytes, checksum.hexdigest())
 
     def write_with_peaks(self, name: str, column: Column) -> None:
