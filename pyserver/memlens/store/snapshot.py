@@ -357,8 +357,10 @@ class Snapshot:
 
     def device_of(self, allocation: int) -> Device:
         """The device that an allocation lies on. Raises :class:`BadRequestError` for a number that there isn't."""
+        if self.info.profile is not None:
+            raise BadRequestError("A profile has no single allocations, so none can be asked for")
         ends = self.manifest.first_allocations[1:]
-        if 0 <= allocation < ends[-1]:
+        if 0 <= allocation < self.manifest.first_allocations[-1]:
             return self.device(self.info.devices[bisect.bisect_right(ends, allocation)].device)
         raise BadRequestError(f"The snapshot has no allocation {allocation}")
 

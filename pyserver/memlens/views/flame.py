@@ -324,10 +324,12 @@ def shown_frames(stacks: Stacks, tree: CallTree, node: int) -> tuple[npt.NDArray
     shown = stacks.nodes[items]
     of_shape = origin.top_down_shape[shown_as]
     while node:
-        # frames that are hidden, or below a focus, count for a node but are not what it shows
-        other = (origin.shape.merged[shown] != of_shape) | (
-            origin.shape.used[stacks.frames[shown]] != tree.name[node]
-        )
+        # frames that are hidden, or below a focus, count for a node but are not what it shows; where the focus itself
+        # is hidden its callers are shown, and the shape has no places for these
+        merged, frames = origin.shape.merged[shown], stacks.frames[shown]
+        frames[shown == 0] = 0
+        elsewhere = (merged != of_shape) & (merged != NEVER)
+        other = elsewhere | (origin.shape.used[frames] != tree.name[node])
         above = np.flatnonzero(other & (shown != 0))
         if not len(above):
             return items, shown
