@@ -19,7 +19,9 @@ from memlens.store.snapshot import Snapshot
 _FILTERS = ("", "", "size>1KiB", "label:a", "file:a -function:b", "life<5ms stream:0")
 
 
-def ask_everything(snapshot: Snapshot, chance: random.Random, rounds: int = 1, *, damaged: bool = False) -> int:
+def ask_everything(
+    snapshot: Snapshot, chance: random.Random, rounds: int = 1, *, damaged: bool = False
+) -> int:
     """Ask each question of :data:`QUESTIONS`; how many were answered.
 
     Whatever isn't a sentence about the question goes on to the caller: a bug always, and an archive that is said to be

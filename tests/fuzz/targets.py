@@ -132,7 +132,7 @@ def _asked(archive: Path, seed: int, *, damaged: bool) -> str:
         return type(error).__name__
     try:
         with contextlib.suppress(BadRequestError, *([ArchiveError] if damaged else [])):
-            snapshot.ask(_first_flame)
+            snapshot.ask(first_flame)
         ask_everything(snapshot, random.Random(seed), damaged=damaged)
         with contextlib.suppress(*([ArchiveError] if damaged else [])):
             snapshot.ask(Snapshot.work_behind)
@@ -148,14 +148,14 @@ def _archive(name: str) -> Path:
     seed = Path(__file__).parent / "corpus" / "file" / name
     made = ingest(seed, Cache(folder), quiet)
     with contextlib.closing(Snapshot.open(made)) as snapshot:
-        _first_flame(snapshot)
+        first_flame(snapshot)
         # what appears in an archive later is damaged with the rest
         snapshot.work_behind()
     assert (made / COLUMNS_NAME).is_file()
     return made
 
 
-def _first_flame(snapshot: Snapshot) -> None:
+def first_flame(snapshot: Snapshot) -> None:
     tree = flame.tree_of(snapshot, AllocationSet(snapshot.info.default_device), "bytes", FlameOptions())
     flame.picture(tree, 0, 1, 0, 100, 1000)
     flame.picture(tree, 0.3, 0.4, 2, 100, 1000, "a")
