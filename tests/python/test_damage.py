@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -209,11 +209,12 @@ class Views:
             await asyncio.sleep(0.005)
 
 
+Run = Callable[[Callable[[Views], Coroutine[Any, Any, None]]], None]
+
+
 @pytest.fixture
-def run(
-    cache: Cache, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[Callable[[Views], Awaitable[None]]], None]]:
-    async def started(use: Callable[[Views], Awaitable[None]]) -> None:
+def run(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> Run:
+    async def started(use: Callable[[Views], Coroutine[Any, Any, None]]) -> None:
         await asyncio.wait_for(use(Views(cache, monkeypatch)), 120)
 
     return lambda use: asyncio.run(started(use))
@@ -225,7 +226,7 @@ def contents(archive: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_file_is_read_again_whichever_file_of_the_archive_is_damaged(
-    model: str, cache: Cache, run: Callable[[Callable[[Views], Awaitable[None]]], None]
+    model: str, cache: Cache, run: Run
 ) -> None:
     async def use(views: Views) -> None:
         archive = ingest(MODELS[model], cache, quiet)
@@ -249,9 +250,7 @@ def test_the_file_is_read_again_whichever_file_of_the_archive_is_damaged(
     run(use)
 
 
-def test_what_can_not_be_read_again_stays_open(
-    cache: Cache, tmp_path: Path, run: Callable[[Callable[[Views], Awaitable[None]]], None]
-) -> None:
+def test_what_can_not_be_read_again_stays_open(cache: Cache, tmp_path: Path, run: Run) -> None:
     async def use(views: Views) -> None:
         path = write_snapshot(tmp_path / "a.pickle")
         archive = await asyncio.to_thread(ingest, path, cache, quiet)
@@ -278,9 +277,7 @@ def test_what_can_not_be_read_again_stays_open(
     run(use)
 
 
-def test_a_view_that_closes_does_not_wait_for_the_check(
-    monkeypatch: pytest.MonkeyPatch, run: Callable[[Callable[[Views], Awaitable[None]]], None]
-) -> None:
+def test_a_view_that_closes_does_not_wait_for_the_check(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     async def use(views: Views) -> None:
         going = asyncio.Event()
         loop = asyncio.get_running_loop()
@@ -303,7 +300,7 @@ def test_a_view_that_closes_does_not_wait_for_the_check(
 
 
 def test_a_bug_in_a_view_costs_one_answer_and_nothing_else(
-    caplog: pytest.LogCaptureFixture, run: Callable[[Callable[[Views], Awaitable[None]]], None]
+    caplog: pytest.LogCaptureFixture, run: Run
 ) -> None:
     async def use(views: Views) -> None:
         opened = await views.open(MODELS["timeline"], "first")
@@ -316,7 +313,7 @@ def test_a_bug_in_a_view_costs_one_answer_and_nothing_else(
                 return lambda answered: answers.__setitem__(method, answered)
 
         def broken_view(snapshot: Snapshot) -> Any:
-            return {}[snapshot.info.kind]
+            return dict[str, str]()[snapshot.info.kind]
 
         async def handler(_: StackParams) -> Any:
             return await opened.ask(broken_view)
@@ -324,7 +321,7 @@ def test_a_bug_in_a_view_costs_one_answer_and_nothing_else(
         wire.answer(Features(), "memlens/stack", handler)  # type: ignore[arg-type]
         with caplog.at_level(logging.ERROR), pytest.raises(JsonRpcException) as caught:
             await answers["memlens/stack"]({"snapshot": opened.name, "allocation": 0})
-        problem = caught.value.data
+        problem: dict[str, Any] = caught.value.data or {}
         assert problem["code"] == "internal"
         assert "KeyError" in problem["message"]
         assert "Nothing is lost" in problem["advice"]
