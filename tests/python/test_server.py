@@ -165,8 +165,8 @@ def test_questions_about_what_is_not_there_are_problems(server: LspClient, tmp_p
     name = opened["snapshot"]
     for method, params, what in (
         ("memlens/stack", {"allocation": 10**9}, "no allocation 1000000000"),
-        ("memlens/hit", {"device": 77, "moment": 0, "y_bytes": 0}, "no gpu 77"),
-        ("memlens/overview", {"device": 77, "axis": "event", "columns": 10}, "no gpu 77"),
+        ("memlens/hit", {"device": 77, "moment": 0, "y_bytes": 0}, "no device 77"),
+        ("memlens/overview", {"device": 77, "axis": "event", "columns": 10}, "no device 77"),
     ):
         problem = problem_of(server, method, {"snapshot": name, **params})
         assert problem["code"] == "bad-request"
