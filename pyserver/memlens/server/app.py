@@ -23,7 +23,7 @@ from memlens.server.handlers import (
 from memlens.server.ingest import abandon_all
 from memlens.server.log import configure_logging
 from memlens.server.notebooks import Notebooks
-from memlens.server.registry import Registry
+from memlens.server.registry import Registry, end_verifying
 from memlens.server.settings import Configuration
 from memlens.server.sources import Sources
 from memlens.server.wire import Protocol, Server, make_converter, own_version
@@ -68,6 +68,7 @@ def main() -> int:
         server.start_io(sys.stdin.buffer, _own_stdout())
     finally:
         abandon_all()
+        end_verifying()
     return 0
 
 

@@ -41,6 +41,12 @@ PROGRESS_INTERVAL_S = 0.1
 VERIFY_AFTER_S = 2.0
 """So long after a snapshot was opened its files are held to their checksums: the first picture is out by then."""
 _WAIT_S = 0.02
+_ending = threading.Event()
+
+
+def end_verifying() -> None:
+    """Stop every check: Python waits for its thread before the process ends."""
+    _ending.set()
 
 
 class NotOpenError(MemlensError):
@@ -191,9 +197,9 @@ class OpenSnapshot:
 
     def _must_stop(self) -> bool:
         """Called in the verifying thread before each step: who asks goes first."""
-        while self._asked and not self._stop_verifying.wait(_WAIT_S):
+        while self._asked and not (_ending.is_set() or self._stop_verifying.wait(_WAIT_S)):
             pass
-        return self._stop_verifying.is_set()
+        return _ending.is_set() or self._stop_verifying.is_set()
 
     async def is_source_there(self) -> bool:
         """Whether the file that the archive was made of can be read again."""
