@@ -251,7 +251,7 @@ def test_a_node_has_its_lines_where_the_focus_itself_is_hidden(opened: Any, samp
     whole = tree_of(snapshot, of, "bytes", FlameOptions())
     for focus in sorted(set(whole.name[1:].tolist()))[:12]:
         for direction in ("top_down", "bottom_up"):
-            options = FlameOptions(direction=direction, focus=focus, hide=(focus,))  # type: ignore[arg-type]
+            options = FlameOptions(direction=direction, focus=focus, hide=(focus,))
             tree = tree_of(snapshot, of, "bytes", options)
             for node in range(1, len(tree.parents), 3):
                 told = flame_tables.details(snapshot, of, "bytes", options, node)
