@@ -413,6 +413,18 @@ export interface CurvesAnswer {
   other_steps_told: StepsTold | null;
 }
 
+/**
+ * Server to client: the stored copy of a snapshot was found damaged on disk; `message` says so in a sentence.
+ *
+ * With `again` the snapshot is closed, and its views open their file again. Otherwise the file isn't there to be
+ * read again, and the snapshot stays open as it is.
+ */
+export interface DamagedParams {
+  snapshot: string;
+  message: string;
+  again: boolean;
+}
+
 /** One device's figures. `peak_moment` is the first moment at which `peak_bytes` were live. */
 export interface DeviceInfo {
   device: number;
@@ -1909,5 +1921,6 @@ export const VIEW_METHODS = [
 export interface Notifications {
   'memlens/progress': ProgressParams;
   'memlens/snapshotsChanged': SnapshotsChangedParams;
+  'memlens/damaged': DamagedParams;
   'memlens/sourcesChanged': SourcesChangedParams;
 }

@@ -47,6 +47,9 @@ export class App {
             openAsText: () => {
               this.api.post({ type: 'openAsText' });
             },
+            showLog: () => {
+              this.api.post({ type: 'showLog' });
+            },
           }),
         );
         return;

@@ -49,5 +49,7 @@ def libraries_of(options: argparse.Namespace) -> Libraries:
 def _asked(archive: Path, libraries: Libraries, question: Callable[[Snapshot], T]) -> T:
     with contextlib.closing(Snapshot.open(archive, libraries)) as snapshot:
         answer = snapshot.ask(question)
-        snapshot.work_behind()
+        # nothing else will look at what the answer came from
+        snapshot.verify_used()
+        snapshot.ask(Snapshot.work_behind)
         return answer

@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> int:
         limits.give_way()
     report = reporter(options.progress)
     with contextlib.closing(Snapshot.open(options.archive, libraries_of(options))) as snapshot:
-        fill(snapshot, report)
+        snapshot.ask(lambda asked: fill(asked, report))
         cache_of(options).evict(keep=options.archive)
     report("done", 1.0)
     if options.progress == "json":

@@ -133,6 +133,11 @@ class SqlDesk:
         while self._idle:
             await asyncio.to_thread(self._idle.pop().close)
 
+    async def forget(self) -> None:
+        """Let go of tables that were removed because they were damaged; the next question makes them anew."""
+        while self._idle:
+            await asyncio.to_thread(self._idle.pop().close)
+
     async def _fill_once(self) -> None:
         def progress(_stage: str, fraction: float | None) -> None:
             self.fraction = fraction

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -15,9 +14,10 @@ from memlens.model.profile import Profile, ProfileTimes, StackTree, companions, 
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.column_files import ColumnFiles
-from memlens.store.manifest import FILE_NAME, FORMAT_VERSION, Manifest, SourceFile
+from memlens.store.manifest import FORMAT_VERSION, TEXT_NAME, Manifest, SourceFile, write_manifest
 from memlens.store.relabel import telling
 from memlens.store.text import LineRow, lines_of_frames, open_text, write_frames
+from memlens.store.verify import file_checksum
 
 U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
@@ -41,7 +41,7 @@ def write_profile(profile: Profile, source: SourceFile, folder: Path, report: Re
     rows, lines = lines_of_frames(profile.frames)
     inclusive, own = _by_line(profile, tree, nodes, lines, len(rows))
     report("writing", 0.8)
-    text = folder / "text.db"
+    text = folder / TEXT_NAME
     with open_text(text) as database:
         write_frames(database, profile.strings, profile.frames)
         database.executemany(
@@ -61,9 +61,10 @@ def write_profile(profile: Profile, source: SourceFile, folder: Path, report: Re
         profile=_info(profile, len(stack_nodes)),
     )
     manifest = Manifest(
-        FORMAT_VERSION, source, info, [0], [], [], [], profile.settings, columns.entries, text.stat().st_size
-    )
-    (folder / FILE_NAME).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+        FORMAT_VERSION, source, info, [0], [], [], [], profile.settings, columns.entries, text.stat().st_size,
+        file_checksum(text),
+    )  # fmt: skip
+    write_manifest(folder, manifest)
 
 
 def _write_samples(columns: ColumnFiles, profile: Profile, stacks: U32) -> None:

@@ -21,7 +21,7 @@ from memlens.model.timeline import NOTE_KINDS
 from memlens.progress import Report
 from memlens.store import behind
 from memlens.store.frees import freed_stacks
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Column, Device, Snapshot
 from memlens.store.totals import stack_totals
 
@@ -50,7 +50,7 @@ def are_filled(archive: Path, relabelled: int = 0) -> bool:
 def fill(snapshot: Snapshot, report: Report) -> None:
     """Make the tables, unless they are there; ``report`` gets ``("filling", fraction)``.
 
-    Raises :class:`ArchiveError`, apsw.Error and OSError; nothing is left behind then.
+    Raises apsw.Error and OSError; nothing is left behind then.
     """
     archive = snapshot.archive
     if are_filled(archive, snapshot.relabelled):
@@ -304,7 +304,7 @@ def _levels(snapshot: Snapshot, stacks: npt.NDArray[np.int64]) -> npt.NDArray[np
         found.append(np.column_stack((stacks, np.full(len(stacks), level), frames[node])))
         above = parents[node].astype(np.int64)
         if bool((above >= node).any()):
-            raise ArchiveError("The archive's stacks are damaged")
+            raise InconsistentError("A stack's frame has no lower number than the frame that it called")
         node = above
         level += 1
     rows = np.concatenate(found)

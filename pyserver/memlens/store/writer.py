@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -18,9 +17,10 @@ from memlens.model.timeline import NEVER, OOM, Column, DeviceTimeline, Timeline
 from memlens.progress import Report
 from memlens.store.column_files import ColumnFiles
 from memlens.store.columns import BLOCK, block_peaks
-from memlens.store.manifest import FILE_NAME, FORMAT_VERSION, Manifest, SourceFile
+from memlens.store.manifest import FORMAT_VERSION, TEXT_NAME, Manifest, SourceFile, write_manifest
 from memlens.store.profile_writer import write_profile
 from memlens.store.text import lines_of_frames, open_text, write_frames
+from memlens.store.verify import file_checksum
 
 
 def write_archive(model: Timeline | Profile, source: SourceFile, folder: Path, report: Report) -> None:
@@ -57,7 +57,7 @@ def _write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report
     modules = _write_stacks(columns, timeline.frames, totals, largest, labels)
     for name, table in timeline.tables.items():
         columns.write(name, table)
-    text = folder / "text.db"
+    text = folder / TEXT_NAME
     _write_text(text, timeline, totals, modules)
     info = SnapshotInfo(
         kind=timeline.kind,
@@ -73,9 +73,9 @@ def _write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report
     )
     manifest = Manifest(
         FORMAT_VERSION, source, info, first_allocations, timeline.actions, timeline.streams, timeline.pools,
-        timeline.settings, columns.entries, text.stat().st_size, timeline.frees_repeat,
+        timeline.settings, columns.entries, text.stat().st_size, file_checksum(text), timeline.frees_repeat,
     )  # fmt: skip
-    (folder / FILE_NAME).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+    write_manifest(folder, manifest)
 
 
 def _write_device(columns: ColumnFiles, device: DeviceTimeline) -> None:

@@ -21,7 +21,6 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.kernels import calltree as kernel
-from memlens.store.manifest import ArchiveError
 from memlens.views.columns import NEVER
 from memlens.views.frame_names import FrameNames, Merge
 
@@ -227,7 +226,7 @@ class Search:
 def shape_of(parents: U32, frames: U32, names: FrameNames, options: FlameOptions) -> Shape:
     """Merge a prefix tree of stacks by name. Of the options all but the order count.
 
-    Raises :class:`BadRequestError` for a focus that isn't a name, :class:`ArchiveError` for damaged stacks.
+    Raises :class:`BadRequestError` for a focus that isn't a name.
     """
     merge_names = names.merged(options.merge)
     used = names.collapsed(merge_names, options.collapse) if options.collapse else merge_names
@@ -241,12 +240,7 @@ def shape_of(parents: U32, frames: U32, names: FrameNames, options: FlameOptions
         focus = _checked(options.focus, names)
         mode = kernel.FROM_FOCUS if options.direction == "top_down" else kernel.UP_TO_FOCUS
     merged = np.empty(len(parents), np.uint32)
-    try:
-        shape, name = map(
-            np.asarray, kernel.merge(parents, frames, used, foldable, hidden, focus, mode, merged)
-        )
-    except ValueError as error:
-        raise ArchiveError(f"The archive's stacks are damaged: {error}") from error
+    shape, name = map(np.asarray, kernel.merge(parents, frames, used, foldable, hidden, focus, mode, merged))
     return Shape(shape, name, merged, used)
 
 

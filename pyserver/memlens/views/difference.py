@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from msgspec import structs
 
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import FrameRow, Snapshot
 from memlens.views import calltree
 from memlens.views.calltree import I64, U32, CallTree, FlameOptions, Shape, Stacks
@@ -70,7 +70,7 @@ class Joined:
 def join(before: Side, after: Side, pairing: Pairing, own: Literal["before", "after"]) -> Joined:
     """Both sides in one prefix tree. ``pairing`` is that of the frames of both, in the archives' order.
 
-    A frame is called as it is in the view's ``own`` snapshot, where it is known there. Raises :class:`ArchiveError`.
+    A frame is called as it is in the view's ``own`` snapshot, where it is known there.
     """
     names = _names(pairing, own)
     sides = (before, after)
@@ -152,7 +152,7 @@ def _numbered(side: Side, pairs: U32, names: FrameNames) -> U32:
     bare = frames >= special
     damaged = (~bare & (frames >= side.names.frames)) | (frames >= special + len(SPECIAL_NAMES))
     if bool(damaged[1:].any()):
-        raise ArchiveError("An archive's stacks are damaged: one has an unknown frame")
+        raise InconsistentError("A stack has an unknown frame")
     of_pair = pairs[np.minimum(frames, len(pairs) - 1)].astype(np.int64)
     return np.where(bare, frames - special + names.special(0), of_pair).astype(np.uint32)
 

@@ -457,7 +457,7 @@ _MASKS: dict[str, Callable[[Snapshot, Device, Term], Mask]] = {
 
 
 def narrowed(snapshot: Snapshot, number: int, text: str) -> Device:
-    """The device of that number with what fits a filter only. Raises :class:`BadRequestError`, KeyError."""
+    """The device of that number with what fits a filter only. Raises :class:`BadRequestError`."""
     terms = parse(text)
     if not terms:
         return snapshot.device(number)

@@ -61,7 +61,9 @@ def kept(snapshot: Snapshot) -> CallTree | None:
     try:
         return _tree(snapshot, *found)
     except (ValueError, TypeError, KeyError) as error:
-        logger.warning("the first flame graph of %s is made again: %s", snapshot.archive.name, error)
+        logger.warning(
+            "the first flame graph of %s is made again: %s", snapshot.archive.name, error, exc_info=True
+        )
         behind.remove_columns(snapshot.archive)
         return None
 

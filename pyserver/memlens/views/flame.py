@@ -41,7 +41,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels import calltree as calltree_kernel
 from memlens.kernels import flame as kernel
 from memlens.kernels.timeline import BEFORE_TRACE as FLAG_BEFORE_TRACE
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views import calltree, first_flame
 from memlens.views.calltree import CallTree, FlameOptions, Stacks
@@ -181,7 +181,7 @@ def _all_stacks(snapshot: Snapshot) -> tuple[calltree.U32, calltree.U32, calltre
     frames = np.concatenate((snapshot.column("node_frame"), np.array(specials, np.uint32)))
     ends = snapshot.column("stack_node")
     if len(ends) and int(ends.max()) >= len(parents) - len(specials):
-        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: a stack ends nowhere")
+        raise InconsistentError("A stack ends nowhere")
     return parents, frames, ends
 
 
@@ -324,10 +324,12 @@ def shown_frames(stacks: Stacks, tree: CallTree, node: int) -> tuple[npt.NDArray
     shown = stacks.nodes[items]
     of_shape = origin.top_down_shape[shown_as]
     while node:
-        # frames that are hidden, or below a focus, count for a node but are not what it shows
-        other = (origin.shape.merged[shown] != of_shape) | (
-            origin.shape.used[stacks.frames[shown]] != tree.name[node]
-        )
+        # frames that are hidden, or below a focus, count for a node but are not what it shows; where the focus itself
+        # is hidden its callers are shown, and the shape has no places for these
+        merged, frames = origin.shape.merged[shown], stacks.frames[shown]
+        frames[shown == 0] = 0
+        elsewhere = (merged != of_shape) & (merged != NEVER)
+        other = elsewhere | (origin.shape.used[frames] != tree.name[node])
         above = np.flatnonzero(other & (shown != 0))
         if not len(above):
             return items, shown
@@ -342,10 +344,7 @@ def _along(stacks: Stacks, tree: CallTree, node: int) -> tuple[npt.NDArray[np.in
         return items, np.zeros(len(items), np.uint32)
     ends = np.zeros(len(stacks.parents), np.uint32)
     merged = tree.names.merged(tree.options.merge)
-    try:
-        calltree_kernel.along(stacks.parents, stacks.frames, merged, tree.name[tree.path(node)], ends)
-    except ValueError as error:
-        raise ArchiveError(f"The archive's stacks are damaged: {error}") from error
+    calltree_kernel.along(stacks.parents, stacks.frames, merged, tree.name[tree.path(node)], ends)
     shown = ends[stacks.nodes]
     items = np.flatnonzero(shown)
     return items, shown[items]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from memlens.kernels import stacks as kernel
 from memlens.kernels.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.model.frames import NATIVE, operator_of
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import FrameRow, Snapshot
 from memlens.views.columns import NEVER
 from memlens.views.frame_names import BEFORE_TRACE, SPECIAL_NAMES
@@ -70,12 +70,12 @@ def places_of(snapshot: Snapshot) -> Places:
         "SELECT id, file, line, function, kind FROM frames ORDER BY id"
     ):
         if number != len(frames):
-            raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: a frame is missing")
+            raise InconsistentError("A frame is missing")
         frames.append((row[0], row[1], row[2], row[3]))
     own = snapshot.column("stack_label").copy()
     empty = own == NEVER
     if bool(np.any(own[~empty] >= len(frames))):
-        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: a stack has an unknown frame")
+        raise InconsistentError("A stack has an unknown frame")
     native = np.fromiter((frame[3] == NATIVE for frame in frames), np.bool_, len(frames))
     known = len(frames)
     frames += [NO_STACK, BEFORE_RECORDING]
@@ -113,15 +113,11 @@ def fold(snapshot: Snapshot, of: AllocationSet, places: Places) -> Folded:
     device, rows = rows_of(snapshot, of)
     stack = device.stack[rows]
     if len(stack) and int(stack.max()) >= len(places.own):
-        raise ArchiveError(
-            f"The archive {snapshot.archive.name} is damaged: an allocation has an unknown stack"
-        )
+        raise InconsistentError("An allocation has an unknown stack")
     guess = np.full(len(rows), NEVER, np.uint32) if device.inferred is None else device.inferred[rows]
     guessed = guess != NEVER
     if bool(guessed.any()) and int(guess[guessed].max()) >= len(places.frames):
-        raise ArchiveError(
-            f"The archive {snapshot.archive.name} is damaged: a line is inferred from no frame"
-        )
+        raise InconsistentError("A line is inferred from an unknown frame")
     bare = places.own[stack] == places.early - 1
     early = bare & ~guessed & ((device.flags[rows] & BEFORE_FLAG) != 0)
     plain = ~guessed & ~early
@@ -170,9 +166,9 @@ def _unrolled(
     nodes = snapshot.column("stack_node")[stacks]
     starts = np.empty(len(stacks) + 1, np.uint64)
     if not kernel.measure(parents, nodes, starts):
-        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: its stacks run in a circle")
+        raise InconsistentError("The stacks run in a circle")
     sequence = np.empty(int(starts[-1]), np.uint32)
     kernel.unroll(parents, node_frames, nodes, starts, sequence)
     if len(sequence) and int(sequence.max()) >= frames:
-        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: a stack has an unknown frame")
+        raise InconsistentError("A stack has an unknown frame")
     return starts, sequence

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.model.frames import KIND_NAMES, NATIVE, NATIVE_CODE, package_of
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import FrameRow, Snapshot
 
 Merge = Literal["function", "line"]
@@ -49,21 +49,21 @@ class Words:
         self._whole = False
 
     def some(self, numbers: Iterable[int]) -> dict[int, FrameRow]:
-        """At least these frames. Raises :class:`ArchiveError` where there is one that isn't."""
+        """At least these frames. Raises :class:`InconsistentError` where there is one that isn't."""
         if not self._whole:
             missing = [number for number in numbers if number not in self._rows]
             if missing:
                 self._rows.update(self._fetch(missing))
             if not all(number in self._rows for number in missing):
-                raise ArchiveError("The archive's frames are damaged")
+                raise InconsistentError("A frame is missing")
         return self._rows
 
     def all(self) -> dict[int, FrameRow]:
-        """All frames in the order of their numbers. Raises :class:`ArchiveError` when some are missing."""
+        """All frames in the order of their numbers. Raises :class:`InconsistentError` when some are missing."""
         if not self._whole:
             rows = dict(sorted(self._fetch(None)))
             if list(rows) != list(range(len(rows))):
-                raise ArchiveError("The archive's frames are damaged")
+                raise InconsistentError("A frame is missing")
             self._rows, self._whole = rows, True
         return self._rows
 
@@ -76,7 +76,7 @@ class FrameNames:
         rows: Iterable[tuple[int, FrameRow]],
         merged: Mapping[Merge, npt.NDArray[np.uint32]] | None = None,
     ) -> None:
-        """``rows`` are the frames by id, in any order. Raises :class:`ArchiveError` when some are missing.
+        """``rows`` are the frames by id, in any order. Raises :class:`InconsistentError` when some are missing.
 
         ``merged`` says which frames share whose name, where that isn't told by their words.
         """

@@ -7,6 +7,7 @@ import numpy as np
 from memlens.model.frames import NATIVE
 from memlens.model.info import ProfileInfo
 from memlens.model.profile import standing_for
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 
 
@@ -44,7 +45,7 @@ def self_at_peak(snapshot: Snapshot) -> dict[str, dict[int, int]]:
     while len(outward := outward[native[frame_of[nodes[outward]]]]):
         above = parents[nodes[outward]].astype(np.int64)
         if np.any(above >= nodes[outward]):
-            raise IndexError("the archive's stacks are damaged")
+            raise InconsistentError("A stack's frame has no lower number than the frame that it called")
         nodes[outward] = above
         outward = outward[above != 0]
     sums = np.zeros(len(native), np.int64)

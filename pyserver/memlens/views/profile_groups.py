@@ -14,7 +14,6 @@ from memlens.kernels.grouping import group_sums
 from memlens.model.frames import NATIVE, POSSIBLE_ARENA, USER, package_of
 from memlens.model.languages import is_allocation_function
 from memlens.model.timeline import NEVER
-from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import FrameRow, Snapshot
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
@@ -179,10 +178,7 @@ def _packages(snapshot: Snapshot) -> _Groups:
         ) or function == POSSIBLE_ARENA.function
     parents, frames = snapshot.column("node_parent"), snapshot.column("node_frame")
     innermost = np.full(len(parents), NEVER, np.uint32)
-    try:
-        best_above(parents, frames, allocates, innermost)
-    except ValueError as error:
-        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: {error}") from error
+    best_above(parents, frames, allocates, innermost)
     leaves = innermost[snapshot.column("stack_node")]
     of_stack = of_frame[np.minimum(leaves, len(rows))]
     words = list(names)

@@ -284,7 +284,9 @@ class Replay:
         for device in sorted({*traces, *(of for of, _ in segments)}):
             found = allocations(snapshot, device)
             trace = traces.get(device, [])
-            assert not any("forward_frames" in event for event in trace), "test_torch_fields.py holds memlens to these"
+            assert not any("forward_frames" in event for event in trace), (
+                "test_torch_fields.py holds memlens to these"
+            )
             live = live_bytes(found, len(trace))
             peak = live.index(max(live))
             reserved = sum(segment["total_size"] for of, segment in segments if of == device)

@@ -122,6 +122,9 @@ export class ProfileView implements ProfileOwner {
       () => {
         this.arrange();
       },
+      () => {
+        this.api.post({ type: 'showLog' });
+      },
     );
     flame.root.classList.add('pane', 'main-flame');
     // the value stands above all of the view, and without times there is no order of time
