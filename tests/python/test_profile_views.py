@@ -176,7 +176,7 @@ def test_trees_add_up_to_the_samples(made: tuple[Profile, list[list[int]], Snaps
                 total[name] += int(amounts[sample])
             if names:
                 own[names[0]] += int(amounts[sample])
-        answer = flame_tables.functions(tree, "inclusive", 0, 1000)
+        answer = flame_tables.functions(tree, "inclusive", 0, 1000, "any")
         told = {(row.name.file, row.name.function): (row.bytes, row.self_bytes) for row in answer.rows}
         told.pop(("", "no stack recorded"), None)
         assert told == {name: (number, own[name]) for name, number in total.items() if number > 0}

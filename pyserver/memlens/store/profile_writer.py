@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from memlens.kernels import calltree
 from memlens.kernels.lines import LineFolder
-from memlens.model.frames import NATIVE, USER, Frames
+from memlens.model.attribution import allocation_functions, ranks
+from memlens.model.frames import Frames
 from memlens.model.info import ProfileInfo, ProfileValue, SnapshotInfo
-from memlens.model.languages import is_allocation_function
 from memlens.model.profile import Profile, ProfileTimes, StackTree, companions, standing_for
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
@@ -21,9 +21,6 @@ from memlens.store.text import LineRow, lines_of_frames, open_text, write_frames
 
 U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
-
-ALLOCATING = NATIVE + 1
-"""A kind that tells less than any other frame's."""
 
 
 def write_profile(profile: Profile, source: SourceFile, folder: Path, report: Report) -> None:
@@ -115,17 +112,10 @@ def _info(profile: Profile, stacks: int) -> ProfileInfo:
 
 
 def _labels(tree: StackTree, frames: Frames, nodes: U32) -> U32:
-    """The frame to show first of each stack: the innermost of the most telling kind; NEVER for none.
-
-    What was called to allocate tells the least: every stack would end there.
-    """
-    kinds = frames.kinds.copy()
-    for number in np.flatnonzero(kinds != USER).tolist():
-        frame = frames.frames[number]
-        if is_allocation_function(frame.function, frame.file):
-            kinds[number] = ALLOCATING
+    """The frame to show first of each stack, which is charged as the user's own code; NEVER for none."""
+    allocating = allocation_functions((frame.file, frame.function, frame.kind) for frame in frames.frames)
     best = np.full(len(tree.parents), NEVER, np.uint32)
-    calltree.best_above(tree.parents, tree.frames, kinds, best)
+    calltree.best_above(tree.parents, tree.frames, ranks(frames.kinds, allocating, "mine", "profile"), best)
     return best[nodes]
 
 

@@ -96,6 +96,7 @@ def _tree(snapshot: Snapshot, columns: dict[str, Unsigned], packages: list[str])
         packages,
         words_of(snapshot),
         frames[2].astype(np.uint32, casting="safe"),
+        snapshot.info.model,
     )
     name = columns["name"].astype(np.uint32, casting="safe")
     children, counts, loose = columns["children"], columns["count"], columns["loose_parent"]

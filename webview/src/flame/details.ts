@@ -7,6 +7,7 @@ import type {
   FlameNodeAnswer,
   FlameSides,
 } from '../../../extension/shared/protocol.gen';
+import type { KeptAttribution } from '../attribution';
 import { element, replace } from '../ui/dom';
 import { exactFigure, figure } from '../ui/figure';
 import { count } from '../ui/format';
@@ -37,6 +38,7 @@ export class FlameDetails {
   constructor(
     private readonly compared: ComparedSource | null,
     private readonly places: Places,
+    private readonly attribution: Pick<KeptAttribution, 'name'>,
     private readonly events: FlameDetailsEvents,
   ) {}
 
@@ -61,6 +63,7 @@ export class FlameDetails {
     ];
     const again = answer.function_count !== node.count || answer.function_self_count !== node.self_count;
     const real = node.node !== 0 && name.kind !== 'none';
+    const own = `Self (${this.attribution.name})`;
     replace(
       this.root,
       element('h3', {}, element('bdi', { class: 'code' }, shorten(name.function, 200))),
@@ -71,11 +74,11 @@ export class FlameDetails {
           'dl',
           {},
           ...fact('Inclusive', node.bytes, node.count),
-          ...fact('Self', node.self_bytes, node.self_count),
+          ...fact(own, node.self_bytes, node.self_count),
           ...(again && node.node !== 0
             ? [
                 ...fact('Everywhere', answer.function_bytes, answer.function_count),
-                ...fact('Self everywhere', answer.function_self_bytes, answer.function_self_count),
+                ...fact(`${own}, everywhere`, answer.function_self_bytes, answer.function_self_count),
               ]
             : []),
         ),
@@ -141,7 +144,7 @@ export class FlameDetails {
       ...turned('Difference', sides),
       ...side('Before', sides?.before_bytes ?? 0, sides?.before_count ?? 0, whole.before),
       ...side('After', sides?.after_bytes ?? 0, sides?.after_count ?? 0, whole.after),
-      ...turned('Self', own),
+      ...turned(`Self (${this.attribution.name})`, own),
       ...(node.node !== 0 && JSON.stringify(everywhere) !== JSON.stringify(sides)
         ? turned('Everywhere', everywhere)
         : []),

@@ -3,6 +3,7 @@
 import type { FlameFunction, FlameFunctionsAnswer } from '../../../extension/shared/protocol.gen';
 import type { ViewParams } from '../../../extension/shared/messages';
 import type { Pending } from '../api';
+import type { KeptAttribution } from '../attribution';
 import { element, setLabel } from '../ui/dom';
 import { count } from '../ui/format';
 import type { MenuItem } from '../ui/menu';
@@ -23,7 +24,7 @@ export interface FunctionsEvents {
 const PAGE = 200;
 const COLUMNS: readonly { name: string; title: string; width: string; order: FunctionOrder | null }[] = [
   { name: 'Function', title: 'Sort by name', width: 'minmax(140px, 1fr)', order: 'name' },
-  { name: 'Self', title: 'What it allocated itself', width: '84px', order: 'self' },
+  { name: 'Self', title: 'What is charged to it', width: '84px', order: 'self' },
   { name: 'Share', title: 'Own share of the whole', width: '112px', order: null },
   {
     name: 'Inclusive',
@@ -55,6 +56,7 @@ export class FlameFunctions {
   constructor(
     private readonly events: FunctionsEvents,
     private readonly places: Places,
+    private readonly attribution: Pick<KeptAttribution, 'rule'>,
   ) {
     this.grid = new TreeGrid('Functions', {
       count: () => this.rows.length + (this.left > 0 ? 1 : 0),
@@ -94,6 +96,7 @@ export class FlameFunctions {
   show(title: string, isCount: boolean): void {
     setLabel(this.grid.root, title);
     this.isCount = isCount;
+    this.tellColumns();
     this.rows = [];
     this.found = null;
     this.fetch(0);
@@ -146,7 +149,14 @@ export class FlameFunctions {
       this.some(COLUMNS).map(({ name, title, width, order }, i) => {
         // Figures come largest first, names from A on.
         const way = (order !== 'name') !== this.reverse ? 'descending' : 'ascending';
-        return { name, title, width, number: i > 0, sort: order && (order === this.order ? way : 'none') };
+        const whole = name === 'Self' ? `${title}. ${this.attribution.rule}` : title;
+        return {
+          name,
+          title: whole,
+          width,
+          number: i > 0,
+          sort: order && (order === this.order ? way : 'none'),
+        };
       }),
     );
   }

@@ -1,6 +1,7 @@
 // A function between those that call it and those that it calls, beside the table of all functions.
 
 import type { FlameName, FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
+import type { KeptAttribution } from '../attribution';
 import { element, iconButton, setText } from '../ui/dom';
 import { bytes, counted } from '../ui/format';
 import { shorten } from '../ui/text';
@@ -37,6 +38,7 @@ export class FlameSandwich {
   constructor(
     events: SandwichEvents,
     private readonly places: Places,
+    attribution: Pick<KeptAttribution, 'rule'>,
   ) {
     this.line = element('button', {
       class: 'link',
@@ -48,7 +50,7 @@ export class FlameSandwich {
         },
       },
     });
-    this.functions = new FlameFunctions(events, places);
+    this.functions = new FlameFunctions(events, places, attribution);
     this.callers = new FlameTree('Callers', events.half('bottom_up'), places, { narrow: true });
     this.callees = new FlameTree('Callees', events.half('top_down'), places, { narrow: true });
     this.callers.root.hidden = false;

@@ -2,6 +2,7 @@
 
 import type { FlameChildrenAnswer, FlameNode } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
+import type { KeptAttribution } from '../attribution';
 import { element, setLabel } from '../ui/dom';
 import { figure } from '../ui/figure';
 import { count } from '../ui/format';
@@ -30,7 +31,7 @@ const COLUMNS: readonly GridColumn[] = [
   column('Function', '', 'minmax(110px, 1fr)', false),
   column('Inclusive', 'With all that it calls', '84px'),
   column('Share', 'Inclusive share of the whole', '112px'),
-  column('Self', 'What it allocated itself', '84px'),
+  column('Self', 'What is charged to it', '84px'),
   column('Allocations', 'Inclusive', '84px'),
 ];
 const OF_FUNCTION = { title: 'Inclusive share of all that goes through the function' };
@@ -39,7 +40,7 @@ const COMPARED: readonly GridColumn[] = [
   column('Difference', 'With all that it calls', '140px'),
   column('Before', 'Inclusive', '96px'),
   column('After', 'Inclusive', '96px'),
-  column('Self', 'The difference of what it allocated itself', '140px'),
+  column('Self', 'The difference of what is charged to it', '140px'),
 ];
 /** Of the tree beside a table there is room for so many. */
 const FEW = 3;
@@ -49,19 +50,31 @@ export class FlameTree {
   private readonly grid: TreeGrid;
   private readonly rows: TreeRows;
   private readonly columns: readonly GridColumn[];
+  private readonly heads: readonly GridColumn[];
   private chosen: NodeRow | null = null;
   private isCount = false;
 
   private readonly compared: ComparedSource | null;
+  /** By which rule rows have something of their own, where a column tells what. */
+  private readonly attribution: Pick<KeptAttribution, 'rule'> | null;
 
   /** `narrow`: with a few columns, the first of which says what the tree is. */
   constructor(
     label: string,
     private readonly events: FlameTreeEvents,
     private readonly places: Places,
-    { narrow = false, compared = null }: { narrow?: boolean; compared?: ComparedSource | null } = {},
+    {
+      narrow = false,
+      compared = null,
+      attribution = null,
+    }: {
+      narrow?: boolean;
+      compared?: ComparedSource | null;
+      attribution?: Pick<KeptAttribution, 'rule'> | null;
+    } = {},
   ) {
     this.compared = compared;
+    this.attribution = attribution;
     this.rows = new TreeRows({
       ask: (...page) => events.ask(...page),
       changed: (moved) => {
@@ -96,9 +109,11 @@ export class FlameTree {
       key: (event) => events.key(event),
     });
     this.columns = compared ? COMPARED : narrow ? COLUMNS.slice(0, FEW) : COLUMNS;
-    this.grid.setColumns(
-      this.columns.map((each, i) => ({ ...each, ...(narrow ? [{ name: label }, {}, OF_FUNCTION][i] : {}) })),
-    );
+    this.heads = this.columns.map((each, i) => ({
+      ...each,
+      ...(narrow ? [{ name: label }, {}, OF_FUNCTION][i] : {}),
+    }));
+    this.tellColumns();
     this.root = element('div', { class: 'flame-tree', hidden: true }, this.grid.root);
   }
 
@@ -113,8 +128,18 @@ export class FlameTree {
   show(title: string, isCount: boolean): void {
     setLabel(this.grid.root, title);
     this.isCount = isCount;
+    this.tellColumns();
     this.chosen = null;
     this.rows.reset();
+  }
+
+  private tellColumns(): void {
+    const title = this.attribution?.rule;
+    this.grid.setColumns(
+      this.heads.map((each) =>
+        each.name === 'Self' && title ? { ...each, title: `${each.title}. ${title}` } : each,
+      ),
+    );
   }
 
   private choose(index: number): void {

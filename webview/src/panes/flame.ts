@@ -3,6 +3,7 @@
 import type { FlamePlace } from '../../../extension/shared/messages';
 import type { FlameName, FlameNode, FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
 import { RequestError } from '../api';
+import type { Attribution } from '../attribution';
 import type { Change, ViewContext } from '../context';
 import type { BoxFacts } from '../flame/boxes';
 import { WHOLE } from '../flame/camera';
@@ -22,12 +23,13 @@ import { exposeFlameForTests } from '../flame/test-hook';
 import { FlameToolbar } from '../flame/toolbar';
 import { FlameTree, type FlameTreeEvents } from '../flame/tree';
 import { amount, nodeSentence, Places, share } from '../flame/words';
+import type { Choice } from '../ui/choice';
 import { element } from '../ui/dom';
 import { counted } from '../ui/format';
 import type { MakePane, Pane } from './pane';
 
 export const flamePane: MakePane = (context) =>
-  new FlamePane(context, context.flame, ownSource(context.api), () => context.setName);
+  new FlamePane(context, context.flame, ownSource(context.api, context.attribution), () => context.setName);
 
 /** A flame graph with all that belongs to it; `kept` is how it is shown, `source` whom it asks. */
 export class FlamePane implements Pane {
@@ -37,6 +39,7 @@ export class FlamePane implements Pane {
   readonly root: HTMLElement;
   private readonly settings: FlameSettings;
   private readonly places: Places;
+  private readonly attribution: Choice<Attribution>;
   private readonly toolbar: FlameToolbar;
   private readonly plot: FlamePlot;
   private readonly tree: FlameTree;
@@ -62,6 +65,7 @@ export class FlamePane implements Pane {
     this.settings = kept.settings;
     this.toRestore = source.compared ? null : kept.settings.place;
     this.places = new Places(() => this.settings.wholePaths);
+    this.attribution = context.attribution.choice();
     const { compared } = source;
     this.toolbar = new FlameToolbar(
       {
@@ -76,6 +80,7 @@ export class FlamePane implements Pane {
         },
       },
       compared !== null,
+      this.attribution,
     );
     this.plot = new FlamePlot(
       {
@@ -93,7 +98,7 @@ export class FlamePane implements Pane {
       },
       this.places,
     );
-    this.details = new FlameDetails(compared, this.places, {
+    this.details = new FlameDetails(compared, this.places, context.attribution, {
       open: (line, kind, beside) => {
         this.context.openFrame(
           { ...line, kind: kind === 'none' ? 'user' : kind, source: 'recorded' },
@@ -123,7 +128,7 @@ export class FlamePane implements Pane {
       'Call tree',
       this.treeEvents(() => this.params),
       this.places,
-      { compared },
+      { compared, attribution: context.attribution },
     );
     this.sandwich = new FlameSandwich(
       {
@@ -153,6 +158,7 @@ export class FlamePane implements Pane {
         },
       },
       this.places,
+      context.attribution,
     );
     this.crumbs = new FlameCrumbs(this.plot, (facts) => {
       this.commands.zoomTo(facts);
@@ -247,7 +253,8 @@ export class FlamePane implements Pane {
     if (changes.has('device') || changes.has('filter') || changes.has('cursors')) {
       // names are the snapshot's, and what was hidden stays hidden in another set
       this.renew(false);
-    } else if (changes.has('theme')) this.toolbar.update(this.settings);
+    } else if (changes.has('attribution')) this.reattribute();
+    else if (changes.has('theme')) this.toolbar.update(this.settings);
   }
 
   key(event: KeyboardEvent): boolean {
@@ -258,6 +265,15 @@ export class FlamePane implements Pane {
   renewed(sameNames: boolean): void {
     if (!sameNames) this.kept.set({ focus: null, hidden: [], sandwich: null });
     this.renew(false);
+  }
+
+  /** Boxes and functions have something else of their own: the graph stays as it is. */
+  private reattribute(): void {
+    this.attribution.set(this.context.attribution.value);
+    if (!this.drawn) this.renew(true);
+    const node = this.plot.selected && !this.plot.selected.more ? this.plot.selected.node : null;
+    this.chosen.forget();
+    if (this.drawn && node !== null) this.fetchDetails(node, null);
   }
 
   /** The whole that shares are of has become known. */
