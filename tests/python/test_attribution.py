@@ -14,9 +14,10 @@ from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE, USER
 from memlens.model.languages import is_allocation_function
 from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.views import flame_tables
 from memlens.views.calltree import CallTree, FlameOptions
 from memlens.views.compare import compare
-from memlens.views.flame import tree_of
+from memlens.views.flame import picture, tree_of
 from memlens.views.flame_tables import children, details, functions
 from memlens.views.folded import fold, places_of
 from memlens.views.groups import Branch, groups
@@ -283,3 +284,42 @@ def test_largest_is_a_block_where_sizes_are_known_else_a_stack(profile: Snapshot
                 sums[stack] += amount
             counted = {stack for stack in sums if sums[stack]}
             assert not shown or max(shown) == max((sums[stack] for stack in counted), default=0)
+
+
+DELTAS = [*real_profiles("public/parca/alloc_space_delta.pb.gz")]
+
+
+@pytest.mark.parametrize("path", DELTAS, ids=lambda path: path.name)
+@pytest.mark.parametrize("direction", ["top_down", "bottom_up"])
+def test_no_negative_value_is_missing_from_a_flame_graph(
+    path: Path, direction: Any, opened: Callable[[Path], Snapshot]
+) -> None:
+    message = pprof_files.read(path)
+    snapshot = opened(path)
+    assert snapshot.info.profile is not None
+    seen = 0
+    for number, value in enumerate(snapshot.info.profile.values):
+        amounts = [sample["value"][number] for sample in message["sample"]]
+        if not value.negative:
+            continue
+        seen += sum(amount < 0 for amount in amounts)
+        tree = tree_of(snapshot, AllocationSet(0, value=number), "bytes", FlameOptions(direction=direction))
+        less = Counter[tuple[Any, ...]]()
+        more = Counter[tuple[Any, ...]]()
+        for stack, amount in zip(plain_stacks(message), amounts, strict=True):
+            names = [(file, function) for function, file, _ in stack]
+            way = names if direction == "bottom_up" else names[::-1]
+            for length in range(len(way) + 1):
+                (more if amount > 0 else less)[tuple(way[:length])] += abs(amount)
+        assert paths_of(tree, tree.inclusive[2:]) == dict(+less)
+        assert paths_of(tree, tree.inclusive[4:]) == dict(+more)
+        assert paths_of(tree, tree.inclusive) == dict(+(less + more))
+        # net, it is what the totals say
+        whole = flame_tables.whole(tree)
+        assert whole is not None
+        assert whole.after_bytes - whole.before_bytes == value.total == sum(amounts)
+        for attribution in BOTH:
+            own = tree.own(attribution)
+            assert (own.sum(axis=1) == tree.inclusive[:, 0]).all()
+        assert picture(tree, 0, 1, 0, 100, 1000).geometry[12] & 2
+    assert seen == 288

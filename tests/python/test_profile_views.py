@@ -25,6 +25,7 @@ from memlens.store.tables import FILE_NAME, fill
 from memlens.views import flame, flame_tables, profile_times
 from memlens.views.calltree import FlameOptions
 from memlens.views.compare import Comparison
+from memlens.views.flame_tables import FlameSides
 from memlens.views.folded import fold, places_of
 from memlens.views.groupings import GroupKind
 from memlens.views.groups import Branch, Group, groups, members
@@ -343,9 +344,12 @@ def test_what_counts_negative_values_and_what_leaves_them_out_is_as_the_notice_s
     }
     assert counted == dict.fromkeys(counted, 100)
     tree = flame.tree_of(snapshot, AllocationSet(0), "bytes", FlameOptions())
-    assert tree.total == 120
+    assert tree.total == 200
+    assert flame_tables.whole(tree) == FlameSides(50, 2, 150, 2)
     told = flame_tables.functions(tree, "inclusive", 0, 9).rows
-    assert sum(row.self_bytes for row in told) == 120
+    assert {row.name.function: row.self_sides for row in told} == {
+        "f": FlameSides(30, 1, 100, 1), "g": FlameSides(0, 0, 50, 1), "h": FlameSides(20, 1, 0, 0),
+    }  # fmt: skip
     for word in (*counted, "flame graphs", "tables of functions"):
         assert word in notice
 

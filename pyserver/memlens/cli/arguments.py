@@ -139,7 +139,7 @@ def _flame(command: AddCommand) -> argparse.ArgumentParser:
     form.add_argument(
         "--folded", action="store_true",
         help="print a line a stack, `outermost;…;innermost VALUE`, for flamegraph.pl, speedscope and others; "
-        "with --diff `… BEFORE AFTER`, as difffolded.pl does",
+        "with --diff `… BEFORE AFTER`, as difffolded.pl does, and of a profile with negative values `… LESS MORE`",
     )  # fmt: skip
     form.add_argument("--json", action="store_true", help="print the functions, largest first")
     return flame

@@ -130,7 +130,7 @@ def folded(tree: CallTree) -> Iterator[str]:
     """A line a stack: the names parted by semicolons, a space and its own value. Whole stacks are charged to nothing.
 
     The format is that of Brendan Gregg's ``stackcollapse`` scripts; a frame is written as py-spy writes it. Of two
-    files each line has both values, as his ``difffolded.pl`` writes them.
+    files each line has both values, as his ``difffolded.pl`` writes them; so it has of negative values, as a side.
     """
     names: dict[int, str] = {}
     paths: list[str] = [""]
@@ -164,7 +164,9 @@ def text_tree(tree: CallTree, unit: str, options: argparse.Namespace) -> Iterato
     compared = _compared(tree)
     selves, ends = tree.own(attribution_of(options))[tree.by], tree.ends[tree.by]
     if compared:
-        yield f"{'before':>11} {'after':>11} {'difference':>11}"
+        # of negative values the sides are what became less and what became more
+        heads = ("less", "more", "net") if options.diff is None else ("before", "after", "difference")
+        yield " ".join(f"{head:>11}" for head in heads)
     else:
         yield f"{'inclusive':>11} {'self':>11} {'share':>6} ({self_words(options)})"
     todo = [(0, 0)]

@@ -11,7 +11,7 @@ total first, so a difference is one of shares.
 """
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -51,7 +51,12 @@ class Side:
 
 def side_of(snapshot: Snapshot, of: AllocationSet) -> Side:
     """A set's stacks. Raises :class:`BadRequestError` for a set that the snapshot hasn't."""
-    return Side(set_stacks(snapshot, of), frame_names(snapshot), snapshot.column("stack_node").copy())
+    stacks = set_stacks(snapshot, of)
+    if len(stacks.values) > max(SIDES):
+        # a side of a difference has no two of its own: what is less than nothing has no width here
+        net = np.maximum(stacks.values[AFTER : AFTER + 2] - stacks.values[BEFORE : BEFORE + 2], 0)
+        stacks = replace(stacks, values=np.ascontiguousarray(net))
+    return Side(stacks, frame_names(snapshot), snapshot.column("stack_node").copy())
 
 
 @dataclass(slots=True, eq=False)

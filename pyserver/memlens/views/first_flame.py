@@ -38,7 +38,11 @@ def is_first(info: SnapshotInfo, of: AllocationSet, options: FlameOptions) -> bo
     if options != OPTIONS or of.filter or of.to_moment is not None:
         return False
     if info.profile is not None:
-        return of.from_moment is None and of.value in (None, info.profile.default_value)
+        first = info.profile.default_value
+        # of negative values a tree has two sides, which are not kept
+        return (
+            of.from_moment is None and of.value in (None, first) and not info.profile.values[first].negative
+        )
     if of.device != info.default_device:
         return False
     peaks = [device.peak_moment for device in info.devices if device.device == of.device]

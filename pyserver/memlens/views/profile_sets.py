@@ -55,6 +55,13 @@ def unit_of(snapshot: Snapshot, of: AllocationSet) -> str:
     return unit if whole or unit == "count" else "bytes"
 
 
+def is_signed(snapshot: Snapshot, of: AllocationSet) -> bool:
+    """Whether a set is of values of which some are negative: a difference, of which parts grew and others shrank."""
+    if snapshot.info.profile is None or of.from_moment is not None or of.to_moment is not None:
+        return False
+    return value_of(snapshot, of).negative
+
+
 _WORDS: dict[str, tuple[tuple[ValueMeaning, ...], str]] = {
     "live": (("live", "peak", "end"), "bytes"),
     "peak": (("peak",), "bytes"),
