@@ -8,7 +8,8 @@ import { element, setLabel } from '../ui/dom';
 import { count } from '../ui/format';
 import type { MenuItem } from '../ui/menu';
 import { TreeGrid, type GridRow } from '../ui/tree-grid';
-import { nameCell, shareCell, sizeCell } from './cells';
+import { changeCell, nameCell, shareCell, sizeCell } from './cells';
+import type { Sided } from './difference';
 import type { Places } from './words';
 
 export type FunctionOrder = ViewParams<'memlens/flameFunctions'>['order'];
@@ -57,6 +58,7 @@ export class FlameFunctions {
     private readonly events: FunctionsEvents,
     private readonly places: Places,
     private readonly attribution: Pick<KeptAttribution, 'rule'>,
+    private readonly sided: () => Sided | null,
   ) {
     this.grid = new TreeGrid('Functions', {
       count: () => this.rows.length + (this.left > 0 ? 1 : 0),
@@ -180,15 +182,16 @@ export class FlameFunctions {
       };
     }
     const { isCount } = this;
+    const sided = this.sided();
     const total = (isCount ? this.found?.total_count : this.found?.total_bytes) ?? 0;
     return {
       ...{ ...same, id: String(row.name.name), class: '' },
       selected: row.name.name === this.chosen,
       cells: this.some<GridRow['cells'][number]>([
         nameCell(row.name, this.places),
-        [sizeCell(row.self_bytes)],
+        sided ? changeCell(row.self_sides, sided) : [sizeCell(row.self_bytes)],
         shareCell(isCount ? row.self_count : row.self_bytes, total),
-        [sizeCell(row.bytes)],
+        sided ? changeCell(row.sides, sided) : [sizeCell(row.bytes)],
         shareCell(isCount ? row.count : row.bytes, total),
         [count(row.count)],
       ]),

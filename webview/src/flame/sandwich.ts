@@ -5,6 +5,7 @@ import type { KeptAttribution } from '../attribution';
 import { element, iconButton, setText } from '../ui/dom';
 import { bytes, counted } from '../ui/format';
 import { shorten } from '../ui/text';
+import type { Sided } from './difference';
 import { FlameFunctions, type FunctionsEvents } from './functions';
 import type { TreeParams } from './settings';
 import { FlameTree, type FlameTreeEvents } from './tree';
@@ -39,6 +40,7 @@ export class FlameSandwich {
     events: SandwichEvents,
     private readonly places: Places,
     attribution: Pick<KeptAttribution, 'rule'>,
+    sided: () => Sided | null,
   ) {
     this.line = element('button', {
       class: 'link',
@@ -50,9 +52,9 @@ export class FlameSandwich {
         },
       },
     });
-    this.functions = new FlameFunctions(events, places, attribution);
-    this.callers = new FlameTree('Callers', events.half('bottom_up'), places, { narrow: true });
-    this.callees = new FlameTree('Callees', events.half('top_down'), places, { narrow: true });
+    this.functions = new FlameFunctions(events, places, attribution, sided);
+    this.callers = new FlameTree('Callers', events.half('bottom_up'), places, { narrow: true, sided });
+    this.callees = new FlameTree('Callees', events.half('top_down'), places, { narrow: true, sided });
     this.callers.root.hidden = false;
     this.callees.root.hidden = false;
     this.halves = element(

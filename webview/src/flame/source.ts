@@ -13,7 +13,7 @@ import type { Api, Pending } from '../api';
 import type { Attribution, KeptAttribution } from '../attribution';
 import type { ComparedSets } from '../compare';
 import type { FlameRequest } from './camera';
-import { changeOf, type Change, type Scale, type Width } from './difference';
+import { changeOf, type Change, type Scale, type Sided, type Width } from './difference';
 import type { TreeParams } from './settings';
 
 type FunctionOrder = Requests['memlens/flameFunctions']['params']['order'];
@@ -53,8 +53,10 @@ export interface ComparedPair {
   readonly attribution: Attribution;
 }
 
-export class ComparedSource implements FlameSource {
+export class ComparedSource implements FlameSource, Sided {
   readonly compared = this;
+  readonly before = 'Before';
+  readonly after = 'After';
   /** What all of it has on each side, as the last answer told. */
   whole: Change = { before: 0, after: 0 };
 

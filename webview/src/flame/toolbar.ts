@@ -187,7 +187,8 @@ export class FlameToolbar {
     );
   }
 
-  update(settings: FlameSettings): void {
+  /** `sided`: boxes have two sides, and are coloured by what became of them. */
+  update(settings: FlameSettings, sided: boolean): void {
     this.form.set(settings.form);
     this.direction.set(settings.direction);
     // each half of the functions' form has its own direction, and no widths to order or to search
@@ -196,7 +197,7 @@ export class FlameToolbar {
     this.searching.hidden = !drawn;
     // tables say what boxes have of their own; the details of a box that is drawn say by which rule
     this.attribution.root.hidden = drawn;
-    this.colour.hidden = !drawn || this.compared;
+    this.colour.hidden = !drawn || sided;
     // else whoever shows the graph decides
     if (this.compared) this.value.hidden = this.order.hidden = true;
     if (document.activeElement !== this.search) this.search.value = settings.search;

@@ -11,7 +11,7 @@ import { FlameChosen, keyOf, type Opening } from '../flame/chosen';
 import { FlameCommands } from '../flame/commands';
 import { FlameCrumbs } from '../flame/crumbs';
 import { FlameDetails } from '../flame/details';
-import { changeFigures, changeOf, changeSentence } from '../flame/difference';
+import { changeFigures, changeOf, changeSentence, SIGNED, type Sided } from '../flame/difference';
 import { FlameFinder } from '../flame/finder';
 import { FlameHover } from '../flame/hover';
 import { listenToPointer } from '../flame/input';
@@ -98,7 +98,7 @@ export class FlamePane implements Pane {
       },
       this.places,
     );
-    this.details = new FlameDetails(compared, this.places, context.attribution, {
+    this.details = new FlameDetails(this.sided, compared !== null, this.places, context.attribution, {
       open: (line, kind, beside) => {
         this.context.openFrame(
           { ...line, kind: kind === 'none' ? 'user' : kind, source: 'recorded' },
@@ -128,7 +128,7 @@ export class FlamePane implements Pane {
       'Call tree',
       this.treeEvents(() => this.params),
       this.places,
-      { compared, attribution: context.attribution },
+      { sided: this.sided, attribution: context.attribution },
     );
     this.sandwich = new FlameSandwich(
       {
@@ -159,6 +159,7 @@ export class FlamePane implements Pane {
       },
       this.places,
       context.attribution,
+      this.sided,
     );
     this.crumbs = new FlameCrumbs(this.plot, (facts) => {
       this.commands.zoomTo(facts);
@@ -208,10 +209,12 @@ export class FlamePane implements Pane {
     this.hover = new FlameHover(
       this.plot,
       (node) => this.source.node(this.params, node),
-      ({ change, value }, total) =>
-        compared && change
-          ? changeFigures(change, compared.whole, compared.scale)
-          : { large: amount(value, this.isCount), small: share(value, total) },
+      ({ change, value }, total) => {
+        const sided = this.sided();
+        return sided && change
+          ? changeFigures(change, sided)
+          : { large: amount(value, this.isCount), small: share(value, total) };
+      },
       this.places,
     );
     listenToPointer(this.plot, {
@@ -254,7 +257,7 @@ export class FlamePane implements Pane {
       // names are the snapshot's, and what was hidden stays hidden in another set
       this.renew(false);
     } else if (changes.has('attribution')) this.reattribute();
-    else if (changes.has('theme')) this.toolbar.update(this.settings);
+    else if (changes.has('theme')) this.toolbar.update(this.settings, this.sided() !== null);
   }
 
   key(event: KeyboardEvent): boolean {
@@ -299,6 +302,14 @@ export class FlamePane implements Pane {
     return sandwich ? halfParams(this.params, direction, sandwich) : this.params;
   }
 
+  /** What boxes have two sides of: both of a comparison, or what of a profile's values is negative and what isn't. */
+  private readonly sided = (): Sided | null => {
+    const { info, set } = this.context;
+    const signed =
+      set.from_moment === null && set.value !== null && info.profile?.values[set.value]?.negative;
+    return this.source.compared ?? (signed === true ? SIGNED : null);
+  };
+
   private get drawn(): boolean {
     return isDrawn(this.settings);
   }
@@ -329,16 +340,13 @@ export class FlamePane implements Pane {
 
   private arrange(): void {
     const { form, colour } = this.settings;
-    this.toolbar.update(this.settings);
+    this.toolbar.update(this.settings, this.sided() !== null);
     this.plot.root.hidden = !this.drawn;
     this.crumbs.root.hidden = !this.drawn;
     this.tree.root.hidden = form !== 'table';
     this.sandwich.root.hidden = form !== 'functions';
-    const { compared } = this.source;
-    this.plot.setStyle(
-      form === 'flame',
-      compared ? { whole: compared.whole, scale: compared.scale } : colour,
-    );
+    const sided = this.sided();
+    this.plot.setStyle(form === 'flame', sided ? { whole: sided.whole, scale: sided.scale } : colour);
   }
 
   /** Asks again. With `keep` the tree is the same, and so the camera and the selection stay. */
@@ -399,10 +407,10 @@ export class FlamePane implements Pane {
     if (facts.more) {
       const total = this.plot.geometry?.total ?? 1;
       this.forget();
-      const { compared } = this.source;
+      const sided = this.sided();
       const figures =
-        compared && facts.change
-          ? changeSentence(facts.change, compared.whole, compared.scale)
+        sided && facts.change
+          ? changeSentence(facts.change, sided)
           : `${amount(facts.value, this.isCount)}, ${share(facts.value, total)}`;
       this.say(`${counted(facts.name, 'more box', 'more boxes')}, ${figures}. Enter zooms in.`);
       return;
@@ -460,12 +468,12 @@ export class FlamePane implements Pane {
     else if (this.chosen.of === this.ofSandwich) this.sandwich.tell(answer, this.isCount);
     this.context.lightStacks(new Set(node.node === 0 ? [] : answer.stacks));
     const total = this.isCount ? answer.total_count : answer.total_bytes;
-    const { compared } = this.source;
+    const sided = this.sided();
     // the whole of a half is the function, not the set
     const whole = this.settings.form === 'functions' ? null : total;
     this.say(
-      compared
-        ? `${node.name.function}: ${changeSentence(changeOf(node.sides), compared.whole, compared.scale)}`
+      sided
+        ? `${node.name.function}: ${changeSentence(changeOf(node.sides), sided)}`
         : nodeSentence(node, this.places, whole, this.isCount),
     );
     if (!opening) return;
