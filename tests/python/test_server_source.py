@@ -38,7 +38,7 @@ def test_hover_tells_what_a_line_allocated(server: LspClient, tmp_path: Path, wo
     leaking = server.hover(source, 10)
     assert leaking is not None
     assert (
-        "not by what it calls: 500 KiB (512,000 bytes) in 1,000 allocations, live at peak 500 KiB (512,000"
+        "By the line itself (my code): 500 KiB (512,000 bytes) in 1,000 allocations, live at peak 500 KiB (512,000"
         in leaking
     )
     elsewhere = workspace / "code" / "other.py"
@@ -146,6 +146,12 @@ def test_code_lenses_stand_above_functions(
     lenses = server.request("textDocument/codeLens", document)
     assert lenses[0]["command"]["title"] == "1.46 MiB in 2,000 allocations, line 11 most"
     assert lenses[1]["command"]["title"] == "1.46 MiB in 2,000 allocations, 0 B by itself (my code)"
+    server.notify("workspace/didChangeConfiguration", {"settings": {**settings, "attribution": "any"}})
+    lenses = server.request("textDocument/codeLens", document)
+    assert lenses[1]["command"]["title"] == "1.46 MiB in 2,000 allocations, 0 B by itself (any code)"
+    text = server.hover(workspace / "code" / "train.py", 10)
+    assert text is not None
+    assert "By the line itself (any code): charged to the innermost frame, whoever's code it is" in text
     assert lenses[0]["command"]["arguments"][0]["line"] == 11
 
 

@@ -48,7 +48,7 @@ def write_profile(profile: Profile, source: SourceFile, folder: Path, report: Re
             "INSERT INTO source_lines VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             _source_lines(profile, rows, inclusive, own),
         )
-        database.executemany("INSERT INTO line_values VALUES (?, ?, ?, ?, ?)", _values(rows, inclusive, own))
+        database.executemany("INSERT INTO line_values VALUES (?, ?, ?, ?)", _values(rows, inclusive, own))
     info = SnapshotInfo(
         kind=profile.kind,
         model="profile",
@@ -137,13 +137,11 @@ def _by_line(profile: Profile, tree: StackTree, nodes: U32, lines: U32, count: i
     return inclusive, own
 
 
-def _values(rows: Sequence[LineRow], inclusive: I64, own: I64) -> list[tuple[str, int, int, int, int]]:
-    """Rows of ``line_values``, sorted by file and line."""
+def _values(rows: Sequence[LineRow], inclusive: I64, own: I64) -> list[tuple[str, int, int, int]]:
+    """Rows of ``line_values``, sorted by file and line: a line may have nothing in all of what is not nothing."""
     value, line = np.nonzero((inclusive != 0) | (own != 0))
-    found = zip(
-        value.tolist(), line.tolist(), inclusive[value, line].tolist(), own[value, line].tolist(), strict=True
-    )
-    return sorted((*rows[at][:2], number, total, itself) for number, at, total, itself in found)
+    found = zip(value.tolist(), line.tolist(), inclusive[value, line].tolist(), strict=True)
+    return sorted((*rows[at][:2], number, total) for number, at, total in found)
 
 
 def _source_lines(

@@ -111,7 +111,7 @@ CREATE TABLE lines (
     count INTEGER NOT NULL,         -- in so many allocations
     live_at_end_bytes INTEGER NOT NULL,     -- live after the last event
     largest_bytes INTEGER NOT NULL, -- the largest allocation's size
-    self_total_bytes INTEGER NOT NULL,      -- allocated by the line itself, not through what it called
+    self_total_bytes INTEGER NOT NULL,      -- by stacks whose innermost frame with a line it is
     self_count INTEGER NOT NULL,    -- in so many allocations
     PRIMARY KEY (file, line)
 ) WITHOUT ROWID;
