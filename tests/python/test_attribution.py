@@ -151,7 +151,7 @@ def test_boxes_and_functions_have_of_their_own_what_is_charged_to_them(
     of = AllocationSet(0, value=plain.value)
     by_name: dict[str, dict[Any, int]] = {}
     for direction in ("top_down", "bottom_up"):
-        options = FlameOptions(direction=direction)  # type: ignore[arg-type]
+        options = FlameOptions(direction=direction)
         tree = tree_of(profile, of, "bytes", options)
         expected: Counter[tuple[Any, ...]] = Counter()
         for ids, amount in plain.stacks:

@@ -53,11 +53,7 @@ def _with_own(
     snapshot: Snapshot, rows: Iterable[tuple[Any, ...]], attribution: Attribution
 ) -> list[SourceLine]:
     own = own_figures(snapshot, attribution)
-    found = []
-    for row in rows:
-        total_bytes, count, at_peak = own.get((row[0], row[1]), NOTHING)
-        found.append(SourceLine(*row, total_bytes, count, at_peak))
-    return found
+    return [SourceLine(*(*row, *own.get((row[0], row[1]), NOTHING))) for row in rows]
 
 
 class LineValue(NamedTuple):
