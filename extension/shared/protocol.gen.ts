@@ -837,9 +837,9 @@ export interface GoToArguments {
 /**
  * A group of a branch; bytes are requested ones. `filter` finds its allocations, empty where no term does.
  *
- * Of a profile `bytes` is the value that is asked about, and `count` how many allocations that is where the profile
- * tells it (else how many samples). `largest_bytes` is of what the answer's `largest` says, None where that isn't
- * known; `largest_allocation` is None in a profile, which tells of no single ones.
+ * Of a profile `bytes` is the value that is asked about, and `count` how many allocations that is where the
+ * profile tells it (else how many samples). `largest_bytes` is of what the answer's `largest` says, None where
+ * that isn't known; `largest_allocation` is None in a profile, which tells of no single ones.
  */
 export interface Group {
   key: number;
