@@ -151,7 +151,7 @@ def test_code_lenses_stand_above_functions(
     assert lenses[1]["command"]["title"] == "1.46 MiB in 2,000 allocations, 0 B by itself (any code)"
     text = server.hover(workspace / "code" / "train.py", 10)
     assert text is not None
-    assert "By the line itself (any code): charged to the innermost frame, whoever's code it is" in text
+    assert "By the line itself (any code): charged to the innermost frame, no matter whose code it is" in text
     assert lenses[0]["command"]["arguments"][0]["line"] == 11
 
 

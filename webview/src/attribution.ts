@@ -16,7 +16,7 @@ export const ATTRIBUTIONS: Readonly<Record<Attribution, { readonly name: string;
   any: {
     name: 'any code',
     rule:
-      'A stack is charged to its innermost frame, whoever’s code it is. malloc, operator new and their like are passed ' +
+      'A stack is charged to its innermost frame, no matter whose code it is. malloc, operator new and their like are passed ' +
       'over, and so is C++ in a trace of Python.',
   },
 };

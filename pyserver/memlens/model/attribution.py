@@ -1,8 +1,9 @@
 """Which frame of a stack its bytes are charged to: the one rule behind every figure that is called "self" or "own".
 
 "My code" charges the innermost frame of the user's own code, so that a line is answerable for what the libraries that
-it calls allocate. "Any code" charges the innermost frame, whoever's code it is, as other tools do. Where a stack has
-none of the user's code the next best is charged: a library's, then native code, and last what was called to allocate.
+it calls allocate. "Any code" charges the innermost frame, no matter whose code it is, as other tools do. Where a stack
+has none of the user's code the next best is charged: a library's, then native code, and last what was called to
+allocate.
 """
 
 from collections.abc import Iterable
@@ -20,7 +21,7 @@ Model = Literal["timeline", "profile"]
 NAMES: dict[Attribution, str] = {"mine": "my code", "any": "any code"}
 MEANINGS: dict[Attribution, str] = {
     "mine": "charged to the innermost frame of your own code",
-    "any": "charged to the innermost frame, whoever's code it is; functions such as malloc are passed over",
+    "any": "charged to the innermost frame, no matter whose code it is; functions such as malloc are passed over",
 }
 
 ALLOCATING = NATIVE + 1

@@ -4,7 +4,7 @@ r"""The filter that narrows every view of a snapshot: a text of terms, each of w
 ``forward model.py``      words: a file, a function or an operator of any frame of the stack has each of them
 ``file:``, ``function:``  a frame's file (``file:model.py:88`` also its line), a frame's function
 ``by:``                   the same of the frame that is shown for the allocation, as ``by:model.py:88``
-``innermost:``            the same of the innermost frame, whoever's code it is
+``innermost:``            the same of the innermost frame, no matter whose code it is
 ``operator:aten::mm``     the operator that the native frames on top name, ``operator:none`` where they name none
 ``module:Linear``         the ``torch.nn`` module it was made in, where frames tell it
 ``size>1MiB``             requested bytes; ``<``, ``<=``, ``>=``, ``=`` likewise

@@ -18,7 +18,7 @@ def labels_of(
     The frame is the innermost user's of the allocation's stack (with the frames that ``forward_frames`` and FX traces
     add to it), else the innermost Python one. Where there are only C++ frames it is the inferred forward line, if
     there is one, else the innermost C++ frame. NEVER for an allocation without frames. By "any" code it is the
-    innermost Python frame of the stack, whoever's it is.
+    innermost Python frame of the stack, no matter whose it is.
     """
     frames = charged_frames(snapshot, attribution)[device.stack[rows]]
     known = frames != NEVER

@@ -189,7 +189,7 @@ def _file(row: FrameRow, field: str) -> tuple[str, str, Frame | None, str]:
 
 
 def _packages(snapshot: Snapshot) -> _Groups:
-    """By the package of the innermost frame, whoever's it is: whose code asked for the memory."""
+    """By the package of the innermost frame, no matter whose it is: whose code asked for the memory."""
     rows = frame_rows(snapshot)
     names: dict[str, int] = {"": 0}
     of_frame = np.zeros(len(rows) + 1, np.uint32)

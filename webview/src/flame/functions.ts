@@ -155,7 +155,8 @@ export class FlameFunctions {
         return {
           name,
           title: whole,
-          width,
+          // a change has an arrow and a sign before its figure
+          width: this.sided() && (order === 'self' || order === 'inclusive') ? '128px' : width,
           number: i > 0,
           sort: order && (order === this.order ? way : 'none'),
         };
