@@ -272,7 +272,7 @@ def test_largest_is_a_block_where_sizes_are_known_else_a_stack(profile: Snapshot
         if answer.largest == "block":
             sizes = profile.column("sample_size").tolist()
             counts = (
-                [1] * len(sizes)
+                [0] * len(sizes)
                 if value.count is None
                 else profile.column(f"sample_value.{value.count}").tolist()
             )

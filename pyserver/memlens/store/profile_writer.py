@@ -138,7 +138,7 @@ def _by_line(profile: Profile, tree: StackTree, nodes: U32, lines: U32, count: i
 
 
 def _values(rows: Sequence[LineRow], inclusive: I64, own: I64) -> list[tuple[str, int, int, int]]:
-    """Rows of ``line_values``, sorted by file and line: a line may have nothing in all of what is not nothing."""
+    """Rows of ``line_values``, sorted by file and line."""
     value, line = np.nonzero((inclusive != 0) | (own != 0))
     found = zip(value.tolist(), line.tolist(), inclusive[value, line].tolist(), strict=True)
     return sorted((*rows[at][:2], number, total) for number, at, total in found)
