@@ -84,7 +84,7 @@ test('a click shows what a box holds and lights its stacks up; Ctrl+click opens 
   const { box, row, line } = await ownBox();
   await vscode.page.mouse.click(...(await at(box)));
   assert.equal((await factOf('Inclusive')).title, `${row.bytes.toLocaleString('en-US')} bytes`);
-  assert.equal((await factOf('Self')).title, `${row.self_bytes.toLocaleString('en-US')} bytes`);
+  assert.equal((await factOf('Self (my code)')).title, `${row.self_bytes.toLocaleString('en-US')} bytes`);
   assert.equal(await view.text('.flame-details h3'), row.name.function);
   assert.match(await view.text('.flame-lines'), new RegExp(`${path.posix.basename(line.file)}:${line.line}`));
   await vscode.page.mouse.move(5, 5);
