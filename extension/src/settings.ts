@@ -20,6 +20,7 @@ export function readSettings(memory: vscode.Memento): Settings {
     code_lens: settings.get('codeLens') === true,
     hover: settings.get('hover') !== false,
     measure: measure(),
+    attribution: settings.get('lines.attribution') === 'any' ? 'any' : 'mine',
     cache_limit_bytes: gigabytes(settings.get('cache.limit'), 10),
     memory_limit_bytes: gigabytes(settings.get('memory.limit'), 0),
     cache_directory: settings.get('cache.directory', ''),

@@ -132,7 +132,7 @@ test('Ctrl+click on a band goes straight to its line of code; its hover has the 
       ['Total allocated', row.total_bytes],
       ['Live at peak', row.live_at_peak_bytes],
       ['Largest', row.largest_bytes],
-      ['By the line itself, not by what it calls', row.self_total_bytes],
+      ['By the line itself \\(my code\\)', row.self_total_bytes],
     ];
     for (const [what, bytes] of figures) {
       const exact = exactBytes(bytes).replaceAll(',', '\\,');

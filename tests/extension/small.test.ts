@@ -53,7 +53,7 @@ describe('settings', () => {
   it('are sent as the server knows them, without what makes no sense', async () => {
     const memory = new FakeMemory();
     Object.assign(settings, { pathMappings: { '/a': '/b', '/c': 5 }, codeLens: true, 'cache.limit': 2 });
-    Object.assign(settings, { 'lines.measure': 'total', libraries: ['vendor', 7, '!src'] });
+    Object.assign(settings, { 'lines.measure': 'total', libraries: ['vendor', 7, '!src'], 'lines.attribution': 'any' });
     await rememberPath(memory.typed, '/x/a.py', '/w/a.py');
     assert.deepEqual(readSettings(memory.typed), {
       path_mappings: { '/a': '/b' },
@@ -61,6 +61,7 @@ describe('settings', () => {
       code_lens: true,
       hover: true,
       measure: 'total',
+      attribution: 'any',
       cache_limit_bytes: 2 * 2 ** 30,
       memory_limit_bytes: 0,
       cache_directory: '',
@@ -73,6 +74,7 @@ describe('settings', () => {
       'cache.limit': 'much',
       'lines.measure': 5,
       libraries: 'vendor',
+      'lines.attribution': 'all',
     });
     await forgetPaths(memory.typed);
     const read = readSettings(memory.typed);
@@ -87,6 +89,7 @@ describe('settings', () => {
       ],
       [{}, {}, false, 10 * 2 ** 30, 'peak', []],
     );
+    assert.equal(read.attribution, 'mine');
   });
 });
 

@@ -196,6 +196,9 @@ def test_terms_find_what_a_look_at_each_allocation_finds(
         ),
         "by:main": lambda a: bool(a.frames) and a.frames[0][2] == "forward" and "linear" in a.frames[0][0],
         "by:model.py:88": model,
+        "innermost:linear.py": lambda a: next((file for file, line, _ in a.frames if line), "").endswith(
+            "linear.py"
+        ),
         "function:forward file:model": model,
         "function:forw*": any_frame(lambda *place: place[2].startswith("forw")),
         "function:orw*": lambda _: False,

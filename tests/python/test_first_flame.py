@@ -106,7 +106,7 @@ def test_what_is_read_is_what_is_made(
             read = first_of(other)
             assert is_read(read)
             assert flame.picture(read, 0, 1, 0, 100, 1600) == flame.picture(made, 0, 1, 0, 100, 1600)
-        for column in ("name", "offsets", "widths", "left", "parents", "inclusive", "selves"):
+        for column in ("name", "offsets", "widths", "left", "parents", "inclusive", "ends"):
             one, two = getattr(made, column), getattr(read, column)
             assert one.dtype == two.dtype
             assert np.array_equal(one, two), column

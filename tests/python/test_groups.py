@@ -74,6 +74,7 @@ def check_tree(snapshot: Snapshot, raw: Any, of: AllocationSet, chance: random.R
                 sizes = [found[n].size for n in numbers]
                 assert sizes == sorted(sizes, reverse=True)
                 assert (group.largest_bytes, sum(sizes)) == (sizes[0], group.bytes)
+                assert group.largest_allocation is not None
                 assert found[group.largest_allocation - first].size == sizes[0]
                 guessed = group.place is not None and group.place.source == "inferred"
                 assert all(row.label == group.place for row in page.rows) or kind != "line" or not group.place

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from memlens.cli.ask import ask
+from memlens.cli.attribution import attribution_of, self_words
 from memlens.cli.output import json_line, say
 from memlens.store.snapshot import Snapshot
 from memlens.units import SOURCE_WORDS, format_bytes
@@ -21,13 +22,14 @@ def run(options: argparse.Namespace) -> int:
 
     def side(path: Path, device: int | None) -> Folded:
         def folded(snapshot: Snapshot) -> Folded:
+            places = places_of(snapshot, attribution_of(options))
             if snapshot.info.profile is not None:
                 value = value_named(snapshot.info.profile, options.value)
-                return fold(snapshot, AllocationSet(0, value=value), places_of(snapshot))
+                return fold(snapshot, AllocationSet(0, value=value), places)
             number = snapshot.info.default_device if device is None else device
             events = next((d.events for d in snapshot.info.devices if d.device == number), 0)
             of = AllocationSet(number, from_moment=None if options.at == "peak" else events)
-            return fold(snapshot, of, places_of(snapshot))
+            return fold(snapshot, of, places)
 
         return ask(options, folded, path)
 
@@ -39,12 +41,12 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         json_line(answer)
     else:
-        _print_comparison(answer)
+        _print_comparison(answer, self_words(options))
     return 0
 
 
-def _print_comparison(answer: CompareAnswer) -> None:
-    say(f"{'before':>10} {'after':>10} {'difference':>11}  place")
+def _print_comparison(answer: CompareAnswer, how: str) -> None:
+    say(f"{'before':>10} {'after':>10} {'difference':>11}  place ({how})")
     for row in answer.rows:
         place = row.after or row.before
         if place is None:  # no row is on neither side

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from memlens import limits
 from memlens.errors import MemlensError
+from memlens.model.attribution import Attribution
 from memlens.model.own_libraries import Libraries
 from memlens.server.ingest import IngestError, ProgressListener, fill_tables, ingest
 from memlens.server.settings import Configuration
@@ -120,9 +121,8 @@ class OpenSnapshot:
         self.is_kept_damaged = False
         """Its archive is damaged, and kept: the file that it was made of is not there to be read again."""
         self.sql = sql
-        self._lines: dict[str, dict[int, list[SourceLine]]] = {}
-        self._values: dict[str, dict[int, list[lines.LineValue]]] = {}
-        self._self_at_peak: dict[str, dict[int, int]] | None = None
+        self._lines: dict[tuple[str, Attribution], dict[int, list[SourceLine]]] = {}
+        self._values: dict[tuple[str, Attribution], dict[int, list[lines.LineValue]]] = {}
         self._most: line_heat.Most | None = None
         self._source = snapshot.manifest.source
         self._snapshot = snapshot
@@ -216,27 +216,23 @@ class OpenSnapshot:
             return "gone"
         return "same" if now == self._source else "changed"
 
-    async def lines_of(self, file: str) -> dict[int, list[SourceLine]]:
+    async def lines_of(self, file: str, attribution: Attribution) -> dict[int, list[SourceLine]]:
         """Totals of one file's lines by line, kept so that the next hover in the file is a look-up."""
-        kept = self._lines.get(file)
+        kept = self._lines.get((file, attribution))
         if kept is None:
             kept = {}
-            for row in await self.ask(lambda snapshot: lines.source_lines(snapshot, file)):
+            for row in await self.ask(lambda snapshot: lines.source_lines(snapshot, file, attribution)):
                 kept.setdefault(row.line, []).append(row)
-            self._lines[file] = kept
+            self._lines[file, attribution] = kept
         return kept
 
-    async def values_of(self, file: str) -> dict[int, list[lines.LineValue]]:
+    async def values_of(self, file: str, attribution: Attribution) -> dict[int, list[lines.LineValue]]:
         """What the lines of one file have of each value of a profile, by line; kept like the totals."""
-        if file not in self._values:
-            self._values[file] = await self.ask(lambda snapshot: lines.line_values(snapshot, file))
-        return self._values[file]
-
-    async def self_at_peak_of(self, file: str) -> dict[int, int]:
-        """Line to bytes live at the peak that the line allocated itself, where there are any."""
-        if self._self_at_peak is None:
-            self._self_at_peak = await self.ask(line_heat.self_at_peak)
-        return self._self_at_peak.get(file, {})
+        kept = self._values.get((file, attribution))
+        if kept is None:
+            kept = await self.ask(lambda snapshot: lines.line_values(snapshot, file, attribution))
+            self._values[file, attribution] = kept
+        return kept
 
     async def most(self) -> line_heat.Most:
         """The figures of its hottest line."""
@@ -248,7 +244,6 @@ class OpenSnapshot:
         """Give back maps, files and database; returns when they are given back."""
         self._lines.clear()
         self._values.clear()
-        self._self_at_peak = None
         self._stop_verifying.set()
         # what the verifying found may be why the snapshot is released
         if self._verifying is not None and self._verifying is not asyncio.current_task():

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from memlens.kernels import calltree
 from memlens.kernels.lines import LineFolder
+from memlens.model.attribution import passed_over, ranks
 from memlens.model.frames import Frames
 from memlens.model.info import ProfileInfo, ProfileValue, SnapshotInfo
 from memlens.model.profile import Profile, ProfileTimes, StackTree, companions, standing_for
@@ -15,7 +16,6 @@ from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.column_files import ColumnFiles
 from memlens.store.manifest import FORMAT_VERSION, TEXT_NAME, Manifest, SourceFile, write_manifest
-from memlens.store.relabel import telling
 from memlens.store.text import LineRow, lines_of_frames, open_text, write_frames
 from memlens.store.verify import file_checksum
 
@@ -48,7 +48,7 @@ def write_profile(profile: Profile, source: SourceFile, folder: Path, report: Re
             "INSERT INTO source_lines VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             _source_lines(profile, rows, inclusive, own),
         )
-        database.executemany("INSERT INTO line_values VALUES (?, ?, ?, ?, ?)", _values(rows, inclusive, own))
+        database.executemany("INSERT INTO line_values VALUES (?, ?, ?, ?)", _values(rows, inclusive, own))
     info = SnapshotInfo(
         kind=profile.kind,
         model="profile",
@@ -113,11 +113,10 @@ def _info(profile: Profile, stacks: int) -> ProfileInfo:
 
 
 def _labels(tree: StackTree, frames: Frames, nodes: U32) -> U32:
-    """The frame to show first of each stack: the innermost of the most telling kind; NEVER for none."""
-    rows = frames.frames
-    kinds = telling(frames.kinds, lambda number: (rows[number].function, rows[number].file))
+    """The frame to show first of each stack, which is charged as the user's own code; NEVER for none."""
+    passed = passed_over(((frame.file, frame.function, frame.kind) for frame in frames.frames), "profile")
     best = np.full(len(tree.parents), NEVER, np.uint32)
-    calltree.best_above(tree.parents, tree.frames, kinds, best)
+    calltree.best_above(tree.parents, tree.frames, ranks(frames.kinds, passed, "mine", "profile"), best)
     return best[nodes]
 
 
@@ -139,13 +138,11 @@ def _by_line(profile: Profile, tree: StackTree, nodes: U32, lines: U32, count: i
     return inclusive, own
 
 
-def _values(rows: Sequence[LineRow], inclusive: I64, own: I64) -> list[tuple[str, int, int, int, int]]:
+def _values(rows: Sequence[LineRow], inclusive: I64, own: I64) -> list[tuple[str, int, int, int]]:
     """Rows of ``line_values``, sorted by file and line."""
     value, line = np.nonzero((inclusive != 0) | (own != 0))
-    found = zip(
-        value.tolist(), line.tolist(), inclusive[value, line].tolist(), own[value, line].tolist(), strict=True
-    )
-    return sorted((*rows[at][:2], number, total, itself) for number, at, total, itself in found)
+    found = zip(value.tolist(), line.tolist(), inclusive[value, line].tolist(), strict=True)
+    return sorted((*rows[at][:2], number, total) for number, at, total in found)
 
 
 def _source_lines(

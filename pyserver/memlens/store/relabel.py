@@ -4,7 +4,6 @@ Nothing is written. The text database gets views in place of its tables, and col
 anew in memory.
 """
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -12,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.calltree import best_above
-from memlens.model.frames import NATIVE, USER
-from memlens.model.languages import is_allocation_function
+from memlens.model.attribution import passed_over, ranks
 from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import ArchiveError
@@ -23,9 +21,6 @@ if TYPE_CHECKING:
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
-
-ALLOCATING = NATIVE + 1
-"""A kind that tells less than any other frame's."""
 
 _VIEWS = """
 CREATE TEMP VIEW frames AS
@@ -76,31 +71,19 @@ def relabel(snapshot: "Snapshot", libraries: Libraries) -> dict[str, npt.NDArray
         if [row[0] for row in rows] != list(range(len(rows))):
             raise ArchiveError("The archive's frames are damaged")
         kinds[[number for number, _ in changed]] = [new for _, new in changed]
-        if snapshot.info.profile is not None:
-            kinds = telling(kinds, lambda number: (rows[number][2], rows[number][1]))
-        labels = _labels(snapshot, kinds)
+        model = snapshot.info.model
+        passed = passed_over(((row[1], row[2], kind) for row, kind in zip(rows, kinds, strict=True)), model)
+        labels = _labels(snapshot, ranks(kinds, passed, "mine", model))
     except (apsw.Error, IndexError, ValueError, OverflowError) as error:
         raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: {error}") from error
     return {"stack_label": labels, **_inferred(snapshot, labels)}
 
 
-def telling(kinds: U8, words: Callable[[int], tuple[str, str]]) -> U8:
-    """A profile's kinds, with what was called to allocate last: every stack would end there.
-
-    ``words`` are a frame's function and file.
-    """
-    found = kinds.copy()
-    for number in np.flatnonzero(kinds != USER).tolist():
-        if is_allocation_function(*words(number)):
-            found[number] = ALLOCATING
-    return found
-
-
-def _labels(snapshot: "Snapshot", kinds: U8) -> U32:
-    """The frame to show first of each stack: the innermost of the most telling kind; NEVER for none."""
+def _labels(snapshot: "Snapshot", ranked: U8) -> U32:
+    """The frame to show first of each stack: the innermost of the lowest rank; NEVER for none."""
     parents, frames = snapshot.column("node_parent"), snapshot.column("node_frame")
     best = np.full(len(parents), NEVER, np.uint32)
-    best_above(parents, frames, kinds, best)
+    best_above(parents, frames, ranked, best)
     labels: U32 = best[snapshot.column("stack_node")]
     return labels
 

@@ -114,7 +114,7 @@ CREATE TABLE lines (
     count INTEGER,         -- in so many allocations
     live_at_end_bytes INTEGER,     -- live after the last event
     largest_bytes INTEGER, -- the largest allocation's size
-    self_total_bytes INTEGER,      -- allocated by the line itself, not through what it called
+    self_total_bytes INTEGER,      -- by stacks whose innermost frame with a line it is
     self_count INTEGER,    -- in so many allocations
     PRIMARY KEY (file, line)
 ) WITHOUT ROWID;

@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels import timeline as kernel
+from memlens.model.attribution import passed_over, ranks
 from memlens.model.categories import infer_categories
-from memlens.model.frames import NATIVE, Frames, is_recorder
+from memlens.model.frames import NATIVE, Frames
 from memlens.model.inference import infer_forward, operators_of
 from memlens.model.info import HOST_DEVICE, AxisRange, DeviceInfo, SnapshotInfo, device_name
 from memlens.model.modules import Module, modules_of
@@ -105,11 +106,8 @@ def _write_device(columns: ColumnFiles, device: DeviceTimeline) -> None:
 def _labels(frames: Frames) -> npt.NDArray[np.uint32]:
     """The frame to show first of each stack."""
     labels = np.empty(len(frames.starts) - 1, np.uint32)
-    kinds = frames.kinds.copy()
-    for number in np.flatnonzero(kinds == NATIVE).tolist():
-        if is_recorder(frames.frames[number].function):
-            # less telling than any other frame
-            kinds[number] = NATIVE + 1
+    passed = passed_over(((frame.file, frame.function, frame.kind) for frame in frames.frames), "timeline")
+    kinds = ranks(frames.kinds, passed, "mine", "timeline")
     kernel.label_frames(frames.starts, frames.sequence, kinds, labels)
     return labels
 

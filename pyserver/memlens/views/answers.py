@@ -153,7 +153,7 @@ class FilterAnswer(Struct, frozen=True):
 
 
 class SourceLine(Struct, frozen=True):
-    """Totals of one source line. ``self_*`` counts only allocations whose innermost Python frame is the line."""
+    """Totals of one source line; ``self_*`` are what is charged to it, see :mod:`memlens.model.attribution`."""
 
     file: str
     line: int
@@ -165,6 +165,7 @@ class SourceLine(Struct, frozen=True):
     largest_bytes: int
     self_total_bytes: int
     self_count: int
+    self_live_at_peak_bytes: int
 
 
 class LineAnswer(Struct, frozen=True):

@@ -11,12 +11,13 @@ total first, so a difference is one of shares.
 """
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 from msgspec import structs
 
+from memlens.model.attribution import Model
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import FrameRow, Snapshot
 from memlens.views import calltree
@@ -50,7 +51,12 @@ class Side:
 
 def side_of(snapshot: Snapshot, of: AllocationSet) -> Side:
     """A set's stacks. Raises :class:`BadRequestError` for a set that the snapshot hasn't."""
-    return Side(set_stacks(snapshot, of), frame_names(snapshot), snapshot.column("stack_node").copy())
+    stacks = set_stacks(snapshot, of)
+    if len(stacks.values) > max(SIDES):
+        # a side of a difference has no two of its own: what is less than nothing has no width here
+        net = np.maximum(stacks.values[AFTER : AFTER + 2] - stacks.values[BEFORE : BEFORE + 2], 0)
+        stacks = replace(stacks, values=np.ascontiguousarray(net))
+    return Side(stacks, frame_names(snapshot), snapshot.column("stack_node").copy())
 
 
 @dataclass(slots=True, eq=False)
@@ -72,7 +78,7 @@ def join(before: Side, after: Side, pairing: Pairing, own: Literal["before", "af
 
     A frame is called as it is in the view's ``own`` snapshot, where it is known there.
     """
-    names = _names(pairing, own)
+    names = _names(pairing, own, before.names.model)
     sides = (before, after)
     numbers = [_numbered(side, pairs, names) for side, pairs in zip(sides, _lines(pairing), strict=True)]
     known = len(before.stacks.parents)
@@ -157,7 +163,7 @@ def _numbered(side: Side, pairs: U32, names: FrameNames) -> U32:
     return np.where(bare, frames - special + names.special(0), of_pair).astype(np.uint32)
 
 
-def _names(pairing: Pairing, own: Literal["before", "after"]) -> FrameNames:
+def _names(pairing: Pairing, own: Literal["before", "after"], model: Model) -> FrameNames:
     """A name for each pair of lines; those of one pair of functions are one when merged by function."""
     lines, functions = pairing.groups["line"], pairing.groups["function"]
     rows: list[FrameRow] = []
@@ -177,5 +183,7 @@ def _names(pairing: Pairing, own: Literal["before", "after"]) -> FrameNames:
     leaders[found] = order[first_of]
     by_function = leaders[function_of]
     return FrameNames(
-        enumerate(rows), {"line": np.arange(len(rows), dtype=np.uint32), "function": by_function}
+        enumerate(rows),
+        {"line": np.arange(len(rows), dtype=np.uint32), "function": by_function},
+        model=model,
     )

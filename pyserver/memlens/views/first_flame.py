@@ -38,7 +38,11 @@ def is_first(info: SnapshotInfo, of: AllocationSet, options: FlameOptions) -> bo
     if options != OPTIONS or of.filter or of.to_moment is not None:
         return False
     if info.profile is not None:
-        return of.from_moment is None and of.value in (None, info.profile.default_value)
+        first = info.profile.default_value
+        # of negative values a tree has two sides, which are not kept
+        return (
+            of.from_moment is None and of.value in (None, first) and not info.profile.values[first].negative
+        )
     if of.device != info.default_device:
         return False
     peaks = [device.peak_moment for device in info.devices if device.device == of.device]
@@ -103,6 +107,7 @@ def _tree(snapshot: Snapshot, columns: dict[str, Unsigned], packages: list[str])
         packages,
         words_of(snapshot),
         frames[2].astype(np.uint32, casting="safe"),
+        snapshot.info.model,
     )
     name = columns["name"].astype(np.uint32, casting="safe")
     children, counts, loose = columns["children"], columns["count"], columns["loose_parent"]

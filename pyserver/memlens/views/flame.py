@@ -47,7 +47,7 @@ from memlens.views import calltree, first_flame
 from memlens.views.calltree import CallTree, FlameOptions, Stacks
 from memlens.views.columns import NEVER
 from memlens.views.frame_names import BEFORE_TRACE, NO_STACK, SPECIAL_NAMES, FlameName, frame_names
-from memlens.views.profile_sets import samples_of
+from memlens.views.profile_sets import is_signed, samples_of, value_of
 from memlens.views.sets import AllocationSet, rows_of
 
 MAGIC = 0x31464C4D
@@ -122,7 +122,10 @@ def held_by(snapshot: Snapshot) -> HeldBy:
 
 
 def set_stacks(snapshot: Snapshot, of: AllocationSet) -> Stacks:
-    """The stacks of a set with their bytes and counts; what has no stack stands under a name that says why."""
+    """The stacks of a set with their bytes and counts; what has no stack stands under a name that says why.
+
+    Of values of which some are negative they have both sides' too, as :mod:`memlens.views.difference` has them.
+    """
     return snapshot.keep(("set_stacks", of), lambda: _stacks_of(snapshot, of))
 
 
@@ -155,14 +158,33 @@ def _stacks_of(snapshot: Snapshot, of: AllocationSet) -> Stacks:
 
 
 def _stacks_of_samples(snapshot: Snapshot, of: AllocationSet) -> Stacks:
-    """The stacks of a profile's samples. Of differences those are left out that became less."""
+    """The stacks of a profile's samples.
+
+    Where values are negative it is a difference: what the negative ones come to is its side "before", what the positive
+    ones come to is "after", and both together are as large as they are without their signs.
+    """
     found = samples_of(snapshot, of)
     parents, frames, ends = snapshot.derived("flame_stacks", lambda: _all_stacks(snapshot))
     stacks = snapshot.column("sample_stack")[found.rows]
-    sums = np.zeros((2, len(ends)), np.int64)
     first = np.full(len(ends), NEVER, np.uint32)
-    calltree_kernel.sum_samples(stacks, found.amounts, found.counts, found.order, sums, first)
-    np.maximum(sums, 0, out=sums)
+
+    def summed(sign: int) -> calltree.I64:
+        sums = np.zeros((2, len(ends)), np.int64)
+        amounts, counts = (np.maximum(sign * column, 0) for column in (found.amounts, signed_counts))
+        calltree_kernel.sum_samples(stacks, amounts, counts, found.order, sums, first)
+        return sums
+
+    if is_signed(snapshot, of):
+        signed_counts = found.counts
+        if value_of(snapshot, of).count is None:
+            # a sample counts once, on the side where it is
+            signed_counts = np.where(found.amounts < 0, -found.counts, found.counts)
+        before, after = summed(-1), summed(1)
+        sums = np.concatenate((before + after, before, after))
+    else:
+        sums = np.zeros((2, len(ends)), np.int64)
+        calltree_kernel.sum_samples(stacks, found.amounts, found.counts, found.order, sums, first)
+        np.maximum(sums, 0, out=sums)
     chosen = np.flatnonzero((sums[0] > 0) | (sums[1] > 0))
     nodes = np.where(ends[chosen] == 0, len(parents) - len(SPECIAL_NAMES) + NO_STACK, ends[chosen])
     return Stacks(

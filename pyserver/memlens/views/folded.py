@@ -12,9 +12,11 @@ import numpy.typing as npt
 
 from memlens.kernels import stacks as kernel
 from memlens.kernels.timeline import BEFORE_TRACE as BEFORE_FLAG
+from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE, operator_of
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.views.attribution import charged_frames
 from memlens.views.columns import NEVER
 from memlens.views.frame_names import BEFORE_TRACE, SPECIAL_NAMES
 from memlens.views.profile_sets import samples_of
@@ -33,8 +35,8 @@ class Places:
     """Every frame of a snapshot, and the one that each stack is told by.
 
     ``frames`` begins with the archive's own, by number, then come NO_STACK and BEFORE_RECORDING, and the operators that
-    stand for stacks of C++ alone. ``own`` has an item for each stack of the archive: the innermost line of the user's
-    code, else of Python, else the operator, else the innermost frame.
+    stand for stacks of C++ alone. ``own`` has an item for each stack of the archive: the frame that it is charged to,
+    or the operator where that is one of C++ alone.
     """
 
     frames: list[FrameRow]
@@ -63,8 +65,8 @@ class Folded:
     inferred: npt.NDArray[np.bool_]
 
 
-def places_of(snapshot: Snapshot) -> Places:
-    """The frames of a snapshot. Takes time that grows with their number: ask once and keep it."""
+def places_of(snapshot: Snapshot, attribution: Attribution = "mine") -> Places:
+    """The frames of a snapshot, the same by either attribution. Takes time that grows with their number: keep it."""
     frames: list[FrameRow] = []
     for number, *row in snapshot.text.execute(
         "SELECT id, file, line, function, kind FROM frames ORDER BY id"
@@ -72,16 +74,16 @@ def places_of(snapshot: Snapshot) -> Places:
         if number != len(frames):
             raise InconsistentError("A frame is missing")
         frames.append((row[0], row[1], row[2], row[3]))
-    own = snapshot.column("stack_label").copy()
-    empty = own == NEVER
-    if bool(np.any(own[~empty] >= len(frames))):
+    labels, own = snapshot.column("stack_label"), charged_frames(snapshot, attribution).copy()
+    empty = labels == NEVER
+    if bool(np.any(np.maximum(labels, own)[~empty] >= len(frames))):
         raise InconsistentError("A stack has an unknown frame")
     native = np.fromiter((frame[3] == NATIVE for frame in frames), np.bool_, len(frames))
     known = len(frames)
     frames += [NO_STACK, BEFORE_RECORDING]
     own[empty] = known
     # a stack is told by a native frame only where it has no line of Python at all
-    nameless = np.flatnonzero(~empty & np.append(native, False)[own]).astype(np.uint32)
+    nameless = np.flatnonzero(~empty & np.append(native, False)[np.minimum(labels, known)]).astype(np.uint32)
     starts, sequence = _unrolled(snapshot, nameless, known)
     numbers: dict[str, int] = {}
     named: dict[bytes, int] = {}

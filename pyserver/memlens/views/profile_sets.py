@@ -48,6 +48,20 @@ def value_of(snapshot: Snapshot, of: AllocationSet) -> ProfileValue:
     return profile_of(snapshot).values[_number(profile_of(snapshot), of)]
 
 
+def unit_of(snapshot: Snapshot, of: AllocationSet) -> str:
+    """The unit of a set's amounts: of a part of the run it is bytes or counts, whatever the value."""
+    unit = value_of(snapshot, of).unit
+    whole = of.from_moment is None and of.to_moment is None
+    return unit if whole or unit == "count" else "bytes"
+
+
+def is_signed(snapshot: Snapshot, of: AllocationSet) -> bool:
+    """Whether a set is of values of which some are negative: a difference, of which parts grew and others shrank."""
+    if snapshot.info.profile is None or of.from_moment is not None or of.to_moment is not None:
+        return False
+    return value_of(snapshot, of).negative
+
+
 _WORDS: dict[str, tuple[tuple[ValueMeaning, ...], str]] = {
     "live": (("live", "peak", "end"), "bytes"),
     "peak": (("peak",), "bytes"),

@@ -10,6 +10,7 @@ const TERMS: readonly Offer[] = [
   { text: 'file:', help: 'a file on the stack: file:model.py, file:model.py:88, file:layers/*.py' },
   { text: 'function:', help: 'a function on the stack: function:forward' },
   { text: 'by:', help: 'the line that is shown for it: by:model.py:88, by:forward' },
+  { text: 'innermost:', help: 'the innermost line, no matter whose code it is: innermost:parser.go:88' },
   { text: 'module:', help: 'the torch.nn module it was made in' },
   { text: 'operator:', help: 'the operator that C++ frames name: operator:aten::mm' },
   { text: 'size>', help: 'requested bytes: size>1MiB, size<=512' },

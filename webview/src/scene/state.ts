@@ -1,6 +1,7 @@
 // What of a view survives hiding its tab and reloading the window.
 
 import { PANE_IDS, PICTURE_IDS, type FlameState, type ViewState } from '../../../extension/shared/messages';
+import type { Attribution } from '../attribution';
 import type { DeviceInfo, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import { restoreCompare } from '../compare';
 import type { GroupKind, GroupOrder, MemberOrder } from '../panes/live-set/tree';
@@ -25,6 +26,7 @@ export interface Kept {
   readonly liveSet?: SavedLiveSet;
   readonly difference?: SavedDifference;
   readonly comparison?: SavedComparison;
+  readonly attribution?: Attribution;
 }
 
 /** How the difference flame graph is shown. */
