@@ -33,9 +33,9 @@ class SampleGroups(Struct, frozen=True):
     """The groups of some samples: sums by number of the group, and what each is called.
 
     ``keys`` are the numbers that have samples; ``amounts``, ``counts``, ``pools`` and ``largest`` have an item for
-    every number. ``pools`` is what of the amount may be pools of Python's allocator. ``largest`` is the size of the largest
-    "block", 0 where none is known; or the largest sum of one "stack", where the profile doesn't know the sizes of
-    blocks or the amounts aren't bytes.
+    every number. ``pools`` is what of the amount may be pools of Python's allocator. ``largest`` is the size of the
+    largest "block", 0 where none is known; or the largest sum of one "stack", where the profile doesn't know the sizes
+    of blocks or the amounts aren't bytes.
     """
 
     samples: SampleSet
