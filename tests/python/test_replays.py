@@ -159,7 +159,8 @@ def check_sql(replay: torch.Replay, archived: Archived, ask: Commands) -> None:
     """The tables that people ask: allocations, devices, stacks and frames."""
     rows = ask.sql(
         "SELECT device, size_bytes, rounded_bytes, start_moment, end_moment, live_at_peak, before_trace, address, "
-        "pending_free, state, category, stream FROM allocations ORDER BY allocation"
+        "pending_free, state, CASE WHEN category NOT LIKE '% (inferred)' THEN category END, stream "
+        "FROM allocations ORDER BY allocation"
     )
     expected = []
     for number, device in replay.devices.items():
@@ -193,11 +194,7 @@ def check_sql(replay: torch.Replay, archived: Archived, ask: Commands) -> None:
         stack = [frames[int(number)] for number in (numbers or "").split()]
         assert len(stack) == depth
         # the one to show first: the innermost of the user's code, else of a library's, else the innermost
-        assert (
-            first is None
-            if not stack
-            else frames[first] == min(stack, key=lambda frame: archived.kinds[frame])
-        )
+        assert first is None if not stack else frames[first] == min(stack, key=archived.rank_mine)
         place = replay.tree.number(stack)
         # the archive tells stacks apart whose frames differ in what no view shows
         kept = mine.setdefault(place, [0] * len(values) + [0])
@@ -400,5 +397,5 @@ def check_profile_folded(ask: Commands, sums: Sums, name: str, column: int) -> N
     for line in ask.printed("flame", "--value", name, "--folded", "--by-line").splitlines():
         text, _, value = line.rpartition(" ")
         first, _, rest = text.partition(";")
-        printed[rest if is_mark(Frame(first, "", 0)) else text] += int(value)
+        printed[(rest or "no stack recorded") if is_mark(Frame(first, "", 0)) else text] += int(value)
     assert printed == {text: value for text, value in expected.items() if value}

@@ -126,9 +126,9 @@ class Sums:
                     if innermost < 0 and may_own[at]:
                         innermost = line
                 at = parents[at]
+            through_line += seen
+            through_row += [row] * len(seen)
             if innermost >= 0:
-                through_line += seen
-                through_row += [row] * len(seen)
                 own_line.append(innermost)
                 own_row.append(row)
         return self._of_lines(numbers, through_line, through_row), self._of_lines(numbers, own_line, own_row)
