@@ -1,6 +1,6 @@
 """Fills ``sql.db``, the archive's tables for people: written beside the columns when SQL is first wanted.
 
-The file appears as :mod:`memlens.store.behind` says. Rows go from columns to SQLite in stretches, so memory does not
+The file appears as :mod:`memlens.store.artefacts` says. Rows go from columns to SQLite in stretches, so memory does not
 grow with the snapshot. What the columns mean is said in ``tables.sql``.
 """
 
@@ -13,13 +13,13 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels import timeline as kernel
+from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import KIND_NAMES
 from memlens.model.info import ProfileInfo
 from memlens.model.profile import standing_for
 from memlens.model.timeline import NOTE_KINDS
 from memlens.progress import Report
-from memlens.store import behind
+from memlens.store import artefacts as behind
 from memlens.store.frees import freed_stacks
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Column, Device, Snapshot
