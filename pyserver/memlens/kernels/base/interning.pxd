@@ -7,11 +7,18 @@ from libc.string cimport memcmp, memcpy
 from memlens.kernels.base.vectors cimport Vector, vector_init, vector_free, vector_push, vector_extend
 
 
+cdef struct InternerSlot:
+    # all that a search needs before it compares units, side by side: a search's time is that of its cache misses
+    uint64_t start      # of the item's units
+    uint64_t count      # of its units
+    uint32_t code       # the low half of its hash
+    uint32_t item       # id + 1, or 0 for an empty slot
+
+
 cdef struct Interner:
     Vector units        # the items' units, one item after the other
     Vector starts       # uint64: where each item starts, and where the last one ends
-    Vector hashes       # uint32 of each item
-    uint32_t *slots     # open addressing: id + 1, or 0 for an empty slot
+    InternerSlot *slots # open addressing
     size_t slot_count   # a power of two
     uint64_t seed       # drawn anew for every table, so that no file can be made to collide
 
@@ -20,10 +27,9 @@ cdef inline int interner_init(Interner *interner, size_t unit_bytes, uint64_t se
     cdef uint64_t zero = 0
     vector_init(&interner.units, unit_bytes)
     vector_init(&interner.starts, 8)
-    vector_init(&interner.hashes, 4)
     interner.slot_count = 1024
     interner.seed = seed
-    interner.slots = <uint32_t *> calloc(interner.slot_count, 4)
+    interner.slots = <InternerSlot *> calloc(interner.slot_count, sizeof(InternerSlot))
     if interner.slots == NULL:
         return -1
     return vector_push(&interner.starts, &zero)
@@ -32,7 +38,6 @@ cdef inline int interner_init(Interner *interner, size_t unit_bytes, uint64_t se
 cdef inline void interner_free(Interner *interner) noexcept nogil:
     vector_free(&interner.units)
     vector_free(&interner.starts)
-    vector_free(&interner.hashes)
     free(interner.slots)
     interner.slots = NULL
 
@@ -64,16 +69,16 @@ cdef inline uint64_t hash_bytes(const uint8_t *data, size_t length, uint64_t see
 
 cdef inline int interner_grow(Interner *interner) noexcept nogil:
     cdef size_t count = interner.slot_count * 2
-    cdef uint32_t *slots = <uint32_t *> calloc(count, 4)
-    cdef uint32_t *hashes = <uint32_t *> interner.hashes.data
-    cdef size_t item, slot
+    cdef InternerSlot *slots = <InternerSlot *> calloc(count, sizeof(InternerSlot))
+    cdef size_t old, slot
     if slots == NULL:
         return -1
-    for item in range(interner.hashes.count):
-        slot = hashes[item] & (count - 1)
-        while slots[slot]:
-            slot = (slot + 1) & (count - 1)
-        slots[slot] = <uint32_t> (item + 1)
+    for old in range(interner.slot_count):
+        if interner.slots[old].item:
+            slot = interner.slots[old].code & (count - 1)
+            while slots[slot].item:
+                slot = (slot + 1) & (count - 1)
+            slots[slot] = interner.slots[old]
     free(interner.slots)
     interner.slots = slots
     interner.slot_count = count
@@ -84,31 +89,35 @@ cdef inline int64_t intern_units(Interner *interner, const void *units, size_t c
     """The id of the item made of ``count`` units; -1 without memory."""
     cdef size_t unit_bytes = interner.units.item_bytes
     cdef uint32_t code = <uint32_t> hash_bytes(<const uint8_t *> units, count * unit_bytes, interner.seed)
-    cdef size_t slot = code & (interner.slot_count - 1)
-    cdef uint32_t found
+    cdef size_t place = code & (interner.slot_count - 1)
+    cdef InternerSlot *slot
     cdef uint64_t start, end
-    cdef uint64_t *starts
     while True:
-        found = interner.slots[slot]
-        if found == 0:
+        slot = &interner.slots[place]
+        if slot.item == 0:
             break
-        if (<uint32_t *> interner.hashes.data)[found - 1] == code:
-            starts = <uint64_t *> interner.starts.data
-            start = starts[found - 1]
-            if starts[found] - start == count and memcmp(
-                interner.units.data + start * unit_bytes, units, count * unit_bytes
-            ) == 0:
-                return found - 1
-        slot = (slot + 1) & (interner.slot_count - 1)
+        if slot.code == code and slot.count == count:
+            if memcmp(interner.units.data + slot.start * unit_bytes, units, count * unit_bytes) == 0:
+                return slot.item - 1
+        place = (place + 1) & (interner.slot_count - 1)
+    start = interner.units.count
     if vector_extend(&interner.units, units, count) < 0:
         return -1
     end = interner.units.count
-    if vector_push(&interner.starts, &end) < 0 or vector_push(&interner.hashes, &code) < 0:
+    if vector_push(&interner.starts, &end) < 0:
         return -1
-    interner.slots[slot] = <uint32_t> interner.hashes.count
-    if interner.hashes.count * 2 > interner.slot_count and interner_grow(interner) < 0:
+    slot.start = start
+    slot.count = count
+    slot.code = code
+    slot.item = <uint32_t> (interner.starts.count - 1)
+    if slot.item * <size_t> 2 > interner.slot_count and interner_grow(interner) < 0:
         return -1
-    return <int64_t> interner.hashes.count - 1
+    return <int64_t> interner.starts.count - 2
+
+
+cdef inline size_t interner_count(Interner *interner) noexcept nogil:
+    """How many items there are."""
+    return interner.starts.count - 1
 
 
 cdef inline str interner_text(Interner *interner, size_t item):

@@ -14,7 +14,7 @@ Source: ``src/heap-profile-table.cc`` of gperftools, ``runtime/pprof/pprof.go`` 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from libc.string cimport memchr, memcmp
 
-from memlens.kernels.base.interning cimport Interner, interner_init, interner_free, interner_text, intern_units
+from memlens.kernels.base.interning cimport Interner, interner_init, interner_free, interner_count, interner_text, intern_units
 from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
 
 import os
@@ -368,7 +368,7 @@ cdef class Scanner:
     def texts(self):
         """What Go's comments say of frames, behind their addresses."""
         cdef size_t row
-        return [interner_text(&self.names, row) for row in range(self.names.hashes.count)]
+        return [interner_text(&self.names, row) for row in range(interner_count(&self.names))]
 
     def take(self, str table):
         """Move a table out of the scanner, as a buffer of its rows."""

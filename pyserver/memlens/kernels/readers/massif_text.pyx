@@ -11,7 +11,7 @@ Source: ``massif/ms_main.c`` and ``coregrind/m_xtree.c`` (``ms_output_group``) o
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from libc.string cimport memchr, memcmp, memset
 
-from memlens.kernels.base.interning cimport Interner, interner_init, interner_free, interner_text, intern_units
+from memlens.kernels.base.interning cimport Interner, interner_init, interner_free, interner_count, interner_text, intern_units
 from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
 
 import os
@@ -350,7 +350,7 @@ cdef class Scanner:
     def frames(self):
         """The texts of the frames. The first, an empty one, is what is below the threshold."""
         cdef size_t row
-        return [interner_text(&self.texts, row) for row in range(self.texts.hashes.count)]
+        return [interner_text(&self.texts, row) for row in range(interner_count(&self.texts))]
 
     def take(self, str table):
         """Move a table out of the scanner, as a buffer of its rows."""

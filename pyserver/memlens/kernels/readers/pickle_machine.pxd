@@ -62,6 +62,7 @@ cdef class Machine:
     cdef const uint8_t[::1] bytes
 
     cdef Vector stack, marks, memo, boxes
+    cdef size_t memo_changes                    # how often a memo was stored that may have been stored before
     cdef Vector list_kinds, list_payloads       # uint8 and uint32 of each list
     cdef Vector dict_kinds, dict_rows           # uint8 and uint32 of each dict
     cdef Vector pairs
@@ -86,7 +87,8 @@ cdef class Machine:
     cdef size_t floor(self) noexcept nogil
     cdef int64_t pop_mark(self) noexcept nogil
     cdef int memoize(self, size_t index, size_t at) noexcept nogil
-    cdef size_t recall_run(self, size_t at) noexcept nogil
+    cdef size_t values_run(self, size_t at) noexcept nogil
+    cdef size_t last_reference(self, size_t at) noexcept nogil
     cdef int new_list(self) noexcept nogil
     cdef int new_dict(self) noexcept nogil
     cdef void keep_pairs(self, size_t dict_row, size_t first, size_t end, size_t most) noexcept nogil

@@ -32,6 +32,7 @@ cdef enum:
     MAX_MARKS = 1_000
     MAX_BOXES = 1_000_000
     BOXED = 15          # memo tag of a value that does not fit: its payload is a row of self.boxes
+    LONGEST_VALUE = 10  # bytes of the longest opcode that values_run takes
 
 cdef uint32_t UNSET = ~<uint32_t> 0     # a memo that was never stored
 
@@ -170,6 +171,8 @@ cdef class Machine:
             if index > old:
                 memset(self.memo.data + 4 * old, 0xFF, 4 * (index - old))
             self.memo.count = index + 1
+        else:
+            self.memo_changes += 1
         top = &(<Value *> self.stack.data)[self.stack.count - 1]
         if top.kind >= STRING and top.kind <= ROW_REF:
             entry = <uint32_t> (top.kind << 28 | top.payload)
@@ -182,10 +185,11 @@ cdef class Machine:
         (<uint32_t *> self.memo.data)[index] = entry
         return 0
 
-    cdef size_t recall_run(self, size_t at) noexcept nogil:
-        """Push what a run of BINGET and LONG_BINGET refers to; returns where it ends, 0 on error.
+    cdef size_t values_run(self, size_t at) noexcept nogil:
+        """Push a run of references, integers, booleans and None; returns where it ends, 0 on error.
 
-        A stack of 35 frames is 35 of these, so this loop is most of the work.
+        Nearly all of a dict's items are these, so the values are written in one loop without a call for each. What
+        the run can't take in whole (the file's last bytes, integers beyond 64 bits) is left to the opcodes' own code.
         """
         cdef const uint8_t *data = self.data
         cdef size_t length = self.length
@@ -194,6 +198,9 @@ cdef class Machine:
         cdef Value *top
         cdef Value *end
         cdef uint32_t entry, index
+        cdef uint64_t number
+        cdef int32_t small
+        cdef uint8_t op, width
         cdef size_t begin = at
         if vector_reserve(&self.stack, self.stack.count + RUN) < 0:
             self.fail_with(E_NO_MEMORY, 0)
@@ -203,30 +210,74 @@ cdef class Machine:
             return 0
         top = &(<Value *> self.stack.data)[self.stack.count]
         end = top + RUN
-        while top < end:
-            if length - at >= 2 and data[at] == 0x68:
-                index = data[at + 1]
-                at += 2
-            elif length - at >= 5 and data[at] == 0x6A:
-                memcpy(&index, data + at + 1, 4)
+        while top < end and length - at >= LONGEST_VALUE:
+            op = data[at]
+            if op == 0x6A or op == 0x68:                            # LONG_BINGET, BINGET
+                if op == 0x6A:
+                    memcpy(&index, data + at + 1, 4)
+                    at += 5
+                else:
+                    index = data[at + 1]
+                    at += 2
+                entry = memo[index] if index < memos else UNSET
+                if entry >> 28 == BOXED:
+                    if entry == UNSET:
+                        self.fail_with(E_BAD_MEMO, 0)
+                        return 0
+                    top[0] = (<Value *> self.boxes.data)[entry & MAX_ROWS]
+                else:
+                    top.kind = entry >> 28
+                    top.payload = entry & MAX_ROWS
+            elif op == 0x8A:                                        # LONG1 of 1 to 8 bytes
+                width = data[at + 1]
+                if width == 0 or width > 8:
+                    break
+                memcpy(&number, data + at + 2, 8)
+                # the sign is in the last byte that counts
+                top.kind = INT
+                top.payload = <uint64_t> (<int64_t> (number << (64 - 8 * width)) >> (64 - 8 * width))
+                at += 2 + width
+            elif op == 0x4A:                                        # BININT
+                memcpy(&small, data + at + 1, 4)
+                top.kind = INT
+                top.payload = <uint64_t> <int64_t> small
                 at += 5
+            elif op == 0x4B:                                        # BININT1
+                top.kind = INT
+                top.payload = data[at + 1]
+                at += 2
+            elif op == 0x4D:                                        # BININT2
+                top.kind = INT
+                top.payload = data[at + 1] | <uint64_t> data[at + 2] << 8
+                at += 3
+            elif op == 0x4E or op == 0x88 or op == 0x89:            # NONE, NEWTRUE, NEWFALSE
+                top.kind = NONE if op == 0x4E else BOOL
+                top.payload = op == 0x88
+                at += 1
             else:
                 break
-            entry = memo[index] if index < memos else UNSET
-            if entry >> 28 == BOXED:
-                if entry == UNSET:
-                    self.fail_with(E_BAD_MEMO, 0)
-                    return 0
-                top[0] = (<Value *> self.boxes.data)[entry & MAX_ROWS]
-            else:
-                top.kind = entry >> 28
-                top.payload = entry & MAX_ROWS
             top += 1
         self.stack.count = top - <Value *> self.stack.data
-        if at == begin:
+        return at if at != begin else self.last_reference(at)
+
+    cdef size_t last_reference(self, size_t at) noexcept nogil:
+        """Push what one BINGET or LONG_BINGET near the end of the file refers to; returns where it ends, 0 on error."""
+        cdef uint32_t index = 0
+        cdef uint32_t entry
+        cdef Value top
+        cdef size_t width = 4 if self.data[at] == 0x6A else 1
+        if self.length - at < width + 1:
             self.fail_with(E_TRUNCATED, 0)
             return 0
-        return at
+        memcpy(&index, self.data + at + 1, width)
+        entry = (<uint32_t *> self.memo.data)[index] if index < self.memo.count else UNSET
+        if entry == UNSET:
+            self.fail_with(E_BAD_MEMO, 0)
+            return 0
+        if entry >> 28 == BOXED:
+            top = (<Value *> self.boxes.data)[entry & MAX_ROWS]
+            return at + width + 1 if self.push(top.kind, top.payload) == 0 else 0
+        return at + width + 1 if self.push(entry >> 28, entry & MAX_ROWS) == 0 else 0
 
     cdef int new_list(self) noexcept nogil:
         cdef uint8_t kind = EMPTY_LIST
@@ -355,7 +406,7 @@ cdef class Machine:
             at += 1
             # the opcodes that a snapshot is made of come first
             if op == 0x68 or op == 0x6A:                            # BINGET, LONG_BINGET
-                at = self.recall_run(start)
+                at = self.values_run(start)
                 if at == 0:
                     break
             elif op == 0x94:                                        # MEMOIZE

@@ -11,7 +11,7 @@ Source: the keys are those that ``torch/csrc/cuda/memory_snapshot.cpp`` and ``to
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int32_t, int64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from memlens.kernels.base.interning cimport Interner, interner_init, interner_free, intern_units
 from memlens.kernels.readers.pickle_machine cimport (
@@ -37,6 +37,10 @@ cdef enum:
     MAX_PAIRS_KEPT = 10_000
     # modules within each other that one FX node tells of
     MAX_MODULES_DEEP = 64
+    # bytes of the runs that are remembered: more than the stacks of any file seen, little beside its own size
+    MAX_RUN_BYTES = 1 << 25
+
+cdef uint32_t NO_STACK = ~<uint32_t> 0
 
 # what stands in a row for a value that the file doesn't have, or that the field can't have
 UNKNOWN_ADDRESS = 0xFFFFFFFFFFFFFFFF
@@ -227,6 +231,11 @@ cdef class Scanner(Machine):
     cdef Vector streams, pools          # uint64 streams; int64 pairs
     cdef Vector actions, categories     # string ids
     cdef Interner stacks, frame_keys
+    cdef Interner runs                  # the bytes of the stacks that were read, as they stand in the file
+    cdef Vector run_stacks              # the stack of each run; NO_STACK for what turned out to be none
+    cdef size_t last_run, last_run_bytes    # where the last of them stands
+    cdef uint32_t last_run_stack
+    cdef size_t runs_memo_changes       # self.memo_changes when the first of them was read
     cdef Interner module_stacks         # string ids: path and type of each module, outermost first; or one text of all
     cdef uint32_t na_string, empty_string
     cdef uint64_t odd_values[OTHER_DICT][FIELDS]    # by kind of dict and field
@@ -248,9 +257,10 @@ cdef class Scanner(Machine):
         vector_init(&self.pools, 16)
         vector_init(&self.actions, 4)
         vector_init(&self.categories, 4)
+        vector_init(&self.run_stacks, 4)
         if interner_init(&self.stacks, 4, seed) < 0 or interner_init(&self.frame_keys, 4, seed) < 0:
             raise MemoryError
-        if interner_init(&self.module_stacks, 4, seed) < 0:
+        if interner_init(&self.module_stacks, 4, seed) < 0 or interner_init(&self.runs, 1, seed) < 0:
             raise MemoryError
         # stack 0 is the empty stack, stream 0 the default one, pool 0 and category 0 are "not told"
         self.empty_string = 0
@@ -288,6 +298,8 @@ cdef class Scanner(Machine):
         interner_free(&self.stacks)
         interner_free(&self.module_stacks)
         interner_free(&self.frame_keys)
+        interner_free(&self.runs)
+        vector_free(&self.run_stacks)
 
     # ---- small tables ----
 
@@ -973,46 +985,97 @@ cdef class Scanner(Machine):
     cdef size_t list_run(self, size_t at) noexcept nogil:
         """Take a whole stack at once: references to frames up to APPENDS, for the empty list on top.
 
-        Almost all bytes of a snapshot are such runs. Returns where it ends; 0 when it is something else (nothing is
-        taken then, and the machine goes on opcode by opcode) or on error.
+        Almost all bytes of a snapshot are such runs, and most repeat one that was read before, byte for byte; those
+        are looked up as they stand. Returns where the run ends; 0 when it is something else (nothing is taken then,
+        and the machine goes on opcode by opcode) or on error.
         """
         cdef const uint8_t *data = self.data
         cdef size_t length = self.length
+        cdef size_t begin = at
+        cdef size_t depth = 0
+        cdef int64_t run
+        cdef uint32_t *stacks
+        cdef Value *top
+        while depth < RUN and length - at >= 5:
+            if data[at] == 0x6A:                                    # LONG_BINGET
+                at += 5
+            elif data[at] == 0x68:                                  # BINGET
+                at += 2
+            else:
+                break
+            depth += 1
+        if depth == 0 or at >= length or data[at] != 0x65 or self.stack.count == 0:
+            return 0
+        top = &(<Value *> self.stack.data)[self.stack.count - 1]
+        if top.kind != LIST or (<uint8_t *> self.list_kinds.data)[top.payload] != EMPTY_LIST:
+            return 0
+        if self.runs.units.count > MAX_RUN_BYTES or self.runs_memo_changes != self.memo_changes:
+            if self.forget_runs() < 0:
+                return 0
+        if at - begin == self.last_run_bytes and memcmp(data + begin, data + self.last_run, at - begin) == 0:
+            # the request and the completion of a free stand side by side, with one stack
+            (<uint8_t *> self.list_kinds.data)[top.payload] = FRAMES
+            (<uint32_t *> self.list_payloads.data)[top.payload] = self.last_run_stack
+            return at + 1
+        run = intern_units(&self.runs, data + begin, at - begin)
+        if run < 0:
+            self.fail_with(E_NO_MEMORY, 0)
+            return 0
+        if <size_t> run == self.run_stacks.count and vector_push(&self.run_stacks, &NO_STACK) < 0:
+            self.fail_with(E_NO_MEMORY, 0)
+            return 0
+        stacks = <uint32_t *> self.run_stacks.data
+        if stacks[run] == NO_STACK:
+            if self.read_run(begin, at, top.payload) < 0:
+                return 0
+            stacks[run] = (<uint32_t *> self.list_payloads.data)[top.payload]
+        else:
+            (<uint8_t *> self.list_kinds.data)[top.payload] = FRAMES
+            (<uint32_t *> self.list_payloads.data)[top.payload] = stacks[run]
+        self.last_run = begin
+        self.last_run_bytes = at - begin
+        self.last_run_stack = stacks[run]
+        return at + 1
+
+    cdef int read_run(self, size_t at, size_t end, size_t list_row) noexcept nogil:
+        """Make the list the stack of the frames that the references in data[at:end] name; -1 when not all are frames."""
+        cdef const uint8_t *data = self.data
         cdef uint32_t *memo = <uint32_t *> self.memo.data
         cdef size_t memos = self.memo.count
         cdef uint32_t *sequence
         cdef uint32_t entry, index
         cdef size_t depth = 0
-        cdef Value *top
-        if self.stack.count == 0:
-            return 0
-        top = &(<Value *> self.stack.data)[self.stack.count - 1]
-        if top.kind != LIST or (<uint8_t *> self.list_kinds.data)[top.payload] != EMPTY_LIST:
-            return 0
         if vector_reserve(&self.sequence, RUN) < 0:
-            return 0
+            return self.fail_with(E_NO_MEMORY, 0)
         sequence = <uint32_t *> self.sequence.data
-        while depth < RUN and length - at >= 5:
+        while at < end:
             if data[at] == 0x68:
                 index = data[at + 1]
                 at += 2
-            elif data[at] == 0x6A:
+            else:
                 memcpy(&index, data + at + 1, 4)
                 at += 5
-            elif data[at] == 0x65 and depth:
-                return at + 1 if self.set_stack(top.payload, depth) == 0 else 0
-            else:
-                return 0
             if index >= memos:
-                return 0
+                return -1
             entry = memo[index]
             if entry >> 28 == DICT and (<uint8_t *> self.dict_kinds.data)[entry & MAX_ROWS] == FRAME:
                 entry = <uint32_t> ROW_REF << 28 | (<uint32_t *> self.dict_rows.data)[entry & MAX_ROWS]
                 memo[index] = entry
             if entry >> 28 != ROW_REF:
-                return 0
+                return -1
             sequence[depth] = entry & MAX_ROWS
             depth += 1
+        return self.set_stack(list_row, depth)
+
+    cdef int forget_runs(self) noexcept nogil:
+        """Forget the runs that were read: they are many, or memos that they refer to may have been stored anew."""
+        cdef uint64_t seed = self.runs.seed
+        interner_free(&self.runs)
+        self.run_stacks.count = 0
+        self.last_run_bytes = 0
+        self.runs_memo_changes = self.memo_changes
+        if interner_init(&self.runs, 1, seed) < 0:
+            return self.fail_with(E_NO_MEMORY, 0)
         return 0
 
     cdef int fill_rows(
@@ -1140,7 +1203,9 @@ cdef class Scanner(Machine):
         """Give back what only the scan needed."""
         self.forget_scratch()
         vector_free(&self.sequence)
+        vector_free(&self.run_stacks)
         interner_free(&self.frame_keys)
+        interner_free(&self.runs)
 
     def take(self, str table):
         """Move a table out of the scanner, as a buffer of its rows."""
