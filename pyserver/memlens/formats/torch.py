@@ -57,8 +57,6 @@ KIND = "pytorch-snapshot"
 _MOST_DEVICES = 256
 _MOST_ACTIONS = 255
 _MOST_JSON_BYTES = 1 << 29
-FIRST_ACTIONS = 4
-"""The scanner's actions whose sizes are allocations': alloc, free_requested, free_completed and free."""
 _PENDING_STATES = ("active_pending_free", "active_awaiting_free")
 EMPTY = (
     "The snapshot is empty: nothing was allocated while it was recorded. To see memory, call "
@@ -187,7 +185,10 @@ class _Tables:
             self.segments, self.blocks, known, np.asarray(lists[0]), np.asarray(lists[1]), self.odd
         )
         self.profiled = self._of_a_profiler()
+        self.odd_events, self.event_bytes = scanner.event_sums(MOST_BYTES)
         self.events = np.asarray(scanner.take("events"))
+        # two devices of an odd file may hold the same events
+        self.traces_share = sum(map(len, self.traces)) + len(self.host_trace) > len(self.events)
         self.extras = np.asarray(scanner.take("extras"))
 
     def _list(self, key: str) -> int | None:
@@ -287,7 +288,9 @@ class _Tables:
             report("matching", number / len(shown))
             mine = self.segment_rows[segments["device"] == device]
             blocks = self._live_blocks(mine)
-            rows = usable_events(self.events, self._trace_of(device), self.actions, blocks, self.odd)
+            rows = self._trace_of(device)
+            if self.odd_events:
+                rows = usable_events(self.events, rows, self.actions, blocks, self.odd)
             events = self._events(rows, action_numbers, category_numbers)
             built = build_device(device, events, blocks, self._reserved(mine))
             devices.append(built)
@@ -320,9 +323,9 @@ class _Tables:
             raise DamagedSnapshotError(f"The file tells of {len(devices):,} devices; no machine has so many")
         if sum(map(len, self.traces)) + len(self.host_trace) > 2 * len(self.events):
             raise DamagedSnapshotError("Several devices are said to have the same trace")
-        memory = self.events["size"][self.events["action"] < FIRST_ACTIONS]
-        sizes = (memory, self.blocks["size"], self.blocks["requested"])
-        total = sum(float(column[column <= MOST_BYTES].sum(dtype=np.float64)) for column in sizes)
+        sizes = (self.blocks["size"], self.blocks["requested"])
+        total = self.event_bytes
+        total += sum(float(column[column <= MOST_BYTES].sum(dtype=np.float64)) for column in sizes)
         if total > 2**62:
             raise DamagedSnapshotError("The sizes add up to more bytes than can be counted")
 
@@ -365,6 +368,8 @@ class _Tables:
         else:
             table = self.events[rows]
         times = table["time_us"]
+        if self.traces_share:
+            times = times.copy()
         return Events(
             actions[table["action"]], table["addr"], table["size"], table["stack"], table["stream"], table["pool"],
             categories[table["category"]], times if count and bool(times.any()) else None,

@@ -30,6 +30,7 @@ NOTE_DTYPE = np.dtype([("event", "<u4"), ("kind", "<u4"), ("value", "<u8")])
 
 NEVER = kernel.NEVER
 NO_CATEGORY = 255
+_STRETCH_ROWS = 1 << 14
 
 Column = npt.NDArray[Any]
 
@@ -90,7 +91,7 @@ class DeviceTimeline:
 
 
 def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: int | None) -> DeviceTimeline:
-    """Match a device's events into allocations and add up what was live."""
+    """Match a device's events into allocations and add up what was live. The events' times become the device's."""
     count = len(events.action)
     owners = np.empty(count, np.uint32)
     matcher = kernel.Matcher()
@@ -113,13 +114,25 @@ def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: i
     if events.time_us is not None and count:
         # an event without a time has 0: it happened when the one before it did, the first ones with the first time
         origin = int(events.time_us[np.argmax(events.time_us != 0)])
-        # threads may stamp events a little out of order; the picture's axis must not run back
-        time_us = np.maximum.accumulate(np.maximum(events.time_us, origin))
-        time_us -= origin
+        time_us = _since(events.time_us, origin)
     return DeviceTimeline(
         device, events, allocations, owners, live, live_counts, time_us, origin, reserved_at_end,
         matcher.implicit_frees, matcher.repeating_frees, matcher.differing_frees,
     )  # fmt: skip
+
+
+def _since(times: npt.NDArray[np.int64], origin: int) -> npt.NDArray[np.int64]:
+    """Times after ``origin`` that never go back, in the place of ``times``: another column would be large.
+
+    Threads may stamp events a little out of order; the picture's axis must not run back.
+    """
+    latest = origin
+    for start in range(0, len(times), _STRETCH_ROWS):
+        part = times[start : start + _STRETCH_ROWS]
+        settled = np.maximum.accumulate(np.maximum(part, latest))
+        latest = int(settled[-1])
+        np.subtract(settled, origin, out=part)
+    return times
 
 
 def drop_stacks_of_frees(devices: Sequence[DeviceTimeline]) -> bool:

@@ -14,3 +14,8 @@ def block_peaks(column: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
     if not len(column):
         return np.zeros(1, column.dtype)
     return np.maximum.reduceat(column, np.arange(0, len(column), rows))
+
+
+def block_lows(column: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
+    """The smallest value of each ``rows`` rows of a column that is not empty, the last block perhaps shorter."""
+    return np.minimum.reduceat(column, np.arange(0, len(column), rows))

@@ -17,7 +17,7 @@ from memlens.model.profile import Profile
 from memlens.model.timeline import NEVER, OOM, Column, DeviceTimeline, Timeline
 from memlens.progress import Report
 from memlens.store.column_files import ColumnFiles
-from memlens.store.columns import BLOCK, block_peaks
+from memlens.store.columns import BLOCK, block_lows
 from memlens.store.manifest import FORMAT_VERSION, TEXT_NAME, Manifest, SourceFile, write_manifest
 from memlens.store.profile_writer import write_profile
 from memlens.store.text import lines_of_frames, open_text, write_frames
@@ -96,7 +96,7 @@ def _write_device(columns: ColumnFiles, device: DeviceTimeline) -> None:
     if device.time_us is not None:
         columns.write(f"{prefix}time", device.time_us)
     columns.write_with_peaks(f"{prefix}live", device.live)
-    columns.write(f"{prefix}low_64", -block_peaks(-device.live, BLOCK))
+    columns.write(f"{prefix}low_64", block_lows(device.live, BLOCK))
     columns.write(f"{prefix}live_count", device.live_counts)
     names = ("address", "size", "rounded", "start", "stack", "stream", "category", "flags")
     columns.write_all({f"{prefix}{name}": rows[name] for name in names})

@@ -33,6 +33,8 @@ cdef int64_t MAX_SIZE = <int64_t> 1 << 60
 cdef int64_t MAX_TIME = <int64_t> 1 << 60
 
 cdef enum:
+    # the first actions, whose sizes are allocations': alloc, free_requested, free_completed and free
+    MEMORY_ACTIONS = 4
     # pairs of dicts that are no row of a table, such as allocator_settings
     MAX_PAIRS_KEPT = 10_000
     # modules within each other that one FX node tells of
@@ -1198,6 +1200,21 @@ cdef class Scanner(Machine):
                 if vector_extend(&rows, vector.data, vector.count) < 0:
                     raise MemoryError
         return column_of(&starts, b"Q"), column_of(&rows, b"I")
+
+    def event_sums(self, int64_t most_bytes):
+        """``(odd, bytes)``: how many events have no address or a size beyond 0 to ``most_bytes``, and a float, what
+        the sizes of memory's events add up to without larger ones. One pass, before the events are taken.
+        """
+        cdef EventRow *events = <EventRow *> self.events.data
+        cdef size_t index, odd = 0
+        cdef double total = 0
+        with nogil:
+            for index in range(self.events.count):
+                if events[index].size < 0 or events[index].size > most_bytes or events[index].addr == NO_ADDRESS:
+                    odd += 1
+                if events[index].action < MEMORY_ACTIONS and events[index].size <= most_bytes:
+                    total += events[index].size
+        return odd, total
 
     def drop_scratch(self):
         """Give back what only the scan needed."""

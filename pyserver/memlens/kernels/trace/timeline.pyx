@@ -16,7 +16,7 @@ kept: what was live before the trace comes first, the last one found at the bott
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
+from libc.string cimport memcpy, memmove, memset
 
 from memlens.kernels.base.interning cimport hash_bytes
 from memlens.kernels.base.vectors cimport Vector, vector_init, vector_reserve, vector_push, vector_free, column_of
@@ -297,22 +297,24 @@ cdef class Matcher:
             swap = rows[index]
             rows[index] = rows[before - 1 - index]
             rows[before - 1 - index] = swap
-        if vector_reserve(&self.before, before + self.during.count) < 0:
+        # those of the trace are moved up, as they are the most and should not stand in memory twice
+        if vector_reserve(&self.during, before + self.during.count) < 0:
             raise MemoryError
-        for index in range(self.during.count):
-            (<Allocation *> self.before.data)[before + index] = (<Allocation *> self.during.data)[index]
-        self.before.count = before + self.during.count
-        vector_free(&self.during)
-        for index in range(self.before.count):
-            allocation = &(<Allocation *> self.before.data)[index]
-            if allocation.end == NONE and allocation.pending:
-                allocation.flags |= F_PENDING_FREE
+        rows = <Allocation *> self.during.data
         with nogil:
+            memmove(rows + before, rows, self.during.count * sizeof(Allocation))
+            if before:
+                memcpy(rows, self.before.data, before * sizeof(Allocation))
+            self.during.count += before
+            vector_free(&self.before)
+            for index in range(self.during.count):
+                if rows[index].end == NONE and rows[index].pending:
+                    rows[index].flags |= F_PENDING_FREE
             for index in range(events):
                 row = owners[index]
                 if row != NONE:
                     owners[index] = <uint32_t> (before - 1 - (row >> 1) if row & 1 else before + (row >> 1))
-        return column_of(&self.before, ALLOCATION_FORMAT)
+        return column_of(&self.during, ALLOCATION_FORMAT)
 
 
 def live_over_time(const int64_t[:] sizes, const uint32_t[:] starts, const uint32_t[:] ends, int64_t[::1] live,
