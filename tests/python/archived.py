@@ -14,7 +14,7 @@ from tests.python.replays.stacks import NO_FILE, Frame, Tree, known_line
 from memlens.cli import main
 from memlens.formats.massif import NO_TREE
 from memlens.formats.rust_names import demangled
-from memlens.model.attribution import passed_over
+from memlens.model.charging import passed_over
 from memlens.model.frames import NATIVE, POSSIBLE_ARENA
 from memlens.store.snapshot import Snapshot
 

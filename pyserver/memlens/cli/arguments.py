@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from memlens.cli.attribution import add_any_code
+from memlens.cli.output import say
 from memlens.units import plain
 
 AddCommand = Callable[[str, str], argparse.ArgumentParser]
@@ -22,7 +23,7 @@ class _Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands; ``options.command`` names the one that is asked for."""
     found = _Parser(prog="memlens", description="Reads memory snapshots.")
-    found.add_argument("--version", action="version", version=_version())
+    found.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = found.add_subparsers(required=True, dest="command", metavar="COMMAND")
 
     def command(name: str, what: str) -> argparse.ArgumentParser:
@@ -194,10 +195,14 @@ def _positive(text: str) -> int:
     return value
 
 
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
+class _Version(argparse.Action):
+    """Print the version, which takes as long to find as all of the parser: so it is looked for only when asked for."""
 
-    try:
-        return f"memlens {version('memlens')}"
-    except PackageNotFoundError:
-        return "memlens (not installed)"
+    def __call__(self, *_: object) -> NoReturn:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            say(f"memlens {version('memlens')}")
+        except PackageNotFoundError:
+            say("memlens (not installed)")
+        raise SystemExit(0)

@@ -57,6 +57,7 @@ KIND = "pytorch-snapshot"
 _MOST_DEVICES = 256
 _MOST_ACTIONS = 255
 _MOST_JSON_BYTES = 1 << 29
+_STRETCH_ROWS = 1 << 18
 _PENDING_STATES = ("active_pending_free", "active_awaiting_free")
 EMPTY = (
     "The snapshot is empty: nothing was allocated while it was recorded. To see memory, call "
@@ -272,6 +273,7 @@ class _Tables:
 
     def timeline(self, report: Report) -> Timeline:
         frames = self._frames()
+        has_python = _with_python(frames)
         action_numbers, action_names = self._action_numbers()
         category_numbers, category_names = self._category_numbers()
         notices: list[Notice] = []
@@ -291,14 +293,16 @@ class _Tables:
             rows = self._trace_of(device)
             if self.odd_events:
                 rows = usable_events(self.events, rows, self.actions, blocks, self.odd)
-            events = self._events(rows, action_numbers, category_numbers)
-            built = build_device(device, events, blocks, self._reserved(mine))
-            devices.append(built)
             notes[f"{device}.notes"] = self._notes(rows)
+            events = self._events(rows, action_numbers, category_numbers)
+            # the events stand in their order now: their rows are no longer needed
+            del rows
+            self._forget_trace_of(device)
+            devices.append(build_device(device, events, blocks, self._reserved(mine)))
         frees_repeat = drop_stacks_of_frees(devices)
         for built in devices:
             notices += self._device_notices(built)
-        notices += odd_notices(self.odd) + _file_notices(frames, devices)
+        notices += odd_notices(self.odd) + _file_notices(frames, has_python, devices)
         tables = notes | self._further_tables()
         return Timeline(
             KIND, frames, devices, action_names, category_names, self.streams.tolist(), self.pools, self.settings,
@@ -316,6 +320,13 @@ class _Tables:
         if device == HOST_DEVICE:
             return self.host_trace
         return self.traces[device] if device < len(self.traces) else np.empty(0, np.uint32)
+
+    def _forget_trace_of(self, device: int) -> None:
+        none = np.empty(0, np.uint32)
+        if device == HOST_DEVICE:
+            self.host_trace = none
+        elif device < len(self.traces):
+            self.traces[device] = none
 
     def _check_amounts(self, devices: list[int]) -> None:
         """What would let a small file fill memory or disk, or add up to more than 64 bits hold."""
@@ -513,16 +524,28 @@ class _Texts:
         return found
 
 
-def _file_notices(frames: Frames, devices: list[DeviceTimeline]) -> list[Notice]:
+def _with_python(frames: Frames) -> npt.NDArray[np.bool_]:
+    """Which stacks have a frame of Python."""
+    before = np.zeros(len(frames.sequence) + 1, np.uint32)
+    np.cumsum(frames.kinds[frames.sequence] != NATIVE, out=before[1:])
+    found: npt.NDArray[np.bool_] = before[frames.starts[1:]] > before[frames.starts[:-1]]
+    return found
+
+
+def _file_notices(
+    frames: Frames, has_python: npt.NDArray[np.bool_], devices: list[DeviceTimeline]
+) -> list[Notice]:
     """What the file could not tell as a whole."""
     found = []
     depths = np.diff(frames.starts).astype(np.int64)
-    has_python = np.zeros(len(depths), bool)
-    has_python[np.repeat(np.arange(len(depths)), depths)[frames.kinds[frames.sequence] != NATIVE]] = True
-    stacks = np.concatenate([device.allocations["stack"] for device in devices])
-    total = len(stacks)
-    bare = int(np.count_nonzero(depths[stacks] == 0))
-    native = int(np.count_nonzero(~has_python[stacks])) - bare
+    total = sum(len(device.allocations) for device in devices)
+    uses = np.zeros(len(depths), np.int64)
+    for device in devices:
+        stacks = device.allocations["stack"]
+        for start in range(0, len(stacks), _STRETCH_ROWS):
+            uses += np.bincount(stacks[start : start + _STRETCH_ROWS], minlength=len(uses))
+    bare = int(uses[depths == 0].sum())
+    native = int(uses[~has_python].sum()) - bare
     if bare:
         found.append(Notice("no-stacks", f"{bare:,} of {total:,} allocations have no stack in the file."))
     if native:

@@ -18,6 +18,7 @@ import functools
 import posixpath
 import re
 import sys
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 PYTHON, CPYTHON, TORCH, GENERATED, NODE, JAVA, QT = (
@@ -30,23 +31,34 @@ GO, RUST, CPP, C, SYSTEM, DEBUGGER = (
 Where = Literal["path", "cut", "name", "function", "module"]
 
 
-class Rule(NamedTuple):
-    """What fits ``pattern`` belongs to ``library``, in which ``{package}`` stands for the pattern's group."""
+@dataclass(frozen=True)
+class Rule:
+    """What fits ``pattern`` belongs to ``library``, in which ``{package}`` stands for the pattern's group.
+
+    The expressions are compiled when they are first asked for: a file needs few of them, and all take their time.
+    """
 
     name: str
     where: Where
     library: str
-    pattern: re.Pattern[str]
+    expression: str
     hints: tuple[str, ...]
     """A path that fits has one of these in it, in lower case; they are cheaper to look for than the pattern."""
-    inside: re.Pattern[str] | None
+    inside_expression: str
+
+    @functools.cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """What the path, name, function or module must fit."""
+        return re.compile(self.expression, re.IGNORECASE if self.where in ("path", "name") else re.NOFLAG)
+
+    @functools.cached_property
+    def inside(self) -> re.Pattern[str] | None:
+        """What the function must fit besides; None where any does."""
+        return re.compile(self.inside_expression) if self.inside_expression else None
 
 
 def _rule(name: str, where: Where, library: str, pattern: str, *hints: str, inside: str = "") -> Rule:
-    flags = re.IGNORECASE if where in ("path", "name") else re.NOFLAG
-    return Rule(
-        name, where, library, re.compile(pattern, flags), hints, re.compile(inside) if inside else None
-    )
+    return Rule(name, where, library, pattern, hints, inside)
 
 
 _SOURCE = r"(?:c|cc|cpp|cxx|cu|cuh|h|hh|hpp|inl|inc|m|mm|s|tcc|pyx|pxd)"
@@ -326,7 +338,7 @@ RULES: tuple[Rule, ...] = (
           r"/System/|linux-vdso)"),
 )  # fmt: skip
 
-_PATH = tuple((rule, rule.hints, rule.pattern.search) for rule in RULES if rule.where == "path")
+_PATH = tuple((rule, rule.hints) for rule in RULES if rule.where == "path")
 _OF: dict[Where, list[Rule]] = {
     where: [rule for rule in RULES if rule.where == where] for where in get_args(Where)
 }
@@ -368,10 +380,10 @@ def _by_path(file: str) -> Match | None:
     """The first rule for paths that a file's fits. Frames are many and files are few."""
     path = canonical(file.replace("\\", "/"))
     lower = path.lower()
-    for rule, hints, search in _PATH:
+    for rule, hints in _PATH:
         for hint in hints:
             if hint in lower:
-                found = search(path)
+                found = rule.pattern.search(path)
                 if found is not None:
                     return _match(rule, found)
                 break

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from memlens.kernels.tree import calltree
 from memlens.kernels.tree.lines import LineFolder
-from memlens.model.attribution import passed_over, ranks
+from memlens.model.charging import passed_over, ranks
 from memlens.model.frames import Frames
 from memlens.model.info import ProfileInfo, ProfileValue, SnapshotInfo
 from memlens.model.profile import Profile, ProfileTimes, StackTree, companions, standing_for

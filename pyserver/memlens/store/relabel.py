@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.tree.calltree import best_above
-from memlens.model.attribution import passed_over, ranks
+from memlens.model.charging import passed_over, ranks
 from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import ArchiveError

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.trace import timeline as kernel
-from memlens.model.attribution import passed_over, ranks
 from memlens.model.categories import infer_categories
+from memlens.model.charging import passed_over, ranks
 from memlens.model.frames import NATIVE, Frames
 from memlens.model.inference import infer_forward, operators_of
 from memlens.model.info import HOST_DEVICE, AxisRange, DeviceInfo, SnapshotInfo, device_name
@@ -25,7 +25,7 @@ from memlens.store.verify import file_checksum
 
 
 def write_archive(model: Timeline | Profile, source: SourceFile, folder: Path, report: Report) -> None:
-    """Write ``model`` into the existing empty ``folder``."""
+    """Write ``model`` into the existing empty ``folder``. A timeline's devices are gone afterwards."""
     if isinstance(model, Profile):
         write_profile(model, source, folder, report)
     else:
@@ -43,8 +43,11 @@ def _write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report
     categories = timeline.categories
     if not categories and not timeline.frees_repeat:
         categories = infer_categories(timeline.frames, timeline.devices)
-    for number, device in enumerate(timeline.devices):
-        report("writing", number / (len(timeline.devices) + 1))
+    count = len(timeline.devices)
+    for number in range(count):
+        # each is let go when it is written, so that what follows doesn't add to the most memory that is needed
+        device = timeline.devices.pop(0)
+        report("writing", number / (count + 1))
         devices.append(_device_info(device))
         rows = device.allocations
         kernel.stack_totals(
@@ -54,7 +57,8 @@ def _write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report
         _write_device(columns, device)
         _write_inferred(columns, device, roles, operators, labels)
         first_allocations.append(first_allocations[-1] + len(rows))
-    report("writing", len(timeline.devices) / (len(timeline.devices) + 1))
+        del device, rows
+    report("writing", count / (count + 1))
     modules = _write_stacks(columns, timeline.frames, totals, largest, labels)
     for name, table in timeline.tables.items():
         columns.write(name, table)

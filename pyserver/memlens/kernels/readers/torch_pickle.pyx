@@ -1217,8 +1217,11 @@ cdef class Scanner(Machine):
         return odd, total
 
     def drop_scratch(self):
-        """Give back what only the scan needed."""
+        """Give back what only the scan and what asks for lists needed: no list can be asked for afterwards."""
         self.forget_scratch()
+        # an item a list, so some for each event
+        vector_free(&self.list_kinds)
+        vector_free(&self.list_payloads)
         vector_free(&self.sequence)
         vector_free(&self.run_stacks)
         interner_free(&self.frame_keys)

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.tree.calltree import best_above
-from memlens.model.attribution import Attribution, passed_over, ranks
+from memlens.model.attribution import Attribution
+from memlens.model.charging import passed_over, ranks
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import FrameRow, Snapshot
