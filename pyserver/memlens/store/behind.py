@@ -24,10 +24,12 @@ from memlens.store.disk import make_private, room_in
 from memlens.store.processes import is_running
 
 TABLES_NAME = "sql.db"
+TRACE_TABLES_NAME = "sql_trace.db"
 COLUMNS_NAME = "first_flame.columns"
 
 _PARTIAL = re.compile(
-    rf"^({re.escape(TABLES_NAME)}|{re.escape(COLUMNS_NAME)})\.partial-(?P<pid>\d{{1,9}})(-journal)?$",
+    rf"^({'|'.join(map(re.escape, (TABLES_NAME, TRACE_TABLES_NAME, COLUMNS_NAME)))})"
+    r"\.partial-(?P<pid>\d{1,9})(-journal)?$",
     re.ASCII,
 )
 _WHOLE_NUMBERS = re.compile(r"^[<|]u[1248]$", re.ASCII)
