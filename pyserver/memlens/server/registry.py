@@ -23,6 +23,7 @@ from memlens.server.settings import Configuration
 from memlens.server.sql import SqlDesk
 from memlens.store.manifest import ArchiveError, SourceFile
 from memlens.store.snapshot import Snapshot
+from memlens.store.table_schema import Part
 from memlens.views import line_heat, lines
 from memlens.views.answers import SourceLine
 
@@ -332,8 +333,8 @@ class Registry:
             thread.shutdown(wait=False)
             raise
 
-        async def fill(on_progress: ProgressListener) -> None:
-            await fill_tables(archive, self._cache_options(), on_progress)
+        async def fill(part: Part, on_progress: ProgressListener) -> None:
+            await fill_tables(archive, part, self._cache_options(), on_progress)
 
         desk = SqlDesk(archive, fill)
         opened = OpenSnapshot(uuid.uuid4().hex, entry.path, snapshot, thread, desk, self._give_up)

@@ -23,12 +23,11 @@ from memlens.store.column_files import mapped
 from memlens.store.disk import make_private, room_in
 from memlens.store.processes import is_running
 
-TABLES_NAME = "sql.db"
-TRACE_TABLES_NAME = "sql_trace.db"
+TABLES_NAMES = ("sql.db", "sql_allocations.db", "sql_events.db")
 COLUMNS_NAME = "first_flame.columns"
 
 _PARTIAL = re.compile(
-    rf"^({'|'.join(map(re.escape, (TABLES_NAME, TRACE_TABLES_NAME, COLUMNS_NAME)))})"
+    rf"^({'|'.join(map(re.escape, (*TABLES_NAMES, COLUMNS_NAME)))})"
     r"\.partial-(?P<pid>\d{1,9})(-journal)?$",
     re.ASCII,
 )

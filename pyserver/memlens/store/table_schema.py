@@ -4,17 +4,19 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from memlens.store import behind
 
-Part = Literal["base", "trace"]
-"""What grows with the trace lies in a file of its own, so that a query about the rest never waits for it."""
+Part = Literal["base", "allocations", "events"]
+"""The two tables that grow with a trace lie in files of their own, so that a query waits for none that it doesn't name.
 
-PARTS: tuple[Part, ...] = ("base", "trace")
-FILE_NAMES: dict[Part, str] = {"base": behind.TABLES_NAME, "trace": behind.TRACE_TABLES_NAME}
+Another table is of the part ``base``.
+"""
 
-_OF_TRACE = frozenset(("events", "allocations"))
+PARTS: tuple[Part, ...] = get_args(Part)
+FILE_NAMES: dict[Part, str] = dict(zip(PARTS, behind.TABLES_NAMES, strict=True))
+
 _CREATE = re.compile(r"CREATE (?P<kind>TABLE|VIEW|INDEX) (?P<name>\"?\w+\"?)(?: ON (?P<table>\w+))?")
 
 
@@ -31,8 +33,8 @@ class Statement(NamedTuple):
 
     @property
     def part(self) -> Part:
-        """The file that it is made in, of a table or an index. A view may join tables of both, so it is in neither."""
-        return "trace" if self.table in _OF_TRACE else "base"
+        """The file that a table or an index is made in. A view may join tables of several, so it is in none."""
+        return next((part for part in PARTS if part == self.table), "base")
 
 
 @cache

@@ -1,6 +1,6 @@
 """Makes the archive's tables for people, beside the columns, when SQL is first wanted.
 
-They are two databases, as ``table_schema.py`` divides them; each file appears as :mod:`memlens.store.behind` says. What
+They are databases, as ``table_schema.py`` divides them; each file appears as :mod:`memlens.store.behind` says. What
 is long goes from columns to the files' pages in stretches, so memory does not grow with the snapshot but for the order
 of an index: 24 bytes an allocation. What the columns mean is said in ``tables.sql``.
 """
@@ -18,7 +18,7 @@ from memlens.store.database_file import Inserts, Trees, connect
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.store.table_schema import FILE_NAMES, PARTS, Part, statements
-from memlens.store.tables_long import fill_samples, fill_stacks, fill_trace
+from memlens.store.tables_long import fill_allocations, fill_base, fill_events
 from memlens.store.tables_short import fill_short
 
 TABLES_VERSION = 3
@@ -75,15 +75,15 @@ def _fill(snapshot: Snapshot, part: Part, report: Report) -> None:
                 if part == "base":
                     fill_short(snapshot, database)
                 _execute(database, part, "INDEX")
-        report("filling", 0.1)
         try:
             with _filler(snapshot, partial) as filler:
-                if part == "trace":
-                    fill_trace(snapshot, filler, report)
-                else:
-                    fill_stacks(snapshot, filler)
-                    if snapshot.info.profile is not None:
-                        fill_samples(snapshot, snapshot.info.profile, filler)
+                match part:
+                    case "base":
+                        fill_base(snapshot, filler)
+                    case "events":
+                        fill_events(snapshot, filler, report)
+                    case "allocations":
+                        fill_allocations(snapshot, filler, report)
         except (IndexError, ValueError, apsw.ConstraintError) as error:
             # a number that names nothing
             raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: {error}") from error

@@ -26,8 +26,14 @@ def _stretches(count: int, rows: int = _STRETCH_ROWS) -> Iterator[slice]:
     return (slice(start, min(start + rows, count)) for start in range(0, count, rows))
 
 
-def fill_stacks(snapshot: Snapshot, filler: Filler) -> None:
-    """Fill the tables of stacks and their frames. Raises IndexError and ValueError for damaged columns."""
+def fill_base(snapshot: Snapshot, filler: Filler) -> None:
+    """Fill the tables of stacks, and of a profile's samples. Raises IndexError and ValueError for damaged columns."""
+    _fill_stacks(snapshot, filler)
+    if snapshot.info.profile is not None:
+        _fill_samples(snapshot, snapshot.info.profile, filler)
+
+
+def _fill_stacks(snapshot: Snapshot, filler: Filler) -> None:
     nodes, parents, frames = (snapshot.column(name) for name in ("stack_node", "node_parent", "node_frame"))
     depths = np.empty(len(nodes), np.int64)
     (frame_count,) = next(snapshot.text.execute("SELECT count(*) FROM frames"))
@@ -77,8 +83,7 @@ def _frame_rows(frame_ends: Column, stacks: Column, levels: Column) -> Iterator[
         yield Rows(len(frames), columns)
 
 
-def fill_samples(snapshot: Snapshot, info: ProfileInfo, filler: Filler) -> None:
-    """Fill the tables of a profile's samples. Raises IndexError and ValueError for damaged columns."""
+def _fill_samples(snapshot: Snapshot, info: ProfileInfo, filler: Filler) -> None:
     stacks = snapshot.column("sample_stack")
     sizes = snapshot.column("sample_size") if info.has_sizes else None
     values = [snapshot.column(f"sample_value.{number}") for number in range(len(info.values))]
@@ -107,25 +112,27 @@ def fill_samples(snapshot: Snapshot, info: ProfileInfo, filler: Filler) -> None:
     filler.fill("samples_by_stack", _index_rows(order, {"stack": stacks}))
 
 
-def fill_trace(snapshot: Snapshot, filler: Filler, report: Report) -> None:
-    """Fill the tables of events and allocations. Raises IndexError and ValueError for damaged columns."""
-    info = snapshot.info
-    whole = max(sum(each.events + 2 * each.allocations for each in info.devices), 1)
-    done = 0
-
-    def progress(rows: Iterable[Rows], weight: int) -> Iterator[Rows]:
-        nonlocal done
-        for stretch in rows:
-            yield stretch
-            done += weight * stretch.length
-            # the rest is for indexes
-            report("filling", 0.1 + 0.6 * min(done / whole, 1.0))
-
-    filler.fill("events", progress(_event_rows(snapshot), 1))
-    filler.fill("allocations", progress(_allocation_rows(snapshot), 2))
+def fill_events(snapshot: Snapshot, filler: Filler, report: Report) -> None:
+    """Fill the table of events. Raises IndexError and ValueError for damaged columns."""
+    whole = sum(info.events for info in snapshot.info.devices)
+    filler.fill("events", _watched(_event_rows(snapshot), whole, 0.8, report))
     filler.fill("events_by_action", _action_rows(snapshot))
-    report("filling", 0.8)
+
+
+def fill_allocations(snapshot: Snapshot, filler: Filler, report: Report) -> None:
+    """Fill the table of allocations. Raises IndexError and ValueError for damaged columns."""
+    whole = sum(info.allocations for info in snapshot.info.devices)
+    filler.fill("allocations", _watched(_allocation_rows(snapshot), whole, 0.7, report))
     _fill_allocation_indexes(snapshot, filler, report)
+
+
+def _watched(stretches: Iterable[Rows], whole: int, share: float, report: Report) -> Iterator[Rows]:
+    """The stretches, reported as that share of the work when the last is written."""
+    done = 0
+    for rows in stretches:
+        yield rows
+        done += rows.length
+        report("filling", share * min(done / max(whole, 1), 1.0))
 
 
 def _event_rows(snapshot: Snapshot) -> Iterator[Rows]:
