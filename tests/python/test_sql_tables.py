@@ -18,7 +18,7 @@ from memlens.kernels.sqlite_trees import Texts
 from memlens.store import tables
 from memlens.store.database_file import Column, Inserts, Rows, Trees, connect
 from memlens.store.snapshot import Snapshot
-from memlens.store.table_schema import statements
+from memlens.store.table_schema import FILE_NAMES, statements
 from memlens.views.sql import SqlSession
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
@@ -38,12 +38,13 @@ def checked(database: apsw.Connection, schema: str = "main") -> None:
 def contents(archive: Path) -> dict[str, list[tuple[Any, ...]]]:
     """All rows with their types, each file checked."""
     found: dict[str, list[tuple[Any, ...]]] = {}
-    for name in tables.FILE_NAMES.values():
+    for name in FILE_NAMES.values():
         with closing(apsw.Connection(str(archive / name), flags=apsw.SQLITE_OPEN_READONLY)) as database:
             checked(database)
-            for (table,) in database.execute(
+            names: list[Any] = database.execute(
                 "SELECT name FROM sqlite_schema WHERE type = 'table'"
-            ).fetchall():
+            ).fetchall()
+            for (table,) in names:
                 rows = database.execute(f"SELECT * FROM {table}").fetchall()
                 found[table] = [(*row, *map(type, row)) for row in rows]
             indexes = database.execute(
@@ -228,7 +229,8 @@ def test_what_no_page_can_hold_is_refused() -> None:
     for values in (number, number + 2, number - 1):
         with pytest.raises(ValueError, match="record"):
             kernel.Tree(2, has_rowids=True).add([(values, None, texts)], 1)
-    for columns in ([], [None] * 33, [(number, None, None)]):
+    wrong: list[list[Column]] = [[], [None] * 33, [(number, None, None)]]
+    for columns in wrong:
         with pytest.raises(ValueError, match="columns"):
             kernel.Tree(2, has_rowids=True).add(columns, 2)
     with pytest.raises(ValueError, match="one length"):
@@ -238,12 +240,8 @@ def test_what_no_page_can_hold_is_refused() -> None:
 def test_rows_are_sorted_by_all_bits_and_stay_in_their_order() -> None:
     random = np.random.default_rng(1)
     for bits in (0, 1, 11, 12, 40, 64):
-        keys = (
-            random.integers(0, 2**64, 5_000, np.uint64, endpoint=False) >> np.uint64(64 - bits)
-            if bits
-            else None
-        )
-        keys = np.zeros(5_000, np.uint64) if keys is None else keys
+        keys = random.integers(0, 2**64, 5_000, np.uint64)
+        keys = (keys >> np.uint64(64 - bits) if bits else np.zeros_like(keys)).astype(np.uint64)
         keys[::3] = keys[0]
         order = random.permutation(5_000).astype(np.uint32)[:4_000]
         expected = order[np.argsort(keys[order], kind="stable")]
