@@ -41,7 +41,7 @@ def test_the_first_query_makes_the_tables(server: LspClient, tmp_path: Path, cac
     # names are looked up before anything is made, and only the tables are made that the query reads
     problem = problem_of(server, "memlens/sql", asked(snapshot, "SELECT size_byte FROM events"))
     assert (problem["offset"], problem["message"]) == (7, "no such column: size_byte")
-    assert problem["advice"] == "Did you mean size_bytes or live_bytes?"
+    assert problem["advice"] == "Did you mean size_bytes?"
     assert leftovers(cache_folder) == []
     assert server.request("memlens/sql", asked(snapshot, "SELECT count(*) > 0 FROM by_line"))["rows"] == [[1]]
     assert names(leftovers(cache_folder)) == ALL_FILES[:1]
@@ -121,8 +121,10 @@ def test_filling_is_a_child_that_is_shared_cancelled_and_survived(
     running: set[int] = set()
     while len(running) < 3:
         for child in set(children(server.pid)) - running:
-            os.kill(child, signal.SIGSTOP)
-            running.add(child)
+            # before that the server waits for the child to become what it is
+            if b"\0tables\0" in Path(f"/proc/{child}/cmdline").read_bytes():
+                os.kill(child, signal.SIGSTOP)
+                running.add(child)
     one.cancel()
     with pytest.raises(RpcError):
         one.result()
@@ -130,7 +132,7 @@ def test_filling_is_a_child_that_is_shared_cancelled_and_survived(
     wait_until(lambda: len(children(server.pid)) == 2)
     state = server.request("memlens/sqlState", {"snapshot": snapshot})
     assert not state["filled"]
-    assert 0 < state["fraction"] < 1
+    assert 0 <= state["fraction"] < 1
     start = time.perf_counter()
     two.cancel()
     with pytest.raises(RpcError):

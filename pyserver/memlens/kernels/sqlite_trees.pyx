@@ -81,6 +81,9 @@ cdef inline int put_varint(uint8_t *to, uint64_t value) noexcept nogil:
     """Big-endian groups of seven bits; returns how many bytes it took."""
     cdef int size = 1, at
     cdef uint64_t rest = value >> 7
+    if value < 128:
+        to[0] = <uint8_t> value
+        return 1
     if value >> 56:
         to[8] = <uint8_t> value
         value >>= 8
@@ -104,36 +107,42 @@ cdef inline void put_be(uint8_t *to, uint64_t value, int size) noexcept nogil:
         value >>= 8
 
 
-cdef inline int whole_number(int64_t value, uint8_t *kind) noexcept nogil:
-    """The serial type of a number and its bytes, the fewest that hold it."""
+cdef inline int put_number(uint8_t *to, int64_t value, uint8_t *kind) noexcept nogil:
+    """A number in the fewest bytes that hold it, with their serial type; returns how many."""
     cdef uint64_t bits = <uint64_t> (value if value >= 0 else ~value)
-    if value == 0 or value == 1:
-        kind[0] = 8 + <uint8_t> value
-        return 0
     if bits < 1 << 7:
+        if value == 0 or value == 1:
+            kind[0] = 8 + <uint8_t> value
+            return 0
         kind[0] = 1
+        to[0] = <uint8_t> value
         return 1
     if bits < 1 << 15:
         kind[0] = 2
+        put_be(to, <uint64_t> value, 2)
         return 2
     if bits < 1 << 23:
         kind[0] = 3
+        put_be(to, <uint64_t> value, 3)
         return 3
     if bits < <uint64_t> 1 << 31:
         kind[0] = 4
+        put_be(to, <uint64_t> value, 4)
         return 4
     if bits < <uint64_t> 1 << 47:
         kind[0] = 5
+        put_be(to, <uint64_t> value, 6)
         return 6
     kind[0] = 6
+    put_be(to, <uint64_t> value, 8)
     return 8
 
 
 cdef int put_record(const Column *columns, int count, Py_ssize_t row, uint8_t *to) noexcept nogil:
     """A row as a record; returns its length, -1 when it is longer than MOST_RECORD or a text's number is wrong."""
     cdef uint8_t header[COLUMNS * 3 + 2]
-    cdef uint8_t body[MOST_RECORD]
-    cdef int at = 0, end = 0, number, size
+    cdef uint8_t body[MOST_RECORD + 8]
+    cdef int at = 0, end = 0, number
     cdef int64_t value
     cdef const Column *column
     cdef const Text *text
@@ -145,12 +154,11 @@ cdef int put_record(const Column *columns, int count, Py_ssize_t row, uint8_t *t
             continue
         value = column.values[row]
         if column.texts == NULL:
-            size = whole_number(value, &header[at])
+            # more than a record's bytes are there, so the check may come after
+            end += put_number(&body[end], value, &header[at])
             at += 1
-            if end + size > MOST_RECORD:
+            if end > MOST_RECORD:
                 return -1
-            put_be(&body[end], <uint64_t> value, size)
-            end += size
             continue
         if value < 0 or value >= column.text_count:
             return -1

@@ -73,11 +73,11 @@ class SqlDesk:
     @property
     def fraction(self) -> float | None:
         """How far the filling is, None while there is none."""
-        under_way = {part: each for part, each in self._fillings.items() if not each.task.done()}
+        under_way = [each for each in self._fillings.values() if not each.task.done()]
         if not under_way:
             return None
-        done = sum(each.fraction for each in under_way.values())
-        return (done + len(PARTS) - len(under_way)) / len(PARTS)
+        filled = sum(are_filled(self._archive, (part,)) for part in PARTS)
+        return (sum(each.fraction for each in under_way) + filled) / len(PARTS)
 
     async def fill(self, parts: Iterable[Part] = PARTS) -> None:
         """Make these tables, unless they are there. Raises IngestError.

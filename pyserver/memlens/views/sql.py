@@ -334,7 +334,7 @@ class SqlSession:
             case _:
                 names = sorted(FUNCTIONS)
         name = found["name"].rpartition(".")[2].lower()
-        near = difflib.get_close_matches(name, dict.fromkeys(names), 3)
+        near = difflib.get_close_matches(name, dict.fromkeys(names), 3, _NEAR)
         return f"Did you mean {' or '.join(near)}?" if near else ""
 
     def _columns_of(self, table: str) -> list[str]:
@@ -346,6 +346,8 @@ class SqlSession:
         return []
 
 
+_NEAR = 0.65
+"""How alike names are that are offered for each other, as difflib counts it: of a few letters one may be wrong."""
 _UNKNOWN_NAME = re.compile(r"no such (?P<kind>column|table|function): (?P<name>.+)")
 
 _UNLISTED_MODULES = {"carray", "generate_series"}
