@@ -348,17 +348,18 @@ def test_what_is_wrong_is_said_with_its_place(sample: Path, session: Callable[[P
         assert (caught.value.offset, caught.value.code) == (offset, "sql")
     # names are compared with those of the tables that the query has
     for query, near in (
-        ("SELECT sise_bytes FROM allocations", "Did you mean size_bytes?"),
-        ("SELECT a.Lifetime FROM allocations AS a", "Did you mean lifetime_us?"),
-        ("SELECT 1 FROM alocations", "Did you mean allocations?"),
-        ("SELECT uper('x')", "Did you mean upper?"),
-        ("SELECT moment FROM live_at_peak", "Did you mean end_moment or start_moment?"),
+        ("SELECT sise_bytes FROM allocations", "size_bytes"),
+        ("SELECT a.Lifetime FROM allocations AS a", "lifetime_us"),
+        ("SELECT 1 FROM alocations", "allocations"),
+        ("SELECT uper('x')", "upper"),
+        ("SELECT moment FROM live_at_peak", "end_moment or start_moment?"),
         ("SELECT zzz FROM allocations", ""),
     ):
         for asked in (made.ask, made.needs):
             with pytest.raises(SqlError) as caught:
                 asked(query)
-            assert caught.value.advice == near, query
+            # the nearest comes first
+            assert caught.value.advice.startswith(f"Did you mean {near}") if near else not caught.value.advice
     for query in ("", " -- nothing\n ;", "SELECT '\ud800'", "SELECT 1\0"):
         with pytest.raises(SqlError):
             made.ask(query)
