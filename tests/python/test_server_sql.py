@@ -115,16 +115,22 @@ def test_filling_is_a_child_that_is_shared_cancelled_and_survived(
     server: LspClient, cache_folder: Path, big: Path
 ) -> None:
     snapshot = open_view(server, big)["snapshot"]
-    one = server.send("memlens/sqlFill", {"snapshot": snapshot})
-    two = server.send("memlens/sql", asked(snapshot, "SELECT count(*) FROM events"))
-    # a child for each part of the tables; they stand still from here on
     running: set[int] = set()
-    while len(running) < 3:
-        for child in set(children(server.pid)) - running:
-            # before that the server waits for the child to become what it is
-            if b"\0tables\0" in Path(f"/proc/{child}/cmdline").read_bytes():
-                os.kill(child, signal.SIGSTOP)
-                running.add(child)
+
+    def stopped(count: int) -> None:
+        """Wait for so many children, which stand still from here on."""
+        while len(running) < count:
+            for child in set(children(server.pid)) - running:
+                # before that the server waits for the child to become what it is
+                if b"\0tables\0" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    os.kill(child, signal.SIGSTOP)
+                    running.add(child)
+
+    # a child for each part of the tables: the query reads two of them
+    two = server.send("memlens/sql", asked(snapshot, "SELECT count(*) FROM events"))
+    stopped(2)
+    one = server.send("memlens/sqlFill", {"snapshot": snapshot})
+    stopped(3)
     one.cancel()
     with pytest.raises(RpcError):
         one.result()
