@@ -156,6 +156,8 @@ export type FromWebviewMessage =
   /** The user has seen that a file has changed, and goes on with what was read. */
   | { type: 'dismissFile'; of: ShownFile }
   | { type: 'closeOther' }
+  /** Something failed by a mistake of ours, and the user wants to see what. */
+  | { type: 'showLog' }
   /** The user is asked for a file, and the text is written there. */
   | { type: 'saveText'; form: 'csv' | 'json'; text: string }
   | { type: 'state'; state: ViewState };

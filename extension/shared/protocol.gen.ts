@@ -161,12 +161,14 @@ export interface AxisRange {
  *
  * `path` leads from the root to a group by the `key` of the one on each level; empty for the whole set.
  * `narrow` is a filter that shows a part of the set without changing what the set is (its peak, say).
+ * Groups that are places in code are those that stacks are charged to by `attribution`.
  */
 export interface Branch {
   of: AllocationSet;
   by: ('category' | 'file' | 'function' | 'label' | 'line' | 'module' | 'package' | 'pool' | 'size' | 'stack' | 'stream' | 'thread')[];
   path: number[];
   narrow: string;
+  attribution: 'any' | 'mine';
 }
 
 /** A frame whose `file` names a cell: `/tmp/ipykernel_…/HASH.py`, `<ipython-input-…>`. */
@@ -308,7 +310,8 @@ export interface CompareMomentsResult {
 /**
  * A table of differences between `of` in `snapshot` and `other_of` in `other` (perhaps the same one).
  *
- * `other_first` says which of them is "before". `search` is words that a row's file, line or function holds.
+ * `other_first` says which of them is "before". `search` is words that a row's file, line or function holds. By
+ * `attribution` stacks are charged to rows.
  */
 export interface CompareParams {
   snapshot: string;
@@ -318,6 +321,7 @@ export interface CompareParams {
   other_first: boolean;
   by: 'file' | 'function' | 'line' | 'stack';
   measure: 'inclusive' | 'own';
+  attribution?: 'any' | 'mine';
   search?: string;
   order?: 'after' | 'before' | 'count' | 'decrease' | 'difference' | 'increase' | 'name';
   reverse?: boolean;
@@ -334,6 +338,7 @@ export interface CompareStacksParams {
   other_first: boolean;
   by: 'file' | 'function' | 'line' | 'stack';
   measure: 'inclusive' | 'own';
+  attribution?: 'any' | 'mine';
   row: number;
 }
 
@@ -375,7 +380,8 @@ export interface ComparedSums {
 /**
  * Which call tree of two sets: `of` in `snapshot` and `other_of` in `other`.
  *
- * `scale` and `width` say what boxes are as wide as; see :mod:`memlens.views.difference`.
+ * `scale` and `width` say what boxes are as wide as; see :mod:`memlens.views.difference`. By `attribution`
+ * boxes have something of their own.
  */
 export interface ComparedTree {
   of: AllocationSet;
@@ -384,6 +390,7 @@ export interface ComparedTree {
   options: FlameOptions;
   scale: 'absolute' | 'normalised';
   width: 'after' | 'before' | 'both';
+  attribution: 'any' | 'mine';
 }
 
 /**
@@ -414,10 +421,18 @@ export interface CurvesAnswer {
 }
 
 /**
- * One device's figures. `peak_moment` is the first moment at which `peak_bytes` were live.
+ * Server to client: the stored copy of a snapshot was found damaged on disk; `message` says so in a sentence.
  *
- * `peak_time_us` and `time_origin_us` are Unix times as the file has them; all other times are on the axis.
+ * With `again` the snapshot is closed, and its views open their file again. Otherwise the file isn't there to be
+ * read again, and the snapshot stays open as it is.
  */
+export interface DamagedParams {
+  snapshot: string;
+  message: string;
+  again: boolean;
+}
+
+/** One device's figures. `peak_moment` is the first moment at which `peak_bytes` were live. */
 export interface DeviceInfo {
   device: number;
   name: string;
@@ -429,7 +444,7 @@ export interface DeviceInfo {
   live_at_start_bytes: number;
   live_at_end_bytes: number;
   live_at_end_count: number;
-  reserved_at_end_bytes: number;
+  reserved_at_end_bytes: number | null;
   ooms: number;
   event_axis: AxisRange;
   time_axis: AxisRange | null;
@@ -462,7 +477,8 @@ export interface FigureWords {
  * A document's lines in one snapshot, by line. `most_*` are those of the hottest line of the whole snapshot.
  *
  * `file` is as the snapshot spells it; `note` says what speaks against its being this document. `peak` and
- * `total` say what the two figures are, as "live at peak"; a profile has other values in their place.
+ * `total` say what the two figures are, as "live at peak"; a profile has other values in their place. By
+ * `attribution` figures are charged to a line itself.
  */
 export interface FileHeat {
   snapshot: string;
@@ -472,6 +488,7 @@ export interface FileHeat {
   note: string;
   peak: FigureWords;
   total: FigureWords;
+  attribution: 'any' | 'mine';
   most_live_at_peak_bytes: number;
   most_total_bytes: number;
   lines: HeatLine[];
@@ -556,6 +573,7 @@ export interface FlameChildrenParams {
   node: number;
   offset: number;
   limit: number;
+  attribution?: 'any' | 'mine';
 }
 
 /** A function's sums over a whole tree; recursion counts once. */
@@ -588,6 +606,7 @@ export interface FlameFunctionsParams {
   offset: number;
   limit: number;
   reverse?: boolean;
+  attribution?: 'any' | 'mine';
 }
 
 /** A place that stands behind a node, and what the node has through it. */
@@ -614,6 +633,7 @@ export interface FlameName {
 /**
  * A node of a call tree: what it has of its own and with all below it, and where it lies in the flame graph.
  *
+ * `self_*` is what is charged to the node, as :meth:`~memlens.views.calltree.CallTree.own` says.
  * `x0` and `x1` are shares of the whole; `depth` 1 is a child of the root. `children` counts those with a
  * value. `sides` and `self_sides` are of a comparison.
  */
@@ -654,13 +674,14 @@ export interface FlameNodeAnswer {
   function_sides: FlameSides | null;
 }
 
-/** A box of a flame graph. */
+/** A box of a flame graph. By `attribution` boxes have something of their own. */
 export interface FlameNodeParams {
   snapshot: string;
   of: AllocationSet;
   value: 'bytes' | 'count';
   options: FlameOptions;
   node: number;
+  attribution?: 'any' | 'mine';
 }
 
 /**
@@ -733,6 +754,7 @@ export interface FlameSearchParams {
   value: 'bytes' | 'count';
   options: FlameOptions;
   text: string;
+  attribution?: 'any' | 'mine';
 }
 
 /** What something has on each side of a comparison; where there is one, all other figures are of both together. */
@@ -823,8 +845,9 @@ export interface GoToArguments {
 /**
  * A group of a branch; bytes are requested ones. `filter` finds its allocations, empty where no term does.
  *
- * Of a profile `bytes` is the value that is asked about, `count` how many allocations that is where the profile
- * tells it (else how many samples), and `largest_*` a sample.
+ * Of a profile `bytes` is the value that is asked about, and `count` how many allocations that is where the
+ * profile tells it (else how many samples). `largest_bytes` is of what the answer's `largest` says, None where
+ * that isn't known; `largest_allocation` is None in a profile, which tells of no single ones.
  */
 export interface Group {
   key: number;
@@ -834,15 +857,16 @@ export interface Group {
   filter: string;
   bytes: number;
   count: number | null;
-  largest_bytes: number;
-  largest_allocation: number;
+  largest_bytes: number | null;
+  largest_allocation: number | null;
 }
 
 /**
  * Groups `offset … offset + len(rows)` of the `groups` in a branch, whose sums `bytes` and `count` are.
  *
  * `set_bytes` and `set_count` are those of the whole set, as narrowed. Counts are None where a profile doesn't
- * tell how many allocations they were.
+ * tell how many allocations they were. `largest` says what the groups' largest is: a single allocation or block, or
+ * all that one stack has.
  */
 export interface GroupsAnswer {
   set_bytes: number;
@@ -852,6 +876,7 @@ export interface GroupsAnswer {
   groups: number;
   offset: number;
   rows: Group[];
+  largest: 'allocation' | 'block' | 'stack';
 }
 
 /** The groups right below a branch. */
@@ -909,7 +934,7 @@ export interface GrowthRow {
 }
 
 /**
- * What a line allocated, with all that it calls and by itself; `line` is where it is in the editor now.
+ * What a line allocated, with all that it calls and charged to itself; `line` is where it is in the editor now.
  *
  * `changed` is set when something else than the line that ran stands there.
  */
@@ -942,7 +967,11 @@ export interface HitParams {
   filter?: string;
 }
 
-/** A line and what it held at the event. `frame` is None where the file has no stack. */
+/**
+ * A line and what it held at the event.
+ *
+ * `frame` is None where the file has no stack; `operator` then says if it was allocated before recording.
+ */
 export interface HoldingLine {
   frame: Frame | null;
   operator: string | null;
@@ -1195,6 +1224,8 @@ export interface OomAnswer {
   stream: string;
   pool: string | null;
   frames: Frame[];
+  asked_at: Frame | null;
+  asked_by: string;
   gap: Gap;
   segments_known: boolean;
   verdict: 'driver_step' | 'elsewhere' | 'fragmented' | 'limit' | 'too_large' | 'unexplained' | 'unknown';
@@ -1466,9 +1497,11 @@ export interface Settings {
   code_lens: boolean;
   hover: boolean;
   measure: 'peak' | 'total';
+  attribution: 'any' | 'mine';
   cache_limit_bytes: number;
   memory_limit_bytes: number;
   cache_directory: string;
+  libraries: string[];
   memray_python: string;
 }
 
@@ -1658,7 +1691,11 @@ export interface SqlTableColumn {
   description: string;
 }
 
-/** An allocation with its frames, innermost first. `freed_frames` is the stack of its free, if recorded. */
+/**
+ * An allocation with its frames, innermost first.
+ *
+ * `freed_frames` is the stack of its free, where that is recorded; it counts for no line.
+ */
 export interface StackAnswer {
   allocation: AllocationSummary;
   frames: Frame[];
@@ -1904,5 +1941,6 @@ export const VIEW_METHODS = [
 export interface Notifications {
   'memlens/progress': ProgressParams;
   'memlens/snapshotsChanged': SnapshotsChangedParams;
+  'memlens/damaged': DamagedParams;
   'memlens/sourcesChanged': SourcesChangedParams;
 }

@@ -20,9 +20,11 @@ export function readSettings(memory: vscode.Memento): Settings {
     code_lens: settings.get('codeLens') === true,
     hover: settings.get('hover') !== false,
     measure: measure(),
+    attribution: settings.get('lines.attribution') === 'any' ? 'any' : 'mine',
     cache_limit_bytes: gigabytes(settings.get('cache.limit'), 10),
     memory_limit_bytes: gigabytes(settings.get('memory.limit'), 0),
     cache_directory: settings.get('cache.directory', ''),
+    libraries: texts(settings.get('libraries')),
     memray_python: settings.get('memray.python', ''),
   };
 }
@@ -56,6 +58,10 @@ function gigabytes(value: unknown, otherwise: number): number {
 
 function configuration(): vscode.WorkspaceConfiguration {
   return vscode.workspace.getConfiguration(SECTION);
+}
+
+function texts(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((entry): entry is string => typeof entry === 'string') : [];
 }
 
 function strings(value: unknown): Record<string, string> {

@@ -203,7 +203,7 @@ describe('without a pointer', () => {
     assert.deepEqual(await move('0'), all);
 
     const peak = await move('p');
-    about((peak.x0 + peak.x1) / 2, device.peak_time_us - device.time_origin_us);
+    about((peak.x0 + peak.x1) / 2, device.peak_time_us);
     about(peak.x1 - peak.x0, width / 10);
   });
 

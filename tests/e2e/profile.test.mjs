@@ -174,6 +174,35 @@ test('what is brushed over time is what all of the view is about', async () => {
   await vscode.screenshot('profile-times-light');
 });
 
+test('hot spots and functions are charged by one rule, my code or any code', async () => {
+  const ofRule = async (...rule) => {
+    const { rows } = await vscode.memlens('flame', 'heaptrack.pprof', '--value', 'peak', ...rule);
+    return rows.toSorted((a, b) => b.self_bytes - a.self_bytes)[0].name.function.slice(0, 40);
+  };
+  const [mine, any] = [await ofRule(), await ofRule('--any-code')];
+  assert.notEqual(mine, any);
+  await vscode.runCommand('Memlens: Show Live Set');
+  await view.locator('.live-set select').first().selectOption('function');
+  const first = (table, name) => view.locator(`${table} [role=row][aria-rowindex="2"]`, { hasText: name });
+  await first('.live-set', mine).waitFor();
+  await view.locator('.live-set').getByRole('button', { name: 'Any code' }).click();
+  await first('.live-set', any).waitFor();
+  await vscode.screenshot('profile-any-code');
+  await view.locator('.flame-toolbar').getByRole('button', { name: 'Functions' }).click();
+  const pressed = view.locator('.flame-toolbar [aria-pressed=true]', { hasText: /(My|Any) code/ });
+  assert.equal(await pressed.innerText(), 'Any code');
+  await first('.flame-functions', any).waitFor();
+  await view.locator('.flame-toolbar').getByRole('button', { name: 'My code' }).click();
+  await first('.flame-functions', mine).waitFor();
+  await first('.live-set', mine).waitFor();
+  await view.locator('.flame-toolbar').getByRole('button', { name: 'Any code' }).click();
+  await first('.live-set', any).waitFor();
+  // by which rule a box has something of its own is said with it, and kept when the view is made anew
+  await view.locator('.flame-toolbar').getByRole('button', { name: 'Icicle' }).click();
+  await drawn();
+  await view.locator('.live-set select').first().selectOption('line');
+});
+
 test('the server dying keeps the value, the stretch, the zoom and what was chosen', async () => {
   await view.locator('.profile-times-canvas').focus();
   for (let times = 0; times < 3; times++) await vscode.page.keyboard.press('Shift+ArrowRight');
@@ -189,6 +218,7 @@ test('the server dying keeps the value, the stretch, the zoom and what was chose
   const camera = () => view.frame.evaluate(() => window.memlensFlame.camera());
   await until(async () => (await camera()).x1 - (await camera()).x0 < 0.95, 'it has zoomed');
   await view.locator('.flame-details h3', { hasText: box.name }).waitFor();
+  await view.locator('.flame-details dt', { hasText: 'Self (any code)' }).first().waitFor();
   await drawn();
   const told = async () => ({
     camera: await camera(),

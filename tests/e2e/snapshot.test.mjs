@@ -62,7 +62,7 @@ test('the picture has bands where allocations are, and nothing above them', asyn
   assert.ok(distance(await view.screenPixel(...inside), band) <= 2, 'and it is on the screen');
   assert.equal((await view.bandAt(...inside)).allocation, allocation);
 
-  const peakX = (device.peak_time_us - device.time_origin_us - camera.x0) * perUs;
+  const peakX = (device.peak_time_us - camera.x0) * perUs;
   const aboveThePeak = [
     Math.floor(peakX + 10),
     Math.floor(surface.height - device.peak_bytes * 1.04 * perByte),
@@ -132,7 +132,7 @@ test('Ctrl+click on a band goes straight to its line of code; its hover has the 
       ['Total allocated', row.total_bytes],
       ['Live at peak', row.live_at_peak_bytes],
       ['Largest', row.largest_bytes],
-      ['By the line itself, not by what it calls', row.self_total_bytes],
+      ['By the line itself \\(my code\\)', row.self_total_bytes],
     ];
     for (const [what, bytes] of figures) {
       const exact = exactBytes(bytes).replaceAll(',', '\\,');

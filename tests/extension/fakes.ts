@@ -2,7 +2,12 @@
 
 import type * as vscode from 'vscode';
 import type { ToWebviewMessage, ViewState } from '../../extension/shared/messages';
-import type { ProgressParams, Requests, SnapshotInfo } from '../../extension/shared/protocol.gen';
+import type {
+  DamagedParams,
+  ProgressParams,
+  Requests,
+  SnapshotInfo,
+} from '../../extension/shared/protocol.gen';
 import type { Logger } from '../../extension/src/base/logger';
 import type { Server } from '../../extension/src/server/client';
 import { EventEmitter } from './vscode';
@@ -29,6 +34,8 @@ export class FakeServer {
   readonly started = new EventEmitter<void>();
   readonly onDidProgress = this.progress.event;
   readonly onDidStart = this.started.event;
+  readonly damaged = new EventEmitter<DamagedParams>();
+  readonly onDidFindDamage = this.damaged.event;
   readonly openChanged = new EventEmitter<number>();
   readonly onDidChangeOpen = this.openChanged.event;
   readonly sourcesChanged = new EventEmitter<void>();

@@ -23,7 +23,7 @@ function heatLine(line: number, peak: number, more: Partial<HeatLine> = {}): Hea
 
 function fileHeat(title: string, lines: HeatLine[]): FileHeat {
   return {
-    ...{ snapshot: title, title, path: `/${title}`, file: 'a.py', note: '' },
+    ...{ snapshot: title, title, path: `/${title}`, file: 'a.py', note: '', attribution: 'mine' },
     ...{ peak: { words: 'live at peak', unit: 'bytes' }, total: { words: 'in all', unit: 'bytes' } },
     ...{ most_live_at_peak_bytes: 64 * MIB, most_total_bytes: 128 * MIB, lines },
   };
@@ -62,7 +62,7 @@ describe('figures of lines', () => {
     const told = [fileHeat('a.pickle', [part, own, none])];
     assert.deepEqual(hotLines(told, 'peak'), [
       { line: 3, step: 3, stale: false, text: '1 MiB live at peak' },
-      { line: 5, step: 6, stale: false, text: '64 MiB live at peak, 1 MiB by itself' },
+      { line: 5, step: 6, stale: false, text: '64 MiB live at peak, 1 MiB by itself (my code)' },
     ]);
     assert.deepEqual(
       hotLines(told, 'total').map(({ line, text }) => [line, text]),

@@ -53,7 +53,7 @@ describe('settings', () => {
   it('are sent as the server knows them, without what makes no sense', async () => {
     const memory = new FakeMemory();
     Object.assign(settings, { pathMappings: { '/a': '/b', '/c': 5 }, codeLens: true, 'cache.limit': 2 });
-    Object.assign(settings, { 'lines.measure': 'total' });
+    Object.assign(settings, { 'lines.measure': 'total', libraries: ['vendor', 7, '!src'], 'lines.attribution': 'any' });
     await rememberPath(memory.typed, '/x/a.py', '/w/a.py');
     assert.deepEqual(readSettings(memory.typed), {
       path_mappings: { '/a': '/b' },
@@ -61,9 +61,11 @@ describe('settings', () => {
       code_lens: true,
       hover: true,
       measure: 'total',
+      attribution: 'any',
       cache_limit_bytes: 2 * 2 ** 30,
       memory_limit_bytes: 0,
       cache_directory: '',
+      libraries: ['vendor', '!src'],
       memray_python: '',
     });
     Object.assign(settings, {
@@ -71,13 +73,23 @@ describe('settings', () => {
       codeLens: 'yes',
       'cache.limit': 'much',
       'lines.measure': 5,
+      libraries: 'vendor',
+      'lines.attribution': 'all',
     });
     await forgetPaths(memory.typed);
     const read = readSettings(memory.typed);
     assert.deepEqual(
-      [read.path_mappings, read.remembered_paths, read.code_lens, read.cache_limit_bytes, read.measure],
-      [{}, {}, false, 10 * 2 ** 30, 'peak'],
+      [
+        read.path_mappings,
+        read.remembered_paths,
+        read.code_lens,
+        read.cache_limit_bytes,
+        read.measure,
+        read.libraries,
+      ],
+      [{}, {}, false, 10 * 2 ** 30, 'peak', []],
     );
+    assert.equal(read.attribution, 'mine');
   });
 });
 

@@ -4,7 +4,7 @@ import type * as vscode from 'vscode';
 import { ViewStates } from '../../extension/src/editor/states';
 import { SnapshotView } from '../../extension/src/editor/view';
 import { FakeMemory, FakePanel, FakeServer, INFO, log, responseError, settle, STATE } from './fakes';
-import { events, Uri } from './vscode';
+import { commands, events, Uri } from './vscode';
 
 const PROBLEM = { code: 'not-a-snapshot', message: 'No snapshot', advice: '', offset: null, retry: false };
 const OPENED = { snapshot: 's1', info: INFO };
@@ -160,6 +160,32 @@ describe('a view', () => {
     server.last('memlens/stack').reject(responseError(-32803, { ...PROBLEM, code: 'closed' }));
     await settle();
     assert.equal(server.count('memlens/open'), 2);
+  });
+
+  it('opens its file again when its stored copy was damaged and is made again, and only then', async () => {
+    await openView();
+    server.damaged.fire({ snapshot: 'another', message: 'Damaged.', again: true });
+    server.damaged.fire({ snapshot: 's1', message: 'Damaged, and all there is.', again: false });
+    assert.equal(server.count('memlens/open'), 1);
+    server.damaged.fire({ snapshot: 's1', message: 'Damaged.', again: true });
+    assert.equal(server.count('memlens/open'), 2);
+    assert.equal(server.count('memlens/close'), 0);
+  });
+
+  it('stays open when an answer fails by a mistake of ours, and shows the log', async () => {
+    await openView();
+    panel.received.fire({ type: 'request', id: 1, method: 'memlens/stack', params: { allocation: 1 } });
+    const problem = { ...PROBLEM, code: 'internal' };
+    server.last('memlens/stack').reject(responseError(-32803, problem));
+    await settle();
+    assert.deepEqual(panel.taken(), [{ type: 'response', id: 1, ok: false, problem }]);
+    assert.equal(server.count('memlens/open'), 1);
+    let shown = 0;
+    const command = commands.registerCommand('memlens.showLog', () => (shown += 1));
+    panel.received.fire({ type: 'showLog' });
+    await settle();
+    command.dispose();
+    assert.equal(shown, 1);
   });
 
   it('says so when its file is none of this machine', async () => {

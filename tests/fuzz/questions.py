@@ -12,14 +12,21 @@ from memlens.errors import MemlensError
 from memlens.model.info import SnapshotInfo
 from memlens.server.handlers.views import QUESTIONS
 from memlens.server.protocol import VIEW_REQUESTS
+from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 
 # what a parameter of that name most likely means; anything else is made from its type alone
 _FILTERS = ("", "", "size>1KiB", "label:a", "file:a -function:b", "life<5ms stream:0")
 
 
-def ask_everything(snapshot: Snapshot, chance: random.Random, rounds: int = 1) -> int:
-    """Ask each question of :data:`QUESTIONS`; how many were answered. Only a MemlensError may be raised inside."""
+def ask_everything(
+    snapshot: Snapshot, chance: random.Random, rounds: int = 1, *, damaged: bool = False
+) -> int:
+    """Ask each question of :data:`QUESTIONS`; how many were answered.
+
+    Whatever isn't a sentence about the question goes on to the caller: a bug always, and an archive that is said to be
+    damaged unless it was, with ``damaged``.
+    """
     answered = 0
     for _ in range(rounds):
         for method, ask in QUESTIONS.items():
@@ -29,6 +36,10 @@ def ask_everything(snapshot: Snapshot, chance: random.Random, rounds: int = 1) -
                 continue
             try:
                 answer = snapshot.ask(functools.partial(_asked, ask, params))
+            except ArchiveError:
+                if not damaged:
+                    raise
+                continue
             except MemlensError:
                 continue
             msgspec.json.encode(answer)

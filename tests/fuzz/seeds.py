@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import zstandard
+from tests.python.test_java_heap import HEAP
 from tests.python.test_memray import header
 from tests.python.test_pprof import build
 from tests.python.test_torch_reader import html, protocol_2, small
@@ -64,6 +65,7 @@ def main() -> int:
         if path.is_file() and path.suffix != ".py":
             files[path.name] = path.read_bytes()
     files["header.memray.bin"] = header()
+    files["java.heap"] = HEAP.encode()
     for name, data in files.items():
         _write(CORPUS / "file" / name, data)
     recording = zstandard.decompress((PROFILES / "service.heaptrack.zst").read_bytes())

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from tests.fuzz.questions import ask_everything
 
-from memlens.errors import MemlensError
+from memlens.errors import BadRequestError, MemlensError
 from memlens.formats.heaptrack import read as read_heaptrack
 from memlens.ingest import ingest
 from memlens.store.behind import COLUMNS_NAME
 from memlens.store.cache import Cache
+from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.views import filters, flame
 from memlens.views.calltree import FlameOptions
@@ -49,10 +50,12 @@ def file(data: bytes) -> str:
         path.write_bytes(data[:MOST_BYTES])
         try:
             archive = ingest(path, Cache(folder / "cache"), quiet)
+        except ArchiveError:
+            raise  # nothing has damaged it yet
         except (MemlensError, MemoryError) as error:
             return type(error).__name__
         try:
-            return _asked(archive, zlib.crc32(data))
+            return _asked(archive, zlib.crc32(data), damaged=False)
         finally:
             assert not list((folder / "cache").glob("*.partial-*"))
 
@@ -74,7 +77,7 @@ def archive(data: bytes) -> str:
                 with path.open("r+b") as opened:
                     opened.seek(place % size)
                     opened.write(what[: size - place % size])
-        return _asked(copied, zlib.crc32(data))
+        return _asked(copied, zlib.crc32(data), damaged=True)
 
 
 def filter_text(data: bytes) -> str:
@@ -120,15 +123,20 @@ def heaptrack(data: bytes) -> str:
     return "read"
 
 
-def _asked(archive: Path, seed: int) -> str:
+def _asked(archive: Path, seed: int, *, damaged: bool) -> str:
+    """Ask an archive everything. One that was just made may not be called damaged, and bugs go on to the fuzzer."""
+    may_fail = ArchiveError if damaged else ()
     try:
         snapshot = Snapshot.open(archive)
-    except MemlensError as error:
+    except may_fail as error:
         return type(error).__name__
     try:
-        with contextlib.suppress(MemlensError):
-            snapshot.ask(_first_flame)
-        ask_everything(snapshot, random.Random(seed))
+        with contextlib.suppress(BadRequestError, *([ArchiveError] if damaged else [])):
+            snapshot.ask(first_flame)
+        ask_everything(snapshot, random.Random(seed), damaged=damaged)
+        with contextlib.suppress(*([ArchiveError] if damaged else [])):
+            snapshot.ask(Snapshot.work_behind)
+            snapshot.verify()
     finally:
         snapshot.close()
     return "opened"
@@ -140,14 +148,14 @@ def _archive(name: str) -> Path:
     seed = Path(__file__).parent / "corpus" / "file" / name
     made = ingest(seed, Cache(folder), quiet)
     with contextlib.closing(Snapshot.open(made)) as snapshot:
-        _first_flame(snapshot)
+        first_flame(snapshot)
         # what appears in an archive later is damaged with the rest
         snapshot.work_behind()
     assert (made / COLUMNS_NAME).is_file()
     return made
 
 
-def _first_flame(snapshot: Snapshot) -> None:
+def first_flame(snapshot: Snapshot) -> None:
     tree = flame.tree_of(snapshot, AllocationSet(snapshot.info.default_device), "bytes", FlameOptions())
     flame.picture(tree, 0, 1, 0, 100, 1000)
     flame.picture(tree, 0.3, 0.4, 2, 100, 1000, "a")

@@ -1,32 +1,8 @@
-"""pprof profiles for tests: an encoder, and a decoder that shares no code with the reader."""
+"""pprof profiles for tests, written: an encoder, and a builder that numbers functions and locations by itself."""
 
-import gzip
-from pathlib import Path
 from typing import Any
 
-from tests.python.protobuf import fields, varints
-
-# profile.proto: the fields of each message by number; a name in capitals is a message of its own
-SCHEMA: dict[str, dict[int, str]] = {
-    "PROFILE": {
-        1: "VALUE_TYPE sample_type", 2: "SAMPLE sample", 3: "MAPPING mapping", 4: "LOCATION location",
-        5: "FUNCTION function", 6: "string string_table", 7: "int drop_frames", 8: "int keep_frames",
-        9: "int time_nanos", 10: "int duration_nanos", 11: "VALUE_TYPE period_type", 12: "int period",
-        13: "ints comment", 14: "int default_sample_type", 15: "int doc_url",
-    },
-    "VALUE_TYPE": {1: "int type", 2: "int unit"},
-    "SAMPLE": {1: "ints location_id", 2: "ints value", 3: "LABEL label"},
-    "LABEL": {1: "int key", 2: "int str", 3: "int num", 4: "int num_unit"},
-    "MAPPING": {
-        1: "int id", 2: "int memory_start", 3: "int memory_limit", 4: "int file_offset", 5: "int filename",
-        6: "int build_id",
-    },
-    "LOCATION": {1: "int id", 2: "int mapping_id", 3: "int address", 4: "LINE line", 5: "int is_folded"},
-    "LINE": {1: "int function_id", 2: "int line", 3: "int column"},
-    "FUNCTION": {1: "int id", 2: "int name", 3: "int system_name", 4: "int filename", 5: "int start_line"},
-}  # fmt: skip
-
-Message = dict[str, Any]
+from tests.python.replays.pprof import SCHEMA, Message
 
 
 def _varint(value: int) -> bytes:
@@ -61,33 +37,6 @@ def encode(message: Message, kind: str = "PROFILE", *, packed: bool = True) -> b
         else:
             out += b"".join(_field(number, encode(each, what, packed=packed)) for each in value)
     return out
-
-
-def decode(data: bytes, kind: str = "PROFILE") -> Message:
-    """A message as dicts and lists. Slow and plain."""
-    found: Message = {}
-    for field, value in fields(data):
-        if field not in SCHEMA[kind]:
-            continue
-        what, name = SCHEMA[kind][field].split()
-        if isinstance(value, int):
-            number = value - 2**64 if value >= 2**63 and name in ("value", "num") else value
-            found[name] = [*found.get(name, []), number] if what == "ints" else number
-        elif what == "ints":
-            found.setdefault(name, []).extend(
-                each - 2**64 if each >= 2**63 and name == "value" else each for each in varints(value)
-            )
-        elif what == "string":
-            found.setdefault(name, []).append(value.decode("utf-8", "replace"))
-        else:
-            found.setdefault(name, []).append(decode(value, what))
-    return found
-
-
-def read(path: Path) -> Message:
-    """A profile file, packed or not."""
-    data = path.read_bytes()
-    return decode(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
 
 
 class Builder:

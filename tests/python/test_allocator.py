@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.python import oracle
 from tests.python.conftest import event, real_files
 from tests.python.model_allocator import MIB, ModelAllocator
+from tests.python.replays import torch as oracle
 
 from memlens.errors import MemlensError
 from memlens.ingest import ingest

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 from tests.bench.generate import generate
-from tests.python import oracle
 from tests.python.conftest import event, frame
+from tests.python.replays import torch as oracle
 
+from memlens.model.frames import USER, source_frame
 from memlens.units import format_bytes
 from memlens.views.lines import totals_of_lines
 
@@ -56,7 +57,9 @@ def test_info(sample: Path) -> None:
         "events": len(data["device_traces"][0]),
         "allocations": len(found),
         "peak_bytes": max(heights),
-        "peak_time_us": data["device_traces"][0][peak - 1]["time_us"],
+        "peak_time_us": data["device_traces"][0][peak - 1]["time_us"]
+        - data["device_traces"][0][0]["time_us"],
+        "time_origin_us": data["device_traces"][0][0]["time_us"],
         "live_at_end_bytes": heights[-1],
     }
     assert {key: device[key] for key in expected} == expected
@@ -77,13 +80,15 @@ def expected_lines(path: Path) -> dict[tuple[str, int], dict[str, int]]:
     for number, alloc in enumerate(found):
         places = [(file, line) for file, line, _ in alloc.frames if line]
         for place in set(places):
-            row = table.setdefault(place, dict.fromkeys(("total", "count", "peak", "end", "self"), 0))
+            row = table.setdefault(place, dict.fromkeys(("total", "count", "peak", "end", "any", "mine"), 0))
             row["total"] += alloc.size
             row["count"] += 1
             row["peak"] += alloc.size * (number in at_peak)
             row["end"] += alloc.size * (number in at_end)
         if places:
-            table[places[0]]["self"] += alloc.size
+            own = [frame for frame in alloc.frames if frame[1] and source_frame(*frame).kind == USER]
+            table[places[0]]["any"] += alloc.size
+            table[own[0][:2] if own else places[0]]["mine"] += alloc.size
     return table
 
 
@@ -95,14 +100,21 @@ def test_lines(sample: Path) -> None:
         wanted = expected[row["file"], row["line"]]
         assert (row["total_bytes"], row["count"]) == (wanted["total"], wanted["count"])
         assert (row["live_at_peak_bytes"], row["live_at_end_bytes"]) == (wanted["peak"], wanted["end"])
-        assert row["self_total_bytes"] == wanted["self"]
+        assert row["self_total_bytes"] == wanted["mine"]
         assert row["function"]
-    peaks = [row["live_at_peak_bytes"] for row in rows]
-    assert peaks == sorted(peaks, reverse=True)
+    # the user's code first, and the most first within it
+    order = [("site-packages" in row["file"], -row["live_at_peak_bytes"]) for row in rows]
+    assert order == sorted(order)
     assert json.loads(run("lines", sample, "--top", 3, "--json").stdout) == rows[:3]
     words = run("lines", sample, "--top", 3).stdout.splitlines()
     assert len(words) == 4
     assert f"{rows[0]['file']}:{rows[0]['line']}" in words[1]
+    assert "self by my code" in words[0]
+    by_any = json.loads(run("lines", sample, "--any-code", "--json").stdout)
+    assert {(row["file"], row["line"]): row["self_total_bytes"] for row in by_any} == {
+        place: wanted["any"] for place, wanted in expected.items()
+    }
+    assert "self by any code" in run("lines", sample, "--any-code").stdout
 
 
 def test_recursion_counts_once(tmp_path: Path) -> None:

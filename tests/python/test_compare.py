@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.python import oracle
 from tests.python.conftest import REAL, event, frame, real_files
+from tests.python.replays import torch as oracle
 from tests.python.test_cli import run
 from tests.python.test_inference import backward, forward, trace_of
 
@@ -619,10 +619,13 @@ BARE = {
 
 def test_command_line(sample: Path, tmp_path: Path) -> None:
     text = run("compare", sample, sample, "--at", "end", "--top", 2).stdout.splitlines()
-    assert text[0].split() == ["before", "after", "difference", "place"]
+    assert text[0].split()[:4] == ["before", "after", "difference", "place"]
+    assert "self by my code" in text[0]
     assert text[-1].endswith("in all")
     assert len(text) == 4
     (tmp_path / "bare.pickle").write_bytes(pickle.dumps(BARE))
-    assert "(no stack), only after" in run("compare", sample, tmp_path / "bare.pickle").stdout
+    assert (
+        " allocated before recording, only after" in run("compare", sample, tmp_path / "bare.pickle").stdout
+    )
     assert run("compare", sample, sample, "--device", 9, status=1).stderr.count("\n") == 1
     assert "no such" in run("compare", sample, tmp_path / "none", status=1).stderr.lower()

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.python.conftest import real_profiles
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of, value
+from tests.python.replays import dhat
 
 from memlens.formats import scanning
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
@@ -18,47 +19,20 @@ from memlens.model.frames import LIBRARY, NATIVE, USER, SourceFrame
 
 FIXTURE = FIXTURES / "ledger.dhat.json"
 FILES = [FIXTURE, *real_profiles("dhat/*.json", "public/firefox/*")]
-FIELDS = {
-    "total_bytes": "tb", "total": "tb", "total_blocks": "tbk", "peak_bytes": "gb", "peak_blocks": "gbk",
-    "end_bytes": "eb", "end_blocks": "ebk", "max_bytes": "mb", "max_blocks": "mbk", "lifetimes": "tl",
-    "read_bytes": "rb", "written_bytes": "wb",
-}  # fmt: skip
-
-
-def plain(path: Path) -> Any:
-    if path.suffix == ".gz":
-        import gzip
-
-        return json.loads(gzip.decompress(path.read_bytes()))
-    return json.loads(path.read_bytes())
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_every_point_is_there(path: Path) -> None:
-    """Its stack and all its figures, as Python's own JSON reads them."""
-    data, profile = plain(path), load(path)
-    names = [kind.name for kind in profile.value_types]
-    expected = Counter(
-        (
-            tuple(valgrind_frame(data["ftbl"][row]) for row in point["fs"]),
-            *(point[FIELDS[name]] for name in names),
-        )
-        for point in data["pps"]
-    )
-    assert Counter((stack, *values) for stack, values in samples_of(profile)) == expected
+def test_what_values_there_are(path: Path) -> None:
+    """Of each mode; what they come to is in ``test_replays.py``."""
+    data, profile = dhat.load(path), load(path)
     assert profile.value_types[profile.default_value].meaning == ("peak" if data["bklt"] else "total")
-    assert set(names) == {
-        *(["total", "total_blocks"] if data["mode"] == "ad-hoc" else ["total_bytes", "total_blocks"]),
-        *(["peak_bytes", "peak_blocks", "end_bytes", "end_blocks"] if data["bklt"] else []),
-        *(["max_bytes", "max_blocks", "lifetimes"] if data["bklt"] else []),
-        *(["read_bytes", "written_bytes"] if data["bkacc"] else []),
-    }
+    assert [kind.name for kind in profile.value_types] == dhat.names_of(data)
     assert profile.settings["mode"] == data["mode"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_sizes_of_blocks_are_those_of_all_of_a_points_blocks(path: Path) -> None:
-    data, profile = plain(path), load(path)
+    data, profile = dhat.load(path), load(path)
     if data["mode"] == "ad-hoc":
         assert profile.sizes is None
         return
@@ -145,7 +119,7 @@ def test_any_json_that_means_the_same(
     profile = load(path)
     kept = [kind.name for kind in profile.value_types]
     expected = Counter(
-        (tuple(frames[row] for row in point["fs"]), *(point.get(FIELDS[name], 0) for name in kept))
+        (tuple(frames[row] for row in point["fs"]), *(point.get(dhat.FIELDS[name], 0) for name in kept))
         for point in points
     )
     assert Counter((stack, *values) for stack, values in samples_of(profile)) == expected

@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.python import oracle
 from tests.python.conftest import WithOracle, real_profiles
 from tests.python.profile_reading import FIXTURES, load
 from tests.python.protobuf import fields, varints
+from tests.python.replays import torch as oracle
 from tests.python.test_cli import run
 from tests.python.test_memray import PYTHON as MEMRAY
 from tests.python.test_memray import read_with
 
-from memlens.errors import MemlensError
 from memlens.export import profiles
 from memlens.export.pprof import pprof
 from memlens.export.samples import Samples, ValueName, samples_of
 from memlens.export.speedscope import speedscope
 from memlens.model.frames import source_frame
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views.calltree import Stacks
 from memlens.views.flame import set_stacks
@@ -137,7 +137,7 @@ def expected_sums(found: list[oracle.Alloc], rows: list[int]) -> Sums:
         told = [source_frame(*each) for each in alloc.frames]
         stack = tuple((each.file, max(each.line, 0), each.function or "?") for each in told)
         if not stack:
-            words = "alive before recording began" if alloc.start == 0 else "no stack recorded"
+            words = "allocated before recording" if alloc.start == 0 else "no stack recorded"
             stack = (("", 0, words),)
         sizes[stack] += alloc.size
         counts[stack] += 1
@@ -334,7 +334,7 @@ def test_stacks_of_a_damaged_archive_are_refused() -> None:
     ends, values = np.array([1], np.uint32), np.ones((2, 1), np.int64)
     for parents, numbers in (([0, 1], [0, 0]), ([0, 0], [0, 9])):
         stacks = Stacks(np.array(parents, np.uint32), np.array(numbers, np.uint32), ends, values, ends)
-        with pytest.raises(MemlensError):
+        with pytest.raises(InconsistentError):
             samples_of(stacks, names, TYPES)
 
 

@@ -74,7 +74,8 @@ def test_an_archive_that_is_cut_off_while_it_is_shown_costs_one_answer(
         "limit": 50,
     }
     problem = problem_of(server, "memlens/live", params)
-    assert problem["code"] == "closed", problem
+    assert problem["code"] == "damaged", problem
+    assert server.wait_for("memlens/damaged", lambda p: p["snapshot"] == opened["snapshot"])["again"]
     # opened again it is made again, and answers
     again = open_view(server, file, "v2")
     assert again["info"] == opened["info"]

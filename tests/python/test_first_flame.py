@@ -16,12 +16,10 @@ from tests.python.conftest import ROOT, event, frame, real_files, real_profiles
 from tests.python.lsp_client import LspClient
 from tests.python.server_harness import open_view, wait_until, write_snapshot
 
-from memlens.errors import BadRequestError
 from memlens.ingest import ingest
 from memlens.kernels import calltree as kernel
 from memlens.store import behind
 from memlens.store.cache import Cache
-from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.views import first_flame, flame, flame_tables
 from memlens.views.calltree import CallTree, FlameOptions
@@ -108,7 +106,7 @@ def test_what_is_read_is_what_is_made(
             read = first_of(other)
             assert is_read(read)
             assert flame.picture(read, 0, 1, 0, 100, 1600) == flame.picture(made, 0, 1, 0, 100, 1600)
-        for column in ("name", "offsets", "widths", "left", "parents", "inclusive", "selves"):
+        for column in ("name", "offsets", "widths", "left", "parents", "inclusive", "ends"):
             one, two = getattr(made, column), getattr(read, column)
             assert one.dtype == two.dtype
             assert np.array_equal(one, two), column
@@ -255,7 +253,7 @@ def test_flipped_bits_and_cut_ends_end_in_answers(
     path = snapshot.archive / behind.COLUMNS_NAME
     whole, rng = path.read_bytes(), np.random.default_rng(5)
     monkeypatch.setattr(logging.getLogger("memlens"), "disabled", True)
-    read = made = 0
+    made = 0
     for number in range(120):
         data = bytearray(whole)
         if number % 5 == 0:
@@ -265,13 +263,9 @@ def test_flipped_bits_and_cut_ends_end_in_answers(
                 data[place] ^= 1 << int(rng.integers(8))
         path.write_bytes(data)
         with contextlib.closing(again(snapshot)) as other:
-            # what is of the right form may still say something else than the stacks do
-            with contextlib.suppress(ArchiveError, BadRequestError):
-                other.ask(everything)
-            tree = other.ask(first_of)
-            read, made = read + is_read(tree), made + (not is_read(tree))
-    assert read > 2
-    assert made > 24
+            other.ask(everything)
+            made += not is_read(other.ask(first_of))
+    assert made == 120, "its checksum is of the whole file"
 
 
 def test_another_version_is_made_anew(

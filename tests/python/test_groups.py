@@ -8,9 +8,9 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from tests.python import oracle
 from tests.python.conftest import real_files
-from tests.python.oracle import Alloc
+from tests.python.replays import torch as oracle
+from tests.python.replays.torch import Alloc
 from tests.python.test_filters import made
 
 from memlens.errors import BadRequestError
@@ -45,7 +45,7 @@ def name_of(alloc: Alloc, kind: str) -> str | None:
     frames = [source_frame(*place) for place in alloc.frames]
     if kind in ("line", "function", "file"):
         if not frames:
-            return "Alive before recording began" if alloc.start == 0 else "No stack in the file"
+            return "Allocated before recording" if alloc.start == 0 else "No stack in the file"
         label = min(frames, key=lambda each: each.kind)
         if KIND_NAMES[label.kind] == "native":
             return operator_of([each.function for each in frames]) or label.function
@@ -74,6 +74,7 @@ def check_tree(snapshot: Snapshot, raw: Any, of: AllocationSet, chance: random.R
                 sizes = [found[n].size for n in numbers]
                 assert sizes == sorted(sizes, reverse=True)
                 assert (group.largest_bytes, sum(sizes)) == (sizes[0], group.bytes)
+                assert group.largest_allocation is not None
                 assert found[group.largest_allocation - first].size == sizes[0]
                 guessed = group.place is not None and group.place.source == "inferred"
                 assert all(row.label == group.place for row in page.rows) or kind != "line" or not group.place

@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 import zstandard
+from tests.python.archived import heaptrack_shown, shown_tree
 from tests.python.conftest import REAL, ROOT
-from tests.python.heaptrack_text import Frame, Recording, Stack
 from tests.python.profile_reading import load
+from tests.python.replays.heaptrack import Recording, text_of
+from tests.python.replays.stacks import Frame
 
 from memlens.errors import MemlensError
 from memlens.formats.heaptrack import sniff
@@ -71,36 +73,12 @@ def unrolled(profile: Profile) -> list[tuple[SourceFrame, ...]]:
     return found
 
 
-def shown(stack: Stack) -> tuple[SourceFrame, ...]:
-    """The frames of the second reader as the model has them."""
-
-    return tuple(map(shown_frame, stack))
-
-
 @cache
 def shown_frame(frame: Frame) -> SourceFrame:
-    library = frame.module.rpartition("/")[2]
-    where = f" at {hex(frame.address)}" if frame.address else ""
-    name = demangled(frame.function) or (
-        f"<unresolved function of {library}{where}>" if library else f"<unresolved function{where}>"
-    )
-    return profiled_frame(frame.file, frame.line, name, frame.module)
-
-
-def by_stack(pairs: Any) -> dict[Any, list[int]]:
-    """Values of stack and size, zeros left out."""
-    found: dict[Any, list[int]] = {}
-    for key, values in pairs:
-        kept = found.setdefault(key, [0] * len(values))
-        found[key] = [one + two for one, two in zip(kept, values, strict=True)]
-    return {key: values for key, values in found.items() if any(values)}
-
-
-def text_of(path: Path) -> bytes:
-    data = path.read_bytes()
-    if data[:2] == b"\x1f\x8b":
-        return gzip.decompress(data)
-    return zstandard.ZstdDecompressor().decompressobj().decompress(data)
+    """A frame of the second reader as the model has it."""
+    place = heaptrack_shown(frame)
+    kind = profiled_frame(frame.file, frame.line, place.function, frame.module).kind
+    return SourceFrame(place.file, place.line, place.function, kind)
 
 
 # against heaptrack_print
@@ -237,7 +215,7 @@ def test_the_top_ten_are_those_of_heaptrack_print(name: str) -> None:
                 file, line = place[1], int(place[2])
             module = next(text for text in lines if text.startswith("  in "))[5:]
             known = not function.startswith("0x")
-            innermost = shown((Frame(function if known else "", file, line, module),))[0]
+            innermost = shown_frame(Frame(function if known else "", file, line, module))
             # what has no name heaptrack_print adds up by its library; here its address stays in the name
             bare = innermost.function.removesuffix(">")
             mine = [
@@ -273,27 +251,20 @@ def recordings() -> list[Path]:
 
 
 @pytest.mark.parametrize("path", recordings(), ids=lambda path: path.name)
-def test_every_value_of_every_stack_and_what_was_live_when(path: Path) -> None:
-    second = Recording(text_of(path).splitlines())
+def test_what_was_live_when(path: Path) -> None:
+    """Stack by stack at the edges of time; what stacks come to in all is in ``test_replays.py``."""
+    second = Recording(text_of(path))
     profile = load(path)
     assert profile.sizes is not None
     assert profile.times is not None
-    # frames by number: stacks are deep, and hashing their frames again and again takes long
-    numbers: dict[SourceFrame, int] = {}
-
-    def numbered(stack: tuple[SourceFrame, ...]) -> tuple[int, ...]:
-        return tuple(numbers.setdefault(frame, len(numbers)) for frame in stack)
-
-    keys = list(zip(map(numbered, unrolled(profile)), profile.sizes.tolist(), strict=True))
-    names = [kind.name for kind in profile.value_types]
-    columns = [
-        profile.values[names.index(name)].tolist()
-        for name in ("peak_count", "leaked_count", "total_count", "temporary_count")
+    tree, numbers = shown_tree(second.tree, heaptrack_shown)
+    kinds = [(numbers[stack], size) for stack, size in zip(second.stacks, second.sizes.tolist(), strict=True)]
+    stacks = [
+        tree.number([Frame(each.function, each.file, each.line) for each in stack])
+        for stack in unrolled(profile)
     ]
-    mine = by_stack((key, values) for key, *values in zip(keys, *columns, strict=True))
-    kinds = [(numbered(shown(stack)), size) for stack, size in second.kinds]
-    theirs = by_stack((kinds[kind], values) for kind, values in second.values().items())
-    assert mine == theirs
+    keys = list(zip(stacks, profile.sizes.tolist(), strict=True))
+    names = [kind.name for kind in profile.value_types]
     for of_blocks, of_bytes in (
         ("peak_count", "peak_bytes"),
         ("leaked_count", "leaked_bytes"),
@@ -308,11 +279,13 @@ def test_every_value_of_every_stack_and_what_was_live_when(path: Path) -> None:
         rows = times.changes[: int(times.change_offsets[edge + 1])]
         counts = np.zeros(len(keys), np.int64)
         np.add.at(counts, rows["sample"], rows["allocated_count"].astype(np.int64) - rows["freed_count"])
-        live = by_stack((key, [count]) for key, count in zip(keys, counts.tolist(), strict=True))
-        expected: Counter[Any] = Counter()
+        live = Counter[Any]()
+        for key, count in zip(keys, counts.tolist(), strict=True):
+            live[key] += count
+        expected = Counter[Any]()
         for kind, blocks in second.live_before(int(times.time_us[edge]) // 1000).items():
             expected[kinds[kind]] += blocks
-        assert live == {key: [count] for key, count in expected.items()}, edge
+        assert +live == expected, edge
         assert times.series["live_count"][edge] == sum(expected.values())
         assert times.series["live_bytes"][edge] == sum(size * count for (_, size), count in expected.items())
         assert (counts * profile.sizes).sum() == times.series["live_bytes"][edge]
@@ -357,7 +330,9 @@ def made(seed: int, stamps: int, kinds: int) -> str:
 
 def test_many_time_stamps_become_few_stretches_that_add_up(tmp_path: Path) -> None:
     text = made(3, 30_000, 50)
-    second = Recording(text.encode().splitlines())
+    second = Recording(text.encode())
+    times_ms, temporary_frees = second.time_ms.tolist(), second.temporary().tolist()
+    changes = (second.sizes[second.kind] * second.change).tolist()
     profile = load(written(tmp_path / "many", text))
     times = profile.times
     assert times is not None
@@ -369,17 +344,16 @@ def test_many_time_stamps_become_few_stretches_that_add_up(tmp_path: Path) -> No
     for edge in range(1, len(edges)):
         most = live
         temporary = 0
-        while at < len(second.events) and second.events[at].time_ms < edges[edge]:
-            event = second.events[at]
-            live += event.size * event.change
+        while at < len(changes) and times_ms[at] < edges[edge]:
+            live += changes[at]
             most = max(most, live)
-            temporary += event.temporary
+            temporary += temporary_frees[at]
             at += 1
         assert (times.series["live_bytes"][edge], times.peaks[edge]) == (live, most)
         assert times.series["temporary"][edge] == temporary
         rows = times.changes[int(times.change_offsets[edge]) : int(times.change_offsets[edge + 1])]
         assert len(np.unique(rows["sample"])) == len(rows)
-    assert at == len(second.events)
+    assert at == len(changes)
     assert times.changes["allocated_count"].sum() == total(profile, "total_count")
     # what was resident is noted right behind the stamp that an edge is
     assert [times.series["rss_bytes"][edge] for edge in (1, bins // 2)] == [
@@ -740,19 +714,20 @@ def test_rust_names_that_are_damaged_stay_as_they_are_and_end() -> None:
 
 
 def test_what_a_stretch_of_an_archive_comes_to(opened: Callable[[Path], Snapshot]) -> None:
-    second = Recording(text_of(FIXTURE).splitlines())
+    second = Recording(text_of(FIXTURE))
     snapshot = opened(FIXTURE)
     edges = snapshot.column("time.edges").tolist()
     for first, last in ((0, len(edges) - 1), (3, 17), (20, 21), (40, 40)):
         answer = between(snapshot, first, last, "")
-        within = [event for event in second.events if edges[first] <= event.time_ms * 1000 < edges[last]]
-        made = [event.size for event in within if event.change > 0]
-        freed = [event.size for event in within if event.change < 0]
+        within = (edges[first] <= second.time_ms * 1000) & (second.time_ms * 1000 < edges[last])
+        made, freed = (
+            second.sizes[second.kind[within & (second.change == change)]].tolist() for change in (1, -1)
+        )
         assert (answer.allocated_bytes, answer.allocated_count) == (sum(made), len(made))
         assert (answer.freed_bytes, answer.freed_count) == (sum(freed), len(freed))
         live = [
             sum(
-                second.kinds[kind][1] * count
+                int(second.sizes[kind]) * count
                 for kind, count in second.live_before(edges[edge] // 1000).items()
             )
             for edge in (first, last)

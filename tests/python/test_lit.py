@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.python import oracle
 from tests.python.conftest import real_files
+from tests.python.replays import torch as oracle
 from tests.python.test_stacked_views import Geometry, unpack
 
 from memlens.store.snapshot import Snapshot
@@ -70,7 +70,7 @@ def check_pictures(snapshot: Snapshot, raw: Any, filter_text: str, chance: rando
         own = [(n + first, found[n].size) for n in oracle.alive(found, moment)]
         return [(number, size) for number, size in own if number in left]
 
-    looked = 0
+    looked = lit_up = 0
     of = AllocationSet(info.device, filter=filter_text)
     for branch, mine in branches(snapshot, of, chance):
         lit = lit_rows(snapshot, branch, device)
@@ -85,7 +85,9 @@ def check_pictures(snapshot: Snapshot, raw: Any, filter_text: str, chance: rando
             for geometry in (stacked, mapped):
                 told = geometry.allocation[geometry.lit == 1].tolist()
                 assert set(told) == mine & set(geometry.allocation.tolist())
+                lit_up += len(told)
             looked += check_merged(stacked, alive, mine, chance)
+    assert lit_up > 0
     return looked
 
 
@@ -98,7 +100,9 @@ def test_the_sample(sample: Path, opened: Callable[[Path], Snapshot], filter_tex
     "path", real_files("zijian*9e5*", "magma*", "cpu_profile_mlp*"), ids=lambda path: path.name
 )
 def test_real_files(path: Path, opened: Callable[[Path], Snapshot]) -> None:
-    check_pictures(opened(path), oracle.load(path), "", random.Random(6))
+    looked = check_pictures(opened(path), oracle.load(path), "", random.Random(6))
+    # the small model has few large tensors, and nothing is thin enough to be merged
+    assert looked > 0 or path.name.startswith("cpu_profile")
 
 
 def test_a_branch_of_another_device_lights_nothing(opened: Callable[[Path], Snapshot], sample: Path) -> None:

@@ -9,12 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.python.archived import shown
 from tests.python.conftest import real_profiles
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of
+from tests.python.replays import massif
+from tests.python.replays.stacks import Frame
 
 from memlens.formats import scanning
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.formats.massif import BELOW
+from memlens.formats.massif import BELOW, NO_TREE
 from memlens.formats.stacks import CUT
 from memlens.formats.valgrind_frames import valgrind_frame
 from memlens.kernels import massif_text
@@ -26,32 +29,13 @@ FILES = [FIXTURE, *real_profiles("massif/*")]
 Held = Counter[tuple[SourceFrame, ...]]
 
 
-def trees(path: Path) -> Iterator[tuple[int, str, Held]]:
-    """Each detailed snapshot: its number, the kind of its tree and what each stack held, read recursively."""
-    lines = iter(path.read_text("utf-8").splitlines())
-    number = -1
-
-    def read(stack: tuple[SourceFrame, ...], held: Held) -> int:
-        found = re.fullmatch(r" *n(\d+): (\d+) ?(.*)", next(lines))
-        assert found is not None
-        text = found[3]
-        if not text.startswith("("):
-            stack = (*stack, BELOW if re.match(r"in \d+ place", text) else valgrind_frame(text))
-        own = int(found[2]) - sum(read(stack, held) for _ in range(int(found[1])))
-        held[stack] += own
-        return int(found[2])
-
-    for line in lines:
-        if line.startswith("snapshot="):
-            number = int(line[9:])
-        if line.startswith("heap_tree=") and not line.endswith("empty"):
-            held: Held = Counter()
-            read((), held)
-            yield number, line[10:], +held
-
-
 def without_cut(stack: tuple[SourceFrame, ...]) -> tuple[SourceFrame, ...]:
     return stack[:-1] if stack and stack[-1] == CUT else stack
+
+
+def places(stack: tuple[SourceFrame, ...]) -> tuple[Frame, ...]:
+    """A stack in the terms of the replay."""
+    return tuple(Frame(frame.function, frame.file, frame.line) for frame in without_cut(stack))
 
 
 def held_over_time(profile: Profile) -> Iterator[Held]:
@@ -68,20 +52,22 @@ def held_over_time(profile: Profile) -> Iterator[Held]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_every_tree_is_there(path: Path) -> None:
+    """The peak and the end are in ``test_replays.py``."""
     profile = load(path)
     assert profile.times is not None
     assert profile.times.told is not None
     over_time = list(held_over_time(profile))
     told = []
-    for number, kind, held in trees(path):
-        told.append(number)
-        assert over_time[number] == held
-        assert sum(held.values()) == profile.times.series["live_bytes"][number]
-        if kind == "peak":
-            mine: Held = Counter()
-            for stack, values in samples_of(profile):
-                mine[without_cut(stack)] += values[0]
-            assert +mine == held
+    for each in massif.snapshots(path):
+        told.append(each.number)
+        mine = Counter[tuple[Frame, ...]]()
+        for stack, size in over_time[each.number].items():
+            mine[places(stack)] += size
+        theirs = Counter[tuple[Frame, ...]]()
+        for frames, size in each.held.items():
+            theirs[tuple(map(shown, frames))] += size
+        assert mine == theirs
+        assert sum(theirs.values()) == profile.times.series["live_bytes"][each.number]
     assert told == np.flatnonzero(profile.times.told).tolist()
 
 
@@ -190,17 +176,86 @@ def test_stacks_of_the_depth_that_was_kept_are_cut(tmp_path: Path, depth: int, c
     assert any(stack[-1] == CUT for stack, _ in samples_of(profile)) is cut
 
 
-def test_without_a_peak_the_most_stands_for_it(tmp_path: Path) -> None:
-    path = written(tmp_path / "massif.out.1", kind="detailed")
-    assert "no-peak" in {notice.code for notice in load(path).notices}
+SNAPSHOT = re.compile(
+    r"^snapshot=(\d+)\n#-+\ntime=\d+\nmem_heap_B=(\d+)\nmem_heap_extra_B=(\d+)\nmem_stacks_B=(\d+)\n"
+    r"heap_tree=(\w+)(?:\nn\d+: (\d+))?",
+    re.MULTILINE,
+)
 
 
-def test_without_trees_there_is_the_curve(tmp_path: Path) -> None:
-    text = TREE[: TREE.index("n2:")]
-    profile = load(written(tmp_path / "massif.out.1", text, kind="empty"))
-    assert [notice.code for notice in profile.notices] == ["no-samples"]
-    assert profile.times is not None
-    assert profile.times.series["live_bytes"].tolist() == [100]
+def check_peak(path: Path) -> tuple[int, int, set[str]]:
+    """The peak is the highest heap, whatever has a tree: its bytes, those without a stack, and codes of notices."""
+    rows = [
+        (int(heap), int(number), int(extra), int(stacks), tree, int(root or 0))
+        for number, heap, extra, stacks, tree, root in SNAPSHOT.findall(path.read_text("utf-8"))
+    ]
+    highest = max(row[0] for row in rows)
+    at_peak = [row for row in rows if row[0] == highest]
+    told = max((row[5] for row in rows if row[4] != "empty"), default=0)
+    profile = load(path)
+    assert profile.value_types[0].name == "peak_bytes"
+    assert int(profile.values[0].sum()) == highest
+    bare = [values for stack, values in samples_of(profile) if NO_TREE in stack]
+    untold = sum(values[0] for values in bare)
+    assert untold == highest - told
+    assert all(sum(values[1:]) == 0 for values in bare)
+    settings = profile.settings
+    assert (
+        highest, settings["peak_snapshot"], settings["peak_heap_extra_bytes"], settings["peak_stacks_bytes"],
+    ) in [row[:4] for row in at_peak]  # fmt: skip
+    codes = {notice.code for notice in profile.notices}
+    words = " ".join(notice.message for notice in profile.notices)
+    assert ("peak-without-tree" in codes) == (told > 0 and not any(row[4] != "empty" for row in at_peak))
+    if untold:
+        assert f"{highest:,} bytes" in words
+        assert told == 0 or f"the remaining {untold:,}" in words
+    return highest, untold, codes
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_the_peak_is_the_highest_snapshot(path: Path) -> None:
+    assert check_peak(path)[0] > 0
+
+
+def snapshots(*rows: tuple[int, int, int, str]) -> str:
+    """A file of (heap, extra, stacks, tree) where a tree is one line of code that holds all of the heap."""
+    text = "desc: --detailed-freq=9\ncmd: ./x\ntime_unit: B\n"
+    for number, (heap, extra, stacks, tree) in enumerate(rows):
+        text += f"#-----------\nsnapshot={number}\n#-----------\ntime={number}\nmem_heap_B={heap}\n"
+        text += f"mem_heap_extra_B={extra}\nmem_stacks_B={stacks}\nheap_tree={tree}\n"
+        if tree != "empty":
+            text += f"n1: {heap} (heap allocation functions) malloc/new/new[], --alloc-fns, etc.\n"
+            text += f" n0: {heap} 0xA: f (a.cpp:{number + 1})\n"
+    return text
+
+
+PEAKS: dict[str, tuple[str, int, int, set[str]]] = {
+    # the largest is above 4 GiB, and its figures differ so that none can be taken for another
+    "no tree at all": (snapshots((5_021_305_210, 5_021_305_211, 5_021_305_212, "empty")), 5_021_305_210, 5_021_305_210,
+                       {"no-samples"}),
+    "the highest has none": (snapshots((9, 1, 0, "detailed"), (100, 1, 0, "peak"), (130, 0, 0, "empty")), 130, 30,
+                             {"peak-without-tree"}),
+    "the highest tree isn't massif's peak": (
+        snapshots((100, 1, 0, "detailed"), (60, 1, 90, "peak"), (110, 0, 0, "empty"), (0, 0, 0, "empty")), 110, 10,
+        {"peak-without-tree", "other-peak"}),
+    "as high as one with a tree": (snapshots((100, 1, 0, "empty"), (100, 1, 0, "peak"), (100, 1, 0, "detailed")), 100,
+                                   0, set()),
+    "no peak marked": (snapshots((100, 1, 0, "detailed"), (90, 1, 0, "empty")), 100, 0, set()),
+    "stacks alone": (snapshots((0, 0, 70, "detailed"), (0, 0, 90, "peak")), 0, 0, {"no-heap"}),
+    "nothing": (snapshots((0, 0, 0, "empty")), 0, 0, {"no-samples"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", PEAKS)
+def test_a_peak_without_a_tree(tmp_path: Path, what: str) -> None:
+    text, highest, untold, codes = PEAKS[what]
+    path = written(tmp_path / "massif.out.1", text)
+    found = check_peak(path)
+    assert found[:2] == (highest, untold)
+    assert found[2] - {"detailed-only"} == codes
+    times = load(path).times
+    assert times is not None
+    assert times.peaks.max() == highest
 
 
 WRONG: dict[str, tuple[str, str]] = {

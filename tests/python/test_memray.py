@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from tests.python.conftest import ROOT, real_profiles
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of, value
 from tests.python.server_harness import wait_until
 
+from memlens.cli import main
 from memlens.errors import MemlensError
 from memlens.formats import memray, memray_times, read
 from memlens.formats.containers import open_source
@@ -31,9 +33,14 @@ from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.lz4_head import lz4_head
 from memlens.formats.memray import MemrayNeededError
 from memlens.formats.tools import Tools
-from memlens.model.frames import USER
+from memlens.model.frames import POSSIBLE_ARENA, USER, SourceFrame
 from memlens.model.profile import Profile
 from memlens.store.processes import is_running
+from memlens.store.snapshot import Snapshot
+from memlens.units import format_bytes
+from memlens.views.groupings import GroupKind
+from memlens.views.groups import Branch, groups
+from memlens.views.sets import AllocationSet
 
 PYTHON = Path(os.environ.get("MEMLENS_TEST_MEMRAY") or ROOT / ".cache" / "memray" / "bin" / "python")
 needs_memray = pytest.mark.skipif(
@@ -314,11 +321,231 @@ def test_damaged_captures_are_told_or_read(tmp_path: Path) -> None:
             read_with(path, PYTHON, tmp_path)
 
 
+RAW = """
+import ctypes, json, memray, sys
+take = ctypes.pythonapi.PyMem_RawMalloc  # goes by way of malloc, which memray records
+take.restype, take.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+free = ctypes.CDLL(None).free  # called by its address, which memray doesn't see
+free.restype, free.argtypes = None, [ctypes.c_void_p]
+
+def reused():
+    return take(4_000)
+
+def kept():
+    return take(5_000)
+
+addresses = []
+with memray.Tracker(sys.argv[1]):
+    kept()
+    for _ in range(200):
+        addresses.append(reused())
+        free(addresses[-1])
+"""
+
+REPLAY = """
+import json, memray, sys
+reader = memray.FileReader(sys.argv[1])
+free = {int(kind) for kind in memray.AllocatorType if kind.name.endswith("FREE")}
+maps, unmaps = int(memray.AllocatorType.MMAP), int(memray.AllocatorType.MUNMAP)
+live, last, reused, temporary, size = {}, {}, [], [], {}
+for record in reader.get_allocation_records():
+    address = record.address
+    if record.allocator in free or record.allocator == unmaps:
+        latest = last.get(record.tid)
+        # only what is unmapped whole is freed
+        if latest and latest[0] == address and (record.allocator in free or record.size == latest[1]):
+            temporary.append(latest[1])
+        if record.allocator in free:
+            live.pop(address, None)
+            last.pop(record.tid, None) if latest and latest[0] == address else None
+        continue
+    last[record.tid] = (address, record.size)
+    if record.allocator != maps:
+        if address in live:
+            reused.append(live[address])
+        live[address] = record.size
+json.dump([[sum(each), len(each)] for each in (list(live.values()), reused, temporary)], sys.stdout)
+"""
+
+
+def replayed(path: Path, python: Path) -> list[list[int]]:
+    """Bytes and number of what malloc left live at the end, of what lay at reused addresses, and of temporaries."""
+    said = subprocess.run([python, "-c", REPLAY, path], check=True, capture_output=True, timeout=300)
+    told: list[list[int]] = json.loads(said.stdout)
+    return told
+
+
+@needs_memray
+def test_an_address_that_is_given_out_again_ends_what_lay_there(tmp_path: Path) -> None:
+    path = tmp_path / "reused.bin"
+    subprocess.run([PYTHON, "-c", RAW, path], check=True, timeout=120)
+    live, reused, _ = replayed(path, PYTHON)
+    assert reused[1] >= 150
+    profile = read_with(path, PYTHON, tmp_path)
+    at_end = [0, 0]
+    for sample, (_, values) in enumerate(samples_of(profile)):
+        if "mmap" not in labels_of(profile, sample):
+            at_end = [at_end[0] + values[2], at_end[1] + values[3]]
+    assert at_end == live
+    assert profile.times is not None
+    assert profile.times.series["live_bytes"][-1] == value(profile, "leaked_bytes")
+    assert profile.times.series["live_count"][-1] == value(profile, "leaked_allocations")
+    said = [notice.message for notice in profile.notices if notice.code == "reused"]
+    assert len(said) == 1
+    assert format_bytes(reused[0]) in said[0]
+
+
+def labels_of(profile: Profile, sample: int) -> set[str]:
+    chosen = profile.labels[profile.labels["sample"] == sample]
+    return {profile.strings[number] for number in chosen["text"].tolist()}
+
+
+@needs_memray
+@pytest.mark.parametrize(
+    "path",
+    [
+        path
+        for path in real_profiles("memray/*.bin")
+        if path.stat().st_size < 400_000 and "aggr" not in path.name
+    ],
+    ids=lambda path: path.name,
+)
+def test_temporary_is_what_its_name_says(path: Path, tmp_path: Path) -> None:
+    """Freed before the thread allocated anything else, by a replay of every record; and nothing is counted twice."""
+    python = python_for(path)
+    profile = read_with(path, python, tmp_path)
+    _, reused, temporary = replayed(path, python)
+    assert [value(profile, "temporary_bytes"), value(profile, "temporary_allocations")] == temporary
+    title = next(kind.title for kind in profile.value_types if kind.name == "temporary_bytes")
+    assert title == "Temporary: freed before the next allocation of the thread"
+    assert ("reused" in {notice.code for notice in profile.notices}) == bool(reused[1])
+
+
+# ---- pymalloc's pools ----
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="scripts are no programs there")
+def test_ranked_lines_say_what_may_be_pools(
+    tmp_path: Path,
+    opened: Callable[[Path], Snapshot],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arena = 1 << 20
+    rows: list[list[object]] = [
+        ["version", "1.20.0"], ["allocator", "pymalloc", 0], ["whole", 1], ["frame", "dumps", "/app.py", 12],
+        ["stack", [0]], ["frame", "keep", "/app.py", 20], ["stack", [1]],
+        ["record", "leaked", 0, "main", "mmap", 6 * arena, 6], ["record", "leaked", 0, "main", "malloc", 100, 1],
+        ["record", "leaked", 1, "main", "malloc", 3 * arena, 1], ["done"],
+    ]  # fmt: skip
+    text = "\n".join(json.dumps(row) for row in rows)
+    monkeypatch.setenv("MEMLENS_MEMRAY_PYTHON", str(stand_in(tmp_path, f"print({text!r})")))
+    path = tmp_path / "x.bin"
+    path.write_bytes(header())
+    snapshot = opened(path)
+
+    def ranked(value: int, by: GroupKind) -> list[tuple[str, str, int]]:
+        answer = groups(snapshot, Branch(AllocationSet(0, value=value), [by]), "bytes", 0, 9, descending=True)
+        return [(row.name, row.detail, row.bytes) for row in answer.rows]
+
+    assert ranked(2, "line") == [
+        ("app.py:12", "dumps, perhaps pools: 6 MiB", 6 * arena + 100),
+        ("app.py:20", "keep", 3 * arena),
+    ]
+    assert ranked(3, "function")[0] == ("dumps", "app.py, perhaps pools: 6", 7)
+    assert ranked(2, "package") == [("Your code", "perhaps pools: 6 MiB", 9 * arena + 100)]
+    for command in (["info"], ["lines", "--value", "leaked"]):
+        assert main([*command, str(path), "--cache-dir", str(tmp_path / "cache")]) == 0
+        assert "note: Python's own allocator, pymalloc, was not traced" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="scripts are no programs there")
+@pytest.mark.parametrize(
+    ("allocator", "traced", "other", "warned", "marked"),
+    [
+        ("pymalloc", 0, "malloc", True, True),
+        ("pymalloc debug", 0, "malloc", True, True),
+        ("mimalloc", 0, "malloc", True, False),
+        ("pymalloc", 1, "malloc", False, False),
+        ("malloc", 0, "malloc", False, False),
+        # memray before 1.11 doesn't say whether objects were recorded; its records do
+        ("pymalloc", -1, "malloc", True, True),
+        ("pymalloc", -1, "pymalloc_malloc", False, False),
+    ],
+)
+def test_pools_are_marked(
+    tmp_path: Path, allocator: str, traced: int, other: str, *, warned: bool, marked: bool
+) -> None:
+    """Whatever the version of memray: by what its reader prints."""
+    arena = 1 << 20
+    rows: list[list[object]] = [
+        ["version", "1.20.0"], ["allocator", allocator, traced], ["whole", 1], ["frame", "dumps", "/app.py", 12],
+        ["stack", [0]], ["frame", "load", "/app.py", 20], ["stack", [1]], ["frame", "old", "/app.py", 30],
+        ["stack", [2]],
+        ["record", "high_watermark", 0, "main", "mmap", 3 * arena, 3],
+        ["record", "leaked", 0, "main", "mmap", arena, 1],
+        # of the same line, but no arena
+        ["record", "leaked", 0, "main", other, arena, 1],
+        # mapped, but of another size, if only once
+        ["record", "leaked", 1, "main", "mmap", arena, 1], ["record", "high_watermark", 1, "main", "mmap", 4096, 1],
+        # as large as arenas were up to Python 3.9
+        ["record", "leaked", 2, "main", "mmap", 2 << 18, 2], ["done"],
+    ]  # fmt: skip
+    text = "\n".join(json.dumps(row) for row in rows)
+    path = tmp_path / "x.bin"
+    path.write_bytes(header())
+    profile = read_with(path, stand_in(tmp_path, f"print({text!r})"), tmp_path)
+    found: Counter[tuple[bool, int]] = Counter()
+    for stack, values in samples_of(profile):
+        found[stack[0] == POSSIBLE_ARENA, unmarked(stack)[0].line] += values[2]
+    bare = {(False, 12): arena, (False, 20): arena}
+    pools = {(True, 12): arena, (True, 30): 2 << 18}
+    if not marked:
+        bare, pools = {(False, 12): 2 * arena, (False, 20): arena, (False, 30): 2 << 18}, {}
+    assert {place: size for place, size in found.items() if size} == bare | pools
+    said = [notice.message for notice in profile.notices if notice.code == "pools"]
+    assert len(said) == warned
+    if warned:
+        assert allocator in said[0]
+        assert "--trace-python-allocators" in said[0]
+        assert ("3 MiB at the peak and 1.50 MiB at the end" in said[0]) == marked
+
+
+@needs_memray
+@pytest.mark.parametrize("path", real_profiles("memray/*.bin"), ids=lambda path: path.name)
+def test_captures_whose_objects_were_not_recorded_are_told(path: Path, tmp_path: Path) -> None:
+    """As memray's own report does, by its own metadata; and a mark stands only on what was mapped."""
+    if path.stat().st_size > 400_000 and "native" in path.name:
+        pytest.skip("memray takes minutes over its symbols")
+    python = python_for(path)
+    profile = read_with(path, python, tmp_path)
+    code = (
+        "import json, memray, sys; found = memray.FileReader(sys.argv[1]).metadata; "
+        "json.dump([found.python_allocator, getattr(found, 'trace_python_allocators', None)], sys.stdout)"
+    )
+    said = subprocess.run([python, "-c", code, path], check=True, capture_output=True, timeout=120)
+    allocator, traced = json.loads(said.stdout)
+    assert traced is not None or format_of(path) < 11  # all of these were made without the option
+    assert profile.settings["python_allocator"] == allocator
+    warned = allocator.startswith("pymalloc") and not traced
+    assert ("pools" in {notice.code for notice in profile.notices}) == warned
+    marks = [
+        sample for sample, (stack, _) in enumerate(samples_of(profile)) if stack[:1] == (POSSIBLE_ARENA,)
+    ]
+    assert all("mmap" in labels_of(profile, sample) for sample in marks)
+    assert bool(marks) == warned
+
+
 FILES = [
     path
     for path in real_profiles("memray/*.bin")
     if not path.name.startswith("v1.") and "native" not in path.name and "pymalloc" not in path.name
 ]
+
+
+def unmarked(stack: tuple[SourceFrame, ...]) -> tuple[SourceFrame, ...]:
+    """A stack as memray has it, without what marks pools."""
+    return stack[1:] if stack[:1] == (POSSIBLE_ARENA,) else stack
 
 
 def table(path: Path, folder: Path, *options: str) -> Counter[tuple[str, str]]:
@@ -341,12 +568,13 @@ def table(path: Path, folder: Path, *options: str) -> Counter[tuple[str, str]]:
 @needs_memray
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 @pytest.mark.parametrize(
-    ("options", "column"), [((), 0), (("--leaks",), 2), (("--temporary-allocations",), 4)]
+    ("options", "column"), [((), 0), (("--leaks",), 2), (("--temporary-allocation-threshold=0",), 4)]
 )
 def test_what_memray_table_tells(path: Path, tmp_path: Path, options: tuple[str, ...], column: int) -> None:
     profile = read_with(path, PYTHON, tmp_path)
     mine: Counter[tuple[str, str]] = Counter()
-    for stack, values in samples_of(profile):
+    for marked, values in samples_of(profile):
+        stack = unmarked(marked)
         place = f"{stack[0].function} at {stack[0].file}:{stack[0].line}" if stack else "???"
         mine[place, "bytes"] += values[column]
         mine[place, "count"] += values[column + 1]
@@ -429,7 +657,9 @@ def changes_of(profile: Profile, first: int, last: int) -> tuple[Places, Places]
     """What each stack allocated and freed in the bins that end at the edges ``first`` to ``last``."""
     assert profile.times is not None
     begin, end = (int(profile.times.change_offsets[edge]) for edge in (first, last + 1))
-    stacks = [place((f.function, f.file, f.line) for f in frames) for frames, _ in samples_of(profile)]
+    stacks = [
+        place((f.function, f.file, f.line) for f in unmarked(frames)) for frames, _ in samples_of(profile)
+    ]
     allocated: Places = Counter()
     freed: Places = Counter()
     for row in profile.times.changes[begin:end].tolist():
@@ -504,7 +734,7 @@ def test_a_large_capture_tells_the_same_peak_and_end(
         sums: Counter[Any] = Counter()
         for stack, values in samples_of(profile):
             for number in range(4):
-                sums[stack, number] += values[number]
+                sums[unmarked(stack), number] += values[number]
         return +sums
 
     assert by_stack(large) == by_stack(whole)

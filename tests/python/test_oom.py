@@ -3,6 +3,7 @@
 import json
 import pickle
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.python.conftest import real_files
+from tests.python.conftest import frame, real_files
 from tests.python.limited_allocator import DeviceFullError, LimitedAllocator, asked_of_driver
 from tests.python.model_allocator import KIB, MIB
+from tests.python.replays import torch as oracle
 from tests.python.test_allocator import open_data
 from tests.python.test_reserved import parts, sizes_told, true_gap
 
@@ -21,6 +23,7 @@ from memlens.errors import MemlensError
 from memlens.store.snapshot import Snapshot
 from memlens.views.oom import marks, oom
 from memlens.views.oom_answers import Finding, OomAnswer
+from memlens.views.oom_report import report
 
 SHARED_POOL = (0, 0)
 
@@ -384,3 +387,81 @@ def test_a_real_snapshot_taken_at_an_oom_marks_its_moment(
 ) -> None:
     found = marks(opened(path)).marks
     assert [(mark.kind, mark.size_bytes) for mark in found] == [("snapshot", 11840159744)]
+
+
+def asked(opened: Callable[[Path], Snapshot], tmp_path: Path, stacks: list[Any], name: str) -> list[str]:
+    """Where requests of these stacks came from, as the answers have it; and the report must say the same."""
+    ooms = [
+        {"action": "oom", "size": MIB, "stream": 0, "device_free": 9, "frames": frames} for frames in stacks
+    ]
+    path = tmp_path / f"{name}.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [ooms]}))
+    snapshot = opened(path)
+    answers = [oom(snapshot, 0, number) for number in range(len(stacks))]
+    lines = list(report(answers, marks(snapshot), snapshot.info))
+    assert [line.strip() for line in lines if " asked for at " in line or "was recorded" in line] == [
+        answer.asked_by for answer in answers
+    ]
+    for answer in answers:
+        assert (answer.asked_at is None) == (not answer.asked_by.startswith("asked for at "))
+    return [answer.asked_by for answer in answers]
+
+
+@pytest.mark.parametrize("path", real_files("*.pickle"), ids=lambda path: path.stem[:40])
+def test_where_real_requests_came_from(
+    path: Path, opened: Callable[[Path], Snapshot], tmp_path: Path
+) -> None:
+    """The user's innermost line, else that of a library; and in words that there is none."""
+    data = oracle.load(path)
+    traces = [] if isinstance(data, list) else data["device_traces"]
+    stacks = {
+        json.dumps(entry["frames"]): entry["frames"]
+        for trace in traces
+        for entry in trace
+        if entry.get("frames")
+    }
+    chosen = random.Random(1).sample(list(stacks.values()), min(40, len(stacks)))
+    for frames, told in zip(chosen, asked(opened, tmp_path, chosen, "real"), strict=True):
+        python = [
+            f for f in frames if f["line"] and re.search(r"\.py$|<ipython-input|ipykernel", f["filename"])
+        ]
+        user = [f for f in python if not re.search(r"(site|dist)-packages[/\\]|/lib/python3", f["filename"])]
+        if python:
+            best = (user or python)[0]
+            assert told == f"asked for at {best['filename']}:{best['line']} {best['name']}"
+        elif not any("): " in f["name"] for f in frames):  # where the profiler keeps places in names
+            assert told.startswith("no Python frame was recorded for the request")
+        assert "unwind" not in told
+
+
+def test_a_request_without_python_names_operators(opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
+    native = [
+        "torch::unwind::unwind()", "torch::CapturedTraceback::gather(bool, bool, bool)",
+        "torch::cuda::(anonymous namespace)::gather_with_cpp()",
+        "c10::cuda::CUDACachingAllocator::Native::NativeCachingAllocator::allocate(unsigned long)",
+    ]  # fmt: skip
+    operators = ["at::_ops::empty_like::call(at::Tensor const&)", "at::_ops::bmm::call(at::Tensor const&)"]
+
+    def frames(*names: str) -> list[Any]:
+        return [frame("??", 0, name) for name in names]
+
+    stacks = [
+        [], frames(*native), frames(*native, "my_kernel()", "clone"), frames(*native, operators[1]),
+        frames(*native, *operators),
+    ]  # fmt: skip
+    none = "no Python frame was recorded for the request"
+    assert asked(opened, tmp_path, stacks, "native") == [
+        "no stack was recorded for the request",
+        none,
+        f"{none}; the innermost native function is my_kernel()",
+        f"{none}; the outermost operator is aten::bmm",
+        f"{none}; the outermost operator is aten::bmm, the innermost aten::empty_like",
+    ]
+
+
+@pytest.mark.parametrize("path", real_files("*.pickle"), ids=lambda path: path.stem[:40])
+def test_the_recorder_names_nothing(path: Path, opened: Callable[[Path], Snapshot]) -> None:
+    snapshot = opened(path)
+    labels = set(snapshot.column("stack_label").tolist())
+    named = {row[2] for number, row in snapshot.frames(labels - {0xFFFFFFFF}).items()}
+    assert not [name for name in named if name.startswith(("torch::unwind", "torch::CapturedTraceback"))]

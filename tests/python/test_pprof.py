@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.python import pprof_files
 from tests.python.conftest import real_profiles
-from tests.python.pprof_files import Builder, Message, encode
+from tests.python.pprof_files import Builder, encode
+from tests.python.replays.pprof import Message, message_of
 
 from memlens.errors import MemlensError
 from memlens.formats import pprof, read
@@ -70,42 +70,16 @@ def stacks_of(profile: Profile) -> list[list[tuple[str, str, int]]]:
     ]
 
 
-def plain_stacks(message: Message) -> list[list[tuple[str, str, int]]]:
-    """The same out of a decoded message."""
-    strings = message.get("string_table", [""])
-    functions = {each["id"]: each for each in message.get("function", [])}
-    mappings = {each["id"]: strings[each.get("filename", 0)] for each in message.get("mapping", [])}
-    places: dict[int, list[tuple[str, str, int]]] = {}
-    for location in message["location"]:
-        lines = []
-        for line in location.get("line", [{}]):
-            function = functions.get(line.get("function_id", 0))
-            if function is None:
-                address = hex(location.get("address", 0))
-                lines.append((address, mappings.get(location.get("mapping_id", 0), ""), 0))
-                continue
-            name = strings[function.get("name", 0)] or strings[function.get("system_name", 0)] or "?"
-            file, number = strings[function.get("filename", 0)], line.get("line", 0)
-            lines.append(
-                (name, file, max(number if number < 2**31 else 0, 0) if file not in ("", "??") else 0)
-            )
-        places[location["id"]] = lines
-    return [
-        [line for number in sample.get("location_id", []) for line in places[number]]
-        for sample in message["sample"]
-    ]
-
-
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
 def test_real_profiles_read_as_they_are_decoded(path: Path, tmp_path: Path) -> None:
-    message = pprof_files.read(path)
+    """Samples in their order, labels and sizes; stacks and lines are in ``test_replays.py``."""
+    message = message_of(path)
     strings = message["string_table"]
     profile = profile_of(path, tmp_path)
     types = [(strings[each["type"]], strings[each["unit"]]) for each in message["sample_type"]]
     assert [(each.name, each.unit) for each in profile.value_types] == types
     values = np.array([sample["value"] for sample in message["sample"]], np.int64)
     assert np.array_equal(np.stack(profile.values, axis=1), values)
-    assert stacks_of(profile) == plain_stacks(message)
     default = strings[message.get("default_sample_type", 0)]
     wanted = [name for name, _ in types].index(default) if default else len(types) - 1
     assert profile.default_value == wanted

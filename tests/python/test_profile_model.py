@@ -15,6 +15,7 @@ from memlens.model.timeline import NEVER
 from memlens.store.manifest import SourceFile
 from memlens.store.snapshot import Snapshot
 from memlens.store.writer import write_archive
+from memlens.views.attribution import own_values
 
 TYPES = [
     ValueType("alloc_objects", "count", "total", "Allocations"),
@@ -71,11 +72,17 @@ def test_lines_have_what_their_samples_have(tmp_path: Path, seed: int, as_tree: 
             amount = int(profile.values[value][sample])
             for line in set(lines):
                 total[(*line, value)] += amount
-            if lines:
-                own[(*lines[0], value)] += amount
-    rows = list(snapshot.text.execute("SELECT file, line, value, total, self FROM line_values"))
-    assert {tuple(row[:3]): row[3] for row in rows} == {key: n for key, n in total.items() if n or own[key]}
-    assert {tuple(row[:3]): row[4] for row in rows if row[4]} == {key: n for key, n in own.items() if n}
+            if stack and frames[stack[0]].line:
+                own[(frames[stack[0]].file, frames[stack[0]].line, value)] += amount
+    rows = list(snapshot.text.execute("SELECT file, line, value, total FROM line_values"))
+    assert {tuple(row[:3]): row[3] for row in rows if row[3]} == {key: n for key, n in total.items() if n}
+    itself = {
+        (file, line, number): amounts[number]
+        for (file, line), amounts in own_values(snapshot, "any").items()
+        for number in range(3)
+        if amounts[number]
+    }
+    assert itself == {key: n for key, n in own.items() if n}
     # the figures that lines have in every model: in use stands for the peak, which such a profile has not
     for file, line, all_bytes, count, peak in snapshot.text.execute(
         "SELECT file, line, total_bytes, count, live_at_peak_bytes FROM source_lines"

@@ -13,6 +13,7 @@ from tests.fuzz.questions import ask_everything
 from tests.python import pprof_files
 from tests.python.conftest import real_profiles
 from tests.python.profile_reading import FIXTURES
+from tests.python.replays.pprof import message_of
 from tests.python.test_profile_model import archived, random_profile
 
 from memlens.cli import main
@@ -24,6 +25,7 @@ from memlens.store.tables import fill
 from memlens.views import flame, flame_tables, profile_times
 from memlens.views.calltree import FlameOptions
 from memlens.views.compare import Comparison
+from memlens.views.flame_tables import FlameSides
 from memlens.views.folded import fold, places_of
 from memlens.views.groupings import GroupKind
 from memlens.views.groups import Branch, Group, groups, members
@@ -176,7 +178,7 @@ def test_trees_add_up_to_the_samples(made: tuple[Profile, list[list[int]], Snaps
                 total[name] += int(amounts[sample])
             if names:
                 own[names[0]] += int(amounts[sample])
-        answer = flame_tables.functions(tree, "inclusive", 0, 1000)
+        answer = flame_tables.functions(tree, "inclusive", 0, 1000, "any")
         told = {(row.name.file, row.name.function): (row.bytes, row.self_bytes) for row in answer.rows}
         told.pop(("", "no stack recorded"), None)
         assert told == {name: (number, own[name]) for name, number in total.items() if number > 0}
@@ -348,9 +350,12 @@ def test_what_counts_negative_values_and_what_leaves_them_out_is_as_the_notice_s
     }
     assert counted == dict.fromkeys(counted, 100)
     tree = flame.tree_of(snapshot, AllocationSet(0), "bytes", FlameOptions())
-    assert tree.total == 120
+    assert tree.total == 200
+    assert flame_tables.whole(tree) == FlameSides(50, 2, 150, 2)
     told = flame_tables.functions(tree, "inclusive", 0, 9).rows
-    assert sum(row.self_bytes for row in told) == 120
+    assert {row.name.function: row.self_sides for row in told} == {
+        "f": FlameSides(30, 1, 100, 1), "g": FlameSides(0, 0, 50, 1), "h": FlameSides(20, 1, 0, 0),
+    }  # fmt: skip
     for word in (*counted, "flame graphs", "tables of functions"):
         assert word in notice
 
@@ -463,7 +468,7 @@ def test_the_command_line_tells_of_profiles(
         assert main([arguments[0], str(path), *arguments[1:], "--cache-dir", str(tmp_path)]) == 0
         return capsys.readouterr().out
 
-    message = pprof_files.read(path)
+    message = message_of(path)
     sums = [sum(values) for values in zip(*(each["value"] for each in message["sample"]), strict=True)]
     folded = told("flame", "--value", "inuse_objects", "--folded").splitlines()
     assert sum(int(row.rpartition(" ")[2]) for row in folded) == sums[2]

@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 from tests.python.conftest import ROOT
 
+from memlens.formats import FORMATS
+
+ATTRIBUTION = (ROOT / "docs" / "attribution.md").read_text("utf-8")
 README = (ROOT / "README.md").read_text("utf-8")
 MANIFEST = json.loads((ROOT / "package.json").read_text("utf-8"))
 COMMANDS = [shlex.split(line)[1:] for line in re.findall(r"^memlens .*$", README, re.MULTILINE)]
@@ -69,6 +72,35 @@ def test_scripts_and_files_are_there() -> None:
         assert script in MANIFEST["scripts"]
     for link in re.findall(r"\]\(([^)]+)\)", README):
         assert (ROOT / link).is_file(), link
+
+
+def test_every_format_has_a_row_that_says_what_it_attributes_to_whom() -> None:
+    table = ATTRIBUTION.split("## What each format attributes")[1].split("\n## ")[0]
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in table.splitlines()
+        if line.startswith("| `")
+    ]
+    assert {row[0].split("`")[1] for row in rows} == set(FORMATS)
+    for module, words in FORMATS.items():
+        assert any(row[0].startswith(f"`{module}` ({words})") for row in rows), module
+    for row in rows:
+        assert len(row) == 4
+        assert all(row), row
+        assert re.search("recorded|inferred|estimated|unknown", row[3]), row
+
+
+def test_every_figure_has_its_kind() -> None:
+    table = ATTRIBUTION.split("## What each figure on the screen is")[1]
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in table.splitlines()
+        if line.startswith("| ")
+    ]
+    assert len(rows) > 30
+    for row in rows[2:]:
+        assert len(row) == 4
+        assert re.search("recorded|computed|inferred|estimated|unknown|named as", row[3]), row
 
 
 def test_the_manifest_says_nothing_twice() -> None:

@@ -152,16 +152,10 @@ def test_what_can_not_be_opened_is_a_problem(server: LspClient, tmp_path: Path) 
     assert relative["code"] == "file"
     other = tmp_path / "other.pickle"
     other.write_bytes(pickle.dumps(["no", "snapshot"]))
-    assert problem_of(server, "memlens/open", {"path": str(other), "view": "v"})["code"] not in (
-        "internal",
-        "ingest-died",
-    )
+    assert problem_of(server, "memlens/open", {"path": str(other), "view": "v"})["code"] == "not-a-snapshot"
     empty = tmp_path / "empty.pickle"
     empty.write_bytes(b"")
-    assert problem_of(server, "memlens/open", {"path": str(empty), "view": "v"})["code"] not in (
-        "internal",
-        "ingest-died",
-    )
+    assert problem_of(server, "memlens/open", {"path": str(empty), "view": "v"})["code"] == "not-a-snapshot"
     good = write_snapshot(tmp_path / "good.pickle")
     assert open_view(server, good)
 
@@ -169,15 +163,16 @@ def test_what_can_not_be_opened_is_a_problem(server: LspClient, tmp_path: Path) 
 def test_questions_about_what_is_not_there_are_problems(server: LspClient, tmp_path: Path) -> None:
     opened = open_view(server, write_snapshot(tmp_path / "a.pickle"))
     name = opened["snapshot"]
-    for method, params in (
-        ("memlens/stack", {"snapshot": name, "allocation": 10**9}),
-        ("memlens/hit", {"snapshot": name, "device": 77, "moment": 0, "y_bytes": 0}),
-        (
-            "memlens/overview",
-            {"snapshot": name, "device": 77, "axis": "event", "columns": 10},
-        ),
+    for method, params, what in (
+        ("memlens/stack", {"allocation": 10**9}, "no allocation 1000000000"),
+        ("memlens/hit", {"device": 77, "moment": 0, "y_bytes": 0}, "no device 77"),
+        ("memlens/overview", {"device": 77, "axis": "event", "columns": 10}, "no device 77"),
     ):
-        assert problem_of(server, method, params)["code"] != "internal"
+        problem = problem_of(server, method, {"snapshot": name, **params})
+        assert problem["code"] == "bad-request"
+        assert what in problem["message"]
+    # none of that has closed anything
+    assert server.request("memlens/stack", {"snapshot": name, "allocation": 0})["frames"]
     assert problem_of(server, "memlens/stack", {"snapshot": "gone", "allocation": 0})["code"] == "closed"
     server.request("memlens/close", {"snapshot": name, "view": "v1"})
     assert problem_of(server, "memlens/stack", {"snapshot": name, "allocation": 0})["code"] == "closed"

@@ -69,12 +69,16 @@ def test_heat_is_what_a_plain_sum_says(server: LspClient, tmp_path: Path, worksp
     open_view(server, kept_snapshot(tmp_path / "a.pickle", stacks))
     inclusive: dict[int, int] = defaultdict(int)
     itself: dict[int, int] = defaultdict(int)
+    innermost_of: dict[int, int] = defaultdict(int)
     for stack, size in stacks.items():
         for line in {line for file, line, _ in stack if file == FOREIGN}:
             inclusive[line] += size
+        mine = next((frame for frame in stack if frame[0] == FOREIGN), None)
+        if mine is not None:
+            itself[mine[1]] += size
         innermost = next((frame for frame in stack if frame[1]), None)
         if innermost is not None and innermost[0] == FOREIGN:
-            itself[innermost[1]] += size
+            innermost_of[innermost[1]] += size
     (file,) = heat_of(server, source)
     assert file["title"] == "a.pickle"
     assert file["most_live_at_peak_bytes"] == file["most_total_bytes"] == max(inclusive.values())
@@ -82,6 +86,7 @@ def test_heat_is_what_a_plain_sum_says(server: LspClient, tmp_path: Path, worksp
     assert {line["line"]: line["total_bytes"] for line in file["lines"]} == inclusive
     assert {line["line"]: line["self_live_at_peak_bytes"] for line in file["lines"]} == itself
     assert {line["line"]: line["self_total_bytes"] for line in file["lines"]} == itself
+    assert file["attribution"] == "mine"
     assert [line["function"] for line in file["lines"]] == ["step", "main"]
     assert all(line["changed"] is None for line in file["lines"])
     assert heat_of(server, workspace / "code" / "other.py") == []

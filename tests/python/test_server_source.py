@@ -34,11 +34,11 @@ def test_hover_tells_what_a_line_allocated(server: LspClient, tmp_path: Path, wo
     outer = server.hover(source, 30)
     assert outer is not None
     assert "1,536,000 bytes" in outer
-    assert "By the line itself, not by what it calls: 0 bytes in 0 allocations, live at peak 0 bytes" in outer
+    assert "By the line itself (my code): 0 bytes in 0 allocations, live at peak 0 bytes" in outer
     leaking = server.hover(source, 10)
     assert leaking is not None
     assert (
-        "not by what it calls: 500 KiB (512,000 bytes) in 1,000 allocations, live at peak 500 KiB (512,000"
+        "By the line itself (my code): 500 KiB (512,000 bytes) in 1,000 allocations, live at peak 500 KiB (512,000"
         in leaking
     )
     elsewhere = workspace / "code" / "other.py"
@@ -109,7 +109,7 @@ def test_names_in_a_snapshot_stay_text(server: LspClient, tmp_path: Path, worksp
     assert "<" not in before_link
     assert not re.search(
         r"(?<!\\)[`\[\]()_#$:]",
-        re.sub(r"\(([\d,]+ bytes)\)|allocated:|peak:|Largest:|calls:", "", before_link),
+        re.sub(r"\(([\d,]+ bytes)\)|allocated:|peak:|Largest:|itself \(my code\):", "", before_link),
     )
     assert "\n#" not in before_link
 
@@ -138,14 +138,20 @@ def test_code_lenses_stand_above_functions(
     lenses = server.request("textDocument/codeLens", document)
     assert [lens["range"]["start"]["line"] + 1 for lens in lenses] == [9, 29]
     assert lenses[0]["command"]["title"] == "501 KiB live at peak, line 10 most"
-    assert lenses[1]["command"]["title"] == "501 KiB live at peak, 0 B by itself"
+    assert lenses[1]["command"]["title"] == "501 KiB live at peak, 0 B by itself (my code)"
     assert lenses[0]["command"]["command"] == "memlens.showLine"
     assert lenses[0]["command"]["arguments"][0]["line"] == 10
     settings = {"cache_directory": str(cache_folder), "code_lens": True, "measure": "total"}
     server.notify("workspace/didChangeConfiguration", {"settings": settings})
     lenses = server.request("textDocument/codeLens", document)
     assert lenses[0]["command"]["title"] == "1.46 MiB in 2,000 allocations, line 11 most"
-    assert lenses[1]["command"]["title"] == "1.46 MiB in 2,000 allocations, 0 B by itself"
+    assert lenses[1]["command"]["title"] == "1.46 MiB in 2,000 allocations, 0 B by itself (my code)"
+    server.notify("workspace/didChangeConfiguration", {"settings": {**settings, "attribution": "any"}})
+    lenses = server.request("textDocument/codeLens", document)
+    assert lenses[1]["command"]["title"] == "1.46 MiB in 2,000 allocations, 0 B by itself (any code)"
+    text = server.hover(workspace / "code" / "train.py", 10)
+    assert text is not None
+    assert "By the line itself (any code): charged to the innermost frame, no matter whose code it is" in text
     assert lenses[0]["command"]["arguments"][0]["line"] == 11
 
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.python.conftest import event, frame, real_files
-from tests.python.oracle import Alloc, allocations, load
+from tests.python.replays.torch import Alloc, allocations, load
 
 from memlens.errors import BadRequestError, MemlensError
 from memlens.export import snapviewer as export

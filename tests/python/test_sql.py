@@ -14,8 +14,8 @@ import apsw
 import numpy as np
 import pytest
 from tests.python.conftest import event, frame, real_files, real_profiles
-from tests.python.oracle import allocations, live_bytes, load
 from tests.python.profile_reading import FIXTURES
+from tests.python.replays.torch import allocations, live_bytes, load
 
 from memlens import cli
 from memlens.errors import BadRequestError

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.python import oracle
 from tests.python.conftest import event, frame, real_files
+from tests.python.replays import torch as oracle
 
 from memlens import cli
 from memlens.errors import BadRequestError

@@ -14,6 +14,8 @@ from memlens.model.info import HOST_DEVICE
 from memlens.model.timeline import NOTE_KINDS
 from memlens.store.snapshot import Snapshot
 from memlens.views.lines import source_lines
+from memlens.views.oom import marks, oom
+from memlens.views.oom_report import report
 from memlens.views.stack import stack
 
 Opened = Callable[[Path], Snapshot]
@@ -69,8 +71,24 @@ def test_forward_frames_lead_from_native_stacks_to_the_forward_line(opened: Open
         assert found is not None
         assert (found.kind, found.source) == ("native", "recorded")
     # totals of the line hold what ran on its behalf
-    (line,) = source_lines(snapshot, "/p/model.py", 12)
+    (line,) = [row for row in source_lines(snapshot, "/p/model.py") if row.line == 12]
     assert (line.total_bytes, line.count, line.self_count) == (16, 2, 2)
+
+
+def test_lines_held_at_an_oom_say_how_they_are_known(opened: Opened, tmp_path: Path) -> None:
+    trace = [
+        event("alloc", 1, 8, NATIVE, NODE, ENGINE, forward_frames=FORWARD),
+        {"action": "oom", "size": 1 << 30, "stream": 0, "device_free": 5},
+    ]
+    answer = oom(made(opened, tmp_path, trace), 0, 1)
+    (line,) = answer.lines
+    assert line.frame is not None
+    assert (line.frame.line, line.frame.source) == (12, "forward")
+    assert any("model.py:12 (forward) (forward)" in finding.text for finding in answer.findings)
+    printed = "\n".join(
+        report([answer], marks(opened(tmp_path / "s.pickle")), opened(tmp_path / "s.pickle").info)
+    )
+    assert "/p/model.py:12 forward (forward)" in printed
 
 
 def test_forward_frames_of_blocks(opened: Opened, tmp_path: Path) -> None:

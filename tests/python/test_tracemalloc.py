@@ -1,6 +1,9 @@
 """tracemalloc's snapshots against what tracemalloc itself says of them, and against pickles that want to do harm."""
 
 import pickle
+import re
+import subprocess
+import sys
 import tracemalloc
 from collections import Counter
 from pathlib import Path
@@ -109,6 +112,54 @@ def test_where_the_program_keeps_its_memory() -> None:
     assert CUT in profile.frames.frames
     assert [notice.code for notice in profile.notices] == ["stacks-cut"]
     assert profile.settings == {"traceback_limit": 4}
+
+
+def recorded(folder: Path, kept: int, depth: int) -> Path:
+    """A snapshot of a block at the bottom of ``depth`` calls of which ``kept`` frames were kept, in its own process."""
+    path = folder / "deep.tracemalloc"
+    code = (
+        "import sys, tracemalloc\n"
+        "def down(n):\n    return down(n - 1) if n > 1 else bytes(100_000)\n"
+        f"tracemalloc.start({kept})\nkept = down({depth - 1})\n"
+        "snapshot = tracemalloc.take_snapshot()\n"
+        "snapshot.filter_traces([tracemalloc.Filter(True, '<string>')]).dump(sys.argv[1])\n"
+    )
+    subprocess.run([sys.executable, "-c", code, path], check=True, timeout=60)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kept", "depth", "advice"),
+    [
+        (25, 90, "tracemalloc.start(50), or python -X tracemalloc=50, keeps twice as many."),
+        (25, 30, "tracemalloc.start(30), or python -X tracemalloc=30, keeps all of them."),
+        (1, 2, "tracemalloc.start(2), or python -X tracemalloc=2, keeps all of them."),
+        (30, 30, None),
+        (25, 4, None),
+    ],
+)
+def test_the_advice_on_cut_stacks_keeps_more_than_was_kept(
+    tmp_path: Path, kept: int, depth: int, advice: str | None
+) -> None:
+    notices = load(recorded(tmp_path, kept, depth)).notices
+    assert [notice.code for notice in notices] == ["stacks-cut"] * (advice is not None)
+    if advice is not None:
+        assert notices[0].message.endswith(f"and the deepest has {depth}. {advice}")
+        again = load(recorded(tmp_path, int(re.findall(r"start\((\d+)\)", advice)[0]), depth))
+        assert ("all of them" in advice) == (not again.notices)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_the_advice_is_of_the_snapshots_own_figures(path: Path) -> None:
+    snapshot = tracemalloc.Snapshot.load(str(path))
+    totals = [(len(trace.traceback), trace.traceback.total_nframe or 0) for trace in snapshot.traces]
+    kept, deepest = max(kept for kept, _ in totals), max(total for _, total in totals)
+    found = [notice.message for notice in load(path).notices if notice.code == "stacks-cut"]
+    assert len(found) == (deepest > kept)
+    for message in found:
+        advised = int(re.findall(r"start\((\d+)\)", message)[0])
+        assert kept < advised == min(deepest, 2 * kept)
+        assert f"the deepest has {deepest}" in message
 
 
 HEAD = b"\x80\x04\x8c\x0btracemalloc\x94\x8c\x08Snapshot\x94\x93\x94"

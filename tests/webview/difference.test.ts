@@ -16,6 +16,8 @@ import {
   changeSentence,
   changeText,
   relativeChange,
+  SIGNED,
+  type Sided,
   sideText,
   turnOf,
 } from '../../webview/src/flame/difference';
@@ -53,6 +55,8 @@ function packed(changes: readonly (readonly [number, number])[]): ArrayBuffer {
 }
 
 describe('a change', () => {
+  const SIDES: Sided = { whole: WHOLE, scale: 'normalised', before: 'Before', after: 'After' };
+
   it('is told by shape and sign, as an amount or in points of the whole', () => {
     assert.equal(changeText(GREW, WHOLE, 'absolute'), '▲ +20 KiB');
     assert.equal(changeText(GREW, WHOLE, 'normalised'), '▲ +5.00 points');
@@ -64,8 +68,9 @@ describe('a change', () => {
     assert.equal(changeMark(kept, WHOLE, 'normalised'), '=');
     assert.equal(changeText({ before: 5, after: 5 }, WHOLE, 'absolute'), '= 0 B');
     assert.equal(sideText(GREW.before, WHOLE.before, 'normalised'), '10%');
-    assert.equal(changeSentence(GREW, WHOLE, 'absolute'), '10 KiB → 30 KiB, ▲ +20 KiB');
-    assert.deepEqual(changeFigures(GREW, WHOLE, 'normalised'), {
+    assert.equal(changeSentence(GREW, { ...SIDES, scale: 'absolute' }), '10 KiB → 30 KiB, ▲ +20 KiB');
+    assert.equal(changeSentence(GREW, SIGNED), '+30 KiB −10 KiB, net ▲ +20 KiB');
+    assert.deepEqual(changeFigures(GREW, SIDES), {
       large: '▲ +5.00 points',
       small: 'before 10 KiB (10%) · after 30 KiB (15%)',
     });

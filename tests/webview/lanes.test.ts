@@ -55,9 +55,16 @@ describe('how a line is known', () => {
       ['', 'forward line', 'FX trace', 'inferred'],
     );
     const named = (source: Frame['source']) =>
-      // SAFETY: nameOf reads these two fields alone.
+      // SAFETY: nameOf reads these two fields alone of what has a label.
       nameOf({ label: frame(source), operator: null } as Parameters<typeof nameOf>[0]);
     assert.equal(named('recorded').place, 'model.py:7');
     assert.equal(named('inferred').place, 'model.py:7 (inferred)');
+  });
+  it('is none for what was allocated before recording, and that is said', () => {
+    const titled = (early: boolean) =>
+      // SAFETY: nameOf reads these three fields alone.
+      nameOf({ label: null, operator: null, before_trace: early } as Parameters<typeof nameOf>[0]).title;
+    assert.equal(titled(true), 'Allocated before recording');
+    assert.equal(titled(false), 'No stack recorded');
   });
 });

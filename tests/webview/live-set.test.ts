@@ -33,7 +33,16 @@ function made(groups: number): { tree: Tree; asked: string[]; settle: () => Prom
       await Promise.resolve();
       if (state.fail) throw new Error('no answer');
       const rows = Array.from({ length: Math.min(limit, groups - offset) }, (_, i) => group(offset + i));
-      return { set_bytes: 9, set_count: 9, bytes: 9, count: 2 * groups, groups, offset, rows };
+      return {
+        set_bytes: 9,
+        set_count: 9,
+        bytes: 9,
+        count: 2 * groups,
+        groups,
+        offset,
+        rows,
+        largest: 'allocation',
+      };
     },
     members: async (path, offset): Promise<MembersAnswer> => {
       asked.push(`members ${path.join('/')} ${offset}`);
@@ -132,6 +141,10 @@ test('the word that is typed and the terms that begin like it', () => {
   );
   assert.deepEqual(
     offersFor('category:g', ['gradient', 'input']).map(({ text }) => text),
+    ['category:gradient'],
+  );
+  assert.deepEqual(
+    offersFor('category:g', ['gradient (inferred)']).map(({ text }) => text),
     ['category:gradient'],
   );
   assert.ok(offersFor('', []).length > 10);

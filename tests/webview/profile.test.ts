@@ -59,26 +59,33 @@ describe('columns of hot spots', () => {
       { ...value, unit: 'bytes', total: 1 },
     ],
   });
-  const heads = (name = 'v'): string[] => groupColumns(many, name).map((column) => column.name);
+  const heads = (name = 'v'): string[] => groupColumns(many, name, '').map((column) => column.name);
 
   afterEach(() => {
     setFigures({ unit: 'bytes', counts: 'allocation' });
   });
 
   test('are headed by what is measured', () => {
-    assert.deepEqual(heads(), ['Name', 'Bytes', 'Share', 'Count', 'Largest']);
+    assert.deepEqual(heads(), ['Name', 'Bytes', 'Share', 'Count', 'Largest stack']);
     setFigures({ unit: 'count', counts: 'sample' });
-    assert.deepEqual(heads(), ['Name', 'Number', 'Share', 'Samples', 'Largest']);
+    assert.deepEqual(heads(), ['Name', 'Number', 'Share', 'Samples', 'Largest stack']);
     setFigures({ unit: 'instrs', counts: null });
-    assert.deepEqual(heads(), ['Name', 'Instrs', 'Share', 'Count', 'Largest']);
-    const [name, figures, , counts] = groupColumns(many, 'freed from 1 s to 2 s');
-    assert.match(name?.title ?? '', /innermost frame of your own code/);
+    assert.deepEqual(heads(), ['Name', 'Instrs', 'Share', 'Count', 'Largest stack']);
+    const sized = { ...many, profile: many.profile && { ...many.profile, has_sizes: true } };
+    const last = (): string => groupColumns(sized, 'v', '').at(-1)?.name ?? '';
+    assert.equal(last(), 'Largest stack');
+    setFigures({ unit: 'bytes', counts: 'allocation' });
+    assert.equal(last(), 'Largest block');
+    setFigures({ unit: 'instrs', counts: null });
+    const [name, figures, , counts] = groupColumns(many, 'freed from 1 s to 2 s', 'By a rule.');
+    assert.match(name?.title ?? '', /^By a rule\. /);
     assert.equal(figures?.title, 'Freed from 1 s to 2 s');
     assert.match(counts?.title ?? '', /doesn’t tell/);
   });
 
   test('have room for the largest figure', () => {
-    const room = (at: number): number => Number(/(\d+)ch/.exec(groupColumns(many, '')[at]?.width ?? '')?.[1]);
+    const room = (at: number): number =>
+      Number(/(\d+)ch/.exec(groupColumns(many, '', '')[at]?.width ?? '')?.[1]);
     assert.ok(room(3) > '13,187,123'.length);
     setFigures({ unit: 'instrs', counts: 'allocation' });
     assert.ok(room(1) > '123,456,789,012 instrs'.length);

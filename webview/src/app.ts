@@ -5,7 +5,7 @@ import { ProfileView } from './profile/view';
 import { SnapshotView } from './view';
 import { replace } from './ui/dom';
 import { learnFileNames } from './ui/paths';
-import { failedScreen, ProgressScreen } from './ui/screens';
+import { emptyScreen, failedScreen, ProgressScreen } from './ui/screens';
 
 export class App {
   private progress: ProgressScreen | null = null;
@@ -47,6 +47,9 @@ export class App {
             openAsText: () => {
               this.api.post({ type: 'openAsText' });
             },
+            showLog: () => {
+              this.api.post({ type: 'showLog' });
+            },
           }),
         );
         return;
@@ -78,25 +81,17 @@ export class App {
       this.view = new ProfileView(this.api, this.root, message.info, profile, message.state);
       return;
     }
-    if (message.info.devices.length === 0) {
-      this.receive({
-        type: 'failed',
-        problem: {
-          code: 'empty',
-          message: 'This snapshot holds no device.',
-          advice: 'Nothing was recorded in it.',
-          offset: null,
-          retry: false,
-        },
-        canOpenAsText: false,
-      });
+    if (message.info.devices.every(({ events, allocations }) => events === 0 && allocations === 0)) {
+      this.leave('empty');
+      const told = message.info.warnings.find(({ code }) => code === 'empty');
+      replace(this.root, emptyScreen(told?.message ?? 'Nothing was recorded in this snapshot.'));
       return;
     }
     this.leave('loading');
     this.view = new SnapshotView(this.api, this.root, message.info, message.state);
   }
 
-  private leave(state: 'loading' | 'failed'): void {
+  private leave(state: 'loading' | 'failed' | 'empty'): void {
     this.view?.dispose();
     this.view = null;
     this.progress = null;

@@ -9,6 +9,7 @@ import type {
   SnapshotInfo,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from './api';
+import type { KeptAttribution } from './attribution';
 import type { Compare } from './compare';
 import type { Cursors } from './cursors';
 import type { Flags } from './flags';
@@ -23,7 +24,8 @@ import type { Step } from './selection';
 import type { Theme } from './ui/theme';
 
 /** What may have changed since a part was last told. */
-export type Change = 'device' | 'axis' | 'filter' | 'cursors' | 'theme' | 'camera' | 'selection' | 'compare';
+export type Change =
+  'device' | 'axis' | 'filter' | 'cursors' | 'theme' | 'camera' | 'selection' | 'compare' | 'attribution';
 
 export const EVERYTHING: readonly Change[] = [
   'device',
@@ -34,6 +36,7 @@ export const EVERYTHING: readonly Change[] = [
   'camera',
   'selection',
   'compare',
+  'attribution',
 ];
 
 export interface ViewContext {
@@ -53,6 +56,8 @@ export interface ViewContext {
   readonly setName: string;
   /** What it is compared with. */
   readonly compare: Compare;
+  /** To which frame of a stack its tables charge it. */
+  readonly attribution: KeptAttribution;
   /** How its flame graph is shown. */
   readonly flame: KeptFlame;
   readonly theme: Theme;

@@ -17,7 +17,9 @@ export function gapParts(gap: Gap): GapPart[] {
     {
       name: 'Rounding',
       bytes: gap.rounding_bytes,
-      why: 'what blocks in use are larger than what was asked for',
+      why:
+        'what blocks in use are larger than what was asked for; the file has the blocks of what is live at its end, ' +
+        'others are inferred from the allocator’s rules and are at least that large',
     },
     {
       name: 'Pending free',

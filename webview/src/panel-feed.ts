@@ -63,9 +63,8 @@ export class PanelFeed {
     this.showStack(answer);
     const { title, place } = nameOf(allocation);
     const where = place === null ? title : `${title}, ${place}`;
-    this.say(
-      `${bytes(allocation.size_bytes)}, ${where}. Same stack${this.filtered}: ${sameStackSentence(answer.same_stack)}.`,
-    );
+    const same = ` Same stack${this.filtered}: ${sameStackSentence(answer.same_stack)}.`;
+    this.say(`${bytes(allocation.size_bytes)}, ${where}.${answer.frames.length > 0 ? same : ''}`);
   }
 
   lineShown(answer: LineAnswer): void {

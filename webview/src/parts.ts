@@ -293,6 +293,9 @@ export function makeParts(
     () => {
       owner.rearranged();
     },
+    () => {
+      api.post({ type: 'showLog' });
+    },
   );
   const lanes = new Lanes(context);
   frame.lanes.append(lanes.root);

@@ -9,6 +9,7 @@ import type {
   SnapshotInfo,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from './api';
+import type { KeptAttribution } from './attribution';
 import type { Colours } from './colours';
 import type { Compare } from './compare';
 import type { ViewContext } from './context';
@@ -31,6 +32,7 @@ export interface ContextOwner {
   readonly axis: Axis;
   readonly filter: string;
   readonly compare: Compare;
+  readonly attribution: KeptAttribution;
   readonly flame: KeptFlame;
   readonly colours: Colours;
   readonly sources: Sources;
@@ -88,6 +90,10 @@ export class SharedContext implements ViewContext {
 
   get compare(): Compare {
     return this.owner.compare;
+  }
+
+  get attribution(): KeptAttribution {
+    return this.owner.attribution;
   }
 
   get flame(): KeptFlame {

@@ -16,6 +16,7 @@ import { runAction, type Commanded } from './commands';
 import { Compare } from './compare';
 import type { Change } from './context';
 import { momentName, momentX, type Cursors } from './cursors';
+import { KeptAttribution } from './attribution';
 import { KeptFlame } from './flame/settings';
 import type { Action } from './input/keys';
 import { actionAt } from './keyboard';
@@ -45,6 +46,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   filter = '';
   readonly compare: Compare;
   readonly flame: KeptFlame;
+  readonly attribution: KeptAttribution;
   readonly sources: Sources;
   readonly arrangement: Arrangement;
   private readonly parts: Parts;
@@ -76,6 +78,9 @@ export class SnapshotView implements Commanded, PartsOwner {
       this.saveSoon();
     });
     this.flame = new KeptFlame(state.flame, info, this.saveSoon);
+    this.attribution = new KeptAttribution(api, () => {
+      this.changed('attribution');
+    });
     this.parts = makeParts(api, root, info, restoreLayout(saved?.layout, root.clientWidth), this);
     this.arrangement = new Arrangement(root, this.parts, this);
     this.feed = new PanelFeed(this.parts, this.colours, this, say);

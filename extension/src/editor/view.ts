@@ -34,6 +34,7 @@ const NOT_THE_FILES_FAULT = new Set([
   'file',
   'system',
   'archive',
+  'damaged',
   'ingest-died',
   'out-of-memory',
 ]);
@@ -114,6 +115,13 @@ export class SnapshotView extends Disposable {
       server.onDidProgress(({ view, stage, fraction }) => {
         if (view === this.id && this.#status.is === 'opening')
           this.#setStatus({ is: 'opening', stage, fraction });
+      }),
+    );
+    this.own(
+      server.onDidFindDamage(({ snapshot, again }) => {
+        if (!again) return;
+        if (this.#other.snapshot === snapshot) this.#reopenOther();
+        if (this.snapshot === snapshot) this.#open();
       }),
     );
     this.own(
@@ -275,6 +283,9 @@ export class SnapshotView extends Disposable {
           return;
         case 'dismissFile':
           this.#files[message.of].dismiss();
+          return;
+        case 'showLog':
+          await vscode.commands.executeCommand('memlens.showLog');
           return;
         case 'closeOther':
           this.#other.clear();

@@ -5,6 +5,8 @@ import { formatValue } from '../base/figures';
 
 export type Measure = 'peak' | 'total';
 
+const ATTRIBUTIONS: Readonly<Record<FileHeat['attribution'], string>> = { mine: 'my code', any: 'any code' };
+
 /** Bars grow by a step for every factor of four, down to a thousandth of the snapshot's hottest line. */
 export const STEPS = 6;
 
@@ -72,11 +74,16 @@ function textOf(told: { file: FileHeat; line: HeatLine }[], measure: Measure, se
   return parts.join(' · ');
 }
 
-/** "13.5 MiB live at peak, 4.50 MiB by itself": with all that the line calls, then what it allocated itself. */
+/** "13.5 MiB live at peak, 4.50 MiB by itself (my code)": with all that the line calls, then what is charged to it. */
 export function figures(file: FileHeat, line: HeatLine, measure: Measure): string {
   const own = measure === 'peak' ? line.self_live_at_peak_bytes : line.self_total_bytes;
   const all = bytesOf(line, measure);
   const { words, unit } = file[measure];
-  const itself = own === all ? '' : own === 0 ? ', all in calls' : `, ${formatValue(own, unit)} by itself`;
+  const itself =
+    own === all
+      ? ''
+      : own === 0
+        ? ', all in calls'
+        : `, ${formatValue(own, unit)} by itself (${ATTRIBUTIONS[file.attribution]})`;
   return `${formatValue(all, unit)} ${words}${itself}`;
 }

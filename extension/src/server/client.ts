@@ -14,6 +14,7 @@ import {
 } from 'vscode-languageclient/node';
 import type {
   ClientRequests,
+  DamagedParams,
   InitializationOptions,
   Notifications,
   ProgressParams,
@@ -47,12 +48,15 @@ export class Server extends Disposable {
   readonly #healthChanged = this.own(new vscode.EventEmitter<Health>());
   readonly #started = this.own(new vscode.EventEmitter<void>());
   readonly #progress = this.own(new vscode.EventEmitter<ProgressParams>());
+  readonly #damaged = this.own(new vscode.EventEmitter<DamagedParams>());
   readonly #sourcesChanged = this.own(new vscode.EventEmitter<void>());
   readonly #openChanged = this.own(new vscode.EventEmitter<number>());
   readonly onDidChangeHealth = this.#healthChanged.event;
   /** The server runs, for the first time or again: whatever was open in an earlier one is not any more. */
   readonly onDidStart = this.#started.event;
   readonly onDidProgress = this.#progress.event;
+  /** The stored copy of a snapshot is damaged; the user has been told. */
+  readonly onDidFindDamage = this.#damaged.event;
   /** How many snapshots the server holds open. */
   readonly onDidChangeOpen = this.#openChanged.event;
   /** Paths of snapshots mean other files here than before. */
@@ -230,6 +234,10 @@ export class Server extends Disposable {
         this.#tellOpen(params.open);
       },
     );
+    client.onNotification('memlens/damaged' satisfies keyof Notifications, (params: DamagedParams) => {
+      this.#damaged.fire(params);
+      void tellOfDamage(params.message);
+    });
     client.onNotification('memlens/sourcesChanged' satisfies keyof Notifications, () => {
       this.#sourcesChanged.fire();
     });
@@ -344,6 +352,12 @@ async function tellOfDeaths(): Promise<void> {
   const message = `The Memlens server died ${MOST_DEATHS} times within ${minutes} minutes, and is not started again by itself.`;
   const choice = await vscode.window.showErrorMessage(message, restart, log);
   if (choice === restart) await vscode.commands.executeCommand('memlens.restartServer');
+  if (choice === log) await vscode.commands.executeCommand('memlens.showLog');
+}
+
+async function tellOfDamage(message: string): Promise<void> {
+  const log = 'Show Log';
+  const choice = await vscode.window.showWarningMessage(message, log);
   if (choice === log) await vscode.commands.executeCommand('memlens.showLog');
 }
 

@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import sys
+import traceback
 from importlib import import_module
 from typing import NoReturn
 
@@ -14,6 +15,9 @@ from memlens.errors import MemlensError, Problem
 
 # no command multiplies matrices; starting NumPy's threads for it would take longer than some commands do
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+_DISK_FAILED = {"BusyError", "CantOpenError", "FullError", "IOError", "LockedError", "ReadOnlyError"}
+"""Errors of SQLite about the disk. Any other is a mistake of ours."""
 
 
 def _terminated(_signal: int, _frame: object) -> NoReturn:
@@ -39,7 +43,11 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail(options, Problem("interrupted", "Interrupted", "Nothing was left behind."))
     except Exception as error:  # noqa: BLE001 - one sentence for people, whatever it is
-        return _fail(options, problem_of(error))
+        problem = problem_of(error)
+        if problem.code == "internal":
+            # who reads a mistake of ours needs to know where it was made; a server that started this logs it
+            traceback.print_exception(error)
+        return _fail(options, problem)
     return status
 
 
@@ -55,14 +63,14 @@ def problem_of(error: Exception) -> Problem:
         case OSError():
             message = f"{error.filename or 'A file'}: {error.strerror or error}"
             return Problem("system", message, "Check the disk and your rights on it.")
-        case _ if type(error).__module__ == "apsw":
-            # apsw is imported only where a database is written; what fails there is the disk
+        case _ if type(error).__module__ == "apsw" and type(error).__name__ in _DISK_FAILED:
+            # apsw is imported only where a database is read or written
             return Problem(
                 "system", f"The archive can't be written: {error}", "Check the disk and your rights on it."
             )
         case _:
-            message = f"Memlens failed: {type(error).__name__}: {error}"
-            return Problem("internal", message, "Please report this.")
+            message = f"Memlens made a mistake ({type(error).__name__}: {error})"
+            return Problem("internal", message, "Nothing is lost. Please report it with the lines above.")
 
 
 def _fail(options: argparse.Namespace, problem: Problem) -> int:

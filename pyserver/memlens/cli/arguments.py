@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+from memlens.cli.attribution import add_any_code
 from memlens.units import plain
 
 AddCommand = Callable[[str, str], argparse.ArgumentParser]
@@ -31,7 +32,14 @@ def parser() -> argparse.ArgumentParser:
     printing = [*_reports(command), _compare(command), _steps(command)]
     for sub in printing:
         sub.add_argument("--json", action="store_true", help="print JSON")
-    for sub in (ingest, *printing, _flame(command), *_sql_and_export(command)):
+    asking = [*printing, _flame(command), *_sql_and_export(command)]
+    for sub in asking:
+        sub.add_argument(
+            "--libraries", action="append", metavar="PATTERN",
+            help="take these paths or functions for library code, or behind ! for your own; may be repeated, and the "
+            "last that fits decides",
+        )  # fmt: skip
+    for sub in (ingest, *asking):
         sub.add_argument("--cache-dir", type=Path, help="where archives are kept")
         sub.add_argument(
             "--cache-limit", type=_positive, metavar="BYTES", help="how large they may be together"
@@ -69,12 +77,13 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
     """The commands that print what one snapshot tells."""
     info = command("info", "Print what a snapshot holds: devices, peaks, warnings.")
     oom = command("oom", "Explain a snapshot's out-of-memory events.")
-    lines = command("lines", "Print the source lines that allocated the most.")
+    lines = command("lines", "Print the source lines that allocated the most, the user's own first.")
     stack = command("stack", "Print an allocation and its stack.")
     reports = [info, oom, lines, stack]
     for report in reports:
         report.add_argument("file", type=Path)
     lines.add_argument("--value", metavar="V", help=_OF_PROFILES)
+    add_any_code(lines)
     lines.add_argument("--top", type=_positive, metavar="N", help="only the first N lines")
     stack.add_argument("allocation", type=int, metavar="ALLOCATION_ID")
     return reports
@@ -94,6 +103,7 @@ def _compare(command: AddCommand) -> argparse.ArgumentParser:
     compare.add_argument("--value", metavar="V", help=_OF_PROFILES)
     compare.add_argument("--by", choices=("line", "function", "file", "stack"), default="line")
     compare.add_argument("--inclusive", action="store_true", help="count what a line called as its own")
+    add_any_code(compare)
     compare.add_argument("--search", default="", metavar="WORDS", help="only rows with all of these words")
     compare.add_argument(
         "--top", type=_positive, default=30, metavar="N", help="the first N rows (default 30)"
@@ -126,6 +136,7 @@ def _flame(command: AddCommand) -> argparse.ArgumentParser:
         "--bottom-up", action="store_true", help="from where memory is allocated to its callers"
     )
     flame.add_argument("--by-line", action="store_true", help="tell the lines of a function apart")
+    add_any_code(flame)
     flame.add_argument("--filter", default="", metavar="TEXT", help="only these allocations, as in the view")
     flame.add_argument(
         "--diff", type=Path, metavar="OTHER",
@@ -135,7 +146,7 @@ def _flame(command: AddCommand) -> argparse.ArgumentParser:
     form.add_argument(
         "--folded", action="store_true",
         help="print a line a stack, `outermost;…;innermost VALUE`, for flamegraph.pl, speedscope and others; "
-        "with --diff `… BEFORE AFTER`, as difffolded.pl does",
+        "with --diff `… BEFORE AFTER`, as difffolded.pl does, and of a profile with negative values `… LESS MORE`",
     )  # fmt: skip
     form.add_argument("--json", action="store_true", help="print the functions, largest first")
     return flame

@@ -11,6 +11,7 @@ from memlens.cli.cache import cache_of
 from memlens.cli.progress import reporter
 from memlens.formats.containers import FileError
 from memlens.ingest import ingest
+from memlens.model.own_libraries import Libraries
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 
@@ -24,23 +25,31 @@ def ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Pa
     """
     file: Path = options.file if path is None else path
     cache = cache_of(options)
+    libraries = libraries_of(options)
     try:
         archive = cache.find(file)
     except OSError as error:
         raise FileError(f"{file} can't be opened: {error.strerror}") from error
     if archive is not None:
         try:
-            return _asked(archive, question)
+            return _asked(archive, libraries, question)
         except ArchiveError:
             shutil.rmtree(archive, ignore_errors=True)
     report = reporter("auto")
     archive = ingest(file, cache, report)
     report("done", 1.0)
-    return _asked(archive, question)
+    return _asked(archive, libraries, question)
 
 
-def _asked(archive: Path, question: Callable[[Snapshot], T]) -> T:
-    with contextlib.closing(Snapshot.open(archive)) as snapshot:
+def libraries_of(options: argparse.Namespace) -> Libraries:
+    """What the arguments call library code, and what not."""
+    return Libraries(options.libraries or ())
+
+
+def _asked(archive: Path, libraries: Libraries, question: Callable[[Snapshot], T]) -> T:
+    with contextlib.closing(Snapshot.open(archive, libraries)) as snapshot:
         answer = snapshot.ask(question)
-        snapshot.work_behind()
+        # nothing else will look at what the answer came from
+        snapshot.verify_used()
+        snapshot.ask(Snapshot.work_behind)
         return answer

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from memlens.cli.ask import ask
+from memlens.cli.attribution import attribution_of, self_words
 from memlens.cli.output import json_line, say
 from memlens.store.snapshot import Snapshot
 from memlens.units import SOURCE_WORDS, format_bytes
 from memlens.views.columns import MOST_ROWS
 from memlens.views.compare import CompareAnswer, ComparedRow, Comparison
-from memlens.views.folded import Folded, fold, places_of
+from memlens.views.folded import BEFORE_RECORDING, Folded, fold, places_of
 from memlens.views.pairing import Pairing
 from memlens.views.profile_sets import value_named
 from memlens.views.sets import AllocationSet
@@ -21,13 +22,14 @@ def run(options: argparse.Namespace) -> int:
 
     def side(path: Path, device: int | None) -> Folded:
         def folded(snapshot: Snapshot) -> Folded:
+            places = places_of(snapshot, attribution_of(options))
             if snapshot.info.profile is not None:
                 value = value_named(snapshot.info.profile, options.value)
-                return fold(snapshot, AllocationSet(0, value=value), places_of(snapshot))
+                return fold(snapshot, AllocationSet(0, value=value), places)
             number = snapshot.info.default_device if device is None else device
             events = next((d.events for d in snapshot.info.devices if d.device == number), 0)
             of = AllocationSet(number, from_moment=None if options.at == "peak" else events)
-            return fold(snapshot, of, places_of(snapshot))
+            return fold(snapshot, of, places)
 
         return ask(options, folded, path)
 
@@ -39,24 +41,27 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         json_line(answer)
     else:
-        _print_comparison(answer)
+        _print_comparison(answer, self_words(options))
     return 0
 
 
-def _print_comparison(answer: CompareAnswer) -> None:
-    say(f"{'before':>10} {'after':>10} {'difference':>11}  place")
+def _print_comparison(answer: CompareAnswer, how: str) -> None:
+    say(f"{'before':>10} {'after':>10} {'difference':>11}  place ({how})")
     for row in answer.rows:
         place = row.after or row.before
         if place is None:  # no row is on neither side
             continue
         file = place.file or ("(no Python frame)" if place.function else "(no stack)")
+        name = place.function
+        if not place.file and name == BEFORE_RECORDING[2]:
+            file, name = name, ""
         moved = f", moved from line {row.before.line}" if row.how == "moved" and row.before else ""
         renamed = f", was {row.before.function}" if row.how == "renamed" and row.before else ""
         # native frames have no line, and a file as a whole is on none
         say(
             f"{format_bytes(row.before_bytes):>10} {format_bytes(row.after_bytes):>10} "
             f"{_signed(row.difference_bytes):>11}  {file}{f':{place.line}' if place.line else ''}"
-            f"{f' {place.function}' if place.function else ''}"
+            f"{f' {name}' if name else ''}"
             f"{SOURCE_WORDS[place.source]}{moved}{renamed}{_one_sided(row)}".rstrip()
         )
     total = answer.total

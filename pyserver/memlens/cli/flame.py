@@ -5,8 +5,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from memlens.cli.ask import ask
+from memlens.cli.attribution import attribution_of, self_words
 from memlens.cli.output import json_line, say
 from memlens.errors import BadRequestError
+from memlens.model.attribution import Attribution
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_value
 from memlens.views import difference
@@ -31,14 +33,19 @@ def run(options: argparse.Namespace) -> int:
     if options.diff is not None:
         return _run_difference(options)
     if options.json:
-        json_line(ask(options, lambda found: largest_functions(flame_tree(found, options))))
+        json_line(
+            ask(
+                options,
+                lambda found: largest_functions(flame_tree(found, options), attribution_of(options)),
+            )
+        )
         return 0
 
     def lines(snapshot: Snapshot) -> list[str]:
         tree = flame_tree(snapshot, options)
         if options.folded:
             return list(folded(tree))
-        return list(text_tree(tree, _unit(snapshot, options)))
+        return list(text_tree(tree, _unit(snapshot, options), options))
 
     _print(ask(options, lines))
     return 0
@@ -75,9 +82,9 @@ def _run_difference(options: argparse.Namespace) -> int:
     pairing = Pairing(before_places.frames, after_places.frames)
     tree = difference.tree_of(difference.join(before, after, pairing, "before"), _how(options))
     if options.json:
-        json_line(largest_functions(tree))
+        json_line(largest_functions(tree, attribution_of(options)))
     else:
-        _print(folded(tree) if options.folded else text_tree(tree, unit))
+        _print(folded(tree) if options.folded else text_tree(tree, unit, options))
     return 0
 
 
@@ -114,16 +121,16 @@ def asked_set(snapshot: Snapshot, options: argparse.Namespace) -> tuple[Allocati
     return of, "count" if options.value == "count" else "bytes"
 
 
-def largest_functions(tree: CallTree) -> FlameFunctionsAnswer:
+def largest_functions(tree: CallTree, attribution: Attribution) -> FlameFunctionsAnswer:
     """The functions of a tree, for JSON."""
-    return functions(tree, "inclusive", 0, MOST_FUNCTIONS)
+    return functions(tree, "inclusive", 0, MOST_FUNCTIONS, attribution)
 
 
 def folded(tree: CallTree) -> Iterator[str]:
-    """A line a stack: the names parted by semicolons, a space and its own value.
+    """A line a stack: the names parted by semicolons, a space and its own value. Whole stacks are charged to nothing.
 
     The format is that of Brendan Gregg's ``stackcollapse`` scripts; a frame is written as py-spy writes it. Of two
-    files each line has both values, as his ``difffolded.pl`` writes them.
+    files each line has both values, as his ``difffolded.pl`` writes them; so it has of negative values, as a side.
     """
     names: dict[int, str] = {}
     paths: list[str] = [""]
@@ -134,14 +141,14 @@ def folded(tree: CallTree) -> Iterator[str]:
             text = names[number] = _folded_name(tree.names.name(number, tree.options.merge))
         above = paths[int(tree.parents[node])]
         paths.append(f"{above};{text}" if above else text)
-    shown = tree.selves[list(SIDES)] if _compared(tree) else tree.selves[[tree.by]]
+    shown = tree.ends[list(SIDES)] if _compared(tree) else tree.ends[[tree.by]]
     for path, values in zip(paths, shown.T.tolist(), strict=True):
         if any(values) and path:
             yield f"{path} {' '.join(map(str, values))}"
 
 
 def _compared(tree: CallTree) -> bool:
-    return len(tree.selves) > max(SIDES)
+    return tree.values > max(SIDES)
 
 
 def _folded_name(name: FlameName) -> str:
@@ -152,27 +159,24 @@ def _folded_name(name: FlameName) -> str:
     return text.replace(";", ",")  # semicolons part frames
 
 
-def text_tree(tree: CallTree, unit: str) -> Iterator[str]:
-    """The tree's nodes of at least a hundredth of it, indented.
-
-    From the bottom up no node is told what it has of its own: that would be the outermost callers' share.
-    """
-    top_down = tree.options.direction == "top_down"
+def text_tree(tree: CallTree, unit: str, options: argparse.Namespace) -> Iterator[str]:
+    """The tree's nodes of at least a hundredth of it, indented, each with what is charged to itself."""
     compared = _compared(tree)
+    selves, ends = tree.own(attribution_of(options))[tree.by], tree.ends[tree.by]
     if compared:
-        yield f"{'before':>11} {'after':>11} {'difference':>11}"
+        # of negative values the sides are what became less and what became more
+        heads = ("less", "more", "net") if options.diff is None else ("before", "after", "difference")
+        yield " ".join(f"{head:>11}" for head in heads)
     else:
-        yield (
-            f"{'inclusive':>11} {'self':>11} {'share':>6}" if top_down else f"{'inclusive':>11} {'share':>6}"
-        )
+        yield f"{'inclusive':>11} {'self':>11} {'share':>6} ({self_words(options)})"
     todo = [(0, 0)]
     while todo:
         node, indent = todo.pop()
-        value, own = int(tree.inclusive[tree.by, node]), int(tree.selves[tree.by, node])
+        value, own = int(tree.inclusive[tree.by, node]), int(selves[node])
         name = "all"
         if node:
             name = _folded_name(tree.names.name(int(tree.name[node]), tree.options.merge))
-        shown = [f"{format_value(number, unit):>11}" for number in ((value, own) if top_down else (value,))]
+        shown = [f"{format_value(number, unit):>11}" for number in (value, own)]
         shown.append(f"{value / tree.total if tree.total else 0:>6.1%}")
         if compared:
             before, after = (int(tree.inclusive[row, node]) for row in SIDES)
@@ -183,5 +187,5 @@ def text_tree(tree: CallTree, unit: str) -> Iterator[str]:
         children = tree.children(node).tolist()
         large = [child for child in children if tree.inclusive[tree.by, child] >= LEAST_SHARE * tree.total]
         # a chain of calls is not indented: deep stacks would leave the terminal
-        deeper = indent if len(children) == 1 and own == 0 else indent + 1
+        deeper = indent if len(children) == 1 and ends[node] == 0 else indent + 1
         todo += [(child, deeper) for child in reversed(large)]

@@ -25,6 +25,9 @@ def run(options: argparse.Namespace) -> int:
         return 0
     say(f"{info.path}: {info.kind}, {format_bytes(info.file_bytes)}")
     for device in info.devices:
+        if not device.events and not device.allocations:
+            say(f"{device.name.lower()}: nothing was recorded")
+            continue
         say(
             f"{device.name.lower()}: {counted(device.events, 'event')}, "
             f"{counted(device.allocations, 'allocation')}, "
@@ -60,6 +63,8 @@ def _ooms(device: DeviceInfo) -> str:
 
 
 def _after(device: DeviceInfo) -> str:
-    if device.peak_time_us is None or device.time_origin_us is None:
+    if device.peak_moment == 0:
+        return " before the first event" if device.events else ""
+    if device.peak_time_us is None:
         return f" at event {device.peak_moment:,}"
-    return f" after {format_time(device.peak_time_us - device.time_origin_us)}"
+    return f" after {format_time(device.peak_time_us)}"

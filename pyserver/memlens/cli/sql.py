@@ -11,11 +11,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
-from memlens.cli.ask import ask
+from memlens.cli.ask import ask, libraries_of
 from memlens.cli.cache import cache_of
 from memlens.cli.output import escaped, say
 from memlens.cli.progress import reporter
 from memlens.errors import MemlensError
+from memlens.model.own_libraries import NO_LIBRARIES, Libraries
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill, remove
@@ -43,7 +44,9 @@ def run(options: argparse.Namespace) -> int:
     query = sys.stdin.read() if options.query == "-" else options.query
 
     def filled(snapshot: Snapshot) -> Path:
-        with closing(SqlSession(Snapshot.open(snapshot.archive), names_only=True)) as session:
+        with closing(
+            SqlSession(Snapshot.open(snapshot.archive, libraries_of(options)), names_only=True)
+        ) as session:
             parts = session.needs(query)
         report = reporter("auto")
         fill(snapshot, report, parts)
@@ -54,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     cache_of(options).evict(keep=archive)
     form: Form = "json" if options.json else "csv" if options.csv else "table"
     try:
-        print_answer(archive, query, form, options.limit)
+        print_answer(archive, query, form, options.limit, libraries_of(options))
     except ArchiveError:
         # a damaged table shows itself when it is read; the next run makes them anew
         remove(archive)
@@ -62,9 +65,11 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def print_answer(archive: Path, query: str, form: Form, limit: int | None) -> None:
+def print_answer(
+    archive: Path, query: str, form: Form, limit: int | None, libraries: Libraries = NO_LIBRARIES
+) -> None:
     """Run a query against an archive whose tables are filled, and print its rows to stdout as they come."""
-    with closing(SqlSession(Snapshot.open(archive))) as session:
+    with closing(SqlSession(Snapshot.open(archive, libraries))) as session:
         names, rows = session.stream(query)
         if limit is None and form == "table":
             limit = TABLE_ROWS

@@ -6,6 +6,7 @@ from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
 from memlens.model.info import device_name
 from memlens.units import SOURCE_WORDS, format_bytes
+from memlens.views.answers import Frame
 from memlens.views.stack import stack
 
 
@@ -21,12 +22,22 @@ def run(options: argparse.Namespace) -> int:
         f"{format_bytes(allocation.size_bytes)} ({allocation.size_bytes:,} bytes) "
         f"at {allocation.address}, {allocation.state.replace('_', ' ')}"
     )
-    say(f"same stack: {same.count:,} allocations, {format_bytes(same.total_bytes)} in all, "
-          f"{format_bytes(same.live_at_peak_bytes)} at the peak")  # fmt: skip
+    if allocation.before_trace:
+        say("allocated before recording" + ("" if answer.frames else ", its stack is not in the file"))
+    if answer.frames:
+        say(f"same stack: {same.count:,} allocations, {format_bytes(same.total_bytes)} in all, "
+              f"{format_bytes(same.live_at_peak_bytes)} at the peak")  # fmt: skip
     label = allocation.label
     if label is not None and label.source == "inferred":
         say(f"forward line, inferred: {label.file}:{label.line} {label.function}")
-    for frame in answer.frames:
+    _say_frames(answer.frames)
+    if answer.freed_frames:
+        say("freed by:")
+        _say_frames(answer.freed_frames)
+    return 0
+
+
+def _say_frames(frames: list[Frame]) -> None:
+    for frame in frames:
         place = f"{frame.file}:{frame.line}" if frame.file else "(native)"
         say(f"  {place} {frame.function}{SOURCE_WORDS[frame.source]}")
-    return 0

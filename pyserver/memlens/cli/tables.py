@@ -4,6 +4,7 @@ import argparse
 import contextlib
 
 from memlens import limits
+from memlens.cli.ask import libraries_of
 from memlens.cli.cache import cache_of
 from memlens.cli.output import json_line, say
 from memlens.cli.progress import reporter
@@ -20,8 +21,8 @@ def run(options: argparse.Namespace) -> int:
         limits.give_way()
     report = reporter(options.progress)
     parts = [part for part in PARTS if not options.part or part in options.part]
-    with contextlib.closing(Snapshot.open(options.archive)) as snapshot:
-        fill(snapshot, report, parts)
+    with contextlib.closing(Snapshot.open(options.archive, libraries_of(options))) as snapshot:
+        snapshot.ask(lambda asked: fill(asked, report, parts))
         cache_of(options).evict(keep=options.archive)
     report("done", 1.0)
     if options.progress == "json":

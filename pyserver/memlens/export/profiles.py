@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.export.samples import Label, Recording, Samples, ValueName, samples_of
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views.calltree import Stacks
 from memlens.views.frame_names import frame_names
@@ -24,7 +24,7 @@ def of_profile(snapshot: Snapshot, filter_text: str, *, merged: bool) -> Samples
     """All values of a profile at once, every sample as it is with its labels; the size of its blocks is one of them.
 
     With ``merged`` and where there are more than :data:`MOST_SAMPLES` the samples of a stack are added up and have no
-    labels. Raises BadRequestError for a filter that isn't one and :class:`ArchiveError`.
+    labels. Raises BadRequestError for a filter that isn't one.
     """
     info = profile_of(snapshot)
     rows = np.arange(info.samples)
@@ -36,7 +36,7 @@ def of_profile(snapshot: Snapshot, filter_text: str, *, merged: bool) -> Samples
         [snapshot.column(f"sample_value.{number}")[rows] for number in range(len(info.values))], np.int64
     ).reshape(len(info.values), -1)
     if len(stack_of) and int(stack_of.max()) >= len(ends):
-        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: its samples have no stacks")
+        raise InconsistentError("A sample has an unknown stack")
     stacks, of = np.unique(stack_of, return_inverse=True)
     settings = snapshot.manifest.settings
     labels: list[Label] = []

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels import stacks as kernel
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import FrameRow
 from memlens.views.calltree import Stacks
 from memlens.views.frame_names import FrameNames
@@ -80,15 +80,15 @@ class Samples:
 
 
 def samples_of(stacks: Stacks, names: FrameNames, types: Sequence[ValueName], default: int = 0) -> Samples:
-    """Unroll some stacks. Raises :class:`ArchiveError` for damaged ones."""
+    """Unroll some stacks."""
     starts = np.empty(len(stacks.nodes) + 1, np.uint64)
     if not kernel.measure(stacks.parents, stacks.nodes, starts):
-        raise ArchiveError("The archive's stacks run in a circle")
+        raise InconsistentError("The stacks run in a circle")
     sequence = np.empty(int(starts[-1]), np.uint32)
     kernel.unroll(stacks.parents, stacks.frames, stacks.nodes, starts, sequence)
     numbers, places = np.unique(sequence, return_inverse=True)
     if len(numbers) and int(numbers[-1]) >= names.count:
-        raise ArchiveError("The archive's stacks have an unknown frame")
+        raise InconsistentError("A stack has an unknown frame")
     frames: list[FrameRow] = []
     words = names.words.all()
     for number in numbers.tolist():

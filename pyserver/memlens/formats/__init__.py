@@ -4,6 +4,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
+from memlens.formats import other_files
 from memlens.formats.containers import Source
 from memlens.formats.errors import NotASnapshotError
 from memlens.formats.old_pickles import is_old_pickle, refusal
@@ -34,6 +35,7 @@ FORMATS = {
     "memray": "memray capture",
     "massif": "massif profile",
     "heap_text": "heap profile in text",
+    "java_heap": "heap profile of a Java program",
 }
 """Modules and what they read, in the order in which they are asked; one is loaded when it is its turn."""
 
@@ -50,4 +52,4 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile:
     # last: these are text to the eye
     if is_old_pickle(head):
         raise refusal(source)
-    raise NotASnapshotError("The file is none of the kinds that Memlens reads")
+    raise other_files.refusal(head)

@@ -9,7 +9,8 @@ class NotASnapshotError(MemlensError):
     code = "not-a-snapshot"
     advice = (
         "Memlens reads memory snapshots of PyTorch, SnapViewer and tracemalloc, recordings of heaptrack and memray, "
-        "pprof profiles, what valgrind's massif and DHAT write, and heap profiles in text (Go, gperftools, jemalloc)."
+        "pprof profiles, what valgrind's massif and DHAT write, and heap profiles in text (Go, gperftools, jemalloc, "
+        "Java)."
     )
     retry = False
 

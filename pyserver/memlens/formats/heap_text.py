@@ -45,7 +45,7 @@ _TAIL_BYTES = 4096
 _GO_ENDS = (b"# MaxRSS = ", b"# DebugGC = ")
 """The last line of Go's memory statistics, since 1.17 and before."""
 
-_LIVE = [
+LIVE = [
     ValueType("inuse_objects", "count", "live", "Allocations in use"),
     ValueType("inuse_space", "bytes", "live", "In use"),
 ]
@@ -58,7 +58,7 @@ _GROWTH = [
     ValueType("space", "bytes", "other", "Taken from the system"),
 ]
 
-_ERRORS = {
+ERRORS = {
     kernel.SYNTAX: "A line is none of a heap profile's",
     kernel.BAD_NUMBER: "A number is larger than any of a heap profile's",
     kernel.TOO_DEEP: "A stack is far deeper than any recorder's",
@@ -99,15 +99,15 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
                     (("count", "total_count"), ("bytes", "total_bytes")))  # fmt: skip
     notices = _missing(head, sums, cut=scanner.cut or _breaks_off(source, rows))
     rows, scales = _of_threads(rows, head.rate_bytes) if threads else (rows, _scales(rows, head.rate_bytes))
-    columns = [_scaled(rows[name], scales[number // 2], exact=threads) for number, name in enumerate(fields)]
+    columns = [scaled(rows[name], scales[number // 2], exact=threads) for number, name in enumerate(fields)]
     if not fits(columns):
         raise DamagedSnapshotError("The figures add up to more than can be counted")
     frames, stacks = _frames(scanner, rows, source, notices)
-    types, values = ([*_LIVE], columns[:2])
+    types, values = ([*LIVE], columns[:2])
     if head.kind.startswith("growth"):
         types = [*_GROWTH]
     elif has_total:
-        types, values = [*_TOTAL, *_LIVE], [*columns[2:], *columns[:2]]
+        types, values = [*_TOTAL, *LIVE], [*columns[2:], *columns[:2]]
     notices += _about(head)
     labels, strings = _labels(rows["thread"])
     settings: dict[str, str | int] = {"profile": head.kind, "sampling_rate_bytes": head.rate_bytes}
@@ -148,19 +148,19 @@ def _head(head: bytes) -> _Head:
 
 def _scan(source: Source, head: _Head, report: Report, *, threads: bool) -> kernel.Scanner:
     # the head's own lines of threads are passed over by the kernel
-    scanner = kernel.Scanner(source.data, head.end, threads)
+    scanner = kernel.Scanner(source.data, head.end, kernel.THREADS if threads else kernel.PLAIN)
     status = run_through(scanner, source, report, start=head.end)
     if status == kernel.NO_MEMORY:
         raise MemoryError
     if status != kernel.OK:
-        raise DamagedSnapshotError(_ERRORS[status], offset=scanner.error_offset)
+        raise DamagedSnapshotError(ERRORS[status], offset=scanner.error_offset)
     return scanner
 
 
 # ---- figures ----
 
 
-def _scale(count: I64, size: I64, rate_bytes: int) -> npt.NDArray[np.float64]:
+def sampling_scale(count: I64, size: I64, rate_bytes: int) -> npt.NDArray[np.float64]:
     """What one sampled allocation stands for: a block of the average size is sampled with 1 - e^(-size / rate)."""
     if rate_bytes <= 1:
         return np.ones(len(count))
@@ -172,12 +172,12 @@ def _scale(count: I64, size: I64, rate_bytes: int) -> npt.NDArray[np.float64]:
 def _scales(rows: Column, rate_bytes: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """The scales of what is in use and of what was allocated in all."""
     return (
-        _scale(rows["count"], rows["bytes"], rate_bytes),
-        _scale(rows["total_count"], rows["total_bytes"], rate_bytes),
+        sampling_scale(rows["count"], rows["bytes"], rate_bytes),
+        sampling_scale(rows["total_count"], rows["total_bytes"], rate_bytes),
     )
 
 
-def _scaled(column: I64, scale: npt.NDArray[np.float64], *, exact: bool) -> I64:
+def scaled(column: I64, scale: npt.NDArray[np.float64], *, exact: bool) -> I64:
     """Whole figures. google/pprof cuts fractions off; where it can't read a file, they are rounded."""
     if (scale == 1.0).all():
         return np.ascontiguousarray(column)
@@ -209,7 +209,10 @@ def _of_threads(
     kept = kept[np.argsort(kept["stack"], kind="stable")]
     kept["thread"][kept["thread"] == kernel.ALL_THREADS] = kernel.NO_THREAD
     total = np.where(has_sum, of_sums, of_single)
-    live, made = _scale(total[0], total[1], rate_bytes), _scale(total[2], total[3], rate_bytes)
+    live, made = (
+        sampling_scale(total[0], total[1], rate_bytes),
+        sampling_scale(total[2], total[3], rate_bytes),
+    )
     return kept, (live[kept["stack"]], made[kept["stack"]])
 
 

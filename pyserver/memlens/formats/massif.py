@@ -1,10 +1,17 @@
 """massif's profiles: the text of valgrind's ``--tool=massif``, its peak and its detailed snapshots over time.
 
 Source of the format: ``massif/ms_main.c`` of valgrind and ``ms_print``, which reads it.
+
+What was live at the peak is the ``mem_heap_B`` of the snapshot that has the most of it: what the program asked for.
+``mem_heap_extra_B`` (the allocator's own) and ``mem_stacks_B`` are lines over time and never added to it. massif gives
+most snapshots no tree, and marks as its peak one that has a tree and whose heap, extra and stacks together are within
+``--peak-inaccuracy`` of the most, so the highest snapshot often has none. Then the stacks are those of the highest
+snapshot that has a tree, and what is between the two is a sample of its own, whose only frame is :data:`NO_TREE`.
 """
 
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +31,8 @@ from memlens.units import format_bytes
 KIND = "massif"
 BELOW = SourceFrame("", 0, "(below massif's threshold)", NATIVE)
 """Stands for the callers that massif added up because each had less than its ``--threshold``."""
-
+NO_TREE = SourceFrame("", 0, "(no stack: the snapshot has no tree)", NATIVE)
+"""Stands for the stacks of what the highest snapshot held beyond the tree that is shown for it."""
 
 _HEAD_BYTES = 1 << 16
 _LINE_BYTES = 1 << 16
@@ -67,7 +75,10 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
         [leaves["bytes"], *(snapshots[name] for name in ("heap_bytes", "extra_bytes", "stacks_bytes"))]
     ):
         raise DamagedSnapshotError("The sizes add up to more bytes than can be counted")
-    frames, numbers = distinct_frames(valgrind_frame(text) if text else BELOW for text in scanner.frames())
+    detailed = np.flatnonzero(snapshots["tree"] != kernel.EMPTY)
+    peak = _peak(snapshots, detailed, leaves)
+    named = [valgrind_frame(text) if text else BELOW for text in scanner.frames()]
+    frames, numbers = distinct_frames([*named, NO_TREE] if peak.untold_bytes else named)
     whole = Frames(
         frames, np.asarray(scanner.take("stack_starts")), numbers[np.asarray(scanner.take("stack_frames"))]
     )
@@ -75,8 +86,10 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     whole, leaves["stack"] = cut_stacks(whole, leaves["stack"], _cut(whole, leaves, depth))
     # a sample a stack that any snapshot has
     stacks, samples = _used(leaves["stack"], len(whole.starts) - 1)
-    detailed = np.flatnonzero(snapshots["tree"] != kernel.EMPTY)
-    types, values = _values(snapshots, detailed, leaves, samples, len(stacks))
+    types, values = _values(peak, detailed, leaves, samples, len(stacks))
+    below = _below(whole, stacks, values[0])
+    if peak.untold_bytes:
+        whole, stacks, values = _with_untold(whole, stacks, values, peak)
     times = _times(head["time_unit"], snapshots, detailed, leaves, samples, len(stacks))
     settings: dict[str, str | int] = {
         "command": head["cmd"],
@@ -84,12 +97,15 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
         "time_unit": head["time_unit"],
     }
     settings["snapshots"], settings["detailed_snapshots"] = len(snapshots), len(detailed)
-    below = _below(whole, stacks, values[0])
+    highest = snapshots[peak.snapshot]
+    settings["peak_snapshot"] = peak.snapshot
+    settings["peak_heap_extra_bytes"] = int(highest["extra_bytes"])
+    settings["peak_stacks_bytes"] = int(highest["stacks_bytes"])
     return Profile(
         KIND, whole, types, 0, stacks.astype(np.uint32), values, times=times, settings=settings,
         notices=[
             *_breaks_off(len(snapshots), broken_off=broken_off),
-            *_notices(head["desc"], snapshots, detailed, below, pages=scanner.pages),
+            *_notices(head["desc"], snapshots, detailed, peak, below, pages=scanner.pages),
         ],
     )  # fmt: skip
 
@@ -158,35 +174,67 @@ def _used(stacks: npt.NDArray[np.uint32], count: int) -> tuple[npt.NDArray[np.in
     return np.flatnonzero(occurs), numbers[stacks]
 
 
+class _Peak(NamedTuple):
+    """The highest snapshot, and the one whose tree is shown for it."""
+
+    snapshot: int
+    tree: int | None
+    """None where no snapshot has a tree."""
+    untold_bytes: int
+    """What the highest snapshot held beyond that tree; 0 where the tree is its own."""
+
+
+def _peak(snapshots: Column, detailed: npt.NDArray[np.int64], leaves: Column) -> _Peak:
+    """The snapshot with the largest heap. Among equals it is one with a tree, above all the one marked as the peak."""
+    order = np.lexsort(
+        (snapshots["tree"] == kernel.PEAK, snapshots["tree"] != kernel.EMPTY, snapshots["heap_bytes"])
+    )
+    highest = int(order[-1])
+    if not len(detailed):
+        return _Peak(highest, None, int(snapshots["heap_bytes"][highest]))
+    tree = int(order[snapshots["tree"][order] != kernel.EMPTY][-1])
+    told = int(leaves["bytes"][leaves["snapshot"] == tree].sum())
+    return _Peak(
+        highest, tree, 0 if tree == highest else max(0, int(snapshots["heap_bytes"][highest]) - told)
+    )
+
+
 def _values(
-    snapshots: Column,
+    peak: _Peak,
     detailed: npt.NDArray[np.int64],
     leaves: Column,
     samples: npt.NDArray[np.int64],
     count: int,
 ) -> tuple[list[ValueType], list[npt.NDArray[np.int64]]]:
-    """What each stack held at the peak, and at the last snapshot that tells it."""
+    """What each stack held in the tree that is shown for the peak, and in the last snapshot that has one."""
 
-    def at(snapshot: int) -> npt.NDArray[np.int64]:
-        chosen = leaves["snapshot"] == snapshot
+    def at(snapshot: int | None) -> npt.NDArray[np.int64]:
         held = np.zeros(count, np.int64)
-        np.add.at(held, samples[chosen], leaves["bytes"][chosen])
+        if snapshot is not None:
+            chosen = leaves["snapshot"] == snapshot
+            np.add.at(held, samples[chosen], leaves["bytes"][chosen])
         return held
 
-    if not len(detailed):
-        return [ValueType("peak_bytes", "bytes", "peak", "Live at the peak")], [np.zeros(count, np.int64)]
-    peak = _peak(snapshots, detailed)
-    types, values = [ValueType("peak_bytes", "bytes", "peak", "Live at the peak")], [at(peak)]
-    if int(detailed[-1]) != peak:
+    types = [ValueType("peak_bytes", "bytes", "peak", "Live at the peak")]
+    values = [at(peak.tree)]
+    if len(detailed) and int(detailed[-1]) != peak.tree:
         types.append(ValueType("last_bytes", "bytes", "live", "Live at the last detailed snapshot"))
         values.append(at(int(detailed[-1])))
     return types, values
 
 
-def _peak(snapshots: Column, detailed: npt.NDArray[np.int64]) -> int:
-    """The snapshot that massif calls the peak, else the detailed one with the most."""
-    told = np.flatnonzero(snapshots["tree"] == kernel.PEAK)
-    return int(told[-1]) if len(told) else int(detailed[np.argmax(snapshots["heap_bytes"][detailed])])
+def _with_untold(
+    frames: Frames, stacks: npt.NDArray[np.int64], values: list[npt.NDArray[np.int64]], peak: _Peak
+) -> tuple[Frames, npt.NDArray[np.int64], list[npt.NDArray[np.int64]]]:
+    """A last sample, of a last stack, for what the highest snapshot held beyond the tree that is shown."""
+    whole = Frames(
+        frames.frames,
+        np.append(frames.starts, frames.starts[-1] + np.uint64(1)),
+        np.append(frames.sequence, np.uint32(frames.frames.index(NO_TREE))),
+    )
+    held = [np.append(column, 0) for column in values]
+    held[0][-1] = peak.untold_bytes
+    return whole, np.append(stacks, len(frames.starts) - 1), held
 
 
 def _times(
@@ -253,8 +301,16 @@ def _breaks_off(snapshots: int, *, broken_off: bool) -> list[Notice]:
     return [Notice("breaks-off", message)]
 
 
+def _apart(snapshot: Column) -> str:
+    """What is not in the heap's figure: ``(with 2 KiB of the allocator's own and 1 KiB of stacks beside it)``."""
+    extra, stacks = int(snapshot["extra_bytes"]), int(snapshot["stacks_bytes"])
+    parts = [f"{format_bytes(extra)} of the allocator's own"] * (extra > 0)
+    parts += [f"{format_bytes(stacks)} of stacks"] * (stacks > 0)
+    return f" (beside it, and not counted, {' and '.join(parts)})" if parts else ""
+
+
 def _notices(
-    options: str, snapshots: Column, detailed: npt.NDArray[np.int64], below: int, *, pages: bool
+    options: str, snapshots: Column, detailed: npt.NDArray[np.int64], peak: _Peak, below: int, *, pages: bool
 ) -> list[Notice]:
     """What the file could not tell."""
     found = []
@@ -264,12 +320,35 @@ def _notices(
             "keeps in reserve among them, not what it asked malloc for."
         )
         found.append(Notice("pages", message))
-    if not len(detailed):
-        message = "No snapshot is detailed, so no stacks are known: only how much was live over time."
+    highest = snapshots[peak.snapshot]
+    held, apart = f"{int(highest['heap_bytes']):,} bytes", _apart(highest)
+    if not highest["heap_bytes"] and snapshots["stacks_bytes"].any():
+        message = (
+            f"No heap was recorded (--heap=no), only the program's own stacks: "
+            f"{format_bytes(int(snapshots['stacks_bytes'].max()))} at most, a line over time."
+        )
+        return [*found, Notice("no-heap", message)]
+    if peak.tree is None:
+        message = (
+            f"No snapshot has a tree, so no stacks are known: only how much was live over time, {held} at most, in "
+            f"snapshot {peak.snapshot}{apart}. massif gives every tenth snapshot a tree unless --detailed-freq says "
+            "otherwise, and the peak where the program frees something after it."
+        )
         return [*found, Notice("no-samples", message)]
-    if not (snapshots["tree"] == kernel.PEAK).any():
-        message = "massif marked no peak; the detailed snapshot with the most stands for it."
-        found.append(Notice("no-peak", message))
+    if peak.tree != peak.snapshot:
+        tree = f"{int(snapshots['heap_bytes'][peak.tree]):,} bytes"
+        message = (
+            f"The highest snapshot, {peak.snapshot} with {held}, has no tree{apart}. The stacks are those of snapshot "
+            f"{peak.tree} at {tree}; the remaining {peak.untold_bytes:,} are shown as '{NO_TREE.function}'."
+        )
+        found.append(Notice("peak-without-tree", message))
+    marked = np.flatnonzero(snapshots["tree"] == kernel.PEAK)
+    if len(marked) and int(marked[-1]) != peak.tree:
+        message = (
+            f"massif marked snapshot {int(marked[-1])} as its peak, which counts the allocator's overhead and the "
+            f"program's stacks too. Memlens takes the most heap for the peak: snapshot {peak.snapshot}."
+        )
+        found.append(Notice("other-peak", message))
     if below:
         threshold = _option(options, "threshold", _DEFAULT_THRESHOLD)
         message = (

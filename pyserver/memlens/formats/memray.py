@@ -26,12 +26,14 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.lz4_head import MAGIC as LZ4
 from memlens.formats.lz4_head import lz4_head
+from memlens.formats.memray_arenas import Arenas
 from memlens.formats.memray_times import NEVER, End, times_of
 from memlens.formats.stacks import Numbers, distinct_frames
-from memlens.model.frames import Frames, SourceFrame, profiled_frame
+from memlens.model.frames import POSSIBLE_ARENA, Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import LABEL_DTYPE, Column, Profile, ProfileTimes, fits
 from memlens.progress import Report
+from memlens.units import format_bytes
 
 KIND = "memray"
 I64 = npt.NDArray[np.int64]
@@ -240,6 +242,8 @@ class _Records:
         """Stack, thread, allocator, and the size of one block where that is told, else 0."""
         self.values: list[dict[int, list[int]]] = [{} for _ in KINDS]
         self.broken = ""
+        self.arenas = Arenas()
+        self.reused_bytes = 0
 
     def take(self, row: list[Any], python: str) -> None:
         """One line of the reading process, which ``python`` runs."""
@@ -297,6 +301,9 @@ class _Records:
                 0 <= stack < len(self.stacks) and (told := self._told(numbers)) is not None
             ):
                 self._counted(len(told))
+                if allocator == "mmap":
+                    for _, _, size, count in told.tolist():
+                        self.arenas.see((stack, thread, allocator), size, count)
                 self.lived.append((self.samples[stack, thread, allocator, 0], told))
             case ["lived"]:
                 self.tells_lived = True
@@ -310,12 +317,19 @@ class _Records:
                 self.peaks = peaks
             case ["whole", int(whole)]:
                 self.whole = bool(whole)
+            case ["allocator", str(name), int(traced)]:
+                self.arenas.take(name, traced)
+            case ["reused", int(size)] if 0 < size < _MOST_SUM:
+                self.reused_bytes = size
             case _:
                 return False
         return True
 
     def _add(self, kind: str, sample: tuple[int, str, str, int], size: int, count: int) -> None:
         self._counted(1)
+        # memray adds up a place's temporary allocations under the allocator of the first of them
+        if kind != "temporary":
+            self.arenas.see(sample[:3], size, count)
         held = self.values[KINDS.index(kind)].setdefault(self.samples[sample], [0, 0])
         held[0] += size
         held[1] += count
@@ -341,10 +355,12 @@ class _Records:
         """The whole."""
         if self.broken and not self.count:
             raise DamagedSnapshotError(f"memray {self.version} can't read the capture: {self.broken}")
-        frames, numbers = distinct_frames(self.frames)
-        starts = np.concatenate(([0, 0], np.cumsum([len(stack) for stack in self.stacks], dtype=np.int64)))
-        sequence = np.fromiter((frame for stack in self.stacks for frame in stack), np.int64)
         keys = list(self.samples)
+        arenas = self.arenas.among(key[:3] for key in keys)
+        stacks, numbered = self._stacks(keys, arenas)
+        frames, numbers = distinct_frames([*self.frames, POSSIBLE_ARENA] if any(arenas) else self.frames)
+        starts = np.concatenate(([0, 0], np.cumsum([len(stack) for stack in stacks], dtype=np.int64)))
+        sequence = np.fromiter((frame for stack in stacks for frame in stack), np.int64)
         columns = [np.zeros(len(keys), np.int64) for _ in VALUES]
         for number, held in enumerate(self.values):
             for sample, (size, count) in held.items():
@@ -358,10 +374,22 @@ class _Records:
         return Profile(
             KIND, Frames(frames, starts.astype(np.uint64), numbers[sequence].astype(np.uint32)),
             [VALUES[at] for at in told], 0,
-            np.array([stack + 1 for stack, *_ in keys], np.uint32), [columns[at] for at in told], labels, strings,
+            np.array(numbered, np.uint32) + np.uint32(1), [columns[at] for at in told], labels, strings,
             sizes=np.array([size for *_, size in keys], np.int64) if self.values[3] else None, times=self._times(),
-            settings=self._settings(), notices=self._notices(),
+            settings=self._settings(),
+            notices=[*self._notices(), *self.arenas.notices(_held(columns, arenas))],
         )  # fmt: skip
+
+    def _stacks(
+        self, keys: list[tuple[int, str, str, int]], arenas: list[bool]
+    ) -> tuple[list[list[int]], list[int]]:
+        """The stacks, and the number of each key's; those of ``arenas`` are copies with a frame for it innermost."""
+        copies: dict[int, int] = {}
+        numbered = [
+            copies.setdefault(stack, len(self.stacks) + len(copies)) if is_arena else stack
+            for (stack, *_), is_arena in zip(keys, arenas, strict=True)
+        ]
+        return [*self.stacks, *([len(self.frames), *self.stacks[stack]] for stack in copies)], numbered
 
     def _times(self) -> ProfileTimes | None:
         if not self.memory:
@@ -381,6 +409,7 @@ class _Records:
         return {
             "command": header.command, "file_format": header.version, "memray": self.version,
             "native": int(header.native), "aggregated": int(header.aggregated), "allocations": header.allocations,
+            "python_allocator": self.arenas.allocator,
         }  # fmt: skip
 
     def _notices(self) -> list[Notice]:
@@ -399,7 +428,8 @@ class _Records:
                 f"The capture has more than {_MOST_WHOLE:,} allocations, and memray would read all of it again for "
                 "each further question: which allocations were temporary, and what stacks allocated and freed over "
                 "time, is left out, and the curves have few points. memray's own flame graphs tell it: "
-                "python -m memray flamegraph --temporary-allocations, and --temporal."
+                "python -m memray flamegraph --temporary-allocations, and --temporal. Where an address was given out "
+                "again without a free that memray saw, both allocations count at the end."
             )
             found.append(Notice("large", message))
         elif not self.values[KINDS.index("total")] and self.count and not self.broken:
@@ -408,6 +438,13 @@ class _Records:
                 "all is left out; python -m memray stats tells the sums."
             )
             found.append(Notice("not-counted", message))
+        if self.reused_bytes:
+            message = (
+                f"{format_bytes(self.reused_bytes)} lay at addresses that were given out again though memray had seen "
+                "no free of them: the later allocation ends the earlier. memray's curve, and the moment that it takes "
+                "for the peak, hold them to the end."
+            )
+            found.append(Notice("reused", message))
         if self.memory and self._tells_flow():
             message = (
                 "memray marks the time every 10 milliseconds, less often in a long run. Over time, an allocation that "
@@ -418,6 +455,12 @@ class _Records:
             message = "memray tells how much was live over time, but stacks only of the peak and of the end."
             found.append(Notice("curve-only", message))
         return found
+
+
+def _held(columns: list[I64], arenas: list[bool]) -> list[tuple[str, int]]:
+    """What was live in possible arenas, and when."""
+    chosen = np.array(arenas, np.bool_)
+    return [(when, int(columns[at][chosen].sum())) for at, when in ((0, "at the peak"), (2, "at the end"))]
 
 
 def _labels(keys: list[tuple[int, str, str, int]]) -> tuple[Column, dict[int, str]]:

@@ -418,8 +418,9 @@ class _Reader:
             self._tell(
                 "negative",
                 f"{negative:,} values are negative. They count in totals, in the tables of allocations and of hot "
-                "spots, beside source lines, in comparisons and in SQL; flame graphs, their tables of functions and "
-                "`memlens flame` leave out the stacks that became less",
+                "spots, beside source lines, in the tables of comparisons and in SQL; flame graphs, their tables of "
+                "functions and `memlens flame` show what became more and what became less as two sides; difference "
+                "flame graphs of two files leave out the stacks that became less",
             )
 
 

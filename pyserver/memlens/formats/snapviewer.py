@@ -410,14 +410,14 @@ def _notices(lives: _Lives, stacks: npt.NDArray[np.uint32]) -> list[Notice]:
     before = int(np.count_nonzero(lives.before))
     if before and not lives.by_memlens:
         message = (
-            f"{before:,} allocations were live before the trace began. SnapViewer's converter pairs stacks by "
+            f"{before:,} allocations were made before recording. SnapViewer's converter pairs stacks by "
             "position, which they shift: stacks may stand beside the wrong allocations. Open the snapshot itself to "
             "be sure."
         )
         found.append(Notice("stacks-unsure", message, 0))
     elif before:
         found.append(
-            Notice("live-before", f"On device 0 {before:,} allocations were live before the trace began.", 0)
+            Notice("live-before", f"On device 0 {before:,} allocations were allocated before recording.", 0)
         )
     if lives.end_unsure:
         message = "Whether the last allocation was freed by the last event is not in the archive; it is shown as live."

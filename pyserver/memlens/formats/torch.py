@@ -6,8 +6,11 @@ Sources of the format: ``torch/cuda/memory.py`` (``_snapshot``, ``_dump_snapshot
 """
 
 import binascii
+import json
+import mmap
 import pickle
 import re
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,14 @@ from memlens.formats.containers import Source, plain_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.pickles import is_pickle, scan
 from memlens.formats.torch_frames import frames_of
+from memlens.formats.torch_unknown import (
+    MOST_BYTES,
+    complete_segments,
+    odd_notices,
+    odd_top_level,
+    scanned,
+    usable_events,
+)
 from memlens.kernels import pickle_machine as machine
 from memlens.kernels import torch_pickle as kernel
 from memlens.model.frames import NATIVE, Frames
@@ -36,6 +47,7 @@ from memlens.model.timeline import (
     Events,
     Timeline,
     build_device,
+    drop_stacks_of_frees,
 )
 from memlens.progress import Report
 from memlens.units import format_bytes
@@ -45,7 +57,14 @@ KIND = "pytorch-snapshot"
 _MOST_DEVICES = 256
 _MOST_ACTIONS = 255
 _MOST_JSON_BYTES = 1 << 29
+FIRST_ACTIONS = 4
+"""The scanner's actions whose sizes are allocations': alloc, free_requested, free_completed and free."""
 _PENDING_STATES = ("active_pending_free", "active_awaiting_free")
+EMPTY = (
+    "The snapshot is empty: nothing was allocated while it was recorded. To see memory, call "
+    "torch.cuda.memory._record_memory_history() before the program allocates, and "
+    "torch.cuda.memory._dump_snapshot(path) while it still holds the memory, in the same process."
+)
 _HTML_PICKLE = re.compile(rb'"base64"\s*:\s*"([A-Za-z0-9+/=\s]*)"')
 
 
@@ -99,14 +118,25 @@ def _pickle_of_json(source: Source) -> bytes:
             f"The JSON is larger than {_MOST_JSON_BYTES:,} bytes",
             advice="Write the snapshot as a pickle instead.",
         )
+    text = source.data[len(_BOM) :] if source.head(3) == _BOM else source.data
     try:
-        data = msgspec.json.decode(source.data[len(_BOM) :] if source.head(3) == _BOM else source.data)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        data = _json_of(text)
+    except (ValueError, RecursionError) as error:
         raise NotASnapshotError(f"The file is not whole JSON: {error}") from error
     try:
         return pickle.dumps(data, protocol=4)
     except RecursionError as error:
         raise NotASnapshotError("The JSON is nested too deeply for a snapshot") from error
+
+
+def _json_of(text: mmap.mmap | bytes) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        # Python writes NaN and Infinity, which are not JSON
+        if re.search(rb"\bNaN\b|\bInfinity\b|\d[eE]\+?\d{3}", text) is None:
+            raise
+        return json.loads(bytes(text))
 
 
 def _pickle_of_html(source: Source) -> bytes:
@@ -127,21 +157,19 @@ def _pickle_of_html(source: Source) -> bytes:
 class _Tables:
     """What the scanner found, turned into the model."""
 
-    def __init__(self, scanner: kernel.Scanner, root: dict[str, int]) -> None:
+    def __init__(self, scanner: kernel.Scanner, root: Mapping[str, tuple[str, int]]) -> None:
         self.scanner = scanner
         self.root = root
+        self.odd = scanned(scanner.odd_counts())
         self.traces = self._traces()
         self.host_trace = self._host_trace()
-        self.settings: dict[str, Any] = (
-            scanner.settings(root["allocator_settings"]) if "allocator_settings" in root else {}
-        )
+        self.settings = self._settings()
         annotations = self._rows("external_annotations", "annotations")
         segments = self._rows("segments", "segments")
         host_segments = self._rows("host_segments", "segments")
         lists = scanner.block_lists()
         if lists is None:
             raise DamagedSnapshotError("Several segments are said to hold the same blocks")
-        self.block_starts, self.block_rows = np.asarray(lists[0]), np.asarray(lists[1])
         scanner.drop_scratch()
         self.actions = self._names("actions")
         self.categories = self._names("categories")
@@ -149,52 +177,94 @@ class _Tables:
         self.pools = [
             (int(first), int(second)) for first, second in np.asarray(scanner.take("pools")).tolist()
         ]
-        self.annotations = np.asarray(scanner.take("annotations"))[annotations]
-        self.segment_rows = np.concatenate((segments, host_segments))
+        self.annotations = self._usable_annotations(np.asarray(scanner.take("annotations"))[annotations])
         self.segments = np.asarray(scanner.take("segments"))
         self.segments["device"][host_segments] = HOST_DEVICE
         self.blocks = np.asarray(scanner.take("blocks"))
+        known = np.concatenate((segments, host_segments))
+        known = known[self.segments["device"][known] != kernel.UNKNOWN_DEVICE]
+        self.segment_rows, self.block_starts, self.block_rows = complete_segments(
+            self.segments, self.blocks, known, np.asarray(lists[0]), np.asarray(lists[1]), self.odd
+        )
+        self.profiled = self._of_a_profiler()
         self.events = np.asarray(scanner.take("events"))
         self.extras = np.asarray(scanner.take("extras"))
 
+    def _list(self, key: str) -> int | None:
+        """The row of a list of the top level; None where there is none."""
+        if key not in self.root:
+            return None
+        kind, row = self.root[key]
+        if kind != "list":
+            odd_top_level(self.odd, key)
+            return None
+        return row
+
+    def _settings(self) -> dict[str, Any]:
+        if "allocator_settings" not in self.root:
+            return {}
+        kind, row = self.root["allocator_settings"]
+        if kind != "dict":
+            odd_top_level(self.odd, "allocator_settings")
+            return {}
+        return self.scanner.settings(row)
+
     def _traces(self) -> list[npt.NDArray[np.uint32]]:
         """The event rows of each device."""
-        if "device_traces" not in self.root:
+        row = self._list("device_traces")
+        if row is None:
             return []
-        lists = self.scanner.list_of_lists(self.root["device_traces"])
+        lists = self.scanner.list_of_lists(row)
         if lists is None:
-            raise DamagedSnapshotError("'device_traces' is not a list of lists")
+            # without lists of devices in it, it is that of one
+            lists = [row]
         # a list's rows can be taken only once, and two devices may share a list
         taken: dict[int, npt.NDArray[np.uint32]] = {}
-        for device, row in enumerate(lists):
-            if row not in taken:
-                rows = self.scanner.rows(row, "events")
-                if rows is None:
-                    message = f"The trace of device {device} holds something that is not an event"
-                    raise DamagedSnapshotError(message)
-                taken[row] = np.asarray(rows)
-        return [taken[row] for row in lists]
+        for trace in lists:
+            if trace not in taken:
+                taken[trace] = self._taken(trace, "device_traces", "events")
+        return [taken[trace] for trace in lists]
 
     def _host_trace(self) -> npt.NDArray[np.uint32]:
         """The event rows of pinned host memory: a list of events, or one for each of the process's allocators."""
-        if "host_traces" not in self.root:
+        row = self._list("host_traces")
+        if row is None:
             return np.empty(0, np.uint32)
-        row = self.root["host_traces"]
         lists = self.scanner.list_of_lists(row)
-        found = [
-            self.scanner.rows(trace, "events") for trace in ([row] if lists is None else dict.fromkeys(lists))
-        ]
-        if any(trace is None for trace in found):
-            raise DamagedSnapshotError("'host_traces' holds something that is not an event")
-        return np.concatenate([np.empty(0, np.uint32), *map(np.asarray, found)])
+        traces = [row] if lists is None else dict.fromkeys(lists)
+        return np.concatenate(
+            [np.empty(0, np.uint32), *(self._taken(trace, "host_traces", "events") for trace in traces)]
+        )
 
     def _rows(self, key: str, table: "kernel.RowTable") -> npt.NDArray[np.uint32]:
-        if key not in self.root:
-            return np.empty(0, np.uint32)
-        rows = self.scanner.rows(self.root[key], table)
+        row = self._list(key)
+        return np.empty(0, np.uint32) if row is None else self._taken(row, key, table)
+
+    def _taken(self, row: int, key: str, table: "kernel.RowTable") -> npt.NDArray[np.uint32]:
+        """A list's rows of a table, none where it holds anything else."""
+        rows = self.scanner.rows(row, table)
         if rows is None:
-            raise DamagedSnapshotError(f"'{key}' holds something that it can't hold")
+            odd_top_level(self.odd, key)
+            return np.empty(0, np.uint32)
         return np.asarray(rows)
+
+    def _usable_annotations(self, rows: Column) -> Column:
+        for field in ("name", "stage"):
+            self.odd["annotation", field] = int(np.count_nonzero(rows[field] == 0))
+        lost = rows["time_us"] == kernel.UNKNOWN_TIME
+        self.odd["annotation", "time_us"] = int(np.count_nonzero(lost))
+        usable: Column = rows[~lost & (rows["name"] != 0) & (rows["stage"] != 0)]
+        return usable
+
+    def _of_a_profiler(self) -> bool:
+        """Whether ``_profile_to_snapshot`` made the file of a profiler's record, which knows of no allocator.
+
+        Its one segment a device is then the range of all addresses that were ever used, so its size says nothing.
+        """
+        segments = self.segments[self.segment_rows]
+        ranges = (segments["type"] == 0) & (segments["allocated"] < 0) & (segments["active"] < 0)
+        self.segments["total"][self.segment_rows[ranges]] = kernel.UNKNOWN_SIZE
+        return bool(ranges.any()) or len(self.categories) > 1
 
     def _names(self, table: "kernel.Table") -> list[str]:
         return [self.scanner.string_at(int(row)) for row in np.asarray(self.scanner.take(table))]
@@ -208,29 +278,34 @@ class _Tables:
         traced = {device for device, rows in enumerate(self.traces) if len(rows)}
         if len(self.host_trace):
             traced.add(HOST_DEVICE)
-        shown = sorted(traced | set(segments["device"].tolist()))
-        if not shown:
-            raise NotASnapshotError("The snapshot holds no segment and no event, so there is nothing to show")
+        # what allocated nothing is a snapshot as well
+        shown = sorted(traced | set(segments["device"].tolist())) or [0]
         self._check_amounts(shown)
         devices = []
         notes = {}
         for number, device in enumerate(shown):
             report("matching", number / len(shown))
-            rows = self._trace_of(device)
-            events = self._events(rows, action_numbers, category_numbers)
             mine = self.segment_rows[segments["device"] == device]
-            built = build_device(
-                device, events, self._live_blocks(mine), int(self.segments["total"][mine].sum())
-            )
+            blocks = self._live_blocks(mine)
+            rows = usable_events(self.events, self._trace_of(device), self.actions, blocks, self.odd)
+            events = self._events(rows, action_numbers, category_numbers)
+            built = build_device(device, events, blocks, self._reserved(mine))
             devices.append(built)
             notes[f"{device}.notes"] = self._notes(rows)
-            notices += _device_notices(built)
-        notices += _file_notices(frames, devices)
+        frees_repeat = drop_stacks_of_frees(devices)
+        for built in devices:
+            notices += self._device_notices(built)
+        notices += odd_notices(self.odd) + _file_notices(frames, devices)
         tables = notes | self._further_tables()
         return Timeline(
             KIND, frames, devices, action_names, category_names, self.streams.tolist(), self.pools, self.settings,
-            notices, tables, self._strings(tables),
+            notices, frees_repeat, tables, self._strings(tables),
         )  # fmt: skip
+
+    def _reserved(self, segments: npt.NDArray[np.uint32]) -> int | None:
+        """What a device's segments hold; None where the file doesn't say."""
+        totals = self.segments["total"][segments]
+        return None if bool((totals < 0).any()) else int(totals.sum())
 
     def _trace_of(self, device: int) -> npt.NDArray[np.uint32]:
         if device == HOST_DEVICE:
@@ -243,14 +318,11 @@ class _Tables:
             raise DamagedSnapshotError(f"The file tells of {len(devices):,} devices; no machine has so many")
         if sum(map(len, self.traces)) + len(self.host_trace) > 2 * len(self.events):
             raise DamagedSnapshotError("Several devices are said to have the same trace")
-        total = float(self.events["size"].sum(dtype=np.float64)) + float(
-            self.blocks["size"].sum(dtype=np.float64)
-        )
-        total += float(self.blocks["requested"].sum(dtype=np.float64))
+        memory = self.events["size"][self.events["action"] < FIRST_ACTIONS]
+        sizes = (memory, self.blocks["size"], self.blocks["requested"])
+        total = sum(float(column[column <= MOST_BYTES].sum(dtype=np.float64)) for column in sizes)
         if total > 2**62:
             raise DamagedSnapshotError("The sizes add up to more bytes than can be counted")
-        if len(self.events) and int(np.abs(self.events["time_us"]).max()) > 2**60:
-            raise DamagedSnapshotError("The times are tens of thousands of years away")
 
     def _frames(self) -> Frames:
         rows = np.asarray(self.scanner.take("frames"))
@@ -267,7 +339,7 @@ class _Tables:
         names = list(ACTIONS)
         numbers = np.zeros(256, np.uint8)
         for row, action in enumerate(self.actions):
-            known = "free_completed" if action == "free" else action
+            known = "free_completed" if action == "free" else action or "unknown"
             if known not in names:
                 # the last number stands for all that found no place
                 known = known if len(names) < _MOST_ACTIONS else "other"
@@ -297,17 +369,12 @@ class _Tables:
         )  # fmt: skip
 
     def _live_blocks(self, segments: npt.NDArray[np.uint32]) -> Blocks:
-        """The active blocks of some segments; a block without an address follows the one before it (torch 2.0)."""
+        """The active blocks of some segments."""
         rows, owners = [], []
         for segment in segments.tolist():
             found = self.block_rows[int(self.block_starts[segment]) : int(self.block_starts[segment + 1])]
             rows.append(found)
             owners.append(np.full(len(found), segment, np.uint32))
-            missing = self.blocks["has_address"][found] == 0
-            if missing.any():
-                sizes = self.blocks["size"][found].astype(np.uint64)
-                ends = np.cumsum(sizes, dtype=np.uint64) + self.segments["address"][segment]
-                self.blocks["address"][found] = np.where(missing, ends - sizes, self.blocks["address"][found])
         row = np.concatenate(rows) if rows else np.empty(0, np.uint32)
         owner = np.concatenate(owners) if owners else np.empty(0, np.uint32)
         blocks = self.blocks[row]
@@ -346,6 +413,56 @@ class _Tables:
         whole = np.where(notes["kind"] == NOTE_KINDS.index("device_free"), number, text)
         notes = notes[whole & (rows[events] == extras["event"])]
         return np.sort(notes, order="event", kind="stable")
+
+    def _device_notices(self, built: DeviceTimeline) -> list[Notice]:
+        """What the file could not tell about one device."""
+        device, name = built.device, device_name(built.device)
+        if len(built.events.action) == 0 and len(built.allocations) == 0:
+            return [Notice("empty", EMPTY, device)]
+        if len(built.events.action) == 0:
+            message = f"{name} has no trace: only what was live when the snapshot was taken is shown."
+            return [Notice("no-trace", message, device)]
+        found = []
+        early = built.allocations["start"] == 0
+        before = f"{int(np.count_nonzero(early)):,} allocations ({format_bytes(int(built.live[0]))})"
+        if bool(np.any(early & (built.allocations["end"] != NEVER))):
+            message = (
+                f"The trace of {name.lower()} begins in the middle: {before} were allocated before recording, and when "
+                "is not in the file."
+            )
+            bare = int(np.count_nonzero(early & (built.allocations["stack"] == 0)))
+            if bare:
+                message += f" {bare:,} of them have no stack: at most the file tells where they were freed."
+            found.append(Notice("start-lost", message, device))
+        elif bool(early.any()):
+            message = f"On {name.lower()} {before} were allocated before recording."
+            found.append(Notice("live-before", message, device))
+        if built.implicit_frees:
+            message = (
+                f"On {name.lower()} {built.implicit_frees:,} frees were not recorded; those allocations are shown to "
+                "end when their address is used again."
+            )
+            found.append(Notice("frees-missing", message, device))
+        if built.events.time_us is None:
+            message = (
+                f"The trace of {name.lower()} has no times{self._why_no_times()}: the axis counts events."
+            )
+            found.append(Notice("no-times", message, device))
+        if built.reserved_at_end is None and self.profiled:
+            message = (
+                f"What {name.lower()} had reserved is not in the file: it was made of a profiler's record, and its "
+                "segment is the range of all addresses that were used."
+            )
+            found.append(Notice("no-reserved", message, device))
+        return found
+
+    def _why_no_times(self) -> str:
+        if self.profiled:
+            return ", as torch.cuda._memory_viz writes none when it makes a snapshot of a profiler's record"
+        # both came after times
+        if "allocator_settings" in self.root or "external_annotations" in self.root:
+            return ""
+        return ", as PyTorch before 2.2 writes none"
 
     def _further_tables(self) -> dict[str, Column]:
         """The tables that later views ask."""
@@ -387,36 +504,6 @@ class _Texts:
         if found is None:
             found = self.known[row] = self.scanner.string_at(row)
         return found
-
-
-def _device_notices(built: DeviceTimeline) -> list[Notice]:
-    """What the file could not tell about one device."""
-    device, name = built.device, device_name(built.device)
-    if len(built.events.action) == 0:
-        message = f"{name} has no trace: only what was live when the snapshot was taken is shown."
-        return [Notice("no-trace", message, device)]
-    found = []
-    early = built.allocations["start"] == 0
-    before = f"{int(np.count_nonzero(early)):,} allocations ({format_bytes(int(built.live[0]))})"
-    if bool(np.any(early & (built.allocations["end"] != NEVER))):
-        message = (
-            f"The trace of {name.lower()} begins in the middle: {before} were live before its first event. "
-            "When they were made is not in the file, and of those freed later only the stack of the free."
-        )
-        found.append(Notice("start-lost", message, device))
-    elif bool(early.any()):
-        message = f"On {name.lower()} {before} were live before recording began."
-        found.append(Notice("live-before", message, device))
-    if built.implicit_frees:
-        message = (
-            f"On {name.lower()} {built.implicit_frees:,} frees were not recorded; those allocations are shown to "
-            "end when their address is used again."
-        )
-        found.append(Notice("frees-missing", message, device))
-    if built.events.time_us is None:
-        message = f"The trace of {name.lower()} has no times (PyTorch before 2.2): the axis counts events."
-        found.append(Notice("no-times", message, device))
-    return found
 
 
 def _file_notices(frames: Frames, devices: list[DeviceTimeline]) -> list[Notice]:

@@ -27,6 +27,8 @@ VALUES = [
     ValueType("count", "count", "live", "Live blocks"),
 ]
 _DOMAIN = 1
+_MOST_FRAMES = 65_535
+"""The most that tracemalloc keeps of a stack, and the most that it counts."""
 
 
 def sniff(head: bytes) -> bool:
@@ -59,7 +61,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     return Profile(
         KIND, frames, VALUES, 0, stacks, [samples["size"] * counts, counts], _domains(samples["domain"]),
         {_DOMAIN: "domain"}, samples["size"], settings=settings,
-        notices=_notices(depths, int(np.count_nonzero(cut)), scanner.limit if not told else None),
+        notices=_notices(depths, traces["total"][cut], scanner.limit if not told else None),
     )  # fmt: skip
 
 
@@ -102,27 +104,41 @@ def _domains(domains: npt.NDArray[np.uint32]) -> Column:
     return labels
 
 
-def _notices(depths: npt.NDArray[np.int64], cut: int, untold_limit: int | None) -> list[Notice]:
-    """What the file could not tell; ``untold_limit`` frames were kept, where it doesn't tell which stacks are cut."""
+def _notices(
+    depths: npt.NDArray[np.int64], cut_totals: npt.NDArray[np.int64], untold_limit: int | None
+) -> list[Notice]:
+    """What the file could not tell.
+
+    ``cut_totals`` are the frames that each cut stack had before it was cut; ``untold_limit`` frames were kept, where
+    the file doesn't tell which stacks are cut.
+    """
     total = len(depths)
     if not total:
         return [
             Notice("no-traces", "The snapshot holds no traces: nothing was allocated while tracemalloc ran.")
         ]
-    if cut:
+    if len(cut_totals):
+        kept, deepest = int(depths.max()), int(cut_totals.max())
         message = (
-            f"The stacks of {cut:,} of {total:,} blocks are cut: tracemalloc kept {_frames_word(int(depths.max()))} "
-            "of each. tracemalloc.start(25), or python -X tracemalloc=25, keeps more."
+            f"The stacks of {len(cut_totals):,} of {total:,} blocks are cut: tracemalloc kept {_frames_word(kept)} "
+            f"of each, and the deepest has {deepest}. {_advice(kept, deepest)}"
         )
         return [Notice("stacks-cut", message)]
     if untold_limit is not None and 0 < untold_limit <= int(depths.max()):
         full = int(np.count_nonzero(depths >= untold_limit))
         message = (
             f"{full:,} of {total:,} blocks have as many frames as tracemalloc kept ({untold_limit}), so their stacks "
-            "may be cut; Python before 3.9 doesn't tell."
+            f"may be cut; Python before 3.9 doesn't tell. {_advice(untold_limit, _MOST_FRAMES)}"
         )
         return [Notice("stacks-cut", message)]
     return []
+
+
+def _advice(kept: int, deepest: int) -> str:
+    """How to record more frames than were kept: all that the deepest stack has, or twice as many as now."""
+    frames = min(2 * max(kept, 1), deepest, _MOST_FRAMES)
+    more = "all of them" if frames == deepest else "twice as many"
+    return f"tracemalloc.start({frames}), or python -X tracemalloc={frames}, keeps {more}."
 
 
 def _frames_word(count: int) -> str:

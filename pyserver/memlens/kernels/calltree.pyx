@@ -704,13 +704,15 @@ def along(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_
 
 
 def best_above(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint8_t[::1] kinds,
-               uint32_t[::1] best):
-    """For each node the frame of the lowest ``kinds`` value on the way to the root, the innermost of equals.
+               uint32_t[::1] best, bint nearest_root=False):
+    """For each node the frame of the lowest ``kinds`` value on the way to the root.
 
-    NEVER for the root. Raises ValueError when the tree is damaged.
+    Of equals it is the one that is farthest from the root, or the nearest. NEVER for the root. Raises ValueError when
+    the tree is damaged.
     """
     cdef size_t node, nodes = parents.shape[0], known = kinds.shape[0]
     cdef uint32_t above
+    cdef int spare = 1 if nearest_root else 0
     cdef bint fits = frames.shape[0] == parents.shape[0] == best.shape[0]
     with nogil:
         if fits and nodes:
@@ -720,6 +722,9 @@ def best_above(const uint32_t[::1] parents, const uint32_t[::1] frames, const ui
                     fits = False
                     break
                 above = best[parents[node]]
-                best[node] = above if above != NONE and kinds[above] < kinds[frames[node]] else frames[node]
+                if above != NONE and kinds[above] < kinds[frames[node]] + spare:
+                    best[node] = above
+                else:
+                    best[node] = frames[node]
     if not fits:
         raise ValueError("a node stands below its child or has a frame that there isn't")

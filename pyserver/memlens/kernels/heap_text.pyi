@@ -8,6 +8,9 @@ SYNTAX: int
 BAD_NUMBER: int
 TOO_DEEP: int
 NO_MEMORY: int
+PLAIN: int
+THREADS: int
+JAVA: int
 ALL_THREADS: int
 NO_THREAD: int
 
@@ -19,7 +22,7 @@ class Scanner:
     maps: int
     cut: bool
     error_offset: int
-    def __init__(self, data: Buffer, start: int, threads: bool) -> None: ...
+    def __init__(self, data: Buffer, start: int, layout: int) -> None: ...
     @property
     def offset(self) -> int: ...
     def run(self, limit: int) -> int: ...

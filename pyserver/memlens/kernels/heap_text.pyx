@@ -1,12 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Scans heap profiles in text straight into columns: gperftools', tcmalloc's and Go's, and jemalloc's.
+"""Scans heap profiles in text straight into columns: gperftools', tcmalloc's and Go's, jemalloc's, and Java's.
 
-Two layouts. A line of gperftools' has four numbers and the stack, ``N: BYTES [N: BYTES] @ 0x1 0x2``; Go puts comments
-below it that name each frame, ``#\\t0x1\\tFUNCTION+0xOFFSET\\tFILE:LINE``. jemalloc's has the stack in a line of its
-own, ``@ 0x1 0x2``, and below it the four numbers of all threads (``t*:``) and of each (``t1:``).
+Three layouts. A line of gperftools' has four numbers and the stack, ``N: BYTES [N: BYTES] @ 0x1 0x2``; Go puts
+comments below it that name each frame, ``#\\t0x1\\tFUNCTION+0xOFFSET\\tFILE:LINE``. jemalloc's has the stack in a
+line of its own, ``@ 0x1 0x2``, and below it the four numbers of all threads (``t*:``) and of each (``t1:``). A line of
+a Java heap's has two numbers and the stack, ``BYTES COUNT @ 0x1 0x2``, and the names of the addresses follow the last
+of them, ``0x1 FUNCTION (FILE:LINE)``.
 
 Source: ``src/heap-profile-table.cc`` of gperftools, ``runtime/pprof/pprof.go`` of Go (``printStackRecord``),
-``src/prof_data.c`` of jemalloc, and ``profile/legacy_profile.go`` of google/pprof.
+``src/prof_data.c`` of jemalloc, and ``profile/legacy_profile.go`` and ``legacy_java_profile.go`` of google/pprof.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
@@ -19,6 +21,7 @@ import os
 
 # what ended a run; the sentences are made by the formats
 OK, MORE, SYNTAX, BAD_NUMBER, TOO_DEEP, NO_MEMORY = range(6)
+PLAIN, THREADS, JAVA = range(3)
 ALL_THREADS, NO_THREAD = 0xFFFFFFFF, 0xFFFFFFFE
 
 cdef enum:
@@ -28,6 +31,11 @@ cdef enum:
     E_BAD_NUMBER
     E_TOO_DEEP
     E_NO_MEMORY
+
+cdef enum:
+    L_PLAIN
+    L_THREADS
+    L_JAVA
 
 cdef enum:
     MAX_DEPTH = 4_096
@@ -51,30 +59,30 @@ cdef struct Row:
 
 
 cdef class Scanner:
-    """Scan the rows from ``start`` on, in steps, then ``take`` the tables. ``threads``: the layout is jemalloc's."""
+    """Scan the rows from ``start`` on, in steps, then ``take`` the tables. ``layout``: PLAIN, THREADS or JAVA."""
 
     cdef const uint8_t[::1] bytes
     cdef const uint8_t *data
     cdef size_t length, position
-    cdef bint threads
+    cdef int layout
     cdef Vector rows
     cdef Interner addresses, stacks, names, named
     cdef uint32_t sequence[MAX_DEPTH]
     cdef size_t depth                   # of the comments read for the last row
     cdef uint32_t stack                 # jemalloc's: that of the rows below
     cdef bint has_stack
-    cdef readonly size_t maps           # where the memory map begins, 0 where there is none
+    cdef readonly size_t maps           # where the memory map, or Java's names, begin; 0 where there are none
     cdef readonly bint cut              # the file ends within a line
     cdef readonly size_t error_offset
     cdef int error
 
-    def __cinit__(self, const uint8_t[::1] data, size_t start, bint threads):
+    def __cinit__(self, const uint8_t[::1] data, size_t start, int layout):
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
         self.bytes = data
         self.length = data.shape[0]
         self.data = &data[0] if self.length else NULL
         self.position = start if start < self.length else self.length
-        self.threads = threads
+        self.layout = layout
         vector_init(&self.rows, sizeof(Row))
         if interner_init(&self.addresses, 8, seed) < 0 or interner_init(&self.stacks, 4, seed) < 0:
             raise MemoryError
@@ -248,6 +256,26 @@ cdef class Scanner:
         row.unused = 0
         return 0 if vector_push(&self.rows, &row) == 0 else self.fail(E_NO_MEMORY, at)
 
+    cdef int java_row(self, size_t at, size_t end) noexcept nogil:
+        """A row of a Java heap's."""
+        cdef Row row
+        cdef int64_t stack
+        cdef size_t behind = self.number(at, end, &row.bytes)
+        behind = self.number(behind, end, &row.count) if behind else 0
+        behind = self.sign(behind, end, 0x40) if behind else 0
+        if behind == 0 or row.bytes < 0 or row.count <= 0:
+            return self.fail(E_SYNTAX, at)
+        stack = self.stack_of(behind, end)
+        if stack < 0:
+            return -1
+        row.total_count = 0
+        row.total_bytes = 0
+        row.stack = <uint32_t> stack
+        row.names = 0
+        row.thread = NONE_TOLD
+        row.unused = 0
+        return 0 if vector_push(&self.rows, &row) == 0 else self.fail(E_NO_MEMORY, at)
+
     cdef int comment(self, size_t at, size_t end) noexcept nogil:
         """``#\\t0xADDRESS\\tFUNCTION+0xOFFSET\\tFILE:LINE``, a frame of the row above; other comments say nothing."""
         cdef uint64_t address = 0
@@ -278,6 +306,9 @@ cdef class Scanner:
         return 0
 
     cdef bint is_map(self, size_t at, size_t end) noexcept nogil:
+        if self.layout == L_JAVA:
+            at = self.blank(at, end)
+            return end - at >= 2 and self.data[at] == 0x30 and self.data[at + 1] == 0x78
         return (end - at >= 17 and memcmp(self.data + at, b"MAPPED_LIBRARIES:", 17) == 0) or (
             end - at >= 15 and memcmp(self.data + at, b"--- Memory map:", 15) == 0
         )
@@ -292,17 +323,19 @@ cdef class Scanner:
                 return E_MORE
             found = <const uint8_t *> memchr(self.data + at, 0x0A, self.length - at)
             end = found - self.data if found != NULL else self.length
-            if end > at and self.data[at] == 0x23 and not self.threads:
+            if end > at and self.data[at] == 0x23 and self.layout == L_PLAIN:
                 self.comment(at, end)
             elif self.blank(at, end) == end:
                 pass
             elif self.is_map(at, end):
                 self.name_row()
-                self.maps = end + 1 if end < self.length else self.length
+                self.maps = at if self.layout == L_JAVA else end + 1 if end < self.length else self.length
                 break
             elif self.name_row() == 0:
-                if self.threads:
+                if self.layout == L_THREADS:
                     self.thread_row(at, end)
+                elif self.layout == L_JAVA:
+                    self.java_row(at, end)
                 else:
                     self.plain_row(at, end)
                 if found == NULL and self.rows.count:

@@ -10,6 +10,7 @@ FREE_COMPLETED: int
 BEFORE_TRACE: int
 PENDING_FREE: int
 IMPLICIT_FREE: int
+STACK_OF_FREE: int
 NEVER: int
 ALLOCATION_FORMAT: bytes
 
@@ -22,6 +23,8 @@ I64: TypeAlias = npt.NDArray[np.int64]
 class Matcher:
     implicit_frees: int
     completed_frees: int
+    repeating_frees: int
+    differing_frees: int
     def match(
         self,
         actions: U8,

@@ -6,7 +6,8 @@ A trace is a ring buffer with gaps, so the rules are those of an observer, not o
 * ``alloc`` starts an allocation. If one is still live at that address its free was not recorded: it ended when its
   free was requested, else now.
 * ``free_completed`` (or ``free``) ends it. ``free_requested`` only marks it pending: the memory is still held.
-* A free of an address that is not live is the free of something allocated before the trace.
+* A free of an address that is not live is the free of something allocated before the trace. Its stack is that of the
+  free, unless a live block of the final segments still has the allocation's own.
 * Live blocks of the final segments that the trace does not know were live before it, too.
 
 PyTorch's own viewer follows the same rules (``process_alloc_data`` in MemoryViz.js), and its order of allocations is
@@ -33,6 +34,8 @@ ALLOC, FREE_REQUESTED, FREE_COMPLETED = C_ALLOC, C_FREE_REQUESTED, C_FREE_COMPLE
 BEFORE_TRACE = 1
 PENDING_FREE = 2
 IMPLICIT_FREE = 4
+STACK_OF_FREE = 8
+"""Its stack is the one that its free was recorded with: it is not archived, see ``model/timeline.py``."""
 
 NEVER = 0xFFFFFFFF
 """The end of an allocation that was never freed, and "none" wherever a row number is meant."""
@@ -41,6 +44,7 @@ cdef enum:
     F_BEFORE_TRACE = 1
     F_PENDING_FREE = 2
     F_IMPLICIT_FREE = 4
+    F_STACK_OF_FREE = 8
 
 cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
 
@@ -114,6 +118,10 @@ cdef class Matcher:
     cdef AddressMap map
     cdef public size_t implicit_frees
     cdef public size_t completed_frees
+    cdef public size_t repeating_frees
+    """Frees whose stack is that of their allocation, made in the trace; those without a stack say nothing."""
+    cdef public size_t differing_frees
+    """Frees whose stack is another than that of their allocation, made in the trace."""
 
     def __cinit__(self):
         vector_init(&self.before, sizeof(Allocation))
@@ -193,6 +201,13 @@ cdef class Matcher:
                     slot.row = <uint32_t> made + 1
                     slot.live = 1
                 row = self.at(slot.row - 1)
+                if not known:
+                    row.flags |= F_STACK_OF_FREE
+                elif row.start:
+                    if stacks[event] != row.stack:
+                        self.differing_frees += 1
+                    elif row.stack:
+                        self.repeating_frees += 1
                 if action == C_FREE_REQUESTED:
                     if row.pending == 0:
                         row.pending = moment
@@ -236,6 +251,10 @@ cdef class Matcher:
                 slot.live = 1
             row = self.at(slot.row - 1)
             row.rounded = sizes[index]
+            if row.flags & F_STACK_OF_FREE and stacks[index]:
+                # its free was requested in the trace and waits; the block keeps the allocation's own stack
+                row.stack = stacks[index]
+                row.flags &= ~F_STACK_OF_FREE
             if pending[index]:
                 row.flags |= F_PENDING_FREE
         return 0

@@ -5,6 +5,10 @@ from typing_extensions import Buffer
 from memlens.kernels.pickle_machine import Machine
 
 FIELD_NAMES: tuple[str, ...]
+UNKNOWN_ADDRESS: int
+UNKNOWN_SIZE: int
+UNKNOWN_TIME: int
+UNKNOWN_DEVICE: int
 
 Table: TypeAlias = Literal[
     "events", "frames", "blocks", "segments", "annotations", "extras", "streams", "pools", "actions", "categories",
@@ -14,7 +18,8 @@ Table: TypeAlias = Literal[
 RowTable: TypeAlias = Literal["events", "blocks", "segments", "annotations"]
 
 class Scanner(Machine):
-    def root(self) -> dict[str, int] | None: ...
+    def root(self) -> dict[str, tuple[Literal["list", "dict", "other"], int]] | None: ...
+    def odd_counts(self) -> list[tuple[str, str, int]]: ...
     def list_of_lists(self, list_row: int) -> list[int] | None: ...
     def rows(self, list_row: int, table: RowTable) -> Buffer | None: ...
     def block_lists(self) -> tuple[Buffer, Buffer] | None: ...

@@ -4,6 +4,9 @@
 On the machine of ``pickle_machine``: a list of frames becomes an interned stack, and a dict becomes a row of the table
 that its keys name (event, frame, block, segment, annotation) the moment its items are set.
 
+A value that its field can't have (None, text for a number, -1 that became 2^64-1) never ends the scan: it is unknown,
+and counted by record and field.
+
 Source: the keys are those that ``torch/csrc/cuda/memory_snapshot.cpp`` and ``torch/cuda/_memory_viz.py`` write.
 """
 
@@ -12,8 +15,8 @@ from libc.string cimport memcpy, memset
 
 from memlens.kernels.interning cimport Interner, interner_init, interner_free, intern_units
 from memlens.kernels.pickle_machine cimport (
-    BOOL, DICT, EMPTY_DICT, EMPTY_LIST, E_BAD_FIELD, E_NO_MEMORY, E_TOO_MANY, E_UNDERFLOW, FLOAT, INT, LIST, MAX_ROWS,
-    NONE, ROW_REF, RUN, STRING, UINT, Machine, PairRow, Value,
+    BOOL, DICT, EMPTY_DICT, EMPTY_LIST, E_NO_MEMORY, E_TOO_MANY, E_UNDERFLOW, FLOAT, INT, LIST, MAX_ROWS, NONE, ROW_REF,
+    RUN, STRING, UINT, Machine, PairRow, Value,
 )
 from memlens.kernels.vectors cimport (
     Vector, vector_init, vector_reserve, vector_extend, vector_push, vector_free, column_of,
@@ -21,11 +24,25 @@ from memlens.kernels.vectors cimport (
 
 import os
 
+cdef uint64_t NO_ADDRESS = ~<uint64_t> 0    # UNKNOWN_ADDRESS
+# a list row for what stands among lists and is none; no file has so many
+cdef uint32_t NO_LIST = ~<uint32_t> 0
+# an out-of-memory event may ask for anything; of all else formats/torch_unknown.py believes less
+cdef int64_t MAX_SIZE = <int64_t> 1 << 60
+# tens of thousands of years
+cdef int64_t MAX_TIME = <int64_t> 1 << 60
+
 cdef enum:
     # pairs of dicts that are no row of a table, such as allocator_settings
     MAX_PAIRS_KEPT = 10_000
     # modules within each other that one FX node tells of
     MAX_MODULES_DEEP = 64
+
+# what stands in a row for a value that the file doesn't have, or that the field can't have
+UNKNOWN_ADDRESS = 0xFFFFFFFFFFFFFFFF
+UNKNOWN_SIZE = -1
+UNKNOWN_TIME = 0
+UNKNOWN_DEVICE = -1
 
 # what a list holds; its payload's meaning follows
 cdef enum:
@@ -107,9 +124,9 @@ FIELD_NAMES = (
 
 cdef struct EventRow:
     # one trace entry; written once, read as a structured column
-    uint64_t addr
-    int64_t size
-    int64_t time_us
+    uint64_t addr           # UNKNOWN_ADDRESS
+    int64_t size            # UNKNOWN_SIZE
+    int64_t time_us         # UNKNOWN_TIME
     uint32_t stack
     uint16_t stream         # row of the streams
     uint16_t pool           # row of the pools
@@ -165,7 +182,7 @@ cdef struct HistoryRow:
     uint64_t addr
     int64_t real_size
     uint32_t stack
-    uint32_t unused
+    uint32_t has_address
 
 cdef struct ExtraRow:
     # an event's rare facts: the field's number and the value
@@ -176,9 +193,29 @@ cdef struct ExtraRow:
     uint16_t unused
 
 
-cdef inline uint32_t optional_text(Value *value) noexcept nogil:
-    """A field that may be absent or of another kind: its string id + 1, or 0."""
-    return <uint32_t> value.payload + 1 if value != NULL and value.kind == STRING else 0
+cdef inline bint is_number(Value *value, int64_t *number) noexcept nogil:
+    """Whether a value is a number of 64 bits, whose whole part is then in ``number``. True is none, nor is NaN."""
+    cdef double real
+    if value.kind == INT:
+        number[0] = <int64_t> value.payload
+        return True
+    if value.kind == FLOAT:
+        memcpy(&real, &value.payload, 8)
+        if -9.2e18 < real < 9.2e18:
+            number[0] = <int64_t> real
+            return True
+    return False
+
+
+cdef inline bint is_whole(Value *value, int64_t *number) noexcept nogil:
+    """The same of whole numbers; floats may be such, as in what went through JSON."""
+    cdef double real
+    if not is_number(value, number):
+        return False
+    if value.kind == FLOAT:
+        memcpy(&real, &value.payload, 8)
+        return real == <double> number[0]
+    return True
 
 
 cdef class Scanner(Machine):
@@ -192,6 +229,8 @@ cdef class Scanner(Machine):
     cdef Interner stacks, frame_keys
     cdef Interner module_stacks         # string ids: path and type of each module, outermost first; or one text of all
     cdef uint32_t na_string, empty_string
+    cdef uint64_t odd_values[OTHER_DICT][FIELDS]    # by kind of dict and field
+    cdef uint64_t odd_items[OTHER_DICT]             # what stood in lists among dicts of that kind
 
     def __cinit__(self, const uint8_t[::1] data):
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
@@ -298,57 +337,85 @@ cdef class Scanner(Machine):
 
     # ---- values of fields ----
 
-    cdef int64_t integer(self, Value *value, int field) noexcept nogil:
-        """A field's number; None and absent are 0. Sizes and times beyond 64 bits are an error of the file."""
-        cdef double number
-        if value == NULL or value.kind == NONE:
-            return 0
-        if value.kind == INT or value.kind == BOOL:
-            return <int64_t> value.payload
-        if value.kind == FLOAT:
-            memcpy(&number, &value.payload, 8)
-            if -9.2e18 < number < 9.2e18:
-                return <int64_t> number
-        self.fail_with(E_BAD_FIELD, field)
+    cdef void count_odd(self, int kind, int field, Value *value) noexcept nogil:
+        """Count a value that its field can't have. None and what is left out say only that it is not known."""
+        if value != NULL and value.kind != NONE:
+            self.odd_values[kind][field] += 1
+
+    cdef int64_t size_of(self, int kind, int field, Value *value) noexcept nogil:
+        """A size in bytes, UNKNOWN_SIZE for what is none."""
+        cdef int64_t size
+        if is_whole(value, &size) and 0 <= size <= MAX_SIZE:
+            return size
+        self.count_odd(kind, field, value)
+        return -1
+
+    cdef int64_t time_of(self, int kind, Value *value) noexcept nogil:
+        """Microseconds, UNKNOWN_TIME for what is no time."""
+        cdef int64_t time
+        if is_number(value, &time) and 0 <= time <= MAX_TIME:
+            return time
+        self.count_odd(kind, F_TIME_US, value)
         return 0
 
-    cdef int64_t size_of(self, Value *value, int field) noexcept nogil:
-        """A size in bytes: not negative, and small enough that a file's worth of them adds up in 64 bits."""
-        cdef int64_t size = self.integer(value, field)
-        if size < 0 or size > (<int64_t> 1 << 50):
-            self.fail_with(E_BAD_FIELD, field)
-            return 0
-        return size
-
-    cdef uint64_t address(self, Value *value, int field) noexcept nogil:
-        if value != NULL and value.kind == UINT:
+    cdef uint64_t address(self, int kind, int field, Value *value) noexcept nogil:
+        """64 bits, however their sign is written; all ones, which are -1, are UNKNOWN_ADDRESS."""
+        cdef int64_t number
+        if value.kind == UINT and value.payload != NO_ADDRESS:
             return value.payload
-        return <uint64_t> self.integer(value, field)
+        if is_whole(value, &number) and number != -1:
+            return <uint64_t> number
+        self.count_odd(kind, field, value)
+        return NO_ADDRESS
 
-    cdef uint32_t text(self, Value *value, int field) noexcept nogil:
-        """A field's string id; 0, the empty string, when it is absent."""
-        if value == NULL or value.kind == NONE:
-            return 0
-        if value.kind == STRING:
-            return <uint32_t> value.payload
-        self.fail_with(E_BAD_FIELD, field)
+    cdef uint16_t stream(self, int kind, Value *value) noexcept nogil:
+        """The row of a stream, which is any 64 bits; that of the default one for what is none."""
+        cdef int64_t number
+        if value.kind == UINT:
+            return <uint16_t> self.stream_of(value.payload)
+        if is_whole(value, &number):
+            return <uint16_t> self.stream_of(<uint64_t> number)
+        self.count_odd(kind, F_STREAM, value)
         return 0
 
-    cdef uint32_t frames_of(self, Value *value, int field) noexcept nogil:
-        """A field's stack id; 0, the empty stack, when it is absent or an empty list."""
-        if value == NULL or value.kind == NONE:
-            return 0
+    cdef int32_t device(self, int kind, Value *value) noexcept nogil:
+        """The number of a device, UNKNOWN_DEVICE for what is none."""
+        cdef int64_t device
+        if is_whole(value, &device) and 0 <= device <= 0xFFFF:
+            return <int32_t> device
+        self.count_odd(kind, F_DEVICE, value)
+        return -1
+
+    cdef uint32_t text(self, int kind, int field, Value *value) noexcept nogil:
+        """A field's string id; 0, the empty string, when it is absent or no text."""
+        if value != NULL and value.kind == STRING:
+            return <uint32_t> value.payload
+        self.count_odd(kind, field, value)
+        return 0
+
+    cdef uint32_t optional_text(self, int kind, int field, Value *value) noexcept nogil:
+        """The same, with one added to the id where there is a text."""
+        if value != NULL and value.kind == STRING:
+            return <uint32_t> value.payload + 1
+        if value != NULL:
+            self.count_odd(kind, field, value)
+        return 0
+
+    cdef uint32_t frames_of(self, int kind, Value *value) noexcept nogil:
+        """A stack id; 0, the empty stack, when it is an empty list or no list of frames."""
         if value.kind == LIST:
             if (<uint8_t *> self.list_kinds.data)[value.payload] == FRAMES:
                 return (<uint32_t *> self.list_payloads.data)[value.payload]
             if (<uint8_t *> self.list_kinds.data)[value.payload] == EMPTY_LIST:
                 return 0
-        self.fail_with(E_BAD_FIELD, field)
+        self.count_odd(kind, F_FRAMES, value)
         return 0
 
-    cdef uint16_t pool(self, Value *value) noexcept nogil:
-        if value != NULL and value.kind == LIST and (<uint8_t *> self.list_kinds.data)[value.payload] == PAIR:
+    cdef uint16_t pool(self, int kind, int field, Value *value) noexcept nogil:
+        """The row of a pool; 0, which is "not told", for what is none."""
+        if value.kind == LIST and (<uint8_t *> self.list_kinds.data)[value.payload] == PAIR:
             return <uint16_t> (<uint32_t *> self.list_payloads.data)[value.payload]
+        self.count_odd(kind, field, value)
         return 0
 
     # ---- dicts become rows ----
@@ -377,8 +444,8 @@ cdef class Scanner(Machine):
         kind = (<uint8_t *> self.dict_kinds.data)[dict_row]
         if kind == EMPTY_DICT:
             kind = self.kind_of(found)
-            if kind == OTHER_DICT and self.set_module_stack(dict_row, first, end):
-                kind = MODULE_STACK
+            if kind == OTHER_DICT:
+                kind = MODULE_STACK if self.set_module_stack(dict_row, first, end) else self.likely_kind_of(found)
         elif kind >= OTHER_DICT:
             field = self.kind_of(found)
             if field < OTHER_DICT:
@@ -426,6 +493,26 @@ cdef class Scanner(Machine):
             return NODE_INFO
         return OTHER_DICT
 
+    cdef int likely_kind_of(self, Value **found) noexcept nogil:
+        """What a dict is that lacks the key that tells it."""
+        if found[F_TOTAL_SIZE] != NULL or found[F_SEGMENT_TYPE] != NULL:
+            return SEGMENT
+        if found[F_ADDR] != NULL:
+            return EVENT if found[F_SIZE] != NULL else HISTORY
+        if found[F_LINE] != NULL and found[F_NAME] != NULL:
+            return FRAME
+        if found[F_STATE] != NULL or (found[F_SIZE] != NULL and (
+            found[F_ADDRESS] != NULL or found[F_REQUESTED_SIZE] != NULL
+        )):
+            return BLOCK
+        if found[F_NAME] != NULL and found[F_TIME_US] != NULL:
+            return ANNOTATION
+        if found[F_HOST_TRACES] != NULL or found[F_HOST_SEGMENTS] != NULL:
+            return ROOT
+        if found[F_ALLOCATOR_SETTINGS] != NULL and found[F_EXTERNAL_ANNOTATIONS] != NULL:
+            return ROOT
+        return OTHER_DICT
+
     cdef int64_t row_of(self, size_t dict_row, int kind, Vector *table) noexcept nogil:
         """The dict's row in its table, a new zeroed one the first time; -1 on error."""
         cdef uint32_t row
@@ -442,41 +529,47 @@ cdef class Scanner(Machine):
         return row
 
     cdef void set_event(self, size_t dict_row, Value **found) noexcept nogil:
+        cdef bint fresh = (<uint8_t *> self.dict_kinds.data)[dict_row] != EVENT
         cdef int64_t at = self.row_of(dict_row, EVENT, &self.events)
         cdef EventRow *row
         cdef Value *value
+        cdef Value number
         if at < 0:
             return
         row = &(<EventRow *> self.events.data)[at]
-        if found[F_ACTION] != NULL:
-            row.action = <uint8_t> self.name_of(&self.actions, self.text(found[F_ACTION], F_ACTION))
+        if fresh:
+            row.addr = NO_ADDRESS
+            row.size = -1
+        if found[F_ACTION] != NULL or fresh:
+            row.action = <uint8_t> self.name_of(&self.actions, self.text(EVENT, F_ACTION, found[F_ACTION]))
         if found[F_ADDR] != NULL:
-            row.addr = self.address(found[F_ADDR], F_ADDR)
+            row.addr = self.address(EVENT, F_ADDR, found[F_ADDR])
         if found[F_SIZE] != NULL:
-            if row.action < 4:
-                row.size = self.size_of(found[F_SIZE], F_SIZE)
-            elif found[F_SIZE].kind == INT:
-                # of an action that is not known nothing is asked, least of all that its size is one
-                row.size = <int64_t> found[F_SIZE].payload
+            row.size = self.size_of(EVENT, F_SIZE, found[F_SIZE])
         if found[F_TIME_US] != NULL:
-            row.time_us = self.integer(found[F_TIME_US], F_TIME_US)
+            row.time_us = self.time_of(EVENT, found[F_TIME_US])
         if found[F_FRAMES] != NULL:
-            row.stack = self.frames_of(found[F_FRAMES], F_FRAMES)
+            row.stack = self.frames_of(EVENT, found[F_FRAMES])
         if found[F_FORWARD_FRAMES] != NULL:
-            row.stack = self.with_forward(row.stack, found[F_FORWARD_FRAMES])
+            row.stack = self.with_forward(EVENT, row.stack, found[F_FORWARD_FRAMES])
         if found[F_STREAM] != NULL:
-            row.stream = <uint16_t> self.stream_of(self.address(found[F_STREAM], F_STREAM))
+            row.stream = self.stream(EVENT, found[F_STREAM])
         if found[F_POOL_ID] != NULL:
-            row.pool = self.pool(found[F_POOL_ID])
-        if found[F_CATEGORY] != NULL and found[F_CATEGORY].kind == STRING:
-            row.category = <uint8_t> self.name_of(&self.categories, <uint32_t> found[F_CATEGORY].payload)
-        if found[F_DEVICE_FREE] != NULL:
-            self.add_extra(at, F_DEVICE_FREE, found[F_DEVICE_FREE])
+            row.pool = self.pool(EVENT, F_POOL_ID, found[F_POOL_ID])
+        value = found[F_CATEGORY]
+        if value != NULL:
+            row.category = <uint8_t> self.name_of(&self.categories, self.text(EVENT, F_CATEGORY, value))
+        value = found[F_DEVICE_FREE]
+        if value != NULL:
+            number.kind = INT
+            number.payload = <uint64_t> self.size_of(EVENT, F_DEVICE_FREE, value)
+            if <int64_t> number.payload >= 0:
+                self.add_extra(at, F_DEVICE_FREE, &number)
         value = found[F_USER_METADATA]
-        if value != NULL and value.kind == STRING and value.payload != self.empty_string:
+        if value != NULL and self.text(EVENT, F_USER_METADATA, value) != self.empty_string:
             self.add_extra(at, F_USER_METADATA, value)
         value = found[F_COMPILE_CONTEXT]
-        if value != NULL and value.kind == STRING and value.payload != self.empty_string:
+        if value != NULL and self.text(EVENT, F_COMPILE_CONTEXT, value) != self.empty_string:
             if value.payload != self.na_string:
                 self.add_extra(at, F_COMPILE_CONTEXT, value)
 
@@ -494,17 +587,24 @@ cdef class Scanner(Machine):
         cdef FrameRow row
         cdef int64_t line, id
         cdef size_t info
+        cdef Value *value
         if (<uint8_t *> self.dict_kinds.data)[dict_row] == FRAME:
             return      # a frame is complete with its first items; what comes later is of no interest
-        line = self.integer(found[F_LINE], F_LINE)
-        row.file = self.text(found[F_FILENAME], F_FILENAME)
-        row.name = self.text(found[F_NAME], F_NAME)
-        row.line = <int32_t> line if 0 < line < 0x7FFFFFFF else 0
-        row.fx_name = optional_text(found[F_FX_NODE_NAME])
-        row.fx_trace = optional_text(found[F_FX_ORIGINAL_TRACE])
-        row.fx_op = optional_text(found[F_FX_NODE_OP])
-        row.fx_target = optional_text(found[F_FX_NODE_TARGET])
-        row.fx_info = optional_text(found[F_FX_NODE_INFO])
+        row.line = 0
+        if found[F_LINE] != NULL:
+            if is_whole(found[F_LINE], &line) and 0 <= line < 0x7FFFFFFF:
+                row.line = <int32_t> line
+            else:
+                self.count_odd(FRAME, F_LINE, found[F_LINE])
+        row.file = self.text(FRAME, F_FILENAME, found[F_FILENAME])
+        row.name = self.text(FRAME, F_NAME, found[F_NAME])
+        row.fx_name = self.optional_text(FRAME, F_FX_NODE_NAME, found[F_FX_NODE_NAME])
+        row.fx_trace = self.optional_text(FRAME, F_FX_ORIGINAL_TRACE, found[F_FX_ORIGINAL_TRACE])
+        row.fx_op = self.optional_text(FRAME, F_FX_NODE_OP, found[F_FX_NODE_OP])
+        row.fx_target = self.optional_text(FRAME, F_FX_NODE_TARGET, found[F_FX_NODE_TARGET])
+        # a text, or a dict of which its modules count
+        value = found[F_FX_NODE_INFO]
+        row.fx_info = <uint32_t> value.payload + 1 if value != NULL and value.kind == STRING else 0
         row.fx_modules = 0
         if found[F_FX_NODE_INFO] != NULL and found[F_FX_NODE_INFO].kind == DICT:
             info = found[F_FX_NODE_INFO].payload
@@ -575,7 +675,7 @@ cdef class Scanner(Machine):
             return self.fail_with(E_NO_MEMORY, 0)
         return id
 
-    cdef uint32_t with_forward(self, uint32_t stack, Value *value) noexcept nogil:
+    cdef uint32_t with_forward(self, int kind, uint32_t stack, Value *value) noexcept nogil:
         """A stack, and outside of it the lines of ``forward_frames``, as the code on whose behalf it ran.
 
         They are written as ``traceback.format_list`` does, the outermost first.
@@ -586,6 +686,8 @@ cdef class Scanner(Machine):
         cdef size_t depth, index
         cdef int64_t id
         if value.kind != LIST or (<uint8_t *> self.list_kinds.data)[value.payload] != TEXTS:
+            if value.kind != LIST or (<uint8_t *> self.list_kinds.data)[value.payload] != EMPTY_LIST:
+                self.count_odd(kind, F_FORWARD_FRAMES, value)
             return stack
         lines = self.list_vector(value.payload)
         starts = <uint64_t *> self.stacks.starts.data
@@ -612,6 +714,7 @@ cdef class Scanner(Machine):
         return <uint32_t> id
 
     cdef void set_block(self, size_t dict_row, Value **found) noexcept nogil:
+        cdef bint fresh = (<uint8_t *> self.dict_kinds.data)[dict_row] != BLOCK
         cdef int64_t at = self.row_of(dict_row, BLOCK, &self.blocks)
         cdef BlockRow *row
         cdef HistoryRow *history
@@ -620,17 +723,20 @@ cdef class Scanner(Machine):
         if at < 0:
             return
         row = &(<BlockRow *> self.blocks.data)[at]
+        if fresh:
+            row.size = -1
+            row.requested = -1
         if found[F_ADDRESS] != NULL:
-            row.address = self.address(found[F_ADDRESS], F_ADDRESS)
-            row.has_address = 1
+            row.address = self.address(BLOCK, F_ADDRESS, found[F_ADDRESS])
+            row.has_address = row.address != NO_ADDRESS
         if found[F_SIZE] != NULL:
-            row.size = self.size_of(found[F_SIZE], F_SIZE)
+            row.size = self.size_of(BLOCK, F_SIZE, found[F_SIZE])
         if found[F_STATE] != NULL:
-            row.state = self.text(found[F_STATE], F_STATE)
+            row.state = self.text(BLOCK, F_STATE, found[F_STATE])
         if found[F_FRAMES] != NULL:
-            row.stack = self.frames_of(found[F_FRAMES], F_FRAMES)
+            row.stack = self.frames_of(BLOCK, found[F_FRAMES])
         if found[F_FORWARD_FRAMES] != NULL:
-            row.stack = self.with_forward(row.stack, found[F_FORWARD_FRAMES])
+            row.stack = self.with_forward(BLOCK, row.stack, found[F_FORWARD_FRAMES])
         value = found[F_HISTORY]
         if value != NULL and value.kind == LIST and self.rows_kind(value.payload) == HISTORY:
             # torch 2.0: the newest allocation in the block stands first
@@ -639,65 +745,80 @@ cdef class Scanner(Machine):
             if row.stack == 0:
                 row.stack = history.stack
             row.requested = history.real_size
-            if row.has_address == 0:
+            if row.has_address == 0 and history.has_address:
                 row.address = history.addr
                 row.has_address = 1
+        elif value != NULL and (
+            value.kind != LIST or (<uint8_t *> self.list_kinds.data)[value.payload] != EMPTY_LIST
+        ):
+            self.count_odd(BLOCK, F_HISTORY, value)
         if found[F_REQUESTED_SIZE] != NULL:
-            row.requested = self.size_of(found[F_REQUESTED_SIZE], F_REQUESTED_SIZE)
-        elif row.requested == 0:
-            row.requested = row.size
+            row.requested = self.size_of(BLOCK, F_REQUESTED_SIZE, found[F_REQUESTED_SIZE])
 
     cdef void set_history(self, size_t dict_row, Value **found) noexcept nogil:
+        cdef bint fresh = (<uint8_t *> self.dict_kinds.data)[dict_row] != HISTORY
         cdef int64_t at = self.row_of(dict_row, HISTORY, &self.histories)
         cdef HistoryRow *row
         if at < 0:
             return
         row = &(<HistoryRow *> self.histories.data)[at]
+        if fresh:
+            row.real_size = -1
         if found[F_ADDR] != NULL:
-            row.addr = self.address(found[F_ADDR], F_ADDR)
+            row.addr = self.address(HISTORY, F_ADDR, found[F_ADDR])
+            row.has_address = row.addr != NO_ADDRESS
         if found[F_REAL_SIZE] != NULL:
-            row.real_size = self.size_of(found[F_REAL_SIZE], F_REAL_SIZE)
+            row.real_size = self.size_of(HISTORY, F_REAL_SIZE, found[F_REAL_SIZE])
         if found[F_FRAMES] != NULL:
-            row.stack = self.frames_of(found[F_FRAMES], F_FRAMES)
+            row.stack = self.frames_of(HISTORY, found[F_FRAMES])
 
     cdef void set_segment(self, size_t dict_row, Value **found) noexcept nogil:
+        cdef bint fresh = (<uint8_t *> self.dict_kinds.data)[dict_row] != SEGMENT
         cdef int64_t at = self.row_of(dict_row, SEGMENT, &self.segments)
-        cdef int64_t device
         cdef SegmentRow *row
+        cdef Value *value
         if at < 0:
             return
         row = &(<SegmentRow *> self.segments.data)[at]
+        if fresh:
+            row.address = NO_ADDRESS
+            row.total = row.allocated = row.active = row.requested = -1
+            row.blocks = NO_LIST
         if found[F_DEVICE] != NULL:
-            device = self.integer(found[F_DEVICE], F_DEVICE)
-            if device < 0 or device > 0xFFFF:
-                self.fail_with(E_BAD_FIELD, F_DEVICE)
-                return
-            row.device = <int32_t> device
+            row.device = self.device(SEGMENT, found[F_DEVICE])
         if found[F_ADDRESS] != NULL:
-            row.address = self.address(found[F_ADDRESS], F_ADDRESS)
+            row.address = self.address(SEGMENT, F_ADDRESS, found[F_ADDRESS])
         if found[F_TOTAL_SIZE] != NULL:
-            row.total = self.size_of(found[F_TOTAL_SIZE], F_TOTAL_SIZE)
+            row.total = self.size_of(SEGMENT, F_TOTAL_SIZE, found[F_TOTAL_SIZE])
         if found[F_ALLOCATED_SIZE] != NULL:
-            row.allocated = self.size_of(found[F_ALLOCATED_SIZE], F_ALLOCATED_SIZE)
+            row.allocated = self.size_of(SEGMENT, F_ALLOCATED_SIZE, found[F_ALLOCATED_SIZE])
         if found[F_ACTIVE_SIZE] != NULL:
-            row.active = self.size_of(found[F_ACTIVE_SIZE], F_ACTIVE_SIZE)
+            row.active = self.size_of(SEGMENT, F_ACTIVE_SIZE, found[F_ACTIVE_SIZE])
         if found[F_REQUESTED_SIZE] != NULL:
-            row.requested = self.size_of(found[F_REQUESTED_SIZE], F_REQUESTED_SIZE)
+            row.requested = self.size_of(SEGMENT, F_REQUESTED_SIZE, found[F_REQUESTED_SIZE])
         if found[F_STREAM] != NULL:
-            row.stream = <uint16_t> self.stream_of(self.address(found[F_STREAM], F_STREAM))
+            row.stream = self.stream(SEGMENT, found[F_STREAM])
         if found[F_SEGMENT_TYPE] != NULL:
-            row.type = self.text(found[F_SEGMENT_TYPE], F_SEGMENT_TYPE)
+            row.type = self.text(SEGMENT, F_SEGMENT_TYPE, found[F_SEGMENT_TYPE])
         if found[F_SEGMENT_POOL_ID] != NULL:
-            row.pool = self.pool(found[F_SEGMENT_POOL_ID])
-        if found[F_IS_EXPANDABLE] != NULL:
-            row.expandable = found[F_IS_EXPANDABLE].payload != 0
+            row.pool = self.pool(SEGMENT, F_SEGMENT_POOL_ID, found[F_SEGMENT_POOL_ID])
+        value = found[F_IS_EXPANDABLE]
+        if value != NULL:
+            if (value.kind == BOOL or value.kind == INT) and value.payload <= 1:
+                row.expandable = value.payload != 0
+            else:
+                self.count_odd(SEGMENT, F_IS_EXPANDABLE, value)
         if found[F_FRAMES] != NULL:
-            row.stack = self.frames_of(found[F_FRAMES], F_FRAMES)
-        if found[F_BLOCKS] != NULL:
-            if found[F_BLOCKS].kind != LIST:
-                self.fail_with(E_BAD_FIELD, F_BLOCKS)
-                return
-            row.blocks = <uint32_t> found[F_BLOCKS].payload
+            row.stack = self.frames_of(SEGMENT, found[F_FRAMES])
+        value = found[F_BLOCKS]
+        if value != NULL:
+            if value.kind == LIST:
+                row.blocks = <uint32_t> value.payload
+            if value.kind != LIST or (
+                self.rows_kind(value.payload) != BLOCK
+                and (<uint8_t *> self.list_kinds.data)[value.payload] != EMPTY_LIST
+            ):
+                self.count_odd(SEGMENT, F_BLOCKS, value)
 
     cdef void set_annotation(self, size_t dict_row, Value **found) noexcept nogil:
         cdef int64_t at = self.row_of(dict_row, ANNOTATION, &self.annotations)
@@ -706,13 +827,13 @@ cdef class Scanner(Machine):
             return
         row = &(<AnnotationRow *> self.annotations.data)[at]
         if found[F_STAGE] != NULL:
-            row.stage = self.text(found[F_STAGE], F_STAGE)
+            row.stage = self.text(ANNOTATION, F_STAGE, found[F_STAGE])
         if found[F_NAME] != NULL:
-            row.name = self.text(found[F_NAME], F_NAME)
+            row.name = self.text(ANNOTATION, F_NAME, found[F_NAME])
         if found[F_DEVICE] != NULL:
-            row.device = <int32_t> self.integer(found[F_DEVICE], F_DEVICE)
+            row.device = self.device(ANNOTATION, found[F_DEVICE])
         if found[F_TIME_US] != NULL:
-            row.time_us = self.integer(found[F_TIME_US], F_TIME_US)
+            row.time_us = self.time_of(ANNOTATION, found[F_TIME_US])
 
     # ---- lists become stacks and lists of rows ----
 
@@ -721,7 +842,10 @@ cdef class Scanner(Machine):
 
     cdef int rows_kind(self, size_t list_row) noexcept nogil:
         """Which dicts a list holds; EMPTY_DICT when it is no list of one kind of dict."""
-        cdef uint8_t kind = (<uint8_t *> self.list_kinds.data)[list_row]
+        cdef uint8_t kind
+        if list_row >= self.list_kinds.count:
+            return EMPTY_DICT
+        kind = (<uint8_t *> self.list_kinds.data)[list_row]
         return kind >> 4 if kind & 15 == ROWS else EMPTY_DICT
 
     cdef int fill_list(self, size_t list_row, size_t first, size_t end) noexcept nogil:
@@ -762,12 +886,55 @@ cdef class Scanner(Machine):
             (<uint8_t *> self.list_kinds.data)[list_row] = PAIR
             (<uint32_t *> self.list_payloads.data)[list_row] = <uint32_t> id
             return 0
-        if kind == ROWS | EVENT << 4:
-            return self.fail_with(E_BAD_FIELD, F_DEVICE_TRACES)
-        if kind == ROWS | SEGMENT << 4:
-            return self.fail_with(E_BAD_FIELD, F_SEGMENTS)
+        return self.fill_mixed(list_row, kind, first, end)
+
+    cdef int fill_mixed(self, size_t list_row, uint8_t kind, size_t first, size_t end) noexcept nogil:
+        """Take of items that are not all of one kind those that are of the list's, and count the others.
+
+        A list that holds nothing yet is of the kind of its first dict that is a row of a table, else of lists.
+        """
+        cdef Value *values = <Value *> self.stack.data
+        cdef uint8_t wanted = EMPTY_DICT, found
+        cdef size_t index
+        cdef size_t last = first
+        cdef bint lists = kind == LISTS
+        if kind == FRAMES:
+            wanted = FRAME
+        elif kind & 15 == ROWS:
+            wanted = kind >> 4
+        elif kind == OTHER_LIST:
+            kind = EMPTY_LIST
+        for index in range(first, end):
+            if kind == EMPTY_LIST and wanted == EMPTY_DICT:
+                found = self.table_of(&values[index])
+                if EMPTY_DICT < found < OTHER_DICT:
+                    wanted = found
+            lists = lists or (kind == EMPTY_LIST and values[index].kind == LIST)
+        if wanted != EMPTY_DICT:
+            for index in range(first, end):
+                if self.table_of(&values[index]) == wanted:
+                    values[last] = values[index]
+                    last += 1
+            self.odd_items[wanted] += end - last
+            if last == first:
+                return 0
+            if wanted == FRAME:
+                return self.fill_frames(list_row, kind, first, last)
+            return self.fill_rows(list_row, kind, <uint8_t> (ROWS | wanted << 4), first, last, True)
+        if lists:
+            # devices are told by their places among the lists, so what is none keeps its place
+            for index in range(first, end):
+                if values[index].kind != LIST:
+                    values[index].payload = NO_LIST
+            return self.fill_rows(list_row, kind, LISTS, first, end, False)
         (<uint8_t *> self.list_kinds.data)[list_row] = OTHER_LIST
         return 0
+
+    cdef uint8_t table_of(self, Value *value) noexcept nogil:
+        """Which kind of dict a value is, EMPTY_DICT for anything else."""
+        if value.kind == ROW_REF:
+            return FRAME
+        return (<uint8_t *> self.dict_kinds.data)[value.payload] if value.kind == DICT else EMPTY_DICT
 
     cdef int fill_frames(self, size_t list_row, uint8_t kind, size_t first, size_t end) noexcept nogil:
         cdef Value *values = <Value *> self.stack.data
@@ -874,26 +1041,47 @@ cdef class Scanner(Machine):
     # ---- for formats/torch.py ----
 
     def root(self):
-        """The top level's lists and dicts by key, as list and dict rows; None when it is no snapshot's."""
+        """The top level's values by key; None when it is no snapshot's.
+
+        A list or a dict is its row, with "list" or "dict" before it; of anything else but None only the kind, "other".
+        """
         cdef PairRow *pairs = <PairRow *> self.pairs.data
         cdef uint8_t *fields = <uint8_t *> self.fields.data
         cdef size_t index
         if self.root_kind == LIST:
-            if self.rows_kind(self.root_payload) == SEGMENT:
-                return {"segments": self.root_payload}
+            if self.rows_kind(self.root_payload) == SEGMENT or self.list_of_lists(self.root_payload) == []:
+                return {"segments": ("list", self.root_payload)}
             return None
         if self.root_kind != DICT or (<uint8_t *> self.dict_kinds.data)[self.root_payload] != ROOT:
             return None
         result = {}
         for index in range(self.pairs.count):
-            if pairs[index].dict == self.root_payload:
+            if pairs[index].dict == self.root_payload and pairs[index].kind != NONE:
                 name = FIELD_NAMES[fields[pairs[index].key]] or self.string_at(pairs[index].key)
-                if pairs[index].kind in (LIST, DICT):
-                    result[name] = pairs[index].payload
+                kind = {LIST: "list", DICT: "dict"}.get(pairs[index].kind, "other")
+                result[name] = kind, pairs[index].payload if kind != "other" else 0
         return result
 
+    def odd_counts(self):
+        """How many values of each kind of record and field are none that the field can have: ``(kind, field, count)``.
+
+        The field is empty for what stood in the place of whole records.
+        """
+        cdef int kind, field
+        found = []
+        for name, kind in RECORDS.items():
+            if self.odd_items[kind]:
+                found.append((name, "", self.odd_items[kind]))
+            for field in range(<int> FIELDS):
+                if self.odd_values[kind][field]:
+                    found.append((name, FIELD_NAMES[field], self.odd_values[kind][field]))
+        return found
+
     def list_of_lists(self, uint32_t list_row):
-        """The rows of the lists in a list; an empty list gives none; None when it holds anything else."""
+        """The rows of the lists in a list; an empty list gives none; None when it holds no list.
+
+        What stands among lists and is none has a row that is no list's.
+        """
         cdef uint8_t kind
         cdef Vector *vector
         cdef size_t index
@@ -987,6 +1175,9 @@ cdef class Scanner(Machine):
         raise KeyError(table)
 
 
+RECORDS = {
+    "event": EVENT, "frame": FRAME, "block": BLOCK, "segment": SEGMENT, "annotation": ANNOTATION, "history": HISTORY,
+}
 TABLES = {"events": EVENT, "blocks": BLOCK, "segments": SEGMENT, "annotations": ANNOTATION}
 
 cdef bytes EVENT_FORMAT = (

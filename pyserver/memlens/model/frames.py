@@ -1,8 +1,6 @@
 """Source frames: whose code they are, and the file and line in names that hide them."""
 
-import functools
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -10,7 +8,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memlens.model.languages import is_system_binary, library_of, shared_object_of
+from memlens.model.languages import shared_object_of
+from memlens.model.libraries import CPP, CPYTHON, TORCH, C, library_of
 
 USER, LIBRARY, NATIVE = 0, 1, 2
 """Kinds of a frame, the most telling first."""
@@ -33,18 +32,13 @@ RECORDED, FORWARD, FX, INFERRED = range(4)
 """How a line is known: it stands in the recorded stack; in the ``forward_frames`` that PyTorch kept for a backward
 operator; in the original trace of an FX node whose generated code ran; or it was inferred, and may be wrong."""
 
-_LIBRARY_PATH = re.compile(
-    r"(^|/)(site-packages|dist-packages|lib/python\d[.\d]*|lib64/python\d[.\d]*|Python\d+/Lib)/|^<frozen ",
-    re.IGNORECASE,
-)
-_NATIVE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".so", ".pyx")
+_NATIVE_SUFFIXES = (
+    ".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".tcc", ".s", ".m", ".mm", ".rs",
+    ".so", ".dll", ".pyd", ".dylib", ".pyx",
+)  # fmt: skip
+_COMPILED = frozenset((C, CPP, CPYTHON, TORCH))
 _NO_FILE = frozenset(("", "??", "none", "<unknown>"))
 _PROFILER_NAME = re.compile(r"^(?P<file>.+)\((?P<line>\d{1,9})\): (?P<function>.+)$", re.ASCII)
-# the profiler cuts the interpreter's prefixes off, so library code is told by its first folder or module
-_LIBRARY_TOPS = frozenset(sys.stdlib_module_names) | {
-    "torch", "torchvision", "torchaudio", "numpy", "transformers", "accelerate", "lightning", "pytorch_lightning",
-    "deepspeed", "triton", "IPython", "ipykernel", "_pytest",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +49,11 @@ class SourceFrame:
     line: int
     function: str
     kind: int
+
+
+POSSIBLE_ARENA = SourceFrame("", 0, "(perhaps a pool of pymalloc's)", NATIVE)
+"""Stands innermost where memory was mapped that has the size of pymalloc's arenas, so that no line is charged with it
+by itself: what is in an arena was put there by any line."""
 
 
 def source_frame(filename: str, line: int, name: str) -> SourceFrame:
@@ -76,16 +75,11 @@ def source_frame(filename: str, line: int, name: str) -> SourceFrame:
     # Python always knows the line; only native frames have a file without one
     if line <= 0 or filename.lower().endswith(_NATIVE_SUFFIXES):
         return SourceFrame(filename, line, name, NATIVE)
-    path = filename.replace("\\", "/")
-    if _LIBRARY_PATH.search(path):
-        return SourceFrame(filename, line, name, LIBRARY)
-    if relative:
-        top = path.split("/", 1)[0].removesuffix(".py")
-        if top in _LIBRARY_TOPS:
-            return SourceFrame(filename, line, name, LIBRARY)
-    if path.startswith("<") and not path.startswith("<ipython-input"):
-        return SourceFrame(filename, line, name, LIBRARY)
-    return SourceFrame(filename, line, name, USER)
+    # the profiler cuts the interpreter's prefixes off
+    library = library_of(filename, name, cut=relative)
+    # C++ has headers without a suffix
+    kind = NATIVE if library in _COMPILED else LIBRARY if library else USER
+    return SourceFrame(filename, line, name, kind)
 
 
 def profiled_frame(file: str, line: int, function: str, module: str = "") -> SourceFrame:
@@ -97,15 +91,7 @@ def profiled_frame(file: str, line: int, function: str, module: str = "") -> Sou
     file, function = _shortened(file, MOST_PATH), _shortened(function, MOST_NAME)
     if file in _NO_FILE or line <= 0 or line > MOST_LINE:
         return SourceFrame(_shortened(module, MOST_PATH) if file in _NO_FILE else file, 0, function, NATIVE)
-    return SourceFrame(file, line, function, LIBRARY if is_system_binary(module) else _kind_of(file))
-
-
-@functools.lru_cache(maxsize=1 << 14)
-def _kind_of(file: str) -> int:
-    """Whose code a file is, in whatever language."""
-    path = file.replace("\\", "/")
-    made = path.startswith("<") and not path.startswith("<ipython-input")
-    return LIBRARY if made or _LIBRARY_PATH.search(path) or library_of(path) else USER
+    return SourceFrame(file, line, function, LIBRARY if library_of(file, function, module) else USER)
 
 
 def _shortened(text: str, most: int) -> str:
@@ -118,16 +104,15 @@ def is_python(frame: SourceFrame) -> bool:
     return frame.kind != NATIVE and frame.line > 0
 
 
-_PACKAGE = re.compile(r"(?:^|/)(?:site|dist)-packages/([^/]+)", re.IGNORECASE)
 _NAMESPACE = re.compile(r"^(?:void |bool |int )?(at|c10|torch|std|pybind11|cudnn|cublas|nccl)::")
-STANDARD_LIBRARY, NATIVE_CODE = "Python's library", "native code"
+NATIVE_CODE = "native code"
 
 
 def package_of(file: str, function: str, kind: int) -> str:
     """The package that a frame belongs to, empty for the user's code.
 
-    A library's is the folder (or module) in ``site-packages``; native code is told apart by its outermost namespace,
-    as most of it comes without a file.
+    A library's is what :mod:`memlens.model.libraries` calls it, else its folder; native code is told apart by its
+    outermost namespace, as most of it comes without a file.
     """
     if kind == USER:
         return ""
@@ -135,21 +120,28 @@ def package_of(file: str, function: str, kind: int) -> str:
     if kind == NATIVE:
         found = _NAMESPACE.match(function)
         return f"{found[1]}:: ({NATIVE_CODE})" if found else shared_object_of(path) or NATIVE_CODE
-    found = _PACKAGE.search(path)
-    if found is not None:
-        return found[1].removesuffix(".py").removesuffix(".egg")
-    if not path.endswith(".py"):
-        library = library_of(path)
-        if library:
-            return library
-        if path.lower().endswith((*_NATIVE_SUFFIXES, ".rs", ".go", ".s")):
-            return NATIVE_CODE
-    top = path.split("/", 1)[0].removesuffix(".py")
-    return top if top in _LIBRARY_TOPS and top not in sys.stdlib_module_names else STANDARD_LIBRARY
+    library = library_of(file, function, cut=True)
+    if library:
+        return library
+    if path.lower().endswith((*_NATIVE_SUFFIXES, ".go")):
+        return NATIVE_CODE
+    # what the setting alone calls a library
+    folder, _, name = path.rpartition("/")
+    return folder.rpartition("/")[2] or name
 
 
 _DISPATCHED = re.compile(r"at::_ops::(\w+)::|^aten::(\w+)")
 _KERNEL = re.compile(r"at::native::([a-z]\w*)[(<]")
+
+
+_RECORDER = re.compile(
+    r"^torch::(?:unwind::|CapturedTraceback::)|::gather(?:_with_cpp)?\(\)$|^c10::cuda::CUDACachingAllocator::"
+)
+
+
+def is_recorder(function: str) -> bool:
+    """Whether a native function belongs to the recording of every stack, or to the allocator: it tells nothing."""
+    return _RECORDER.search(function) is not None
 
 
 def is_operator_entry(function: str) -> bool:

@@ -38,10 +38,7 @@ class AxisRange(Struct, frozen=True):
 
 
 class DeviceInfo(Struct, frozen=True):
-    """One device's figures. ``peak_moment`` is the first moment at which ``peak_bytes`` were live.
-
-    ``peak_time_us`` and ``time_origin_us`` are Unix times as the file has them; all other times are on the axis.
-    """
+    """One device's figures. ``peak_moment`` is the first moment at which ``peak_bytes`` were live."""
 
     device: int
     name: str
@@ -51,16 +48,21 @@ class DeviceInfo(Struct, frozen=True):
     peak_bytes: int
     peak_moment: int
     peak_time_us: int | None
+    """When that moment begins, since the first event as all times but ``time_origin_us``; 0 for what was live before.
+
+    None when the file has no times.
+    """
     live_at_start_bytes: int
     live_at_end_bytes: int
     live_at_end_count: int
-    reserved_at_end_bytes: int
+    reserved_at_end_bytes: int | None
+    """What its segments held; None when the file doesn't say."""
     ooms: int
     event_axis: AxisRange
     time_axis: AxisRange | None
-    """None when the file has no times."""
+    """None when the file has no times, or one for all events."""
     time_origin_us: int | None
-    """Unix time of ``x = 0`` on the time axis."""
+    """Unix time of the first event, which is at 0 on the time axis; None when the file has no times."""
 
 
 ValueMeaning = Literal["live", "peak", "total", "end", "temporary", "other"]

@@ -4,6 +4,7 @@ Names of rows are those of :mod:`memlens.views.answers`: an ``allocation`` numbe
 ``first_allocation`` on, a ``moment`` is the state after that many events.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,8 +75,13 @@ class DeviceTimeline:
     time_us: npt.NDArray[np.int64] | None
     """Microseconds since the first event, made to never go back."""
     time_origin_us: int | None
-    reserved_at_end: int
+    reserved_at_end: int | None
+    """None when the file doesn't say."""
     implicit_frees: int
+    repeating_frees: int = 0
+    """Frees of what was allocated in the trace whose stack is their allocation's."""
+    differing_frees: int = 0
+    """Frees of what was allocated in the trace whose stack is another."""
 
     @property
     def peak_moment(self) -> int:
@@ -83,7 +89,7 @@ class DeviceTimeline:
         return int(np.argmax(self.live))
 
 
-def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: int) -> DeviceTimeline:
+def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: int | None) -> DeviceTimeline:
     """Match a device's events into allocations and add up what was live."""
     count = len(events.action)
     owners = np.empty(count, np.uint32)
@@ -112,8 +118,47 @@ def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: i
         time_us -= origin
     return DeviceTimeline(
         device, events, allocations, owners, live, live_counts, time_us, origin, reserved_at_end,
-        matcher.implicit_frees,
+        matcher.implicit_frees, matcher.repeating_frees, matcher.differing_frees,
     )  # fmt: skip
+
+
+def drop_stacks_of_frees(devices: Sequence[DeviceTimeline]) -> bool:
+    """Take the stacks of frees from the allocations that have no other; return whether frees repeat stacks.
+
+    What was allocated before recording and freed in the trace has the stack of its free, which is another place
+    unless the recorder repeats an allocation's stack with its free: PyTorch does where it gathers no stacks of frees
+    (``context ? context : block->context_when_allocated`` in CUDACachingAllocator.cpp), as with ``context="alloc"``.
+    That is a setting of the process, so it is told from all devices: every free whose allocation is in the trace
+    repeats its stack, and at least one does.
+    """
+    repeat = any(device.repeating_frees for device in devices) and not any(
+        device.differing_frees for device in devices
+    )
+    for device in devices:
+        rows = device.allocations
+        if not repeat:
+            rows["stack"][rows["flags"] & kernel.STACK_OF_FREE != 0] = 0
+        rows["flags"] &= np.uint8(0xFF ^ kernel.STACK_OF_FREE)
+    return repeat
+
+
+def stacks_of_frees(
+    action: npt.NDArray[np.uint8],
+    owner: npt.NDArray[np.uint32],
+    stack: npt.NDArray[np.uint32],
+    allocations: int,
+) -> npt.NDArray[np.uint32]:
+    """The stack of the first free event of each of a device's allocations, 0 for none.
+
+    The first is the request where there is one: a free may complete much later, in another call.
+    """
+    found = np.zeros(allocations, np.uint32)
+    frees = np.flatnonzero((action == kernel.FREE_REQUESTED) | (action == kernel.FREE_COMPLETED))
+    owners = owner[frees]
+    known = owners < allocations
+    # of several the one that is written last stays
+    found[owners[known][::-1]] = stack[frees[known]][::-1]
+    return found
 
 
 @dataclass(slots=True)
@@ -129,6 +174,8 @@ class Timeline:
     pools: list[tuple[int, int]]
     settings: dict[str, Any]
     notices: list[Notice]
+    frees_repeat: bool = False
+    """Whether a free's stack is only its allocation's once more, see :func:`drop_stacks_of_frees`."""
     tables: dict[str, Column] = field(default_factory=dict)
     """Further tables of the format as structured arrays: segments, blocks, annotations, each device's notes."""
     strings: dict[int, str] = field(default_factory=dict)

@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from typing import BinaryIO
 
 from lsprotocol import types
@@ -24,17 +23,17 @@ from memlens.server.handlers import (
 from memlens.server.ingest import abandon_all
 from memlens.server.log import configure_logging
 from memlens.server.notebooks import Notebooks
-from memlens.server.registry import Registry
+from memlens.server.registry import Registry, end_verifying
 from memlens.server.settings import Configuration
 from memlens.server.sources import Sources
-from memlens.server.wire import Protocol, Server, make_converter
+from memlens.server.wire import Protocol, Server, make_converter, own_version
 
 
 def create_server() -> Server:
     """A server with all handlers registered, ready to be started."""
     server = Server(
         "memlens",
-        _version(),
+        own_version(),
         text_document_sync_kind=types.TextDocumentSyncKind.None_,
         protocol_cls=Protocol,
         converter_factory=make_converter,
@@ -69,14 +68,8 @@ def main() -> int:
         server.start_io(sys.stdin.buffer, _own_stdout())
     finally:
         abandon_all()
+        end_verifying()
     return 0
-
-
-def _version() -> str:
-    try:
-        return version("memlens")
-    except PackageNotFoundError:
-        return "0"  # run from a folder and not installed
 
 
 def _own_stdout() -> BinaryIO:

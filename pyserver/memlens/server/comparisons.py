@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from memlens.errors import BadRequestError
+from memlens.model.attribution import Attribution
 from memlens.server.protocol.compare import (
     CompareCurvesParams,
     ComparedDevices,
@@ -46,7 +47,7 @@ class Comparisons:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._places: WeakKeyDictionary[OpenSnapshot, Places] = WeakKeyDictionary()
+        self._places: WeakKeyDictionary[OpenSnapshot, dict[Attribution, Places]] = WeakKeyDictionary()
         self._pairings: Kept = Kept(_KEPT_PAIRINGS, registry)
         self._comparisons: Kept = Kept(_KEPT_COMPARISONS, registry)
 
@@ -147,20 +148,24 @@ class Comparisons:
 
         async def make() -> Comparison:
             before, after = await asyncio.gather(
-                self._folded(first, first_of), self._folded(second, second_of)
+                self._folded(first, first_of, params.attribution),
+                self._folded(second, second_of, params.attribution),
             )
             pairing = await self.pairing(first, second)
             return await asyncio.to_thread(Comparison, before, after, pairing, params.by)
 
-        return await self._comparisons.get((first.name, second.name, first_of, second_of, params.by), make)
+        key = (first.name, second.name, first_of, second_of, params.by, params.attribution)
+        return await self._comparisons.get(key, make)
 
-    async def _folded(self, opened: OpenSnapshot, of: AllocationSet) -> Folded:
-        places = await self._places_of(opened)
+    async def _folded(self, opened: OpenSnapshot, of: AllocationSet, attribution: Attribution) -> Folded:
+        places = await self._places_of(opened, attribution)
         return await opened.ask(lambda snapshot: fold(snapshot, of, places))
 
-    async def _places_of(self, opened: OpenSnapshot) -> Places:
-        places = self._places.get(opened)
-        return self._places.setdefault(opened, await opened.ask(places_of)) if places is None else places
+    async def _places_of(self, opened: OpenSnapshot, attribution: Attribution = "mine") -> Places:
+        kept = self._places.setdefault(opened, {})
+        if attribution not in kept:
+            kept[attribution] = await opened.ask(lambda snapshot: places_of(snapshot, attribution))
+        return kept[attribution]
 
     async def pairing(self, first: OpenSnapshot, second: OpenSnapshot) -> Pairing:
         """The frames of two snapshots, paired."""

@@ -52,16 +52,22 @@ class Differences:
     async def node(self, p: CompareFlameNodeParams) -> FlameNodeAnswer:
         """A node's details; its stacks are those of the view's own snapshot."""
         return await self._ask(
-            p, lambda tree, joined: flame_tables.details_of(tree, joined.stacks, joined.held_by, p.node)
+            p,
+            lambda tree, joined: flame_tables.details_of(
+                tree, joined.stacks, joined.held_by, p.node, p.tree.attribution
+            ),
         )
 
     async def children(self, p: CompareFlameChildrenParams) -> FlameChildrenAnswer:
         """A page of a node's children."""
-        return await self._ask(p, lambda tree, _: flame_tables.children(tree, p.node, p.offset, p.limit))
+        return await self._ask(
+            p,
+            lambda tree, _: flame_tables.children(tree, p.node, p.offset, p.limit, p.tree.attribution),
+        )
 
     async def search(self, p: CompareFlameSearchParams) -> FlameSearchAnswer:
         """What a text is found in."""
-        return await self._ask(p, lambda tree, _: flame_tables.search(tree, p.text))
+        return await self._ask(p, lambda tree, _: flame_tables.search(tree, p.text, p.tree.attribution))
 
     async def _ask(self, p: Asked, question: Callable[[CallTree, Joined], T]) -> T:
         """Put a question to the tree; one at a time, for trees keep what they found."""

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 import shutil
+import threading
 import time
 import uuid
 from collections.abc import Awaitable, Callable
@@ -18,12 +19,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from memlens import limits
 from memlens.errors import MemlensError
-from memlens.server.ingest import ProgressListener, fill_tables, ingest
+from memlens.model.attribution import Attribution
+from memlens.model.own_libraries import Libraries
+from memlens.server.ingest import IngestError, ProgressListener, fill_tables, ingest
 from memlens.server.settings import Configuration
 from memlens.server.sql import SqlDesk
+from memlens.store.behind import remove_damaged_tables
 from memlens.store.manifest import ArchiveError, SourceFile
 from memlens.store.snapshot import Snapshot
 from memlens.store.table_schema import Part
+from memlens.store.verify import StoppedError
 from memlens.views import line_heat, lines
 from memlens.views.answers import SourceLine
 
@@ -36,12 +41,29 @@ T = TypeVar("T")
 
 PROGRESS_INTERVAL_S = 0.1
 
+VERIFY_AFTER_S = 2.0
+"""So long after a snapshot was opened its files are held to their checksums: the first picture is out by then."""
+_WAIT_S = 0.02
+_ending = threading.Event()
+
+
+def end_verifying() -> None:
+    """Stop every check: Python waits for its thread before the process ends."""
+    _ending.set()
+
 
 class NotOpenError(MemlensError):
     """The request names a snapshot that is not open."""
 
     code = "closed"
     advice = "Open the file again."
+
+
+class DamagedError(MemlensError):
+    """The stored copy of a snapshot is damaged on disk: what was asked can't be answered from it."""
+
+    code = "damaged"
+    advice = "Memlens reads the file again."
 
 
 class FileError(MemlensError):
@@ -57,6 +79,8 @@ class Identity(NamedTuple):
     path: str
     size_bytes: int
     mtime_ns: int
+    libraries: tuple[str, ...] = ()
+    """The setting that it is opened with; with another one it is another snapshot."""
 
     @classmethod
     def of(cls, path: str) -> "Identity":
@@ -89,21 +113,25 @@ class OpenSnapshot:
         snapshot: Snapshot,
         thread: ThreadPoolExecutor,
         sql: SqlDesk,
-        on_damaged: Callable[["OpenSnapshot"], Awaitable[None]],
+        on_damaged: Callable[["OpenSnapshot", ArchiveError], Awaitable[None]],
     ) -> None:
         self.name = name
         self.path = path
         self.info: SnapshotInfo = snapshot.info
         self.views: set[str] = set()
+        self.is_kept_damaged = False
+        """Its archive is damaged, and kept: the file that it was made of is not there to be read again."""
         self.sql = sql
-        self._lines: dict[str, dict[int, list[SourceLine]]] = {}
-        self._values: dict[str, dict[int, list[lines.LineValue]]] = {}
-        self._self_at_peak: dict[str, dict[int, int]] | None = None
+        self._lines: dict[tuple[str, Attribution], dict[int, list[SourceLine]]] = {}
+        self._values: dict[tuple[str, Attribution], dict[int, list[lines.LineValue]]] = {}
         self._most: line_heat.Most | None = None
         self._source = snapshot.manifest.source
         self._snapshot = snapshot
         self._thread = thread
         self._on_damaged = on_damaged
+        self._asked = 0
+        self._stop_verifying = threading.Event()
+        self._verifying: asyncio.Task[None] | None = None
 
     @property
     def archive(self) -> Path:
@@ -116,28 +144,70 @@ class OpenSnapshot:
         return Path(self.path).name
 
     async def ask(self, question: Callable[[Snapshot], T]) -> T:
-        """Answer ``question`` in the snapshot's thread.
+        """Answer ``question`` in the snapshot's thread. Raises DamagedError and NotOpenError.
 
-        A damaged archive may show itself as late as here. It is given up then: opening the file again makes
-        another.
+        A damaged archive may show itself as late as here. It is given up then: opening the file again makes another.
+        What else goes wrong is a bug, and harms nobody but who asked.
         """
         try:
             future = self._thread.submit(self._snapshot.ask, question)
         except RuntimeError as error:
             raise NotOpenError(f"{self.title} has been closed") from error
+        self._asked += 1
         try:
             answer = await asyncio.wrap_future(future)
         except ArchiveError as error:
-            logger.warning("the archive of %s is given up: %s", self.path, error)
-            await self._on_damaged(self)
-            raise NotOpenError(f"The archive of {self.title} was damaged and has to be made again") from error
+            await self._on_damaged(self, error)
+            raise DamagedError(
+                f"The stored copy of {self.title} is damaged on disk",
+                advice=f"Its file is not there any more to be read again: {self.path}."
+                if self.is_kept_damaged
+                else None,
+            ) from error
         finally:
+            self._asked -= 1
             # the future has the error, whose traceback has this frame: a circle around the snapshot's maps
             del future
         if self._snapshot.behind:
             with contextlib.suppress(RuntimeError):
-                self._thread.submit(self._snapshot.work_behind)
+                self._thread.submit(self._work_behind)
         return answer
+
+    def _work_behind(self) -> None:
+        try:
+            self._snapshot.ask(Snapshot.work_behind)
+        except Exception:
+            # nobody waits for it, and whoever asks next gets the same error
+            logger.exception("what was left to do for %s failed", self.path)
+
+    def verify_later(self, threads: ThreadPoolExecutor) -> None:
+        """Hold all files of the archive to their checksums soon, in ``threads``, while nothing is asked."""
+        self._verifying = asyncio.create_task(self._verify(threads))
+
+    async def _verify(self, threads: ThreadPoolExecutor) -> None:
+        await asyncio.sleep(VERIFY_AFTER_S)
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.run_in_executor(threads, self._snapshot.verify, self._must_stop)
+            tables = await loop.run_in_executor(threads, remove_damaged_tables, self.archive, self._must_stop)
+        except StoppedError:
+            return
+        except ArchiveError as error:
+            await self._on_damaged(self, error)
+            return
+        if tables:
+            logger.warning("the tables for SQL of %s were damaged on disk and are made again", self.path)
+            await self.sql.forget()
+
+    def _must_stop(self) -> bool:
+        """Called in the verifying thread before each step: who asks goes first."""
+        while self._asked and not (_ending.is_set() or self._stop_verifying.wait(_WAIT_S)):
+            pass
+        return _ending.is_set() or self._stop_verifying.is_set()
+
+    async def is_source_there(self) -> bool:
+        """Whether the file that the archive was made of can be read again."""
+        return await self.file_state(self._source.path) == "same"
 
     async def file_state(self, path: str) -> Literal["same", "changed", "gone"]:
         """Whether the file at ``path``, by which a view knows it, is still the one that was read."""
@@ -147,27 +217,23 @@ class OpenSnapshot:
             return "gone"
         return "same" if now == self._source else "changed"
 
-    async def lines_of(self, file: str) -> dict[int, list[SourceLine]]:
+    async def lines_of(self, file: str, attribution: Attribution) -> dict[int, list[SourceLine]]:
         """Totals of one file's lines by line, kept so that the next hover in the file is a look-up."""
-        kept = self._lines.get(file)
+        kept = self._lines.get((file, attribution))
         if kept is None:
             kept = {}
-            for row in await self.ask(lambda snapshot: lines.source_lines(snapshot, file)):
+            for row in await self.ask(lambda snapshot: lines.source_lines(snapshot, file, attribution)):
                 kept.setdefault(row.line, []).append(row)
-            self._lines[file] = kept
+            self._lines[file, attribution] = kept
         return kept
 
-    async def values_of(self, file: str) -> dict[int, list[lines.LineValue]]:
+    async def values_of(self, file: str, attribution: Attribution) -> dict[int, list[lines.LineValue]]:
         """What the lines of one file have of each value of a profile, by line; kept like the totals."""
-        if file not in self._values:
-            self._values[file] = await self.ask(lambda snapshot: lines.line_values(snapshot, file))
-        return self._values[file]
-
-    async def self_at_peak_of(self, file: str) -> dict[int, int]:
-        """Line to bytes live at the peak that the line allocated itself, where there are any."""
-        if self._self_at_peak is None:
-            self._self_at_peak = await self.ask(line_heat.self_at_peak)
-        return self._self_at_peak.get(file, {})
+        kept = self._values.get((file, attribution))
+        if kept is None:
+            kept = await self.ask(lambda snapshot: lines.line_values(snapshot, file, attribution))
+            self._values[file, attribution] = kept
+        return kept
 
     async def most(self) -> line_heat.Most:
         """The figures of its hottest line."""
@@ -179,7 +245,11 @@ class OpenSnapshot:
         """Give back maps, files and database; returns when they are given back."""
         self._lines.clear()
         self._values.clear()
-        self._self_at_peak = None
+        self._stop_verifying.set()
+        # what the verifying found may be why the snapshot is released
+        if self._verifying is not None and self._verifying is not asyncio.current_task():
+            self._verifying.cancel()
+            await asyncio.wait([self._verifying])
         await self.sql.close()
         with contextlib.suppress(RuntimeError):
             closed = self._thread.submit(self._snapshot.close)
@@ -222,6 +292,14 @@ class _Entry:
             self._timer = None
 
 
+class Damage(NamedTuple):
+    """A snapshot whose stored copy is damaged. It is closed if ``again``: its views open their file again."""
+
+    snapshot: str
+    message: str
+    again: bool
+
+
 class Registry:
     """All snapshots that are open or being opened. For the event loop's thread only."""
 
@@ -231,6 +309,10 @@ class Registry:
         self._open: dict[str, OpenSnapshot] = {}
         self.listeners: list[Callable[[], None]] = []
         """Called when a snapshot was opened or released."""
+        self.damage_listeners: list[Callable[[Damage], None]] = []
+        """Called once for each snapshot whose stored copy was found damaged."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._verifiers = ThreadPoolExecutor(1, thread_name_prefix="verify", initializer=limits.give_way)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -249,6 +331,7 @@ class Registry:
     async def open(self, path: str, view: str, on_progress: ProgressListener) -> OpenSnapshot:
         """Open ``path`` for ``view``; cancelling this ends the reading unless another view waits too."""
         identity = await asyncio.to_thread(Identity.of, path)
+        identity = identity._replace(libraries=tuple(self._configuration.settings.libraries))
         entry = self._entries.get(identity)
         if entry is None:
             entry = self._entries[identity] = _Entry(identity, path)
@@ -324,7 +407,8 @@ class Registry:
 
     async def _enter(self, entry: _Entry, archive: Path) -> OpenSnapshot:
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="snapshot")
-        opening = thread.submit(Snapshot.open, archive)
+        libraries = Libraries(entry.identity.libraries)
+        opening = thread.submit(Snapshot.open, archive, libraries)
         try:
             snapshot = await asyncio.wrap_future(opening)
         except BaseException:
@@ -334,16 +418,48 @@ class Registry:
             raise
 
         async def fill(part: Part, on_progress: ProgressListener) -> None:
-            await fill_tables(archive, part, self._cache_options(), on_progress)
+            # a pattern may begin with what looks like an option
+            chosen = [f"--libraries={pattern}" for pattern in libraries.patterns]
+            try:
+                await fill_tables(archive, part, [*self._cache_options(), *chosen], on_progress)
+            except IngestError as error:
+                if error.code == ArchiveError.code:
+                    # releasing the snapshot waits for this filling to end
+                    task = asyncio.create_task(self._give_up(opened, ArchiveError(error.message)))
+                    self._tasks.add(task)
+                    task.add_done_callback(self._tasks.discard)
+                raise
 
-        desk = SqlDesk(archive, fill)
+        def open_again() -> Snapshot:
+            return Snapshot.open(archive, libraries)
+
+        desk = SqlDesk(archive, fill, open_again, snapshot.relabelled)
         opened = OpenSnapshot(uuid.uuid4().hex, entry.path, snapshot, thread, desk, self._give_up)
         self._open[opened.name] = opened
+        opened.verify_later(self._verifiers)
         self._changed()
         return opened
 
-    async def _give_up(self, damaged: OpenSnapshot) -> None:
-        """Release a snapshot whose archive is damaged, and remove the archive."""
+    async def _give_up(self, damaged: OpenSnapshot, error: ArchiveError) -> None:
+        """Release a snapshot whose archive is damaged, and remove the archive.
+
+        Where its file can't be read again the archive is all there is: it stays, and what it still tells.
+        """
+        again = await damaged.is_source_there()
+        if damaged.is_kept_damaged or damaged.name not in self._open:
+            return
+        logger.warning(
+            "the archive of %s is %s: %s", damaged.path, "made again" if again else "kept as it is", error
+        )
+        if not again:
+            damaged.is_kept_damaged = True
+            self._say_damaged(
+                damaged,
+                f"The stored copy of {damaged.title} is damaged on disk, and its file is not there any more to be read "
+                "again. What is shown may be wrong.",
+                again=False,
+            )
+            return
         for identity, entry in list(self._entries.items()):
             if entry.task is not None and entry.task.done() and _result(entry.task) is damaged:
                 del self._entries[identity]
@@ -351,6 +467,15 @@ class Registry:
             await damaged.release()
             await asyncio.to_thread(shutil.rmtree, damaged.archive, ignore_errors=True)
             self._changed()
+            self._say_damaged(
+                damaged,
+                f"The stored copy of {damaged.title} was damaged or removed on disk. The file is read again.",
+                again=True,
+            )
+
+    def _say_damaged(self, damaged: OpenSnapshot, message: str, *, again: bool) -> None:
+        for listener in self.damage_listeners:
+            listener(Damage(damaged.name, message, again))
 
     def _ingest_options(self) -> list[str]:
         memory_bytes = self._configuration.settings.memory_limit_bytes or limits.default_bytes()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from memlens.errors import BadRequestError, MemlensError
+from memlens.model.attribution import Attribution
 from memlens.server.cells import CELL_LIMIT, cell_name, names_of
 from memlens.server.edits import UNCHANGED, Edits, FileState
 from memlens.server.finder import KEPT_S, Finder
@@ -176,7 +177,7 @@ class Sources:
     async def function_at(self, snapshot: str, file: str, line: int) -> str:
         """The function that a snapshot has at a line; empty when it tells none, or is not open."""
         opened = [each for each in self._registry.snapshots() if each.name == snapshot]
-        rows = (await opened[0].lines_of(file)).get(line, []) if opened else []
+        rows = (await opened[0].lines_of(file, self.attribution)).get(line, []) if opened else []
         return rows[0].function if rows else ""
 
     def moved(
@@ -206,9 +207,14 @@ class Sources:
             for bound in known.cells.get(key, [])
         ]
 
+    @property
+    def attribution(self) -> Attribution:
+        """What is charged to a line itself, as the settings have it."""
+        return self._configuration.settings.attribution
+
     async def _rows(self, bound: BoundFile) -> dict[int, list[SourceLine]]:
         try:
-            return await bound.snapshot.lines_of(bound.file)
+            return await bound.snapshot.lines_of(bound.file, self.attribution)
         except MemlensError as error:
             logger.info("no totals of %s: %s", bound.file, error)
             return {}

@@ -52,10 +52,17 @@ class _Filling:
 
 
 class SqlDesk:
-    """For the event loop's thread only. ``fill`` makes a part of the archive's tables."""
+    """For the event loop's thread only. ``fill`` makes a part of the archive's tables.
 
-    def __init__(self, archive: Path, fill: Fill) -> None:
+    ``open_again`` opens the snapshot once more, and ``relabelled`` is :attr:`Snapshot.relabelled` then.
+    """
+
+    def __init__(
+        self, archive: Path, fill: Fill, open_again: Callable[[], Snapshot], relabelled: int
+    ) -> None:
         self._archive = archive
+        self._open_again = open_again
+        self._relabelled = relabelled
         self._fill = fill
         self._fillings: dict[Part, _Filling] = {}
         self._names: SqlSession | None = None
@@ -68,7 +75,7 @@ class SqlDesk:
     @property
     def filled(self) -> bool:
         """Whether the tables are there."""
-        return are_filled(self._archive)
+        return self._has(PARTS)
 
     @property
     def fraction(self) -> float | None:
@@ -76,7 +83,7 @@ class SqlDesk:
         under_way = [each for each in self._fillings.values() if not each.task.done()]
         if not under_way:
             return None
-        filled = sum(are_filled(self._archive, (part,)) for part in PARTS)
+        filled = sum(self._has((part,)) for part in PARTS)
         return (sum(each.fraction for each in under_way) + filled) / len(PARTS)
 
     async def fill(self, parts: Iterable[Part] = PARTS) -> None:
@@ -86,15 +93,20 @@ class SqlDesk:
         """
         waited_for = []
         for part in parts:
-            if are_filled(self._archive, (part,)):
+            if self._has((part,)):
                 continue
             if part not in self._fillings or self._fillings[part].task.done():
                 self._fillings[part] = _Filling(part, self._fill)
             self._fillings[part].waiting += 1
             waited_for.append(self._fillings[part])
         try:
-            for filling in waited_for:
-                await asyncio.shield(filling.task)
+            if waited_for:
+                # cancelling this leaves them going
+                tasks = [filling.task for filling in waited_for]
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+                # one that found the archive damaged may have had the others cancelled
+                for task in sorted(done, key=asyncio.Future.cancelled):
+                    task.result()
         finally:
             given_up = []
             for filling in waited_for:
@@ -112,7 +124,12 @@ class SqlDesk:
         """A page of a query's rows; cancelling this ends the query. Raises SqlError and IngestError."""
         parts = PARTS
         if not self.filled:
-            parts = await self._needs(query, sort)
+            try:
+                parts = await self._needs(query, sort)
+            except ArchiveError as error:
+                logger.warning("the names of %s can't be looked up: %s", self._archive, error)
+                # the filling finds it damaged as well, and has the snapshot given up
+                parts = PARTS
             await self.fill(parts)
         await self._drop_idle_without(parts)
         if self._closed:
@@ -125,7 +142,7 @@ class SqlDesk:
 
         def work() -> SqlAnswer:
             if asked.session is None:
-                asked.session = SqlSession(Snapshot.open(self._archive))
+                asked.session = SqlSession(self._open_again())
             return asked.session.ask(query, offset, limit, sort, asked.stop)
 
         self._asked.add(asked)
@@ -170,6 +187,14 @@ class SqlDesk:
             await asyncio.to_thread(self._idle.pop().close)
         await asyncio.to_thread(self._close_names)
 
+    async def forget(self) -> None:
+        """Let go of tables that were removed because they were damaged; the next question makes them anew."""
+        while self._idle:
+            await asyncio.to_thread(self._idle.pop().close)
+
+    def _has(self, parts: Iterable[Part]) -> bool:
+        return are_filled(self._archive, parts, relabelled=self._relabelled)
+
     async def _needs(self, query: str, sort: SqlSort | None) -> tuple[Part, ...]:
         """The parts of the tables that a query reads. Raises SqlError for one that can't be run."""
 
@@ -178,7 +203,7 @@ class SqlDesk:
                 if self._closed:
                     raise SqlError("The snapshot has been closed")
                 if self._names is None:
-                    self._names = SqlSession(Snapshot.open(self._archive), names_only=True)
+                    self._names = SqlSession(self._open_again(), names_only=True)
                 return self._names.needs(query, sort)
 
         return await asyncio.to_thread(work)

@@ -1,7 +1,9 @@
 """Between pygls and our structs: parameters are checked on the way in, errors become data on the way out."""
 
 import logging
+import platform
 from collections.abc import Awaitable, Callable
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -111,7 +113,7 @@ def answer(server: LanguageServer, method: str, handler: Callable[[P], Awaitable
             # a JSON string may hold half a character, which nothing here is called
             problem = BadRequestError("A text of the request can't be written in UTF-8").problem()
         except Exception as error:
-            logger.exception("%s failed", method)
+            logger.exception("%s failed (%s)", method, about_this_process())
             problem = internal_problem(error)
         # Raised here and not above: pygls keeps it in a cycle until the collector comes, and with the error that it
         # came from it would keep the frames of the question, and in them the snapshot's maps.
@@ -131,8 +133,24 @@ def internal_problem(error: BaseException) -> Problem:
     return Problem(
         code="internal",
         message=f"Memlens made a mistake ({what})",
-        advice="The log of the Memlens server has the details; please report them.",
+        advice=(
+            'Nothing is lost, and everything else goes on. Please report it with what "Memlens: Show Log" shows of it: '
+            "the method, the versions and the traceback."
+        ),
     )
+
+
+def about_this_process() -> str:
+    """Versions that a report of a mistake needs."""
+    return f"memlens {own_version()}, Python {platform.python_version()}, {platform.platform()}"
+
+
+def own_version() -> str:
+    """The version of the package; 0 where it is run from a folder and not installed."""
+    try:
+        return version("memlens")
+    except PackageNotFoundError:
+        return "0"
 
 
 class Server(LanguageServer):

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from memlens.kernels.checksum import Checksum
 from memlens.store.columns import BLOCK, SUPER_BLOCK, block_peaks
 from memlens.store.manifest import ColumnEntry
 
@@ -39,20 +40,24 @@ class ColumnFiles:
     def write_all(self, columns: dict[str, Column]) -> None:
         """Write columns of one length together, a stretch of rows at a time.
 
-        Columns are often fields of wide rows; so the rows stay in the processor's cache until each field is out, and
-        no copy of a whole column is ever made.
+        Columns are often fields of wide rows; so the rows stay in the processor's cache until each field is out and
+        summed up, and no copy of a whole column is ever made.
         """
         with contextlib.ExitStack() as stack:
             opened = []
             for name, column in columns.items():
                 little = column.dtype.newbyteorder("<")
                 description = little.str if little.names is None else [list(field) for field in little.descr]
-                self.entries[name] = ColumnEntry(description, len(column), column.nbytes)
-                opened.append((stack.enter_context((self.folder / name).open("wb")), column, little))
+                file = stack.enter_context((self.folder / name).open("wb"))
+                opened.append((name, description, column, little, file, Checksum()))
             longest = max((len(column) for column in columns.values()), default=0)
             for start in range(0, longest, _STRETCH_ROWS):
-                for file, column, little in opened:
-                    file.write(np.ascontiguousarray(column[start : start + _STRETCH_ROWS], dtype=little).data)
+                for _, _, column, little, file, checksum in opened:
+                    part = np.ascontiguousarray(column[start : start + _STRETCH_ROWS], dtype=little)
+                    file.write(part.data)
+                    checksum.update(part.view(np.uint8).data)
+        for name, description, column, _, _, checksum in opened:
+            self.entries[name] = ColumnEntry(description, len(column), column.nbytes, checksum.hexdigest())
 
     def write_with_peaks(self, name: str, column: Column) -> None:
         """Write a column and the largest value of each 64 and each 4,096 rows."""

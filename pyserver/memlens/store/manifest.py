@@ -12,22 +12,37 @@ import msgspec
 from msgspec import Struct
 
 from memlens.errors import MemlensError
+from memlens.kernels.checksum import Checksum
 from memlens.model.info import SnapshotInfo
 
 if sys.platform != "win32":
     import fcntl
 
-FORMAT_VERSION = 8
+FORMAT_VERSION = 10
 """Raised whenever an older archive could be misread; such archives are made anew."""
 
 FILE_NAME = "manifest.json"
 
 
+TEXT_NAME = "text.db"
+
+_NO_CHECKSUM = "0" * 16
+"""Stands in the manifest's own checksum while that is computed."""
+
+
 class ArchiveError(MemlensError):
-    """An archive is missing, damaged or of another version."""
+    """An archive is missing, of another version, or fails a check of its own: its files are not what was written.
+
+    Raised in ``store/`` only, and by nothing but such a check: whoever gets it has the archive made again. Any other
+    error about an archive that passes its checks is a bug of ours.
+    """
 
     code = "archive"
-    advice = "Open the snapshot again: the archive is made anew."
+    advice = "Open the snapshot again: the archive is made again from its file."
+
+
+class InconsistentError(Exception):
+    """What an archive holds contradicts itself: a bug, unless the checksums say that it was damaged."""
 
 
 class SourceFile(Struct, frozen=True):
@@ -60,6 +75,8 @@ class ColumnEntry(Struct, frozen=True):
     dtype: Any
     count: int
     bytes: int
+    checksum: str
+    """XXH64 of the file, as 16 hexadecimal digits."""
 
 
 class Manifest(Struct, frozen=True):
@@ -76,6 +93,31 @@ class Manifest(Struct, frozen=True):
     settings: dict[str, Any]
     columns: dict[str, ColumnEntry]
     text_bytes: int
+    text_checksum: str
+    frees_repeat: bool = False
+    """Whether a free's stack is only its allocation's once more, so that where it was freed is not known."""
+    checksum: str = _NO_CHECKSUM
+    """Of the manifest itself, as it is with 16 zeros in this place."""
+
+
+def checksum_of(data: bytes) -> str:
+    """The checksum of some bytes, as manifests have it."""
+    checksum = Checksum()
+    checksum.update(data)
+    return checksum.hexdigest()
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest, with its own checksum."""
+    data = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
+    at = _place_of_checksum(data)
+    data = data[:at] + checksum_of(data).encode() + data[at + len(_NO_CHECKSUM) :]
+    (folder / FILE_NAME).write_bytes(data)
+
+
+def _place_of_checksum(data: bytes) -> int:
+    """Where the manifest's own checksum begins: it is the last field."""
+    return data.rindex(b'"', 0, data.rindex(b'"')) + 1
 
 
 def is_archive(folder: Path) -> bool:
@@ -111,7 +153,7 @@ def in_use(archive: Path) -> bool:
 
 
 def read_manifest(archive: Path) -> Manifest:
-    """Read and check an archive's manifest against its files' sizes. Raises :class:`ArchiveError`."""
+    """Read an archive's manifest, and check it and the sizes of its files. Raises :class:`ArchiveError`."""
     try:
         data = (archive / FILE_NAME).read_bytes()
         # the version first: another one may have other fields
@@ -119,12 +161,18 @@ def read_manifest(archive: Path) -> Manifest:
         if version is None or bytes(version) != str(FORMAT_VERSION).encode():
             raise ArchiveError(f"The archive {archive.name} has another format version")
         manifest = msgspec.json.decode(data, type=Manifest)
+        at = _place_of_checksum(data)
+        if (
+            checksum_of(data[:at] + _NO_CHECKSUM.encode() + data[at + len(_NO_CHECKSUM) :])
+            != manifest.checksum
+        ):
+            raise ArchiveError(f"The archive {archive.name} is damaged: its manifest has another checksum")
         sizes = {entry.name: entry.stat().st_size for entry in archive.iterdir()}
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ArchiveError(f"The archive {archive.name} can't be read: {error}") from error
     for name, column in manifest.columns.items():
         if sizes.get(name) != column.bytes:
             raise ArchiveError(f"The archive {archive.name} is damaged: column {name} has another size")
-    if sizes.get("text.db") != manifest.text_bytes:
-        raise ArchiveError(f"The archive {archive.name} is damaged: text.db has another size")
+    if sizes.get(TEXT_NAME) != manifest.text_bytes:
+        raise ArchiveError(f"The archive {archive.name} is damaged: {TEXT_NAME} has another size")
     return manifest

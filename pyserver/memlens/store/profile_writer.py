@@ -3,27 +3,24 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels import calltree
 from memlens.kernels.lines import LineFolder
-from memlens.model.frames import NATIVE, USER, Frames
+from memlens.model.attribution import passed_over, ranks
+from memlens.model.frames import Frames
 from memlens.model.info import ProfileInfo, ProfileValue, SnapshotInfo
-from memlens.model.languages import is_allocation_function
 from memlens.model.profile import Profile, ProfileTimes, StackTree, companions, standing_for
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.column_files import ColumnFiles
-from memlens.store.manifest import FILE_NAME, FORMAT_VERSION, Manifest, SourceFile
+from memlens.store.manifest import FORMAT_VERSION, TEXT_NAME, Manifest, SourceFile, write_manifest
 from memlens.store.text import LineRow, lines_of_frames, open_text, write_frames
+from memlens.store.verify import file_checksum
 
 U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
-
-ALLOCATING = NATIVE + 1
-"""A kind that tells less than any other frame's."""
 
 
 def write_profile(profile: Profile, source: SourceFile, folder: Path, report: Report) -> None:
@@ -44,14 +41,14 @@ def write_profile(profile: Profile, source: SourceFile, folder: Path, report: Re
     rows, lines = lines_of_frames(profile.frames)
     inclusive, own = _by_line(profile, tree, nodes, lines, len(rows))
     report("writing", 0.8)
-    text = folder / "text.db"
+    text = folder / TEXT_NAME
     with open_text(text) as database:
         write_frames(database, profile.strings, profile.frames)
         database.executemany(
             "INSERT INTO source_lines VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             _source_lines(profile, rows, inclusive, own),
         )
-        database.executemany("INSERT INTO line_values VALUES (?, ?, ?, ?, ?)", _values(rows, inclusive, own))
+        database.executemany("INSERT INTO line_values VALUES (?, ?, ?, ?)", _values(rows, inclusive, own))
     info = SnapshotInfo(
         kind=profile.kind,
         model="profile",
@@ -64,9 +61,10 @@ def write_profile(profile: Profile, source: SourceFile, folder: Path, report: Re
         profile=_info(profile, len(stack_nodes)),
     )
     manifest = Manifest(
-        FORMAT_VERSION, source, info, [0], [], [], [], profile.settings, columns.entries, text.stat().st_size
-    )
-    (folder / FILE_NAME).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+        FORMAT_VERSION, source, info, [0], [], [], [], profile.settings, columns.entries, text.stat().st_size,
+        file_checksum(text),
+    )  # fmt: skip
+    write_manifest(folder, manifest)
 
 
 def _write_samples(columns: ColumnFiles, profile: Profile, stacks: U32) -> None:
@@ -115,17 +113,10 @@ def _info(profile: Profile, stacks: int) -> ProfileInfo:
 
 
 def _labels(tree: StackTree, frames: Frames, nodes: U32) -> U32:
-    """The frame to show first of each stack: the innermost of the most telling kind; NEVER for none.
-
-    What was called to allocate tells the least: every stack would end there.
-    """
-    kinds = frames.kinds.copy()
-    for number in np.flatnonzero(kinds != USER).tolist():
-        frame = frames.frames[number]
-        if is_allocation_function(frame.function, frame.file):
-            kinds[number] = ALLOCATING
+    """The frame to show first of each stack, which is charged as the user's own code; NEVER for none."""
+    passed = passed_over(((frame.file, frame.function, frame.kind) for frame in frames.frames), "profile")
     best = np.full(len(tree.parents), NEVER, np.uint32)
-    calltree.best_above(tree.parents, tree.frames, kinds, best)
+    calltree.best_above(tree.parents, tree.frames, ranks(frames.kinds, passed, "mine", "profile"), best)
     return best[nodes]
 
 
@@ -147,13 +138,11 @@ def _by_line(profile: Profile, tree: StackTree, nodes: U32, lines: U32, count: i
     return inclusive, own
 
 
-def _values(rows: Sequence[LineRow], inclusive: I64, own: I64) -> list[tuple[str, int, int, int, int]]:
+def _values(rows: Sequence[LineRow], inclusive: I64, own: I64) -> list[tuple[str, int, int, int]]:
     """Rows of ``line_values``, sorted by file and line."""
     value, line = np.nonzero((inclusive != 0) | (own != 0))
-    found = zip(
-        value.tolist(), line.tolist(), inclusive[value, line].tolist(), own[value, line].tolist(), strict=True
-    )
-    return sorted((*rows[at][:2], number, total, itself) for number, at, total, itself in found)
+    found = zip(value.tolist(), line.tolist(), inclusive[value, line].tolist(), strict=True)
+    return sorted((*rows[at][:2], number, total) for number, at, total in found)
 
 
 def _source_lines(

@@ -50,12 +50,11 @@ CREATE TABLE fx_nodes (
 );
 
 -- Of a profile: what each source line has of each value (numbered as the manifest lists them), itself or through what
--- it called, each sample once; and in samples whose innermost frame with a line it is.
+-- it called, each sample once. What is charged to a line itself is told by the stacks; see memlens.model.attribution.
 CREATE TABLE line_values (
     file TEXT NOT NULL,
     line INTEGER NOT NULL,
     value INTEGER NOT NULL,
     total INTEGER NOT NULL,
-    self INTEGER NOT NULL,
     PRIMARY KEY (file, line, value)
 ) WITHOUT ROWID;

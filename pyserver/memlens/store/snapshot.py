@@ -1,7 +1,9 @@
 """An archive opened for reading: mapped columns and the text database, released at once by :meth:`close`."""
 
 import bisect
+import contextlib
 import copy
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
@@ -12,13 +14,24 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from memlens.errors import BadRequestError
+from memlens.errors import BadRequestError, MemlensError
 from memlens.kernels import mapped_faults
 from memlens.kernels import timeline as kernel
-from memlens.model.info import DeviceInfo, SnapshotInfo
+from memlens.model.info import DeviceInfo, SnapshotInfo, device_name
+from memlens.model.own_libraries import NO_LIBRARIES, Libraries
 from memlens.store.column_files import mapped
 from memlens.store.columns import BLOCK, SUPER_BLOCK, block_peaks
-from memlens.store.manifest import ArchiveError, ColumnEntry, Manifest, hold, read_manifest
+from memlens.store.manifest import (
+    TEXT_NAME,
+    ArchiveError,
+    ColumnEntry,
+    InconsistentError,
+    Manifest,
+    hold,
+    read_manifest,
+)
+from memlens.store.relabel import relabel
+from memlens.store.verify import StoppedError, verify
 
 T = TypeVar("T")
 Column = npt.NDArray[Any]
@@ -54,7 +67,7 @@ class Device:
         self._whole: Device | None = None
         self.rows: npt.NDArray[np.uint32] | None = None
         """The rows of the whole device that this narrowed one holds, ascending; None when it holds all."""
-        self.time: npt.NDArray[np.int64] | None = column("time") if info.time_axis else None
+        self.time: npt.NDArray[np.int64] | None = None if info.time_origin_us is None else column("time")
         self.event_stack: npt.NDArray[np.uint32] = column("event_stack")
         self.event_action: npt.NDArray[np.uint8] = column("event_action")
         self.live: npt.NDArray[np.int64] = column("live")
@@ -77,7 +90,7 @@ class Device:
             column("inferred") if f"{info.device}.inferred" in snapshot.manifest.columns else None
         )
         """The frame of each allocation's inferred line, NEVER for none; None where nothing was inferred at all."""
-        self._check(snapshot.archive)
+        self._check()
 
     @property
     def whole(self) -> "Device":
@@ -112,16 +125,15 @@ class Device:
         moments = self.info.events + 1
         found.live, found.live_count = np.empty(moments, np.int64), np.empty(moments, np.uint32)
         if len(rows) and int(found.start.max()) >= moments:
-            raise IndexError("an allocation starts behind the last event")
+            raise InconsistentError("An allocation starts behind the last event")
         kernel.live_over_time(found.size, found.start, found.end, found.live, found.live_count)
         found.live_64 = block_peaks(found.live, BLOCK)
         found.live_4096 = block_peaks(found.live_64, SUPER_BLOCK // BLOCK)
         found.low_64 = -block_peaks(-found.live, BLOCK)
         peak = int(np.argmax(found.live))
-        origin = self.info.time_origin_us
         peak_time = None
-        if origin is not None and self.time is not None:
-            peak_time = origin + (int(self.time[peak - 1]) if peak else 0)
+        if self.time is not None:
+            peak_time = int(self.time[peak - 1]) if peak else 0
         found.info = msgspec.structs.replace(
             self.info,
             allocations=len(rows),
@@ -134,7 +146,7 @@ class Device:
         )
         return found
 
-    def _check(self, archive: Path) -> None:
+    def _check(self) -> None:
         """Kernels trust the columns to be as long as each other, so that is made sure of once."""
         rows, moments = self.info.allocations, self.info.events + 1
         own = (
@@ -164,7 +176,7 @@ class Device:
             *([] if self.time is None else [self.time]),
         ]
         if not whole or any(len(column) != self.info.events for column in events):
-            raise ArchiveError(f"The archive {archive.name} is damaged: its columns don't fit each other")
+            raise InconsistentError("A device's columns don't fit each other")
 
 
 class Snapshot:
@@ -177,32 +189,49 @@ class Snapshot:
         self.info: SnapshotInfo = manifest.info
         self.text = text
         self._columns: dict[str, Column] = {}
+        self._instead: dict[str, Column] = {}
+        """Columns that stand for those of the archive."""
+        self.relabelled = 0
+        """What tells apart what is worked out and kept in the archive with frames of other kinds; 0 without such."""
         self._devices: dict[int, Device] = {}
         self._narrowed: OrderedDict[tuple[int, str], Device] = OrderedDict()
         self._derived: dict[str, Any] = {}
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+        self.verified = False
+        """Whether all files were held to their checksums since the archive was opened."""
         self.behind: list[Callable[[], None]] = []
         """What can be done once an answer is out, so that the next one comes sooner; see :meth:`work_behind`."""
 
     @classmethod
-    def open(cls, archive: Path) -> "Snapshot":
-        """Open an archive folder. Raises :class:`ArchiveError` when it is damaged or of another version."""
+    def open(cls, archive: Path, libraries: Libraries = NO_LIBRARIES) -> "Snapshot":
+        """Open an archive folder. Raises :class:`ArchiveError` when it is damaged or of another version.
+
+        ``libraries`` are the user's: the kinds of frames follow them, and what follows from kinds.
+        """
         try:
             held = hold(archive)
         except OSError as error:
             raise ArchiveError(f"The archive {archive.name} can't be read: {error.strerror}") from error
         try:
-            return cls._open(archive, held)
+            snapshot = cls._open(archive, held)
         except BaseException:
             held.close()
             raise
+        if libraries:
+            try:
+                snapshot._instead = dict(relabel(snapshot, libraries))
+            except BaseException:
+                snapshot.close()
+                raise
+            snapshot.relabelled = libraries.key if snapshot._instead else 0
+        return snapshot
 
     @classmethod
     def _open(cls, archive: Path, held: BinaryIO) -> "Snapshot":
         manifest = read_manifest(archive)
         try:
             text = apsw.Connection(
-                f"{(archive / 'text.db').resolve().as_uri()}?immutable=1",
+                f"{(archive / TEXT_NAME).resolve().as_uri()}?immutable=1",
                 flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
             )
             text.execute("SELECT count(*) FROM sqlite_schema").fetchall()
@@ -215,6 +244,7 @@ class Snapshot:
         self._narrowed.clear()
         self._devices.clear()
         self._columns.clear()
+        self._instead.clear()
         self._derived.clear()
         self._kept.clear()
         self.behind.clear()
@@ -243,17 +273,39 @@ class Snapshot:
         return found
 
     def ask(self, question: Callable[["Snapshot"], T]) -> T:
-        """Answer a question. What only a damaged archive can make go wrong is an :class:`ArchiveError`."""
+        """Answer a question. Raises :class:`ArchiveError` where the archive fails one of its own checks.
+
+        Anything that nobody expected is a bug and goes on as it is; but values that were damaged on disk can cause it
+        as well, so the checksums decide, unless they have already.
+        """
         gone = mapped_faults.seen()
         try:
             answer = question(self)
-        except (IndexError, KeyError, apsw.CorruptError, apsw.NotADBError) as error:
+        except (apsw.CorruptError, apsw.NotADBError, apsw.IOError) as error:
             raise ArchiveError(f"The archive {self.archive.name} is damaged: {error}") from error
+        except (MemlensError, MemoryError):
+            raise
+        except Exception:
+            with contextlib.suppress(StoppedError):
+                self.verify()
+            raise
         finally:
             # a column file that became shorter reads as zeros, and anything may have come of them
             if mapped_faults.seen() != gone:
                 raise ArchiveError(f"The archive {self.archive.name} is damaged: a column became shorter")
         return answer
+
+    def verify(self, stop: Callable[[], bool] = lambda: False) -> None:
+        """Hold all files to their checksums, in any thread. Raises :class:`ArchiveError` and :class:`StoppedError`."""
+        if not self.verified:
+            verify(self.archive, self.manifest, self._held, stop)
+            self.verified = True
+
+    def verify_used(self) -> None:
+        """The same for the columns that were mapped, and the texts: for a process that ends with its answer."""
+        if not self.verified:
+            with contextlib.suppress(StoppedError):
+                verify(self.archive, self.manifest, self._held, names=list(self._columns))
 
     def work_behind(self) -> None:
         """Do what answers have left to be done."""
@@ -261,17 +313,21 @@ class Snapshot:
             self.behind.pop()()
 
     def column(self, name: str) -> Column:
-        """A column, mapped. Raises :class:`ArchiveError` when it is damaged or missing.
+        """A column, mapped. Raises :class:`ArchiveError` when its file is missing or has another size.
 
         And :class:`BadRequestError` when a profile is asked for what only the trace of a timeline has.
         """
+        found = self._instead.get(name)
+        if found is not None:
+            return found
         found = self._columns.get(name)
         if found is None:
             if self.info.profile is not None and name not in self.manifest.columns:
                 raise BadRequestError("A profile tells of no events, so that can't be asked of it")
+            entry = self.manifest.columns[name]
             try:
-                found = _map_column(self.archive / name, self.manifest.columns[name])
-            except (OSError, ValueError, TypeError, KeyError) as error:
+                found = _map_column(self.archive / name, entry)
+            except OSError as error:
                 raise ArchiveError(f"The archive {self.archive.name} is damaged: {error}") from error
             self._columns[name] = found
         return found
@@ -287,7 +343,7 @@ class Snapshot:
         return found
 
     def device(self, number: int) -> Device:
-        """A device's columns. Raises KeyError for a device that the snapshot has not."""
+        """A device's columns. Raises :class:`BadRequestError` for a device that the snapshot has not."""
         found = self._devices.get(number)
         if found is None:
             if self.info.profile is not None:
@@ -299,7 +355,7 @@ class Snapshot:
                 else -1
             )
             if index < 0:
-                raise KeyError(number)
+                raise BadRequestError(f"The snapshot has no {device_name(number).lower()}")
             found = Device(self, devices[index], self.manifest.first_allocations[index])
             self._devices[number] = found
         return found
@@ -307,7 +363,7 @@ class Snapshot:
     def narrowed(self, number: int, name: str, rows: Callable[[Device], npt.NDArray[np.uint32]]) -> Device:
         """A device narrowed to some of its rows, kept by ``name`` as long as it is among the last few asked for.
 
-        Raises KeyError for a device that the snapshot has not.
+        Raises :class:`BadRequestError` for a device that the snapshot has not.
         """
         found = self._narrowed.get((number, name))
         if found is None:
@@ -320,11 +376,13 @@ class Snapshot:
         return found
 
     def device_of(self, allocation: int) -> Device:
-        """The device that an allocation lies on. Raises IndexError for a number that there isn't."""
+        """The device that an allocation lies on. Raises :class:`BadRequestError` for a number that there isn't."""
+        if self.info.profile is not None:
+            raise BadRequestError("A profile has no single allocations, so none can be asked for")
         ends = self.manifest.first_allocations[1:]
-        if 0 <= allocation < ends[-1]:
+        if 0 <= allocation < self.manifest.first_allocations[-1]:
             return self.device(self.info.devices[bisect.bisect_right(ends, allocation)].device)
-        raise IndexError(allocation)
+        raise BadRequestError(f"The snapshot has no allocation {allocation}")
 
     def stack_frame_ids(self, stack: int) -> list[int]:
         """The frames of a stack, innermost first."""
@@ -335,7 +393,7 @@ class Snapshot:
             ids.append(int(frames[node]))
             above = int(parents[node])
             if above >= node:
-                raise ArchiveError("The archive's stacks are damaged")
+                raise InconsistentError("A stack's frame has no lower number than the frame that it called")
             node = above
         return ids
 
@@ -359,8 +417,12 @@ def _map_column(path: Path, entry: ColumnEntry) -> Column:
         entry.dtype if isinstance(entry.dtype, str) else [(name, kind) for name, kind in entry.dtype]
     )
     if dtype.hasobject or dtype.itemsize * entry.count != entry.bytes:
-        raise ValueError(f"column {path.name} does not fit its description")
+        raise InconsistentError(f"Column {path.name} does not fit its description")
     if entry.count == 0:
         return np.empty(0, dtype)
     with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size != entry.bytes:
+            raise ArchiveError(
+                f"The archive {path.parent.name} is damaged: column {path.name} has another size"
+            )
         return np.frombuffer(mapped(file), dtype)

@@ -15,22 +15,22 @@ from memlens.kernels.sqlite_trees import Texts
 from memlens.progress import Report
 from memlens.store import behind
 from memlens.store.database_file import Inserts, Trees, connect
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.store.table_schema import FILE_NAMES, PARTS, Part, statements
 from memlens.store.tables_long import fill_allocations, fill_base, fill_events
 from memlens.store.tables_short import fill_short
 
-TABLES_VERSION = 3
+TABLES_VERSION = 4
 """Kept in each database's ``user_version``; tables of another version are made anew."""
 
 _LONGEST_TEXT_BYTES = 200
 """What a page takes without a thought: a row has at most four texts, and two dozen numbers."""
 
 
-def are_filled(archive: Path, parts: Iterable[Part] = PARTS) -> bool:
-    """Whether the archive has these tables, of this version."""
-    return all(_version(archive / FILE_NAMES[part]) == TABLES_VERSION for part in parts)
+def are_filled(archive: Path, parts: Iterable[Part] = PARTS, *, relabelled: int = 0) -> bool:
+    """Whether the archive has these tables, of this version, and with the kinds of :attr:`Snapshot.relabelled`."""
+    return all(_numbers(archive / FILE_NAMES[part]) == (TABLES_VERSION, relabelled) for part in parts)
 
 
 def remove(archive: Path) -> None:
@@ -39,22 +39,27 @@ def remove(archive: Path) -> None:
         (archive / name).unlink(missing_ok=True)
 
 
-def _version(path: Path) -> int | None:
+def _numbers(path: Path) -> tuple[int, int] | None:
+    """The version of a database and the kinds that it was made with, None where there is no database."""
     try:
         with path.open("rb") as file:
             header = file.read(100)
     except OSError:
         return None
-    # "The Database File Format" of SQLite: the user version is the big-endian number at byte 60
-    return int.from_bytes(header[60:64]) if header[:16] == b"SQLite format 3\0" else None
+    # "The Database File Format" of SQLite: big-endian numbers, the user version at byte 60, the application's at 68
+    if header[:16] != b"SQLite format 3\0":
+        return None
+    return int.from_bytes(header[60:64]), int.from_bytes(header[68:72])
 
 
 def fill(snapshot: Snapshot, report: Report, parts: Iterable[Part] = PARTS) -> None:
     """Make these tables, unless they are there; ``report`` gets ``("filling", fraction)``.
 
-    Raises :class:`ArchiveError`, apsw.Error and OSError; nothing is left behind then.
+    Raises :class:`InconsistentError`, apsw.Error and OSError; the part is not left behind half made then.
     """
-    missing = [part for part in parts if not are_filled(snapshot.archive, (part,))]
+    missing = [
+        part for part in parts if not are_filled(snapshot.archive, (part,), relabelled=snapshot.relabelled)
+    ]
     for number, part in enumerate(missing):
 
         def scaled(stage: str, fraction: float, number: int = number) -> None:
@@ -66,15 +71,11 @@ def fill(snapshot: Snapshot, report: Report, parts: Iterable[Part] = PARTS) -> N
 def _fill(snapshot: Snapshot, part: Part, report: Report) -> None:
     report("filling", 0.0)
     with behind.appearing(snapshot.archive, FILE_NAMES[part]) as partial:
-        with closing(connect(partial)) as database:
-            database.execute(
-                "ATTACH ? AS text", (f"{(snapshot.archive / 'text.db').resolve().as_uri()}?immutable=1",)
-            )
-            with database:
-                _execute(database, part, "TABLE")
-                if part == "base":
-                    fill_short(snapshot, database)
-                _execute(database, part, "INDEX")
+        with closing(connect(partial)) as database, database:
+            _execute(database, part, "TABLE")
+            if part == "base":
+                fill_short(snapshot, database)
+            _execute(database, part, "INDEX")
         try:
             with _filler(snapshot, partial) as filler:
                 match part:
@@ -86,11 +87,12 @@ def _fill(snapshot: Snapshot, part: Part, report: Report) -> None:
                         fill_allocations(snapshot, filler, report)
         except (IndexError, ValueError, apsw.ConstraintError) as error:
             # a number that names nothing
-            raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: {error}") from error
+            raise InconsistentError(f"The tables for SQL can't be made: {error}") from error
         with closing(connect(partial)) as database, database:
             # the planner then knows which actions are rare; a sample is enough for that
             database.pragma("analysis_limit", 1_000)
             database.execute("ANALYZE")
+            database.pragma("application_id", snapshot.relabelled)
             database.pragma("user_version", TABLES_VERSION)
 
 

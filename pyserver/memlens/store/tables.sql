@@ -13,12 +13,12 @@ CREATE TABLE devices (
     allocations INTEGER NOT NULL,   -- how many allocations were found
     peak_bytes INTEGER NOT NULL,    -- the most that was live at one moment
     peak_moment INTEGER NOT NULL,   -- the first moment at which the peak was live
-    peak_time_us INTEGER,           -- when that was; NULL without times
+    peak_time_us INTEGER,           -- when that was, 0 where it was before the trace; NULL without times
     live_at_start_bytes INTEGER NOT NULL,   -- live before the first event
     live_at_end_bytes INTEGER NOT NULL,     -- live after the last event
-    reserved_at_end_bytes INTEGER NOT NULL, -- held by segments when the snapshot was taken
+    reserved_at_end_bytes INTEGER,  -- held by segments when the snapshot was taken; NULL when the file does not tell it
     ooms INTEGER NOT NULL,          -- out-of-memory events
-    time_origin_us INTEGER          -- Unix time of time_us 0, in microseconds; NULL without times
+    time_origin_us INTEGER          -- Unix time of the first event, which is at time_us 0; NULL without times
 );
 
 -- The trace: what the allocator recorded, in its order.
@@ -27,8 +27,9 @@ CREATE TABLE events (
     device INTEGER NOT NULL,        -- whose trace it is in
     moment INTEGER NOT NULL,        -- the state after it; the device's first event makes moment 1
     time_us INTEGER,                -- when; NULL without times
-    action TEXT NOT NULL,           -- alloc, free_requested, free_completed, segment_alloc, oom, snapshot and others
-    size_bytes INTEGER NOT NULL,    -- of the allocation (requested bytes) or segment; of an oom, what was asked for
+    action TEXT NOT NULL,           -- alloc, free_requested, free_completed, segment_alloc, segment_free, segment_map,
+    -- segment_unmap, oom, snapshot, annotate, or what else the file names; unknown where it names nothing
+    size_bytes INTEGER,             -- of the allocation (requested bytes) or segment; of an oom, what was asked for, NULL if unknown
     live_bytes INTEGER NOT NULL,    -- live on the device after it
     allocation INTEGER,             -- the allocation that it starts or ends; NULL for none
     stack INTEGER NOT NULL,         -- where it was recorded
@@ -57,28 +58,30 @@ CREATE TABLE allocations (
     end_time_us INTEGER,            -- when it was freed; NULL while it is live
     lifetime_us INTEGER AS (end_time_us - start_time_us) VIRTUAL,  -- how long it lived; NULL if not known
     live_at_peak INTEGER NOT NULL,  -- 1 when it was live at its device's peak, else 0
-    before_trace INTEGER NOT NULL,  -- 1 when it was live before the first event, else 0
+    before_trace INTEGER NOT NULL,  -- 1 when it was allocated before recording, else 0
     pending_free INTEGER NOT NULL,  -- 1 when its free was requested and not completed, else 0
     state TEXT AS (iif(end_moment IS NOT NULL, 'freed', iif(pending_free, 'pending_free', 'live'))) VIRTUAL,
     -- state: freed, live, or pending_free
-    category TEXT,                  -- parameter, activation, gradient and others; NULL when the file has none
-    stack INTEGER NOT NULL,         -- the stack that made it
+    category TEXT,                  -- parameter, optimizer_state, gradient, activation, temporary, input, autograd_detail
+    -- or unknown, as the profiler names them; 'x (inferred)' when not in the file; NULL for none
+    stack INTEGER NOT NULL,         -- the stack that made it; 0 when the file has none
+    freed_stack INTEGER,            -- where it was freed, which counts for no line; NULL when the file does not tell it
     stream TEXT NOT NULL,           -- the stream's number, 0 is the default stream
     address_int INTEGER NOT NULL,   -- the address as a signed integer
     address TEXT AS (printf('0x%x', address_int)) VIRTUAL  -- the address, hexadecimal
 );
 
--- The distinct stacks, with what they allocated.
+-- The distinct stacks, with what they allocated. Figures that the file does not tell are NULL, here and for lines.
 CREATE TABLE stacks (
     stack INTEGER PRIMARY KEY,      -- number of the stack; 0 is the empty one
     frame INTEGER,                  -- the frame to show first: the innermost of the user's own code, if there is one
     depth INTEGER NOT NULL,         -- how many frames it has
-    total_bytes INTEGER NOT NULL,   -- all that it allocated
-    count INTEGER NOT NULL,         -- in so many allocations
-    live_at_peak_bytes INTEGER NOT NULL,    -- of that, live at each device's peak
-    live_at_peak_count INTEGER NOT NULL,    -- in so many allocations
-    live_at_end_bytes INTEGER NOT NULL,     -- of that, live after the last event
-    largest_bytes INTEGER NOT NULL, -- its largest allocation's size
+    total_bytes INTEGER,   -- all that it allocated
+    count INTEGER,         -- in so many allocations
+    live_at_peak_bytes INTEGER,    -- of that, live at each device's peak
+    live_at_peak_count INTEGER,    -- in so many allocations
+    live_at_end_bytes INTEGER,     -- of that, live after the last event
+    largest_bytes INTEGER, -- its largest allocation's size
     largest_allocation INTEGER      -- and number
 );
 
@@ -104,15 +107,15 @@ CREATE TABLE lines (
     file TEXT NOT NULL,             -- as on the machine that ran the job
     line INTEGER NOT NULL,          -- line of the file
     function TEXT NOT NULL,         -- the function that it stands in
-    kind TEXT NOT NULL,             -- user or library
-    live_at_peak_bytes INTEGER NOT NULL,    -- live at each device's peak
-    live_at_peak_count INTEGER NOT NULL,    -- in so many allocations
-    total_bytes INTEGER NOT NULL,   -- all that was allocated
-    count INTEGER NOT NULL,         -- in so many allocations
-    live_at_end_bytes INTEGER NOT NULL,     -- live after the last event
-    largest_bytes INTEGER NOT NULL, -- the largest allocation's size
-    self_total_bytes INTEGER NOT NULL,      -- allocated by the line itself, not through what it called
-    self_count INTEGER NOT NULL,    -- in so many allocations
+    kind TEXT NOT NULL,             -- user, library or native
+    live_at_peak_bytes INTEGER,    -- live at each device's peak
+    live_at_peak_count INTEGER,    -- in so many allocations
+    total_bytes INTEGER,   -- all that was allocated
+    count INTEGER,         -- in so many allocations
+    live_at_end_bytes INTEGER,     -- live after the last event
+    largest_bytes INTEGER, -- the largest allocation's size
+    self_total_bytes INTEGER,      -- by stacks whose innermost frame with a line it is
+    self_count INTEGER,    -- in so many allocations
     PRIMARY KEY (file, line)
 ) WITHOUT ROWID;
 
@@ -120,11 +123,11 @@ CREATE TABLE lines (
 CREATE TABLE segments (
     segment INTEGER PRIMARY KEY,    -- number of the segment
     device INTEGER NOT NULL,        -- where it lies
-    type TEXT NOT NULL,             -- small or large
-    total_bytes INTEGER NOT NULL,   -- its size
-    allocated_bytes INTEGER NOT NULL,       -- in blocks that are allocated
-    active_bytes INTEGER NOT NULL,  -- in blocks that are allocated or wait to be freed
-    requested_bytes INTEGER NOT NULL,       -- of the allocated, what was asked for before rounding
+    type TEXT NOT NULL,             -- small or large; empty when the file does not tell it
+    total_bytes INTEGER,            -- its size; NULL, as the next three, when the file does not tell it
+    allocated_bytes INTEGER,        -- in blocks that are allocated
+    active_bytes INTEGER,           -- in blocks that are allocated or wait to be freed
+    requested_bytes INTEGER,        -- of the allocated, what was asked for before rounding
     expandable INTEGER NOT NULL,    -- 1 for an expandable segment, else 0
     stream TEXT NOT NULL,           -- the stream's number, 0 is the default stream
     pool TEXT,                      -- id of the private pool as 'a:b'; NULL when the file does not tell it
@@ -138,7 +141,7 @@ CREATE TABLE blocks (
     block INTEGER PRIMARY KEY,      -- number of the block
     segment INTEGER,                -- the segment that it is a part of
     device INTEGER,                 -- where it lies
-    state TEXT NOT NULL,            -- active_allocated, active_pending_free or inactive
+    state TEXT NOT NULL,            -- active_allocated, active_pending_free (or active_awaiting_free) or inactive
     size_bytes INTEGER NOT NULL,    -- its size
     requested_bytes INTEGER NOT NULL,       -- what was asked for before rounding
     stack INTEGER NOT NULL,         -- where it was allocated

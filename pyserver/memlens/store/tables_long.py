@@ -15,8 +15,9 @@ from memlens.model.info import ProfileInfo
 from memlens.progress import Report
 from memlens.store.database_file import Column as TreeColumn
 from memlens.store.database_file import Filler, Rows
+from memlens.store.frees import freed_stacks
 from memlens.store.snapshot import Column, Device, Snapshot
-from memlens.store.tables_short import pool_names, stream_names
+from memlens.store.tables_short import STACK_FIGURES, known_figures, pool_names, stream_names
 from memlens.store.totals import stack_totals
 
 _STRETCH_ROWS = 1 << 15
@@ -52,11 +53,10 @@ def _stack_rows(snapshot: Snapshot, depths: Column) -> Iterator[Rows]:
     largest = np.full(len(labels), kernel.NEVER, np.uint32)
     if snapshot.info.profile is None:
         largest = snapshot.column("stack_largest")
-    figures = (
-        "total_bytes", "count", "live_at_peak_bytes", "live_at_peak_count", "live_at_end_bytes", "largest_bytes",
-    )  # fmt: skip
+    known = known_figures(snapshot.info.profile)
+    figures = [(number, name) for number, name in enumerate(STACK_FIGURES) if name in known]
     for part in _stretches(len(labels)):
-        columns = {name: _numbers(totals[part, number]) for number, name in enumerate(figures)}
+        columns = {name: _numbers(totals[part, number]) for number, name in figures}
         columns["frame"] = _numbers(labels[part], labels[part] == kernel.NEVER)
         columns["depth"] = _numbers(depths[part])
         columns["largest_allocation"] = _numbers(largest[part], largest[part] == kernel.NEVER)
@@ -153,7 +153,7 @@ def _event_rows(snapshot: Snapshot) -> Iterator[Rows]:
                 "moment": _numbers(np.arange(part.start + 1, part.stop + 1)),
                 "time_us": None if device.time is None else _numbers(device.time[part]),
                 "action": _named(actions, device.event_action[part]),
-                "size_bytes": _numbers(size[part]),
+                "size_bytes": _numbers(size[part], size[part] < 0),
                 "live_bytes": _numbers(device.live[part.start + 1 : part.stop + 1]),
                 "allocation": _numbers(device.allocations(owners), owners == kernel.NEVER),
                 "stack": _numbers(device.event_stack[part]),
@@ -171,6 +171,7 @@ def _allocation_rows(snapshot: Snapshot) -> Iterator[Rows]:
     categories, streams = _optional(snapshot.info.categories), Texts(stream_names(snapshot))
     for info in snapshot.info.devices:
         device = snapshot.device(info.device)
+        freed = freed_stacks(snapshot, device)
         for part in _stretches(info.allocations):
             count = part.stop - part.start
             starts, ends, rounded, flags = (
@@ -189,11 +190,12 @@ def _allocation_rows(snapshot: Snapshot) -> Iterator[Rows]:
                 "pending_free": _numbers(flags & kernel.PENDING_FREE != 0),
                 "category": _named(categories, device.category[part], optional=True),
                 "stack": _numbers(device.stack[part]),
+                "freed_stack": _numbers(freed[part], freed[part] == 0),
                 "stream": _named(streams, device.stream[part]),
                 "address_int": _numbers(device.address[part].view(np.int64)),
             }
             yield Rows(count, columns, device.first_allocation + part.start)
-        del device
+        del device, freed
         snapshot.forget(info.device)
 
 

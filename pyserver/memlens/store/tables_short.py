@@ -9,42 +9,64 @@ import numpy.typing as npt
 
 from memlens.model.frames import KIND_NAMES
 from memlens.model.info import ProfileInfo
+from memlens.model.profile import standing_for
 from memlens.model.timeline import NOTE_KINDS
 from memlens.store.database_file import insert
 from memlens.store.snapshot import Column, Device, Snapshot
 
 
 def fill_short(snapshot: Snapshot, database: apsw.Connection) -> None:
-    """Fill them; the archive's ``text.db`` is attached to the database as ``text``."""
+    """Fill them all."""
     insert(database, "devices", [_device_row(snapshot.device(info.device)) for info in snapshot.info.devices])
     first_event = 0
     for info in snapshot.info.devices:
         _notes(snapshot, database, info.device, first_event)
         first_event += info.events
     kinds = " ".join(f"WHEN {number} THEN '{name}'" for number, name in enumerate(KIND_NAMES))
+    known = known_figures(snapshot.info.profile)
+    figures = ", ".join(figure if stands_for in known else "NULL" for figure, stands_for in _LINE_FIGURES)
     # both are sorted as their tables are, and the names are those of our own schema
-    database.execute(
-        f"INSERT INTO frames SELECT id, file, line, function, CASE kind {kinds} END "  # noqa: S608
-        "FROM text.frames ORDER BY id"
+    frames = f"SELECT id, file, line, function, CASE kind {kinds} END FROM frames ORDER BY id"  # noqa: S608
+    insert(database, "frames", snapshot.text.execute(frames))
+    lines = (
+        f"SELECT file, line, function, CASE kind {kinds} END, {figures} "  # noqa: S608
+        "FROM source_lines ORDER BY file, line"
     )
-    database.execute(
-        f"INSERT INTO lines SELECT file, line, function, CASE kind {kinds} END, live_at_peak_bytes, "  # noqa: S608
-        "live_at_peak_count, total_bytes, count, live_at_end_bytes, largest_bytes, self_total_bytes, self_count "
-        "FROM text.source_lines ORDER BY file, line"
-    )
+    insert(database, "lines", snapshot.text.execute(lines))
     _memory(snapshot, database)
     _annotations(snapshot, database)
     if snapshot.info.profile is not None:
         _labels(snapshot, snapshot.info.profile, database)
 
 
+STACK_FIGURES = (
+    "total_bytes", "count", "live_at_peak_bytes", "live_at_peak_count", "live_at_end_bytes", "largest_bytes",
+)  # fmt: skip
+"""The figures of a stack, in the order of :func:`stack_totals`."""
+_LINE_FIGURES = (
+    ("live_at_peak_bytes", "live_at_peak_bytes"), ("live_at_peak_count", "live_at_peak_count"),
+    ("total_bytes", "total_bytes"), ("count", "count"), ("live_at_end_bytes", "live_at_end_bytes"),
+    ("largest_bytes", "largest_bytes_of_line"), ("self_total_bytes", "total_bytes"), ("self_count", "count"),
+)  # fmt: skip
+"""The figures of a line in the order of its table's columns, and by which name :func:`known_figures` has them."""
+
+
+def known_figures(info: ProfileInfo | None) -> set[str]:
+    """Which figures of lines and stacks are known: all of a trace's, and of a profile those that a value stands for."""
+    if info is None:
+        return {*STACK_FIGURES, "largest_bytes_of_line"}
+    figures = {
+        "total_bytes": ("total", "bytes"), "count": ("total", "count"), "live_at_peak_bytes": ("peak", "bytes"),
+        "live_at_peak_count": ("peak", "count"), "live_at_end_bytes": ("end", "bytes"),
+    }  # fmt: skip
+    known = {name for name, value in figures.items() if standing_for(info.values, *value) is not None}
+    return known | {"largest_bytes"} if info.has_sizes else known
+
+
 def _device_row(device: Device) -> tuple[Any, ...]:
     info = device.info
-    peak_time = None
-    if info.peak_time_us is not None and info.time_origin_us is not None:
-        peak_time = info.peak_time_us - info.time_origin_us
     return (
-        info.device, info.events, info.allocations, info.peak_bytes, info.peak_moment, peak_time,
+        info.device, info.events, info.allocations, info.peak_bytes, info.peak_moment, info.peak_time_us,
         info.live_at_start_bytes, info.live_at_end_bytes, info.reserved_at_end_bytes, info.ooms, info.time_origin_us,
     )  # fmt: skip
 
@@ -98,7 +120,10 @@ def _memory(snapshot: Snapshot, database: apsw.Connection) -> None:
         range(len(segments)),
         segments["device"].tolist(),
         [strings.get(row, "") for row in segments["type"].tolist()],
-        *(segments[name].tolist() for name in ("total", "allocated", "active", "requested")),
+        *(
+            _unless(segments[name] < 0, segments[name])
+            for name in ("total", "allocated", "active", "requested")
+        ),
         (segments["expandable"] != 0).astype(np.uint8).tolist(),
         _named(_names(stream_names(snapshot)), segments["stream"]),
         _named(_names(pool_names(snapshot)), segments["pool"]),

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.model.profile import standing_for
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 
 I64 = npt.NDArray[np.int64]
@@ -26,7 +26,7 @@ def _of_samples(snapshot: Snapshot) -> I64:
     stacks = snapshot.column("sample_stack")
     totals = np.zeros((len(snapshot.column("stack_node")), 6), np.int64)
     if info is None or (len(stacks) and int(stacks.max()) >= len(totals)):
-        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: its samples have no stacks")
+        raise InconsistentError("A sample has an unknown stack")
     figures = (("total", "bytes"), ("total", "count"), ("peak", "bytes"), ("peak", "count"), ("end", "bytes"))
     for place, (figure, unit) in enumerate(figures):
         number = standing_for(info.values, figure, unit)
@@ -35,7 +35,7 @@ def _of_samples(snapshot: Snapshot) -> I64:
         if number is not None:
             values = snapshot.column(f"sample_value.{number}")
             if len(values) != len(stacks):
-                raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: samples lack a value")
+                raise InconsistentError("Some samples lack a value")
             np.add.at(totals[:, place], stacks, values)
     if info.has_sizes:
         np.maximum.at(totals[:, 5], stacks, snapshot.column("sample_size"))

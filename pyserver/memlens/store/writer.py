@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels import timeline as kernel
+from memlens.model.attribution import passed_over, ranks
+from memlens.model.categories import infer_categories
 from memlens.model.frames import NATIVE, Frames
 from memlens.model.inference import infer_forward, operators_of
 from memlens.model.info import HOST_DEVICE, AxisRange, DeviceInfo, SnapshotInfo, device_name
@@ -17,9 +18,10 @@ from memlens.model.timeline import NEVER, OOM, Column, DeviceTimeline, Timeline
 from memlens.progress import Report
 from memlens.store.column_files import ColumnFiles
 from memlens.store.columns import BLOCK, block_peaks
-from memlens.store.manifest import FILE_NAME, FORMAT_VERSION, Manifest, SourceFile
+from memlens.store.manifest import FORMAT_VERSION, TEXT_NAME, Manifest, SourceFile, write_manifest
 from memlens.store.profile_writer import write_profile
 from memlens.store.text import lines_of_frames, open_text, write_frames
+from memlens.store.verify import file_checksum
 
 
 def write_archive(model: Timeline | Profile, source: SourceFile, folder: Path, report: Report) -> None:
@@ -38,6 +40,9 @@ def _write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report
     largest = np.full(len(totals), NEVER, np.uint32)
     labels = _labels(timeline.frames)
     roles, operators = operators_of(timeline.frames)
+    categories = timeline.categories
+    if not categories and not timeline.frees_repeat:
+        categories = infer_categories(timeline.frames, timeline.devices)
     for number, device in enumerate(timeline.devices):
         report("writing", number / (len(timeline.devices) + 1))
         devices.append(_device_info(device))
@@ -53,7 +58,7 @@ def _write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report
     modules = _write_stacks(columns, timeline.frames, totals, largest, labels)
     for name, table in timeline.tables.items():
         columns.write(name, table)
-    text = folder / "text.db"
+    text = folder / TEXT_NAME
     _write_text(text, timeline, totals, modules)
     info = SnapshotInfo(
         kind=timeline.kind,
@@ -64,14 +69,14 @@ def _write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report
         default_device=max(
             devices, key=lambda device: (device.device != HOST_DEVICE, device.ooms > 0, device.peak_bytes)
         ).device,
-        categories=timeline.categories,
+        categories=categories,
         warnings=timeline.notices,
     )
     manifest = Manifest(
         FORMAT_VERSION, source, info, first_allocations, timeline.actions, timeline.streams, timeline.pools,
-        timeline.settings, columns.entries, text.stat().st_size,
+        timeline.settings, columns.entries, text.stat().st_size, file_checksum(text), timeline.frees_repeat,
     )  # fmt: skip
-    (folder / FILE_NAME).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+    write_manifest(folder, manifest)
 
 
 def _write_device(columns: ColumnFiles, device: DeviceTimeline) -> None:
@@ -101,7 +106,9 @@ def _write_device(columns: ColumnFiles, device: DeviceTimeline) -> None:
 def _labels(frames: Frames) -> npt.NDArray[np.uint32]:
     """The frame to show first of each stack."""
     labels = np.empty(len(frames.starts) - 1, np.uint32)
-    kernel.label_frames(frames.starts, frames.sequence, frames.kinds, labels)
+    passed = passed_over(((frame.file, frame.function, frame.kind) for frame in frames.frames), "timeline")
+    kinds = ranks(frames.kinds, passed, "mine", "timeline")
+    kernel.label_frames(frames.starts, frames.sequence, kinds, labels)
     return labels
 
 
@@ -189,8 +196,9 @@ def _device_info(device: DeviceTimeline) -> DeviceInfo:
         last = int(device.time_us[-1])
         # a little room on both sides, so that the states before the first and after the last event can be seen
         margin = max(1.0, last / 200)
-        time_axis = AxisRange(-margin, last + margin)
-        peak_time = device.time_origin_us + (int(device.time_us[peak - 1]) if peak else 0)
+        # events that all have one time are told apart by their order only
+        time_axis = AxisRange(-margin, last + margin) if last else None
+        peak_time = int(device.time_us[peak - 1]) if peak else 0
     return DeviceInfo(
         device=device.device,
         name=device_name(device.device),

@@ -140,7 +140,8 @@ def stretches(snapshot: Snapshot, device: Device) -> Intervals:
 def _stretches(snapshot: Snapshot, device: Device) -> Intervals:
     nothing = np.empty(0, np.int64)
     origin, time = device.info.time_origin_us, device.time
-    if origin is None or time is None or "annotations" not in snapshot.manifest.columns:
+    extent = device.info.time_axis
+    if origin is None or time is None or extent is None or "annotations" not in snapshot.manifest.columns:
         return Intervals(
             "annotations", [], nothing, nothing, nothing, nothing, nothing, np.empty(0, np.uint8)
         )
@@ -157,7 +158,6 @@ def _stretches(snapshot: Snapshot, device: Device) -> Intervals:
     ids, name = np.unique(mine["name"], return_inverse=True)
     opened, closed = match_stack(name.astype(np.int64), is_start)
     at = mine["time_us"].astype(np.int64) - origin
-    extent = axis_range(device, "time")
     start = np.where(opened >= 0, at[opened], int(np.floor(extent.x0)))
     end = np.where(closed >= 0, at[closed], int(np.ceil(extent.x1)))
     end = np.maximum(start, end)

@@ -54,7 +54,7 @@ class AllocationSummary(Struct, frozen=True):
     lifetime_us: float | None
     state: AllocationState
     before_trace: bool
-    """It was live before the first event, so its true start is not in the file."""
+    """It was allocated before recording, so its true start is not in the file."""
     stream: str
     stack: int
     category: str | None
@@ -78,7 +78,10 @@ class Totals(Struct, frozen=True):
 
 
 class StackAnswer(Struct, frozen=True):
-    """An allocation with its frames, innermost first. ``freed_frames`` is the stack of its free, if recorded."""
+    """An allocation with its frames, innermost first.
+
+    ``freed_frames`` is the stack of its free, where that is recorded; it counts for no line.
+    """
 
     allocation: AllocationSummary
     frames: list[Frame]
@@ -150,7 +153,7 @@ class FilterAnswer(Struct, frozen=True):
 
 
 class SourceLine(Struct, frozen=True):
-    """Totals of one source line. ``self_*`` counts only allocations whose innermost Python frame is the line."""
+    """Totals of one source line; ``self_*`` are what is charged to it, see :mod:`memlens.model.attribution`."""
 
     file: str
     line: int
@@ -162,6 +165,7 @@ class SourceLine(Struct, frozen=True):
     largest_bytes: int
     self_total_bytes: int
     self_count: int
+    self_live_at_peak_bytes: int
 
 
 class LineAnswer(Struct, frozen=True):

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.kernels import calltree as kernel
-from memlens.store.manifest import ArchiveError
+from memlens.model.attribution import Attribution
 from memlens.views.columns import NEVER
 from memlens.views.frame_names import FrameNames, Merge
 
@@ -133,7 +133,8 @@ class CallTree:
     origin: Origin | None
     """None where each frame of a stack is a node from the top down, so that a node's way of names tells it."""
     searches: dict[str, "Search"] = field(default_factory=dict)
-    by_name: tuple[I64, I64] | None = None
+    charged: dict[Attribution, I64] = field(default_factory=dict)
+    by_name: dict[Attribution, tuple[I64, I64]] = field(default_factory=dict)
     """int64[values, names]: own and inclusive sums, made when they are first asked for."""
     sums_before: I64 | None = None
     """int64[values, placed + 1]: inclusive sums of the nodes before each, made when they are first asked for."""
@@ -162,11 +163,33 @@ class CallTree:
         return self.later.inclusive()
 
     @cached_property
-    def selves(self) -> I64:
-        """int64[values, nodes]: what the node has of its own."""
+    def ends(self) -> I64:
+        """int64[values, nodes]: the stacks that end at the node; from the bottom up it is their outermost caller."""
         own = self.inclusive.copy()
         kernel.own_values(self.parents, own)
         return own
+
+    def own(self, attribution: Attribution) -> I64:
+        """int64[values, nodes]: what is charged to the node itself.
+
+        Each stack is charged to one node, so that the nodes' own values add up to the whole, and those of the nodes of
+        one name to what the function has of its own, in whichever direction the tree is. From the bottom up a node of
+        the first level has all of its value of its own where the charge is to the innermost frame, and the callers
+        below it nothing. A stack whose frames are partly hidden or out of focus is charged to one of those that are
+        there.
+        """
+        found = self.charged.get(attribution)
+        if found is None:
+            ranks = np.zeros(len(self), np.uint8)
+            ranks[1:] = self.names.ranks(attribution)[self.name[1:]]
+            nodes = np.arange(len(self), dtype=np.uint32)
+            best = np.empty(len(self), np.uint32)
+            kernel.best_above(self.parents, nodes, ranks, best, self.options.direction == "bottom_up")
+            best[0] = 0
+            found = np.zeros_like(self.ends)
+            kernel.add_by(best, self.ends, found)
+            self.charged[attribution] = found
+        return found
 
     @cached_property
     def levels(self) -> list[int]:
@@ -227,7 +250,7 @@ class Search:
 def shape_of(parents: U32, frames: U32, names: FrameNames, options: FlameOptions) -> Shape:
     """Merge a prefix tree of stacks by name. Of the options all but the order count.
 
-    Raises :class:`BadRequestError` for a focus that isn't a name, :class:`ArchiveError` for damaged stacks.
+    Raises :class:`BadRequestError` for a focus that isn't a name.
     """
     merge_names = names.merged(options.merge)
     used = names.collapsed(merge_names, options.collapse) if options.collapse else merge_names
@@ -241,12 +264,7 @@ def shape_of(parents: U32, frames: U32, names: FrameNames, options: FlameOptions
         focus = _checked(options.focus, names)
         mode = kernel.FROM_FOCUS if options.direction == "top_down" else kernel.UP_TO_FOCUS
     merged = np.empty(len(parents), np.uint32)
-    try:
-        shape, name = map(
-            np.asarray, kernel.merge(parents, frames, used, foldable, hidden, focus, mode, merged)
-        )
-    except ValueError as error:
-        raise ArchiveError(f"The archive's stacks are damaged: {error}") from error
+    shape, name = map(np.asarray, kernel.merge(parents, frames, used, foldable, hidden, focus, mode, merged))
     return Shape(shape, name, merged, used)
 
 

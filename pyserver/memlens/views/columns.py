@@ -41,18 +41,12 @@ def check_columns(columns: int) -> None:
 
 def device_of(snapshot: Snapshot, number: int, filter_text: str = "") -> Device:
     """The device of that number, narrowed to what fits a filter. Raises :class:`BadRequestError`."""
-    try:
-        return narrowed(snapshot, number, filter_text)
-    except KeyError as error:
-        raise BadRequestError(f"The snapshot has no {device_name(number).lower()}") from error
+    return narrowed(snapshot, number, filter_text)
 
 
 def allocation_of(snapshot: Snapshot, allocation: int, filter_text: str = "") -> tuple[Device, int]:
     """An allocation's device, narrowed to what fits a filter, and its row there. Raises :class:`BadRequestError`."""
-    try:
-        number = snapshot.device_of(allocation).info.device
-    except IndexError as error:
-        raise BadRequestError(f"The snapshot has no allocation {allocation}") from error
+    number = snapshot.device_of(allocation).info.device
     device = device_of(snapshot, number, filter_text)
     row = device.row_of(allocation)
     if row is None:

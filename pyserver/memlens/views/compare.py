@@ -290,7 +290,10 @@ def _stack_rows(
         guessed = folded.inferred.tolist()
         own_row = np.empty(len(folded.stacks), np.uint32)
         for item, own in enumerate(own_pairs):
-            key = (sequence[edges[item] : edges[item + 1]].tobytes(), own if guessed[item] else None)
+            bare = edges[item] == edges[item + 1]
+            key = (
+                sequence[edges[item] : edges[item + 1]].tobytes(), own if bare or guessed[item] else None
+            )  # fmt: skip
             row = numbers.setdefault(key, len(places))
             if row == len(places):
                 places.append([None, None])

@@ -11,13 +11,14 @@ total first, so a difference is one of shares.
 """
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 from msgspec import structs
 
-from memlens.store.manifest import ArchiveError
+from memlens.model.attribution import Model
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import FrameRow, Snapshot
 from memlens.views import calltree
 from memlens.views.calltree import I64, U32, CallTree, FlameOptions, Shape, Stacks
@@ -50,7 +51,12 @@ class Side:
 
 def side_of(snapshot: Snapshot, of: AllocationSet) -> Side:
     """A set's stacks. Raises :class:`BadRequestError` for a set that the snapshot hasn't."""
-    return Side(set_stacks(snapshot, of), frame_names(snapshot), snapshot.column("stack_node").copy())
+    stacks = set_stacks(snapshot, of)
+    if len(stacks.values) > max(SIDES):
+        # a side of a difference has no two of its own: what is less than nothing has no width here
+        net = np.maximum(stacks.values[AFTER : AFTER + 2] - stacks.values[BEFORE : BEFORE + 2], 0)
+        stacks = replace(stacks, values=np.ascontiguousarray(net))
+    return Side(stacks, frame_names(snapshot), snapshot.column("stack_node").copy())
 
 
 @dataclass(slots=True, eq=False)
@@ -70,9 +76,9 @@ class Joined:
 def join(before: Side, after: Side, pairing: Pairing, own: Literal["before", "after"]) -> Joined:
     """Both sides in one prefix tree. ``pairing`` is that of the frames of both, in the archives' order.
 
-    A frame is called as it is in the view's ``own`` snapshot, where it is known there. Raises :class:`ArchiveError`.
+    A frame is called as it is in the view's ``own`` snapshot, where it is known there.
     """
-    names = _names(pairing, own)
+    names = _names(pairing, own, before.names.model)
     sides = (before, after)
     numbers = [_numbered(side, pairs, names) for side, pairs in zip(sides, _lines(pairing), strict=True)]
     known = len(before.stacks.parents)
@@ -152,12 +158,12 @@ def _numbered(side: Side, pairs: U32, names: FrameNames) -> U32:
     bare = frames >= special
     damaged = (~bare & (frames >= side.names.frames)) | (frames >= special + len(SPECIAL_NAMES))
     if bool(damaged[1:].any()):
-        raise ArchiveError("An archive's stacks are damaged: one has an unknown frame")
+        raise InconsistentError("A stack has an unknown frame")
     of_pair = pairs[np.minimum(frames, len(pairs) - 1)].astype(np.int64)
     return np.where(bare, frames - special + names.special(0), of_pair).astype(np.uint32)
 
 
-def _names(pairing: Pairing, own: Literal["before", "after"]) -> FrameNames:
+def _names(pairing: Pairing, own: Literal["before", "after"], model: Model) -> FrameNames:
     """A name for each pair of lines; those of one pair of functions are one when merged by function."""
     lines, functions = pairing.groups["line"], pairing.groups["function"]
     rows: list[FrameRow] = []
@@ -177,5 +183,7 @@ def _names(pairing: Pairing, own: Literal["before", "after"]) -> FrameNames:
     leaders[found] = order[first_of]
     by_function = leaders[function_of]
     return FrameNames(
-        enumerate(rows), {"line": np.arange(len(rows), dtype=np.uint32), "function": by_function}
+        enumerate(rows),
+        {"line": np.arange(len(rows), dtype=np.uint32), "function": by_function},
+        model=model,
     )

@@ -4,6 +4,7 @@ r"""The filter that narrows every view of a snapshot: a text of terms, each of w
 ``forward model.py``      words: a file, a function or an operator of any frame of the stack has each of them
 ``file:``, ``function:``  a frame's file (``file:model.py:88`` also its line), a frame's function
 ``by:``                   the same of the frame that is shown for the allocation, as ``by:model.py:88``
+``innermost:``            the same of the innermost frame, no matter whose code it is
 ``operator:aten::mm``     the operator that the native frames on top name, ``operator:none`` where they name none
 ``module:Linear``         the ``torch.nn`` module it was made in, where frames tell it
 ``size>1MiB``             requested bytes; ``<``, ``<=``, ``>=``, ``=`` likewise
@@ -12,7 +13,7 @@ r"""The filter that narrows every view of a snapshot: a text of terms, each of w
 ``stream:0``, ``pool:``   the allocator's stream and pool: ``default``, an id such as ``1.0``, ``private``, ``unknown``
 ``address:0x7f…``         the allocations that held an address; a word such as ``0x7f0012ab`` means the same
 ``stack:12``              the stack's number; ``allocation:12`` the allocation's
-``is:before``             alive before recording began; ``is:freed``, ``is:live`` (never freed), ``is:pending``,
+``is:before``             allocated before recording; ``is:freed``, ``is:live`` (never freed), ``is:pending``,
                           ``is:native`` where there are only C++ frames, ``is:inferred`` where the line that is
                           shown is not recorded but inferred
 ``label:worker``          of a profile: a label of the sample has it; ``label:thread:worker`` names the label
@@ -35,6 +36,7 @@ from memlens.kernels import timeline as kernel
 from memlens.model.frames import INFERRED, NATIVE
 from memlens.model.timeline import NEVER, NO_CATEGORY
 from memlens.store.snapshot import Device, Snapshot
+from memlens.views.attribution import CHARGED_AS, charged_frames
 from memlens.views.labels import labels_of
 from memlens.views.modules import modules_of_stacks
 from memlens.views.operators import operators_of_stacks
@@ -46,7 +48,18 @@ Mask = npt.NDArray[np.bool_]
 
 MOST_CHARACTERS = 4096
 
-_TEXT_FIELDS = ("file", "function", "by", "operator", "module", "category", "pool", "is", "label")
+_TEXT_FIELDS = (
+    "file",
+    "function",
+    "by",
+    "innermost",
+    "operator",
+    "module",
+    "category",
+    "pool",
+    "is",
+    "label",
+)
 _NUMBER_FIELDS = ("stream", "address", "stack", "allocation")
 _AMOUNT_FIELDS = ("size", "life")
 FIELDS = (*_TEXT_FIELDS, *_NUMBER_FIELDS, *_AMOUNT_FIELDS)
@@ -249,7 +262,8 @@ def _by_frames(tests: Callable[[str], list[FrameTest]]) -> Callable[[Snapshot, D
 
 def _by(snapshot: Snapshot, device: Device, term: Term) -> Mask:
     frames = _frames_where(snapshot, [test for value in term.values for test in _place_tests(value)])
-    labels, _ = labels_of(snapshot, device, np.arange(len(device.start), dtype=np.uint32))
+    rows = np.arange(len(device.start), dtype=np.uint32)
+    labels, _ = labels_of(snapshot, device, rows, CHARGED_AS[term.field])
     return np.isin(labels, np.asarray(frames, np.uint32))
 
 
@@ -422,15 +436,17 @@ def stacks_where(snapshot: Snapshot, term: Term) -> Mask | None:
         "file": lambda value: [_file_test(value)],
         "function": lambda value: [_function_test(value)],
         "by": _place_tests,
+        "innermost": _place_tests,
     }
-    labels = snapshot.column("stack_label")
     if term.field in tests:
         frames = _frames_where(snapshot, [test for value in term.values for test in tests[term.field](value)])
-        if term.field == "by":
-            return np.isin(labels, np.asarray(frames, np.uint32))
+        if term.field in CHARGED_AS:
+            charged = charged_frames(snapshot, CHARGED_AS[term.field])
+            return np.isin(charged, np.asarray(frames, np.uint32))
         return stacks_through(snapshot, frames)
     if term.field == "stack":
-        return np.isin(np.arange(len(labels), dtype=np.uint32), _numbers(term))
+        stacks = np.arange(len(snapshot.column("stack_label")), dtype=np.uint32)
+        return np.isin(stacks, _numbers(term))
     if term.field == "is" and set(term.values) == {"native"}:
         return _native_stacks(snapshot)
     return None
@@ -442,6 +458,7 @@ _MASKS: dict[str, Callable[[Snapshot, Device, Term], Mask]] = {
     "function": _by_frames(lambda value: [_function_test(value)]),
     "operator": lambda snapshot, device, term: _operators(snapshot, term)[device.stack],
     "by": _by,
+    "innermost": _by,
     "module": _module,
     "size": _size,
     "life": _life,
@@ -457,7 +474,7 @@ _MASKS: dict[str, Callable[[Snapshot, Device, Term], Mask]] = {
 
 
 def narrowed(snapshot: Snapshot, number: int, text: str) -> Device:
-    """The device of that number with what fits a filter only. Raises :class:`BadRequestError`, KeyError."""
+    """The device of that number with what fits a filter only. Raises :class:`BadRequestError`."""
     terms = parse(text)
     if not terms:
         return snapshot.device(number)

@@ -38,7 +38,11 @@ def is_first(info: SnapshotInfo, of: AllocationSet, options: FlameOptions) -> bo
     if options != OPTIONS or of.filter or of.to_moment is not None:
         return False
     if info.profile is not None:
-        return of.from_moment is None and of.value in (None, info.profile.default_value)
+        first = info.profile.default_value
+        # of negative values a tree has two sides, which are not kept
+        return (
+            of.from_moment is None and of.value in (None, first) and not info.profile.values[first].negative
+        )
     if of.device != info.default_device:
         return False
     peaks = [device.peak_moment for device in info.devices if device.device == of.device]
@@ -48,22 +52,29 @@ def is_first(info: SnapshotInfo, of: AllocationSet, options: FlameOptions) -> bo
 def keep(snapshot: Snapshot, tree: CallTree) -> None:
     """Keep the tree, and the names of its frames; an archive that can't be written stays as it is."""
     try:
-        behind.write_columns(snapshot.archive, VERSION, _columns(tree), tree.names.packages)
+        behind.write_columns(snapshot.archive, _version(snapshot), _columns(tree), tree.names.packages)
     except (OSError, FullDiskError) as error:
         logger.warning("the first flame graph of %s is not kept: %s", snapshot.archive.name, error)
 
 
 def kept(snapshot: Snapshot) -> CallTree | None:
     """The tree, if it is kept; one that is damaged is removed."""
-    found = behind.read_columns(snapshot.archive, VERSION)
+    found = behind.read_columns(snapshot.archive, _version(snapshot))
     if found is None:
         return None
     try:
         return _tree(snapshot, *found)
     except (ValueError, TypeError, KeyError) as error:
-        logger.warning("the first flame graph of %s is made again: %s", snapshot.archive.name, error)
+        logger.warning(
+            "the first flame graph of %s is made again: %s", snapshot.archive.name, error, exc_info=True
+        )
         behind.remove_columns(snapshot.archive)
         return None
+
+
+def _version(snapshot: Snapshot) -> int:
+    """Frames of other kinds have other packages."""
+    return VERSION + (snapshot.relabelled << 8)
 
 
 def _columns(tree: CallTree) -> dict[str, Unsigned]:
@@ -96,6 +107,7 @@ def _tree(snapshot: Snapshot, columns: dict[str, Unsigned], packages: list[str])
         packages,
         words_of(snapshot),
         frames[2].astype(np.uint32, casting="safe"),
+        snapshot.info.model,
     )
     name = columns["name"].astype(np.uint32, casting="safe")
     children, counts, loose = columns["children"], columns["count"], columns["loose_parent"]

@@ -41,13 +41,13 @@ from memlens.errors import BadRequestError
 from memlens.kernels import calltree as calltree_kernel
 from memlens.kernels import flame as kernel
 from memlens.kernels.timeline import BEFORE_TRACE as FLAG_BEFORE_TRACE
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views import calltree, first_flame
 from memlens.views.calltree import CallTree, FlameOptions, Stacks
 from memlens.views.columns import NEVER
 from memlens.views.frame_names import BEFORE_TRACE, NO_STACK, SPECIAL_NAMES, FlameName, frame_names
-from memlens.views.profile_sets import samples_of
+from memlens.views.profile_sets import is_signed, samples_of, value_of
 from memlens.views.sets import AllocationSet, rows_of
 
 MAGIC = 0x31464C4D
@@ -122,7 +122,10 @@ def held_by(snapshot: Snapshot) -> HeldBy:
 
 
 def set_stacks(snapshot: Snapshot, of: AllocationSet) -> Stacks:
-    """The stacks of a set with their bytes and counts; what has no stack stands under a name that says why."""
+    """The stacks of a set with their bytes and counts; what has no stack stands under a name that says why.
+
+    Of values of which some are negative they have both sides' too, as :mod:`memlens.views.difference` has them.
+    """
     return snapshot.keep(("set_stacks", of), lambda: _stacks_of(snapshot, of))
 
 
@@ -155,14 +158,33 @@ def _stacks_of(snapshot: Snapshot, of: AllocationSet) -> Stacks:
 
 
 def _stacks_of_samples(snapshot: Snapshot, of: AllocationSet) -> Stacks:
-    """The stacks of a profile's samples. Of differences those are left out that became less."""
+    """The stacks of a profile's samples.
+
+    Where values are negative it is a difference: what the negative ones come to is its side "before", what the positive
+    ones come to is "after", and both together are as large as they are without their signs.
+    """
     found = samples_of(snapshot, of)
     parents, frames, ends = snapshot.derived("flame_stacks", lambda: _all_stacks(snapshot))
     stacks = snapshot.column("sample_stack")[found.rows]
-    sums = np.zeros((2, len(ends)), np.int64)
     first = np.full(len(ends), NEVER, np.uint32)
-    calltree_kernel.sum_samples(stacks, found.amounts, found.counts, found.order, sums, first)
-    np.maximum(sums, 0, out=sums)
+
+    def summed(sign: int) -> calltree.I64:
+        sums = np.zeros((2, len(ends)), np.int64)
+        amounts, counts = (np.maximum(sign * column, 0) for column in (found.amounts, signed_counts))
+        calltree_kernel.sum_samples(stacks, amounts, counts, found.order, sums, first)
+        return sums
+
+    if is_signed(snapshot, of):
+        signed_counts = found.counts
+        if value_of(snapshot, of).count is None:
+            # a sample counts once, on the side where it is
+            signed_counts = np.where(found.amounts < 0, -found.counts, found.counts)
+        before, after = summed(-1), summed(1)
+        sums = np.concatenate((before + after, before, after))
+    else:
+        sums = np.zeros((2, len(ends)), np.int64)
+        calltree_kernel.sum_samples(stacks, found.amounts, found.counts, found.order, sums, first)
+        np.maximum(sums, 0, out=sums)
     chosen = np.flatnonzero((sums[0] > 0) | (sums[1] > 0))
     nodes = np.where(ends[chosen] == 0, len(parents) - len(SPECIAL_NAMES) + NO_STACK, ends[chosen])
     return Stacks(
@@ -181,7 +203,7 @@ def _all_stacks(snapshot: Snapshot) -> tuple[calltree.U32, calltree.U32, calltre
     frames = np.concatenate((snapshot.column("node_frame"), np.array(specials, np.uint32)))
     ends = snapshot.column("stack_node")
     if len(ends) and int(ends.max()) >= len(parents) - len(specials):
-        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: a stack ends nowhere")
+        raise InconsistentError("A stack ends nowhere")
     return parents, frames, ends
 
 
@@ -324,10 +346,12 @@ def shown_frames(stacks: Stacks, tree: CallTree, node: int) -> tuple[npt.NDArray
     shown = stacks.nodes[items]
     of_shape = origin.top_down_shape[shown_as]
     while node:
-        # frames that are hidden, or below a focus, count for a node but are not what it shows
-        other = (origin.shape.merged[shown] != of_shape) | (
-            origin.shape.used[stacks.frames[shown]] != tree.name[node]
-        )
+        # frames that are hidden, or below a focus, count for a node but are not what it shows; where the focus itself
+        # is hidden its callers are shown, and the shape has no places for these
+        merged, frames = origin.shape.merged[shown], stacks.frames[shown]
+        frames[shown == 0] = 0
+        elsewhere = (merged != of_shape) & (merged != NEVER)
+        other = elsewhere | (origin.shape.used[frames] != tree.name[node])
         above = np.flatnonzero(other & (shown != 0))
         if not len(above):
             return items, shown
@@ -342,10 +366,7 @@ def _along(stacks: Stacks, tree: CallTree, node: int) -> tuple[npt.NDArray[np.in
         return items, np.zeros(len(items), np.uint32)
     ends = np.zeros(len(stacks.parents), np.uint32)
     merged = tree.names.merged(tree.options.merge)
-    try:
-        calltree_kernel.along(stacks.parents, stacks.frames, merged, tree.name[tree.path(node)], ends)
-    except ValueError as error:
-        raise ArchiveError(f"The archive's stacks are damaged: {error}") from error
+    calltree_kernel.along(stacks.parents, stacks.frames, merged, tree.name[tree.path(node)], ends)
     shown = ends[stacks.nodes]
     items = np.flatnonzero(shown)
     return items, shown[items]

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.kernels import calltree as kernel
+from memlens.model.attribution import Attribution
 from memlens.store.snapshot import Snapshot
 from memlens.views.calltree import I64, U32, CallTree, FlameOptions, Stacks
 from memlens.views.columns import check_page
@@ -33,6 +34,7 @@ class FlameSides(Struct, frozen=True):
 class FlameNode(Struct, frozen=True):
     """A node of a call tree: what it has of its own and with all below it, and where it lies in the flame graph.
 
+    ``self_*`` is what is charged to the node, as :meth:`~memlens.views.calltree.CallTree.own` says.
     ``x0`` and ``x1`` are shares of the whole; ``depth`` 1 is a child of the root. ``children`` counts those with a
     value. ``sides`` and ``self_sides`` are of a comparison.
     """
@@ -137,7 +139,9 @@ class FlameFunctionsAnswer(Struct, frozen=True):
     rows: list[FlameFunction]
 
 
-def children(tree: CallTree, node: int, offset: int, limit: int) -> FlameChildrenAnswer:
+def children(
+    tree: CallTree, node: int, offset: int, limit: int, attribution: Attribution = "mine"
+) -> FlameChildrenAnswer:
     """A page of a node's children. Raises :class:`BadRequestError` for a node or a page that there isn't."""
     check_page(offset, limit)
     found = tree.children(_checked(tree, node))
@@ -146,7 +150,7 @@ def children(tree: CallTree, node: int, offset: int, limit: int) -> FlameChildre
         *_total(tree),
         children=len(found),
         offset=offset,
-        rows=_nodes(tree, found[offset : offset + limit].tolist()),
+        rows=_nodes(tree, found[offset : offset + limit].tolist(), attribution),
         rest_bytes=int(rest[0]),
         rest_count=int(rest[1]),
         whole=whole(tree),
@@ -154,14 +158,21 @@ def children(tree: CallTree, node: int, offset: int, limit: int) -> FlameChildre
 
 
 def details(
-    snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: FlameOptions, number: int
+    snapshot: Snapshot,
+    of: AllocationSet,
+    value: FlameValue,
+    options: FlameOptions,
+    number: int,
+    attribution: Attribution = "mine",
 ) -> FlameNodeAnswer:
     """A node with its callers, its places and its stacks. Raises :class:`BadRequestError`."""
     tree = tree_of(snapshot, of, value, options)
-    return details_of(tree, set_stacks(snapshot, of), held_by(snapshot), number)
+    return details_of(tree, set_stacks(snapshot, of), held_by(snapshot), number, attribution)
 
 
-def details_of(tree: CallTree, stacks: Stacks, holding: HeldBy, number: int) -> FlameNodeAnswer:
+def details_of(
+    tree: CallTree, stacks: Stacks, holding: HeldBy, number: int, attribution: Attribution = "mine"
+) -> FlameNodeAnswer:
     """The same of a tree that was made of ``stacks``."""
     node = _checked(tree, number)
     items, shown = shown_frames(stacks, tree, node)
@@ -169,18 +180,18 @@ def details_of(tree: CallTree, stacks: Stacks, holding: HeldBy, number: int) -> 
     inside[stacks.nodes[items]] = True
     name = int(tree.name[node])
     return FlameNodeAnswer(
-        _node(tree, node),
-        _nodes(tree, tree.path(node)[:-1]),
+        _node(tree, node, attribution),
+        _nodes(tree, tree.path(node)[:-1], attribution),
         *_total(tree),
-        *_function(tree, node),
+        *_function(tree, node, attribution),
         lines=_lines(tree, stacks.frames[shown[shown != 0]], stacks.values[:, items[shown != 0]]),
         stacks=holding.stacks(inside),
         whole=whole(tree),
-        function_sides=(_sides(_by_name(tree)[1][:, name]) if node else whole(tree)),
+        function_sides=(_sides(_by_name(tree, attribution)[1][:, name]) if node else whole(tree)),
     )
 
 
-def search(tree: CallTree, text: str) -> FlameSearchAnswer:
+def search(tree: CallTree, text: str, attribution: Attribution = "mine") -> FlameSearchAnswer:
     """What a text is found in, whatever its case: in the function, the file or the line of a frame."""
     if not text:
         raise BadRequestError("There is nothing to search for")
@@ -194,17 +205,23 @@ def search(tree: CallTree, text: str) -> FlameSearchAnswer:
         int(found.totals[1]),
         *_total(tree),
         len(nodes),
-        _nodes(tree, shown.tolist()),
+        _nodes(tree, shown.tolist(), attribution),
         _sides(found.totals),
     )
 
 
 def functions(
-    tree: CallTree, order: FunctionOrder, offset: int, limit: int, *, reverse: bool = False
+    tree: CallTree,
+    order: FunctionOrder,
+    offset: int,
+    limit: int,
+    attribution: Attribution = "mine",
+    *,
+    reverse: bool = False,
 ) -> FlameFunctionsAnswer:
     """A page of the tree's functions, the largest first, or from A on; ``reverse`` the other way."""
     check_page(offset, limit)
-    selves, inclusive = _by_name(tree)
+    selves, inclusive = _by_name(tree, attribution)
     present = np.flatnonzero(inclusive[tree.by] > 0)
     if order == "name":
         names = tree.names.names(present.tolist(), tree.options.merge)
@@ -229,22 +246,22 @@ def functions(
     return FlameFunctionsAnswer(*_total(tree), len(present), offset, rows)
 
 
-def _by_name(tree: CallTree) -> tuple[I64, I64]:
-    if tree.by_name is None:
+def _by_name(tree: CallTree, attribution: Attribution) -> tuple[I64, I64]:
+    found = tree.by_name.get(attribution)
+    if found is None:
         selves = np.zeros((tree.values, tree.names.count), np.int64)
         inclusive = np.zeros_like(selves)
-        kernel.functions(
-            tree.parents, tree.name, tree.offsets, tree.selves, tree.inclusive, selves, inclusive
-        )
-        tree.by_name = selves, inclusive
-    return tree.by_name
+        own = tree.own(attribution)
+        kernel.functions(tree.parents, tree.name, tree.offsets, own, tree.inclusive, selves, inclusive)
+        found = tree.by_name[attribution] = selves, inclusive
+    return found
 
 
-def _function(tree: CallTree, node: int) -> tuple[int, int, int, int]:
+def _function(tree: CallTree, node: int, attribution: Attribution) -> tuple[int, int, int, int]:
     """A name's inclusive bytes and count, then its own."""
     if not node:
         return (*_total(tree), 0, 0)
-    selves, inclusive = _by_name(tree)
+    selves, inclusive = _by_name(tree, attribution)
     name = int(tree.name[node])
     return (int(inclusive[0, name]), int(inclusive[1, name]), int(selves[0, name]), int(selves[1, name]))
 
@@ -285,12 +302,13 @@ def _total(tree: CallTree) -> tuple[int, int]:
     return int(tree.inclusive[0, 0]), int(tree.inclusive[1, 0])
 
 
-def _nodes(tree: CallTree, nodes: Sequence[int]) -> list[FlameNode]:
-    return [_node(tree, node) for node in nodes]
+def _nodes(tree: CallTree, nodes: Sequence[int], attribution: Attribution) -> list[FlameNode]:
+    return [_node(tree, node, attribution) for node in nodes]
 
 
-def _node(tree: CallTree, node: int) -> FlameNode:
+def _node(tree: CallTree, node: int, attribution: Attribution) -> FlameNode:
     total = max(tree.total, 1)
+    own = tree.own(attribution)
     left = int(tree.left[node])
     name = FlameName(-1, "all", "", 0, "none", "", False)
     if node:
@@ -299,15 +317,15 @@ def _node(tree: CallTree, node: int) -> FlameNode:
         node,
         name,
         tree.depth(node),
-        int(tree.selves[0, node]),
-        int(tree.selves[1, node]),
+        int(own[0, node]),
+        int(own[1, node]),
         int(tree.inclusive[0, node]),
         int(tree.inclusive[1, node]),
         len(tree.children(node)),
         left / total,
         (left + int(tree.widths[node])) / total,
         _sides(tree.inclusive[:, node]),
-        _sides(tree.selves[:, node]),
+        _sides(own[:, node]),
     )
 
 

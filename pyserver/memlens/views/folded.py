@@ -11,10 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels import stacks as kernel
+from memlens.kernels.timeline import BEFORE_TRACE as BEFORE_FLAG
+from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE, operator_of
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.views.attribution import charged_frames
 from memlens.views.columns import NEVER
+from memlens.views.frame_names import BEFORE_TRACE, SPECIAL_NAMES
 from memlens.views.profile_sets import samples_of
 from memlens.views.sets import AllocationSet, rows_of
 
@@ -22,19 +26,23 @@ K = TypeVar("K", np.uint32, np.uint64)
 
 NO_STACK: FrameRow = ("", 0, "", NATIVE)
 """The place of what has no stack."""
+BEFORE_RECORDING: FrameRow = ("", 0, SPECIAL_NAMES[BEFORE_TRACE], NATIVE)
+"""The place of what has no stack since it was allocated before recording."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Places:
     """Every frame of a snapshot, and the one that each stack is told by.
 
-    ``frames`` begins with the archive's own, by number, and ends with the operators that stand for stacks of C++
-    alone, and NO_STACK. ``own`` has an item for each stack of the archive: the innermost line of the user's code, else
-    of Python, else the operator, else the innermost frame.
+    ``frames`` begins with the archive's own, by number, then come NO_STACK and BEFORE_RECORDING, and the operators that
+    stand for stacks of C++ alone. ``own`` has an item for each stack of the archive: the frame that it is charged to,
+    or the operator where that is one of C++ alone.
     """
 
     frames: list[FrameRow]
     own: npt.NDArray[np.uint32]
+    early: int
+    """The frame that is BEFORE_RECORDING."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +52,8 @@ class Folded:
     The frames of item ``i``, innermost first, are ``sequence[starts[i]:starts[i + 1]]``, numbers in ``places.frames``;
     ``own[i]`` is the one that it is told by. ``values[i]`` is bytes and count. ``stacks[i]`` is its number in the
     archive, with which its view lights it up. Where ``inferred[i]`` that frame does not stand in the stack but was
-    inferred for some of its allocations, so a stack may have several items.
+    inferred for some of its allocations, so a stack may have several items; so has the empty one, for what was
+    allocated before recording.
     """
 
     places: Places
@@ -56,25 +65,25 @@ class Folded:
     inferred: npt.NDArray[np.bool_]
 
 
-def places_of(snapshot: Snapshot) -> Places:
-    """The frames of a snapshot. Takes time that grows with their number: ask once and keep it."""
+def places_of(snapshot: Snapshot, attribution: Attribution = "mine") -> Places:
+    """The frames of a snapshot, the same by either attribution. Takes time that grows with their number: keep it."""
     frames: list[FrameRow] = []
     for number, *row in snapshot.text.execute(
         "SELECT id, file, line, function, kind FROM frames ORDER BY id"
     ):
         if number != len(frames):
-            raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: a frame is missing")
+            raise InconsistentError("A frame is missing")
         frames.append((row[0], row[1], row[2], row[3]))
-    own = snapshot.column("stack_label").copy()
-    empty = own == NEVER
-    if bool(np.any(own[~empty] >= len(frames))):
-        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: a stack has an unknown frame")
+    labels, own = snapshot.column("stack_label"), charged_frames(snapshot, attribution).copy()
+    empty = labels == NEVER
+    if bool(np.any(np.maximum(labels, own)[~empty] >= len(frames))):
+        raise InconsistentError("A stack has an unknown frame")
     native = np.fromiter((frame[3] == NATIVE for frame in frames), np.bool_, len(frames))
     known = len(frames)
-    frames.append(NO_STACK)
+    frames += [NO_STACK, BEFORE_RECORDING]
     own[empty] = known
     # a stack is told by a native frame only where it has no line of Python at all
-    nameless = np.flatnonzero(~empty & np.append(native, False)[own]).astype(np.uint32)
+    nameless = np.flatnonzero(~empty & np.append(native, False)[np.minimum(labels, known)]).astype(np.uint32)
     starts, sequence = _unrolled(snapshot, nameless, known)
     numbers: dict[str, int] = {}
     named: dict[bytes, int] = {}
@@ -93,7 +102,7 @@ def places_of(snapshot: Snapshot) -> Places:
                 frames.append(("", 0, operator, NATIVE))
             named[key] = number
         own[stack] = number
-    return Places(frames, own)
+    return Places(frames, own, known + 1)
 
 
 def fold(snapshot: Snapshot, of: AllocationSet, places: Places) -> Folded:
@@ -106,26 +115,28 @@ def fold(snapshot: Snapshot, of: AllocationSet, places: Places) -> Folded:
     device, rows = rows_of(snapshot, of)
     stack = device.stack[rows]
     if len(stack) and int(stack.max()) >= len(places.own):
-        raise ArchiveError(
-            f"The archive {snapshot.archive.name} is damaged: an allocation has an unknown stack"
-        )
+        raise InconsistentError("An allocation has an unknown stack")
     guess = np.full(len(rows), NEVER, np.uint32) if device.inferred is None else device.inferred[rows]
     guessed = guess != NEVER
     if bool(guessed.any()) and int(guess[guessed].max()) >= len(places.frames):
-        raise ArchiveError(
-            f"The archive {snapshot.archive.name} is damaged: a line is inferred from no frame"
-        )
-    stacks, values = _summed(stack[~guessed], device.size[rows[~guessed]])
+        raise InconsistentError("A line is inferred from an unknown frame")
+    bare = places.own[stack] == places.early - 1
+    early = bare & ~guessed & ((device.flags[rows] & BEFORE_FLAG) != 0)
+    plain = ~guessed & ~early
+    stacks, values = _summed(stack[plain], device.size[rows[plain]])
+    early_stacks, early_values = _summed(stack[early], device.size[rows[early]])
     # the allocations of one stack may be inferred to come from several lines
     pairs, more_values = _summed(
         stack[guessed].astype(np.uint64) << np.uint64(32) | guess[guessed], device.size[rows[guessed]]
     )
     of_pair, lines = (pairs >> np.uint64(32)).astype(np.uint32), pairs.astype(np.uint32)
-    own = np.concatenate((places.own[stacks], lines))
-    stacks = np.concatenate((stacks, of_pair))
+    own = np.concatenate((places.own[stacks], np.full(len(early_stacks), places.early, np.uint32), lines))
+    stacks = np.concatenate((stacks, early_stacks, of_pair))
     starts, sequence = _unrolled(snapshot, stacks, len(places.frames))
     inferred = np.arange(len(stacks)) >= len(stacks) - len(pairs)
-    return Folded(places, stacks, starts, sequence, own, np.concatenate((values, more_values)), inferred)
+    return Folded(
+        places, stacks, starts, sequence, own, np.concatenate((values, early_values, more_values)), inferred
+    )
 
 
 def _fold_samples(snapshot: Snapshot, of: AllocationSet, places: Places) -> Folded:
@@ -157,9 +168,9 @@ def _unrolled(
     nodes = snapshot.column("stack_node")[stacks]
     starts = np.empty(len(stacks) + 1, np.uint64)
     if not kernel.measure(parents, nodes, starts):
-        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: its stacks run in a circle")
+        raise InconsistentError("The stacks run in a circle")
     sequence = np.empty(int(starts[-1]), np.uint32)
     kernel.unroll(parents, node_frames, nodes, starts, sequence)
     if len(sequence) and int(sequence.max()) >= frames:
-        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: a stack has an unknown frame")
+        raise InconsistentError("A stack has an unknown frame")
     return starts, sequence

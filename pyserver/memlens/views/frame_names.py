@@ -11,15 +11,16 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.model.attribution import Attribution, Model, passed_over, ranks
 from memlens.model.frames import KIND_NAMES, NATIVE, NATIVE_CODE, package_of
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import FrameRow, Snapshot
 
 Merge = Literal["function", "line"]
 NameKind = Literal["user", "library", "native", "none"]
 
 NO_STACK, BEFORE_TRACE = 0, 1
-SPECIAL_NAMES = ("no stack recorded", "alive before recording began")
+SPECIAL_NAMES = ("no stack recorded", "allocated before recording")
 """What stands for stacks without frames."""
 
 ALL_LIBRARIES = "*"
@@ -49,21 +50,21 @@ class Words:
         self._whole = False
 
     def some(self, numbers: Iterable[int]) -> dict[int, FrameRow]:
-        """At least these frames. Raises :class:`ArchiveError` where there is one that isn't."""
+        """At least these frames. Raises :class:`InconsistentError` where there is one that isn't."""
         if not self._whole:
             missing = [number for number in numbers if number not in self._rows]
             if missing:
                 self._rows.update(self._fetch(missing))
             if not all(number in self._rows for number in missing):
-                raise ArchiveError("The archive's frames are damaged")
+                raise InconsistentError("A frame is missing")
         return self._rows
 
     def all(self) -> dict[int, FrameRow]:
-        """All frames in the order of their numbers. Raises :class:`ArchiveError` when some are missing."""
+        """All frames in the order of their numbers. Raises :class:`InconsistentError` when some are missing."""
         if not self._whole:
             rows = dict(sorted(self._fetch(None)))
             if list(rows) != list(range(len(rows))):
-                raise ArchiveError("The archive's frames are damaged")
+                raise InconsistentError("A frame is missing")
             self._rows, self._whole = rows, True
         return self._rows
 
@@ -75,8 +76,10 @@ class FrameNames:
         self,
         rows: Iterable[tuple[int, FrameRow]],
         merged: Mapping[Merge, npt.NDArray[np.uint32]] | None = None,
+        *,
+        model: Model = "profile",
     ) -> None:
-        """``rows`` are the frames by id, in any order. Raises :class:`ArchiveError` when some are missing.
+        """``rows`` are the frames by id, in any order. Raises :class:`InconsistentError` when some are missing.
 
         ``merged`` says which frames share whose name, where that isn't told by their words.
         """
@@ -88,7 +91,7 @@ class FrameNames:
         for number, (file, _, function, own) in words.all().items():
             kind[number] = own
             package[number] = packages.setdefault(package_of(file, function, own), len(packages))
-        self._fill(kind, package, list(packages), words, merged or {})
+        self._fill(kind, package, list(packages), words, merged or {}, model)
 
     @classmethod
     def told(
@@ -98,6 +101,7 @@ class FrameNames:
         packages: list[str],
         words: Words,
         by_function: npt.NDArray[np.uint32],
+        model: Model,
     ) -> "FrameNames":
         """Of frames that were looked through before: ``packages`` are all names of ``package``.
 
@@ -110,7 +114,7 @@ class FrameNames:
         if frames and (int(package.max()) >= len(packages) or int(by_function.max()) >= frames):
             raise ValueError("frames have unknown packages or functions")
         found = cls.__new__(cls)
-        found._fill(kind, package, packages, words, {"function": by_function})
+        found._fill(kind, package, packages, words, {"function": by_function}, model)
         return found
 
     def _fill(
@@ -120,8 +124,10 @@ class FrameNames:
         packages: list[str],
         words: Words,
         merged: Mapping[Merge, npt.NDArray[np.uint32]],
+        model: Model,
     ) -> None:
         self.words = words
+        self.model = model
         self.frames = len(kind)
         self.kind = kind
         self.package = package
@@ -135,6 +141,7 @@ class FrameNames:
             merge: np.concatenate((numbers, others)) for merge, numbers in merged.items()
         }
         self._texts: list[str] | None = None
+        self._passed: npt.NDArray[np.bool_] | None = None
 
     def special(self, which: int) -> int:
         """The name of :data:`NO_STACK` or :data:`BEFORE_TRACE`."""
@@ -182,6 +189,14 @@ class FrameNames:
         specials = np.full(len(SPECIAL_NAMES), _NO_KIND, np.uint8)
         return np.concatenate((self.kind, self.package_kind, specials))
 
+    def ranks(self, attribution: Attribution) -> npt.NDArray[np.uint8]:
+        """In which order names are charged with the stacks that they stand in; see :mod:`memlens.model.attribution`."""
+        if self._passed is None:
+            rows = (self.words.all()[number] for number in range(self.frames))
+            known = passed_over(((file, function, kind) for file, _, function, kind in rows), self.model)
+            self._passed = np.concatenate((known, np.zeros(self.count - self.frames, np.bool_)))
+        return ranks(self.kinds(), self._passed, attribution, self.model)
+
     def package_numbers(self) -> npt.NDArray[np.uint32]:
         """Each name's package, as a number below 65,536 that colours go by; those of no package have the last one."""
         specials = np.full(len(SPECIAL_NAMES), 0xFFFF, np.uint32)
@@ -227,7 +242,9 @@ class FrameNames:
 
 def frame_names(snapshot: Snapshot) -> FrameNames:
     """The names of a snapshot's frames, made when they are first asked for."""
-    return snapshot.keep("frame_names", lambda: FrameNames(words_of(snapshot).all().items()))
+    return snapshot.keep(
+        "frame_names", lambda: FrameNames(words_of(snapshot).all().items(), model=snapshot.info.model)
+    )
 
 
 def words_of(snapshot: Snapshot) -> Words:

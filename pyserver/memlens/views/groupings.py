@@ -10,11 +10,13 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.kernels.timeline import BEFORE_TRACE as BEFORE_FLAG
+from memlens.model.attribution import Attribution
 from memlens.model.frames import INFERRED, NATIVE
 from memlens.model.timeline import NEVER, NO_CATEGORY
 from memlens.store.snapshot import Device, FrameRow, Snapshot
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
+from memlens.views.attribution import FILTER_FIELD, charged_frames
 from memlens.views.columns import frame
 from memlens.views.filters import Term
 from memlens.views.labels import labels_of
@@ -70,14 +72,18 @@ class Grouping(Struct, frozen=True):
     name: NameOf
 
 
-def grouping(snapshot: Snapshot, device: Device, rows: U32, kind: GroupKind) -> Grouping:
+def grouping(
+    snapshot: Snapshot, device: Device, rows: U32, kind: GroupKind, attribution: Attribution
+) -> Grouping:
     """Group some rows of a device."""
     if kind in _BY_LABEL:
-        labels = snapshot.derived(f"groups by {kind}", lambda: _BY_LABEL[kind](snapshot))
+        labels = _labels(snapshot, kind, attribution)
         codes = _bare_told(device, rows, labels.codes_of(snapshot, device, rows))
         return Grouping(codes, len(labels.names), labels.name)
     if kind in _BY_STACK:
-        stacks = snapshot.derived(f"groups by {kind}", lambda: _BY_STACK[kind](snapshot))
+        stacks = snapshot.derived(
+            f"groups by {kind}, {attribution}", lambda: _BY_STACK[kind](snapshot, attribution)
+        )
         codes = _bare_told(device, rows, stacks.codes[device.stack[rows]])
         return Grouping(codes, stacks.groups, stacks.name)
     if kind in OF_SAMPLES:
@@ -104,7 +110,7 @@ def grouping(snapshot: Snapshot, device: Device, rows: U32, kind: GroupKind) -> 
 
 
 def _bare_told(device: Device, rows: U32, codes: U32) -> U32:
-    """Tell what was alive before recording began from the rest that has no stack."""
+    """Tell what was allocated before recording from the rest that has no stack."""
     bare = codes == NO_STACK
     if bare.any():
         codes[bare & ((device.flags[rows] & BEFORE_FLAG) != 0)] = BEFORE_TRACE
@@ -139,7 +145,7 @@ def _pool(snapshot: Snapshot, code: int) -> GroupName:
 
 _BARE = [
     GroupName("No stack in the file", "allocated while recording", None, "stack:0 -is:before"),
-    GroupName("Alive before recording began", "no stack in the file", None, "stack:0 is:before"),
+    GroupName("Allocated before recording", "no stack in the file", None, "stack:0 is:before"),
 ]
 
 Key = tuple[str, ...]
@@ -152,9 +158,15 @@ class _Labels:
     """
 
     def __init__(
-        self, snapshot: Snapshot, key_of: Callable[[FrameRow], Key], name_of: Callable[[FrameRow], GroupName]
+        self,
+        snapshot: Snapshot,
+        key_of: Callable[[FrameRow], Key],
+        name_of: Callable[[FrameRow, str], GroupName],
+        attribution: Attribution,
     ) -> None:
         self.names = [*_BARE]
+        self.attribution = attribution
+        field = FILTER_FIELD[attribution]
         known: dict[Key, int] = {}
         rows = snapshot.text.execute("SELECT id, file, line, function, kind FROM frames ORDER BY id")
         frames = cast("list[tuple[int, str, int, str, int]]", rows.fetchall())
@@ -170,7 +182,7 @@ class _Labels:
             key = ("native", told[2]) if native else key_of(told)
             if key not in known:
                 known[key] = len(self.names)
-                name = _native(told) if native else name_of(told)
+                name = _native(told, field) if native else name_of(told, field)
                 self.names += [_recorded(name) if guesses else name, _inferred(name)]
             self.of_frame[number] = known[key]
             self.native[number] = native
@@ -191,7 +203,7 @@ class _Labels:
 
     def codes_of(self, snapshot: Snapshot, device: Device, rows: U32) -> U32:
         """Each row's group; NO_STACK where there is no frame."""
-        labels, sources = labels_of(snapshot, device, rows)
+        labels, sources = labels_of(snapshot, device, rows, self.attribution)
         inferred = sources == INFERRED
         return self.codes(labels, inferred, device.stack[rows])
 
@@ -219,33 +231,33 @@ def _inferred(name: GroupName) -> GroupName:
     return GroupName(name.name, detail, place, f"{name.filter} is:inferred")
 
 
-def _line(row: FrameRow) -> GroupName:
+def _line(row: FrameRow, field: str) -> GroupName:
     file, line, function, _ = row
     place = f"{file}:{line}"
-    return _plain(f"{_base(file)}:{line}", Term("by", ":", (f"={place}",)), function, frame(row))
+    return _plain(f"{_base(file)}:{line}", Term(field, ":", (f"={place}",)), function, frame(row))
 
 
-def _function(row: FrameRow) -> GroupName:
+def _function(row: FrameRow, field: str) -> GroupName:
     file, _line, function, _ = row
     detail = _base(file)
-    terms = f"{Term('by', ':', (f'={function}',))} {Term('by', ':', (f'={file}',))}"
+    terms = f"{Term(field, ':', (f'={function}',))} {Term(field, ':', (f'={file}',))}"
     return GroupName(function, detail, frame(row), terms)
 
 
-def _file(row: FrameRow) -> GroupName:
+def _file(row: FrameRow, field: str) -> GroupName:
     file = row[0]
     folder = file.replace("\\", "/").rpartition("/")[0]
     return _plain(
         _base(file),
-        Term("by", ":", (f"={file}",)),
+        Term(field, ":", (f"={file}",)),
         folder,
         msgspec.structs.replace(frame(row), line=1, function=""),
     )
 
 
-def _native(row: FrameRow) -> GroupName:
+def _native(row: FrameRow, field: str) -> GroupName:
     function = row[2]
-    terms = f"{Term('by', ':', (f'={function}',))} operator:none is:native" if function else ""
+    terms = f"{Term(field, ':', (f'={function}',))} operator:none is:native" if function else ""
     return GroupName(function or "C++", ONLY_NATIVE, None, terms)
 
 
@@ -253,16 +265,17 @@ def _base(file: str) -> str:
     return file.replace("\\", "/").rsplit("/", 1)[-1]
 
 
-def _lines(snapshot: Snapshot) -> _Labels:
-    return _Labels(snapshot, lambda row: (row[0], str(row[1])), _line)
+_BY_LABEL: dict[str, tuple[Callable[[FrameRow], Key], Callable[[FrameRow, str], GroupName]]] = {
+    "line": (lambda row: (row[0], str(row[1])), _line),
+    "function": (lambda row: ("", row[0], row[2]), _function),
+    "file": (lambda row: (row[0],), _file),
+}
 
 
-def _functions(snapshot: Snapshot) -> _Labels:
-    return _Labels(snapshot, lambda row: ("", row[0], row[2]), _function)
-
-
-def _files(snapshot: Snapshot) -> _Labels:
-    return _Labels(snapshot, lambda row: (row[0],), _file)
+def _labels(snapshot: Snapshot, kind: str, attribution: Attribution) -> _Labels:
+    return snapshot.derived(
+        f"groups by {kind}, {attribution}", lambda: _Labels(snapshot, *_BY_LABEL[kind], attribution)
+    )
 
 
 # ---- by stack ----------------------------------------------------------------------------------------------
@@ -276,7 +289,7 @@ class _Groups(Struct, frozen=True):
     name: NameOf
 
 
-def _modules(snapshot: Snapshot) -> _Groups:
+def _modules(snapshot: Snapshot, _: Attribution) -> _Groups:
     modules, names = snapshot.derived("modules", lambda: modules_of_stacks(snapshot))
     outside = len(names) + FIRST
     codes = np.where(modules == NEVER, np.uint32(outside), modules + np.uint32(FIRST)).astype(np.uint32)
@@ -286,9 +299,9 @@ def _modules(snapshot: Snapshot) -> _Groups:
     return _Groups(codes, len(every), every.__getitem__)
 
 
-def _stacks(snapshot: Snapshot) -> _Groups:
-    lines = snapshot.derived("groups by line", lambda: _lines(snapshot))
-    labels = snapshot.column("stack_label")
+def _stacks(snapshot: Snapshot, attribution: Attribution) -> _Groups:
+    lines = _labels(snapshot, "line", attribution)
+    labels = charged_frames(snapshot, attribution)
     count = len(labels)
     of_lines = lines.codes(labels, np.zeros(count, bool), np.arange(count, dtype=np.uint32))
     codes = np.arange(FIRST, FIRST + count, dtype=np.uint32)
@@ -305,5 +318,4 @@ def _stacks(snapshot: Snapshot) -> _Groups:
     return _Groups(codes, FIRST + count, name)
 
 
-_BY_LABEL: dict[str, Callable[[Snapshot], _Labels]] = {"line": _lines, "function": _functions, "file": _files}
-_BY_STACK: dict[str, Callable[[Snapshot], _Groups]] = {"module": _modules, "stack": _stacks}
+_BY_STACK: dict[str, Callable[[Snapshot, Attribution], _Groups]] = {"module": _modules, "stack": _stacks}

@@ -9,13 +9,16 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.kernels.grouping import group_sums
+from memlens.model.attribution import Attribution
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Device, Snapshot
+from memlens.units import format_value
 from memlens.views import filters
 from memlens.views.answers import AllocationSummary, Frame
 from memlens.views.columns import check_page, summaries
 from memlens.views.groupings import U32, GroupKind, grouping
 from memlens.views.profile_groups import sample_groups
+from memlens.views.profile_sets import value_of
 from memlens.views.sets import AllocationSet, rows_of
 
 MOST_LEVELS = 6
@@ -29,19 +32,22 @@ class Branch(Struct, frozen=True):
 
     ``path`` leads from the root to a group by the ``key`` of the one on each level; empty for the whole set.
     ``narrow`` is a filter that shows a part of the set without changing what the set is (its peak, say).
+    Groups that are places in code are those that stacks are charged to by ``attribution``.
     """
 
     of: AllocationSet
     by: list[GroupKind]
     path: list[int] = []
     narrow: str = ""
+    attribution: Attribution = "mine"
 
 
 class Group(Struct, frozen=True):
     """A group of a branch; bytes are requested ones. ``filter`` finds its allocations, empty where no term does.
 
-    Of a profile ``bytes`` is the value that is asked about, ``count`` how many allocations that is where the profile
-    tells it (else how many samples), and ``largest_*`` a sample.
+    Of a profile ``bytes`` is the value that is asked about, and ``count`` how many allocations that is where the
+    profile tells it (else how many samples). ``largest_bytes`` is of what the answer's ``largest`` says, None where
+    that isn't known; ``largest_allocation`` is None in a profile, which tells of no single ones.
     """
 
     key: int
@@ -52,15 +58,16 @@ class Group(Struct, frozen=True):
     filter: str
     bytes: int
     count: int | None
-    largest_bytes: int
-    largest_allocation: int
+    largest_bytes: int | None
+    largest_allocation: int | None
 
 
 class GroupsAnswer(Struct, frozen=True):
     """Groups ``offset … offset + len(rows)`` of the ``groups`` in a branch, whose sums ``bytes`` and ``count`` are.
 
     ``set_bytes`` and ``set_count`` are those of the whole set, as narrowed. Counts are None where a profile doesn't
-    tell how many allocations they were.
+    tell how many allocations they were. ``largest`` says what the groups' largest is: a single allocation or block, or
+    all that one stack has.
     """
 
     set_bytes: int
@@ -70,6 +77,7 @@ class GroupsAnswer(Struct, frozen=True):
     groups: int
     offset: int
     rows: list[Group]
+    largest: Literal["allocation", "block", "stack"]
 
 
 class MembersAnswer(Struct, frozen=True):
@@ -91,7 +99,7 @@ def groups(
     device, every, rows = _rows(snapshot, branch)
     if len(branch.path) >= len(branch.by):
         raise BadRequestError("The path leads to allocations, which have no groups")
-    found = grouping(snapshot, device, rows, branch.by[len(branch.path)])
+    found = grouping(snapshot, device, rows, branch.by[len(branch.path)], branch.attribution)
     sums, counts = np.zeros(found.groups, np.int64), np.zeros(found.groups, np.int64)
     largest = np.zeros(found.groups, np.uint32)
     group_sums(found.codes, rows, device.size, sums, counts, largest)
@@ -123,6 +131,7 @@ def groups(
         groups=len(keys),
         offset=offset,
         rows=rows_of_page,
+        largest="allocation",
     )
 
 
@@ -140,7 +149,7 @@ def _groups_of_samples(
 ) -> GroupsAnswer:
     _check_branch(branch)
     by: list[str] = [*branch.by]
-    found = sample_groups(snapshot, branch.of, by, branch.path, branch.narrow)
+    found = sample_groups(snapshot, branch.of, by, branch.path, branch.narrow, branch.attribution)
     keys, samples = found.keys, found.samples
 
     def told(count: np.int64) -> int | None:
@@ -149,15 +158,17 @@ def _groups_of_samples(
     if order == "name":
         ordered = _by_name(keys, lambda key: found.name(key)[:2], descending=descending)
     else:
-        largest = samples.amounts[found.largest[keys]]
-        column = {"bytes": found.amounts[keys], "count": found.counts[keys], "largest": largest}[order]
+        column = {"bytes": found.amounts, "count": found.counts, "largest": found.largest}[order][keys]
         ordered = keys[np.argsort(-column if descending else column, kind="stable")]
+    unit = value_of(snapshot, branch.of).unit
     rows = [
         Group(
-            key, *found.name(key), int(found.amounts[key]), told(found.counts[key]),
-            int(samples.amounts[found.largest[key]]), int(samples.rows[found.largest[key]]),
+            key, name, _with_pools(detail, int(found.pools[key]), unit), place, terms,
+            int(found.amounts[key]), told(found.counts[key]),
+            None if found.largest_is == "block" and not found.largest[key] else int(found.largest[key]), None,
         )
         for key in ordered[offset : offset + limit].tolist()
+        for name, detail, place, terms in (found.name(key),)
     ]  # fmt: skip
     return GroupsAnswer(
         set_bytes=int(found.every.amounts.sum()),
@@ -167,7 +178,13 @@ def _groups_of_samples(
         groups=len(keys),
         offset=offset,
         rows=rows,
+        largest=found.largest_is,
     )
+
+
+def _with_pools(detail: str, amount: int, unit: str) -> str:
+    """A group's detail, and what of the group may be pools of Python's allocator."""
+    return ", ".join(filter(None, (detail, f"perhaps pools: {format_value(amount, unit)}" if amount else "")))
 
 
 def members(
@@ -210,7 +227,7 @@ def _rows(snapshot: Snapshot, branch: Branch) -> tuple[Device, U32, U32]:
         rows = rows[filters.matching(snapshot, device, terms)[rows]]
     every = rows
     for kind, key in zip(branch.by, branch.path, strict=False):
-        rows = rows[grouping(snapshot, device, rows, kind).codes == key]
+        rows = rows[grouping(snapshot, device, rows, kind, branch.attribution).codes == key]
     return device, every, rows
 
 

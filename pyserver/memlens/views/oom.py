@@ -12,11 +12,13 @@ import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.kernels import allocator as flags
+from memlens.kernels.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.model.info import device_name
 from memlens.model.timeline import ACTIONS, NOTE_KINDS
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Device, FrameRow, Snapshot
 from memlens.views import oom_words
 from memlens.views.allocator import INACTIVE, AllocatorState, state_at
+from memlens.views.answers import Frame
 from memlens.views.blocks import divisions_of, rounded_up
 from memlens.views.columns import (
     NEVER,
@@ -27,6 +29,7 @@ from memlens.views.columns import (
     summaries,
     time_of_moment,
 )
+from memlens.views.frame_names import BEFORE_TRACE, SPECIAL_NAMES
 from memlens.views.oom_answers import (
     FreePlace,
     HoldingLine,
@@ -46,6 +49,9 @@ from memlens.views.stack import stack_frames
 # kSmallSize, kMinLargeAlloc, kSmallBuffer, kLargeBuffer and kRoundLarge of CUDACachingAllocator.cpp
 SMALL_BYTES, LEAST_LARGE_BYTES = 1 << 20, 10 << 20
 SMALL_BUFFER_BYTES, LARGE_BUFFER_BYTES, LARGE_STEP_BYTES = 2 << 20, 20 << 20, 2 << 20
+
+# what stands for the frame of what has no stack since it was allocated before recording
+_EARLY = np.uint32(NEVER - 1)
 
 MOST_MARKS, MOST_SEGMENTS, MOST_BLOCKS, MOST_LINES = 1000, 50, 8, 50
 _ALLOC, _OOM, _SNAPSHOT = (ACTIONS.index(name) for name in ("alloc", "oom", "snapshot"))
@@ -89,9 +95,11 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
     pool = int(case.pool)
     free = _device_free(snapshot, number, event)
     request_stack = int(device.event_stack[event])
-    retry = case.retry()
+    asked_at = _asked_at(snapshot, request_stack)
+    retry = case.retry() if case.size_known else None
     told = oom_words.Case(
         size_bytes=case.size,
+        size_known=case.size_known,
         driver_bytes=case.driver_bytes,
         device_free_bytes=free,
         gap=gap,
@@ -124,6 +132,8 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
         stream=str(snapshot.manifest.streams[case.stream]),
         pool=_pool_name(snapshot, pool),
         frames=stack_frames(snapshot, request_stack),
+        asked_at=asked_at,
+        asked_by=oom_words.asked_by(asked_at, [row[2] for row in _rows_of(snapshot, request_stack)]),
         gap=gap,
         segments_known=usage.known,
         verdict=told.verdict,
@@ -166,6 +176,22 @@ def _size_of(snapshot: Snapshot, device: int, event: int) -> int:
     return max(int(snapshot.column(f"{device}.event_size")[event]), 0)
 
 
+def _rows_of(snapshot: Snapshot, stack: int) -> list[FrameRow]:
+    """The frames of a stack, innermost first."""
+    ids = snapshot.stack_frame_ids(stack)
+    rows = snapshot.frames(ids)
+    return [rows[number] for number in ids]
+
+
+def _asked_at(snapshot: Snapshot, stack: int) -> Frame | None:
+    """The line of Python that stands for a stack; None where no frame of Python was recorded."""
+    label = int(snapshot.column("stack_label")[stack])
+    if label == NEVER:
+        return None
+    told = frame(snapshot.frames([label])[label], int(snapshot.column("frame_source")[label]))
+    return None if told.kind == "native" else told
+
+
 def _device_free(snapshot: Snapshot, device: int, event: int) -> int | None:
     notes = snapshot.column(f"{device}.notes")
     at = int(np.searchsorted(notes["event"], np.uint32(event)))
@@ -187,6 +213,7 @@ class _Case:
         number = device.info.device
         self.snapshot, self.device, self.event, self.state = snapshot, device, event, state
         self.size = _size_of(snapshot, number, event)
+        self.size_known = int(snapshot.column(f"{number}.event_size")[event]) >= 0
         self.expandable = bool((state.segments["flags"] & flags.EXPANDABLE).any())
         self.driver_bytes = driver_bytes(self.size, expandable=self.expandable)
         self.stream = int(snapshot.column(f"{number}.event_stream")[event])
@@ -291,7 +318,8 @@ class _Case:
     def _labels(self, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
         """The frame that stands for each allocation."""
         labels: npt.NDArray[np.uint32] = self.snapshot.column("stack_label")[self.device.stack[rows]]
-        return labels
+        early = (self.device.flags[rows] & BEFORE_FLAG) != 0
+        return np.where(early & (labels == NEVER), _EARLY, labels)
 
     def lines(self) -> list[HoldingLine]:
         """What was alive at the event, by line, the most bytes first."""
@@ -358,7 +386,9 @@ class _Case:
         """The frame of a label, and the operator of a stack that has no line of Python."""
         if label == NEVER:
             return None, None
-        told = frame(self.snapshot.frames([label])[label])
+        if label == _EARLY:
+            return None, SPECIAL_NAMES[BEFORE_TRACE]
+        told = frame(self.snapshot.frames([label])[label], int(self.snapshot.column("frame_source")[label]))
         return told, operator_of_stack(self.snapshot, stack) if told.kind == "native" else None
 
     def returned(self) -> tuple[int, int]:

@@ -66,7 +66,10 @@ class PinnedSegment(Struct, frozen=True):
 
 
 class HoldingLine(Struct, frozen=True):
-    """A line and what it held at the event. ``frame`` is None where the file has no stack."""
+    """A line and what it held at the event.
+
+    ``frame`` is None where the file has no stack; ``operator`` then says if it was allocated before recording.
+    """
 
     frame: Frame | None
     operator: str | None
@@ -124,13 +127,17 @@ class OomAnswer(Struct, frozen=True):
     moment: int
     time_us: float | None
     requested_bytes: int
-    """As the allocator recorded it: rounded up to its blocks."""
+    """As the allocator recorded it: rounded up to its blocks. 0 where the file doesn't say; the headline says so."""
     driver_bytes: int
     """What the allocator would have asked the driver for by its default rules."""
     device_free_bytes: int | None
     stream: str
     pool: str | None
     frames: list[Frame]
+    asked_at: Frame | None
+    """The line of Python that the request came from: the user's where there is one; None where none was recorded."""
+    asked_by: str
+    """The same in words: where it was asked for, or why that isn't known and what is."""
     gap: Gap
     segments_known: bool
     verdict: Verdict

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from memlens.model.info import SnapshotInfo, device_name
 from memlens.store.snapshot import Snapshot
-from memlens.units import format_bytes, format_time
+from memlens.units import SOURCE_WORDS, format_bytes, format_time
 from memlens.views.answers import Frame
 from memlens.views.oom import marks, oom
 from memlens.views.oom_answers import MarksAnswer, OomAnswer
@@ -47,8 +47,7 @@ def report(answers: list[OomAnswer], found: MarksAnswer, info: SnapshotInfo) -> 
     for answer in answers:
         yield f"out of memory, {_where(answer)}"
         yield f"  {answer.headline}"
-        for frame in answer.frames[:1]:
-            yield f"  asked for at {_place(frame, None)}"
+        yield f"  {answer.asked_by}"
         gap = answer.gap
         yield (
             f"  reserved {format_bytes(gap.reserved_bytes)}: requested {format_bytes(gap.requested_bytes)}, "
@@ -86,4 +85,4 @@ def _where(answer: OomAnswer) -> str:
 def _place(frame: Frame | None, operator: str | None) -> str:
     if frame is None or not frame.file or not frame.line:
         return place_name(frame, operator)
-    return f"{frame.file}:{frame.line} {frame.function}"
+    return f"{frame.file}:{frame.line} {frame.function}{SOURCE_WORDS[frame.source]}"

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from memlens.units import format_bytes
+from memlens.model.frames import is_recorder, operator_of
+from memlens.units import SOURCE_WORDS, format_bytes
 from memlens.views.answers import Frame, Gap
 from memlens.views.oom_answers import (
     Finding,
@@ -34,6 +35,8 @@ class Case:
     device: int
     event: int
     size_bytes: int
+    """0 where it is not known."""
+    size_known: bool
     driver_bytes: int
     device_free_bytes: int | None
     gap: Gap
@@ -74,6 +77,8 @@ class Case:
         return sum(place.bytes for place in self.places.values())
 
     def _verdict(self) -> Verdict:
+        if not self.size_known:
+            return "unknown"
         if self.segments_known and self.usable.largest_bytes >= self.size_bytes:
             return "unexplained"
         if self.device_free_bytes is None:
@@ -92,10 +97,27 @@ class Case:
 def place_name(frame: Frame | None, operator: str | None) -> str:
     """A line as a sentence names it."""
     if frame is None:
-        return "code whose stack is not in the file"
+        return f"what was {operator}" if operator else "code whose stack is not in the file"
     if frame.file and frame.line:
-        return f"{frame.file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.line} ({frame.function})"
+        name = frame.file.replace("\\", "/").rsplit("/", 1)[-1]
+        return f"{name}:{frame.line} ({frame.function}){SOURCE_WORDS[frame.source]}"
     return operator or frame.function or "native code"
+
+
+def asked_by(frame: Frame | None, functions: Sequence[str]) -> str:
+    """Where a request came from, in words; ``functions`` are those of its stack, innermost first."""
+    if frame is not None:
+        return f"asked for at {frame.file}:{frame.line} {frame.function}{SOURCE_WORDS[frame.source]}"
+    if not functions:
+        return "no stack was recorded for the request"
+    text = "no Python frame was recorded for the request"
+    outermost = operator_of(functions)
+    if outermost is not None:
+        innermost = next(name for function in functions if (name := operator_of([function])) is not None)
+        within = "" if innermost == outermost else f", the innermost {innermost}"
+        return f"{text}; the outermost operator is {outermost}{within}"
+    telling = [function for function in functions if function and not is_recorder(function)]
+    return f"{text}; the innermost native function is {telling[0]}" if telling else text
 
 
 def headline(case: Case) -> str:
@@ -105,7 +127,12 @@ def headline(case: Case) -> str:
         if case.device_free_bytes is None
         else f"the device had {format_bytes(case.device_free_bytes)} free"
     )
-    text = f"{format_bytes(case.size_bytes)} were asked for and {free}"
+    asked = (
+        f"{format_bytes(case.size_bytes)} were"
+        if case.size_known
+        else "An amount that the file doesn't say was"
+    )
+    text = f"{asked} asked for and {free}"
     if not case.segments_known:
         return f"{text}; the file tells of no segments."
     text += f"; of {format_bytes(case.gap.reserved_bytes)} reserved "
@@ -177,9 +204,8 @@ def _why(case: Case) -> Finding:
                 "large enough. So blocks were larger than the trace tells, or the request belonged to another pool."
             )
         case _:
-            text = (
-                "The file doesn't say what the device had free, so why the driver gave nothing is not known."
-            )
+            what = "what the device had free" if case.size_known else "how much was asked for"
+            text = f"The file doesn't say {what}, so why the driver gave nothing is not known."
     return Finding(case.verdict.replace("_", "-"), text, advice=False)
 
 

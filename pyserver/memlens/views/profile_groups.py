@@ -2,26 +2,24 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import cast
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
-from memlens.kernels.calltree import best_above
-from memlens.kernels.grouping import group_sums
-from memlens.model.frames import NATIVE, USER, package_of
-from memlens.model.languages import is_allocation_function
-from memlens.model.timeline import NEVER
-from memlens.store.manifest import ArchiveError
+from memlens.model.attribution import Attribution
+from memlens.model.frames import NATIVE, package_of
 from memlens.store.snapshot import FrameRow, Snapshot
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
+from memlens.views.arenas import in_pools
+from memlens.views.attribution import FILTER_FIELD, charged_frames, frame_rows
 from memlens.views.columns import frame
 from memlens.views.filters import Term
 from memlens.views.profile_filters import matching
-from memlens.views.profile_sets import SampleSet, profile_of, samples_of
+from memlens.views.profile_sets import SampleSet, profile_of, samples_of, unit_of
 from memlens.views.sets import AllocationSet
 
 U32 = npt.NDArray[np.uint32]
@@ -34,8 +32,10 @@ _POWERS = 1 << np.arange(63, dtype=np.int64)
 class SampleGroups(Struct, frozen=True):
     """The groups of some samples: sums by number of the group, and what each is called.
 
-    ``keys`` are the numbers that have samples; ``amounts`` and ``counts`` have an item for every number, ``largest``
-    the row of ``samples`` with the largest amount.
+    ``keys`` are the numbers that have samples; ``amounts``, ``counts``, ``pools`` and ``largest`` have an item for
+    every number. ``pools`` is what of the amount may be pools of Python's allocator. ``largest`` is the size of the
+    largest "block", 0 where none is known; or the largest sum of one "stack", where the profile doesn't know the sizes
+    of blocks or the amounts aren't bytes.
     """
 
     samples: SampleSet
@@ -43,7 +43,9 @@ class SampleGroups(Struct, frozen=True):
     keys: npt.NDArray[np.int64]
     amounts: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
-    largest: U32
+    pools: npt.NDArray[np.int64]
+    largest: npt.NDArray[np.int64]
+    largest_is: Literal["block", "stack"]
     name: Callable[[int], tuple[str, str, Frame | None, str]]
     """Name, detail, place and filter."""
 
@@ -57,25 +59,54 @@ class _Groups(Struct, frozen=True):
 
 
 def sample_groups(
-    snapshot: Snapshot, of: AllocationSet, by: list[str], path: list[int], narrow: str
+    snapshot: Snapshot,
+    of: AllocationSet,
+    by: list[str],
+    path: list[int],
+    narrow: str,
+    attribution: Attribution,
 ) -> SampleGroups:
     """Group what lies at the end of ``path``. Raises :class:`BadRequestError`."""
-    every, samples = branch_samples(snapshot, of, by, path, narrow)
+    every, samples = branch_samples(snapshot, of, by, path, narrow, attribution)
     if len(path) >= len(by):
         raise BadRequestError("A profile tells of no single allocations")
-    found = _grouping(snapshot, by[len(path)])
+    found = _grouping(snapshot, by[len(path)], attribution)
     codes = found.codes[samples.rows]
     amounts, counts = np.zeros(found.groups, np.int64), np.zeros(found.groups, np.int64)
+    np.add.at(amounts, codes, samples.amounts)
     np.add.at(counts, codes, samples.counts)
-    largest = np.zeros(found.groups, np.uint32)
-    present = np.zeros(found.groups, np.int64)
-    here = np.arange(len(codes), dtype=np.uint32)
-    group_sums(codes, here, samples.amounts, amounts, present, largest)
-    return SampleGroups(samples, every, np.flatnonzero(present), amounts, counts, largest, found.name)
+    pools, pooled = np.zeros(found.groups, np.int64), in_pools(snapshot)[samples.rows]
+    np.add.at(pools, codes[pooled], samples.amounts[pooled])
+    keys = np.flatnonzero(np.bincount(codes, minlength=found.groups))
+    if profile_of(snapshot).has_sizes and unit_of(snapshot, of) == "bytes":
+        largest = np.zeros(found.groups, np.int64)
+        np.maximum.at(largest, codes, snapshot.column("sample_size")[samples.rows])
+        return SampleGroups(samples, every, keys, amounts, counts, pools, largest, "block", found.name)
+    largest = _largest_stacks(
+        snapshot.column("sample_stack")[samples.rows], samples.amounts, codes, found.groups
+    )
+    return SampleGroups(samples, every, keys, amounts, counts, pools, largest, "stack", found.name)
+
+
+def _largest_stacks(
+    stacks: U32, amounts: npt.NDArray[np.int64], codes: U32, groups: int
+) -> npt.NDArray[np.int64]:
+    """What the largest stack of each group has: a stack may have several samples there."""
+    pairs, of_pair = np.unique(codes.astype(np.uint64) << np.uint64(32) | stacks, return_inverse=True)
+    sums = np.zeros(len(pairs), np.int64)
+    np.add.at(sums, of_pair, amounts)
+    largest = np.full(groups, np.iinfo(np.int64).min)
+    np.maximum.at(largest, (pairs >> np.uint64(32)).astype(np.int64), sums)
+    return largest
 
 
 def branch_samples(
-    snapshot: Snapshot, of: AllocationSet, by: list[str], path: list[int], narrow: str
+    snapshot: Snapshot,
+    of: AllocationSet,
+    by: list[str],
+    path: list[int],
+    narrow: str,
+    attribution: Attribution,
 ) -> tuple[SampleSet, SampleSet]:
     """The whole set as narrowed, and what of it lies at the end of ``path``. Raises :class:`BadRequestError`."""
     every = samples_of(snapshot, of)
@@ -83,7 +114,7 @@ def branch_samples(
         every = _chosen(every, matching(snapshot, narrow)[every.rows])
     samples = every
     for kind, key in zip(by, path, strict=False):
-        samples = _chosen(samples, _grouping(snapshot, kind).codes[samples.rows] == key)
+        samples = _chosen(samples, _grouping(snapshot, kind, attribution).codes[samples.rows] == key)
     return every, samples
 
 
@@ -97,29 +128,28 @@ def _chosen(samples: SampleSet, which: npt.NDArray[np.bool_]) -> SampleSet:
     )
 
 
-def _grouping(snapshot: Snapshot, kind: str) -> _Groups:
+def _grouping(snapshot: Snapshot, kind: str, attribution: Attribution) -> _Groups:
+    if kind in _BY_PLACE:
+        of_place = _BY_PLACE[kind]
+        return snapshot.derived(f"samples by {kind}, {attribution}", lambda: of_place(snapshot, attribution))
     make = _KINDS.get(kind)
     if make is None:
         raise BadRequestError(f"A profile's samples can't be grouped by {kind}")
     return snapshot.derived(f"samples by {kind}", lambda: make(snapshot))
 
 
-def _frame_rows(snapshot: Snapshot) -> list[FrameRow]:
-    rows = snapshot.text.execute("SELECT file, line, function, kind FROM frames ORDER BY id")
-    return cast("list[FrameRow]", rows.fetchall())
-
-
 _NOTHING = ("No stack in the file", "", None, "stack:0")
 
 
-def _by_shown(
+def _by_charged(
     key_of: Callable[[FrameRow], tuple[str, ...]],
-    name_of: Callable[[FrameRow], tuple[str, str, Frame | None, str]],
-) -> Callable[[Snapshot], _Groups]:
-    """Group by the frame that is shown for a stack: the innermost of the user's own code, if there is one."""
+    name_of: Callable[[FrameRow, str], tuple[str, str, Frame | None, str]],
+) -> Callable[[Snapshot, Attribution], _Groups]:
+    """Group by the frame that a stack is charged to. Names are of a frame and the filter's field that finds it."""
 
-    def make(snapshot: Snapshot) -> _Groups:
-        rows = _frame_rows(snapshot)
+    def make(snapshot: Snapshot, attribution: Attribution) -> _Groups:
+        rows = frame_rows(snapshot)
+        field = FILTER_FIELD[attribution]
         names: list[tuple[str, str, Frame | None, str]] = [_NOTHING]
         known: dict[tuple[str, ...], int] = {}
         of_frame = np.zeros(len(rows) + 1, np.uint32)
@@ -127,17 +157,18 @@ def _by_shown(
             key = ("native", row[0], row[2]) if row[3] == NATIVE else key_of(row)
             if key not in known:
                 known[key] = len(names)
-                names.append(_native(row) if row[3] == NATIVE else name_of(row))
+                names.append(_native(row, field) if row[3] == NATIVE else name_of(row, field))
             of_frame[number] = known[key]
-        labels = snapshot.column("stack_label")
-        of_stack = of_frame[np.minimum(labels, len(rows))]
+        of_stack = of_frame[np.minimum(charged_frames(snapshot, attribution), len(rows))]
         return _Groups(of_stack[snapshot.column("sample_stack")], len(names), names.__getitem__)
 
     return make
 
 
-def _native(row: FrameRow) -> tuple[str, str, Frame | None, str]:
-    terms = f"{Term('by', ':', (f'={row[2]}',))} is:native" if row[2] else ""
+def _native(row: FrameRow, field: str) -> tuple[str, str, Frame | None, str]:
+    # a stack that is charged as the user's own to native code has nothing else
+    only = " is:native" if field == "by" else ""
+    terms = f"{Term(field, ':', (f'={row[2]}',))}{only}" if row[2] else ""
     return row[2] or "?", _base(row[0]) or "no source", None, terms
 
 
@@ -145,40 +176,31 @@ def _base(file: str) -> str:
     return file.replace("\\", "/").rsplit("/", 1)[-1]
 
 
-def _line(row: FrameRow) -> tuple[str, str, Frame | None, str]:
+def _line(row: FrameRow, field: str) -> tuple[str, str, Frame | None, str]:
     file, line, function, _ = row
-    return f"{_base(file)}:{line}", function, frame(row), str(Term("by", ":", (f"={file}:{line}",)))
+    return f"{_base(file)}:{line}", function, frame(row), str(Term(field, ":", (f"={file}:{line}",)))
 
 
-def _function(row: FrameRow) -> tuple[str, str, Frame | None, str]:
+def _function(row: FrameRow, field: str) -> tuple[str, str, Frame | None, str]:
     file, _, function, _ = row
-    terms = f"{Term('by', ':', (f'={function}',))} {Term('by', ':', (f'={file}',))}"
+    terms = f"{Term(field, ':', (f'={function}',))} {Term(field, ':', (f'={file}',))}"
     return function, _base(file), frame(row), terms
 
 
-def _file(row: FrameRow) -> tuple[str, str, Frame | None, str]:
+def _file(row: FrameRow, field: str) -> tuple[str, str, Frame | None, str]:
     file = row[0]
     folder = file.replace("\\", "/").rpartition("/")[0]
-    return _base(file), folder, frame((file, 1, "", row[3])), str(Term("by", ":", (f"={file}",)))
+    return _base(file), folder, frame((file, 1, "", row[3])), str(Term(field, ":", (f"={file}",)))
 
 
 def _packages(snapshot: Snapshot) -> _Groups:
-    """By the package of the innermost frame that was not called to allocate: whose code asked for the memory."""
-    rows = _frame_rows(snapshot)
+    """By the package of the innermost frame, no matter whose it is: whose code asked for the memory."""
+    rows = frame_rows(snapshot)
     names: dict[str, int] = {"": 0}
     of_frame = np.zeros(len(rows) + 1, np.uint32)
-    allocates = np.zeros(len(rows), np.uint8)
     for number, (file, _, function, kind) in enumerate(rows):
         of_frame[number] = names.setdefault(package_of(file, function, kind) or YOUR_CODE, len(names))
-        allocates[number] = kind != USER and is_allocation_function(function, file)
-    parents, frames = snapshot.column("node_parent"), snapshot.column("node_frame")
-    innermost = np.full(len(parents), NEVER, np.uint32)
-    try:
-        best_above(parents, frames, allocates, innermost)
-    except ValueError as error:
-        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: {error}") from error
-    leaves = innermost[snapshot.column("stack_node")]
-    of_stack = of_frame[np.minimum(leaves, len(rows))]
+    of_stack = of_frame[np.minimum(charged_frames(snapshot, "any"), len(rows))]
     words = list(names)
     return _Groups(
         of_stack[snapshot.column("sample_stack")],
@@ -187,8 +209,8 @@ def _packages(snapshot: Snapshot) -> _Groups:
     )
 
 
-def _stacks(snapshot: Snapshot) -> _Groups:
-    lines = snapshot.derived("samples by line", lambda: _KINDS["line"](snapshot))
+def _stacks(snapshot: Snapshot, attribution: Attribution) -> _Groups:
+    lines = _grouping(snapshot, "line", attribution)
     stacks = snapshot.column("sample_stack")
     # a sample of each stack, to be called by its line
     some = np.zeros(len(snapshot.column("stack_node")), np.uint32)
@@ -250,12 +272,16 @@ def _sizes(snapshot: Snapshot) -> _Groups:
     return _Groups(codes, len(_POWERS) + 1, name)
 
 
-_KINDS: dict[str, Callable[[Snapshot], _Groups]] = {
-    "line": _by_shown(lambda row: (row[0], str(row[1])), _line),
-    "function": _by_shown(lambda row: ("", row[0], row[2]), _function),
-    "file": _by_shown(lambda row: (row[0],), _file),
-    "package": _packages,
+_BY_PLACE: dict[str, Callable[[Snapshot, Attribution], _Groups]] = {
+    "line": _by_charged(lambda row: (row[0], str(row[1])), _line),
+    "function": _by_charged(lambda row: ("", row[0], row[2]), _function),
+    "file": _by_charged(lambda row: (row[0],), _file),
     "stack": _stacks,
+}
+"""Groups that are places in code."""
+
+_KINDS: dict[str, Callable[[Snapshot], _Groups]] = {
+    "package": _packages,
     "thread": lambda snapshot: _labelled(snapshot, _is_thread, "No thread in the file"),
     "label": lambda snapshot: _labelled(snapshot, lambda key: key != "bytes", "No label"),
     "size": _sizes,

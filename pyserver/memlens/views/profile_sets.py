@@ -10,7 +10,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels.calltree import first_rows
 from memlens.model.info import ProfileInfo, ProfileValue, ValueMeaning
 from memlens.model.profile import BLOCK_CHANGE_DTYPE
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views.profile_filters import matching
 from memlens.views.sets import AllocationSet
@@ -46,6 +46,20 @@ def profile_of(snapshot: Snapshot) -> ProfileInfo:
 def value_of(snapshot: Snapshot, of: AllocationSet) -> ProfileValue:
     """The value that a set is about."""
     return profile_of(snapshot).values[_number(profile_of(snapshot), of)]
+
+
+def unit_of(snapshot: Snapshot, of: AllocationSet) -> str:
+    """The unit of a set's amounts: of a part of the run it is bytes or counts, whatever the value."""
+    unit = value_of(snapshot, of).unit
+    whole = of.from_moment is None and of.to_moment is None
+    return unit if whole or unit == "count" else "bytes"
+
+
+def is_signed(snapshot: Snapshot, of: AllocationSet) -> bool:
+    """Whether a set is of values of which some are negative: a difference, of which parts grew and others shrank."""
+    if snapshot.info.profile is None or of.from_moment is not None or of.to_moment is not None:
+        return False
+    return value_of(snapshot, of).negative
 
 
 _WORDS: dict[str, tuple[tuple[ValueMeaning, ...], str]] = {
@@ -107,7 +121,7 @@ def _samples_of(snapshot: Snapshot, of: AllocationSet) -> SampleSet:
     if len(stacks) != info.samples or (
         len(stacks) and int(stacks.max()) >= len(snapshot.column("stack_node"))
     ):
-        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: its samples have no stacks")
+        raise InconsistentError("A sample has an unknown stack")
     if of.from_moment is None and of.to_moment is None:
         amounts = _column(snapshot, f"sample_value.{number}", info.samples)
         count = info.values[number].count
@@ -145,7 +159,7 @@ def _number(info: ProfileInfo, of: AllocationSet) -> int:
 def _column(snapshot: Snapshot, name: str, rows: int) -> npt.NDArray[Any]:
     found = snapshot.column(name)
     if len(found) != rows:
-        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: {name} has another length")
+        raise InconsistentError(f"Column {name} has another length")
     return found
 
 
@@ -209,7 +223,7 @@ def _summed(snapshot: Snapshot, first: int, last: int, allocated: int, freed: in
     begin, end = int(offsets[first]), int(offsets[last + 1])
     rows = changes[min(begin, len(changes)) : min(max(end, begin), len(changes))]
     if len(rows) and int(rows["sample"].max()) >= samples:
-        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: a change has no sample")
+        raise InconsistentError("A change has an unknown sample")
 
     def sums(unit: str) -> I64:
         found = np.zeros(samples, np.int64)

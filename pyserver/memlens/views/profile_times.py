@@ -8,7 +8,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views.profile_filters import matching
 from memlens.views.profile_sets import counts_stretches, flow_of, profile_of
@@ -130,7 +130,7 @@ def _unit_of(name: str) -> str:
 def _column(snapshot: Snapshot, name: str, rows: int) -> npt.NDArray[Any]:
     found = snapshot.column(name)
     if len(found) != rows:
-        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: {name} has another length")
+        raise InconsistentError(f"Column {name} has another length")
     return found
 
 

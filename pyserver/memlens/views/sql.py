@@ -450,7 +450,9 @@ def _refusal(action: int, one: str | None, two: str | None) -> str:
 
 
 def _filled_parts(snapshot: Snapshot) -> tuple[Part, ...]:
-    return tuple(part for part in PARTS if are_filled(snapshot.archive, (part,)))
+    return tuple(
+        part for part in PARTS if are_filled(snapshot.archive, (part,), relabelled=snapshot.relabelled)
+    )
 
 
 def _connect(snapshot: Snapshot, parts: tuple[Part, ...]) -> apsw.Connection:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from memlens.kernels.timeline import FREE_COMPLETED, FREE_REQUESTED
+from memlens.store.frees import freed_stacks
 from memlens.store.snapshot import Device, Snapshot
 from memlens.store.totals import stack_totals
 from memlens.views.answers import Frame, StackAnswer, Totals
@@ -20,17 +20,7 @@ def stack(snapshot: Snapshot, allocation: int, filter_text: str = "") -> StackAn
     device, row = allocation_of(snapshot, allocation)
     summary = summaries(snapshot, device, np.asarray([row], np.uint32))[0]
     frames = stack_frames(snapshot, summary.stack)
-    freed: list[Frame] = []
-    if summary.end_moment is not None:
-        ending = summary.end_moment - 1
-        freed_stack = int(device.event_stack[ending])
-        # where the recorder keeps no stacks of frees it repeats the allocation's; and where a free was not recorded
-        # the event at the end is another allocation's
-        if freed_stack != summary.stack and int(device.event_action[ending]) in (
-            FREE_REQUESTED,
-            FREE_COMPLETED,
-        ):
-            freed = stack_frames(snapshot, freed_stack)
+    freed = stack_frames(snapshot, int(freed_stacks(snapshot, device)[row]))
     summary = msgspec.structs.replace(summary, operator=operator_of_stack(snapshot, summary.stack))
     same = totals(snapshot, [summary.stack])
     if filter_text.strip():

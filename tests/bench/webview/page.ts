@@ -64,7 +64,7 @@ const device: DeviceInfo = {
   allocations: 900_000,
   peak_bytes: PEAK,
   peak_moment: 1_200_000,
-  peak_time_us: 1.7e15 + 6e8,
+  peak_time_us: 6e8,
   live_at_start_bytes: 0,
   live_at_end_bytes: 2 ** 30,
   live_at_end_count: 1000,

@@ -50,7 +50,7 @@ export class FakeServer {
       allocations: run.allocations.length,
       peak_bytes: this.totals[peak] ?? 0,
       peak_moment: peak,
-      peak_time_us: options.times === false ? null : ORIGIN_US + (run.times[peak] ?? 0),
+      peak_time_us: options.times === false ? null : (run.times[peak] ?? 0),
       live_at_start_bytes: 0,
       live_at_end_bytes: this.totals.at(-1) ?? 0,
       live_at_end_count: last.length,

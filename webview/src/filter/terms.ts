@@ -10,19 +10,20 @@ const TERMS: readonly Offer[] = [
   { text: 'file:', help: 'a file on the stack: file:model.py, file:model.py:88, file:layers/*.py' },
   { text: 'function:', help: 'a function on the stack: function:forward' },
   { text: 'by:', help: 'the line that is shown for it: by:model.py:88, by:forward' },
+  { text: 'innermost:', help: 'the innermost line, no matter whose code it is: innermost:parser.go:88' },
   { text: 'module:', help: 'the torch.nn module it was made in' },
   { text: 'operator:', help: 'the operator that C++ frames name: operator:aten::mm' },
   { text: 'size>', help: 'requested bytes: size>1MiB, size<=512' },
   { text: 'size<', help: 'requested bytes: size<64KiB' },
   { text: 'life>', help: 'how long it was held: life>10ms, life>100ev (events)' },
   { text: 'life<', help: 'how long it was held, where that is known: life<1ms' },
-  { text: 'category:', help: 'the profiler’s category: category:gradient, category:none' },
+  { text: 'category:', help: 'what it holds: category:gradient, category:none' },
   { text: 'stream:', help: 'the stream: stream:0' },
   { text: 'pool:', help: 'the memory pool: pool:default, pool:private, pool:1.0' },
   { text: 'address:', help: 'what held an address: address:0x7f3a20000000' },
   { text: 'stack:', help: 'a stack by its number: stack:12' },
   { text: 'allocation:', help: 'an allocation by its number: allocation:240' },
-  { text: 'is:before', help: 'alive before recording began' },
+  { text: 'is:before', help: 'allocated before recording' },
   { text: 'is:live', help: 'never freed' },
   { text: 'is:freed', help: 'freed while recording' },
   { text: 'is:pending', help: 'free requested, still held' },
@@ -49,7 +50,8 @@ export function offersFor(word: string, categories: readonly string[]): readonly
   const not = word.startsWith('-') ? '-' : '';
   const start = word.slice(not.length).toLowerCase();
   const named = start.startsWith('category:')
-    ? categories.map((name) => ({ text: `category:${name}`, help: 'the profiler’s category' }))
+    ? // up to a blank, which would need quotes: an inferred category says so in its name
+      categories.map((name) => ({ text: `category:${name.split(' ', 1)[0]}`, help: 'a category' }))
     : [];
   return [...TERMS, ...named]
     .filter(({ text }) => text.startsWith(start) && text !== start && !(not && text === '-'))

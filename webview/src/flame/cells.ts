@@ -1,11 +1,10 @@
 // What stands in the cells of the flame graph's tables.
 
-import type { FlameName, FlameNode } from '../../../extension/shared/protocol.gen';
+import type { FlameName, FlameNode, FlameSides } from '../../../extension/shared/protocol.gen';
 import { element } from '../ui/dom';
 import { exactFigure, figure } from '../ui/figure';
 import { shorten } from '../ui/text';
-import { changeOf, changeText, sideText, turnOf, type Change } from './difference';
-import type { ComparedSource } from './source';
+import { changeOf, changeText, sideText, turnOf, type Sided } from './difference';
 import { share, type Places } from './words';
 
 type Cell = readonly (Node | string)[];
@@ -35,13 +34,10 @@ export function shareCell(part: number, whole: number): Cell {
   return [bar, share(part, whole)];
 }
 
-/** A node of a comparison: its name, the difference, both sides, and the difference of its own. */
-export function comparedCells(
-  node: FlameNode,
-  places: Places,
-  { whole, scale }: ComparedSource,
-): readonly Cell[] {
-  const turned = (change: Change): Cell => [
+/** What has become more or less, and by how much. */
+export function changeCell(sides: FlameSides | null, { whole, scale }: Sided): Cell {
+  const change = changeOf(sides);
+  return [
     element(
       'span',
       {
@@ -51,15 +47,20 @@ export function comparedCells(
       changeText(change, whole, scale),
     ),
   ];
+}
+
+/** A node of a comparison: its name, the difference, both sides, and the difference of its own. */
+export function comparedCells(node: FlameNode, places: Places, sided: Sided): readonly Cell[] {
+  const { whole, scale } = sided;
   const side = (value: number, all: number): Cell => [
     element('span', { title: exactFigure(value) }, sideText(value, all, scale)),
   ];
   const change = changeOf(node.sides);
   return [
     nameCell(node.name, places),
-    turned(change),
+    changeCell(node.sides, sided),
     side(change.before, whole.before),
     side(change.after, whole.after),
-    turned(changeOf(node.self_sides)),
+    changeCell(node.self_sides, sided),
   ];
 }

@@ -7,12 +7,12 @@ import type {
   FlameNodeAnswer,
   FlameSides,
 } from '../../../extension/shared/protocol.gen';
+import type { KeptAttribution } from '../attribution';
 import { element, replace } from '../ui/dom';
 import { exactFigure, figure } from '../ui/figure';
 import { count } from '../ui/format';
 import { shorten } from '../ui/text';
-import { changeOf, changeSentence, changeText, sideFigures, turnOf } from './difference';
-import type { ComparedSource } from './source';
+import { changeOf, changeSentence, changeText, sideFigures, turnOf, type Sided } from './difference';
 import { both, kindOf, share, type Places } from './words';
 
 export interface FlameDetailsEvents {
@@ -35,8 +35,11 @@ export class FlameDetails {
   });
 
   constructor(
-    private readonly compared: ComparedSource | null,
+    private readonly sided: () => Sided | null,
+    /** There are no functions in it to be put between callers and callees. */
+    private readonly alone: boolean,
     private readonly places: Places,
+    private readonly attribution: Pick<KeptAttribution, 'name'>,
     private readonly events: FlameDetailsEvents,
   ) {}
 
@@ -48,6 +51,7 @@ export class FlameDetails {
   /** `drawn`: there are boxes to zoom to. */
   show(answer: FlameNodeAnswer, isCount: boolean, drawn: boolean): void {
     const { node, path } = answer;
+    const sided = this.sided();
     const { name } = node;
     const total = isCount ? answer.total_count : answer.total_bytes;
     const fact = (term: string, sizeBytes: number, number: number): HTMLElement[] => [
@@ -61,21 +65,22 @@ export class FlameDetails {
     ];
     const again = answer.function_count !== node.count || answer.function_self_count !== node.self_count;
     const real = node.node !== 0 && name.kind !== 'none';
+    const own = `Self (${this.attribution.name})`;
     replace(
       this.root,
       element('h3', {}, element('bdi', { class: 'code' }, shorten(name.function, 200))),
       element('div', { class: 'muted' }, [kindOf(name), this.places.of(name)].filter(Boolean).join(' · ')),
-      this.compared && element('dl', {}, ...this.changes(answer, this.compared)),
-      !this.compared &&
+      sided && element('dl', {}, ...this.changes(answer, sided)),
+      !sided &&
         element(
           'dl',
           {},
           ...fact('Inclusive', node.bytes, node.count),
-          ...fact('Self', node.self_bytes, node.self_count),
+          ...fact(own, node.self_bytes, node.self_count),
           ...(again && node.node !== 0
             ? [
                 ...fact('Everywhere', answer.function_bytes, answer.function_count),
-                ...fact('Self everywhere', answer.function_self_bytes, answer.function_self_count),
+                ...fact(`${own}, everywhere`, answer.function_self_bytes, answer.function_self_count),
               ]
             : []),
         ),
@@ -87,7 +92,7 @@ export class FlameDetails {
             this.events.zoom(node);
           }),
         real &&
-          !this.compared &&
+          !this.alone &&
           this.action('Sandwich', 'W', () => {
             this.events.sandwich(name);
           }),
@@ -122,8 +127,9 @@ export class FlameDetails {
   }
 
   /** Both sides of a node of a comparison, and what became of it. */
-  private changes(answer: FlameNodeAnswer, { whole, scale }: ComparedSource): HTMLElement[] {
+  private changes(answer: FlameNodeAnswer, { scale, before, after }: Sided): HTMLElement[] {
     const { node } = answer;
+    const whole = changeOf(answer.whole);
     const { sides, self_sides: own } = node;
     const fact = (term: string, text: string, title = '', turn = ''): HTMLElement[] => [
       element('dt', {}, term),
@@ -139,9 +145,9 @@ export class FlameDetails {
     const everywhere = answer.function_sides;
     return [
       ...turned('Difference', sides),
-      ...side('Before', sides?.before_bytes ?? 0, sides?.before_count ?? 0, whole.before),
-      ...side('After', sides?.after_bytes ?? 0, sides?.after_count ?? 0, whole.after),
-      ...turned('Self', own),
+      ...side(before, sides?.before_bytes ?? 0, sides?.before_count ?? 0, whole.before),
+      ...side(after, sides?.after_bytes ?? 0, sides?.after_count ?? 0, whole.after),
+      ...turned(`Self (${this.attribution.name})`, own),
       ...(node.node !== 0 && JSON.stringify(everywhere) !== JSON.stringify(sides)
         ? turned('Everywhere', everywhere)
         : []),
@@ -158,9 +164,9 @@ export class FlameDetails {
 
   private line(line: FlameLine, name: FlameName, isCount: boolean): HTMLElement {
     const text = line.line > 0 ? this.places.of(line) : line.file || line.function;
-    const { compared } = this;
-    const told = compared
-      ? changeText(changeOf(line.sides), compared.whole, compared.scale)
+    const sided = this.sided();
+    const told = sided
+      ? changeText(changeOf(line.sides), sided.whole, sided.scale)
       : isCount
         ? count(line.count)
         : figure(line.bytes);
@@ -190,10 +196,8 @@ export class FlameDetails {
   }
 
   private caller(node: FlameNode): HTMLElement {
-    const { compared } = this;
-    const told = compared
-      ? changeSentence(changeOf(node.sides), compared.whole, compared.scale)
-      : both(node.bytes, node.count);
+    const sided = this.sided();
+    const told = sided ? changeSentence(changeOf(node.sides), sided) : both(node.bytes, node.count);
     return element(
       'li',
       {},

@@ -16,6 +16,24 @@ export interface Change {
   readonly after: number;
 }
 
+/** What a graph whose boxes have two sides is measured in. */
+export interface Sided {
+  /** What all of it has on each side. */
+  readonly whole: Change;
+  readonly scale: Scale;
+  /** What the sides are called. */
+  readonly before: string;
+  readonly after: string;
+}
+
+/** Of values of which some are negative: what they come to, and what the others do. Shares are not told. */
+export const SIGNED: Sided = {
+  whole: { before: 0, after: 0 },
+  scale: 'absolute',
+  before: 'Less',
+  after: 'More',
+};
+
 export type Turn = 'more' | 'less' | 'even';
 
 export function changeOf(sides: FlameSides | null | undefined): Change {
@@ -68,20 +86,23 @@ export function sideText(value: number, all: number, scale: Scale): string {
   return scale === 'absolute' ? figure(value) : share(value, all);
 }
 
-/** "704 KiB → 1.4 MiB, ▲ +704 KiB", with shares where they are what is compared. */
-export function changeSentence(change: Change, whole: Change, scale: Scale): string {
+/** "704 KiB → 1.4 MiB, ▲ +704 KiB", with shares where they are what is compared; "+3 KiB −1 KiB, net ▲ +2 KiB". */
+export function changeSentence(change: Change, sided: Sided): string {
+  const { whole, scale } = sided;
+  if (sided === SIGNED)
+    return `+${figure(change.after)} −${figure(change.before)}, net ${changeText(change, whole, scale)}`;
   const side = (value: number, all: number): string =>
     scale === 'absolute' ? figure(value) : `${figure(value)} (${share(value, all)})`;
   return `${side(change.before, whole.before)} → ${side(change.after, whole.after)}, ${changeText(change, whole, scale)}`;
 }
 
 /** For a tooltip: the difference, and both sides. */
-export function changeFigures(change: Change, whole: Change, scale: Scale): TipFigures {
+export function changeFigures(change: Change, { whole, scale, before, after }: Sided): TipFigures {
   const side = (value: number, all: number): string =>
     all > 0 && scale === 'normalised' ? `${figure(value)} (${share(value, all)})` : figure(value);
   return {
     large: changeText(change, whole, scale),
-    small: `before ${side(change.before, whole.before)} · after ${side(change.after, whole.after)}`,
+    small: `${before.toLowerCase()} ${side(change.before, whole.before)} · ${after.toLowerCase()} ${side(change.after, whole.after)}`,
   };
 }
 

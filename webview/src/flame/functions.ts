@@ -3,11 +3,13 @@
 import type { FlameFunction, FlameFunctionsAnswer } from '../../../extension/shared/protocol.gen';
 import type { ViewParams } from '../../../extension/shared/messages';
 import type { Pending } from '../api';
+import type { KeptAttribution } from '../attribution';
 import { element, setLabel } from '../ui/dom';
 import { count } from '../ui/format';
 import type { MenuItem } from '../ui/menu';
 import { TreeGrid, type GridRow } from '../ui/tree-grid';
-import { nameCell, shareCell, sizeCell } from './cells';
+import { changeCell, nameCell, shareCell, sizeCell } from './cells';
+import type { Sided } from './difference';
 import type { Places } from './words';
 
 export type FunctionOrder = ViewParams<'memlens/flameFunctions'>['order'];
@@ -23,7 +25,7 @@ export interface FunctionsEvents {
 const PAGE = 200;
 const COLUMNS: readonly { name: string; title: string; width: string; order: FunctionOrder | null }[] = [
   { name: 'Function', title: 'Sort by name', width: 'minmax(140px, 1fr)', order: 'name' },
-  { name: 'Self', title: 'What it allocated itself', width: '84px', order: 'self' },
+  { name: 'Self', title: 'What is charged to it', width: '84px', order: 'self' },
   { name: 'Share', title: 'Own share of the whole', width: '112px', order: null },
   {
     name: 'Inclusive',
@@ -55,6 +57,8 @@ export class FlameFunctions {
   constructor(
     private readonly events: FunctionsEvents,
     private readonly places: Places,
+    private readonly attribution: Pick<KeptAttribution, 'rule'>,
+    private readonly sided: () => Sided | null,
   ) {
     this.grid = new TreeGrid('Functions', {
       count: () => this.rows.length + (this.left > 0 ? 1 : 0),
@@ -94,6 +98,7 @@ export class FlameFunctions {
   show(title: string, isCount: boolean): void {
     setLabel(this.grid.root, title);
     this.isCount = isCount;
+    this.tellColumns();
     this.rows = [];
     this.found = null;
     this.fetch(0);
@@ -146,7 +151,15 @@ export class FlameFunctions {
       this.some(COLUMNS).map(({ name, title, width, order }, i) => {
         // Figures come largest first, names from A on.
         const way = (order !== 'name') !== this.reverse ? 'descending' : 'ascending';
-        return { name, title, width, number: i > 0, sort: order && (order === this.order ? way : 'none') };
+        const whole = name === 'Self' ? `${title}. ${this.attribution.rule}` : title;
+        return {
+          name,
+          title: whole,
+          // a change has an arrow and a sign before its figure
+          width: this.sided() && (order === 'self' || order === 'inclusive') ? '128px' : width,
+          number: i > 0,
+          sort: order && (order === this.order ? way : 'none'),
+        };
       }),
     );
   }
@@ -170,15 +183,16 @@ export class FlameFunctions {
       };
     }
     const { isCount } = this;
+    const sided = this.sided();
     const total = (isCount ? this.found?.total_count : this.found?.total_bytes) ?? 0;
     return {
       ...{ ...same, id: String(row.name.name), class: '' },
       selected: row.name.name === this.chosen,
       cells: this.some<GridRow['cells'][number]>([
         nameCell(row.name, this.places),
-        [sizeCell(row.self_bytes)],
+        sided ? changeCell(row.self_sides, sided) : [sizeCell(row.self_bytes)],
         shareCell(isCount ? row.self_count : row.self_bytes, total),
-        [sizeCell(row.bytes)],
+        sided ? changeCell(row.sides, sided) : [sizeCell(row.bytes)],
         shareCell(isCount ? row.count : row.bytes, total),
         [count(row.count)],
       ]),

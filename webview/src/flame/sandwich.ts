@@ -1,9 +1,11 @@
 // A function between those that call it and those that it calls, beside the table of all functions.
 
 import type { FlameName, FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
+import type { KeptAttribution } from '../attribution';
 import { element, iconButton, setText } from '../ui/dom';
 import { bytes, counted } from '../ui/format';
 import { shorten } from '../ui/text';
+import type { Sided } from './difference';
 import { FlameFunctions, type FunctionsEvents } from './functions';
 import type { TreeParams } from './settings';
 import { FlameTree, type FlameTreeEvents } from './tree';
@@ -37,6 +39,8 @@ export class FlameSandwich {
   constructor(
     events: SandwichEvents,
     private readonly places: Places,
+    attribution: Pick<KeptAttribution, 'rule'>,
+    sided: () => Sided | null,
   ) {
     this.line = element('button', {
       class: 'link',
@@ -48,9 +52,9 @@ export class FlameSandwich {
         },
       },
     });
-    this.functions = new FlameFunctions(events, places);
-    this.callers = new FlameTree('Callers', events.half('bottom_up'), places, { narrow: true });
-    this.callees = new FlameTree('Callees', events.half('top_down'), places, { narrow: true });
+    this.functions = new FlameFunctions(events, places, attribution, sided);
+    this.callers = new FlameTree('Callers', events.half('bottom_up'), places, { narrow: true, sided });
+    this.callees = new FlameTree('Callees', events.half('top_down'), places, { narrow: true, sided });
     this.callers.root.hidden = false;
     this.callees.root.hidden = false;
     this.halves = element(

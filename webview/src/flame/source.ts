@@ -10,9 +10,10 @@ import type {
   Requests,
 } from '../../../extension/shared/protocol.gen';
 import type { Api, Pending } from '../api';
+import type { Attribution, KeptAttribution } from '../attribution';
 import type { ComparedSets } from '../compare';
 import type { FlameRequest } from './camera';
-import { changeOf, type Change, type Scale, type Width } from './difference';
+import { changeOf, type Change, type Scale, type Sided, type Width } from './difference';
 import type { TreeParams } from './settings';
 
 type FunctionOrder = Requests['memlens/flameFunctions']['params']['order'];
@@ -30,14 +31,15 @@ export interface FlameSource {
   readonly compared: ComparedSource | null;
 }
 
-export function ownSource(api: Api): FlameSource {
+export function ownSource(api: Api, kept: Pick<KeptAttribution, 'value'>): FlameSource {
+  const by = (): { attribution: Attribution } => ({ attribution: kept.value });
   return {
     picture: (params, part, search) => api.request('memlens/flame', { ...params, ...part, search }),
-    node: (params, node) => api.request('memlens/flameNode', { ...params, node }),
+    node: (params, node) => api.request('memlens/flameNode', { ...params, node, ...by() }),
     children: (params, node, offset, limit) =>
-      api.request('memlens/flameChildren', { ...params, node, offset, limit }),
-    search: (params, text) => api.request('memlens/flameSearch', { ...params, text }),
-    functions: (params, page) => api.request('memlens/flameFunctions', { ...params, ...page }),
+      api.request('memlens/flameChildren', { ...params, node, offset, limit, ...by() }),
+    search: (params, text) => api.request('memlens/flameSearch', { ...params, text, ...by() }),
+    functions: (params, page) => api.request('memlens/flameFunctions', { ...params, ...page, ...by() }),
     compared: null,
   };
 }
@@ -48,10 +50,13 @@ export interface ComparedPair {
   readonly otherFirst: boolean;
   readonly scale: Scale;
   readonly width: Width;
+  readonly attribution: Attribution;
 }
 
-export class ComparedSource implements FlameSource {
+export class ComparedSource implements FlameSource, Sided {
   readonly compared = this;
+  readonly before = 'Before';
+  readonly after = 'After';
   /** What all of it has on each side, as the last answer told. */
   whole: Change = { before: 0, after: 0 };
 
@@ -98,9 +103,10 @@ export class ComparedSource implements FlameSource {
     options: TreeParams['options'];
     scale: Scale;
     width: Width;
+    attribution: Attribution;
   } {
-    const { sets, otherFirst, scale, width } = this.pair();
-    return { ...sets, other_first: otherFirst, options, scale, width };
+    const { sets, otherFirst, scale, width, attribution } = this.pair();
+    return { ...sets, other_first: otherFirst, options, scale, width, attribution };
   }
 
   /** What the whole is stands in every answer, and has to be known before the answer is shown. */

@@ -1,5 +1,6 @@
 // The flame graph's own toolbar: form, direction, what is merged, what is drawn, search.
 
+import type { Attribution } from '../attribution';
 import { Choice, press } from '../ui/choice';
 import { add, debounce, element, iconButton, replace, setText } from '../ui/dom';
 import type { FlameSettings, Form } from './settings';
@@ -33,7 +34,9 @@ export class FlameToolbar {
   constructor(
     private readonly events: FlameToolbarEvents,
     /** Of a comparison: colours are the difference's, and the functions are in its table. */
-    private readonly compared = false,
+    private readonly compared: boolean,
+    /** To which box a stack is charged. */
+    private readonly attribution: Choice<Attribution>,
   ) {
     this.form = new Choice<Form>(
       'Form',
@@ -178,19 +181,23 @@ export class FlameToolbar {
       this.collapse,
       this.fold,
       this.wholePaths,
+      this.attribution.root,
       this.searching,
       this.chips,
     );
   }
 
-  update(settings: FlameSettings): void {
+  /** `sided`: boxes have two sides, and are coloured by what became of them. */
+  update(settings: FlameSettings, sided: boolean): void {
     this.form.set(settings.form);
     this.direction.set(settings.direction);
     // each half of the functions' form has its own direction, and no widths to order or to search
     const drawn = settings.form === 'icicle' || settings.form === 'flame';
     this.direction.root.hidden = settings.form === 'functions';
     this.searching.hidden = !drawn;
-    this.colour.hidden = !drawn || this.compared;
+    // tables say what boxes have of their own; the details of a box that is drawn say by which rule
+    this.attribution.root.hidden = drawn;
+    this.colour.hidden = !drawn || sided;
     // else whoever shows the graph decides
     if (this.compared) this.value.hidden = this.order.hidden = true;
     if (document.activeElement !== this.search) this.search.value = settings.search;

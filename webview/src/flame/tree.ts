@@ -2,6 +2,7 @@
 
 import type { FlameChildrenAnswer, FlameNode } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
+import type { KeptAttribution } from '../attribution';
 import { element, setLabel } from '../ui/dom';
 import { figure } from '../ui/figure';
 import { count } from '../ui/format';
@@ -9,7 +10,7 @@ import type { MenuItem } from '../ui/menu';
 import { TreeGrid, type GridColumn, type GridRow } from '../ui/tree-grid';
 import { comparedCells, nameCell, shareCell, sizeCell } from './cells';
 import { TreeRows, type NodeRow } from './rows';
-import type { ComparedSource } from './source';
+import type { Sided } from './difference';
 import type { Places } from './words';
 
 export interface FlameTreeEvents {
@@ -30,16 +31,16 @@ const COLUMNS: readonly GridColumn[] = [
   column('Function', '', 'minmax(110px, 1fr)', false),
   column('Inclusive', 'With all that it calls', '84px'),
   column('Share', 'Inclusive share of the whole', '112px'),
-  column('Self', 'What it allocated itself', '84px'),
+  column('Self', 'What is charged to it', '84px'),
   column('Allocations', 'Inclusive', '84px'),
 ];
-const OF_FUNCTION = { title: 'Inclusive share of all that goes through the function' };
+const OF_FUNCTION = 'Inclusive share of all that goes through the function';
 const COMPARED: readonly GridColumn[] = [
   column('Function', '', 'minmax(110px, 1fr)', false),
   column('Difference', 'With all that it calls', '140px'),
   column('Before', 'Inclusive', '96px'),
   column('After', 'Inclusive', '96px'),
-  column('Self', 'The difference of what it allocated itself', '140px'),
+  column('Self', 'The difference of what is charged to it', '140px'),
 ];
 /** Of the tree beside a table there is room for so many. */
 const FEW = 3;
@@ -48,20 +49,33 @@ export class FlameTree {
   readonly root: HTMLElement;
   private readonly grid: TreeGrid;
   private readonly rows: TreeRows;
-  private readonly columns: readonly GridColumn[];
+  /** What the first column of a narrow one is called. */
+  private readonly narrow: string | null;
   private chosen: NodeRow | null = null;
   private isCount = false;
 
-  private readonly compared: ComparedSource | null;
+  /** What its rows have two sides of; null where they have one. */
+  private readonly sided: () => Sided | null;
+  /** By which rule rows have something of their own, where a column tells what. */
+  private readonly attribution: Pick<KeptAttribution, 'rule'> | null;
 
   /** `narrow`: with a few columns, the first of which says what the tree is. */
   constructor(
     label: string,
     private readonly events: FlameTreeEvents,
     private readonly places: Places,
-    { narrow = false, compared = null }: { narrow?: boolean; compared?: ComparedSource | null } = {},
+    {
+      narrow = false,
+      sided = () => null,
+      attribution = null,
+    }: {
+      narrow?: boolean;
+      sided?: () => Sided | null;
+      attribution?: Pick<KeptAttribution, 'rule'> | null;
+    } = {},
   ) {
-    this.compared = compared;
+    this.sided = sided;
+    this.attribution = attribution;
     this.rows = new TreeRows({
       ask: (...page) => events.ask(...page),
       changed: (moved) => {
@@ -95,10 +109,8 @@ export class FlameTree {
       },
       key: (event) => events.key(event),
     });
-    this.columns = compared ? COMPARED : narrow ? COLUMNS.slice(0, FEW) : COLUMNS;
-    this.grid.setColumns(
-      this.columns.map((each, i) => ({ ...each, ...(narrow ? [{ name: label }, {}, OF_FUNCTION][i] : {}) })),
-    );
+    this.narrow = narrow ? label : null;
+    this.tellColumns();
     this.root = element('div', { class: 'flame-tree', hidden: true }, this.grid.root);
   }
 
@@ -113,8 +125,27 @@ export class FlameTree {
   show(title: string, isCount: boolean): void {
     setLabel(this.grid.root, title);
     this.isCount = isCount;
+    this.tellColumns();
     this.chosen = null;
     this.rows.reset();
+  }
+
+  private tellColumns(): void {
+    const rule = this.attribution?.rule;
+    const sided = this.sided();
+    const sides: Readonly<Record<string, string>> = sided ? { Before: sided.before, After: sided.after } : {};
+    this.grid.setColumns(
+      this.some(sided ? COMPARED : COLUMNS).map((each, i) => ({
+        ...each,
+        name: (i === 0 ? this.narrow : null) ?? sides[each.name] ?? each.name,
+        title:
+          this.narrow !== null && !sided && i === FEW - 1
+            ? OF_FUNCTION
+            : each.name === 'Self' && rule
+              ? `${each.title}. ${rule}`
+              : each.title,
+      })),
+    );
   }
 
   private choose(index: number): void {
@@ -129,15 +160,16 @@ export class FlameTree {
     const row = this.rows.rows[index];
     if (!row) throw new RangeError(`The tree has no row ${index}`);
     const { level } = row;
+    const sided = this.sided();
     if (row.kind === 'rest') {
       const cells = [
         [element('span', { class: 'link' }, `${count(row.left)} more…`)],
-        this.compared ? [] : [figure(row.bytes)],
+        sided ? [] : [figure(row.bytes)],
         [],
       ];
       return {
         ...{ id: `rest:${row.parent?.node.node ?? 0}`, level, open: null, place: 1, of: 1, selected: false },
-        ...{ cells: this.some([...cells, [], this.compared ? [] : [count(row.count)]]), class: 'more' },
+        ...{ cells: this.some([...cells, [], sided ? [] : [count(row.count)]]), class: 'more' },
       };
     }
     const { node, open, place, of } = row;
@@ -146,19 +178,22 @@ export class FlameTree {
     return {
       ...{ id: String(node.node), level, open, place, of, class: '' },
       selected: row === this.chosen,
-      cells: this.compared
-        ? comparedCells(node, this.places, this.compared)
-        : this.some([
-            nameCell(node.name, this.places),
-            [sizeCell(node.bytes)],
-            shareCell(isCount ? node.count : node.bytes, total),
-            [sizeCell(node.self_bytes)],
-            [count(node.count)],
-          ]),
+      cells: this.some(
+        sided
+          ? comparedCells(node, this.places, sided)
+          : [
+              nameCell(node.name, this.places),
+              [sizeCell(node.bytes)],
+              shareCell(isCount ? node.count : node.bytes, total),
+              [sizeCell(node.self_bytes)],
+              [count(node.count)],
+            ],
+      ),
     };
   }
 
-  private some(cells: GridRow['cells']): GridRow['cells'] {
-    return cells.slice(0, this.columns.length);
+  /** Those that there is room for. */
+  private some<T>(cells: readonly T[]): readonly T[] {
+    return this.narrow === null ? cells : cells.slice(0, FEW);
   }
 }

@@ -56,7 +56,7 @@ export class CompareGraph {
       () => {
         const { sets, otherFirst } = this;
         if (!sets) throw new Error('There is nothing to compare yet.');
-        return { sets, otherFirst, ...this.settings };
+        return { sets, otherFirst, ...this.settings, attribution: context.attribution.value };
       },
       () => {
         this.flame.restyle();
@@ -96,6 +96,11 @@ export class CompareGraph {
   retheme(): void {
     this.flame.update(new Set(['theme']));
     this.arrange();
+  }
+
+  /** By another rule boxes have something of their own. */
+  reattribute(): void {
+    if (this.sets) this.flame.update(new Set(['attribution']));
   }
 
   key(event: KeyboardEvent): boolean {

@@ -9,6 +9,7 @@ import type {
 } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../api';
 import { signed, withSign, type ComparedSets, type FoundSets } from '../compare';
+import type { Attribution } from '../attribution';
 import type { ViewContext } from '../context';
 import { Choice } from '../ui/choice';
 import { debounce, element, replace, setText } from '../ui/dom';
@@ -33,6 +34,7 @@ class ComparePane implements Pane {
   private readonly sides: CompareSides;
   private readonly by: Choice<'line' | 'function' | 'file' | 'stack'>;
   private readonly measure: Choice<'own' | 'inclusive'>;
+  private readonly attribution: Choice<Attribution>;
   private readonly mine: HTMLSelectElement;
   private readonly theirs: HTMLSelectElement;
   /** Of profiles: the values that both have, and the other's that may stand beside it. */
@@ -83,6 +85,7 @@ class ComparePane implements Pane {
         compare.set({ measure });
       },
     );
+    this.attribution = context.attribution.choice();
     this.mine = options(
       'What of this snapshot',
       { set: 'As chosen above', end: 'Live at the end' },
@@ -157,6 +160,7 @@ class ComparePane implements Pane {
         this.form.root,
         this.by.root,
         this.measure.root,
+        this.attribution.root,
         ...(context.info.profile
           ? [labelled('compared ', this.value), labelled('other ', this.otherValue)]
           : [labelled('this ', this.mine), labelled('other ', this.theirs)]),
@@ -169,7 +173,14 @@ class ComparePane implements Pane {
 
   update(changes: ReadonlySet<string>): void {
     if (changes.has('theme')) this.graph?.retheme();
-    if (!['compare', 'device', 'filter', 'cursors', 'axis'].some((change) => changes.has(change))) return;
+    if (changes.has('attribution')) {
+      this.attribution.set(this.context.attribution.value);
+      this.graph?.reattribute();
+    }
+    if (!['compare', 'device', 'filter', 'cursors', 'axis'].some((change) => changes.has(change))) {
+      if (changes.has('attribution')) this.fetch(0);
+      return;
+    }
     const { compare } = this.context;
     const notice = compareNotice(this.context);
     if (notice) {
@@ -211,7 +222,8 @@ class ComparePane implements Pane {
     const { profile, otherValue } = this.context.compare;
     const drawn = this.shown === 'graph' && !(profile && otherValue === null);
     this.form.set(this.shown);
-    for (const control of [this.by.root, this.measure.root, this.search]) control.hidden = drawn;
+    for (const control of [this.by.root, this.measure.root, this.attribution.root, this.search])
+      control.hidden = drawn;
     this.table.root.hidden = drawn;
     if (drawn && !this.graph) {
       this.graph = new CompareGraph(this.context);
@@ -287,6 +299,7 @@ class ComparePane implements Pane {
       other_first: settings.otherFirst,
       by: settings.by,
       measure: settings.measure,
+      attribution: this.context.attribution.value,
       search: this.search.value,
       order: this.order,
       reverse: this.reverse,
@@ -337,7 +350,9 @@ class ComparePane implements Pane {
     this.table.say(
       `${counted(answer.found, ROWS_OF[by])}, ${what}` +
         (this.inferredSteps ? ', beside each other by inferred steps' : '') +
-        (measure === 'inclusive' ? ', with what each called (these do not add up)' : '') +
+        (measure === 'inclusive'
+          ? ', with what each called (these do not add up)'
+          : `, self by ${this.context.attribution.name}`) +
         (words
           ? `, with ${words}: ${figure(answer.matching.before_bytes)} → ${figure(answer.matching.after_bytes)}`
           : ''),
@@ -359,6 +374,7 @@ class ComparePane implements Pane {
       other_first: settings.otherFirst,
       by: settings.by,
       measure: settings.measure,
+      attribution: context.attribution.value,
       row: row.row,
     });
     this.lighting = lighting;

@@ -3,6 +3,7 @@
 import type { FlamePlace } from '../../../extension/shared/messages';
 import type { FlameName, FlameNode, FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
 import { RequestError } from '../api';
+import type { Attribution } from '../attribution';
 import type { Change, ViewContext } from '../context';
 import type { BoxFacts } from '../flame/boxes';
 import { WHOLE } from '../flame/camera';
@@ -10,7 +11,7 @@ import { FlameChosen, keyOf, type Opening } from '../flame/chosen';
 import { FlameCommands } from '../flame/commands';
 import { FlameCrumbs } from '../flame/crumbs';
 import { FlameDetails } from '../flame/details';
-import { changeFigures, changeOf, changeSentence } from '../flame/difference';
+import { changeFigures, changeOf, changeSentence, SIGNED, type Sided } from '../flame/difference';
 import { FlameFinder } from '../flame/finder';
 import { FlameHover } from '../flame/hover';
 import { listenToPointer } from '../flame/input';
@@ -22,12 +23,13 @@ import { exposeFlameForTests } from '../flame/test-hook';
 import { FlameToolbar } from '../flame/toolbar';
 import { FlameTree, type FlameTreeEvents } from '../flame/tree';
 import { amount, nodeSentence, Places, share } from '../flame/words';
+import type { Choice } from '../ui/choice';
 import { element } from '../ui/dom';
 import { counted } from '../ui/format';
 import type { MakePane, Pane } from './pane';
 
 export const flamePane: MakePane = (context) =>
-  new FlamePane(context, context.flame, ownSource(context.api), () => context.setName);
+  new FlamePane(context, context.flame, ownSource(context.api, context.attribution), () => context.setName);
 
 /** A flame graph with all that belongs to it; `kept` is how it is shown, `source` whom it asks. */
 export class FlamePane implements Pane {
@@ -37,6 +39,7 @@ export class FlamePane implements Pane {
   readonly root: HTMLElement;
   private readonly settings: FlameSettings;
   private readonly places: Places;
+  private readonly attribution: Choice<Attribution>;
   private readonly toolbar: FlameToolbar;
   private readonly plot: FlamePlot;
   private readonly tree: FlameTree;
@@ -62,6 +65,7 @@ export class FlamePane implements Pane {
     this.settings = kept.settings;
     this.toRestore = source.compared ? null : kept.settings.place;
     this.places = new Places(() => this.settings.wholePaths);
+    this.attribution = context.attribution.choice();
     const { compared } = source;
     this.toolbar = new FlameToolbar(
       {
@@ -76,6 +80,7 @@ export class FlamePane implements Pane {
         },
       },
       compared !== null,
+      this.attribution,
     );
     this.plot = new FlamePlot(
       {
@@ -93,7 +98,7 @@ export class FlamePane implements Pane {
       },
       this.places,
     );
-    this.details = new FlameDetails(compared, this.places, {
+    this.details = new FlameDetails(this.sided, compared !== null, this.places, context.attribution, {
       open: (line, kind, beside) => {
         this.context.openFrame(
           { ...line, kind: kind === 'none' ? 'user' : kind, source: 'recorded' },
@@ -123,7 +128,7 @@ export class FlamePane implements Pane {
       'Call tree',
       this.treeEvents(() => this.params),
       this.places,
-      { compared },
+      { sided: this.sided, attribution: context.attribution },
     );
     this.sandwich = new FlameSandwich(
       {
@@ -153,6 +158,8 @@ export class FlamePane implements Pane {
         },
       },
       this.places,
+      context.attribution,
+      this.sided,
     );
     this.crumbs = new FlameCrumbs(this.plot, (facts) => {
       this.commands.zoomTo(facts);
@@ -202,10 +209,12 @@ export class FlamePane implements Pane {
     this.hover = new FlameHover(
       this.plot,
       (node) => this.source.node(this.params, node),
-      ({ change, value }, total) =>
-        compared && change
-          ? changeFigures(change, compared.whole, compared.scale)
-          : { large: amount(value, this.isCount), small: share(value, total) },
+      ({ change, value }, total) => {
+        const sided = this.sided();
+        return sided && change
+          ? changeFigures(change, sided)
+          : { large: amount(value, this.isCount), small: share(value, total) };
+      },
       this.places,
     );
     listenToPointer(this.plot, {
@@ -247,7 +256,8 @@ export class FlamePane implements Pane {
     if (changes.has('device') || changes.has('filter') || changes.has('cursors')) {
       // names are the snapshot's, and what was hidden stays hidden in another set
       this.renew(false);
-    } else if (changes.has('theme')) this.toolbar.update(this.settings);
+    } else if (changes.has('attribution')) this.reattribute();
+    else if (changes.has('theme')) this.toolbar.update(this.settings, this.sided() !== null);
   }
 
   key(event: KeyboardEvent): boolean {
@@ -258,6 +268,15 @@ export class FlamePane implements Pane {
   renewed(sameNames: boolean): void {
     if (!sameNames) this.kept.set({ focus: null, hidden: [], sandwich: null });
     this.renew(false);
+  }
+
+  /** Boxes and functions have something else of their own: the graph stays as it is. */
+  private reattribute(): void {
+    this.attribution.set(this.context.attribution.value);
+    if (!this.drawn) this.renew(true);
+    const node = this.plot.selected && !this.plot.selected.more ? this.plot.selected.node : null;
+    this.chosen.forget();
+    if (this.drawn && node !== null) this.fetchDetails(node, null);
   }
 
   /** The whole that shares are of has become known. */
@@ -282,6 +301,14 @@ export class FlamePane implements Pane {
     const { sandwich } = this.settings;
     return sandwich ? halfParams(this.params, direction, sandwich) : this.params;
   }
+
+  /** What boxes have two sides of: both of a comparison, or what of a profile's values is negative and what isn't. */
+  private readonly sided = (): Sided | null => {
+    const { info, set } = this.context;
+    const signed =
+      set.from_moment === null && set.value !== null && info.profile?.values[set.value]?.negative;
+    return this.source.compared ?? (signed === true ? SIGNED : null);
+  };
 
   private get drawn(): boolean {
     return isDrawn(this.settings);
@@ -313,16 +340,13 @@ export class FlamePane implements Pane {
 
   private arrange(): void {
     const { form, colour } = this.settings;
-    this.toolbar.update(this.settings);
+    this.toolbar.update(this.settings, this.sided() !== null);
     this.plot.root.hidden = !this.drawn;
     this.crumbs.root.hidden = !this.drawn;
     this.tree.root.hidden = form !== 'table';
     this.sandwich.root.hidden = form !== 'functions';
-    const { compared } = this.source;
-    this.plot.setStyle(
-      form === 'flame',
-      compared ? { whole: compared.whole, scale: compared.scale } : colour,
-    );
+    const sided = this.sided();
+    this.plot.setStyle(form === 'flame', sided ? { whole: sided.whole, scale: sided.scale } : colour);
   }
 
   /** Asks again. With `keep` the tree is the same, and so the camera and the selection stay. */
@@ -383,10 +407,10 @@ export class FlamePane implements Pane {
     if (facts.more) {
       const total = this.plot.geometry?.total ?? 1;
       this.forget();
-      const { compared } = this.source;
+      const sided = this.sided();
       const figures =
-        compared && facts.change
-          ? changeSentence(facts.change, compared.whole, compared.scale)
+        sided && facts.change
+          ? changeSentence(facts.change, sided)
           : `${amount(facts.value, this.isCount)}, ${share(facts.value, total)}`;
       this.say(`${counted(facts.name, 'more box', 'more boxes')}, ${figures}. Enter zooms in.`);
       return;
@@ -444,12 +468,12 @@ export class FlamePane implements Pane {
     else if (this.chosen.of === this.ofSandwich) this.sandwich.tell(answer, this.isCount);
     this.context.lightStacks(new Set(node.node === 0 ? [] : answer.stacks));
     const total = this.isCount ? answer.total_count : answer.total_bytes;
-    const { compared } = this.source;
+    const sided = this.sided();
     // the whole of a half is the function, not the set
     const whole = this.settings.form === 'functions' ? null : total;
     this.say(
-      compared
-        ? `${node.name.function}: ${changeSentence(changeOf(node.sides), compared.whole, compared.scale)}`
+      sided
+        ? `${node.name.function}: ${changeSentence(changeOf(node.sides), sided)}`
         : nodeSentence(node, this.places, whole, this.isCount),
     );
     if (!opening) return;

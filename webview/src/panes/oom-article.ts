@@ -11,8 +11,7 @@ import type {
 } from '../../../extension/shared/protocol.gen';
 import { gapParts } from '../gap';
 import { element, replace } from '../ui/dom';
-import { bytes, count, counted, exactBytes, hasSource, nameOf } from '../ui/format';
-import { fileName } from '../ui/paths';
+import { bytes, count, counted, exactBytes, hasSource, nameOf, placeOf } from '../ui/format';
 import { shorten } from '../ui/text';
 
 export interface OomActions {
@@ -33,7 +32,6 @@ const PLACES: Record<FreePlace['why'], string> = {
 const FEW = 8;
 
 export function oomArticle(answer: OomAnswer, deviceName: string, actions: OomActions): HTMLElement {
-  const label = answer.frames.find(({ kind }) => kind === 'user') ?? answer.frames.find(hasSource) ?? null;
   return element(
     'article',
     {},
@@ -46,7 +44,9 @@ export function oomArticle(answer: OomAnswer, deviceName: string, actions: OomAc
       }),
       element('span', {}, `${deviceName}, stream ${streamName(answer.stream)}`),
       answer.pool !== null && element('span', {}, `pool ${answer.pool}`),
-      label && element('span', {}, 'asked for at ', frameLink(label, null, actions)),
+      answer.asked_at === null
+        ? element('span', {}, element('bdi', {}, answer.asked_by))
+        : element('span', {}, 'asked for at ', frameLink(answer.asked_at, null, actions)),
     ),
     element(
       'div',
@@ -252,7 +252,7 @@ function frameLink(
     },
     element('bdi', { class: 'code' }, shorten(frame.function, 50)),
     ' ',
-    element('bdi', { class: 'place' }, `${shorten(fileName(frame.file), 40)}:${frame.line}`),
+    element('bdi', { class: 'place' }, shorten(placeOf(frame), 60)),
   );
 }
 

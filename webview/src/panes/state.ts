@@ -346,6 +346,11 @@ function legend(): HTMLElement {
     key('pending', 'waiting for its free to complete'),
     key('rounding', 'lost to rounding'),
     key('free', 'free'),
+    element(
+      'span',
+      { title: 'By the allocator’s rules of rounding and splitting; blocks are at least that large' },
+      'Sizes of blocks that aren’t live at the trace’s end are inferred',
+    ),
   );
 }
 

@@ -11,6 +11,7 @@ import type {
   SnapshotInfo,
 } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
+import type { KeptAttribution } from '../attribution';
 import type { Colours } from '../colours';
 import { Compare } from '../compare';
 import { baseName } from '../ui/paths';
@@ -36,6 +37,7 @@ export interface ProfileOwner {
   readonly stretchName: string | null;
   readonly colours: Colours;
   readonly flame: KeptFlame;
+  readonly attribution: KeptAttribution;
   /** What was compared when the view was last open. */
   readonly compared: CompareState | null;
   setValue(value: number): void;
@@ -108,6 +110,10 @@ export class ProfileContext implements ViewContext {
     if (this.owner.stretchName !== null) return this.owner.stretchName;
     const { title } = this.value;
     return title.charAt(0).toLowerCase() + title.slice(1);
+  }
+
+  get attribution(): KeptAttribution {
+    return this.owner.attribution;
   }
 
   get flame(): KeptFlame {

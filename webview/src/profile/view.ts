@@ -3,6 +3,7 @@
 import type { CompareState, PaneId, ViewState } from '../../../extension/shared/messages';
 import type { Frame, ProfileInfo, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Api, type HostMessage } from '../api';
+import { KeptAttribution } from '../attribution';
 import { Colours } from '../colours';
 import { EVERYTHING, type Change } from '../context';
 import { comparePane } from '../panes/compare';
@@ -35,6 +36,7 @@ export class ProfileView implements ProfileOwner {
   filter = '';
   readonly colours = new Colours([], 'stack');
   readonly flame: KeptFlame;
+  readonly attribution: KeptAttribution;
   readonly compared: CompareState | null;
   private readonly context: ProfileContext;
   private readonly flamePane: Pane;
@@ -61,6 +63,9 @@ export class ProfileView implements ProfileOwner {
     const state = hostState ?? saved?.view ?? null;
     this.value = valueOf(profile, state?.value);
     this.flame = new KeptFlame(state?.flame ?? null, info, this.saveSoon);
+    this.attribution = new KeptAttribution(api, () => {
+      this.changed('attribution');
+    });
     // widths are what the value above says
     this.flame.settings.value = 'bytes';
     if (profile.bins === 0) this.flame.settings.order = 'value';
@@ -121,6 +126,9 @@ export class ProfileView implements ProfileOwner {
       { ...restoreLayout(saved?.layout, root.clientWidth), panelOpen: false },
       () => {
         this.arrange();
+      },
+      () => {
+        this.api.post({ type: 'showLog' });
       },
     );
     flame.root.classList.add('pane', 'main-flame');
@@ -236,7 +244,7 @@ export class ProfileView implements ProfileOwner {
     // asked first, so that what is wrong with it is said beside it and nothing else goes
     const of = { ...this.context.set, filter: text };
     const asking = this.api.request('memlens/groups', {
-      branch: { of, by: ['file'], path: [], narrow: '' },
+      branch: { of, by: ['file'], path: [], narrow: '', attribution: 'mine' },
       ...{ order: 'bytes', descending: true, offset: 0, limit: 1 },
     });
     asking.answer.then(

@@ -43,6 +43,7 @@ const CATEGORIES: Record<string, readonly [hue: number, lift: number, chroma: nu
   gradient: [262, -0.02, 1.15],
   activation: [38, 0.01, 1.15],
   optimizer_state: [88, 0.07, 1],
+  parameter_or_optimizer_state: [120, 0.03, 0.8],
   temporary: [315, 0, 1],
   autograd_detail: [215, 0.05, 0.8],
   input: [185, -0.08, 0.8],
@@ -54,7 +55,8 @@ export function categoryPalette(names: readonly string[], theme: ThemeKind): rea
   const middle = SHADES[theme].lightness[0] ?? 0.7;
   const chroma = SHADES[theme].chroma[0] ?? 0.1;
   return names.map((name, i) => {
-    const known = Object.hasOwn(CATEGORIES, name) ? CATEGORIES[name] : undefined;
+    const plain = name.replace(/ \(inferred\)$/, '');
+    const known = Object.hasOwn(CATEGORIES, plain) ? CATEGORIES[plain] : undefined;
     const [hue, lift, share] = known ?? [((i * GOLDEN) % 1) * 360, (i % 3) * 0.05 - 0.05, 1];
     return oklch(middle + lift, chroma * share, hue);
   });

@@ -1,6 +1,7 @@
 // What of a view survives hiding its tab and reloading the window.
 
 import { PANE_IDS, PICTURE_IDS, type FlameState, type ViewState } from '../../../extension/shared/messages';
+import type { Attribution } from '../attribution';
 import type { DeviceInfo, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import { restoreCompare } from '../compare';
 import type { GroupKind, GroupOrder, MemberOrder } from '../panes/live-set/tree';
@@ -25,6 +26,7 @@ export interface Kept {
   readonly liveSet?: SavedLiveSet;
   readonly difference?: SavedDifference;
   readonly comparison?: SavedComparison;
+  readonly attribution?: Attribution;
 }
 
 /** How the difference flame graph is shown. */
@@ -84,8 +86,7 @@ export function hasTimes(device: DeviceInfo): boolean {
 
 /** The peak's time in microseconds since the first event, or null where the file has no times. */
 export function peakTime(device: DeviceInfo): number | null {
-  const { peak_time_us: time, time_origin_us: origin } = device;
-  return time === null || origin === null || !hasTimes(device) ? null : time - origin;
+  return hasTimes(device) ? device.peak_time_us : null;
 }
 
 /** The peak's place on the axis, or null where there is none. */

@@ -77,7 +77,12 @@ export function placeOf(frame: Frame): string {
 export function nameOf(allocation: AllocationSummary): { title: string; place: string | null } {
   const { label, operator } = allocation;
   if (hasSource(label)) return { title: label.function, place: placeOf(label) };
-  return { title: operator ?? label?.function ?? 'No stack recorded', place: null };
+  return { title: operator ?? label?.function ?? noStack(allocation), place: null };
+}
+
+/** Why an allocation has no stack: the recorder could not see it being made, or kept none. */
+export function noStack({ before_trace: early }: Pick<AllocationSummary, 'before_trace'>): string {
+  return early ? 'Allocated before recording' : 'No stack recorded';
 }
 
 /** Names of code in code type; that there is none is said in words. */

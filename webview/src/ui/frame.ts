@@ -48,6 +48,7 @@ export class ViewFrame {
     private readonly parts: Parts,
     private layout: Layout,
     private readonly changed: (layout: Layout) => void,
+    private readonly showLog: () => void,
   ) {
     this.side = splitter(
       'Width of the stack panel',
@@ -91,6 +92,7 @@ export class ViewFrame {
   say(text: string): void {
     setText(this.live, text);
     setText(this.note, text);
+    this.note.title = '';
     this.note.classList.remove('error');
   }
 
@@ -99,6 +101,14 @@ export class ViewFrame {
     if (error instanceof RequestError && error.problem.code === 'cancelled') return;
     this.say(error instanceof Error ? error.message : String(error));
     this.note.classList.add('error');
+    if (error instanceof RequestError && error.problem.code === 'internal') {
+      setText(this.live, `${error.problem.message}. ${error.problem.advice}`);
+      this.note.title = error.problem.advice;
+      add(
+        this.note,
+        element('button', { class: 'link', type: 'button', on: { click: this.showLog } }, 'Show Log'),
+      );
+    }
   }
 
   get current(): Layout {

@@ -78,6 +78,7 @@ export class Panel {
   ): void {
     const { allocation } = answer;
     const named = nameOf(allocation);
+    const bare = answer.frames.length === 0;
     this.begin(bytes(allocation.size_bytes), ['zoom', 'clear'], colour);
     const label = allocation.label;
     const frames = new FrameList(answer.frames, label, this.actions);
@@ -92,7 +93,7 @@ export class Panel {
           ? sourceLink(label, this.actions.open)
           : element('p', { class: 'hint' }, 'The file has no Python frame for this allocation.'),
       ),
-      sameStackText(answer.same_stack, filtered),
+      bare ? null : sameStackText(answer.same_stack, filtered),
       element(
         'div',
         { class: 'steps', role: 'group', attributes: { 'aria-label': 'Neighbours' } },
@@ -101,18 +102,25 @@ export class Panel {
         this.step('down', byAddress ? 'At a lower address' : 'Older, below', 'older', 'Alt+ArrowDown'),
         this.step('up', byAddress ? 'At a higher address' : 'Younger, above', 'younger', 'Alt+ArrowUp'),
       ),
-      element('h3', {}, answer.frames.length > 0 ? 'Allocated by' : 'No stack was recorded'),
+      // of what has no stack the title says why
+      !bare && element('h3', {}, 'Allocated by'),
       frames.root,
-      answer.freed_frames.length > 0 &&
-        foldedSection('Freed by', () => {
-          const list = new FrameList(answer.freed_frames, null, this.actions);
-          this.lists.push(list);
-          return list.root;
-        }),
+      ...this.freedBy(answer.freed_frames, bare),
       element('h3', {}, 'Allocation'),
       allocationFacts(allocation),
     );
     this.body.scrollTop = 0;
+  }
+
+  /** Where it was freed; unfolded where that is all that is known. */
+  private freedBy(frames: readonly Frame[], unfolded: boolean): HTMLElement[] {
+    if (frames.length === 0) return [];
+    const list = (): HTMLElement => {
+      const made = new FrameList(frames, null, this.actions);
+      this.lists.push(made);
+      return made.root;
+    };
+    return unfolded ? [element('h3', {}, 'Freed by'), list()] : [foldedSection('Freed by', list)];
   }
 
   showLine(answer: LineAnswer, filtered: boolean): void {
@@ -284,18 +292,15 @@ function facts(rows: readonly Fact[]): HTMLElement {
 
 function deviceFacts(d: DeviceInfo): HTMLElement {
   const live = `${bytes(d.live_at_end_bytes)} in ${counted(d.live_at_end_count, 'allocation')}`;
-  const reserved = [
-    'Reserved at the end',
-    bytes(d.reserved_at_end_bytes),
-    exactBytes(d.reserved_at_end_bytes),
-  ] as const;
+  const held = d.reserved_at_end_bytes;
+  const reserved: Fact = held === null ? null : ['Reserved at the end', bytes(held), exactBytes(held)];
   if (d.events === 0) return facts([['Live', live, exactBytes(d.live_at_end_bytes)], reserved]);
   return facts([
     ['Peak', peakText(d), exactBytes(d.peak_bytes)],
     ['Live at the start', bytes(d.live_at_start_bytes), exactBytes(d.live_at_start_bytes)],
     ['Live at the end', live, exactBytes(d.live_at_end_bytes)],
-    // Nothing is known to be reserved where the recorder was not the CUDA allocator's.
-    d.reserved_at_end_bytes > 0 ? reserved : null,
+    // Other recorders than the CUDA allocator's know of nothing that is reserved.
+    held === 0 ? null : reserved,
     ['Allocations', count(d.allocations)],
     ['Events', count(d.events)],
     d.ooms > 0 ? ['Out of memory', counted(d.ooms, 'time')] : null,
@@ -318,7 +323,7 @@ function totalFacts(totals: Totals): HTMLElement {
 
 function allocationFacts(a: AllocationSummary): HTMLElement {
   const start = a.before_trace
-    ? 'alive before the trace began'
+    ? 'allocated before recording'
     : a.start_time_us === null
       ? `event ${count(a.start_moment)}`
       : `${time(a.start_time_us)} (event ${count(a.start_moment)})`;

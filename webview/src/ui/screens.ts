@@ -60,9 +60,13 @@ export class ProgressScreen {
   }
 }
 
+/** Failures of which the log tells more than the sentence. */
+const HAS_LOG: ReadonlySet<string> = new Set(['internal', 'ingest-died']);
+
 export interface FailedActions {
   readonly retry: () => void;
   readonly openAsText: () => void;
+  readonly showLog: () => void;
 }
 
 export function failedScreen(problem: Problem, canOpenAsText: boolean, actions: FailedActions): HTMLElement {
@@ -83,6 +87,12 @@ export function failedScreen(problem: Problem, canOpenAsText: boolean, actions: 
         { class: 'screen-buttons' },
         problem.retry &&
           element('button', { class: 'button', type: 'button', on: { click: actions.retry } }, 'Retry'),
+        HAS_LOG.has(problem.code) &&
+          element(
+            'button',
+            { class: 'button secondary', type: 'button', on: { click: actions.showLog } },
+            'Show Log',
+          ),
         canOpenAsText &&
           element(
             'button',
@@ -91,6 +101,15 @@ export function failedScreen(problem: Problem, canOpenAsText: boolean, actions: 
           ),
       ),
     ),
+  );
+}
+
+/** A snapshot in which nothing was recorded, and what to do about it. */
+export function emptyScreen(text: string): HTMLElement {
+  return element(
+    'main',
+    { class: 'screen', role: 'status' },
+    element('div', { class: 'screen-box' }, bands(), element('p', {}, element('bdi', {}, visible(text)))),
   );
 }
 

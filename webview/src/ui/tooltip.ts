@@ -131,7 +131,8 @@ export function lifeText(allocation: AllocationSummary): string {
   else if (allocation.end_moment !== null && !allocation.before_trace) {
     parts.push(`lived for ${counted(allocation.end_moment - allocation.start_moment, 'event')}`);
   }
-  if (allocation.before_trace) parts.push('alive before the trace began');
+  // of what has no name that is the title already
+  if (allocation.before_trace && codeClass(allocation) !== 'muted') parts.push('allocated before recording');
   if (allocation.state !== 'freed') parts.push(STATES[allocation.state]);
   return parts.join(' · ') || STATES[allocation.state];
 }

@@ -9,6 +9,7 @@ from pygls import uris
 from pygls.lsp.server import LanguageServer
 
 from memlens.errors import MemlensError
+from memlens.model.attribution import NAMES, Attribution
 from memlens.server.edits import FileState
 from memlens.server.figures import Figure, Measure, figure_of
 from memlens.server.markdown import SHOW_LINE_COMMAND, count, plain
@@ -59,7 +60,6 @@ async def _lenses(sources: Sources, document: Document, measure: Measure) -> lis
         try:
             placed = await sources.lines_of(document, bound)
             state = await sources.state(document, bound)
-            own = await bound.snapshot.self_at_peak_of(bound.file)
             figure = figure_of(bound.snapshot.info, measure)
             threshold = SHARE_THAT_MATTERS * figure.whole
             for function in functions(placed, state):
@@ -67,7 +67,7 @@ async def _lenses(sources: Sources, document: Document, measure: Measure) -> lis
                     continue
                 sums = await _sums(bound, function)
                 if _bytes(sums, measure) >= max(1.0, threshold):
-                    title = _title(function, sums, own, measure, figure)
+                    title = _title(function, sums, measure, figure, sources.attribution)
                     if several:
                         # A lens title may hold icons, written $(name).
                         title += f" · {plain(bound.snapshot.title).replace('$(', '$ (')}"
@@ -107,10 +107,12 @@ def _bytes(figures: SourceLine | Totals, measure: Measure) -> int:
     return figures.live_at_peak_bytes if measure == "peak" else figures.total_bytes
 
 
-def _title(function: Function, sums: Totals, own: dict[int, int], measure: Measure, figure: Figure) -> str:
+def _title(
+    function: Function, sums: Totals, measure: Measure, figure: Figure, attribution: Attribution
+) -> str:
     """With what it calls, then by itself; which line most of it comes from."""
     if measure == "peak":
-        itself = sum(own.get(each.row.line, 0) for each in function.lines)
+        itself = sum(each.row.self_live_at_peak_bytes for each in function.lines)
         title = f"{figure.say(sums.live_at_peak_bytes)} {figure.words}"
     else:
         itself = sum(each.row.self_total_bytes for each in function.lines)
@@ -118,7 +120,7 @@ def _title(function: Function, sums: Totals, own: dict[int, int], measure: Measu
         if not sums.count:
             title = f"{figure.say(sums.total_bytes)} {figure.words}"
     if itself != _bytes(sums, measure):
-        title += f", {figure.say(itself)} by itself"
+        title += f", {figure.say(itself)} by itself ({NAMES[attribution]})"
     heaviest = _heaviest(function, measure)
     if len(function.lines) > 1 and heaviest.line:
         title += f", line {heaviest.line} most"

@@ -69,7 +69,6 @@ def register(server: LanguageServer, sources: Sources, notebooks: Notebooks) -> 
 async def _heat(sources: Sources, document: Document, bound: BoundFile) -> FileHeat:
     snapshot = bound.snapshot
     placed = await sources.lines_of(document, bound)
-    own = await snapshot.self_at_peak_of(bound.file)
     most = await snapshot.most()
     peak, total = figure_of(snapshot.info, "peak"), figure_of(snapshot.info, "total")
     lines = [
@@ -79,7 +78,7 @@ async def _heat(sources: Sources, document: Document, bound: BoundFile) -> FileH
             live_at_peak_bytes=each.row.live_at_peak_bytes,
             total_bytes=each.row.total_bytes,
             count=each.row.count,
-            self_live_at_peak_bytes=own.get(each.row.line, 0),
+            self_live_at_peak_bytes=each.row.self_live_at_peak_bytes,
             self_total_bytes=each.row.self_total_bytes,
             changed=each.changed,
         )
@@ -94,6 +93,7 @@ async def _heat(sources: Sources, document: Document, bound: BoundFile) -> FileH
         note=note_on(bound),
         peak=FigureWords(peak.words, peak.unit),
         total=FigureWords(total.words, total.unit),
+        attribution=sources.attribution,
         most_live_at_peak_bytes=most.live_at_peak_bytes,
         most_total_bytes=most.total_bytes,
         lines=sorted(lines, key=lambda line: line.line),

@@ -30,21 +30,21 @@ def _flame(snapshot: Snapshot, p: FlameParams) -> FlameResult:
 
 
 def _node(snapshot: Snapshot, p: FlameNodeParams) -> FlameNodeAnswer:
-    return flame_tables.details(snapshot, p.of, p.value, p.options, p.node)
+    return flame_tables.details(snapshot, p.of, p.value, p.options, p.node, p.attribution)
 
 
 def _children(snapshot: Snapshot, p: FlameChildrenParams) -> FlameChildrenAnswer:
     tree = flame.tree_of(snapshot, p.of, p.value, p.options)
-    return flame_tables.children(tree, p.node, p.offset, p.limit)
+    return flame_tables.children(tree, p.node, p.offset, p.limit, p.attribution)
 
 
 def _search(snapshot: Snapshot, p: FlameSearchParams) -> FlameSearchAnswer:
-    return flame_tables.search(flame.tree_of(snapshot, p.of, p.value, p.options), p.text)
+    return flame_tables.search(flame.tree_of(snapshot, p.of, p.value, p.options), p.text, p.attribution)
 
 
 def _functions(snapshot: Snapshot, p: FlameFunctionsParams) -> FlameFunctionsAnswer:
     tree = flame.tree_of(snapshot, p.of, p.value, p.options)
-    return flame_tables.functions(tree, p.order, p.offset, p.limit, reverse=p.reverse)
+    return flame_tables.functions(tree, p.order, p.offset, p.limit, p.attribution, reverse=p.reverse)
 
 
 def _file_names(snapshot: Snapshot, _: FileNamesParams) -> FileNamesAnswer:

@@ -6,6 +6,7 @@ from lsprotocol import types
 from pygls import uris
 from pygls.lsp.server import LanguageServer
 
+from memlens.model.attribution import MEANINGS, NAMES, Attribution
 from memlens.model.info import ProfileInfo
 from memlens.server.markdown import command_link, count, escaped, go_to_link, plain, size
 from memlens.server.protocol.editor import HoverParams, HoverResult
@@ -29,7 +30,10 @@ def register(server: LanguageServer, configuration: Configuration, sources: Sour
         if not configuration.settings.hover:
             return ""
         return _SEPARATOR.join(
-            [await _section(document, each) for each in await sources.rows_at(document, line)]
+            [
+                await _section(document, each, configuration.settings.attribution)
+                for each in await sources.rows_at(document, line)
+            ]
         )
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
@@ -51,7 +55,7 @@ def register(server: LanguageServer, configuration: Configuration, sources: Sour
     answer(server, "memlens/cellHover", cell_hover)
 
 
-async def _section(document: Document, placed: PlacedLine) -> str:
+async def _section(document: Document, placed: PlacedLine, attribution: Attribution) -> str:
     """One snapshot's figures for the line. All text of the snapshot's goes through ``escaped``."""
     bound, row, changed = placed.bound, placed.row, placed.changed
     profile = bound.snapshot.info.profile
@@ -63,17 +67,16 @@ async def _section(document: Document, placed: PlacedLine) -> str:
     # figures that may be another line's are not put forward
     strong = "" if changed else "**"
     if profile is None:
-        own = await bound.snapshot.self_at_peak_of(bound.file)
         itself = f"{size(row.self_total_bytes)} in {count(row.self_count, 'allocation')}"
         figures = [
             f"- Total allocated: {strong}{size(row.total_bytes)}{strong} in {count(row.count, 'allocation')}",
             f"- Live at peak: {strong}{size(row.live_at_peak_bytes)}{strong}",
             f"- Largest: {size(row.largest_bytes)}",
-            f"- By the line itself, not by what it calls: {itself}, live at peak {size(own.get(row.line, 0))}",
+            f"- By the line itself ({NAMES[attribution]}): {itself}, live at peak {size(row.self_live_at_peak_bytes)}",
         ]
     else:
-        values = await bound.snapshot.values_of(bound.file)
-        figures = _values(profile, values.get(row.line, []), strong)
+        values = await bound.snapshot.values_of(bound.file, attribution)
+        figures = _values(profile, values.get(row.line, []), strong, attribution)
     parts = [title]
     if changed:
         places = [
@@ -82,6 +85,7 @@ async def _section(document: Document, placed: PlacedLine) -> str:
         parts.append(" · ".join([f"*{escaped(changed.message)}*", *places]))
         parts.append(f"What ran as line {row.line} then:")
     parts.append("\n".join(figures) or "Nothing")
+    parts.append(f"*By the line itself ({NAMES[attribution]}): {MEANINGS[attribution]}.*")
     note = note_on(bound)
     if note:
         parts.append(escaped(note))
@@ -89,7 +93,7 @@ async def _section(document: Document, placed: PlacedLine) -> str:
     return "\n\n".join(parts)
 
 
-def _values(profile: ProfileInfo, told: list[LineValue], strong: str) -> list[str]:
+def _values(profile: ProfileInfo, told: list[LineValue], strong: str, attribution: Attribution) -> list[str]:
     """A line for each value of a profile; what counts the same allocations as another stands with that."""
     amounts = {each.value: each for each in told}
     counting = {value.count for value in profile.values}
@@ -103,7 +107,7 @@ def _values(profile: ProfileInfo, told: list[LineValue], strong: str) -> list[st
         if counted is not None:
             said += f" in {count(counted.total, 'allocation')}"
         if itself != total:
-            said += f", by the line itself {_said(itself, value.unit)}"
+            said += f", by the line itself ({NAMES[attribution]}) {_said(itself, value.unit)}"
         figures.append(said)
     return figures
 

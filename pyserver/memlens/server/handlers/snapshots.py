@@ -6,13 +6,14 @@ from pygls.lsp.server import LanguageServer
 from memlens.server.protocol.base import Done
 from memlens.server.protocol.snapshots import (
     CloseParams,
+    DamagedParams,
     FileStateParams,
     FileStateResult,
     OpenParams,
     OpenResult,
     ProgressParams,
 )
-from memlens.server.registry import Registry
+from memlens.server.registry import Damage, Registry
 from memlens.server.wire import answer
 
 
@@ -34,6 +35,11 @@ def register(server: LanguageServer, registry: Registry) -> None:
     async def file_state(params: FileStateParams) -> FileStateResult:
         return FileStateResult(await registry.get(params.snapshot).file_state(params.path))
 
+    def tell_damage(damage: Damage) -> None:
+        params = DamagedParams(damage.snapshot, damage.message, damage.again)
+        server.protocol.notify("memlens/damaged", msgspec.to_builtins(params))
+
+    registry.damage_listeners.append(tell_damage)
     answer(server, "memlens/open", open_snapshot)
     answer(server, "memlens/close", close_snapshot)
     answer(server, "memlens/fileState", file_state)

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from memlens.model.attribution import Attribution
 from memlens.server.protocol.base import Count, Pixels, Requests, Text
 from memlens.server.protocol.flame import FlamePart
 from memlens.views.alignment import Alignment, CurvesAnswer
@@ -18,7 +19,8 @@ from memlens.views.sets import AllocationSet
 class CompareParams(Struct, frozen=True, kw_only=True):
     """A table of differences between ``of`` in ``snapshot`` and ``other_of`` in ``other`` (perhaps the same one).
 
-    ``other_first`` says which of them is "before". ``search`` is words that a row's file, line or function holds.
+    ``other_first`` says which of them is "before". ``search`` is words that a row's file, line or function holds. By
+    ``attribution`` stacks are charged to rows.
     """
 
     snapshot: str
@@ -28,6 +30,7 @@ class CompareParams(Struct, frozen=True, kw_only=True):
     other_first: bool
     by: CompareBy
     measure: Measure
+    attribution: Attribution = "mine"
     search: str = ""
     order: CompareOrder = "difference"
     reverse: bool = False
@@ -45,6 +48,7 @@ class CompareStacksParams(Struct, frozen=True, kw_only=True):
     other_first: bool
     by: CompareBy
     measure: Measure
+    attribution: Attribution = "mine"
     row: Count
 
 
@@ -95,7 +99,8 @@ class CompareMomentsResult(Struct, frozen=True):
 class ComparedTree(Struct, frozen=True, kw_only=True):
     """Which call tree of two sets: ``of`` in ``snapshot`` and ``other_of`` in ``other``.
 
-    ``scale`` and ``width`` say what boxes are as wide as; see :mod:`memlens.views.difference`.
+    ``scale`` and ``width`` say what boxes are as wide as; see :mod:`memlens.views.difference`. By ``attribution``
+    boxes have something of their own.
     """
 
     of: AllocationSet
@@ -104,6 +109,7 @@ class ComparedTree(Struct, frozen=True, kw_only=True):
     options: FlameOptions
     scale: DifferenceScale = "absolute"
     width: DifferenceWidth = "both"
+    attribution: Attribution = "mine"
 
 
 class CompareFlameParams(FlamePart, frozen=True, kw_only=True):

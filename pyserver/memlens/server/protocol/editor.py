@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from memlens.model.attribution import Attribution
 from memlens.server.protocol.base import Count, Done, Line, Requests
 from memlens.server.protocol.sources import ChangedLine, Document
 
@@ -15,7 +16,7 @@ class LineHeatParams(Struct, frozen=True):
 
 
 class HeatLine(Struct, frozen=True):
-    """What a line allocated, with all that it calls and by itself; ``line`` is where it is in the editor now.
+    """What a line allocated, with all that it calls and charged to itself; ``line`` is where it is in the editor now.
 
     ``changed`` is set when something else than the line that ran stands there.
     """
@@ -41,7 +42,8 @@ class FileHeat(Struct, frozen=True):
     """A document's lines in one snapshot, by line. ``most_*`` are those of the hottest line of the whole snapshot.
 
     ``file`` is as the snapshot spells it; ``note`` says what speaks against its being this document. ``peak`` and
-    ``total`` say what the two figures are, as "live at peak"; a profile has other values in their place.
+    ``total`` say what the two figures are, as "live at peak"; a profile has other values in their place. By
+    ``attribution`` figures are charged to a line itself.
     """
 
     snapshot: str
@@ -51,6 +53,7 @@ class FileHeat(Struct, frozen=True):
     note: str
     peak: FigureWords
     total: FigureWords
+    attribution: Attribution
     most_live_at_peak_bytes: int
     most_total_bytes: int
     lines: list[HeatLine]

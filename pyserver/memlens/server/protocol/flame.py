@@ -4,6 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from memlens.model.attribution import Attribution
 from memlens.server.protocol.base import Count, Pixels, Requests, Text
 from memlens.views.calltree import FlameOptions
 from memlens.views.file_names import FileNamesAnswer
@@ -53,13 +54,14 @@ class FlameResult(Struct, frozen=True):
 
 
 class FlameNodeParams(Struct, frozen=True):
-    """A box of a flame graph."""
+    """A box of a flame graph. By ``attribution`` boxes have something of their own."""
 
     snapshot: str
     of: AllocationSet
     value: FlameValue
     options: FlameOptions
     node: Count
+    attribution: Attribution = "mine"
 
 
 class FlameChildrenParams(Struct, frozen=True):
@@ -72,6 +74,7 @@ class FlameChildrenParams(Struct, frozen=True):
     node: Count
     offset: Count
     limit: Annotated[int, Meta(ge=1, le=1000)]
+    attribution: Attribution = "mine"
 
 
 class FlameSearchParams(Struct, frozen=True):
@@ -82,6 +85,7 @@ class FlameSearchParams(Struct, frozen=True):
     value: FlameValue
     options: FlameOptions
     text: Text
+    attribution: Attribution = "mine"
 
 
 class FlameFunctionsParams(Struct, frozen=True):
@@ -95,6 +99,7 @@ class FlameFunctionsParams(Struct, frozen=True):
     offset: Count
     limit: Annotated[int, Meta(ge=1, le=1000)]
     reverse: bool = False
+    attribution: Attribution = "mine"
 
 
 class FileNamesParams(Struct, frozen=True):

@@ -4,6 +4,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from memlens.model.attribution import Attribution
+
 
 class Settings(Struct, frozen=True, kw_only=True):
     """The user's settings, sent with ``initializationOptions`` and ``workspace/didChangeConfiguration``.
@@ -19,11 +21,15 @@ class Settings(Struct, frozen=True, kw_only=True):
     hover: bool = True
     measure: Literal["peak", "total"] = "peak"
     """What the lines of a source file say first: the bytes live at the peak, or all that were ever allocated."""
+    attribution: Attribution = "mine"
+    """What hovers, code lenses and the heat of lines charge to a line itself."""
     cache_limit_bytes: int = 10 * 2**30
     memory_limit_bytes: int = 0
     """What the reading of a snapshot may take; 0 for a share of the machine's memory."""
     cache_directory: str = ""
     """Empty for the user's cache folder."""
+    libraries: list[str] = []
+    """Patterns of paths and names that are library code, or behind ``!`` the user's own; the last that fits decides."""
     memray_python: str = ""
     """The Python interpreter that has memray, for its captures; it may begin with a variable as a path mapping may."""
 

@@ -60,6 +60,18 @@ class SnapshotsChangedParams(Struct, frozen=True):
     open: int
 
 
+class DamagedParams(Struct, frozen=True):
+    """Server to client: the stored copy of a snapshot was found damaged on disk; ``message`` says so in a sentence.
+
+    With ``again`` the snapshot is closed, and its views open their file again. Otherwise the file isn't there to be
+    read again, and the snapshot stays open as it is.
+    """
+
+    snapshot: str
+    message: str
+    again: bool
+
+
 REQUESTS: Requests = {
     "memlens/open": (OpenParams, OpenResult),
     "memlens/close": (CloseParams, Done),
@@ -69,4 +81,5 @@ REQUESTS: Requests = {
 NOTIFICATIONS: dict[str, type[Struct]] = {
     "memlens/progress": ProgressParams,
     "memlens/snapshotsChanged": SnapshotsChangedParams,
+    "memlens/damaged": DamagedParams,
 }

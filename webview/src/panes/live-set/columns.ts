@@ -15,20 +15,19 @@ export interface Column<Order> {
 export const NAME = 'minmax(160px, 1fr)';
 const FIGURE_PX = 92;
 const COUNT_PX = 80;
-/** By which rule a stack counts for one line. */
-const BOOKED =
-  'A stack counts for its innermost frame of your own code; without one for that of a library, else of native code. ' +
-  'malloc, operator new and their like are passed over.';
-
-/** `setName` says what is measured. */
-export function groupColumns({ profile, devices }: SnapshotInfo, setName: string): Column<GroupOrder>[] {
+/** `setName` says what is measured, `rule` by which rule a stack counts for one line. */
+export function groupColumns(
+  { profile, devices }: SnapshotInfo,
+  setName: string,
+  rule: string,
+): Column<GroupOrder>[] {
   const most = profile
     ? Math.max(profile.samples, ...profile.values.map(({ unit, total }) => (unit === 'count' ? total : 0)))
     : Math.max(0, ...devices.map(({ allocations }) => allocations));
   const countWidth = wide(count(most), COUNT_PX);
   if (!profile)
     return [
-      { name: 'Name', title: 'Sort by name', width: NAME, order: 'name' },
+      { name: 'Name', title: `${rule} Sort by name`, width: NAME, order: 'name' },
       { name: 'Bytes', title: 'Requested bytes in all', width: `${FIGURE_PX}px`, order: 'bytes' },
       { name: 'Share', title: 'Share of the set’s bytes', width: '110px', order: null },
       { name: 'Count', title: 'How many allocations', width: countWidth, order: 'count' },
@@ -47,7 +46,7 @@ export function groupColumns({ profile, devices }: SnapshotInfo, setName: string
       ? 'How many samples the file has of it'
       : 'How many allocations';
   return [
-    { name: 'Name', title: `${BOOKED} Sort by name`, width: NAME, order: 'name' },
+    { name: 'Name', title: `${rule} Sort by name`, width: NAME, order: 'name' },
     { name: head, title: measured, width: figureWidth, order: 'bytes' },
     { name: 'Share', title: 'Share of all of it', width: '110px', order: null },
     {
@@ -56,7 +55,13 @@ export function groupColumns({ profile, devices }: SnapshotInfo, setName: string
       width: countWidth,
       order: 'count',
     },
-    { name: 'Largest', title: 'The largest single sample', width: figureWidth, order: 'largest' },
+    {
+      ...(profile.has_sizes && head === 'Bytes'
+        ? { name: 'Largest block', title: 'The size of the largest block' }
+        : { name: 'Largest stack', title: 'What the largest single stack has in all' }),
+      width: `max(${figureWidth}, 17ch)`,
+      order: 'largest',
+    },
   ];
 }
 

@@ -1,6 +1,8 @@
 // Above the tree: by what it is grouped, and a filter that narrows what is shown.
 
 import type { SnapshotInfo } from '../../../../extension/shared/protocol.gen';
+import type { Attribution } from '../../attribution';
+import type { Choice } from '../../ui/choice';
 import { add, debounce, element, setText } from '../../ui/dom';
 import type { GroupKind } from './tree';
 
@@ -32,6 +34,9 @@ export function kindsFor({ categories, profile }: SnapshotInfo): readonly GroupK
   };
   return KINDS.map(({ value }) => value).filter(told);
 }
+
+/** Groups that are places in code, to one of which a stack is charged. */
+const PLACES: readonly GroupKind[] = ['line', 'function', 'file', 'stack'];
 const LEVELS = 3;
 const APPLY_AFTER_MS = 350;
 
@@ -47,7 +52,12 @@ export class Controls {
   private readonly error = element('span', { class: 'live-set-error', role: 'alert' });
   private readonly summary = element('span', { class: 'live-set-summary', role: 'status' });
 
-  constructor(can: readonly GroupKind[], by: readonly GroupKind[], events: ControlEvents) {
+  constructor(
+    can: readonly GroupKind[],
+    by: readonly GroupKind[],
+    private readonly attribution: Choice<Attribution>,
+    events: ControlEvents,
+  ) {
     const kinds = KINDS.filter(({ value }) => can.includes(value));
     // a profile has no single allocations to be listed
     const plain = can.includes('module');
@@ -100,6 +110,7 @@ export class Controls {
       element('span', { class: 'muted' }, 'Group by'),
       this.levels[0],
       ...this.levels.slice(1).flatMap((select) => [element('span', { class: 'muted then' }, 'then'), select]),
+      this.attribution.root,
       this.narrow,
       this.error,
       this.summary,
@@ -131,5 +142,6 @@ export class Controls {
       if (!reached) select.value = '';
       reached = reached && select.value !== '';
     });
+    this.attribution.root.hidden = !this.by.some((kind) => PLACES.includes(kind));
   }
 }

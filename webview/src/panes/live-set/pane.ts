@@ -3,9 +3,11 @@
 import type { ViewParams, ViewResult } from '../../../../extension/shared/messages';
 import type { AllocationSummary, Branch, Frame } from '../../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../../api';
-import type { ViewContext } from '../../context';
+import type { Attribution } from '../../attribution';
+import type { Change, ViewContext } from '../../context';
 import { both } from '../../filter/terms';
 import { css } from '../../scene/colour';
+import type { Choice } from '../../ui/choice';
 import { element, iconButton } from '../../ui/dom';
 import { countedFigure, exactFigure, figure, figureHead } from '../../ui/figure';
 import {
@@ -51,6 +53,7 @@ const CATEGORY: Column<MemberOrder> = { name: 'Category', title: '', width: '120
 class LiveSet {
   readonly root: HTMLElement;
   private readonly controls: Controls;
+  private readonly attribution: Choice<Attribution>;
   private readonly grid: TreeGrid;
   private readonly tree: Tree;
   private by: readonly GroupKind[];
@@ -94,7 +97,8 @@ class LiveSet {
         this.draw();
       },
     });
-    this.controls = new Controls(kinds, this.by, {
+    this.attribution = context.attribution.choice();
+    this.controls = new Controls(kinds, this.by, this.attribution, {
       grouped: (by) => {
         this.by = by;
         this.groupOrder = 'bytes';
@@ -135,7 +139,8 @@ class LiveSet {
 
   /** What is measured may be another value, or a stretch of the run; the heads say so. */
   renew(): void {
-    if (this.context.info.profile) this.tellColumns();
+    this.attribution.set(this.context.attribution.value);
+    this.tellColumns();
     this.reload();
   }
 
@@ -177,7 +182,10 @@ class LiveSet {
   }
 
   private branch(path: readonly number[]): Branch {
-    return { of: this.context.set, by: [...this.by], path: [...path], narrow: this.narrow };
+    return {
+      ...{ of: this.context.set, by: [...this.by], path: [...path], narrow: this.narrow },
+      attribution: this.context.attribution.value,
+    };
   }
 
   private async ask<M extends 'memlens/groups' | 'memlens/members'>(
@@ -208,8 +216,8 @@ class LiveSet {
   }
 
   private get groupColumns(): readonly Column<GroupOrder>[] {
-    const { info, setName } = this.context;
-    return groupColumns(info, setName);
+    const { info, setName, attribution } = this.context;
+    return groupColumns(info, setName, attribution.rule);
   }
 
   private tellColumns(): void {
@@ -302,7 +310,7 @@ class LiveSet {
       [sized(group.bytes)],
       this.shareCell(group.bytes),
       [group.count === null ? '–' : count(group.count)],
-      [sized(group.largest_bytes)],
+      [group.largest_bytes === null ? '–' : sized(group.largest_bytes)],
     ];
   }
 
@@ -468,12 +476,14 @@ function countedAnd(many: number | null, amount: number): string {
 
 function stateOf(allocation: AllocationSummary): string {
   const state = STATES[allocation.state];
-  return allocation.before_trace ? `${state}, alive before the trace` : state;
+  return allocation.before_trace ? `${state}, allocated before recording` : state;
 }
 
 function sentence({ problem }: RequestError): string {
   return problem.advice === '' ? problem.message : `${problem.message}. ${problem.advice}`;
 }
+
+const RENEWING: readonly Change[] = ['device', 'filter', 'cursors', 'attribution'];
 
 export const liveSetPane: MakePane = (context) => {
   const live = new LiveSet(context);
@@ -483,7 +493,7 @@ export const liveSetPane: MakePane = (context) => {
     usesSet: true,
     root: live.root,
     update: (changes) => {
-      if (changes.has('device') || changes.has('filter') || changes.has('cursors')) live.renew();
+      if (RENEWING.some((each) => changes.has(each))) live.renew();
       else if (changes.has('theme') || changes.has('selection')) live.draw();
     },
     dispose: () => {

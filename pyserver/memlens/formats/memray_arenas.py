@@ -1,0 +1,78 @@
+"""Captures of memray that don't tell Python's objects apart: pymalloc's arenas in them, and what to say of them.
+
+pymalloc serves objects of up to 512 bytes out of arenas that it maps whole. Unless the capture was made with
+--trace-python-allocators, memray sees the arena and not the objects, and so the line that happened to need the next
+one is charged with all of it, and holds it for as long as any object lives in it.
+
+Source: ``Objects/obmalloc.c`` of CPython (``ARENA_SIZE``: 256 KiB up to Python 3.9, 1 MiB since), and
+``reporters/templates/base.html`` of memray for its own warning.
+"""
+
+from collections.abc import Iterable
+
+from memlens.model.frames import POSSIBLE_ARENA
+from memlens.model.info import Notice
+from memlens.units import format_bytes
+
+_ARENA_BYTES = (256 << 10, 1 << 20)
+_MAPS = "mmap"
+_POOLED = ("pymalloc", "mimalloc")
+"""Python's allocators that keep pools, as memray names them; "pymalloc debug" is one too."""
+_MOST_NAME = 200
+
+Place = tuple[int, str, str]
+"""A stack, a thread and an allocator."""
+
+
+class Arenas:
+    """Tells which places mapped nothing but what has an arena's size."""
+
+    def __init__(self) -> None:
+        self.allocator = ""
+        """Python's own, as memray calls it; empty where it doesn't say."""
+        self._traced = -1
+        self._only_arenas: dict[Place, bool] = {}
+        self._names_objects = False
+
+    def take(self, allocator: str, traced: int) -> None:
+        """What memray says of Python's allocator, and whether what it gave out was recorded: 1 or 0, or -1."""
+        self.allocator, self._traced = allocator[:_MOST_NAME], traced
+
+    def see(self, place: Place, size_bytes: int, count: int) -> None:
+        """Some allocations of a place; ``count`` is 0 for a part of one."""
+        if place[2] == _MAPS:
+            alike = count > 0 and any(size_bytes == count * arena for arena in _ARENA_BYTES)
+            self._only_arenas[place] = alike and self._only_arenas.get(place, True)
+        elif place[2].startswith("pymalloc"):
+            self._names_objects = True
+
+    @property
+    def untraced(self) -> bool:
+        """Whether Python's objects stand in pools that were recorded whole."""
+        pooled = self.allocator.startswith(_POOLED)
+        return pooled and (not self._names_objects if self._traced < 0 else self._traced == 0)
+
+    def among(self, places: Iterable[Place]) -> list[bool]:
+        """Which of some places may have mapped arenas."""
+        untraced = self.untraced and self.allocator.startswith("pymalloc")
+        return [untraced and self._only_arenas.get(place, False) for place in places]
+
+    def notices(self, held: list[tuple[str, int]]) -> list[Notice]:
+        """What the capture can't tell; ``held`` are the bytes of such places by what they are of, "at the peak"."""
+        if not self.untraced:
+            return []
+        told = [f"{format_bytes(size)} {when}" for when, size in held if size]
+        blamed = (
+            f" Rows under '{POSSIBLE_ARENA.function}', {' and '.join(told)}, have the size of such pools: their lines "
+            "needed a new one, and perhaps keep nothing of it."
+            if told
+            else ""
+        )
+        return [
+            Notice(
+                "pools",
+                f"Python's own allocator, {self.allocator}, was not traced: it keeps pools for small objects, and what "
+                f"is recorded is when it took a pool from the system, not what each line put there.{blamed} "
+                "memray run --trace-python-allocators, or PYTHONMALLOC=malloc, records every object.",
+            )
+        ]

@@ -1,0 +1,242 @@
+"""What a snapshot's odd values leave unknown, what its other records tell of that, and the sentences about the rest.
+
+Writers fill fields with -1 (2^64-1 without a sign), None, NaN, text or nothing. No such value costs more than its
+record: a size is known from the other events of the same memory, a block's place from its neighbours, and only what
+can't be used at all is left out.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels import torch_pickle as kernel
+from memlens.model.info import Notice
+from memlens.model.timeline import Blocks, Column
+from memlens.units import counted
+
+MOST_BYTES = 1 << 50
+"""A size beyond it is no size. Only what an out-of-memory event asked for may be any number."""
+
+_NEED_MEMORY = 4
+"""The scanner's first actions: alloc, free_requested, free_completed and free."""
+_PIECES = ("segment_alloc", "segment_free", "segment_map", "segment_unmap")
+
+OddCounts = Counter[tuple[str, str]]
+"""How often a kind of record had an unusable value, by its name and the field's."""
+
+_LEFT_OUT = "left out"
+_NEIGHBOURS = "it follows from the blocks beside them, and they are left out where it doesn't"
+_MEANING = {
+    ("event", ""): f"{_LEFT_OUT}, as no event stood there",
+    ("event", "action"): "shown as unknown, and what they did to memory isn't counted",
+    ("event", "addr"): _LEFT_OUT,
+    (
+        "event",
+        "size",
+    ): "it is that of other events of the same memory, and they are left out where it has none",
+    ("event", "time_us"): "shown at the time of the event before them",
+    ("event", "stream"): "counted for the default stream",
+    ("event", "frames"): "shown without a stack",
+    ("oom event", "size"): "how much was asked for is not known",
+    ("frame", ""): f"{_LEFT_OUT}, as no frame stood there",
+    ("frame", "filename"): "shown without a file",
+    ("frame", "line"): "shown without a line",
+    ("frame", "name"): "shown without a name",
+    ("block", ""): f"{_LEFT_OUT}, as no block stood there",
+    ("block", "size"): _NEIGHBOURS,
+    ("block", "address"): _NEIGHBOURS,
+    ("block", "requested_size"): "their whole size is shown",
+    ("block", "state"): "taken as inactive",
+    ("block", "frames"): "shown without a stack",
+    ("segment", ""): f"{_LEFT_OUT}, as no segment stood there",
+    ("segment", "address"): "it follows from their blocks, and they are left out where it doesn't",
+    ("segment", "total_size"): "it follows from their blocks where all of these are known",
+    ("segment", "device"): _LEFT_OUT,
+    ("segment", "stream"): "counted for the default stream",
+    ("segment", "blocks"): "what lay in them is not known",
+    ("annotation", ""): f"{_LEFT_OUT}, as no annotation stood there",
+    ("annotation", "device"): "shown on every device",
+    ("annotation", "name"): _LEFT_OUT,
+    ("annotation", "stage"): _LEFT_OUT,
+    ("annotation", "time_us"): _LEFT_OUT,
+}
+_TOP_LEVEL = "top level"
+
+
+def odd_notices(odd: OddCounts) -> list[Notice]:
+    """A sentence for each field in which the file has values that can't be."""
+    found = []
+    for (record, field), count in sorted(odd.items()):
+        if not count:
+            continue
+        if record == _TOP_LEVEL:
+            message = f"The file's '{field}' is not what a snapshot has there: it is taken as missing."
+        else:
+            have = "has" if count == 1 else "have"
+            means = _MEANING.get((record, field), "taken as not recorded")
+            what = f"no usable {field}" if field else "no usable record"
+            message = f"{counted(count, record)} {have} {what}: {means}."
+        found.append(Notice("odd-values", message))
+    return found
+
+
+def odd_top_level(odd: OddCounts, field: str) -> None:
+    """Count a list of the top level that is none."""
+    odd[_TOP_LEVEL, field] = 1
+
+
+def usable_events(
+    events: Column, rows: npt.NDArray[np.uint32], actions: Sequence[str], blocks: Blocks, odd: OddCounts
+) -> npt.NDArray[np.uint32]:
+    """The usable rows of a device's trace, in their order; sizes that other records tell are set in ``events``.
+
+    ``actions`` are the scanner's, ``blocks`` the device's live ones. What is wrong is counted in ``odd``.
+    """
+    if not len(events):
+        return rows
+    size, address = events["size"], events["addr"]
+    suspects = np.flatnonzero((size < 0) | (size > MOST_BYTES) | (address == kernel.UNKNOWN_ADDRESS))
+    if not len(suspects):
+        return rows
+    action = events["action"]
+    oom = [number for number, name in enumerate(actions) if name == "oom"]
+    pieces = [number for number, name in enumerate(actions) if name in _PIECES]
+    mine = rows[np.isin(rows, suspects)]
+    asked = np.isin(action[mine], oom)
+    odd["oom event", "size"] += int(np.count_nonzero(size[mine[asked]] < 0))
+    needs = (action[mine] < _NEED_MEMORY) | np.isin(action[mine], pieces)
+    # nothing is asked of the size and the address of any other event
+    other = mine[~needs]
+    address[other[address[other] == kernel.UNKNOWN_ADDRESS]] = 0
+    other = mine[~needs & ~asked]
+    size[other[(size[other] < 0) | (size[other] > MOST_BYTES)]] = 0
+    mine = mine[needs]
+    lost = address[mine] == kernel.UNKNOWN_ADDRESS
+    unsized = (size[mine] < 0) | (size[mine] > MOST_BYTES)
+    odd["event", "addr"] += int(np.count_nonzero(lost))
+    odd["event", "size"] += int(np.count_nonzero(unsized))
+    size[mine[unsized]] = kernel.UNKNOWN_SIZE
+    if bool((unsized & ~lost).any()):
+        _sizes_of_lives(events, rows, blocks)
+    unusable = mine[lost | (size[mine] < 0)]
+    return rows[~np.isin(rows, unusable)]
+
+
+def _sizes_of_lives(events: Column, rows: npt.NDArray[np.uint32], blocks: Blocks) -> None:
+    """Give events without a size that of the other events of the same allocation, or of its block at the end."""
+    memory = rows[(events["action"][rows] < _NEED_MEMORY) & (events["addr"][rows] != kernel.UNKNOWN_ADDRESS)]
+    if not len(memory):
+        return
+    memory = memory[np.argsort(events["addr"][memory], kind="stable")]
+    action, address = events["action"][memory], events["addr"][memory]
+    # an allocation's events at its address: from its alloc, or from behind the free of the one before
+    first = np.append(True, address[1:] != address[:-1]) | (action == 0)
+    first[1:] |= action[:-1] >= 2
+    starts = np.flatnonzero(first)
+    sizes = np.maximum.reduceat(events["size"][memory], starts)
+    last_of_address = np.append(address[starts[1:]] != address[starts[:-1]], True)
+    order = np.argsort(blocks.address, kind="stable")
+    if len(order):
+        places = np.minimum(np.searchsorted(blocks.address[order], address[starts]), len(order) - 1)
+        here = order[places]
+        held = (sizes < 0) & last_of_address & (blocks.address[here] == address[starts])
+        sizes[held] = blocks.requested[here[held]]
+    of_event = np.repeat(sizes, np.diff(np.append(starts, len(memory))))
+    unknown = events["size"][memory] < 0
+    events["size"][memory[unknown]] = of_event[unknown]
+
+
+def complete_segments(
+    segments: Column,
+    blocks: Column,
+    shown: npt.NDArray[np.uint32],
+    starts: npt.NDArray[np.uint64],
+    block_rows: npt.NDArray[np.uint32],
+    odd: OddCounts,
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+    """Set the addresses and sizes of segments and blocks that follow from each other: blocks tile their segment.
+
+    ``shown`` are rows of segments; the blocks of segment ``s`` are ``block_rows[starts[s]:starts[s + 1]]``. Returns the
+    three without the segments whose place stays unknown, and with the blocks of the others whose place is known. What
+    is wrong is counted in ``odd``.
+    """
+    segments["total"][segments["total"] > MOST_BYTES] = kernel.UNKNOWN_SIZE
+    blocks["size"][blocks["size"] > MOST_BYTES] = kernel.UNKNOWN_SIZE
+    blocks["requested"][blocks["requested"] > MOST_BYTES] = kernel.UNKNOWN_SIZE
+    odd["segment", "address"] += int(np.count_nonzero(segments["address"][shown] == kernel.UNKNOWN_ADDRESS))
+    odd["segment", "total_size"] += int(np.count_nonzero(segments["total"][shown] < 0))
+    odd["block", "size"] += int(np.count_nonzero(blocks["size"][block_rows] < 0))
+    odd["block", "state"] += int(np.count_nonzero(blocks["state"][block_rows] == 0))
+    for segment in shown.tolist():
+        mine = block_rows[int(starts[segment]) : int(starts[segment + 1])]
+        missing = blocks["has_address"][mine] == 0
+        whole = segments["address"][segment] != kernel.UNKNOWN_ADDRESS and segments["total"][segment] >= 0
+        if not whole or bool((blocks["size"][mine] < 0).any()):
+            _tile(segments[segment : segment + 1], blocks, mine)
+        elif bool(missing.any()):
+            sizes = blocks["size"][mine].astype(np.uint64)
+            ends = np.cumsum(sizes, dtype=np.uint64) + segments["address"][segment]
+            blocks["address"][mine] = np.where(missing, ends - sizes, blocks["address"][mine])
+            blocks["has_address"][mine] = 1
+    unknown = blocks["requested"] < 0
+    blocks["requested"][unknown] = blocks["size"][unknown]
+    known = shown[segments["address"][shown] != kernel.UNKNOWN_ADDRESS]
+    owners = np.repeat(np.arange(len(segments)), np.diff(starts).astype(np.int64))
+    usable = (blocks["size"][block_rows] >= 0) & (blocks["has_address"][block_rows] != 0)
+    usable &= np.isin(owners, known)
+    before = np.append(0, np.cumsum(usable)).astype(np.uint64)
+    return known, before[starts.astype(np.int64)], block_rows[usable]
+
+
+def _tile(segment: Column, blocks: Column, mine: npt.NDArray[np.uint32]) -> None:
+    """Work out what one segment and its blocks leave open of their addresses and sizes."""
+    sizes = [None if size < 0 else size for size in blocks["size"][mine].tolist()]
+    has_address, addresses = blocks["has_address"][mine].tolist(), blocks["address"][mine].tolist()
+    # where each block begins, and behind them where the segment ends
+    edges: list[int | None] = [a if known else None for a, known in zip(addresses, has_address, strict=True)]
+    edges.append(None)
+    address, total = int(segment["address"][0]), int(segment["total"][0])
+    if edges[0] is None and address != kernel.UNKNOWN_ADDRESS:
+        edges[0] = address
+    if address != kernel.UNKNOWN_ADDRESS and total >= 0:
+        edges[-1] = address + total
+    for at, size in enumerate(sizes):
+        begin = edges[at]
+        if edges[at + 1] is None and begin is not None and size is not None:
+            edges[at + 1] = begin + size
+    for at, size in reversed(list(enumerate(sizes))):
+        end = edges[at + 1]
+        if edges[at] is None and end is not None and size is not None:
+            edges[at] = end - size
+    for row, begin, end in zip(mine.tolist(), edges, edges[1:], strict=False):
+        if begin is not None and 0 <= begin < kernel.UNKNOWN_ADDRESS:
+            blocks["address"][row], blocks["has_address"][row] = begin, 1
+        if (
+            blocks["size"][row] < 0
+            and begin is not None
+            and end is not None
+            and 0 <= end - begin <= MOST_BYTES
+        ):
+            blocks["size"][row] = end - begin
+    first, last = edges[0], edges[-1]
+    if address == kernel.UNKNOWN_ADDRESS and first is not None and 0 <= first < kernel.UNKNOWN_ADDRESS:
+        address = first
+        segment["address"] = first
+    if total < 0 and len(mine) and last is not None and 0 <= last - address <= MOST_BYTES:
+        segment["total"] = last - address
+
+
+def scanned(counts: Iterable[tuple[str, str, int]]) -> OddCounts:
+    """The scanner's counts, without those of fields that the tables tell by what is unknown in them."""
+    told_by_tables = {
+        ("event", "size"), ("event", "addr"), ("block", "size"), ("block", "state"), ("segment", "address"),
+        ("segment", "total_size"),
+    }  # fmt: skip
+    found: OddCounts = Counter()
+    for record, field, count in counts:
+        if (record, field) not in told_by_tables:
+            # torch 2.0 keeps a block's allocations in its history
+            found["block" if record == "history" else record, field] += count
+    return found

@@ -1,0 +1,61 @@
+"""Which frame of a stack its bytes are charged to: the one rule behind every figure that is called "self" or "own".
+
+"My code" charges the innermost frame of the user's own code, so that a line is answerable for what the libraries that
+it calls allocate. "Any code" charges the innermost frame, no matter whose code it is, as other tools do. Where a stack
+has none of the user's code the next best is charged: a library's, then native code, and last what was called to
+allocate.
+"""
+
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.model.frames import NATIVE, POSSIBLE_ARENA, USER, is_recorder
+from memlens.model.languages import is_allocation_function
+
+Attribution = Literal["mine", "any"]
+Model = Literal["timeline", "profile"]
+
+NAMES: dict[Attribution, str] = {"mine": "my code", "any": "any code"}
+MEANINGS: dict[Attribution, str] = {
+    "mine": "charged to the innermost frame of your own code",
+    "any": "charged to the innermost frame, no matter whose code it is; functions such as malloc are passed over",
+}
+
+PASSED_OVER = NATIVE + 1
+"""The rank of frames in which every stack would end: they say less than any other frame."""
+
+
+def passed_over(frames: Iterable[tuple[str, str, int]], model: Model) -> npt.NDArray[np.bool_]:
+    """Which of some frames, of each its file, function and kind, are charged only where a stack has nothing else.
+
+    In a profile that is what was called to allocate, and the mark of what may be a pool of Python's allocator; in a
+    trace what PyTorch's recorder adds of itself.
+    """
+    if model == "timeline":
+        found = [kind == NATIVE and is_recorder(function) for _, function, kind in frames]
+    else:
+        found = [
+            kind != USER and (function == POSSIBLE_ARENA.function or is_allocation_function(function, file))
+            for file, function, kind in frames
+        ]
+    return np.array(found, np.bool_)
+
+
+def ranks(
+    kinds: npt.NDArray[np.uint8],
+    passed: npt.NDArray[np.bool_],
+    attribution: Attribution,
+    model: Model,
+) -> npt.NDArray[np.uint8]:
+    """In which order frames of these kinds are charged: the lowest rank of a stack, the innermost of equals.
+
+    In a trace C++ is passed over where there is Python: every stack would end in the device's allocator.
+    """
+    if attribution == "mine":
+        own = kinds
+    else:
+        own = (kinds == NATIVE).astype(np.uint8) if model == "timeline" else np.zeros_like(kinds)
+    return np.where(passed, np.uint8(PASSED_OVER), own).astype(np.uint8)

@@ -1,0 +1,481 @@
+"""Whose code a frame is: the one table of where interpreters, compilers and package managers keep other people's.
+
+A frame belongs to the library of the first rule that it fits, and is the user's own where it fits none. A rule looks at
+one thing:
+
+* ``path``: the file's path, with forward slashes and without ``..``. Paths as compilers write them may be relative.
+* ``cut``: a path whose beginning PyTorch's CPU profiler has cut off.
+* ``name``: the file's name, where the file has no folder (valgrind's massif and DHAT keep names only); with
+  ``inside``, in functions of such names only, because a program may well have an ``import.c`` of its own.
+* ``function``: the function's name without its parameters and template arguments, again where the file has no folder.
+* ``module``: the program or shared library that the code lies in.
+
+Doubtful names are left to the user: a folder says more than a name, and ``memlens.libraries`` has the last word.
+``tests/python/test_libraries.py`` has for every rule what it is for, and what comes near and is the user's.
+"""
+
+import functools
+import posixpath
+import re
+import sys
+from typing import Literal, NamedTuple, get_args
+
+PYTHON, CPYTHON, TORCH, GENERATED, NODE, JAVA, QT = (
+    "Python's library", "CPython", "PyTorch's C++", "generated code", "Node's library", "Java's library", "Qt",
+)  # fmt: skip
+GO, RUST, CPP, C, SYSTEM, DEBUGGER = (
+    "Go's library", "Rust's library", "C++'s library", "the C library", "the system", "the debugger",
+)  # fmt: skip
+
+Where = Literal["path", "cut", "name", "function", "module"]
+
+
+class Rule(NamedTuple):
+    """What fits ``pattern`` belongs to ``library``, in which ``{package}`` stands for the pattern's group."""
+
+    name: str
+    where: Where
+    library: str
+    pattern: re.Pattern[str]
+    hints: tuple[str, ...]
+    """A path that fits has one of these in it, in lower case; they are cheaper to look for than the pattern."""
+    inside: re.Pattern[str] | None
+
+
+def _rule(name: str, where: Where, library: str, pattern: str, *hints: str, inside: str = "") -> Rule:
+    flags = re.IGNORECASE if where in ("path", "name") else re.NOFLAG
+    return Rule(
+        name, where, library, re.compile(pattern, flags), hints, re.compile(inside) if inside else None
+    )
+
+
+_SOURCE = r"(?:c|cc|cpp|cxx|cu|cuh|h|hh|hpp|inl|inc|m|mm|s|tcc|pyx|pxd)"
+
+# the top folders of GOROOT/src
+_GO_TOPS = (
+    "archive|bufio|bytes|cmd/(?:compile|go|internal|link|vendor)|cmp|compress|container|context|crypto|database|debug|"
+    "embed|encoding|errors|expvar|flag|fmt|go|hash|html|image|index|internal|io|iter|log|maps|math|mime|net|os|path|"
+    "plugin|reflect|regexp|runtime|slices|sort|strconv|strings|structs|sync|syscall|testing|text|time|unicode|unique|"
+    "unsafe|vendor|weak"
+)
+# names that a program is unlikely to give its own files …
+_CPYTHON_NAMES = (
+    r"(?:bool|bytearray|bytes|capsule|cell|class|code|complex|descr|dict|enum|file|float|frame|func|gen|genericalias|"
+    r"iter|list|long|memory|method|module|namespace|odict|picklebuf|range|set|slice|tuple|type|typevar|unicode|union|"
+    r"weakref)object|exceptions|obmalloc|unicodectype|structseq|ceval(?:_gil)?|bltinmodule|pylifecycle|pythonrun|pystate|"
+    r"sysmodule|modsupport|getargs|pyarena|pyhash|pymem|pystrtod|pystrcmp|preconfig|initconfig|pathconfig|frozenmain|"
+    r"hamt|specialize|deepfreeze|symtable|marshal|codecs|bytecodes|generated_cases|flowgraph|crossinterp|importdl|"
+    r"dynload_\w+|bootstrap_hash|instrumentation|Python-(?:ast|tokenize)|asdl|ast_unparse|_warnings|formatter_unicode|"
+    r"mysnprintf|mystrtoul|pyctype|pymath|pystrhex|pytime|structmember|thread_(?:nt|pthread)|perf_trampoline|"
+    r"gc_free_threading|pegen|action_helpers|pycore_\w+|"
+    r"(?:_bisect|_bz2|_codecs|_collections|_contextvars|_datetime|_asyncio|_functools|_heapq|_io|_lzma|_queue|_random|"
+    r"_statistics|_thread|_typing|_uuid|array|atexit|cmath|errno|fcntl|gc|grp|itertools|math|md5|mmap|posix|pwd|"
+    r"select|sha\d+|signal|socket|spwd|symtable|syslog|time|zlib)module|"
+    r"_abc|_csv|_elementtree|_hashopenssl|_json|_lsprof|_opcode|_operator|_pickle|_posixsubprocess|_sre|sre|sre_lib|"
+    r"_ssl|_stat|_struct|_tracemalloc|_weakref|_zoneinfo|_ctypes|callproc|stgdict|faulthandler|getpath|"
+    r"bufferedio|bytesio|stringio|textio|fileio|iobase|unicodedata|pyexpat|binascii"
+)
+# … and those that say nothing by themselves
+_CPYTHON_PLAIN = (
+    "abstract|assemble|ast|ast_opt|call|compile|context|dtoa|errors|fileutils|frame|frozen|future|gc|getcopyright|"
+    "hashtable|import|intrinsics|lock|main|myreadline|object|parser|peg_api|readline|resource|string_parser|"
+    "suggestions|thread|token|tokenizer|traceback|tracemalloc"
+)
+_GLIBC_OWN = "csu|nptl|stdio-common|libio|wcsmbs|iconv|iconvdata|nss|nss_files|dlfcn"
+_GLIBC_PLAIN = "elf|include|intl|io|locale|malloc|misc|posix|resolv|stdlib|string|time|dirent"
+_GLIBC_NAMES = (
+    r"dl-[\w-]+|rtld|rtld-malloc|libc-start|libc_start_call_main|libc-tls|cxa_(?:at_quick_exit|atexit|finalize|"
+    r"thread_atexit_impl)|io(?:f|get|put|seek|pop|setv|un|vs|pad|wf)\w*|filedoalloc|fileops|genops|wfileops|wgenops|"
+    r"wfiledoalloc|fseeko|ftello|fmemopen|open_memstream|vasprintf|obprintf|vf?printf-internal|vf?scanf-internal|"
+    r"(?:m|mm|mre)map(?:64)?|sbrk|morecore|opendir|fdopendir|readdir(?:64|_r)?|scandir(?:64|at|-tail)?|"
+    r"(?:str|wcs)n?dup|setlocale|newlocale|duplocale|loadlocale|loadarchive|findlocale|localealias|l10nflist|"
+    r"explodename|dcigettext|dcgettext|bindtextdom|textdomain|finddomain|loadmsgcat|setenv|tsearch|hsearch_r|msort|"
+    r"nss_\w+|nsswitch|files-\w+|XXX-lookup|getXX\w+|getaddrinfo|gethst\w+|res_(?:init|conf|query|hconf)\w*|resolv_\w+|"
+    r"pthread_\w+|allocatestack|nptl[-_]\w+|allocate_once|gconv\w*|wcsmbsload|mbsrtowcs(?:_l)?|regcomp|regexec|"
+    r"tz(?:set|file)|clone3?|at_quick_exit|scratch_buffer\w*|dynarray\w*|alloc_buffer\w*"
+)
+_CPP_NAMES = (
+    r"(?:stl_\w+|basic_(?:string|ios|file)|(?:new|malloc|bitmap|mt|pool|debug)_allocator|alloc_traits|allocated_ptr|"
+    r"allocator|char_traits|ptr_traits|cpp_type_traits|ext_type_traits|unique_ptr|shared_ptr(?:_base|_atomic)?|"
+    r"hashtable(?:_policy)?|functional_hash|unordered_(?:map|set)|std_(?:function|mutex|thread|abs)|refwrap|"
+    r"locale_(?:facets|classes|conv)\w*|ios_base|streambuf_iterator|ostream_insert|postypes|codecvt|fs_(?:path|dir|ops)|"
+    r"regex_(?:automaton|compiler|executor|scanner)|uses_allocator\w*|aligned_buffer|range_access|ranges_\w+|"
+    r"forward_list|predefined_ops|node_handle|erase_if|cow_string|string_view|stringfwd|atomic_base)\.(?:h|tcc)|"
+    r"(?:vector|deque|list|string_view|fstream|sstream|istream|ostream|streambuf|locale_facets|valarray_\w+|"
+    r"forward_list|hashtable|random|regex)\.tcc|"
+    r"algorithm|any|array|atomic|bitset|charconv|chrono|complex|condition_variable|coroutine|deque|exception|expected|"
+    r"filesystem|format|forward_list|fstream|functional|future|initializer_list|iomanip|ios|iosfwd|iostream|istream|"
+    r"iterator|limits|list|locale|map|memory|memory_resource|mutex|new|numeric|optional|ostream|print|queue|random|"
+    r"ranges|ratio|regex|scoped_allocator|set|shared_mutex|span|sstream|stack|stdexcept|streambuf|string|string_view|"
+    r"strstream|system_error|thread|tuple|type_traits|typeindex|typeinfo|unordered_map|unordered_set|utility|valarray|"
+    r"variant|vector|"
+    r"__(?:split_buffer|tree|hash_table|bit_reference|string|locale|functional_base|tuple|config|threading_support)"
+)
+_RUST_STD = (
+    "alloc|core|std|hashbrown|proc_macro|panic_unwind|compiler_builtins|rustc_demangle|addr2line|gimli"
+)
+# crates that many programs are made with; their names are taken, so nobody's own crate has one
+_RUST_CRATES = (
+    r"serde|serde_json|serde_\w+|tokio|tokio_\w+|hyper|hyper_\w+|futures_\w+|rayon|rayon_core|regex|regex_\w+|memchr|"
+    r"aho_corasick|clap|clap_\w+|anyhow|tracing|tracing_\w+|parking_lot|parking_lot_core|crossbeam_\w+|smallvec|"
+    r"indexmap|once_cell|dhat|itertools|reqwest|axum|tower|h2|rustls|ahash|dashmap|syn|proc_macro2|rand|rand_\w+"
+)
+# of what the profiler's paths begin with: packages of Python's library are folders, its modules are files
+_PYTHON_FOLDERS = (
+    "asyncio|collections|concurrent|ctypes|curses|dbm|distutils|email|encodings|ensurepip|html|http|importlib|json|"
+    "logging|multiprocessing|pathlib|pydoc_data|re|sqlite3|sysconfig|tkinter|tomllib|unittest|urllib|venv|wsgiref|xml|"
+    "xmlrpc|zipfile|zoneinfo"
+)
+_PYTHON_FILES = "|".join(sorted(set(sys.stdlib_module_names) - {"test", "this"}))
+_PYTHON_PACKAGES = (
+    "torch|torchvision|torchaudio|torchtune|functorch|numpy|scipy|pandas|transformers|accelerate|diffusers|peft|trl|"
+    "lightning|lightning_fabric|pytorch_lightning|deepspeed|flash_attn|xformers|bitsandbytes|vllm|triton|timm|einops|"
+    "safetensors|tokenizers|huggingface_hub|tqdm|ray|jax|sklearn|IPython|ipykernel|ipywidgets|_pytest|pluggy"
+)
+_LAUNCHERS = (
+    r"torchrun|torchx|accelerate|deepspeed|ray|vllm|pytest|py\.test|ipython3?|jupyter(?:-\w+)?|uvicorn|gunicorn|celery|"
+    r"streamlit|lightning|horovodrun|memray|scalene|coverage|kernprof"
+)
+
+RULES: tuple[Rule, ...] = (
+    # code that programs wrote
+    _rule("frozen modules", "path", PYTHON, r"^<frozen ", "<frozen "),
+    _rule("Go's generated code", "path", GO, r"^(?:<autogenerated>|_cgo_\w+\.(?:go|c))$", "<auto", "_cgo_"),
+    # what a person typed stands in brackets, too
+    _rule("text in brackets", "path", GENERATED, r"^<(?!ipython-input|stdin>|console>|input>|doctest )", "<"),
+    _rule("TorchInductor", "path", GENERATED,
+          r"/torchinductor_[^/]+/(?:[a-z0-9]{2}|triton|fxgraph|aotautograd)/", "/torchinductor_"),
+    # TorchInductor names a file by its hash, wherever TORCHINDUCTOR_CACHE_DIR is
+    _rule("TorchInductor by hash", "path", GENERATED, r"(?:^|/)[a-z2-7]{2}/c[a-z2-7]{50,52}\.py$", "/c"),
+    _rule("Triton's cache", "path", GENERATED, r"/\.triton/(?:cache|dump)/", "/.triton/"),
+    _rule("Qt's generated code", "path", GENERATED,
+          r"(?:^|/)(?:moc|qrc)_[^/]+\.cpp$|_autogen/(?:include/)?ui_[^/]+\.h$",
+          "moc_", "qrc_", "_autogen/"),
+    # packages of Python
+    _rule("site-packages", "path", "{package}", r"(?:^|/)(?:site|dist)-packages/(?P<package>[^/]+)", "-packages/"),
+    _rule("eggs and wheels", "path", "{package}",
+          r"(?:^|/)(?P<package>[^/]+?)(?:-\d[^/]*)?\.(?:egg|whl)/", ".egg/", ".whl/"),
+    _rule("PEP 582", "path", "{package}", r"/__pypackages__/[\d.]+/lib/(?P<package>[^/]+)/", "/__pypackages__/"),
+    _rule("Spark's zips", "path", "{package}", r"(?:^|/)(?P<package>pyspark|py4j)(?:-[^/]*)?\.zip/", ".zip/"),
+    _rule("Spark's Python", "path", "{package}", r"/spark[^/]*/python/(?P<package>pyspark)/", "/pyspark/"),
+    _rule("launchers", "path", "{package}",
+          rf"/(?:bin|Scripts)/(?P<package>{_LAUNCHERS})(?:-script\.py|\.exe(?:/__main__\.py)?)?$",
+          "/bin/", "/scripts/"),
+    _rule("debuggers", "path", DEBUGGER, r"/\.(?:vscode|cursor|windsurf)[\w-]*/extensions/|/helpers/pydev/",
+          "/extensions/", "/pydev/"),
+    # Python's own library
+    _rule("Python's lib", "path", PYTHON, r"(?:^|/)lib(?:64)?/(?:python|pypy)\d+\.\d+t?/", "/python", "/pypy"),
+    _rule("Python's zip", "path", PYTHON, r"(?:^|/)(?:python\d+|base_library)\.zip/", ".zip/"),
+    # uv, rye, hatch; python.org; GitHub's runners; pyenv; the Store; Scoop; Conda. On Windows they all have a Lib
+    _rule("uv's Python", "path", PYTHON, r"/(?:cpython|pypy)-?\d+\.\d+[^/]*/(?:install/)?Lib/", "/cpython", "/pypy"),
+    _rule("python.org's Python", "path", PYTHON, r"(?:^|/)Python\d{2,}(?:-32|-64|-arm64)?/Lib/", "python"),
+    _rule("hosted runners' Python", "path", PYTHON, r"/Python/\d+\.\d+[^/]*/(?:x64|x86|arm64)/Lib/", "/python/"),
+    _rule("pyenv's and Scoop's Python", "path", PYTHON,
+          r"/(?:pyenv-win/versions|scoop/apps/python\d*)/[^/]+/Lib/", "/pyenv-win/", "/scoop/"),
+    _rule("the Store's Python", "path", PYTHON,
+          r"/PythonSoftwareFoundation\.Python[^/]*/Lib/", "/pythonsoftwarefoundation."),
+    _rule("Conda's Python", "path", PYTHON,
+          r"/(?:(?:ana|mini)conda\d*|miniforge\d*|mambaforge|micromamba|\.conda)/(?:envs/[^/]+/)?Lib/",
+          "conda", "forge", "mamba"),
+    _rule("macOS's Python", "path", PYTHON, r"/Python3?\.framework/", ".framework/"),
+    # the sources of Python, of PyTorch, and of what they are compiled with
+    _rule("CPython's sources", "path", CPYTHON,
+          r"/(?:cpython[^/]*|python(?:-split)?_\d+/work|python[\d.]*-\d[^/]*|usr/src/python)/(?:build-\w+/)?"
+          r"(?:Objects|Python|Modules|Parser|Include|Programs)/", "python"),
+    _rule("CPython's relative sources", "path", CPYTHON,
+          r"^(?:Objects|Python|Modules|Parser|Include|Programs)(?:/_\w+|/internal|/cpython)?"
+          rf"(?:/clinic|/stringlib|/deepfreeze)?/(?:(?:{_CPYTHON_NAMES}|{_CPYTHON_PLAIN})\.[ch](?:\.h)?$)",
+          "objects/", "python/", "modules/", "parser/", "include/", "programs/"),
+    _rule("CPython's generated sources", "path", CPYTHON,
+          r"^Objects/stringlib/[^/]+\.h$|^Python/deepfreeze/", "stringlib/", "deepfreeze/"),
+    _rule("PyTorch's sources", "path", TORCH,
+          r"(?:^|/)(?:aten/src/(?:ATen|TH\w*)|c10/(?:core|cuda|hip|xpu|mobile|util|macros)|torch/csrc|"
+          rf"caffe2/(?:core|utils|operators|serialize|perfkernels))/.+\.{_SOURCE}$",
+          "aten/", "c10/", "torch/csrc/", "caffe2/"),
+    _rule("NumPy's sources", "path", "{package}",
+          r"^(?P<package>numpy|scipy|pandas|sklearn|pyarrow)/(?:_?core|_?libs?|random|linalg|fft|sparse|special|src|"
+          rf"include)/.+\.{_SOURCE}(?:\.src)?$", "numpy/", "scipy/", "pandas/", "sklearn/", "pyarrow/"),
+    _rule("CUDA", "path", "{package}",
+          r"^/(?:usr/local|opt)/(?P<package>cuda|rocm|intel|nvidia)(?:-[^/]*)?/(?:.*/)?(?:include|lib|lib64|src)/",
+          "/cuda", "/rocm", "/intel/", "/nvidia/"),
+    # Go: GOROOT and what -trimpath leaves of it, the module cache, vendored modules
+    _rule("GOROOT", "path", "Go's {package}",
+          r"(?:^|/)(?:go(?:-?\d[^/]*)?|goroot|google-golang|golang|libexec|x64|toolchain@[^/]+|go/\d+)/src/"
+          rf"(?P<package>(?:{_GO_TOPS})(?:/[^/]+)*)/[^/]+\.(?:go|s|h|c)$", "/src/"),
+    _rule("GOROOT trimmed", "path", "Go's {package}",
+          rf"^(?P<package>(?:{_GO_TOPS})(?:/[^/]+)*)/[^/]+\.(?:go|s)$", ".go", ".s"),
+    _rule("Go's module cache", "path", "{package}", r"/pkg/mod/(?P<package>[^@]+?)@v\d[^/]*/", "/pkg/mod/"),
+    _rule("Go's modules trimmed", "path", "{package}",
+          r"^(?P<package>[^/@:]+\.[^/@:]+/[^@]+?|[^/@:]+\.[^/@:]+)@v\d[^/]*/", "@v"),
+    _rule("Go's vendored modules", "path", "{package}",
+          r"(?:^|/)vendor/(?P<package>(?:github\.com|gitlab\.com|bitbucket\.org)/[^/]+/[^/]+|golang\.org/x/[^/]+|"
+          r"[^/]+\.[^/]+/[^/]+)/(?:.+/)?[^/]+\.(?:go|s|c|h)$", "vendor/"),
+    # Rust
+    _rule("Rust's sources", "path", RUST,
+          r"^/?rustc/[0-9a-f.]+/|/\.rustup/toolchains/|/rustlib/src/rust/|^/usr/src/rustc-[^/]+/", "rust"),
+    _rule("Rust's sources trimmed", "path", RUST,
+          r"^library/(?:std|core|alloc|proc_macro|panic_unwind|portable-simd)/.+\.rs$", "library/"),
+    _rule("Cargo's registry", "path", "{package}",
+          r"/\.?cargo/(?:registry/src/[^/]+|git/checkouts)/(?P<package>[^/]+?)(?:-\d[^/]*|-[0-9a-f]{16})?/", "cargo/"),
+    # Debian's crates, and those that Rust's own library is built with
+    _rule("Rust's own crates", "path", "{package}",
+          r"(?:/rust/deps|/share/cargo/registry)/(?P<package>[^/]+?)-\d[^/]*/",
+          "/rust/deps/", "/cargo/registry/"),
+    _rule("crates trimmed", "path", "{package}", r"^(?P<package>[a-z][\w-]*?)-\d+\.\d+\.\d+[^/]*/src/.+\.rs$", ".rs"),
+    _rule("vendored crates", "path", "{package}",
+          r"(?:^|/)vendor/(?P<package>[\w-]+?)(?:-\d[^/]*)?/src/.+\.rs$", ".rs"),
+    # C and C++
+    _rule("C++ headers", "path", CPP,
+          r"/include/c\+\+/|(?:^|/)libstdc\+\+-v3/|/libcxx(?:abi)?/(?:include|src)/", "c++", "libcxx"),
+    _rule("C++ bits", "path", CPP, r"^(?:[\w.+-]+/)*bits/(?:stl_|basic_|shared_ptr|unique_ptr|alloc)[^/]*$", "bits/"),
+    _rule("MSVC", "path", CPP,
+          r"/VC/Tools/MSVC/|^[a-z]:/(?:a/_work/\d+/s/src/vctools|agent/_work/.*/vctools)/|minkernel/crts/",
+          "/msvc/", "vctools/", "minkernel/"),
+    _rule("C library's releases", "path", C,
+          r"/glibc-\d[^/]*/|/glibc/(?:csu|elf|malloc|nptl|libio|stdlib|string|sysdeps)/|/musl-\d[^/]*/",
+          "/glibc", "/musl-"),
+    _rule("sysdeps", "path", C,
+          r"(?:^|/)sysdeps/(?:unix|generic|x86_64|x86|aarch64|i386|arm|nptl|pthread|posix|ieee754)/",
+          "sysdeps/"),
+    # valgrind puts the folder of the compiler's work before: elf/./elf/dl-init.c
+    _rule("C library's own folders", "path", C,
+          rf"^(?:(?:{_GLIBC_OWN}|{_GLIBC_PLAIN})/)*(?:{_GLIBC_OWN})/[^/]+\.[chs]$",
+          "csu/", "nptl/", "stdio-common/", "libio/", "wcsmbs/", "iconv", "nss", "dlfcn/"),
+    _rule("C library's plain folders", "path", C,
+          rf"^(?:(?:{_GLIBC_OWN}|{_GLIBC_PLAIN})/)+(?:{_GLIBC_NAMES}|malloc|arena|hooks|exit|putenv|mbstowcs|qsort|"
+          r"getenv|fork|spawn\w*|brk|start)\.[chs]$", "/"),
+    _rule("Qt's sources", "path", QT, r"(?:^|/)qt(?:base|declarative|svg|wayland|tools|x11extras)/src/", "qt"),
+    _rule("Java's packages", "path", JAVA, r"^(?:java|javax|jdk|sun|com/sun)/.+\.java$", ".java"),
+    _rule("Node's modules", "path", NODE, r"^node:|^(?:node:)?internal/.+\.[mc]?js$", "node:", "internal/"),
+    _rule("Node's sources", "path", NODE,
+          r"^(?:deps/(?:uv|v8|openssl|zlib|llhttp|cares|nghttp2)/|src/(?:node|node_\w+)\.(?:cc|h)$)",
+          "deps/", "src/node"),
+    # what a project carries with it and didn't write
+    _rule("node_modules", "path", "{package}",
+          r"(?:^|/)node_modules/(?P<package>(?:@[^/]+/)?[^/]+)/", "node_modules/"),
+    _rule("third party", "path", "{package}",
+          r"(?:^|/)(?:third[_-]?party|3rd[_-]?party)/(?:py/|python/)?(?P<package>[^/]+)/", "party/"),
+    _rule("FetchContent", "path", "{package}", r"/_deps/(?P<package>[^/]+)-(?:src|build|subbuild)/", "/_deps/"),
+    _rule("vcpkg", "path", "{package}",
+          r"/vcpkg(?:_installed)?/(?:installed/)?[^/]+/(?:include|share|src)/(?P<package>[^/]+)/",
+          "/vcpkg"),
+    # Bazel: other repositories than the main one
+    _rule("Bazel's external repositories", "path", "{package}",
+          r"(?:^|/execroot/[^/]+/|/_bazel_[^/]+/[0-9a-f]+/)external/(?P<package>[^/]+)/",
+          "external/"),
+    _rule("Bazel's runfiles", "path", "{package}",
+          r"\.runfiles/(?P<package>[^/]*(?:[~+]|pypi|rules_|com_|org_|io_|bazel_tools)[^/]*)/", ".runfiles/"),
+    # packages as distributions build and install them
+    _rule("distributions' builds", "path", "{package}",
+          r"^/(?:build|builddir/build/BUILD|usr/src/debug)/(?P<package>[^/]+?)(?:-[^/]*)?/",
+          "/build", "/usr/src/debug/"),
+    _rule("Conda's builds", "path", "{package}",
+          r"/(?:croot|conda-bld|feedstock_root/build_artifacts)/(?P<package>[^/]+?)(?:-split)?_\d+/(?:work|_?h_env)",
+          "/croot/", "/conda-bld/", "/build_artifacts/"),
+    _rule("Nix and Guix", "path", "{package}",
+          r"^/(?:nix|gnu)/store/[0-9a-z]{32}-(?P<package>[^/]+?)(?:-\d[^/]*)?/", "/store/"),
+    _rule("Homebrew", "path", "{package}", r"/(?:Cellar|linuxbrew/opt|homebrew/opt)/(?P<package>[^/@]+)(?:@[^/]+)?/",
+          "/cellar/", "brew/opt/"),
+    _rule("system headers", "path", SYSTEM,
+          r"^/usr/(?:local/)?include/(?:[^/]+-linux-gnu\w*/)?[^/]+$|^/opt/homebrew/(?:include|lib)/",
+          "/include/", "/homebrew/"),
+    _rule("installed headers", "path", "{package}",
+          r"^/usr/(?:local/)?include/(?:[^/]+-linux-gnu\w*/)?(?P<package>[^/]+)/", "/include/"),
+    # /usr/src/app is where Docker's images have the user's own
+    _rule("installed files", "path", SYSTEM,
+          r"^/usr/(?:local/)?(?:lib|lib32|lib64|libexec)/|^/usr/share/|^/usr/src/linux[^/]*/", "/usr/"),
+    _rule("Apple's files", "path", SYSTEM,
+          r"^/Library/Developer/|/Xcode[^/]*\.app/|^/System/", "/library/", ".app/", "/system/"),
+    _rule("Program Files", "path", SYSTEM,
+          r"^[a-z]:/Program Files(?: \(x86\))?/(?:Microsoft|Windows Kits|LLVM|NVIDIA|Common Files)[^/]*/",
+          "/program files"),
+    # what the CPU profiler left of a path
+    _rule("cut standard library", "cut", PYTHON, rf"^(?:(?:{_PYTHON_FOLDERS})/|(?:{_PYTHON_FILES})\.py$)"),
+    _rule("cut packages", "cut", "{package}", rf"^(?P<package>{_PYTHON_PACKAGES})/"),
+    # files without a folder
+    _rule("C library's names", "name", C, rf"^(?:{_GLIBC_NAMES})\.[chs]$"),
+    _rule("malloc.c", "name", C, r"^(?:malloc|arena|hooks)\.[ch]$", inside=(
+        r"^_*(?:GI_|libc_|int_)*(?:m|c|re)alloc|^_*(?:libc_)?(?:memalign|free|cfree|valloc|pvalloc|posix_memalign)$|"
+        r"^sysmalloc|^sysmadvise|^systrim|^mremap_chunk|^munmap_chunk|^tcache_|^ptmalloc_|^arena_get|^_int_|"
+        r"^malloc_consolidate|^unlink_chunk|^new_heap|^alloc_new_heap|^grow_heap")),
+    _rule("C library's plain names", "name", C,
+          r"^(?:brk|exit|putenv|popen|qsort|glob|backtrace|getenv|libc\S*|error)\.c$", inside=(
+        r"^_*(?:brk|exit|run_exit_handlers|putenv|popen|proc_open|qsort(?:_r)?|msort_with_tmp\S*|glob(?:64)?|backtrace|"
+        r"getenv|error)(?:@@?GLIBC\S*)?$")),
+    _rule("CPython's names", "name", CPYTHON, rf"^(?:{_CPYTHON_NAMES})\.[ch](?:\.h)?$"),
+    _rule("CPython's plain names", "name", CPYTHON, rf"^(?:{_CPYTHON_PLAIN})\.[ch](?:\.h)?$", inside=(
+        r"^_?Py(?!Init_)[A-Z_]|^pymain_|^pyinit_|^pycore_|^object_(?:vacall|isinstance)|^callmethod|^builtin_|"
+        r"^_imp_|^import_(?:find_and_load|name|from|ensure)|^create_builtin|^compiler_|^_pytoken|^tok_")),
+    _rule("C++ header names", "name", CPP, rf"^(?:{_CPP_NAMES})$"),
+    _rule("C++ plain header names", "name", CPP, r"^(?:move|invoke|tuple|utility)\.h$",
+          inside=r"^(?:swap|move|forward|exchange|addressof|__\w+|(?:std::)\S*)"),
+    _rule("amalgamations", "name", "{package}", r"^(?P<package>sqlite3|miniz|stb_image|stb_truetype)\.[ch]$"),
+    # namespaces, where files have no folder; names with two underscores are the compiler's and its library's
+    _rule("C++ namespaces", "function", CPP, r"^(?:std|__gnu_cxx|__cxxabiv1|abi)::|^operator (?:new|delete)\b"),
+    _rule("C library's functions", "function", C,
+          r"^__(?!Z)[a-z]\w*|^_(?:dl|nl|int|nss|res|obstack|IO|GI|Exit)_\w+|^_start$|^_init$|^_exit$|^\(below main\)"),
+    _rule("C++ members", "function", CPP, r"^_(?:M|S)_\w+"),
+    _rule("Rust's namespaces", "function", RUST, rf"^rust:(?:{_RUST_STD})(?:,(?:{_RUST_STD}))*$"),
+    _rule("crates' namespaces", "function", "{package}",
+          rf"^rust:(?:(?:{_RUST_STD}),)*(?P<package>{_RUST_CRATES})(?:,(?:{_RUST_STD}|{_RUST_CRATES}))*$"),
+    # programs and shared libraries; none of their code is the user's
+    _rule("Python binaries", "module", CPYTHON,
+          r"(?:^|/)(?:lib)?python\d[\d.]*[a-z]*(?:\.so[\d.]*|\.dylib|\.dll|\.exe)?$"),
+    _rule("system binaries", "module", SYSTEM,
+          r"^(?:/(?:usr/(?!local/|src/|home/)|lib(?:32|64|x32)?/|s?bin/|opt/homebrew/|nix/store/|gnu/store/|snap/)|"
+          r"/System/|linux-vdso)"),
+)  # fmt: skip
+
+_PATH = tuple((rule, rule.hints, rule.pattern.search) for rule in RULES if rule.where == "path")
+_OF: dict[Where, list[Rule]] = {
+    where: [rule for rule in RULES if rule.where == where] for where in get_args(Where)
+}
+
+# these languages' files have their folder wherever they are recorded, and their functions may be called anything
+_NOT_COMPILED = (".py", ".pyw", ".pyi", ".ipynb", ".go", ".js", ".mjs", ".cjs", ".ts", ".rb", ".java", ".kt")
+
+
+class Match(NamedTuple):
+    """The rule that a frame fits, and the library that it belongs to."""
+
+    rule: Rule
+    library: str
+
+
+def library_of(file: str, function: str = "", module: str = "", *, cut: bool = False) -> str:
+    """The library or package that a frame with a file belongs to, empty for the user's own; see :class:`Rule`.
+
+    ``cut`` says that the path's beginning was cut off.
+    """
+    found = _by_path(file) or match_of(file, function, module, cut=cut)
+    return "" if found is None else found.library
+
+
+def match_of(file: str, function: str = "", module: str = "", *, cut: bool = False) -> Match | None:
+    """The first rule that a frame fits; None for the user's own."""
+    found = _by_path(file)
+    if found is None and cut:
+        found = _first("cut", file.replace("\\", "/"))
+    if found is None and _is_bare(file):
+        found = _by_name(file, function)
+    if found is None and module:
+        found = _by_module(module)
+    return found
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _by_path(file: str) -> Match | None:
+    """The first rule for paths that a file's fits. Frames are many and files are few."""
+    path = canonical(file.replace("\\", "/"))
+    lower = path.lower()
+    for rule, hints, search in _PATH:
+        for hint in hints:
+            if hint in lower:
+                found = search(path)
+                if found is not None:
+                    return _match(rule, found)
+                break
+    return None
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _is_bare(file: str) -> bool:
+    """Whether a file of a compiled language stands without its folder."""
+    return not ("/" in file or "\\" in file or file.startswith("<") or file.endswith(_NOT_COMPILED))
+
+
+def _by_name(file: str, function: str) -> Match | None:
+    name = None
+    for rule, match in _named(file):
+        if rule.inside is None:
+            return match
+        name = qualified(function) if name is None else name
+        if rule.inside.search(name):
+            return match
+    return _first("function", qualified(function, rust=file.endswith(".rs")))
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _named(file: str) -> list[tuple[Rule, Match]]:
+    """The rules for names that a file's name fits."""
+    found = ((rule, rule.pattern.search(file)) for rule in _OF["name"])
+    return [(rule, _match(rule, match)) for rule, match in found if match is not None]
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _by_module(module: str) -> Match | None:
+    return _first("module", module.replace("\\", "/"))
+
+
+def _first(where: Where, text: str) -> Match | None:
+    for rule in _OF[where]:
+        found = rule.pattern.search(text)
+        if found is not None:
+            return _match(rule, found)
+    return None
+
+
+def _match(rule: Rule, found: re.Match[str]) -> Match:
+    package = found.groupdict().get("package") or ""
+    return Match(rule, rule.library.format(package=_package(package)) if package else rule.library)
+
+
+_VERSION = re.compile(r"-\d.*$")
+_ESCAPED = re.compile(r"!([a-z])")
+
+
+def _package(text: str) -> str:
+    """A package by its name alone. Go writes capitals of the module cache as ``!c``."""
+    text = _ESCAPED.sub(lambda letter: letter[1].upper(), text)
+    return _VERSION.sub("", text.removesuffix(".egg").removesuffix(".py")) or text
+
+
+def canonical(path: str) -> str:
+    """A path without ``.`` and ``..``; what a relative one is relative to is not known, so it just begins later."""
+    if path.startswith(".") or "/../" in path or "/./" in path:
+        path = posixpath.normpath(path)
+        while path.startswith("../"):
+            path = path[3:]
+    return path
+
+
+_ARGUMENTS = re.compile(r"<[^<>]*>")
+_RUST_SIDE = re.compile(r"(?:&(?:'\w+ )?|mut |dyn |\*const |\*mut |\[|\()*(?P<crate>[a-z_]\w*)::")
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def qualified(function: str, *, rust: bool = False) -> str:
+    """A function's own name, with its namespaces: what the rules for functions are held to.
+
+    Of C++ without the result's type, arguments and template arguments. Of Rust ``rust:`` and the crates by which the
+    function is known: that of the type and of the trait in ``<type as trait>::function``, since either may have
+    written it.
+    """
+    if rust:
+        return _crates(function)
+    if "(" not in function and "<" not in function and " " not in function:
+        return function
+    if function.startswith(("operator ", "(below")):
+        return function
+    text = function.replace("(anonymous namespace)", "{anonymous}").replace("operator()", "operator{}")
+    while True:
+        shorter = _ARGUMENTS.sub("", text)
+        if shorter == text:
+            break
+        text = shorter
+    return text.partition("(")[0].strip().rpartition(" ")[2]
+
+
+def _crates(function: str) -> str:
+    if not function.startswith("<"):
+        crate = _RUST_SIDE.match(function)
+        return f"rust:{crate['crate']}" if crate else function
+    depth, end = 0, len(function)
+    for at, letter in enumerate(function):
+        depth += (letter == "<") - (letter == ">" and function[at - 1] != "-")
+        if depth == 0:
+            end = at
+            break
+    own, _, trait = function[1:end].partition(" as ")
+    sides = [side["crate"] for text in (own, trait) if (side := _RUST_SIDE.match(text))]
+    return f"rust:{','.join(sides)}" if sides else function

@@ -1,0 +1,23 @@
+"""Where allocations were freed: the stack of a free, which is never taken for that of the allocation."""
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.model.timeline import stacks_of_frees
+from memlens.store.snapshot import Device, Snapshot
+
+
+def freed_stacks(snapshot: Snapshot, device: Device) -> npt.NDArray[np.uint32]:
+    """The stack with which the free of each allocation was recorded, 0 for none; see :func:`stacks_of_frees`.
+
+    An item stands for an allocation of the whole device, whatever filter ``device`` is narrowed to.
+    """
+
+    def find() -> npt.NDArray[np.uint32]:
+        count = device.whole.info.allocations
+        if snapshot.manifest.frees_repeat:
+            return np.zeros(count, np.uint32)
+        owners = snapshot.column(f"{device.info.device}.event_owner")
+        return stacks_of_frees(device.event_action, owners, device.event_stack, count)
+
+    return snapshot.derived(f"{device.info.device}.freed_stacks", find)

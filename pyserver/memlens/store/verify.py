@@ -1,0 +1,71 @@
+"""Holds an archive's files to the checksums in its manifest: reads all of them, in steps that can be stopped."""
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+from memlens.kernels.checksum import Checksum
+from memlens.store.manifest import FILE_NAME, TEXT_NAME, ArchiveError, Manifest
+
+_STEP_BYTES = 1 << 20
+
+
+class StoppedError(Exception):
+    """The check was stopped before its end."""
+
+
+def file_checksum(path: Path, size: int | None = None, stop: Callable[[], bool] = lambda: False) -> str:
+    """The checksum of a file, or of its first ``size`` bytes. Raises OSError and :class:`StoppedError`.
+
+    The file is read and not mapped: pages of a large archive would count as this process' memory.
+    """
+    checksum = Checksum()
+    buffer = bytearray(_STEP_BYTES)
+    left = path.stat().st_size if size is None else size
+    with path.open("rb", buffering=0) as file:
+        while left > 0:
+            if stop():
+                raise StoppedError
+            count = file.readinto(memoryview(buffer)[: min(left, _STEP_BYTES)])
+            if not count:
+                break
+            checksum.update(memoryview(buffer)[:count])
+            left -= count
+    return checksum.hexdigest()
+
+
+def verify(
+    archive: Path,
+    manifest: Manifest,
+    held: BinaryIO,
+    stop: Callable[[], bool] = lambda: False,
+    names: Iterable[str] | None = None,
+) -> None:
+    """Check columns, of ``names`` or all, and the texts. Raises :class:`ArchiveError` and :class:`StoppedError`.
+
+    ``held`` is the manifest's file as it was opened. Where another archive has taken the place of the one that is open,
+    or none, there is nothing to hold to the manifest, and that counts as stopped.
+    """
+    checksums = {TEXT_NAME: manifest.text_checksum}
+    for name in manifest.columns if names is None else names:
+        checksums[name] = manifest.columns[name].checksum
+    for name, checksum in checksums.items():
+        try:
+            whole = file_checksum(archive / name, stop=stop) == checksum
+        except OSError as error:
+            _check_place(archive, held)
+            raise ArchiveError(f"The archive {archive.name} is damaged: {name}: {error.strerror}") from error
+        if not whole:
+            _check_place(archive, held)
+            raise ArchiveError(f"The archive {archive.name} is damaged: {name} has another checksum")
+
+
+def _check_place(archive: Path, held: BinaryIO) -> None:
+    """Raises :class:`StoppedError` where the folder isn't the one that was opened."""
+    try:
+        same = os.path.samestat(os.fstat(held.fileno()), (archive / FILE_NAME).stat())
+    except (OSError, ValueError):
+        same = False
+    if not same:
+        raise StoppedError

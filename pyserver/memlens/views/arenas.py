@@ -1,0 +1,26 @@
+"""Samples that may be pools of Python's allocator, which say little of the line that they are counted for."""
+
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.model.frames import NATIVE, POSSIBLE_ARENA
+from memlens.store.snapshot import Snapshot
+
+
+def in_pools(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+    """Which samples of a profile a reader has marked as perhaps pools: their innermost frame is the mark."""
+    return snapshot.derived("samples in pools", lambda: _in_pools(snapshot))
+
+
+def _in_pools(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
+    rows = snapshot.text.execute(
+        "SELECT id FROM frames WHERE function = ? AND file = '' AND kind = ?",
+        (POSSIBLE_ARENA.function, NATIVE),
+    )
+    marks = np.array([cast("int", row[0]) for row in rows], np.uint32)
+    leaves = snapshot.column("stack_node")[snapshot.column("sample_stack")]
+    # the root, where a stack is empty, has no frame
+    found: npt.NDArray[np.bool_] = np.isin(snapshot.column("node_frame")[leaves], marks) & (leaves > 0)
+    return found

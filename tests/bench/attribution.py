@@ -1,0 +1,175 @@
+"""How often the line that is named as the user's is the user's: over all real files, against a table made by hand.
+
+    python tests/bench/attribution.py [--lines] [FILE …]
+
+For each recording it takes what is live at the peak (of a profile its default value) by the frame that stands for each
+stack, and of those frames that count as the user's code the ten lines with the most bytes. ``judged.tsv`` says of each
+whether it really is the user's: somebody looked at every line that ever was among the ten, and at the recording's
+provenance, and asked whether the person who ran the program could have written it. What is nobody's line there is
+reported, and the exit status is 1. Then the opposite: bytes named otherwise although a line that is judged to be the
+user's stands in their stack.
+"""
+
+import argparse
+import fnmatch
+import os
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.bench.profiles import MEMRAY  # noqa: E402
+
+from memlens.errors import MemlensError  # noqa: E402
+from memlens.ingest import ingest  # noqa: E402
+from memlens.model.frames import USER  # noqa: E402
+from memlens.store.cache import Cache  # noqa: E402
+from memlens.store.snapshot import FrameRow, Snapshot  # noqa: E402
+from memlens.units import format_bytes  # noqa: E402
+
+DATA = Path(os.environ.get("MEMLENS_TEST_DATA", ROOT.parent / "shared" / "data"))
+TABLE = Path(__file__).with_name("judged.tsv")
+TOP = 10
+_OTHERS = (".md", ".txt", ".json", ".expected")
+
+Line = tuple[str, int]
+
+
+class Judgement(NamedTuple):
+    """A row of the table: shell patterns of a recording's path, of a frame's file and of its function."""
+
+    recording: str
+    file: str
+    function: str
+    user: bool
+
+    def fits(self, recording: str, row: FrameRow) -> bool:
+        """Whether it is about a frame of a recording."""
+        file = row[0].replace("\\", "/")
+        return all(
+            fnmatch.fnmatchcase(text, pattern)
+            for text, pattern in ((recording, self.recording), (file, self.file), (row[2], self.function))
+        )
+
+
+class Measured(NamedTuple):
+    """Bytes of one recording."""
+
+    whole: int
+    named: int
+    """By lines that count as the user's."""
+    top: list[tuple[Line, int, bool | None]]
+    """The lines with the most, and whether they are the user's; None where nobody judged."""
+    missed: int
+    """Named otherwise, with a line of the user's in the stack."""
+
+
+def judgements(table: Path = TABLE) -> list[Judgement]:
+    """The table; the first row that fits decides."""
+    found = []
+    for text in table.read_text("utf-8").splitlines():
+        if text and not text.startswith("#"):
+            recording, file, function, verdict = text.split("\t")
+            found.append(Judgement(recording, file, function, {"user": True, "library": False}[verdict]))
+    return found
+
+
+def judged(table: list[Judgement], recording: str, row: FrameRow) -> bool | None:
+    """Whether a frame is the user's; None where the table doesn't tell."""
+    return next((each.user for each in table if each.fits(recording, row)), None)
+
+
+def recordings() -> list[Path]:
+    """All real files that may be recordings."""
+    files = [*DATA.glob("torch/*"), *DATA.glob("profiles/**/*")]
+    return sorted(
+        file
+        for file in files
+        if file.is_file()
+        and "make" not in file.parts
+        and (file.suffix not in _OTHERS or file.name.startswith("dhat.out"))
+    )
+
+
+def by_stack(snapshot: Snapshot) -> np.ndarray:
+    """Bytes live at the default device's peak, or a profile's default value, by stack."""
+    found = np.zeros(len(snapshot.column("stack_node")), np.int64)
+    profile = snapshot.info.profile
+    if profile is not None:
+        np.add.at(
+            found, snapshot.column("sample_stack"), snapshot.column(f"sample_value.{profile.default_value}")
+        )
+        return found
+    device = snapshot.device(snapshot.info.default_device)
+    live = (device.start <= device.info.peak_moment) & (device.end > device.info.peak_moment)
+    np.add.at(found, device.stack[live], device.size[live])
+    return found
+
+
+def measure(snapshot: Snapshot, recording: str, table: list[Judgement]) -> Measured:
+    """What one recording comes to."""
+    rows: dict[int, FrameRow] = {
+        row[0]: row[1:] for row in snapshot.text.execute("SELECT id, file, line, function, kind FROM frames")
+    }
+    verdicts = {number: judged(table, recording, row) for number, row in rows.items() if row[1] > 0}
+    amounts, labels = by_stack(snapshot), snapshot.column("stack_label")
+    lines: Counter[Line] = Counter()
+    frame_of: dict[Line, int] = {}
+    named = missed = 0
+    for stack in np.flatnonzero(amounts > 0).tolist():
+        amount, label = int(amounts[stack]), int(labels[stack])
+        row = rows.get(label)
+        if row is not None and row[3] == USER:
+            named += amount
+            lines[row[0], row[1]] += amount
+            frame_of.setdefault((row[0], row[1]), label)
+        elif any(verdicts.get(frame) for frame in snapshot.stack_frame_ids(stack)):
+            missed += amount
+    top = [(line, amount, verdicts[frame_of[line]]) for line, amount in lines.most_common(TOP)]
+    return Measured(int(amounts[amounts > 0].sum()), named, top, missed)
+
+
+def main() -> int:
+    """Print a row a recording."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--lines", action="store_true", help="print the ten lines of each recording as well")
+    options = parser.parse_args()
+    os.environ.setdefault("MEMLENS_MEMRAY_PYTHON", MEMRAY)
+    table = judgements()
+    unjudged = 0
+    print(f"{'live':>10} {'named':>10} {'top ten':>10} {'theirs':>7} {'missed':>7}  recording")
+    with tempfile.TemporaryDirectory() as folder:
+        cache = Cache(Path(folder), 1 << 40)
+        for file in options.files or recordings():
+            recording = str(file.relative_to(DATA)) if file.is_relative_to(DATA) else str(file)
+            try:
+                snapshot = Snapshot.open(ingest(file, cache, lambda *_: None))
+            except MemlensError:
+                continue  # a recording that is not for Memlens, or for a tool that isn't there
+            found = measure(snapshot, recording, table)
+            snapshot.close()
+            shown = sum(amount for _, amount, _ in found.top)
+            theirs = sum(amount for _, amount, verdict in found.top if verdict)
+            share = f"{theirs / shown:.1%}" if shown else "-"
+            missed = f"{found.missed / found.whole:.1%}" if found.whole else "-"
+            figures = (format_bytes(found.whole), format_bytes(found.named), format_bytes(shown))
+            print(f"{'{:>10} {:>10} {:>10}'.format(*figures)} {share:>7} {missed:>7}  {recording}")
+            for (name, line), amount, verdict in found.top:
+                unjudged += verdict is None
+                word = {True: "user", False: "library", None: "NOT JUDGED"}[verdict]
+                if options.lines or verdict is None:
+                    print(f"{'':22}{format_bytes(amount):>10} {word:>10}  {name}:{line}")
+    return 1 if unjudged else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""What an archive holds, in the terms of the replays: stacks as numbers of a tree, figures by stack and by line."""
+
+import json
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from tests.python.replays.stacks import NO_FILE, Frame, Tree, known_line
+
+from memlens.cli import main
+from memlens.formats.rust_names import demangled
+from memlens.model.frames import NATIVE
+from memlens.store.snapshot import Snapshot
+
+I64 = npt.NDArray[np.int64]
+
+Kinds = dict[Frame, int]
+"""Whose code a frame is; the rules for that have tests of their own."""
+
+
+class Archived:
+    """A snapshot's archive, its stacks numbered as ``tree`` numbers them."""
+
+    def __init__(self, snapshot: Snapshot, tree: Tree) -> None:
+        self.snapshot = snapshot
+        rows: list[Any] = snapshot.text.execute(
+            "SELECT file, line, function, kind FROM frames ORDER BY id"
+        ).fetchall()
+        self.frames = [Frame(function, file, line) for file, line, function, _ in rows]
+        self.kinds: Kinds = {}
+        for frame, (_, _, _, kind) in zip(self.frames, rows, strict=True):
+            self.kinds[frame] = kind
+        self.tree = tree
+        parents = snapshot.column("node_parent").tolist()
+        frames = snapshot.column("node_frame").tolist()
+        numbers, depths = [0] * len(parents), [0] * len(parents)
+        # what marks a stack that was cut off is no frame of the file
+        marks = {number for number, frame in enumerate(self.frames) if is_mark(frame)}
+        for node in range(1, len(parents)):
+            frame, caller = frames[node], parents[node]
+            depths[node] = depths[caller] + 1
+            outer = numbers[caller]
+            numbers[node] = outer if frame in marks else tree.call(outer, self.frames[frame])
+        nodes = snapshot.column("stack_node")
+        self.stacks: I64 = np.asarray(numbers, np.int64)[nodes]
+        """The tree's number of each of the archive's stacks."""
+        self.stack_frames = int(np.asarray(depths)[nodes].sum())
+        """How many frames all stacks have together."""
+
+    def is_python(self, frame: Frame) -> bool:
+        """Whether memlens takes a frame for one of Python code, or of a library's."""
+        return self.kinds.get(frame, NATIVE) != NATIVE
+
+
+def is_mark(frame: Frame) -> bool:
+    """Whether a frame only says that callers are missing."""
+    return not frame.file and (
+        frame.function == "(stack cut off)" or frame.function.startswith("(cut off after ")
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def shown(frame: Frame) -> Frame:
+    """A frame of a replay as memlens shows it: in its module where it has no file."""
+    where = frame.module if frame.file in NO_FILE else frame.file
+    return Frame(frame.function, where, known_line(frame.file, frame.line))
+
+
+@lru_cache(maxsize=1 << 16)
+def heaptrack_shown(frame: Frame) -> Frame:
+    """The same of heaptrack, whose names may be mangled (which has tests of its own) or missing."""
+    nameless = not frame.function or frame.function.startswith("0x")
+    library = frame.module.rpartition("/")[2]
+    of = f" of {library}" if library else ""
+    at = f" at {frame.function}" if frame.function else ""
+    name = f"<unresolved function{of}{at}>" if nameless else demangled(frame.function)
+    return shown(frame._replace(function=name))
+
+
+@lru_cache(maxsize=1 << 16)
+def tracemalloc_shown(frame: Frame) -> Frame:
+    """The same of tracemalloc, which knows no functions: a frame is called by its place."""
+    name = frame.file.replace("\\", "/").rpartition("/")[2]
+    return shown(frame._replace(function=f"{name}:{frame.line}" if frame.line else name))
+
+
+def shown_tree(tree: Tree, name: Callable[[Frame], Frame] = shown) -> tuple[Tree, list[int]]:
+    """The tree of the frames as memlens shows them, and the number there of each of the tree's stacks."""
+    found, numbers = Tree(), [0]
+    for caller, frame in zip(tree.parents[1:], tree.frames[1:], strict=True):
+        assert frame is not None
+        numbers.append(found.call(numbers[caller], name(frame)))
+    return found, numbers
+
+
+class Commands:
+    """memlens' command line about one file."""
+
+    def __init__(self, path: Path, cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._path, self._cache, self._capsys = path, cache, capsys
+
+    def printed(self, command: str, *options: str) -> str:
+        """What a command prints."""
+        self._capsys.readouterr()
+        first, rest = (options[:1], options[1:]) if command == "sql" else ((), options)
+        assert main([command, str(self._path), *first, *rest, "--cache-dir", str(self._cache)]) == 0
+        return self._capsys.readouterr().out
+
+    def json(self, command: str, *options: str) -> Any:
+        """The same of a command that prints JSON."""
+        return json.loads(self.printed(command, *options, "--json"))
+
+    def sql(self, query: str) -> list[dict[str, Any]]:
+        """The rows that a query gives."""
+        rows: list[dict[str, Any]] = self.json("sql", query)
+        return rows
+
+    def lines(self, *options: str) -> list[dict[str, Any]]:
+        """What lines come to."""
+        rows: list[dict[str, Any]] = self.json("lines", *options)
+        return rows

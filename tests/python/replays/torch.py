@@ -1,0 +1,320 @@
+"""PyTorch's snapshots, event by event.
+
+Allocations stand in the order of PyTorch's viewer (``process_alloc_data`` in ``MemoryViz.js``): what was live before
+the trace first, the last one found at the bottom, then the trace's own.
+
+An event's ``frames`` are the stack of that event. So an allocation that was made before the trace and freed in it has
+no stack: what is recorded is who freed it. Only where every free of the file that can be checked repeats the stack of
+its allocation, as PyTorch's allocator writes it where it keeps the context of the block, a free stands for it. Blocks
+of the final segments have the stack of their allocation.
+"""
+
+import binascii
+import io
+import json
+import pickle
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tests.python.replays.stacks import NO_FILE, Frame, Line, Sums, Tree, known_line
+
+PENDING = ("active_pending_free", "active_awaiting_free")
+FREES = ("free_requested", "free_completed", "free")
+HOST = 65_536
+"""Stands for pinned host memory among devices, whose numbers are far lower."""
+
+RawFrame = tuple[str, int, str]
+
+
+class PlainUnpickler(pickle.Unpickler):
+    """Loads plain data and nothing else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise pickle.UnpicklingError(f"{module}.{name}")
+
+
+def load(path: Path) -> Any:
+    """A snapshot's data: of a pickle, of JSON, or of the page that ``torch.cuda._memory_viz`` makes."""
+    data = path.read_bytes()
+    first = data.lstrip()[:1]
+    if first in (b"{", b"["):
+        return json.loads(data)
+    if first == b"<":
+        embedded = re.search(rb'"base64"\s*:\s*"([^"]+)"', data)
+        assert embedded is not None
+        data = binascii.a2b_base64(embedded[1])
+    return PlainUnpickler(io.BytesIO(data)).load()
+
+
+@dataclass
+class Alloc:
+    """An allocation; ``end`` is None where it is never freed, ``rounded`` where no final block tells it."""
+
+    addr: int
+    size: int
+    start: int
+    end: int | None
+    frames: tuple[RawFrame, ...]
+    pending: int | None = None
+    freed: tuple[RawFrame, ...] = ()
+    """Where it was freed, empty where the file doesn't tell."""
+    stream: int = 0
+    category: str | None = None
+    rounded: int | None = None
+    waits: bool = False
+    """It was to be freed when the snapshot was taken, and was not yet."""
+
+
+def frames_of(entry: dict[str, Any]) -> tuple[RawFrame, ...]:
+    """A stack as it was recorded, innermost first."""
+    return tuple((f["filename"], f["line"], f["name"]) for f in entry.get("frames") or ())
+
+
+def traces_of(snapshot: Any) -> dict[int, list[dict[str, Any]]]:
+    """Each device's events; the host's are those of all its allocators, one after the other."""
+    if isinstance(snapshot, list):
+        return {}
+    traces = dict(enumerate(snapshot.get("device_traces", [])))
+    host = snapshot.get("host_traces", [])
+    traces[HOST] = [event for each in host for event in each] if host and isinstance(host[0], list) else host
+    return {device: trace for device, trace in traces.items() if trace}
+
+
+def segments_of(snapshot: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each segment with its device."""
+    if isinstance(snapshot, list):
+        snapshot = {"segments": snapshot}
+    for segment in snapshot.get("segments", []):
+        yield segment.get("device", 0), segment
+    for segment in snapshot.get("host_segments", []):
+        yield HOST, segment
+
+
+def placed(segment: Any) -> Iterator[tuple[int, Any]]:
+    """A segment's blocks with their addresses; older files tell them of blocks' histories or not at all."""
+    addr = segment["address"]
+    for block in segment["blocks"]:
+        history = block.get("history") or [{}]
+        yield block.get("address", history[0].get("addr", addr)), block
+        addr += block["size"]
+
+
+class _Matched:
+    """What a trace makes, and what it frees."""
+
+    def __init__(self, trace: Iterable[dict[str, Any]]) -> None:
+        self.before: list[Alloc] = []
+        """Freed in the trace and not made there: with the stacks of those that freed them."""
+        self.during: list[Alloc] = []
+        self.live: dict[int, Alloc] = {}
+        self.completions = 0
+        self.checked_frees = 0
+        self.repeating_frees = 0
+        for moment, event in enumerate(trace, 1):
+            if event["action"] == "alloc":
+                self._made(event, moment)
+            elif event["action"] in FREES:
+                self._freed(event, moment)
+
+    def _made(self, event: dict[str, Any], moment: int) -> None:
+        addr = event["addr"]
+        if addr in self.live:  # its free was left out
+            self.live[addr].end = self.live[addr].pending or moment
+        self.live[addr] = _alloc_of(event, moment)
+        self.during.append(self.live[addr])
+
+    def _freed(self, event: dict[str, Any], moment: int) -> None:
+        addr = event["addr"]
+        if addr not in self.live:
+            self.live[addr] = _alloc_of(event, 0)
+            self.before.append(self.live[addr])
+        alloc = self.live[addr]
+        if alloc.start:
+            self.checked_frees += 1
+            self.repeating_frees += alloc.frames == frames_of(event)
+        if not alloc.freed and not alloc.pending:
+            alloc.freed = frames_of(event)
+        if event["action"] == "free_requested":
+            alloc.pending = alloc.pending or moment
+        else:
+            self.completions += 1
+            self.live.pop(addr).end = moment
+
+
+def _alloc_of(event: dict[str, Any], start: int) -> Alloc:
+    return Alloc(
+        event["addr"], event["size"], start, None, frames_of(event),
+        stream=event.get("stream", 0), category=event.get("category"),
+    )  # fmt: skip
+
+
+def frees_tell_their_allocations(snapshot: Any) -> bool:
+    """Whether the frees of a file repeat the stacks of what they free: all that can be checked, and at least one."""
+    found = [_Matched(trace) for trace in traces_of(snapshot).values()]
+    checked = sum(each.checked_frees for each in found)
+    return checked > 0 and checked == sum(each.repeating_frees for each in found)
+
+
+def allocations(snapshot: Any, device: int) -> list[Alloc]:
+    """Every allocation of a device."""
+    found = _Matched(traces_of(snapshot).get(device, ()))
+    if frees_tell_their_allocations(snapshot):
+        for alloc in found.before + found.during:
+            alloc.freed = ()  # what is recorded is the allocation's stack once more
+    else:
+        for alloc in found.before:
+            alloc.frames = ()
+    blocks = [
+        (here, block)
+        for of, segment in segments_of(snapshot)
+        if of == device
+        for here, block in placed(segment)
+        if block["state"] == "active_allocated" or block["state"] in PENDING
+    ]
+    waiting = {here for here, block in blocks if block["state"] in PENDING}
+    if not found.completions:
+        # the trace was recorded without them: a request is the free
+        for addr, alloc in list(found.live.items()):
+            if alloc.pending and addr not in waiting:
+                alloc.end = alloc.pending
+                del found.live[addr]
+    stream = {
+        here: segment.get("stream", 0) for _, segment in segments_of(snapshot) for here, _ in placed(segment)
+    }
+    for here, block in blocks:
+        history = (block.get("history") or [{}])[0]
+        frames = frames_of(block) or frames_of(history)
+        if here not in found.live:
+            size = block.get("requested_size", history.get("real_size", block["size"]))
+            found.live[here] = Alloc(here, size, 0, None, frames, stream=stream[here])
+            found.before.append(found.live[here])
+        elif found.live[here].start == 0 and frames:
+            # its free was requested in the trace; the block still has the allocation's own stack
+            found.live[here].frames = frames
+        found.live[here].rounded = block["size"]
+        found.live[here].waits = block["state"] in PENDING
+    for alloc in found.live.values():
+        alloc.waits |= alloc.pending is not None
+    return found.before[::-1] + found.during
+
+
+def live_bytes(found: list[Alloc], events: int) -> list[int]:
+    """What was live at each moment, 0 to ``events``."""
+    deltas = [0] * (events + 2)
+    for alloc in found:
+        deltas[alloc.start] += alloc.size
+        if alloc.end is not None:
+            deltas[alloc.end] -= alloc.size
+    result, now = [], 0
+    for delta in deltas[: events + 1]:
+        now += delta
+        result.append(now)
+    return result
+
+
+NEVER = 0xFFFFFFFF
+"""The end of what was never freed, in archives."""
+_NEVER = 2**62
+_lives: list[Any] = []
+"""What :func:`alive` was asked about last, with the starts and ends of all of it."""
+
+
+def alive(found: list[Alloc], moment: int) -> list[int]:
+    """The numbers of what is live at a moment, oldest first."""
+    # asked for thousands of moments of the same allocations
+    if not _lives or _lives[0] is not found:
+        ends = [_NEVER if a.end is None else a.end for a in found]
+        _lives[:] = [found, np.array([a.start for a in found], np.int64), np.array(ends, np.int64)]
+    _, starts, ends_at = _lives
+    numbers: list[int] = np.flatnonzero((starts <= moment) & (ends_at > moment)).tolist()
+    return numbers
+
+
+_PLACE_IN_NAME = re.compile(r"(.+)\((\d+)\): (.+)")
+
+
+@cache
+def frame_of(raw: RawFrame) -> Frame:
+    """A frame's function and place; the CPU profiler's frames carry their place in the name."""
+    file, line, name = raw
+    if file in NO_FILE:
+        place = _PLACE_IN_NAME.fullmatch(name)
+        if place is None or place[1] in NO_FILE or place[1].startswith("<built-in"):
+            return Frame(name, "", 0)
+        file, line, name = place[1], int(place[2]), place[3]
+    return Frame(name, file, known_line(file, line))
+
+
+COLUMNS = ("total_bytes", "count", "live_at_peak_bytes", "live_at_peak_count", "live_at_end_bytes")
+
+
+@dataclass
+class Device:
+    """What one device's trace and segments say."""
+
+    allocations: list[Alloc]
+    events: int
+    live: list[int]
+    peak_moment: int
+    reserved_at_end: int
+    ooms: int
+
+
+class Replay:
+    """A whole snapshot: each device, and what stacks and lines allocated and held on all of them.
+
+    Values are those of :data:`COLUMNS`; at the peak is at each device's own peak, its first moment of the most bytes.
+    """
+
+    def __init__(self, snapshot: Any) -> None:
+        self.tree = Tree()
+        self._numbers: dict[tuple[RawFrame, ...], int] = {}
+        self.devices: dict[int, Device] = {}
+        traces = traces_of(snapshot)
+        segments = list(segments_of(snapshot))
+        stacks: list[int] = []
+        values: list[tuple[int, ...]] = []
+        self.largest: dict[int, int] = {}
+        """Of each stack the size of its largest allocation."""
+        for device in sorted({*traces, *(of for of, _ in segments)}):
+            found = allocations(snapshot, device)
+            trace = traces.get(device, [])
+            assert not any("forward_frames" in event for event in trace), (
+                "test_torch_fields.py holds memlens to these"
+            )
+            live = live_bytes(found, len(trace))
+            peak = live.index(max(live))
+            reserved = sum(segment["total_size"] for of, segment in segments if of == device)
+            ooms = sum(event["action"] == "oom" for event in trace)
+            self.devices[device] = Device(found, len(trace), live, peak, reserved, ooms)
+            at_peak, at_end = set(alive(found, peak)), set(alive(found, len(trace)))
+            for row, alloc in enumerate(found):
+                stack = self.stack_of(alloc)
+                stacks.append(stack)
+                size = alloc.size
+                peaks = (size, 1) if row in at_peak else (0, 0)
+                values.append((size, 1, *peaks, size if row in at_end else 0))
+                self.largest[stack] = max(self.largest.get(stack, 0), size)
+        self.sums = Sums(self.tree, stacks, values, len(COLUMNS))
+
+    def stack_of(self, alloc: Alloc) -> int:
+        """The number of an allocation's stack in the tree."""
+        number = self._numbers.get(alloc.frames)
+        if number is None:
+            number = self._numbers[alloc.frames] = self.tree.number([frame_of(raw) for raw in alloc.frames])
+        return number
+
+    def largest_of_lines(self) -> dict[Line, int]:
+        """Of each line the size of the largest allocation through it."""
+        found: dict[Line, int] = {}
+        for stack, size in self.largest.items():
+            for frame in self.tree.stack(stack):
+                if known_line(frame.file, frame.line):
+                    place = (frame.file, frame.line)
+                    found[place] = max(found.get(place, 0), size)
+        return found

@@ -1,0 +1,25 @@
+"""What massif's and DHAT's files share: frames as valgrind describes them (``VG_(describe_IP)``)."""
+
+import re
+from functools import cache
+
+from tests.python.replays.stacks import Frame
+
+_ADDRESS = re.compile(r"0x([0-9A-Fa-f]+): (.*)", re.DOTALL)
+_IN_MODULE = re.compile(r"(.*) \(in (.+)\)", re.DOTALL)
+_AT_LINE = re.compile(r"(.*) \((.+?):(\d+)(?::\d+)?\)", re.DOTALL)
+
+
+@cache
+def frame_of(text: str) -> Frame:
+    """A frame; what has no name is called by its address."""
+    address, described = "", text
+    found = _ADDRESS.fullmatch(text)
+    if found is not None:
+        address, described = f"0x{found[1].lower()}", found[2]
+    file, line, module = "", 0, ""
+    if (found := _IN_MODULE.fullmatch(described)) is not None:
+        described, module = found[1], found[2]
+    elif (found := _AT_LINE.fullmatch(described)) is not None:
+        described, file, line = found[1], found[2], int(found[3])
+    return Frame(address if address and described in ("", "???") else described, file, line, module)

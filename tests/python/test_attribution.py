@@ -1,0 +1,325 @@
+"""What is charged to a line or a function itself: the same in every view, and what plain looks at stacks say."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.python import pprof_files
+from tests.python.conftest import real_profiles
+from tests.python.test_pprof import plain_stacks
+
+from memlens.model.attribution import Attribution
+from memlens.model.frames import NATIVE, USER
+from memlens.model.languages import is_allocation_function
+from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.views import flame_tables
+from memlens.views.calltree import CallTree, FlameOptions
+from memlens.views.compare import compare
+from memlens.views.flame import picture, tree_of
+from memlens.views.flame_tables import children, details, functions
+from memlens.views.folded import fold, places_of
+from memlens.views.groups import Branch, groups
+from memlens.views.lines import line_values, source_lines, top_profile_lines
+from memlens.views.sets import AllocationSet
+
+ROOT = Path(__file__).parents[2]
+BOTH: tuple[Attribution, ...] = ("mine", "any")
+LARGEST_BYTES = 300_000
+FILES = [
+    *sorted((ROOT / "tests" / "fixtures" / "profiles").glob("*.gz")),
+    ROOT / "tests" / "fixtures" / "profiles" / "service.heaptrack.zst",
+    ROOT / "tests" / "fixtures" / "profiles" / "ledger.dhat.json",
+    *(
+        path
+        for path in real_profiles(
+            "pprof/*", "gperftools/*", "jemalloc/*", "massif/*", "dhat/*", "tracemalloc/*", "heaptrack/heaptrack.*",
+            "public/parca/*", "public/flameshow/*.out",
+        )
+        if path.stat().st_size <= LARGEST_BYTES and not path.name.endswith((".raw.zst", "_oracle.json"))
+    ),
+]  # fmt: skip
+
+
+@pytest.fixture(params=FILES, ids=lambda path: path.name)
+def profile(request: pytest.FixtureRequest, opened: Callable[[Path], Snapshot]) -> Snapshot:
+    """Every profile that is small enough to look at its stacks one by one."""
+    return opened(request.param)
+
+
+class Plain:
+    """A profile's stacks as lists of frames, innermost first, and the amounts of its default value."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        rows = snapshot.text.execute("SELECT file, line, function, kind FROM frames ORDER BY id")
+        self.frames: list[FrameRow] = [(row[0], row[1], row[2], row[3]) for row in rows]
+        info = snapshot.info.profile
+        assert info is not None
+        self.value = info.default_value
+        self.stacks: list[tuple[list[int], int]] = []
+        sums: Counter[int] = Counter()
+        amounts = snapshot.column(f"sample_value.{self.value}").tolist()
+        for stack, amount in zip(snapshot.column("sample_stack").tolist(), amounts, strict=True):
+            sums[stack] += amount
+        for stack, amount in sums.items():
+            self.stacks.append((snapshot.stack_frame_ids(stack), amount))
+
+    def charged(self, ids: list[int], attribution: Attribution) -> int | None:
+        """The place in the stack of the frame that it is charged to."""
+
+        def rank(number: int) -> int:
+            file, _, function, kind = self.frames[number]
+            allocates = kind != USER and is_allocation_function(function, file)
+            return int(allocates) if attribution == "any" else NATIVE + 1 if allocates else kind
+
+        return min(range(len(ids)), key=lambda place: (rank(ids[place]), place), default=None)
+
+    def of_lines(self, attribution: Attribution) -> dict[tuple[str, int], int]:
+        found: Counter[tuple[str, int]] = Counter()
+        for ids, amount in self.stacks:
+            place = self.charged(ids, attribution)
+            if place is not None:
+                file, line, _, kind = self.frames[ids[place]]
+                if kind != NATIVE and line > 0:
+                    found[file, line] += amount
+        return {key: amount for key, amount in found.items() if amount}
+
+
+@pytest.mark.parametrize("attribution", BOTH)
+def test_lines_have_the_same_of_their_own_everywhere(profile: Snapshot, attribution: Attribution) -> None:
+    plain = Plain(profile)
+    of = AllocationSet(0, value=plain.value)
+    expected = plain.of_lines(attribution)
+    branch = Branch(of, ["line"], attribution=attribution)
+    hot = groups(profile, branch, "bytes", 0, 1000, descending=True)
+    found: dict[tuple[str, int], int] = {}
+    for row in hot.rows:
+        if row.place is not None and row.bytes:
+            found[row.place.file, row.place.line] = row.bytes
+    if hot.groups <= 1000:
+        assert found == expected
+        assert sum(row.bytes for row in hot.rows) == hot.bytes == sum(amount for _, amount in plain.stacks)
+    assert found.items() <= expected.items()
+    # what a hover, the heat of lines and the command line say
+    hovered = {
+        (file, line): value.itself
+        for file in {file for file, _ in expected}
+        for line, values in line_values(profile, file, attribution).items()
+        for value in values
+        if value.value == plain.value and value.itself
+    }
+    assert hovered == expected
+    listed = top_profile_lines(profile, plain.value, None, attribution)
+    assert {(row.file, row.line): row.itself for row in listed if row.itself} == expected
+    # what a comparison with nothing says
+    after = fold(profile, of, places_of(profile, attribution))
+    before = fold(profile, AllocationSet(0, value=plain.value, filter="stack:999999999"), places_of(profile))
+    compared: Counter[tuple[str, int]] = Counter()
+    for each in compare(before, after, "line").answer("own", "", "name", 0, 1000).rows:
+        if each.after is not None and each.after.kind != "native" and each.after.line:
+            compared[each.after.file, each.after.line] += each.difference_bytes
+    if len(compared) < 900:
+        assert {key: amount for key, amount in compared.items() if amount} == expected
+    # and the filter of a hot spot finds it
+    for row in hot.rows[:5]:
+        if row.filter and row.place is not None:
+            of_row = Branch(of, ["line"], [], row.filter, attribution)
+            narrowed = groups(profile, of_row, "bytes", 0, 9, descending=True)
+            assert [(each.key, each.bytes) for each in narrowed.rows] == [(row.key, row.bytes)]
+
+
+def name_of(frame: FrameRow) -> tuple[str, str]:
+    return frame[0], frame[2]
+
+
+def paths_of(tree: CallTree, values: Any) -> dict[tuple[Any, ...], int]:
+    paths: list[tuple[Any, ...]] = [()]
+    for node in range(1, len(tree)):
+        name = tree.names.name(int(tree.name[node]), "function")
+        paths.append((*paths[int(tree.parents[node])], (name.file, name.function)))
+    return {path: int(value) for path, value in zip(paths, values[0].tolist(), strict=True) if value}
+
+
+@pytest.mark.parametrize("attribution", BOTH)
+def test_boxes_and_functions_have_of_their_own_what_is_charged_to_them(
+    profile: Snapshot, attribution: Attribution
+) -> None:
+    plain = Plain(profile)
+    if any(amount < 0 for _, amount in plain.stacks):
+        return
+    of = AllocationSet(0, value=plain.value)
+    by_name: dict[str, dict[Any, int]] = {}
+    for direction in ("top_down", "bottom_up"):
+        options = FlameOptions(direction=direction)
+        tree = tree_of(profile, of, "bytes", options)
+        expected: Counter[tuple[Any, ...]] = Counter()
+        for ids, amount in plain.stacks:
+            place = plain.charged(ids, attribution)
+            names = [name_of(plain.frames[number]) for number in ids]
+            if place is None:
+                expected[(("", "no stack recorded"),)] += amount
+            else:
+                way = names[place:][::-1] if direction == "top_down" else names[: place + 1]
+                expected[tuple(way)] += amount
+        own = tree.own(attribution)
+        assert paths_of(tree, own) == {path: amount for path, amount in expected.items() if amount}
+        assert int(own[0].sum()) == tree.total
+        first = children(tree, 0, 0, 20, attribution).rows
+        for row in first:
+            assert row.self_bytes == int(own[0, row.node])
+            # the innermost frame of a stack has all of it
+            allocates = row.name.kind != "user" and is_allocation_function(row.name.function, row.name.file)
+            if direction == "bottom_up" and attribution == "any" and not allocates:
+                assert row.self_bytes == row.bytes
+                assert (
+                    details(profile, of, "bytes", options, row.node, "any").function_self_bytes >= row.bytes
+                )
+        sums: dict[Any, int] = defaultdict(int)
+        for path, amount in expected.items():
+            sums[path[-1]] += amount
+        told = functions(tree, "self", 0, 1000, attribution)
+        by_name[direction] = {
+            (row.name.file, row.name.function): row.self_bytes for row in told.rows if row.self_bytes
+        }
+        if told.functions <= 1000:
+            assert by_name[direction] == {name: amount for name, amount in sums.items() if amount}
+    if len(by_name["top_down"]) < 1000:
+        assert by_name["top_down"] == by_name["bottom_up"]
+
+
+@pytest.mark.parametrize(
+    "path", real_profiles("pprof/go-heap*.pb.gz", "pprof/go-allocs.pb.gz"), ids=lambda p: p.name
+)
+def test_any_code_of_go_is_what_pprof_calls_flat(path: Path, opened: Callable[[Path], Snapshot]) -> None:
+    message = pprof_files.read(path)
+    types = [message["string_table"][each["type"]] for each in message["sample_type"]]
+    snapshot = opened(path)
+    assert snapshot.info.profile is not None
+    for number, value in enumerate(snapshot.info.profile.values):
+        column = types.index(value.name)
+        flat: Counter[tuple[str, str]] = Counter()
+        for stack, each in zip(plain_stacks(message), message["sample"], strict=True):
+            flat[stack[0][:2]] += each["value"][column]
+        of = AllocationSet(0, value=number)
+        tree = tree_of(snapshot, of, "bytes", FlameOptions())
+        rows = functions(tree, "self", 0, 1000, "any").rows
+        wanted = {name: amount for name, amount in flat.items() if amount}
+        assert {
+            (row.name.function, row.name.file): row.self_bytes for row in rows if row.self_bytes
+        } == wanted
+        branch = Branch(of, ["function"], attribution="any")
+        hot = groups(snapshot, branch, "bytes", 0, 1000, descending=True)
+        by_function: Counter[str] = Counter()
+        for (function, _), amount in wanted.items():
+            by_function[function] += amount
+        found: Counter[str] = Counter()
+        for row in hot.rows:
+            found[row.name] += row.bytes
+        assert +found == by_function
+
+
+def test_a_trace_is_charged_by_lines_of_python(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+    """By any code C++ is passed over where there is Python: every stack would end in the device's allocator."""
+    snapshot = opened(sample)
+    rows = snapshot.text.execute("SELECT file, line, function, kind FROM frames ORDER BY id").fetchall()
+    device = snapshot.device(0)
+    stacks = [
+        [rows[number] for number in snapshot.stack_frame_ids(stack)]
+        for stack in range(len(snapshot.column("stack_node")))
+    ]
+    everything = AllocationSet(0, "live", 0, device.info.events)
+    for attribution in BOTH:
+        expected: Counter[tuple[str, int]] = Counter()
+        for stack, size in zip(device.stack.tolist(), device.size.tolist(), strict=True):
+            frames = stacks[stack]
+            kinds = (USER,) if attribution == "mine" and any(row[3] == USER for row in frames) else (0, 1)
+            place = next((row for row in frames if row[3] in kinds), None)
+            if place is not None:
+                expected[place[0], place[1]] += size
+        files = {file for file, _ in expected}
+        found = {
+            (row.file, row.line): row.self_total_bytes
+            for file in files
+            for row in source_lines(snapshot, file, attribution)
+        }
+        assert {place: size for place, size in found.items() if size} == dict(expected)
+        branch = Branch(everything, ["line"], attribution=attribution)
+        hot = groups(snapshot, branch, "bytes", 0, 1000, descending=True)
+        told = {
+            (row.place.file, row.place.line): row.bytes
+            for row in hot.rows
+            if row.place is not None and row.place.source == "recorded"
+        }
+        assert told == dict(expected)
+        for row in hot.rows[:5]:
+            if row.filter:
+                of_row = Branch(everything, ["line"], [], row.filter, attribution)
+                assert groups(snapshot, of_row, "bytes", 0, 9, descending=True).bytes == row.bytes
+
+
+def test_largest_is_a_block_where_sizes_are_known_else_a_stack(profile: Snapshot) -> None:
+    info = profile.info.profile
+    assert info is not None
+    stacks = profile.column("sample_stack").tolist()
+    for number, value in enumerate(info.values):
+        amounts = profile.column(f"sample_value.{number}").tolist()
+        of = AllocationSet(0, value=number)
+        answer = groups(profile, Branch(of, ["package"]), "largest", 0, 1000, descending=True)
+        assert answer.largest == ("block" if info.has_sizes and value.unit == "bytes" else "stack")
+        shown = [row.largest_bytes or 0 for row in answer.rows]
+        assert shown == sorted(shown, reverse=True)
+        if answer.largest == "block":
+            sizes = profile.column("sample_size").tolist()
+            counts = (
+                [0] * len(sizes)
+                if value.count is None
+                else profile.column(f"sample_value.{value.count}").tolist()
+            )
+            held = [size for size, amount, many in zip(sizes, amounts, counts, strict=True) if amount or many]
+            assert max(shown, default=0) == max(held, default=0)
+        else:
+            sums: Counter[int] = Counter()
+            for stack, amount in zip(stacks, amounts, strict=True):
+                sums[stack] += amount
+            counted = {stack for stack in sums if sums[stack]}
+            assert not shown or max(shown) == max((sums[stack] for stack in counted), default=0)
+
+
+DELTAS = [*real_profiles("public/parca/alloc_space_delta.pb.gz")]
+
+
+@pytest.mark.parametrize("path", DELTAS, ids=lambda path: path.name)
+@pytest.mark.parametrize("direction", ["top_down", "bottom_up"])
+def test_no_negative_value_is_missing_from_a_flame_graph(
+    path: Path, direction: Any, opened: Callable[[Path], Snapshot]
+) -> None:
+    message = pprof_files.read(path)
+    snapshot = opened(path)
+    assert snapshot.info.profile is not None
+    seen = 0
+    for number, value in enumerate(snapshot.info.profile.values):
+        amounts = [sample["value"][number] for sample in message["sample"]]
+        if not value.negative:
+            continue
+        seen += sum(amount < 0 for amount in amounts)
+        tree = tree_of(snapshot, AllocationSet(0, value=number), "bytes", FlameOptions(direction=direction))
+        less = Counter[tuple[Any, ...]]()
+        more = Counter[tuple[Any, ...]]()
+        for stack, amount in zip(plain_stacks(message), amounts, strict=True):
+            names = [(file, function) for function, file, _ in stack]
+            way = names if direction == "bottom_up" else names[::-1]
+            for length in range(len(way) + 1):
+                (more if amount > 0 else less)[tuple(way[:length])] += abs(amount)
+        assert paths_of(tree, tree.inclusive[2:]) == dict(+less)
+        assert paths_of(tree, tree.inclusive[4:]) == dict(+more)
+        assert paths_of(tree, tree.inclusive) == dict(+(less + more))
+        # net, it is what the totals say
+        whole = flame_tables.whole(tree)
+        assert whole is not None
+        assert whole.after_bytes - whole.before_bytes == value.total == sum(amounts)
+        for attribution in BOTH:
+            own = tree.own(attribution)
+            assert (own.sum(axis=1) == tree.inclusive[:, 0]).all()
+        assert picture(tree, 0, 1, 0, 100, 1000).geometry[12] & 2
+    assert seen == 288

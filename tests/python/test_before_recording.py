@@ -1,0 +1,316 @@
+"""What was allocated before recording: no line is charged for it but the one that the file tells."""
+
+import pickle
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.python.conftest import ROOT, event, frame, real_files
+from tests.python.replays import torch as oracle
+
+from memlens import cli
+from memlens.store.snapshot import Snapshot
+from memlens.views.columns import device_of
+from memlens.views.groups import Branch, groups
+from memlens.views.sets import AllocationSet
+from memlens.views.stack import stack
+
+Opened = Callable[[Path], Snapshot]
+Place = tuple[str, int]
+
+MADE = frame("/p/model.py", 10, "__init__")
+USED = frame("/p/model.py", 20, "forward")
+FREED = frame("/p/train.py", 30, "zero_grad")
+
+
+def written(path: Path, *traces: list[dict[str, Any]], blocks: list[dict[str, Any]] | None = None) -> Path:
+    segment = {
+        "device": 0, "address": 0x10000, "total_size": 0x10000, "stream": 0, "segment_type": "small",
+        "blocks": blocks or [],
+    }  # fmt: skip
+    path.write_bytes(pickle.dumps({"segments": [segment], "device_traces": list(traces)}))
+    return path
+
+
+def stacks_of(snapshot: Snapshot, device: int) -> list[tuple[tuple[str, int, str], ...]]:
+    """Each allocation's frames, those of the CPU profiler as the file has them."""
+    own = snapshot.device(device)
+    known: dict[int, tuple[tuple[str, int, str], ...]] = {}
+    for number in set(own.stack.tolist()):
+        ids = snapshot.stack_frame_ids(number)
+        rows = snapshot.frames(ids)
+        known[number] = tuple(rows[row][:3] for row in ids)
+    return [known[number] for number in own.stack.tolist()]
+
+
+def as_read(frames: tuple[tuple[str, int, str], ...]) -> tuple[tuple[str, int, str], ...]:
+    """Frames as Memlens shows them: native ones have no line, and a profiler's tell their place in the name."""
+    return tuple(
+        ("", 0, name) if file in ("", "??", "none") else (file, line, name)
+        for file, line, name in frames
+    )  # fmt: skip
+
+
+REAL_FILES = [
+    ROOT / "samples" / "train.pickle",
+    # the profiler's frames hold their places in their names, which other tests read
+    *(path for path in real_files("*.pickle", "*.html") if not path.name.startswith("cpu_profile")),
+]
+
+
+@pytest.mark.parametrize("path", REAL_FILES, ids=lambda path: path.stem[:40])
+def test_lines_are_charged_for_what_they_allocated(opened: Opened, path: Path) -> None:
+    """Every allocation's stack in every real file, and every line's sums, by the oracle's own rule."""
+    raw = oracle.load(path)
+    snapshot = opened(path)
+    peaks: dict[Place, int] = defaultdict(int)
+    totals: dict[Place, int] = defaultdict(int)
+    for info in snapshot.info.devices:
+        expected = oracle.allocations(raw, info.device)
+        assert stacks_of(snapshot, info.device) == [as_read(alloc.frames) for alloc in expected]
+        live = oracle.live_bytes(expected, info.events)
+        at_peak = set(oracle.alive(expected, live.index(max(live))))
+        for number, alloc in enumerate(expected):
+            for place in {(file, line) for file, line, _ in alloc.frames}:
+                totals[place] += alloc.size
+                peaks[place] += alloc.size if number in at_peak else 0
+    rows = snapshot.text.execute("SELECT file, line, live_at_peak_bytes, total_bytes FROM source_lines")
+    for file, line, at_peak_bytes, total in rows:
+        assert (peaks[file, line], totals[file, line]) == (at_peak_bytes, total), (file, line)
+
+
+@pytest.mark.parametrize("path", real_files("nothanmin__memory_snapshot__*"), ids=lambda path: path.name)
+def test_a_call_of_zero_grad_allocated_nothing(opened: Opened, path: Path) -> None:
+    """3.6 GiB of gradients from before recording were freed there, 17% of the peak."""
+    snapshot = opened(path)
+    lines = snapshot.text.execute(
+        "SELECT coalesce(sum(live_at_peak_bytes), 0) FROM source_lines "
+        "WHERE file LIKE '%benchmarking_script.py' AND line = 105"
+    )
+    assert lines.fetchall() == [(0,)]
+    device = snapshot.device(0)
+    freed_there = Counter[str]()
+    for number in range(329 + 984):
+        answer = stack(snapshot, number)
+        if answer.freed_frames:
+            assert answer.allocation.before_trace
+            assert not answer.frames
+            place = next(frame for frame in answer.freed_frames if frame.kind == "user")
+            freed_there[f"{place.function}:{place.line}"] += answer.allocation.size_bytes
+    assert freed_there["run_benchmark_with_nvtx:105"] == 3_877_647_360
+    # AdamW made two moments for each parameter in an earlier recording, whose stacks the blocks still have
+    names = snapshot.info.categories
+    early = device.category[device.start == 0]
+    assert Counter(names[number] for number in early.tolist() if number < len(names)) == {
+        "gradient (inferred)": 327,
+        "parameter (inferred)": 327,
+        "optimizer_state (inferred)": 654,
+    }
+    assert int(device.live[device.info.peak_moment]) == device.info.peak_bytes
+
+
+def cut(path: Path, target: Path) -> tuple[Any, list[oracle.Alloc], int]:
+    """A recording without the first half of its events, and the allocations of the whole one."""
+    whole = oracle.load(path)
+    trace = whole["device_traces"][0]
+    middle = len(trace) // 2
+    target.write_bytes(pickle.dumps({**whole, "device_traces": [trace[middle:]]}))
+    return whole, oracle.allocations(whole, 0), middle
+
+
+@pytest.mark.parametrize(
+    "path",
+    [ROOT / "samples" / "train.pickle", *real_files("charan*", "niu__*", "decomfl*")],
+    ids=lambda path: path.stem[:40],
+)
+def test_a_recording_without_its_first_half(opened: Opened, tmp_path: Path, path: Path) -> None:
+    """What the whole recording says was allocated before the middle has its own stack, or none."""
+    whole, allocs, middle = cut(path, tmp_path / "half.pickle")
+    held = any(segment["blocks"] for segment in whole["segments"])
+    truth = {
+        (a.addr, a.end): a
+        for a in allocs
+        if a.start <= middle and ((held and a.end is None) or (a.end is not None and a.end > middle))
+    }
+    snapshot = opened(tmp_path / "half.pickle")
+    device = snapshot.device(0)
+    known = 0
+    found = stacks_of(snapshot, 0)
+    early = [row for row in range(device.info.allocations) if device.start[row] == 0]
+    assert len(early) == len(truth)
+    for row in early:
+        end = int(device.end[row])
+        own = truth[int(device.address[row]), None if end == oracle.NEVER else end + middle]
+        assert found[row] in ((), as_read(own.frames))
+        if found[row]:
+            known += 1
+        elif end != oracle.NEVER:
+            assert as_read(own.freed) == tuple(
+                (frame.file, frame.line, frame.function) for frame in stack(snapshot, row).freed_frames
+            )
+    if oracle.frees_tell_their_allocations(whole):
+        # frees that repeat stacks tell all of them
+        assert known == sum(bool(own.frames) for own in truth.values()) > 0
+
+
+def test_frees_that_repeat_stacks_are_told_over_all_devices(opened: Opened, tmp_path: Path) -> None:
+    early = [event("free_requested", 0x10000, 512, USED), event("free_completed", 0x10000, 512, USED)]
+    repeated = [event("alloc", 0x20000, 64, MADE), event("free_completed", 0x20000, 64, MADE)]
+    other = [event("alloc", 0x20000, 64, MADE), event("free_completed", 0x20000, 64, FREED)]
+    bare = [event("alloc", 0x20000, 64), event("free_completed", 0x20000, 64)]
+
+    def label(*traces: list[dict[str, Any]]) -> tuple[int, int]:
+        answer = stack(opened(written(tmp_path / "s.pickle", *traces)), 0)
+        return len(answer.frames), len(answer.freed_frames)
+
+    assert label(early + repeated) == (1, 0)
+    assert label(early, repeated) == (1, 0)
+    assert label(early + other) == (0, 1)
+    assert label(early + repeated, other) == (0, 1)
+    # no free tells whether it repeats a stack
+    assert label(early + bare) == (0, 1)
+    assert label(early) == (0, 1)
+
+
+def test_a_block_that_waits_for_its_free_has_its_own_stack(opened: Opened, tmp_path: Path) -> None:
+    block = {
+        "address": 0x10000, "size": 512, "requested_size": 500, "state": "active_pending_free", "frames": [MADE],
+    }  # fmt: skip
+    done = [event("alloc", 0x20000, 64, USED), event("free_completed", 0x20000, 64, FREED)]
+    path = written(
+        tmp_path / "s.pickle", [event("free_requested", 0x10000, 500, FREED), *done], blocks=[block]
+    )
+    answer = stack(opened(path), 0)
+    assert answer.allocation.state == "pending_free"
+    assert [frame.line for frame in answer.frames] == [10]
+    assert [frame.line for frame in answer.freed_frames] == [30]
+
+
+def test_one_term_everywhere(opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = [
+        event("free_requested", 0x10000, 500, FREED),
+        event("free_completed", 0x10000, 500, USED),
+        event("alloc", 0x20000, 64, USED),
+        event("free_completed", 0x20000, 64, FREED),
+    ]
+    path = written(tmp_path / "s.pickle", trace)
+    at = ["--cache-dir", str(tmp_path / "c")]
+    assert cli.main(["stack", str(path), "0", *at]) == 0
+    told = capsys.readouterr().out
+    assert "allocated before recording" in told
+    # of a free the request counts, which was made by the line that freed
+    assert "freed by:\n  /p/train.py:30 zero_grad\n" in told
+    for command in (
+        ["flame", str(path)],
+        ["sql", str(path), "SELECT freed_stack IS NULL, stack FROM allocations ORDER BY allocation"],
+    ):
+        assert cli.main([*command, *at]) == 0
+    told = capsys.readouterr().out
+    assert "allocated before recording" in told
+
+
+# ---- what it probably holds --------------------------------------------------------------------------------
+
+
+def role_of(alloc: oracle.Alloc) -> str:
+    """What an allocation of the hand-written training runs of niu is, as their sources say."""
+    if any("torch::autograd::Engine::" in name for _, _, name in alloc.frames):
+        return "backward"
+    lines = [(file.rpartition("/")[2], name) for file, _, name in alloc.frames if file.endswith(".py")]
+    files = {file for file, _ in lines}
+    if "optimizer.py" in files:
+        # moments are made in __init__; step replaces them and the parameters
+        return "step" if ("optimizer.py", "step") in lines else "optimizer_state"
+    return "parameter" if lines and lines[0][1] in ("__init__", "empty") else "other"
+
+
+ROLES = {
+    "gradient (inferred)": {"backward"},
+    "optimizer_state (inferred)": {"optimizer_state"},
+    "parameter (inferred)": {"parameter"},
+    "parameter_or_optimizer_state (inferred)": {"parameter", "optimizer_state", "step"},
+}
+
+
+@pytest.mark.parametrize("path", real_files("niu__forward_and_backward*"), ids=lambda path: path.stem[:60])
+def test_no_inferred_category_is_wrong(opened: Opened, tmp_path: Path, path: Path) -> None:
+    """Recordings that know their beginnings, cut at 13 places: in forward, backward, zero_grad and step."""
+    whole = oracle.load(path)
+    trace = whole["device_traces"][0]
+    allocs = oracle.allocations(whole, 0)
+    told: Counter[str] = Counter()
+    for part in range(1, 14):
+        middle = len(trace) * part // 14
+        half = tmp_path / f"{part}.pickle"
+        half.write_bytes(pickle.dumps({**whole, "device_traces": [trace[middle:]]}))
+        truth = {(a.addr, a.end): a for a in allocs if a.start <= middle}
+        snapshot = opened(half)
+        device, names = snapshot.device(0), snapshot.info.categories
+        for row in np.flatnonzero(device.category < len(names)).tolist():
+            assert device.start[row] == 0
+            name, end = names[device.category[row]], int(device.end[row])
+            told[name] += 1
+            own = truth[int(device.address[row]), None if end == oracle.NEVER else end + middle]
+            assert role_of(own) in ROLES[name], (middle, own.frames)
+    assert told["gradient (inferred)"] > 100
+    assert told["parameter_or_optimizer_state (inferred)"] > 100
+
+
+BUFFER = {"address": 0x500000, "size": 512, "requested_size": 300}
+
+
+def training(*, optimizer_replaces: bool = False, gradients: int = 3) -> list[dict[str, Any]]:
+    """A step of a run whose parameters, and what an optimizer keeps for them, were allocated before recording."""
+    zero = frame("/v/site-packages/torch/optim/optimizer.py", 975, "zero_grad")
+    step = frame("/p/optimizer.py", 71, "step")
+    wrapper = frame("/v/site-packages/torch/optim/optimizer.py", 526, "wrapper")
+    trace = []
+    for number in range(gradients):
+        addr = 0x100000 + 0x1000 * number
+        trace.append(event("free_requested", addr, 1000 + number % 2, zero, FREED))
+        trace.append(event("free_completed", addr, 1000 + number % 2, zero, FREED))
+        trace.append(event("alloc", addr, 1000 + number % 2, USED))
+    for number in range(3 if optimizer_replaces else 0):
+        addr = 0x200000 + 0x1000 * number
+        trace.append(event("alloc", addr + 0x100000, 1000 + number % 2, step, wrapper))
+        trace.append(event("free_requested", addr, 1000 + number % 2, step, wrapper))
+        trace.append(event("free_completed", addr, 1000 + number % 2, step, wrapper))
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("copies", "more", "expected"),
+    [
+        (1, {}, {"gradient": 3, "parameter": 3}),
+        (3, {}, {"gradient": 3, "parameter_or_optimizer_state": 9}),
+        # what the optimizer replaces is its state where the parameters are known, else it may be these
+        (1, {"optimizer_replaces": True}, {"gradient": 3, "parameter": 3, "optimizer_state": 3}),
+        (0, {"optimizer_replaces": True}, {"gradient": 3, "parameter_or_optimizer_state": 3}),
+        # too many copies to be of one model, none at all, and no gradients to compare with
+        (5, {}, {"gradient": 3}),
+        (0, {}, {"gradient": 3}),
+        (2, {"gradients": 0}, {}),
+    ],
+)
+def test_categories_are_told_by_counts(
+    opened: Opened, tmp_path: Path, copies: int, more: dict[str, Any], expected: dict[str, int]
+) -> None:
+    blocks: list[dict[str, Any]] = [
+        {"address": 0x400000 + 0x1000 * n, "size": 1024, "requested_size": 1000 + n % 3 % 2}
+        for n in range(3 * copies)
+    ]
+    # a buffer, of a size of its own
+    blocks = [{**block, "state": "active_allocated"} for block in [*blocks, BUFFER]]
+    snapshot = opened(written(tmp_path / "s.pickle", training(**more), blocks=blocks))
+    device, names = snapshot.device(0), snapshot.info.categories
+    found = Counter(names[number] for number in device.category.tolist() if number < len(names))
+    assert found == {f"{name} (inferred)": count for name, count in expected.items()}
+    # they are groups that say so, and whose filters find them
+    branch = Branch(AllocationSet(0, "live", 0), ["category"])
+    for row in groups(snapshot, branch, "bytes", 0, 100, descending=True).rows if names else []:
+        assert row.name == "No category" or row.name.endswith("(inferred)")
+        found_by_filter = device_of(snapshot, 0, f"{row.filter} is:before")
+        assert found_by_filter.info.allocations == row.count

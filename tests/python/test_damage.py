@@ -1,0 +1,407 @@
+"""Damage on disk is found by checksums, and read again from the file; a bug is a bug, and costs one answer."""
+
+import argparse
+import ast
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
+from typing import Any
+from unittest.mock import ANY
+
+import pytest
+from pygls.exceptions import JsonRpcException
+from tests.fuzz.questions import ask_everything
+from tests.fuzz.targets import first_flame, quiet
+from tests.python.lsp_client import LspClient
+from tests.python.server_harness import open_view, write_snapshot
+
+import memlens
+from memlens.cli.ask import ask
+from memlens.ingest import ingest
+from memlens.kernels.checksum import Checksum
+from memlens.server import registry as registry_module
+from memlens.server import wire
+from memlens.server.ingest import IngestError
+from memlens.server.protocol.timeline import StackParams
+from memlens.server.registry import Damage, DamagedError, OpenSnapshot, Registry
+from memlens.server.settings import Configuration
+from memlens.store import behind, tables
+from memlens.store.cache import Cache
+from memlens.store.manifest import FILE_NAME, ArchiveError, read_manifest
+from memlens.store.snapshot import Snapshot
+from memlens.store.verify import StoppedError
+
+pytest_plugins = ("tests.python.server_fixtures",)
+
+SEEDS = Path(__file__).parents[1] / "fuzz" / "corpus" / "file"
+MODELS = {"timeline": SEEDS / "everything.pickle", "profile": SEEDS / "service.heaptrack.zst"}
+
+
+@pytest.fixture(params=MODELS)
+def made(request: pytest.FixtureRequest, cache: Cache) -> Path:
+    """A fresh archive of each model, with all that appears in one later."""
+    archive = ingest(MODELS[request.param], cache, quiet)
+    with contextlib.closing(Snapshot.open(archive)) as snapshot:
+        snapshot.ask(first_flame)
+        snapshot.ask(Snapshot.work_behind)
+        snapshot.ask(lambda asked: tables.fill(asked, quiet))
+    return archive
+
+
+def flip(path: Path, chance: random.Random) -> None:
+    """Turn one bit over, anywhere in a file."""
+    data = bytearray(path.read_bytes())
+    data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    path.write_bytes(data)
+
+
+def checked_files(archive: Path) -> list[Path]:
+    """The files that the manifest has checksums of, and that hold anything."""
+    names = [*read_manifest(archive).columns, "text.db"]
+    return [archive / name for name in names if (archive / name).stat().st_size]
+
+
+def test_the_checksum_is_xxh64_however_the_bytes_come() -> None:
+    # the values that "xxhsum -H1" of the xxHash project prints
+    known = {
+        b"": "ef46db3751d8e999",
+        b"a": "d24ec4f1a98c6e5b",
+        b"abc": "44bc2cf5ad770999",
+        b"Nobody inspects the spammish repetition": "fbcea83c8a378bf1",
+    }
+    chance = random.Random(1)
+    data = chance.randbytes(5_000)
+    whole = Checksum()
+    whole.update(data)
+    for text, digest in [*known.items(), (data, whole.hexdigest())]:
+        for longest in (1, 7, 31, 32, 33, 100):
+            checksum, at = Checksum(), 0
+            while at < len(text):
+                size = chance.randint(0, longest)
+                checksum.update(text[at : at + size])
+                at += size
+            assert checksum.hexdigest() == digest
+
+
+def test_a_flipped_bit_in_any_file_of_an_archive_is_found(made: Path) -> None:
+    chance = random.Random(2)
+    files = checked_files(made)
+    assert len(files) > 9
+    for path in files:
+        whole = path.read_bytes()
+        flip(path, chance)
+        with contextlib.closing(Snapshot.open(made)) as snapshot:
+            with pytest.raises(ArchiveError, match=path.name.replace(".", r"\.")):
+                snapshot.verify()
+            assert not snapshot.verified
+        path.write_bytes(whole)
+    with contextlib.closing(Snapshot.open(made)) as snapshot:
+        snapshot.verify()
+        assert snapshot.verified
+    # what appeared later holds its own checksum, and is made again by itself
+    flip(made / behind.COLUMNS_NAME, chance)
+    assert behind.read_columns(made, 2) is None
+    assert not behind.remove_damaged_tables(made)
+    for name in behind.TABLES_NAMES:
+        flip(made / name, chance)
+        assert behind.remove_damaged_tables(made)
+        assert not (made / name).exists()
+        assert not behind.remove_damaged_tables(made)
+    known = {*read_manifest(made).columns, "text.db", FILE_NAME, behind.COLUMNS_NAME}
+    # the first pictures are held to theirs when they are read, see test_stacked_views.py
+    assert {path.name for path in made.iterdir() if ".fit_" not in path.name} == known
+
+
+def test_a_flipped_bit_in_the_manifest_is_found(made: Path) -> None:
+    chance = random.Random(3)
+    whole = (made / FILE_NAME).read_bytes()
+    for _ in range(300):
+        flip(made / FILE_NAME, chance)
+        with pytest.raises(ArchiveError):
+            read_manifest(made)
+        (made / FILE_NAME).write_bytes(whole)
+    read_manifest(made)
+
+
+def test_a_bug_stays_a_bug_unless_the_checksums_say_otherwise(made: Path) -> None:
+    def bug(_: Snapshot) -> None:
+        raise KeyError("a view's own")
+
+    with contextlib.closing(Snapshot.open(made)) as snapshot:
+        for _ in range(2):
+            with pytest.raises(KeyError):
+                snapshot.ask(bug)
+            assert snapshot.verified
+    flip(checked_files(made)[0], random.Random(4))
+    with contextlib.closing(Snapshot.open(made)) as snapshot, pytest.raises(ArchiveError):
+        snapshot.ask(bug)
+
+
+def test_verifying_ends_when_it_is_told_to_and_leaves_a_replaced_archive_alone(made: Path) -> None:
+    with contextlib.closing(Snapshot.open(made)) as snapshot:
+        with pytest.raises(StoppedError):
+            snapshot.verify(lambda: True)
+        assert not snapshot.verified
+        # another archive in its place, or none: what is mapped is still what was opened
+        made.rename(made.with_name("away"))
+        with pytest.raises(StoppedError):
+            snapshot.verify()
+
+
+def test_nothing_but_the_store_calls_an_archive_damaged() -> None:
+    package = Path(memlens.__file__).parent
+    raising = set()
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "ArchiveError"
+            ):
+                raising.add(path.relative_to(package).as_posix())
+    # the tables for SQL are no part of the archive, and the registry passes on what a child of ours found
+    assert {name for name in raising if not name.startswith("store/")} == {
+        "views/sql.py",
+        "server/registry.py",
+    }
+    assert {"store/manifest.py", "store/snapshot.py", "store/verify.py"} <= raising
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_command_reads_again_what_its_answer_came_from(model: str, tmp_path: Path) -> None:
+    options = argparse.Namespace(file=MODELS[model], cache_dir=tmp_path / "cache", cache_limit=0)
+
+    def question(snapshot: Snapshot) -> bytes:
+        return snapshot.column("node_frame").tobytes()
+
+    first = ask(options, question)
+    (archive,) = options.cache_dir.iterdir()
+    for name in ("node_frame", "text.db"):
+        flip(archive / name, random.Random(5))
+        assert ask(options, question) == first
+        with contextlib.closing(Snapshot.open(archive)) as snapshot:
+            snapshot.verify()
+
+
+class Views:
+    """A registry in this process, whose archives are made in it as well, and what its views were told."""
+
+    def __init__(self, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+        configuration = Configuration()
+        monkeypatch.setattr(Configuration, "cache", property(lambda _: cache))
+        monkeypatch.setattr(registry_module, "VERIFY_AFTER_S", 0.0)
+        monkeypatch.setattr(registry_module, "ingest", self._ingest)
+        self.registry = Registry(configuration)
+        self.told: asyncio.Queue[Damage] = asyncio.Queue()
+        self.registry.damage_listeners.append(self.told.put_nowait)
+        self.made = 0
+
+    async def _ingest(self, source: Path, cache: Cache, _options: list[str], _progress: Any) -> Path:
+        self.made += 1
+        return await asyncio.to_thread(ingest, source, cache, quiet)
+
+    async def open(self, path: Path, view: str = "v") -> OpenSnapshot:
+        return await self.registry.open(str(path), view, lambda *_: None)
+
+    async def verified(self, opened: OpenSnapshot) -> None:
+        """Wait for the check of an open snapshot to end well."""
+        while not opened._snapshot.verified:
+            assert self.told.empty()
+            await asyncio.sleep(0.005)
+
+
+Run = Callable[[Callable[[Views], Coroutine[Any, Any, None]]], None]
+
+
+@pytest.fixture
+def run(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> Run:
+    async def started(use: Callable[[Views], Coroutine[Any, Any, None]]) -> None:
+        await asyncio.wait_for(use(Views(cache, monkeypatch)), 120)
+
+    return lambda use: asyncio.run(started(use))
+
+
+def contents(archive: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in archive.iterdir() if path.name != behind.COLUMNS_NAME}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_file_is_read_again_whichever_file_of_the_archive_is_damaged(
+    model: str, cache: Cache, run: Run
+) -> None:
+    async def use(views: Views) -> None:
+        archive = ingest(MODELS[model], cache, quiet)
+        whole, chance = contents(archive), random.Random(6)
+        names = [path.name for path in checked_files(archive)]
+        for number, name in enumerate(names, 1):
+            flip(archive / name, chance)
+            opened = await views.open(MODELS[model])
+            damage = await views.told.get()
+            assert (damage.snapshot, damage.again) == (opened.name, True)
+            assert MODELS[model].name in damage.message
+            assert not views.registry.snapshots()
+            # what a view does then
+            again = await views.open(MODELS[model])
+            await views.verified(again)
+            assert (again.info, again.archive, views.made) == (opened.info, archive, number)
+            assert contents(archive).keys() == whole.keys()
+            assert {each: contents(archive)[each] for each in names} == {each: whole[each] for each in names}
+            await views.registry.close(again.name, "v")
+
+    run(use)
+
+
+def test_what_can_not_be_read_again_stays_open(cache: Cache, tmp_path: Path, run: Run) -> None:
+    async def use(views: Views) -> None:
+        path = write_snapshot(tmp_path / "a.pickle")
+        archive = await asyncio.to_thread(ingest, path, cache, quiet)
+        flip(archive / "0.address", random.Random(7))
+        opened = await views.open(path)
+        path.unlink()
+        damage = await views.told.get()
+        assert not damage.again
+        assert "may be wrong" in damage.message
+        assert views.registry.snapshots() == [opened]
+        assert await opened.ask(lambda snapshot: len(snapshot.column("0.size")))
+
+        def bug(_: Snapshot) -> None:
+            raise IndexError
+
+        # it may be the damage, so nobody is asked to report it
+        with pytest.raises(DamagedError, match="not there any more"):
+            await opened.ask(bug)
+        assert views.registry.snapshots() == [opened]
+        assert archive.is_dir()
+        assert views.told.empty()
+        await views.registry.close(opened.name, "v")
+
+    run(use)
+
+
+def test_a_query_finds_the_archive_damaged(monkeypatch: pytest.MonkeyPatch, cache: Cache, run: Run) -> None:
+    async def use(views: Views) -> None:
+        monkeypatch.setattr(registry_module, "VERIFY_AFTER_S", 1_000.0)
+        archive = ingest(MODELS["timeline"], cache, quiet)
+        # one is found when the query's names are looked up, one when the tables are filled
+        for number, name in enumerate((FILE_NAME, "0.event_action"), 1):
+            tables.remove(archive)
+            opened = await views.open(MODELS["timeline"])
+            path = archive / name
+            path.write_bytes(b"\xff" * path.stat().st_size)
+            with pytest.raises(IngestError) as caught:
+                await opened.sql.ask("SELECT stack FROM events", 0, 10, None)
+            assert caught.value.code == ArchiveError.code
+            assert await views.told.get() == Damage(opened.name, ANY, again=True)
+            again = await views.open(MODELS["timeline"])
+            assert views.made == number
+            answer = await again.sql.ask("SELECT stack FROM events", 0, 10, None)
+            assert len(answer.rows) == min(10, again.info.devices[0].events)
+            await views.registry.close(again.name, "v")
+
+    run(use)
+
+
+def test_damaged_tables_are_removed_beside_those_that_are_whole(cache: Cache, run: Run) -> None:
+    async def use(views: Views) -> None:
+        archive = ingest(MODELS["timeline"], cache, quiet)
+        with contextlib.closing(Snapshot.open(archive)) as snapshot:
+            tables.fill(snapshot, quiet)
+        flip(archive / "sql_events.db", random.Random(10))
+        opened = await views.open(MODELS["timeline"])
+        assert opened._verifying is not None
+        await opened._verifying
+        assert not (archive / "sql_events.db").exists()
+        assert tables.are_filled(archive, ["base", "allocations"])
+        answer = await opened.sql.ask("SELECT count(*) FROM events", 0, 1, None)
+        assert answer.rows == [[sum(device.events for device in opened.info.devices)]]
+        assert tables.are_filled(archive)
+        assert views.told.empty()
+        await views.registry.close(opened.name, "v")
+
+    run(use)
+
+
+def test_a_view_that_closes_does_not_wait_for_the_check(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    async def use(views: Views) -> None:
+        going = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def endless(_: Snapshot, stop: Callable[[], bool]) -> None:
+            loop.call_soon_threadsafe(going.set)
+            while not stop():
+                pass
+            raise StoppedError
+
+        monkeypatch.setattr(Snapshot, "verify", endless)
+        opened = await views.open(MODELS["timeline"])
+        await going.wait()
+        # who asks is answered meanwhile, and closing ends it
+        assert await opened.ask(lambda snapshot: snapshot.info) == opened.info
+        await views.registry.close(opened.name, "v")
+        assert not views.registry.snapshots()
+
+    run(use)
+
+
+def test_a_bug_in_a_view_costs_one_answer_and_nothing_else(
+    caplog: pytest.LogCaptureFixture, run: Run
+) -> None:
+    async def use(views: Views) -> None:
+        opened = await views.open(MODELS["timeline"], "first")
+        assert await views.open(MODELS["timeline"], "second") is opened
+        before = contents(opened.archive)
+        answers: dict[str, Callable[[Any], Awaitable[Any]]] = {}
+
+        class Features:
+            def feature(self, method: str) -> Callable[[Any], None]:
+                return lambda answered: answers.__setitem__(method, answered)
+
+        def broken_view(snapshot: Snapshot) -> Any:
+            return dict[str, str]()[snapshot.info.kind]
+
+        async def handler(_: StackParams) -> Any:
+            return await opened.ask(broken_view)
+
+        wire.answer(Features(), "memlens/stack", handler)  # type: ignore[arg-type]
+        with caplog.at_level(logging.ERROR), pytest.raises(JsonRpcException) as caught:
+            await answers["memlens/stack"]({"snapshot": opened.name, "allocation": 0})
+        problem: dict[str, Any] = caught.value.data or {}
+        assert problem["code"] == "internal"
+        assert "KeyError" in problem["message"]
+        assert "Nothing is lost" in problem["advice"]
+        assert "Memlens: Show Log" in problem["advice"]
+        # the log has what a report needs
+        assert "memlens/stack" in caplog.text
+        assert "Python 3" in caplog.text
+        assert "in broken_view" in caplog.text
+        assert contents(opened.archive) == before
+        assert opened.views == {"first", "second"}
+        assert views.registry.snapshots() == [opened]
+        assert views.told.empty()
+        assert await opened.ask(lambda snapshot: ask_everything(snapshot, random.Random(8))) > 10
+        for view in ("first", "second"):
+            await views.registry.close(opened.name, view)
+
+    run(use)
+
+
+def test_the_server_finds_damage_by_itself_and_says_so(
+    server: LspClient, tmp_path: Path, cache_folder: Path
+) -> None:
+    path = write_snapshot(tmp_path / "a.pickle")
+    first = open_view(server, path)
+    server.request("memlens/close", {"snapshot": first["snapshot"], "view": "v1"})
+    (archive,) = (entry for entry in cache_folder.iterdir() if entry.is_dir())
+    flip(archive / "0.event_address", random.Random(9))
+    opened = open_view(server, path)
+    params = server.wait_for("memlens/damaged", lambda p: p["snapshot"] == opened["snapshot"])
+    assert params["again"]
+    assert "a.pickle was damaged" in params["message"]
+    assert "is read again" in params["message"]
+    again = open_view(server, path)
+    assert again["info"] == first["info"]
+    with contextlib.closing(Snapshot.open(archive)) as snapshot:
+        snapshot.verify()

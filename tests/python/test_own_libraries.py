@@ -1,0 +1,239 @@
+"""The setting ``memlens.libraries``: patterns, archives opened with them, the server and the command line."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.python.conftest import ROOT, real_files, real_profiles
+from tests.python.lsp_client import LspClient
+from tests.python.server_harness import open_view, write_snapshot
+
+from memlens.ingest import ingest
+from memlens.model.frames import KIND_NAMES, LIBRARY, NATIVE, USER
+from memlens.model.languages import is_allocation_function
+from memlens.model.own_libraries import Libraries
+from memlens.model.timeline import NEVER
+from memlens.store import tables
+from memlens.store.cache import Cache
+from memlens.store.snapshot import Snapshot
+from memlens.store.table_schema import PARTS
+from memlens.views import first_flame
+from memlens.views.flame import tree_of
+from memlens.views.sets import AllocationSet
+from memlens.views.sql import SqlSession
+
+pytest_plugins = ("tests.python.server_fixtures",)
+
+SERVICE = ROOT / "tests" / "fixtures" / "profiles" / "service.heaptrack.zst"
+
+
+@pytest.mark.parametrize(
+    ("patterns", "file", "function", "kind"),
+    [
+        (["vendor"], "/home/me/app/vendor/x.py", "f", LIBRARY),
+        (["vendor"], "/home/me/app/vendored/x.py", "f", USER),
+        (["x.py"], "/home/me/app/x.py", "f", LIBRARY),
+        (["src/vendor"], "/home/me/src/vendor/a/x.py", "f", LIBRARY),
+        (["src/vendor"], "/home/me/vendor/src/x.py", "f", USER),
+        (["/opt/tools"], "/opt/tools/x.py", "f", LIBRARY),
+        (["/opt/tools"], "/home/me/opt/tools/x.py", "f", USER),
+        (["C:\\tools"], "c:/Tools/x.py", "f", LIBRARY),
+        (["*_pb2.py"], "/home/me/app/wire_pb2.py", "f", LIBRARY),
+        (["a*.py"], "/home/a/b.py", "f", USER),
+        (["src/**/gen"], "/home/me/src/a/b/gen/x.py", "f", LIBRARY),
+        (["src/**/gen"], "/home/me/src/gen/x.py", "f", LIBRARY),
+        (["src/*/gen"], "/home/me/src/a/b/gen/x.py", "f", USER),
+        (["../lib/x.c"], "../../lib/x.c", "f", USER),
+        (["lib/x.c"], "../../lib/x.c", "f", LIBRARY),
+        (["absl::*"], "cord.cc", "absl::Cord::Append(std::string const&)", LIBRARY),
+        (["absl::*"], "tree.cc", "mine::absl_like(absl::Cord)", USER),
+        (["vendor", "!vendor/mine"], "/home/me/vendor/mine/x.py", "f", USER),
+        (["!vendor/mine", "vendor"], "/home/me/vendor/mine/x.py", "f", LIBRARY),
+        (["", "!", "  "], "/home/me/x.py", "f", USER),
+    ],
+)
+def test_patterns(patterns: list[str], file: str, function: str, kind: int) -> None:
+    libraries = Libraries(patterns)
+    assert libraries.kind_of(file, function, USER) == kind
+    assert libraries.kind_of(file, function, NATIVE) == NATIVE
+
+
+def test_what_fits_none_stays_what_it_was_and_the_user_may_claim_a_library() -> None:
+    assert Libraries(["vendor"]).kind_of("/v/site-packages/kit/x.py", "f", LIBRARY) == LIBRARY
+    assert Libraries(["!kit"]).kind_of("/v/site-packages/kit/x.py", "f", LIBRARY) == USER
+    assert Libraries(["!mine::*"]).kind_of("a.cc", "mine::f(int)", LIBRARY) == USER
+
+
+def test_a_pattern_of_many_stars_takes_no_longer_than_others() -> None:
+    hostile = Libraries(["a*" * 200 + "b", "**/" * 200 + "b"])
+    assert hostile.kind_of("/".join(["a" * 200] * 20), "f", USER) == USER
+
+
+def test_keys_tell_settings_apart() -> None:
+    keys = {Libraries(each).key for each in ([], ["a"], ["!a"], ["a", "b"], ["b", "a"])}
+    assert len(keys) == 5
+    assert Libraries(["", "!"]).key == Libraries().key == 0
+
+
+FILES = [
+    ROOT / "samples" / "train.pickle",
+    SERVICE,
+    *real_files("verl*", "*medium_128_training*"),
+    *real_profiles(
+        "heaptrack/heaptrack.cpp-tree-small.zst", "dhat/dhat.out.copy.json", "pprof/go-heap.pb.gz"
+    ),
+]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name[:30])
+def test_an_archive_opened_with_patterns(path: Path, cache: Cache) -> None:
+    """What follows from kinds, against kinds and labels decided frame by frame; the archive stays as it is."""
+    archive = ingest(path, cache, lambda *_: None)
+    before = digests(archive)
+    with closing(Snapshot.open(archive)) as plain:
+        query = "SELECT id, file, line, function, kind FROM frames ORDER BY id"
+        rows: list[Any] = plain.text.execute(query).fetchall()
+        stacks = [plain.stack_frame_ids(stack) for stack in range(len(plain.column("stack_node")))]
+        assert plain.column("stack_label").tolist() == labels(plain, rows, stacks)
+        mine = next(row[1] for row in rows if row[4] == USER)
+        theirs = next((row[1] for row in rows if row[4] == LIBRARY and row[2]), mine)
+        libraries = Libraries([name_of(mine), f"!{name_of(theirs)}"])
+    with closing(Snapshot.open(archive, libraries)) as snapshot:
+        assert snapshot.relabelled == libraries.key
+        wanted = [(*row[:4], libraries.kind_of(row[1], row[3], row[4])) for row in rows]
+        assert wanted != rows
+        assert snapshot.text.execute(query).fetchall() == wanted
+        assert {number: (*row,) for number, row in snapshot.frames(range(len(rows))).items()} == {
+            row[0]: row[1:] for row in wanted
+        }
+        assert snapshot.column("stack_label").tolist() == labels(snapshot, wanted, stacks)
+        lines: list[Any] = snapshot.text.execute(
+            "SELECT s.file, s.function, s.kind, o.kind FROM source_lines AS s "
+            "JOIN main.source_lines AS o ON o.file = s.file AND o.line = s.line"
+        ).fetchall()
+        assert lines
+        for file, function, kind, old in lines:
+            assert kind == libraries.kind_of(file, function, old)
+    assert digests(archive) == before
+
+
+def labels(
+    snapshot: Snapshot, rows: list[tuple[int, str, int, str, int]], stacks: list[list[int]]
+) -> list[int]:
+    """The frame to show first of each stack, by the words of the rule."""
+    kinds = {row[0]: row[4] for row in rows}
+    if snapshot.info.profile is not None:
+        allocating = [row[0] for row in rows if row[4] != USER and is_allocation_function(row[3], row[1])]
+        kinds.update(dict.fromkeys(allocating, NATIVE + 1))
+    return [
+        min(enumerate(stack), key=lambda place: (kinds[place[1]], place[0]))[1] if stack else NEVER
+        for stack in stacks
+    ]
+
+
+def name_of(file: str) -> str:
+    return file.replace("\\", "/").rpartition("/")[2]
+
+
+def digests(archive: Path) -> dict[str, str]:
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in archive.iterdir()}
+
+
+def test_patterns_that_change_nothing_share_what_is_kept(sample: Path, cache: Cache) -> None:
+    archive = ingest(sample, cache, lambda *_: None)
+    with closing(Snapshot.open(archive, Libraries(["nowhere"]))) as snapshot:
+        assert snapshot.relabelled == 0
+
+
+def test_inferred_lines_follow(cache: Cache) -> None:
+    """A line that was inferred for backward is the label of forward stacks; it goes where these go."""
+    seen = 0
+    for path in real_files("*training_memory_snapshot*", "*backward_memory_snapshot_100*"):
+        archive = ingest(path, cache, lambda *_: None)
+        with closing(Snapshot.open(archive)) as plain:
+            names = [name for name in plain.manifest.columns if name.endswith(".inferred")]
+            if not names:
+                continue
+            inferred = plain.column(names[0]).copy()
+            old = plain.column("stack_label").copy()
+            frames = plain.frames(np.unique(inferred[inferred != NEVER]).tolist())
+            pattern = name_of(next(iter(frames.values()))[0])
+        with closing(Snapshot.open(archive, Libraries([pattern]))) as snapshot:
+            new, changed = snapshot.column("stack_label"), snapshot.column(names[0])
+            for frame in frames:
+                followers = set(new[old == frame].tolist())
+                moved = set(changed[inferred == frame].tolist())
+                assert moved == (followers if len(followers) == 1 else {frame})
+                seen += moved != {frame}
+    if not real_files("*training_memory_snapshot*"):
+        pytest.skip("no real files")
+    assert seen
+
+
+def test_tables_and_the_first_flame_are_of_the_setting(sample: Path, cache: Cache) -> None:
+    archive = ingest(sample, cache, lambda *_: None)
+    libraries = Libraries(["model.py"])
+    query = "SELECT DISTINCT kind FROM frames WHERE file LIKE '%model.py'"
+
+    def kinds(chosen: Libraries) -> tuple[set[str], set[str]]:
+        with closing(Snapshot.open(archive, chosen)) as snapshot:
+            tables.fill(snapshot, lambda *_: None)
+            for part in PARTS:
+                assert tables.are_filled(archive, [part], relabelled=snapshot.relabelled)
+                assert not tables.are_filled(archive, [part], relabelled=snapshot.relabelled + 1)
+            of = AllocationSet(device=snapshot.info.default_device)
+            tree = tree_of(snapshot, of, "bytes", first_flame.OPTIONS)
+            packages = {tree.names.packages[number] for number in tree.names.package.tolist()}
+            snapshot.work_behind()
+            assert first_flame.kept(snapshot) is not None
+        with closing(SqlSession(Snapshot.open(archive, chosen))) as session:
+            _, rows = session.stream(query)
+            return {row[0] for row in rows}, packages
+
+    plain = kinds(Libraries())
+    own = kinds(libraries)
+    assert (plain[0], own[0]) == ({"user"}, {"library"})
+    assert own[1] == plain[1] | {"model.py"}
+    assert kinds(Libraries()) == plain
+
+
+def test_the_command_line(sample: Path, tmp_path: Path) -> None:
+    query = "SELECT DISTINCT kind FROM frames WHERE file LIKE '%model.py'"
+
+    def kinds(*options: str) -> list[dict[str, str]]:
+        command = [sys.executable, "-m", "memlens", "sql", str(sample), query, "--json", *options]
+        command += ["--cache-dir", str(tmp_path / "cache")]
+        found: list[dict[str, str]] = json.loads(
+            subprocess.run(command, capture_output=True, check=True).stdout
+        )
+        return found
+
+    assert kinds() == [{"kind": KIND_NAMES[USER]}]
+    assert kinds("--libraries", "model.py") == [{"kind": KIND_NAMES[LIBRARY]}]
+    assert kinds("--libraries", "model.py", "--libraries=!model.py") == [{"kind": KIND_NAMES[USER]}]
+
+
+def test_the_server_follows_its_setting(server: LspClient, tmp_path: Path) -> None:
+    path = write_snapshot(tmp_path / "a.pickle", 400)
+    query = "SELECT DISTINCT kind FROM frames WHERE file LIKE '%train.py'"
+
+    def kinds(snapshot: str) -> list[list[str]]:
+        rows: list[list[str]] = server.request("memlens/sql", {"snapshot": snapshot, "query": query})["rows"]
+        return rows
+
+    first = open_view(server, path)["snapshot"]
+    assert kinds(first) == [["user"]]
+    settings = {"cache_directory": str(tmp_path / "cache"), "libraries": ["project/code"]}
+    server.notify("workspace/didChangeConfiguration", {"settings": settings})
+    second = open_view(server, path, "another")["snapshot"]
+    assert second != first
+    assert kinds(second) == [["library"]]
+    server.request("memlens/close", {"snapshot": second, "view": "another"})
+    server.notify("workspace/didChangeConfiguration", {"settings": {**settings, "libraries": []}})
+    assert open_view(server, path, "third")["snapshot"] == first

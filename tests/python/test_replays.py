@@ -1,0 +1,387 @@
+"""memlens' archives, command line and SQL against second readings of the same files, figure by figure."""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.python.archived import (
+    Archived,
+    Commands,
+    heaptrack_shown,
+    is_mark,
+    shown,
+    shown_tree,
+    tracemalloc_shown,
+)
+from tests.python.conftest import DATA, REAL, ROOT, real_files, real_profiles
+from tests.python.replays import dhat, heap_text, heaptrack, massif, memray, pprof, torch, tracemalloc
+from tests.python.replays.stacks import Frame, Line, Profile, Stack, Sums
+from tests.python.test_memray import needs_memray, python_for
+
+from memlens.store.cache import Cache
+from memlens.store.snapshot import Snapshot
+
+FIXTURES = ROOT / "tests" / "fixtures" / "profiles"
+NEVER = 2**32 - 1
+BEFORE, PENDING = 1, 2
+"""Flags of allocations in the archive."""
+
+Opened = Callable[[Path], Snapshot]
+
+
+@pytest.fixture
+def commands(cache: Cache, capsys: pytest.CaptureFixture[str]) -> Callable[[Path], Commands]:
+    """The command line about a file, with the cache that ``opened`` fills."""
+    return lambda path: Commands(path, cache.folder, capsys)
+
+
+def names(path: Path) -> str:
+    return path.name
+
+
+# PyTorch
+
+TORCH = [ROOT / "samples" / "train.pickle", *real_files("*.pickle", "*.html")]
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the real files aren't here")
+def test_all_real_files_are_replayed() -> None:
+    """A list of parameters that a wrong pattern made empty would pass."""
+    assert {path for path in REAL.iterdir() if path.suffix not in (".md", ".json")} == set(TORCH[1:])
+
+
+@pytest.mark.parametrize("path", TORCH, ids=names)
+def test_snapshots_of_pytorch(path: Path, opened: Opened, commands: Callable[[Path], Commands]) -> None:
+    replay = torch.Replay(torch.load(path))
+    snapshot = opened(path)
+    archived = Archived(snapshot, replay.tree)
+    check_devices(replay, snapshot)
+    for number, device in replay.devices.items():
+        check_allocations(replay, device, snapshot, number, archived)
+    ask = commands(path)
+    expected = lines_of(replay, archived)
+    asked = [
+        {(row["file"], row["line"]): row for row in rows}
+        for rows in (ask.lines(), ask.sql("SELECT * FROM lines"))
+    ]
+    for figure, number in zip(FIGURES, range(len(FIGURES)), strict=True):
+        figures = {place: values[number] for place, values in expected.items()}
+        for rows in asked:
+            mine = {place: row.get(figure) for place, row in rows.items()}
+            # one of them counts no allocations at the peak
+            assert mine == figures or (rows is asked[0] and figure == "live_at_peak_count"), figure
+    check_sql(replay, archived, ask)
+    check_folded(replay, ask, snapshot)
+
+
+def check_devices(replay: torch.Replay, snapshot: Snapshot) -> None:
+    """The figures that ``memlens info`` prints."""
+    assert [info.device for info in snapshot.info.devices] == list(replay.devices)
+    for info in snapshot.info.devices:
+        device = replay.devices[info.device]
+        assert (
+            info.events, info.allocations, info.peak_bytes, info.peak_moment, info.live_at_start_bytes,
+            info.live_at_end_bytes, info.reserved_at_end_bytes, info.ooms,
+        ) == (
+            device.events, len(device.allocations), max(device.live), device.peak_moment, device.live[0],
+            device.live[-1], device.reserved_at_end, device.ooms,
+        )  # fmt: skip
+        assert info.live_at_end_count == sum(alloc.end is None for alloc in device.allocations)
+
+
+def check_allocations(
+    replay: torch.Replay, device: torch.Device, snapshot: Snapshot, number: int, archived: Archived
+) -> None:
+    """Every allocation's columns, and what was live at every moment."""
+    mine, found = snapshot.device(number), device.allocations
+    assert mine.live.tolist() == device.live
+    for column, expected in (
+        (mine.address, [alloc.addr for alloc in found]),
+        (mine.size, [alloc.size for alloc in found]),
+        (mine.start, [alloc.start for alloc in found]),
+        (mine.end, [NEVER if alloc.end is None else alloc.end for alloc in found]),
+        (mine.rounded, [alloc.rounded or 0 for alloc in found]),
+        (mine.flags & BEFORE, [BEFORE if alloc.start == 0 else 0 for alloc in found]),
+        ((mine.flags & PENDING) // PENDING, [int(alloc.end is None and alloc.waits) for alloc in found]),
+    ):
+        assert column.tolist() == expected
+    streams = snapshot.manifest.streams
+    assert [streams[row] for row in mine.stream.tolist()] == [alloc.stream for alloc in found]
+    categories = dict(enumerate(snapshot.info.categories))
+    assert [categories.get(row) for row in mine.category.tolist()] == [alloc.category for alloc in found]
+    expected = [replay.stack_of(alloc) for alloc in found]
+    stacks = archived.stacks[mine.stack].tolist()
+    wrong = [row for row, (one, other) in enumerate(zip(stacks, expected, strict=True)) if one != other]
+    if wrong:
+        one, other = (replay.tree.stack(numbers[wrong[0]]) for numbers in (stacks, expected))
+        start = found[wrong[0]].start
+        pytest.fail(
+            f"{len(wrong)} of {len(found)} stacks differ; allocation {wrong[0]}, {start=}: {one} is not {other}"
+        )
+
+
+FIGURES = (
+    "live_at_peak_bytes", "live_at_peak_count", "total_bytes", "count", "live_at_end_bytes", "largest_bytes",
+    "self_total_bytes", "self_count",
+)  # fmt: skip
+
+
+def lines_of(replay: torch.Replay, archived: Archived) -> dict[Line, tuple[int, ...]]:
+    """What lines come to, in the order of :data:`FIGURES`."""
+    through, own = replay.sums.by_line(archived.is_python)
+    largest = replay.largest_of_lines()
+    found: dict[Line, tuple[int, ...]] = {}
+    for place, (total, count, peak, peak_count, end) in through.items():
+        own_total, own_count, *_ = own.get(place, (0, 0))
+        found[place] = (peak, peak_count, total, count, end, largest[place], own_total, own_count)
+    return found
+
+
+def check_sql(replay: torch.Replay, archived: Archived, ask: Commands) -> None:
+    """The tables that people ask: allocations, devices, stacks and frames."""
+    rows = ask.sql(
+        "SELECT device, size_bytes, rounded_bytes, start_moment, end_moment, live_at_peak, before_trace, address, "
+        "pending_free, state, category, stream FROM allocations ORDER BY allocation"
+    )
+    expected = []
+    for number, device in replay.devices.items():
+        at_peak = set(torch.alive(device.allocations, device.peak_moment))
+        for row, alloc in enumerate(device.allocations):
+            pending = int(alloc.end is None and alloc.waits)
+            state = "freed" if alloc.end is not None else "pending_free" if pending else "live"
+            told = (
+                alloc.start,
+                alloc.end,
+                int(row in at_peak),
+                int(alloc.start == 0),
+                hex(alloc.addr),
+                pending,
+            )
+            more = (state, alloc.category, str(alloc.stream))
+            expected.append((number, alloc.size, alloc.rounded, *told, *more))
+    assert [tuple(row.values()) for row in rows] == expected
+    frames = {
+        row["frame"]: Frame(row["function"], row["file"], row["line"])
+        for row in ask.sql("SELECT * FROM frames")
+    }
+    stacks = ask.sql(
+        "SELECT total_bytes, count, live_at_peak_bytes, live_at_peak_count, live_at_end_bytes, largest_bytes, depth, "
+        "frame, (SELECT group_concat(frame, ' ' ORDER BY level) FROM stack_frames AS f WHERE f.stack = s.stack) "
+        "FROM stacks AS s WHERE count > 0"
+    )
+    mine: dict[int, list[int]] = {}
+    for of_stack in stacks:
+        *values, largest, depth, first, numbers = of_stack.values()
+        stack = [frames[int(number)] for number in (numbers or "").split()]
+        assert len(stack) == depth
+        # the one to show first: the innermost of the user's code, else of a library's, else the innermost
+        assert (
+            first is None
+            if not stack
+            else frames[first] == min(stack, key=lambda frame: archived.kinds[frame])
+        )
+        place = replay.tree.number(stack)
+        # the archive tells stacks apart whose frames differ in what no view shows
+        kept = mine.setdefault(place, [0] * len(values) + [0])
+        kept[:] = [*(one + two for one, two in zip(kept, values, strict=False)), max(kept[-1], largest)]
+    expected_sums = replay.sums.by_stack()
+    assert mine == {stack: [*values, replay.largest[stack]] for stack, values in expected_sums.items()}
+
+
+def check_folded(replay: torch.Replay, ask: Commands, snapshot: Snapshot) -> None:
+    """``memlens flame --folded`` of the peak, the end and all of the first device."""
+    device = replay.devices[snapshot.info.default_device]
+    for value, rows in (
+        ("peak", torch.alive(device.allocations, device.peak_moment)),
+        ("leaked", torch.alive(device.allocations, device.events)),
+        ("total", list(range(len(device.allocations)))),
+    ):
+        printed = Counter[str]()
+        for line in ask.printed("flame", "--value", value, "--folded", "--by-line").splitlines():
+            stack, _, size = line.rpartition(" ")
+            printed[stack] += int(size)
+        folded = Counter[str]()
+        for row in rows:
+            alloc = device.allocations[row]
+            nothing = "no stack recorded" if alloc.start else "alive before recording began"
+            folded[folded_stack(replay.tree.stack(replay.stack_of(alloc))) or nothing] += alloc.size
+        assert printed == +folded
+
+
+def folded_stack(stack: Stack) -> str:
+    """A stack as Brendan Gregg's scripts write it, outermost frame first, each as py-spy writes it."""
+    return ";".join(folded_frame(frame) for frame in reversed(stack))
+
+
+@lru_cache(maxsize=1 << 16)
+def folded_frame(frame: Frame) -> str:
+    place = frame.file.replace("\\", "/").rpartition("/")[2]
+    place += f":{frame.line}" if frame.line else ""
+    text = f"{frame.function} ({place})" if frame.file else frame.function
+    # semicolons part frames, and no control characters go to a terminal
+    return re.sub(r"[\x00-\x1f]", "\ufffd", text.replace(";", ","))
+
+
+# profiles
+
+PPROF = "pprof/*.pb.gz", "gperftools/*.pb.gz", "public/parca/*", "public/flameshow/*.out"
+HEAPTRACK = "heaptrack/*.zst", "heaptrack/*.gz", "public/heaptrack/*.zst", "public/heaptrack/*.gz"
+HEAP_TEXT = (
+    "pprof/*.txt.zst", "gperftools/*.heap", "jemalloc/*", "public/google-pprof/cppbench.heap",
+    "public/google-pprof/cppbench.growth", "public/google-pprof/gobench.heap",
+)  # fmt: skip
+READ: dict[str, tuple[Callable[[Path], Profile], list[Path]]] = {
+    "pprof": (
+        pprof.read,
+        [
+            *real_profiles(*PPROF, "public/google-pprof/large.cpu", "public/google-pprof/sample.cpu"),
+            ROOT / "samples" / "words.pb.gz",
+        ],
+    ),
+    "heaptrack": (
+        heaptrack.read,
+        [*real_profiles(*HEAPTRACK, "public/heaptrack/*.expected"), FIXTURES / "service.heaptrack.zst"],
+    ),
+    "massif": (massif.read, [*real_profiles("massif/*"), FIXTURES / "massif.out.ledger"]),
+    "dhat": (dhat.read, [*real_profiles("dhat/*", "public/firefox/*"), FIXTURES / "ledger.dhat.json"]),
+    "tracemalloc": (tracemalloc.read, [*real_profiles("tracemalloc/*"), FIXTURES / "tracemalloc.pickle"]),
+    "heap text": (heap_text.read, [*real_profiles(*HEAP_TEXT), FIXTURES / "go-heap.debug1.txt"]),
+    "memray": (
+        lambda path: memray.read(path, python_for(path)),
+        [*real_profiles("memray/*.bin"), FIXTURES / "index.memray.bin"],
+    ),
+}
+LARGE = {"heaptrack.cpp-tree-deep.zst", "heaptrack.rust-svc-1M.zst", "ast-pymalloc.bin", "pandas-native.bin"}
+"""Hundreds of megabytes of text and more, whose totals ``test_heaptrack.py`` holds to those of heaptrack_print; and
+captures that take memray long, whose figures ``test_memray.py`` holds to memray's own reports."""
+OTHERS = {
+    "heaptrack.cpp-tree-small.raw.zst", "heaptrack.test_sysroot.raw", "heaptrack.truncated.zst",
+    "heaptrack.rust-svc-20k.gz", "fuzz-7e3c", "perf-vertx-stacks-01-collapsed-all.txt", "flameshow-pyspy-dump.txt",
+    "cppbench.contention", "cppbench.cpu", "cppbench.small.contention", "go.crc32.cpu", "gobench.cpu",
+    "java.contention", "java.cpu", "java.heap",
+}  # fmt: skip
+"""What Memlens refuses, and copies of other files."""
+SHOWN = {"heaptrack": heaptrack_shown, "tracemalloc": tracemalloc_shown}
+"""How frames of some formats are called."""
+PROFILES = [
+    pytest.param(kind, path, id=path.name, marks=needs_memray if kind == "memray" else ())
+    for kind, (_, paths) in READ.items()
+    for path in paths
+    if path.name not in LARGE | OTHERS
+]
+MOST_STACK_FRAMES = 300_000
+"""Frames in the stacks of a profile that is asked by SQL and for folded stacks, too: more of them take long."""
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the real files aren't here")
+def test_all_real_profiles_are_replayed() -> None:
+    recordings = {
+        path
+        for path in (DATA / "profiles").rglob("*")
+        if path.is_file() and "make" not in path.parts and path.suffix not in (".md", ".json")
+    } | set(real_profiles("dhat/*.json"))
+    replayed = {path for _, paths in READ.values() for path in paths}
+    assert {path.name for path in recordings - replayed} <= OTHERS
+    assert {path.name for path in recordings} >= LARGE
+
+
+@pytest.mark.parametrize(("kind", "path"), PROFILES)
+def test_profiles(
+    kind: str,
+    path: Path,
+    opened: Opened,
+    commands: Callable[[Path], Commands],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if kind == "memray":
+        monkeypatch.setenv("MEMLENS_MEMRAY_PYTHON", str(python_for(path)))
+    replay = READ[kind][0](path)
+    tree, numbers = shown_tree(replay.tree, SHOWN.get(kind, shown))
+    snapshot = opened(path)
+    archived = Archived(snapshot, tree)
+    profile = snapshot.info.profile
+    assert profile is not None
+    names = [value.name for value in profile.values]
+    known = [name for name in names if name in replay.names]
+    assert all("unsuppressed" in name for name in set(names) - set(known))
+    # of memray's captures memlens adds up all allocations only where they are few
+    left_out = set(replay.names) - set(known)
+    assert not left_out or (kind == "memray" and left_out == {"total_bytes", "total_allocations"})
+    order = [replay.names.index(name) for name in known]
+    raw = replay.sums()
+    sums = Sums(tree, [numbers[stack] for stack in raw.stacks.tolist()], raw.values[:, order], len(order))
+    columns = [snapshot.column(f"sample_value.{names.index(name)}") for name in known]
+    mine = Sums(
+        tree, archived.stacks[snapshot.column("sample_stack")].tolist(), np.stack(columns, axis=1), len(known)
+    )
+    assert mine.by_stack() == sums.by_stack()
+    totals = dict(zip(known, sums.values.sum(axis=0).tolist(), strict=True))
+    assert {value.name: value.total for value in profile.values if value.name in totals} == totals
+    ask = commands(path)
+    through, own = sums.by_line()
+    for column, name in enumerate(known):
+        rows = {(row["file"], row["line"]): row for row in ask.lines("--value", name)}
+        assert {place: row["total"] for place, row in rows.items() if row["total"]} == {
+            place: values[column] for place, values in through.items() if values[column]
+        }
+        assert {place: row["itself"] for place, row in rows.items() if row["itself"]} == {
+            place: values[column] for place, values in own.items() if values[column]
+        }
+    if archived.stack_frames <= MOST_STACK_FRAMES:
+        check_profile_sql(ask, archived, sums, known)
+        if not any(value.negative for value in profile.values):
+            name = names[profile.default_value]
+            check_profile_folded(ask, sums, name, known.index(name))
+
+
+def check_profile_sql(ask: Commands, archived: Archived, sums: Sums, known: list[str]) -> None:
+    """The samples' values by stack, and the lines' figures: those of the values that stand for them."""
+    query = "SELECT s.stack, t.name, sum(amount) AS amount FROM sample_values AS v JOIN value_types AS t USING (value) "
+    found: dict[int, list[int]] = {}
+    for row in ask.sql(query + "JOIN samples AS s USING (sample) GROUP BY s.stack, t.name"):
+        if row["name"] in known:
+            figures = found.setdefault(int(archived.stacks[row["stack"]]), [0] * len(known))
+            figures[known.index(row["name"])] += row["amount"]
+    assert {stack: values for stack, values in found.items() if any(values)} == sums.by_stack()
+    lines = {(row["file"], row["line"]): row for row in ask.sql("SELECT * FROM lines")}
+    through, own = sums.by_line()
+    types = ask.sql("SELECT name, unit, meaning FROM value_types")
+    for figure, unit, meanings, of in (
+        ("total_bytes", "bytes", ("total", "live"), through),
+        ("count", "count", ("total", "live"), through),
+        ("live_at_peak_bytes", "bytes", ("peak", "live", "end"), through),
+        ("live_at_peak_count", "count", ("peak", "live", "end"), through),
+        ("live_at_end_bytes", "bytes", ("end", "live"), through),
+        ("self_total_bytes", "bytes", ("total", "live"), own),
+        ("self_count", "count", ("total", "live"), own),
+    ):
+        named = [
+            row["name"]
+            for meaning in meanings
+            for row in types
+            if (row["meaning"], row["unit"]) == (meaning, unit)
+        ]
+        if not named:
+            assert {row[figure] for row in lines.values()} <= {None}
+        else:
+            column = known.index(named[0])
+            assert {place: row[figure] for place, row in lines.items() if row[figure]} == {
+                place: values[column] for place, values in of.items() if values[column]
+            }
+
+
+def check_profile_folded(ask: Commands, sums: Sums, name: str, column: int) -> None:
+    """``memlens flame --folded`` of a value."""
+    expected = Counter[str]()
+    for stack, value in zip(sums.stacks.tolist(), sums.values[:, column].tolist(), strict=True):
+        expected[folded_stack(sums.tree.stack(stack)) or "no stack recorded"] += value
+    printed = Counter[str]()
+    for line in ask.printed("flame", "--value", name, "--folded", "--by-line").splitlines():
+        text, _, value = line.rpartition(" ")
+        first, _, rest = text.partition(";")
+        printed[rest if is_mark(Frame(first, "", 0)) else text] += int(value)
+    assert printed == {text: value for text, value in expected.items() if value}

@@ -1,0 +1,473 @@
+"""Odd values: whatever a writer fills a field with, the file opens and every other record is right.
+
+PyTorch writes -1 as 2^64-1 (the line of a frame that ``torch.compile`` made), other writers None, NaN, text or nothing.
+Each field of each kind of record takes each odd value in turn, and the oracle reads what a person would make of it.
+"""
+
+import copy
+import json
+import math
+import pickle
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.python.conftest import event, frame, real_files
+from tests.python.replays import torch as oracle
+
+from memlens import cli
+from memlens.formats import torch
+from memlens.formats.containers import open_source
+from memlens.ingest import ingest
+from memlens.model.info import HOST_DEVICE
+from memlens.model.timeline import NEVER, Timeline
+from memlens.store.cache import Cache
+from memlens.store.snapshot import Snapshot
+from memlens.views.lines import top_lines
+
+Data = Any
+
+GONE: Any = ...
+ODD: dict[str, Any] = {
+    "absent": GONE, "None": None, "-1": -1, "2**64-1": 2**64 - 1, "2**70": 2**70, "-2**70": -(2**70), "half": 3.5,
+    "NaN": math.nan, "infinity": math.inf, "1e300": 1e300, "True": True, "text": "many", "list": [], "numbers": [1, 2],
+    "lists": [[1], [None]], "dict": {}, "pairs": {"a": 1, "b": None},
+}  # fmt: skip
+TEXTS = {
+    "action", "filename", "name", "state", "segment_type", "stage", "category", "compile_context", "user_metadata",
+    "fx_node_name", "fx_original_trace", "fx_node_op", "fx_node_target", "fx_node_info",
+}  # fmt: skip
+
+
+def fits(field: str, value: Any) -> bool:
+    """Whether a value of ``ODD`` is none that is odd there."""
+    if field in TEXTS:
+        return isinstance(value, str)
+    if field in ("frames", "forward_frames", "blocks", "history"):
+        return bool(value == [])
+    if field in ("pool_id", "segment_pool_id"):
+        return bool(value == [1, 2])
+    if field == "is_expandable":
+        return value is True
+    if field == "stream":
+        return value in (-1, 2**64 - 1)  # a handle may be any 64 bits
+    if field == "time_us":
+        return bool(value == 3.5)
+    return False
+
+
+A, B, C = frame("/p/a.py", 1, "main"), frame("/p/b.py", 22, "inner"), frame("/p/c.py", 3, "host")
+FX = frame(
+    "/tmp/fx.py", 9, "forward", fx_node_op="call", fx_node_name="mm", fx_node_target="aten.mm",
+    fx_original_trace="", fx_node_info="",
+)  # fmt: skip
+
+
+def whole() -> Data:
+    """A snapshot with every kind of record and every field."""
+    more: dict[str, Any] = {
+        "compile_context": "0/0",
+        "user_metadata": "warm",
+        "pool_id": [0, 1],
+        "category": "input",
+    }
+
+    def told(action: str, addr: int, size: int, time: int, *frames: Any) -> Any:
+        return event(action, addr, size, *frames, time_us=time, forward_frames=[], **more)
+
+    def block(addr: int, size: int, state: str, requested: int, *frames: Any) -> Any:
+        return {"address": addr, "size": size, "requested_size": requested, "state": state, "frames": list(frames),
+                "forward_frames": [], "history": []}  # fmt: skip
+
+    def segment(device: int, address: int, *blocks: Any) -> Any:
+        sizes = [each["size"] for each in blocks]
+        return {"device": device, "address": address, "total_size": sum(sizes), "allocated_size": 7, "active_size": 8,
+                "requested_size": 6, "stream": 0, "segment_type": "small", "segment_pool_id": [0, 0],
+                "is_expandable": False, "frames": [A], "blocks": list(blocks)}  # fmt: skip
+
+    first = [
+        told("segment_alloc", 4096, 4096, 1001, A),
+        told("alloc", 4096, 500, 1002, B, A),
+        told("alloc", 4608, 1000, 1003, FX, A),
+        told("free_requested", 4096, 500, 1004, A),
+        told("free_completed", 4096, 500, 1005, A),
+        told("alloc", 4096, 512, 1006, A),
+        {"action": "oom", "size": 1 << 33, "stream": 0, "device_free": 77, "time_us": 1007, "frames": [A]},
+        told("free_completed", 8704, 300, 1008, B),
+        told("snapshot", 0, 0, 1009),
+    ]
+    return {
+        "segments": [
+            segment(0, 4096, block(4096, 512, "active_allocated", 512, A),
+                    block(4608, 1024, "active_allocated", 1000, FX, A), block(5632, 2560, "inactive", 0)),
+            segment(0, 8192, block(8192, 512, "active_allocated", 480, B), block(8704, 512, "inactive", 0),
+                    block(9216, 1024, "active_pending_free", 1024, A)),
+            segment(1, 1 << 20, block(1 << 20, 2048, "active_allocated", 2000, B, A)),
+        ],
+        "device_traces": [first, [told("alloc", 1 << 20, 2000, 1001, B, A), told("annotate", 1 << 20, 2000, 1002)]],
+        "allocator_settings": {"expandable_segments": False, "max_split_size": 3},
+        "external_annotations": [
+            {"stage": "START", "name": "step", "device": 0, "time_us": 1001},
+            {"stage": "END", "name": "step", "device": 0, "time_us": 1006},
+        ],
+        "host_segments": [segment(0, 64, block(64, 64, "active_allocated", 60, C))],
+        "host_traces": [told("alloc", 64, 60, 1001, C)],
+    }  # fmt: skip
+
+
+def put(record: Any, field: Any, value: Any) -> None:
+    if value is GONE:
+        del record[field]
+    else:
+        record[field] = value
+
+
+def nothing(_: Data) -> None:
+    """The value is known from other records, or asked for nothing that the oracle sees."""
+
+
+PLACES: dict[str, tuple[Callable[[Data], Any], Mapping[Any, Callable[[Data], Any]]]] = {
+    # name of a record: where it is, and what a person makes of the file when a field of it is unknown
+    "alloc that is freed": (lambda d: d["device_traces"][0][1], {
+        "action": lambda d: d["device_traces"][0][1].update(action="unknown"),
+        "addr": lambda d: d["device_traces"][0].pop(1), "size": nothing, "stream": nothing, "time_us": nothing,
+        "frames": lambda d: d["device_traces"][0][1].update(frames=[]), "forward_frames": nothing, "pool_id": nothing,
+        "category": nothing, "compile_context": nothing, "user_metadata": nothing,
+    }),
+    "alloc that stays": (lambda d: d["device_traces"][0][2], {
+        "addr": lambda d: d["device_traces"][0].pop(2), "size": nothing,
+    }),
+    "free_requested": (lambda d: d["device_traces"][0][3], {
+        "addr": lambda d: d["device_traces"][0].pop(3), "size": nothing,
+        "action": lambda d: d["device_traces"][0][3].update(action="unknown"),
+    }),
+    "free_completed": (lambda d: d["device_traces"][0][4], {
+        "addr": lambda d: d["device_traces"][0].pop(4), "size": nothing,
+    }),
+    "free of what was there before": (lambda d: d["device_traces"][0][7], {
+        "addr": lambda d: d["device_traces"][0].pop(7), "size": lambda d: d["device_traces"][0].pop(7),
+    }),
+    "segment_alloc": (lambda d: d["device_traces"][0][0], {
+        "addr": lambda d: d["device_traces"][0].pop(0), "size": lambda d: d["device_traces"][0].pop(0),
+    }),
+    "oom": (lambda d: d["device_traces"][0][6], {
+        "size": nothing, "stream": nothing, "device_free": nothing, "time_us": nothing, "frames": nothing,
+    }),
+    "annotate": (lambda d: d["device_traces"][1][1], {"addr": nothing, "size": nothing}),
+    "host alloc": (lambda d: d["host_traces"][0], {"addr": lambda d: d["host_traces"].pop(), "size": nothing}),
+    "frame": (lambda d: d["segments"][2]["blocks"][0]["frames"][0], {
+        "filename": lambda d: d["segments"][2]["blocks"][0]["frames"][0].update(filename="", line=0),
+        "line": lambda d: d["segments"][2]["blocks"][0]["frames"][0].update(line=0),
+        "name": lambda d: d["segments"][2]["blocks"][0]["frames"][0].update(name=""),
+    }),
+    "frame of generated code": (lambda d: d["device_traces"][0][2]["frames"][0], {
+        "fx_node_op": nothing, "fx_node_name": nothing, "fx_node_target": nothing, "fx_original_trace": nothing,
+        "fx_node_info": nothing,
+    }),
+    "block": (lambda d: d["segments"][1]["blocks"][0], {
+        "address": nothing, "size": nothing, "forward_frames": nothing, "history": nothing,
+        "requested_size": lambda d: d["segments"][1]["blocks"][0].update(requested_size=512),
+        "state": lambda d: d["segments"][1]["blocks"][0].update(state=""),
+        "frames": lambda d: d["segments"][1]["blocks"][0].update(frames=[]),
+    }),
+    "last block": (lambda d: d["segments"][1]["blocks"][2], {"address": nothing, "size": nothing}),
+    "segment": (lambda d: d["segments"][1], {
+        "device": lambda d: d["segments"].pop(1), "address": nothing, "total_size": nothing,
+        "allocated_size": nothing, "active_size": nothing, "requested_size": nothing, "stream": nothing,
+        "segment_type": nothing, "segment_pool_id": nothing, "is_expandable": nothing, "frames": nothing,
+        "blocks": lambda d: d["segments"][1].update(blocks=[]),
+    }),
+    "host segment": (lambda d: d["host_segments"][0], {"device": nothing, "address": nothing, "total_size": nothing}),
+    "annotation": (lambda d: d["external_annotations"][0], {
+        "stage": lambda d: d["external_annotations"].pop(0), "name": lambda d: d["external_annotations"].pop(0),
+        "device": lambda d: d["external_annotations"][0].update(device=-1),
+        "time_us": lambda d: d["external_annotations"].pop(0),
+    }),
+    # whole records, and what holds them
+    "events": (lambda d: d["device_traces"][0], {
+        1: lambda d: d["device_traces"][0].pop(1), 8: lambda d: d["device_traces"][0].pop(8),
+    }),
+    "traces": (lambda d: d["device_traces"], {0: lambda d: d["device_traces"].__setitem__(0, [])}),
+    "segments": (lambda d: d["segments"], {1: lambda d: d["segments"].pop(1)}),
+    "blocks": (lambda d: d["segments"][0]["blocks"], {0: lambda d: d["segments"][0]["blocks"].pop(0)}),
+    "frames": (lambda d: d["segments"][2]["blocks"][0]["frames"], {
+        0: lambda d: d["segments"][2]["blocks"][0]["frames"].pop(0),
+    }),
+    "annotations": (lambda d: d["external_annotations"], {1: lambda d: d["external_annotations"].pop(1)}),
+    "top level": (lambda d: d, {
+        "segments": lambda d: d.update(segments=[]), "device_traces": lambda d: d.update(device_traces=[]),
+        "allocator_settings": lambda d: d.update(allocator_settings={}),
+        "external_annotations": lambda d: d.update(external_annotations=[]),
+        "host_segments": lambda d: d.update(host_segments=[]), "host_traces": lambda d: d.update(host_traces=[]),
+    }),
+    "settings": (lambda d: d["allocator_settings"], {"max_split_size": nothing}),
+}  # fmt: skip
+FIELDS = [(record, field) for record, (_, means) in PLACES.items() for field in means]
+
+
+def read(tmp_path: Path, data: Data, container: str) -> Timeline:
+    path = tmp_path / f"s.{container}"
+    path.write_bytes(pickle.dumps(data) if container == "pickle" else json.dumps(data).encode())
+    with open_source(path, tmp_path, lambda *_: None) as source:
+        return torch.read(source, tmp_path, lambda *_: None)
+
+
+Alloc = tuple[int, int, int, int | None, tuple[tuple[str, int, str], ...]]
+
+
+def allocations_read(timeline: Timeline) -> dict[int, list[Alloc]]:
+    """What each device allocated, as the reader has it."""
+    frames = timeline.frames
+
+    def stack(number: int) -> tuple[tuple[str, int, str], ...]:
+        own = frames.sequence[int(frames.starts[number]) : int(frames.starts[number + 1])].tolist()
+        return tuple((frames.frames[f].file, frames.frames[f].line, frames.frames[f].function) for f in own)
+
+    return {
+        device.device: [
+            (address, size, start, None if end == NEVER else end, stack(number))
+            for address, size, start, end, number in zip(
+                *(device.allocations[name].tolist() for name in ("address", "size", "start", "end", "stack")),
+                strict=True,
+            )
+        ]
+        for device in timeline.devices
+        if len(device.allocations)
+    }
+
+
+def allocations_meant(data: Data) -> dict[int, list[Alloc]]:
+    """What each device allocated, as the oracle has it."""
+    host = {"segments": data["host_segments"], "device_traces": [data["host_traces"]]}
+    found = {
+        HOST_DEVICE if of is host else device: oracle.allocations(of, device)
+        for of in (data, host)
+        for device in (range(2) if of is data else range(1))
+    }
+    return {
+        device: [(a.addr, a.size, a.start, a.end, a.frames) for a in allocations]
+        for device, allocations in found.items()
+        if allocations
+    }
+
+
+def others_read(timeline: Timeline) -> dict[str, Any]:
+    """Segments, blocks, annotations and what else the oracle doesn't tell of."""
+    tables, texts = timeline.tables, timeline.strings
+    segments, blocks = tables["segments"], tables["blocks"]
+    return {
+        "segments": sorted(zip(*(segments[name].tolist() for name in ("device", "address", "total")), strict=True)),
+        "blocks": sorted(zip(*(blocks[name].tolist() for name in ("address", "size", "requested")), strict=True)),
+        "annotations": [
+            (row["device"], texts[row["stage"]], texts[row["name"]], row["time_us"])
+            for row in ({name: each[name].item() for name in each.dtype.names or ()} for each in tables["annotations"])
+        ],
+        "ooms": sum(int(np.count_nonzero(device.events.action == 7)) for device in timeline.devices),
+        "reserved": [device.reserved_at_end for device in timeline.devices if len(device.allocations)],
+    }  # fmt: skip
+
+
+def others_meant(data: Data) -> dict[str, Any]:
+    segments = [(each, each["device"]) for each in data["segments"]]
+    segments += [(each, HOST_DEVICE) for each in data["host_segments"]]
+    devices = allocations_meant(data)
+    return {
+        "segments": sorted((device, each["address"], each["total_size"]) for each, device in segments),
+        "blocks": sorted(
+            (block["address"], block["size"], block["requested_size"])
+            for each, _ in segments
+            for block in each["blocks"]
+        ),
+        "annotations": [
+            (each["device"], each["stage"], each["name"], each["time_us"])
+            for each in data["external_annotations"]
+        ],
+        "ooms": sum(each["action"] == "oom" for trace in data["device_traces"] for each in trace),
+        "reserved": [
+            sum(each["total_size"] for each, device in segments if device == number)
+            for number in sorted(devices)
+        ],
+    }
+
+
+@pytest.mark.parametrize("container", ["pickle", "json"])
+@pytest.mark.parametrize(("record", "field"), FIELDS)
+def test_one_odd_value_costs_nothing_else(record: str, field: Any, container: str, tmp_path: Path) -> None:
+    at, means = PLACES[record]
+    for name, odd in ODD.items():
+        data, meant = copy.deepcopy(whole()), copy.deepcopy(whole())
+        if fits(str(field), odd) or (record == "settings" and odd is GONE):
+            continue
+        if isinstance(field, int) and (odd is GONE or (record == "traces" and odd == [])):
+            continue
+        if record == "top level" and (odd in ([], {}) or (field == "allocator_settings" and name == "pairs")):
+            continue
+        put(at(data), field, copy.deepcopy(odd))
+        means[field](meant)
+        if odd is GONE and (record, field) == ("segment", "device"):
+            # before files named devices there was one
+            meant = whole()
+        if odd is GONE and (record, field) == ("annotation", "device"):
+            meant = whole()
+        timeline = read(tmp_path, data, container)
+        assert allocations_read(timeline) == allocations_meant(meant), name
+        assert others_read(timeline) == others_meant(meant), name
+        messages = [notice.message for notice in timeline.notices if notice.code == "odd-values"]
+        if odd is not GONE and odd is not None and field not in ("fx_node_info", "max_split_size"):
+            quiet = record == "annotate" and field in ("addr", "size")
+            word = field if isinstance(field, str) else "left out" if record != "traces" else "device_traces"
+            if not quiet:
+                assert any(word in message for message in messages), (name, messages)
+
+
+HISTORY: list[tuple[str, Any]] = [
+    ("real_size", lambda b: b["history"][0].update(real_size=512)),
+    ("addr", lambda b: b["history"][0].update(addr=4608)),
+    ("frames", lambda b: b["history"][0].update(frames=[])),
+]
+
+
+@pytest.mark.parametrize(("field", "means"), HISTORY, ids=[field for field, _ in HISTORY])
+def test_odd_values_in_the_blocks_of_torch_2_0(
+    field: str, means: Callable[[Any], None], tmp_path: Path
+) -> None:
+    def old() -> Data:
+        entry = {"addr": 4608, "real_size": 480, "frames": [B]}
+        blocks = [
+            {"size": 512, "state": "inactive"},
+            {"size": 512, "state": "active_allocated", "history": [entry]},
+        ]
+        return [{"device": 0, "address": 4096, "total_size": 1024, "allocated_size": 512, "stream": 0,
+                 "segment_type": "small", "blocks": blocks}]  # fmt: skip
+
+    for name, odd in ODD.items():
+        if fits(field, odd) or (field == "real_size" and odd is GONE):
+            continue
+        data, meant = old(), old()
+        put(data[0]["blocks"][1]["history"][0], field, odd)
+        means(meant[0]["blocks"][1])
+        found = allocations_read(read(tmp_path, data, "pickle"))
+        assert found == {
+            0: [(a.addr, a.size, a.start, a.end, a.frames) for a in oracle.allocations(meant, 0)]
+        }, name
+
+
+EMPTY: list[Data] = [
+    [], {"segments": [], "device_traces": [[]]}, {"segments": [], "device_traces": [[], [], []]},
+    {"segments": [], "device_traces": []}, {"device_traces": [[]], "allocator_settings": {}},
+    {"segments": None, "device_traces": [None]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("container", ["pickle", "json"])
+@pytest.mark.parametrize("data", EMPTY, ids=str)
+def test_a_process_that_allocated_nothing(
+    data: Data, container: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / f"s.{container}"
+    path.write_bytes(pickle.dumps(data) if container == "pickle" else json.dumps(data).encode())
+    where = ["--cache-dir", str(tmp_path / "cache")]
+    for command in ("info", "lines", "oom", "steps", "flame"):
+        assert cli.main([command, str(path), *where]) == 0, command
+    assert "_record_memory_history() before" in capsys.readouterr().out
+    assert cli.main(["info", "--json", str(path), *where]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (device,) = told["devices"]
+    assert (device["events"], device["allocations"], device["time_axis"]) == (0, 0, None)
+    assert [warning["code"] for warning in told["warnings"] if warning["code"] != "odd-values"] == ["empty"]
+
+
+def test_one_moment_is_no_stretch_of_time(tmp_path: Path, cache: Cache) -> None:
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps({"device_traces": [[event("alloc", 1, 8, A, time_us=1700)]]}))
+    snapshot = Snapshot.open(ingest(path, cache, lambda *_: None))
+    try:
+        (info,) = snapshot.info.devices
+        assert (info.time_axis, info.time_origin_us, info.peak_time_us) == (None, 1700, 0)
+        assert "no-times" not in {warning.code for warning in snapshot.info.warnings}
+    finally:
+        snapshot.close()
+
+
+def test_minus_one_without_a_sign_is_no_line(tmp_path: Path) -> None:
+    """What PyTorch writes for a frame that ``torch.compile`` made on Python 3.13."""
+    data = {"segments": [], "device_traces": [[event("alloc", 1, 8, frame("/p/a.py", 2**64 - 1, "f"), A)]]}
+    timeline = read(tmp_path, data, "pickle")
+    assert [(f.file, f.line, f.function) for f in timeline.frames.frames] == [
+        ("/p/a.py", 0, "f"),
+        ("/p/a.py", 1, "main"),
+    ]
+    assert "1 frame has no usable line: shown without a line." in [
+        notice.message for notice in timeline.notices
+    ]
+
+
+@pytest.mark.parametrize("name", [name for name in ODD if name != "absent"])
+def test_a_file_full_of_odd_values_is_shown(name: str, tmp_path: Path) -> None:
+    """All fields of one record of each kind at once, through the archive and every command."""
+    data = whole()
+    for record, (at, means) in PLACES.items():
+        if record not in (
+            "events",
+            "traces",
+            "segments",
+            "blocks",
+            "frames",
+            "annotations",
+            "top level",
+            "oom",
+        ):
+            for field in means:
+                put(at(data), field, copy.deepcopy(ODD[name]))
+    put(data["device_traces"][0][6], "size", ODD[name])
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps(data))
+    where = ["--cache-dir", str(tmp_path / "cache")]
+    for command in (["info"], ["info", "--json"], ["lines"], ["oom"], ["steps"], ["stack"], ["flame"]):
+        assert (
+            cli.main([command[0], str(path), *(["0"] if command == ["stack"] else []), *command[1:], *where])
+            == 0
+        ), command
+    for table in ("devices", "events", "allocations", "segments", "blocks", "annotations", "notes"):
+        assert cli.main(["sql", str(path), f"SELECT * FROM {table}", *where]) == 0, table
+    snapshot = Snapshot.open(ingest(path, Cache(tmp_path / "cache"), lambda *_: None))
+    try:
+        assert snapshot.device(1).size.tolist() == [2000]
+    finally:
+        snapshot.close()
+
+
+@pytest.mark.parametrize("path", real_files("cpu_profile_*.pickle"), ids=lambda path: path.stem)
+def test_what_a_profiler_does_not_record_is_unknown(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--cache-dir", str(tmp_path / "cache")]
+    assert cli.main(["info", "--json", str(path), *where]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [device["reserved_at_end_bytes"] for device in told["devices"]] == [None]
+    messages = " ".join(warning["message"] for warning in told["warnings"])
+    assert "before 2.2" not in messages
+    assert "profiler's record" in messages
+    for query in (
+        "SELECT reserved_at_end_bytes, peak_time_us, time_origin_us FROM devices",
+        "SELECT DISTINCT total_bytes, allocated_bytes, active_bytes, requested_bytes FROM segments",
+    ):
+        assert cli.main(["sql", "--json", str(path), query, *where]) == 0
+        (row,) = json.loads(capsys.readouterr().out)
+        assert set(row.values() if isinstance(row, dict) else row) == {None}
+
+
+@pytest.mark.parametrize("path", real_files("*.pickle"), ids=lambda path: path.stem[:40])
+def test_lines_of_the_interpreter_never_lead(path: Path, cache: Cache) -> None:
+    snapshot = Snapshot.open(ingest(path, cache, lambda *_: None))
+    try:
+        files = [row.file for row in top_lines(snapshot)]
+        rows: Any = snapshot.text.execute("SELECT DISTINCT file, kind FROM source_lines").fetchall()
+    finally:
+        snapshot.close()
+    kinds = dict(rows)
+    python = [file for file in files if not file.lower().endswith((".c", ".cc", ".cpp", ".h", ".s", ".cu"))]
+    assert files[: len(python)] == python
+    assert [kinds[file] for file in files] == sorted(kinds[file] for file in files)
