@@ -12,8 +12,10 @@ import pytest
 from tests.python.replays.stacks import NO_FILE, Frame, Tree, known_line
 
 from memlens.cli import main
+from memlens.formats.massif import NO_TREE
 from memlens.formats.rust_names import demangled
-from memlens.model.frames import NATIVE
+from memlens.model.attribution import passed_over
+from memlens.model.frames import NATIVE, POSSIBLE_ARENA
 from memlens.store.snapshot import Snapshot
 
 I64 = npt.NDArray[np.int64]
@@ -51,15 +53,31 @@ class Archived:
         self.stack_frames = int(np.asarray(depths)[nodes].sum())
         """How many frames all stacks have together."""
 
+    def rank_mine(self, frame: Frame) -> int:
+        """In which order memlens charges the frames of a stack, where the user's own code comes first."""
+        return 3 if self._is_passed_over(frame) else self.kinds.get(frame, NATIVE)
+
+    def rank_any(self, frame: Frame) -> int:
+        """The same for any code: the innermost, though in a trace not C++ where there is Python."""
+        if self._is_passed_over(frame):
+            return 3
+        return int(self.snapshot.info.model == "timeline" and self.kinds.get(frame, NATIVE) == NATIVE)
+
+    def _is_passed_over(self, frame: Frame) -> bool:
+        """Whether it is charged only where there is nothing else; which frames these are has tests of its own."""
+        kind = self.kinds.get(frame, NATIVE)
+        return bool(passed_over([(frame.file, frame.function, kind)], self.snapshot.info.model)[0])
+
     def is_python(self, frame: Frame) -> bool:
         """Whether memlens takes a frame for one of Python code, or of a library's."""
         return self.kinds.get(frame, NATIVE) != NATIVE
 
 
 def is_mark(frame: Frame) -> bool:
-    """Whether a frame only says that callers are missing."""
+    """Whether a frame only says what is missing, or what the stack may stand for."""
     return not frame.file and (
-        frame.function == "(stack cut off)" or frame.function.startswith("(cut off after ")
+        frame.function in ("(stack cut off)", NO_TREE.function, POSSIBLE_ARENA.function)
+        or frame.function.startswith("(cut off after ")
     )
 
 

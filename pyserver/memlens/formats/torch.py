@@ -304,6 +304,8 @@ class _Tables:
 
     def _reserved(self, segments: npt.NDArray[np.uint32]) -> int | None:
         """What a device's segments hold; None where the file doesn't say."""
+        if self.profiled and not len(segments):
+            return None
         totals = self.segments["total"][segments]
         return None if bool((totals < 0).any()) else int(totals.sum())
 
@@ -450,8 +452,8 @@ class _Tables:
             found.append(Notice("no-times", message, device))
         if built.reserved_at_end is None and self.profiled:
             message = (
-                f"What {name.lower()} had reserved is not in the file: it was made of a profiler's record, and its "
-                "segment is the range of all addresses that were used."
+                f"What {name.lower()} had reserved is not in the file: it was made of a profiler's record, which has "
+                "no segments."
             )
             found.append(Notice("no-reserved", message, device))
         return found

@@ -55,16 +55,26 @@ def snapshots(path: Path) -> Iterator[Snapshot]:
             yield Snapshot(number, value, heap, +held)
 
 
-def read(path: Path) -> Profile:
-    """What was held at the peak, and at the last snapshot that tells it where that is another.
+def highest_heap(path: Path) -> int:
+    """The most that the program had asked for, of all snapshots, those without a tree included."""
+    return max(
+        int(value) for value in re.findall(r"^mem_heap_B=(\d+)$", path.read_text("utf-8"), re.MULTILINE)
+    )
 
-    massif marks the peak; of a file without a mark it is the snapshot with the most, of those that have a tree.
+
+def read(path: Path) -> Profile:
+    """What was held at the peak, and at the last snapshot that has a tree where that is another.
+
+    The peak is the snapshot with the largest heap. Where that one has no tree, the stacks are those of the highest
+    that has one, and the rest has no stack. Among equals the one marked as the peak is meant.
     """
     found = list(snapshots(path))
-    marked = [each for each in found if each.kind == "peak"]
-    peak = marked[-1] if marked else max(found, key=lambda each: each.heap_bytes)
-    of = {"peak_bytes": peak} if found[-1] is peak else {"peak_bytes": peak, "last_bytes": found[-1]}
+    tree = max(found, key=lambda each: (each.heap_bytes, each.kind == "peak", each.number))
+    of = {"peak_bytes": tree} if found[-1] is tree else {"peak_bytes": tree, "last_bytes": found[-1]}
     profile = Profile(list(of))
     for stack in {stack for each in found for stack in each.held}:
         profile.add(stack, [each.held[stack] for each in of.values()])
+    rest = highest_heap(path) - tree.heap_bytes
+    if rest:
+        profile.add((), [rest, *[0] * (len(of) - 1)])
     return profile

@@ -126,12 +126,34 @@ class Sums:
                     if innermost < 0 and may_own[at]:
                         innermost = line
                 at = parents[at]
+            through_line += seen
+            through_row += [row] * len(seen)
             if innermost >= 0:
-                through_line += seen
-                through_row += [row] * len(seen)
                 own_line.append(innermost)
                 own_row.append(row)
         return self._of_lines(numbers, through_line, through_row), self._of_lines(numbers, own_line, own_row)
+
+    def charged(self, rank: Callable[[Frame], int]) -> dict[Line, list[int]]:
+        """What lines are charged, where each stack is charged to one frame: the innermost of those of lowest rank.
+
+        What is charged to a frame without a known line is left out.
+        """
+        tree = self.tree
+        ranks = [0 if frame is None else rank(frame) for frame in tree.frames]
+        found: dict[Line, list[int]] = {}
+        for node, values in zip(self.stacks.tolist(), self.values.tolist(), strict=True):
+            best, at = node, node
+            while at:
+                if ranks[at] < ranks[best]:
+                    best = at
+                at = tree.parents[at]
+            frame = tree.frames[best]
+            if frame is not None and known_line(frame.file, frame.line):
+                place = (frame.file, frame.line)
+                found[place] = [
+                    one + two for one, two in zip(found.get(place, [0] * len(values)), values, strict=True)
+                ]
+        return {place: values for place, values in found.items() if any(values)}
 
     def _of_lines(self, numbers: dict[Line, int], lines: list[int], rows: list[int]) -> dict[Line, list[int]]:
         sums = np.zeros((len(numbers), self.values.shape[1]), np.int64)

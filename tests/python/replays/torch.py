@@ -261,7 +261,7 @@ class Device:
     events: int
     live: list[int]
     peak_moment: int
-    reserved_at_end: int
+    reserved_at_end: int | None
     ooms: int
 
 
@@ -290,8 +290,10 @@ class Replay:
             live = live_bytes(found, len(trace))
             peak = live.index(max(live))
             reserved = sum(segment["total_size"] for of, segment in segments if of == device)
+            # only what is made of a profiler's record has categories; its segment spans all addresses that were used
+            profiled = any("category" in event for event in trace)
             ooms = sum(event["action"] == "oom" for event in trace)
-            self.devices[device] = Device(found, len(trace), live, peak, reserved, ooms)
+            self.devices[device] = Device(found, len(trace), live, peak, None if profiled else reserved, ooms)
             at_peak, at_end = set(alive(found, peak)), set(alive(found, len(trace)))
             for row, alloc in enumerate(found):
                 stack = self.stack_of(alloc)
