@@ -11,7 +11,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 HERE = Path(__file__).resolve().parent
-PYX = sorted(path.relative_to(HERE).as_posix() for path in (HERE / "memlens" / "kernels").glob("*.pyx"))
+PYX = sorted(path.relative_to(HERE).as_posix() for path in (HERE / "memlens" / "kernels").rglob("*.pyx"))
 
 
 class BuildExt(build_ext):

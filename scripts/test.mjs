@@ -53,6 +53,11 @@ const STEPS = [
     ],
   },
   {
+    name: 'layers',
+    what: 'Python: which folder may import which',
+    commands: () => [[venvProgram('lint-imports'), '--no-cache']],
+  },
+  {
     name: 'cython-lint',
     what: 'Cython: lint',
     commands: () => {

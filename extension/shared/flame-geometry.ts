@@ -1,5 +1,5 @@
 /* eslint-disable @typescript-eslint/no-non-null-assertion -- every index here is below a length that was just checked */
-// The packed flame graph of one viewport, as `pyserver/memlens/views/flame.py` describes it.
+// The packed flame graph of one viewport, as `pyserver/memlens/views/flame/graph.py` describes it.
 //
 // As with geometry.ts, decoding copies nothing and checks everything that drawing relies on.
 

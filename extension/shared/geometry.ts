@@ -1,5 +1,5 @@
 /* eslint-disable @typescript-eslint/no-non-null-assertion -- every index here is below a length that was just checked */
-// The packed geometry of one viewport, as `pyserver/memlens/views/packing.py` describes it.
+// The packed geometry of one viewport, as `pyserver/memlens/views/trace/picture/packing.py` describes it.
 //
 // Decoding makes views on the buffer and copies nothing; it checks everything that drawing relies on, so the code
 // behind it may index without looking.

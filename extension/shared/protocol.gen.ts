@@ -4,7 +4,7 @@
  * How the second run lies on the first one's axis.
  *
  * `offset` moves it to the right, in the axis' unit. With `by_step` the steps that both have
- * (:mod:`memlens.views.steps`) lie on each other, and `offset` moves it by so many steps.
+ * (:mod:`memlens.views.trace.steps.finding`) lie on each other, and `offset` moves it by so many steps.
  */
 export interface Alignment {
   axis: 'event' | 'time';
@@ -20,7 +20,7 @@ export interface Alignment {
  * from the one to the other, `allocated` in between, `freed` in between, or allocated in between and live at
  * its end: `survived`.
  *
- * `filter` narrows it, see :mod:`memlens.views.filters`; empty for all.
+ * `filter` narrows it, see :mod:`memlens.views.selection.filters`; empty for all.
  *
  * Of a profile it is some of its samples: `device` has no meaning, and `value` numbers the value that is asked
  * about (None: the profile's default). Where the profile tells of times, moments are the edges of its bins; what
@@ -380,8 +380,8 @@ export interface ComparedSums {
 /**
  * Which call tree of two sets: `of` in `snapshot` and `other_of` in `other`.
  *
- * `scale` and `width` say what boxes are as wide as; see :mod:`memlens.views.difference`. By `attribution`
- * boxes have something of their own.
+ * `scale` and `width` say what boxes are as wide as; see :mod:`memlens.views.compare.difference`. By
+ * `attribution` boxes have something of their own.
  */
 export interface ComparedTree {
   of: AllocationSet;
@@ -633,7 +633,7 @@ export interface FlameName {
 /**
  * A node of a call tree: what it has of its own and with all below it, and where it lies in the flame graph.
  *
- * `self_*` is what is charged to the node, as :meth:`~memlens.views.calltree.CallTree.own` says.
+ * `self_*` is what is charged to the node, as :meth:`~memlens.views.flame.calltree.CallTree.own` says.
  * `x0` and `x1` are shares of the whole; `depth` 1 is a child of the root. `children` counts those with a
  * value. `sides` and `self_sides` are of a comparison.
  */
@@ -723,7 +723,7 @@ export interface FlameParams {
 }
 
 /**
- * `geometry` is base64 of the packed buffer that `memlens.views.flame` describes.
+ * `geometry` is base64 of the packed buffer that `memlens.views.flame.graph` describes.
  *
  * `names` are those of the boxes that are wide enough to hold text; `memlens/flameNode` tells the others'.
  */
@@ -1818,7 +1818,7 @@ export interface ViewportParams {
   lit?: Branch | null;
 }
 
-/** `geometry` is base64 of the packed buffer that `memlens.views.packing` describes. */
+/** `geometry` is base64 of the packed buffer that `memlens.views.trace.picture.packing` describes. */
 export interface ViewportResult {
   geometry: string;
 }

@@ -11,7 +11,7 @@ from memlens.store.cache import Cache, check_place, making
 from memlens.store.manifest import SourceFile
 from memlens.store.snapshot import Snapshot
 from memlens.store.writer import write_archive
-from memlens.views.viewport import make_fits
+from memlens.views.trace.picture.viewport import make_fits
 
 # the part of the whole work that each stage is, measured on a trace of two million events
 _STAGES = {"unpacking": (0.0, 0.1), "reading": (0.1, 0.8), "matching": (0.8, 0.9), "writing": (0.9, 1.0)}

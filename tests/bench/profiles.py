@@ -19,7 +19,7 @@ from tests.bench.beside import ingest_beside  # noqa: E402
 from tests.bench.recordings import make_dhat, make_heaptrack, make_massif, make_memray  # noqa: E402
 from tests.python.lsp_client import LspClient  # noqa: E402
 
-from memlens.store.behind import COLUMNS_NAME  # noqa: E402
+from memlens.store.artefacts import COLUMNS_NAME  # noqa: E402
 
 REAL = Path(os.environ.get("MEMLENS_TEST_DATA", ROOT.parent / "shared" / "data")) / "profiles"
 MEMRAY = os.environ.get("MEMLENS_TEST_MEMRAY") or str(ROOT / ".cache" / "memray" / "bin" / "python")

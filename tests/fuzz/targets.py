@@ -17,13 +17,14 @@ from tests.fuzz.questions import ask_everything
 from memlens.errors import BadRequestError, MemlensError
 from memlens.formats.heaptrack import read as read_heaptrack
 from memlens.ingest import ingest
-from memlens.store.behind import COLUMNS_NAME
+from memlens.store.artefacts import COLUMNS_NAME
 from memlens.store.cache import Cache
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
-from memlens.views import filters, flame
-from memlens.views.calltree import FlameOptions
-from memlens.views.sets import AllocationSet
+from memlens.views.flame import graph as flame
+from memlens.views.flame.calltree import FlameOptions
+from memlens.views.selection import filters
+from memlens.views.selection.sets import AllocationSet
 
 if TYPE_CHECKING:
     from memlens.formats.containers import Source

@@ -16,13 +16,13 @@ from tests.python.replays import torch as oracle
 
 from memlens.errors import MemlensError
 from memlens.ingest import ingest
-from memlens.kernels import allocator as kernel
+from memlens.kernels.trace import allocator as kernel
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
-from memlens.views.allocator import STATES, state_at
-from memlens.views.blocks import inferred_sizes
-from memlens.views.columns import NEVER
-from memlens.views.segments import reserved_at, segments_of, span_of_allocations
+from memlens.views.selection.columns import NEVER
+from memlens.views.trace.allocator.blocks import inferred_sizes
+from memlens.views.trace.allocator.segments import reserved_at, segments_of, span_of_allocations
+from memlens.views.trace.allocator.state import STATES, state_at
 
 KINDS = ("segment_alloc", "segment_map", "segment_free", "segment_unmap")
 

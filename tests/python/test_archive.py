@@ -20,11 +20,11 @@ from memlens.ingest import ingest
 from memlens.store.cache import Cache, partial_folder
 from memlens.store.manifest import ArchiveError, read_manifest
 from memlens.store.snapshot import Snapshot
-from memlens.views.lines import top_lines
-from memlens.views.live import live
-from memlens.views.locate import locate
-from memlens.views.stack import stack
-from memlens.views.viewport import viewport
+from memlens.views.lines.stack import stack
+from memlens.views.lines.totals import top_lines
+from memlens.views.trace.picture.live import live
+from memlens.views.trace.picture.locate import locate
+from memlens.views.trace.picture.viewport import viewport
 
 
 def quiet(*_: object) -> None:

@@ -6,23 +6,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.python import pprof_files
+from tests.python.archived import shown
 from tests.python.conftest import real_profiles
-from tests.python.test_pprof import plain_stacks
+from tests.python.replays import pprof
 
 from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE, USER
 from memlens.model.languages import is_allocation_function
 from memlens.store.snapshot import FrameRow, Snapshot
-from memlens.views import flame_tables
-from memlens.views.calltree import CallTree, FlameOptions
-from memlens.views.compare import compare
-from memlens.views.flame import picture, tree_of
-from memlens.views.flame_tables import children, details, functions
-from memlens.views.folded import fold, places_of
-from memlens.views.groups import Branch, groups
-from memlens.views.lines import line_values, source_lines, top_profile_lines
-from memlens.views.sets import AllocationSet
+from memlens.views.compare.rows import compare
+from memlens.views.flame import tables as flame_tables
+from memlens.views.flame.calltree import CallTree, FlameOptions
+from memlens.views.flame.graph import picture, tree_of
+from memlens.views.flame.tables import children, details, functions
+from memlens.views.lines.totals import line_values, source_lines, top_profile_lines
+from memlens.views.selection.folded import fold, places_of
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.tables.groups import Branch, groups
 
 ROOT = Path(__file__).parents[2]
 BOTH: tuple[Attribution, ...] = ("mine", "any")
@@ -129,6 +129,11 @@ def test_lines_have_the_same_of_their_own_everywhere(profile: Snapshot, attribut
             assert [(each.key, each.bytes) for each in narrowed.rows] == [(row.key, row.bytes)]
 
 
+def plain_stacks(message: pprof.Message) -> list[list[tuple[str, str, int]]]:
+    """The stacks of a decoded profile, as memlens shows their frames."""
+    return [[shown(frame)[:3] for frame in stack] for stack in pprof.stacks_of(message)]
+
+
 def name_of(frame: FrameRow) -> tuple[str, str]:
     return frame[0], frame[2]
 
@@ -192,7 +197,7 @@ def test_boxes_and_functions_have_of_their_own_what_is_charged_to_them(
     "path", real_profiles("pprof/go-heap*.pb.gz", "pprof/go-allocs.pb.gz"), ids=lambda p: p.name
 )
 def test_any_code_of_go_is_what_pprof_calls_flat(path: Path, opened: Callable[[Path], Snapshot]) -> None:
-    message = pprof_files.read(path)
+    message = pprof.message_of(path)
     types = [message["string_table"][each["type"]] for each in message["sample_type"]]
     snapshot = opened(path)
     assert snapshot.info.profile is not None
@@ -294,7 +299,7 @@ DELTAS = [*real_profiles("public/parca/alloc_space_delta.pb.gz")]
 def test_no_negative_value_is_missing_from_a_flame_graph(
     path: Path, direction: Any, opened: Callable[[Path], Snapshot]
 ) -> None:
-    message = pprof_files.read(path)
+    message = pprof.message_of(path)
     snapshot = opened(path)
     assert snapshot.info.profile is not None
     seen = 0

@@ -13,10 +13,10 @@ from tests.python.replays import torch as oracle
 
 from memlens import cli
 from memlens.store.snapshot import Snapshot
-from memlens.views.columns import device_of
-from memlens.views.groups import Branch, groups
-from memlens.views.sets import AllocationSet
-from memlens.views.stack import stack
+from memlens.views.lines.stack import stack
+from memlens.views.selection.columns import device_of
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.tables.groups import Branch, groups
 
 Opened = Callable[[Path], Snapshot]
 Place = tuple[str, int]

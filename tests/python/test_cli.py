@@ -17,7 +17,7 @@ from tests.python.replays import torch as oracle
 
 from memlens.model.frames import USER, source_frame
 from memlens.units import format_bytes
-from memlens.views.lines import totals_of_lines
+from memlens.views.lines.totals import totals_of_lines
 
 
 @pytest.fixture(autouse=True)

@@ -21,14 +21,22 @@ from tests.python.test_inference import backward, forward, trace_of
 from memlens.errors import MemlensError
 from memlens.model.frames import LIBRARY, NATIVE, USER, source_frame
 from memlens.store.snapshot import FrameRow, Snapshot
-from memlens.views.alignment import Alignment, align, heights, joined, moments_at, positions_of, side_of
-from memlens.views.compare import CompareAnswer, CompareBy, Comparison, Measure
-from memlens.views.folded import Folded, fold, places_of
-from memlens.views.live import live
-from memlens.views.pairing import Pairing, best_assignment, path_parts
-from memlens.views.pairing import align as align_lines
-from memlens.views.sets import AllocationSet
-from memlens.views.steps import steps as steps_of
+from memlens.views.compare.alignment import (
+    Alignment,
+    align,
+    heights,
+    joined,
+    moments_at,
+    positions_of,
+    side_of,
+)
+from memlens.views.compare.pairing import Pairing, best_assignment, path_parts
+from memlens.views.compare.pairing import align as align_lines
+from memlens.views.compare.rows import CompareAnswer, CompareBy, Comparison, Measure
+from memlens.views.selection.folded import Folded, fold, places_of
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.trace.picture.live import live
+from memlens.views.trace.steps.finding import steps as steps_of
 
 BYS: tuple[CompareBy, ...] = ("line", "function", "file", "stack")
 

@@ -21,14 +21,15 @@ from tests.python.server_harness import open_view, write_snapshot
 import memlens
 from memlens.cli.ask import ask
 from memlens.ingest import ingest
-from memlens.kernels.checksum import Checksum
-from memlens.server import registry as registry_module
+from memlens.kernels.base.checksum import Checksum
 from memlens.server import wire
-from memlens.server.ingest import IngestError
 from memlens.server.protocol.timeline import StackParams
-from memlens.server.registry import Damage, DamagedError, OpenSnapshot, Registry
+from memlens.server.sessions import registry as registry_module
+from memlens.server.sessions.children import IngestError
+from memlens.server.sessions.registry import Damage, DamagedError, OpenSnapshot, Registry
 from memlens.server.settings import Configuration
-from memlens.store import behind, tables
+from memlens.store import artefacts as behind
+from memlens.store import tables
 from memlens.store.cache import Cache
 from memlens.store.manifest import FILE_NAME, ArchiveError, read_manifest
 from memlens.store.snapshot import Snapshot
@@ -164,8 +165,8 @@ def test_nothing_but_the_store_calls_an_archive_damaged() -> None:
                 raising.add(path.relative_to(package).as_posix())
     # the tables for SQL are no part of the archive, and the registry passes on what a child of ours found
     assert {name for name in raising if not name.startswith("store/")} == {
-        "views/sql.py",
-        "server/registry.py",
+        "views/sql/query.py",
+        "server/sessions/registry.py",
     }
     assert {"store/manifest.py", "store/snapshot.py", "store/verify.py"} <= raising
 

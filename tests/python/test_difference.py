@@ -21,15 +21,15 @@ from memlens.errors import MemlensError
 from memlens.model.frames import NATIVE, SourceFrame
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import FrameRow, Snapshot
-from memlens.views import flame_tables
-from memlens.views.calltree import CallTree, FlameOptions, Stacks
-from memlens.views.compare import Comparison
-from memlens.views.difference import Joined, Side, join, normalised, side_of, tree_of
-from memlens.views.flame import picture
-from memlens.views.folded import Folded, fold, places_of
-from memlens.views.frame_names import FrameNames
-from memlens.views.pairing import Pairing
-from memlens.views.sets import AllocationSet
+from memlens.views.compare.difference import Joined, Side, join, normalised, side_of, tree_of
+from memlens.views.compare.pairing import Pairing
+from memlens.views.compare.rows import Comparison
+from memlens.views.flame import tables as flame_tables
+from memlens.views.flame.calltree import CallTree, FlameOptions, Stacks
+from memlens.views.flame.graph import picture
+from memlens.views.naming.frame_names import FrameNames
+from memlens.views.selection.folded import Folded, fold, places_of
+from memlens.views.selection.sets import AllocationSet
 
 SHAPES: Any = list(product(("absolute", "normalised"), ("both", "after", "before")))
 

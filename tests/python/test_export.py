@@ -26,10 +26,10 @@ from memlens.export.speedscope import speedscope
 from memlens.model.frames import source_frame
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
-from memlens.views.calltree import Stacks
-from memlens.views.flame import set_stacks
-from memlens.views.frame_names import FrameNames, frame_names
-from memlens.views.sets import AllocationSet
+from memlens.views.flame.calltree import Stacks
+from memlens.views.flame.graph import set_stacks
+from memlens.views.naming.frame_names import FrameNames, frame_names
+from memlens.views.selection.sets import AllocationSet
 
 Frame = tuple[str, int, str]
 Sample = tuple[tuple[Frame, ...], tuple[int, ...], tuple[tuple[str, str | int, str], ...]]

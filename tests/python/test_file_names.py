@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.python.conftest import WithOracle
 
-from memlens.views.file_names import file_names, shortest_ends
+from memlens.views.naming.file_names import file_names, shortest_ends
 
 PARTS = st.lists(st.sampled_from(["", "a", "b", "mod.rs"]), min_size=1, max_size=5)
 PATHS = st.builds(lambda parts, separator: separator.join(parts), PARTS, st.sampled_from("/\\"))

@@ -23,17 +23,17 @@ from memlens.model.info import DeviceInfo
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import Totals
-from memlens.views.columns import device_of
-from memlens.views.filters import FIELDS, Term, parse, quoted
-from memlens.views.hit import hit
-from memlens.views.lines import line
-from memlens.views.live import live
-from memlens.views.locate import locate, step
-from memlens.views.overview import overview
-from memlens.views.sets import AllocationSet, moment, rows_of
-from memlens.views.stack import stack
-from memlens.views.texts import Pattern
-from memlens.views.viewport import viewport
+from memlens.views.lines.stack import stack
+from memlens.views.lines.totals import line
+from memlens.views.selection.columns import device_of
+from memlens.views.selection.filters import FIELDS, Term, parse, quoted
+from memlens.views.selection.sets import AllocationSet, moment, rows_of
+from memlens.views.selection.texts import Pattern
+from memlens.views.trace.picture.hit import hit
+from memlens.views.trace.picture.live import live
+from memlens.views.trace.picture.locate import locate, step
+from memlens.views.trace.picture.overview import overview
+from memlens.views.trace.picture.viewport import viewport
 
 # ---- texts -------------------------------------------------------------------------------------------------
 

@@ -17,15 +17,17 @@ from tests.python.lsp_client import LspClient
 from tests.python.server_harness import open_view, wait_until, write_snapshot
 
 from memlens.ingest import ingest
-from memlens.kernels import calltree as kernel
-from memlens.store import behind
+from memlens.kernels.tree import calltree as kernel
+from memlens.store import artefacts as behind
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
-from memlens.views import first_flame, flame, flame_tables
-from memlens.views.calltree import CallTree, FlameOptions
-from memlens.views.columns import NEVER
-from memlens.views.frame_names import frame_names
-from memlens.views.sets import AllocationSet
+from memlens.views.flame import first as first_flame
+from memlens.views.flame import graph as flame
+from memlens.views.flame import tables as flame_tables
+from memlens.views.flame.calltree import CallTree, FlameOptions
+from memlens.views.naming.frame_names import frame_names
+from memlens.views.selection.columns import NEVER
+from memlens.views.selection.sets import AllocationSet
 
 pytest_plugins = ("tests.python.server_fixtures",)
 

@@ -22,14 +22,15 @@ from tests.python.replays import torch as oracle
 from tests.python.server_harness import write_snapshot
 
 from memlens.errors import MemlensError
-from memlens.kernels import calltree as kernel
+from memlens.kernels.tree import calltree as kernel
 from memlens.model.frames import NATIVE, package_of, source_frame
 from memlens.store.snapshot import Snapshot
-from memlens.views import calltree, flame_tables
-from memlens.views.calltree import CallTree, FlameOptions, Stacks, build
-from memlens.views.flame import picture, tree_of
-from memlens.views.frame_names import FrameNames
-from memlens.views.sets import AllocationSet
+from memlens.views.flame import calltree
+from memlens.views.flame import tables as flame_tables
+from memlens.views.flame.calltree import CallTree, FlameOptions, Stacks, build
+from memlens.views.flame.graph import picture, tree_of
+from memlens.views.naming.frame_names import FrameNames
+from memlens.views.selection.sets import AllocationSet
 
 Path_ = tuple[Any, ...]
 Sums = dict[Path_, list[int]]

@@ -16,11 +16,20 @@ from tests.python.test_filters import made
 from memlens.errors import BadRequestError
 from memlens.model.frames import KIND_NAMES, operator_of, source_frame
 from memlens.store.snapshot import Snapshot
-from memlens.views.columns import device_of, operator_of_stack
-from memlens.views.groupings import OF_SAMPLES, GroupKind
-from memlens.views.groups import Branch, Group, GroupOrder, MemberOrder, groups, lit_rows, members, natural
-from memlens.views.operators import operators_of_stacks
-from memlens.views.sets import AllocationSet, rows_of
+from memlens.views.naming.operators import operators_of_stacks
+from memlens.views.selection.columns import device_of, operator_of_stack
+from memlens.views.selection.sets import AllocationSet, rows_of
+from memlens.views.tables.groupings import OF_SAMPLES, GroupKind
+from memlens.views.tables.groups import (
+    Branch,
+    Group,
+    GroupOrder,
+    MemberOrder,
+    groups,
+    lit_rows,
+    members,
+    natural,
+)
 
 KINDS: list[GroupKind] = [kind for kind in get_args(GroupKind) if kind not in OF_SAMPLES]
 

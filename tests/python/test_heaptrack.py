@@ -25,11 +25,11 @@ from memlens.errors import MemlensError
 from memlens.formats.heaptrack import sniff
 from memlens.formats.heaptrack_suppressions import matcher, patterns_of
 from memlens.formats.rust_names import demangled
-from memlens.kernels import heaptrack as kernel
+from memlens.kernels.readers import heaptrack as kernel
 from memlens.model.frames import USER, SourceFrame, profiled_frame
 from memlens.model.profile import Profile
 from memlens.store.snapshot import Snapshot
-from memlens.views.profile_times import between
+from memlens.views.profile.times import between
 
 PROFILES = REAL.parent / "profiles"
 FIXTURE = ROOT / "tests" / "fixtures" / "profiles" / "service.heaptrack.zst"

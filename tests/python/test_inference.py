@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tests.python.conftest import event, frame, real_files
 
 from memlens import cli
-from memlens.kernels.timeline import longest_falling
+from memlens.kernels.trace.timeline import longest_falling
 from memlens.store.snapshot import Snapshot
-from memlens.views.live import live
-from memlens.views.stack import stack
+from memlens.views.lines.stack import stack
+from memlens.views.trace.picture.live import live
 
 Opened = Callable[[Path], Snapshot]
 

@@ -12,13 +12,13 @@ from tests.python.replays import torch as oracle
 from tests.python.test_stacked_views import Geometry, unpack
 
 from memlens.store.snapshot import Snapshot
-from memlens.views.columns import device_of
-from memlens.views.groupings import GroupKind
-from memlens.views.groups import Branch, groups, lit_rows, members
-from memlens.views.lanes import layout_of
-from memlens.views.memory_map import memory_map
-from memlens.views.sets import AllocationSet
-from memlens.views.viewport import viewport
+from memlens.views.selection.columns import device_of
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.tables.groupings import GroupKind
+from memlens.views.tables.groups import Branch, groups, lit_rows, members
+from memlens.views.trace.picture.lanes import layout_of
+from memlens.views.trace.picture.memory_map import memory_map
+from memlens.views.trace.picture.viewport import viewport
 
 KINDS: tuple[GroupKind, ...] = ("size", "stream", "pool", "category", "line", "stack")
 

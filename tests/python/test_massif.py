@@ -20,7 +20,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.massif import BELOW, NO_TREE
 from memlens.formats.stacks import CUT
 from memlens.formats.valgrind_frames import valgrind_frame
-from memlens.kernels import massif_text
+from memlens.kernels.readers import massif_text
 from memlens.model.frames import USER, SourceFrame
 from memlens.model.profile import CHANGE_DTYPE, Profile
 

@@ -16,15 +16,17 @@ from tests.python.test_stacked_views import Geometry, unpack
 
 from memlens.errors import MemlensError
 from memlens.store.snapshot import Snapshot
-from memlens.views import allocator, lanes, segments
-from memlens.views.allocator import STATES, state_at
-from memlens.views.allocator_state import AllocatorStateAnswer, allocator_state
-from memlens.views.columns import NEVER, device_of
-from memlens.views.groups import Branch, lit_rows
-from memlens.views.map_lanes import MapLanesAnswer, map_lanes
-from memlens.views.memory_map import map_hit, map_locate, memory_map
-from memlens.views.sets import AllocationSet
-from memlens.views.viewport import viewport
+from memlens.views.selection.columns import NEVER, device_of
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.tables.groups import Branch, lit_rows
+from memlens.views.trace.allocator import segments
+from memlens.views.trace.allocator import state as allocator
+from memlens.views.trace.allocator.answer import AllocatorStateAnswer, allocator_state
+from memlens.views.trace.allocator.state import STATES, state_at
+from memlens.views.trace.picture import lanes
+from memlens.views.trace.picture.map_lanes import MapLanesAnswer, map_lanes
+from memlens.views.trace.picture.memory_map import map_hit, map_locate, memory_map
+from memlens.views.trace.picture.viewport import viewport
 
 FILES = ("decomfl*", "silmont__mem_snapshot*", "cpu_profile_mlp*", "verl*", "magma27*")
 

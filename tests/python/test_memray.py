@@ -38,9 +38,9 @@ from memlens.model.profile import Profile
 from memlens.store.processes import is_running
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
-from memlens.views.groupings import GroupKind
-from memlens.views.groups import Branch, groups
-from memlens.views.sets import AllocationSet
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.tables.groupings import GroupKind
+from memlens.views.tables.groups import Branch, groups
 
 PYTHON = Path(os.environ.get("MEMLENS_TEST_MEMRAY") or ROOT / ".cache" / "memray" / "bin" / "python")
 needs_memray = pytest.mark.skipif(

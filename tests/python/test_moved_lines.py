@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlens.server.cells import Cell, cell_name, defines, murmur2, names_of, read_cells
-from memlens.server.functions import Functions
-from memlens.server.line_map import LineEdit, LineMap
+from memlens.sources.cells import Cell, cell_name, defines, murmur2, names_of, read_cells
+from memlens.sources.functions import Functions
+from memlens.sources.line_map import LineEdit, LineMap
 
 CODE = '''\
 import torch

@@ -21,9 +21,9 @@ from tests.python.test_reserved import parts, sizes_told, true_gap
 from memlens.cli import main
 from memlens.errors import MemlensError
 from memlens.store.snapshot import Snapshot
-from memlens.views.oom import marks, oom
-from memlens.views.oom_answers import Finding, OomAnswer
-from memlens.views.oom_report import report
+from memlens.views.trace.oom.answers import Finding, OomAnswer
+from memlens.views.trace.oom.explanation import marks, oom
+from memlens.views.trace.oom.report import report
 
 SHARED_POOL = (0, 0)
 

@@ -23,10 +23,10 @@ from memlens.store import tables
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.store.table_schema import PARTS
-from memlens.views import first_flame
-from memlens.views.flame import tree_of
-from memlens.views.sets import AllocationSet
-from memlens.views.sql import SqlSession
+from memlens.views.flame import first as first_flame
+from memlens.views.flame.graph import tree_of
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.sql.query import SqlSession
 
 pytest_plugins = ("tests.python.server_fixtures",)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlens.server.paths import best_matches, common_components, mapped, parse
+from memlens.sources.paths import best_matches, common_components, mapped, parse
 
 NAMES = st.text(st.sampled_from("abcXYZ019._- é"), min_size=1, max_size=8).filter(
     lambda name: name.strip(".") != "" and name == name.strip()

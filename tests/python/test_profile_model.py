@@ -15,7 +15,7 @@ from memlens.model.timeline import NEVER
 from memlens.store.manifest import SourceFile
 from memlens.store.snapshot import Snapshot
 from memlens.store.writer import write_archive
-from memlens.views.attribution import own_values
+from memlens.views.naming.attribution import own_values
 
 TYPES = [
     ValueType("alloc_objects", "count", "total", "Allocations"),

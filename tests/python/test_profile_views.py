@@ -22,19 +22,21 @@ from memlens.model.frames import package_of
 from memlens.model.profile import CHANGE_DTYPE, LABEL_DTYPE, Profile, ProfileTimes
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill
-from memlens.views import flame, flame_tables, profile_times
-from memlens.views.calltree import FlameOptions
-from memlens.views.compare import Comparison
-from memlens.views.flame_tables import FlameSides
-from memlens.views.folded import fold, places_of
-from memlens.views.groupings import GroupKind
-from memlens.views.groups import Branch, Group, groups, members
-from memlens.views.lines import line, line_values, top_profile_lines
-from memlens.views.pairing import Pairing
-from memlens.views.profile_sets import samples_of, value_named
-from memlens.views.sets import AllocationSet, SetKind
-from memlens.views.sizes import sizes
-from memlens.views.sql import SqlSession
+from memlens.views.compare.pairing import Pairing
+from memlens.views.compare.rows import Comparison
+from memlens.views.flame import graph as flame
+from memlens.views.flame import tables as flame_tables
+from memlens.views.flame.calltree import FlameOptions
+from memlens.views.flame.tables import FlameSides
+from memlens.views.lines.totals import line, line_values, top_profile_lines
+from memlens.views.profile import times as profile_times
+from memlens.views.selection.folded import fold, places_of
+from memlens.views.selection.profile_sets import samples_of, value_named
+from memlens.views.selection.sets import AllocationSet, SetKind
+from memlens.views.sql.query import SqlSession
+from memlens.views.tables.groupings import GroupKind
+from memlens.views.tables.groups import Branch, Group, groups, members
+from memlens.views.tables.sizes import sizes
 
 BINS = 6
 

@@ -16,10 +16,10 @@ from tests.python.test_allocator import open_data, run
 
 from memlens.errors import MemlensError
 from memlens.store.snapshot import Snapshot
-from memlens.views.allocator import ALLOCATED, state_at
 from memlens.views.answers import Gap
-from memlens.views.columns import moments_between
-from memlens.views.reserved import fitting_of, gap, gap_at, reserved_over_time, usage_of
+from memlens.views.selection.columns import moments_between
+from memlens.views.trace.allocator.state import ALLOCATED, state_at
+from memlens.views.trace.picture.reserved import fitting_of, gap, gap_at, reserved_over_time, usage_of
 
 KINDS = ("reserved", "active", "allocated", "requested")
 

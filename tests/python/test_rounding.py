@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.python.conftest import event, frame
 
 from memlens.store.snapshot import Snapshot
-from memlens.views.allocator import state_at
-from memlens.views.blocks import divisions_of, rounded_up
-from memlens.views.reserved import gap
+from memlens.views.trace.allocator.blocks import divisions_of, rounded_up
+from memlens.views.trace.allocator.state import state_at
+from memlens.views.trace.picture.reserved import gap
 
 MIB = 1 << 20
 INTERVALS = [1 << power for power in range(16)]

@@ -10,7 +10,7 @@ from typing import Any
 from tests.python.lsp_client import LspClient
 from tests.python.server_harness import find_source, open_view, problem_of, snapshot_of, write_snapshot
 
-from memlens.server.cells import murmur2
+from memlens.sources.cells import murmur2
 
 pytest_plugins = ("tests.python.server_fixtures",)
 

@@ -8,13 +8,13 @@ from urllib.parse import unquote
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlens.server.edits import FileState
-from memlens.server.functions import Functions
 from memlens.server.handlers.code_lens import functions
-from memlens.server.line_map import LineEdit, LineMap
 from memlens.server.markdown import command_link, count, escaped, plain, size
 from memlens.server.protocol.sources import ShowLineArguments
 from memlens.server.sources import BoundFile, PlacedLine
+from memlens.sources.edits import FileState
+from memlens.sources.functions import Functions
+from memlens.sources.line_map import LineEdit, LineMap
 from memlens.views.answers import SourceLine
 
 PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"

@@ -15,7 +15,7 @@ from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import find_source, open_view, snapshot_of, wait_until, write_snapshot
 
 from memlens.server import sources
-from memlens.server.paths import parse
+from memlens.sources.paths import parse
 
 pytest_plugins = ("tests.python.server_fixtures",)
 

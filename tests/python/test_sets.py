@@ -8,7 +8,7 @@ import pytest
 
 from memlens.errors import MemlensError
 from memlens.store.snapshot import Snapshot
-from memlens.views.sets import AllocationSet, SetKind, moment, rows_of
+from memlens.views.selection.sets import AllocationSet, SetKind, moment, rows_of
 
 
 def expected(snapshot: Snapshot, device: int, kind: SetKind, first: int, last: int | None) -> list[int]:

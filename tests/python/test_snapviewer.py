@@ -24,7 +24,7 @@ from memlens.formats import snapviewer as reader
 from memlens.ingest import ingest
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Device, Snapshot
-from memlens.views.stack import stack_frames
+from memlens.views.lines.stack import stack_frames
 
 NEVER = 2**32 - 1
 Opened = Callable[[Path], Snapshot]

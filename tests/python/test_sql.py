@@ -24,9 +24,9 @@ from memlens.store.cache import Cache
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.store.table_schema import FILE_NAMES
-from memlens.views.live import live
-from memlens.views.sql import FUNCTIONS, TABLES, SqlError, SqlSession, SqlSort
-from memlens.views.sql_schema import schema
+from memlens.views.sql.query import FUNCTIONS, TABLES, SqlError, SqlSession, SqlSort
+from memlens.views.sql.schema import schema
+from memlens.views.trace.picture.live import live
 
 NEVER = 2**32 - 1
 HOSTILE = [
@@ -415,7 +415,7 @@ def test_values_cross_as_what_javascript_can_hold(
 def test_a_query_that_takes_too_much_memory_ends(
     sample: Path, session: Callable[[Path], SqlSession], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memlens.views.sql.MOST_MEMORY_BYTES", 64 << 20)
+    monkeypatch.setattr("memlens.views.sql.query.MOST_MEMORY_BYTES", 64 << 20)
     made = session(sample)
     began = time.monotonic()
     with pytest.raises(SqlError, match="64 MiB of memory"):

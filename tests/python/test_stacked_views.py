@@ -20,16 +20,16 @@ from tests.python.replays import torch as oracle
 
 from memlens.errors import MemlensError
 from memlens.ingest import ingest
-from memlens.kernels import stacked
+from memlens.kernels.trace import stacked
 from memlens.store.cache import Cache
 from memlens.store.columns import block_peaks
 from memlens.store.snapshot import Snapshot
-from memlens.views import viewport as viewport_view
-from memlens.views.hit import hit
-from memlens.views.live import live
-from memlens.views.locate import Direction, locate, step
-from memlens.views.overview import overview
-from memlens.views.viewport import viewport
+from memlens.views.trace.picture import viewport as viewport_view
+from memlens.views.trace.picture.hit import hit
+from memlens.views.trace.picture.live import live
+from memlens.views.trace.picture.locate import Direction, locate, step
+from memlens.views.trace.picture.overview import overview
+from memlens.views.trace.picture.viewport import viewport
 
 
 @dataclass

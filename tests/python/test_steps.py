@@ -18,11 +18,11 @@ from tests.python.replays import torch as oracle
 from memlens import cli
 from memlens.errors import BadRequestError
 from memlens.store.snapshot import Snapshot
-from memlens.views.annotations import AnnotationsAnswer, annotations, match_stack
-from memlens.views.columns import device_of
-from memlens.views.growth import growth
-from memlens.views.stack import stack
-from memlens.views.steps import find_steps, steps
+from memlens.views.lines.stack import stack
+from memlens.views.selection.columns import device_of
+from memlens.views.trace.steps.annotations import AnnotationsAnswer, annotations, match_stack
+from memlens.views.trace.steps.finding import find_steps, steps
+from memlens.views.trace.steps.growth import growth
 
 Opened = Callable[[Path], Snapshot]
 

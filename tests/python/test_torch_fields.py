@@ -13,10 +13,10 @@ from memlens import cli
 from memlens.model.info import HOST_DEVICE
 from memlens.model.timeline import NOTE_KINDS
 from memlens.store.snapshot import Snapshot
-from memlens.views.lines import source_lines
-from memlens.views.oom import marks, oom
-from memlens.views.oom_report import report
-from memlens.views.stack import stack
+from memlens.views.lines.stack import stack
+from memlens.views.lines.totals import source_lines
+from memlens.views.trace.oom.explanation import marks, oom
+from memlens.views.trace.oom.report import report
 
 Opened = Callable[[Path], Snapshot]
 

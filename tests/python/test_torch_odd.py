@@ -25,7 +25,7 @@ from memlens.model.info import HOST_DEVICE
 from memlens.model.timeline import NEVER, Timeline
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
-from memlens.views.lines import top_lines
+from memlens.views.lines.totals import top_lines
 
 Data = Any
 

@@ -25,9 +25,9 @@ from memlens.ingest import ingest
 from memlens.model.timeline import NOTE_KINDS
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
-from memlens.views.lines import top_lines
-from memlens.views.live import live
-from memlens.views.stack import stack
+from memlens.views.lines.stack import stack
+from memlens.views.lines.totals import top_lines
+from memlens.views.trace.picture.live import live
 
 Opened = Callable[[Path], Snapshot]
 

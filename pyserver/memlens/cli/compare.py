@@ -9,12 +9,12 @@ from memlens.cli.attribution import attribution_of, self_words
 from memlens.cli.output import json_line, say
 from memlens.store.snapshot import Snapshot
 from memlens.units import SOURCE_WORDS, format_bytes
-from memlens.views.columns import MOST_ROWS
-from memlens.views.compare import CompareAnswer, ComparedRow, Comparison
-from memlens.views.folded import BEFORE_RECORDING, Folded, fold, places_of
-from memlens.views.pairing import Pairing
-from memlens.views.profile_sets import value_named
-from memlens.views.sets import AllocationSet
+from memlens.views.compare.pairing import Pairing
+from memlens.views.compare.rows import CompareAnswer, ComparedRow, Comparison
+from memlens.views.selection.columns import MOST_ROWS
+from memlens.views.selection.folded import BEFORE_RECORDING, Folded, fold, places_of
+from memlens.views.selection.profile_sets import value_named
+from memlens.views.selection.sets import AllocationSet
 
 
 def run(options: argparse.Namespace) -> int:

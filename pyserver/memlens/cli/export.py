@@ -15,9 +15,9 @@ from memlens.export.snapviewer import snapviewer
 from memlens.export.speedscope import left_out, speedscope
 from memlens.store.disk import room_in
 from memlens.store.snapshot import Snapshot
-from memlens.views.flame import set_stacks
-from memlens.views.frame_names import frame_names
-from memlens.views.sets import AllocationSet
+from memlens.views.flame.graph import set_stacks
+from memlens.views.naming.frame_names import frame_names
+from memlens.views.selection.sets import AllocationSet
 
 _WHAT = {"peak": "live at the peak", "end": "live at the end", "all": "allocated in all"}
 

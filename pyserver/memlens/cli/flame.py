@@ -11,16 +11,16 @@ from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_value
-from memlens.views import difference
-from memlens.views.calltree import CallTree, FlameOptions
-from memlens.views.difference import Side
-from memlens.views.flame import SIDES, FlameValue, tree_of
-from memlens.views.flame_tables import FlameFunctionsAnswer, functions
-from memlens.views.folded import Places, places_of
-from memlens.views.frame_names import FlameName
-from memlens.views.pairing import Pairing
-from memlens.views.profile_sets import value_named
-from memlens.views.sets import AllocationSet
+from memlens.views.compare import difference
+from memlens.views.compare.difference import Side
+from memlens.views.compare.pairing import Pairing
+from memlens.views.flame.calltree import CallTree, FlameOptions
+from memlens.views.flame.graph import SIDES, FlameValue, tree_of
+from memlens.views.flame.tables import FlameFunctionsAnswer, functions
+from memlens.views.naming.frame_names import FlameName
+from memlens.views.selection.folded import Places, places_of
+from memlens.views.selection.profile_sets import value_named
+from memlens.views.selection.sets import AllocationSet
 
 LEAST_SHARE = 0.01
 MOST_FUNCTIONS = 1000

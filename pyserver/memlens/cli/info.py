@@ -15,7 +15,7 @@ def run(options: argparse.Namespace) -> int:
     def question(snapshot: Snapshot) -> tuple[SnapshotInfo, list[str]]:
         if options.json or not any(device.ooms for device in snapshot.info.devices):
             return snapshot.info, []
-        from memlens.views.oom_report import explained, summary
+        from memlens.views.trace.oom.report import explained, summary
 
         return snapshot.info, list(summary(explained(snapshot)))
 

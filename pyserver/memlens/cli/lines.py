@@ -7,8 +7,8 @@ from memlens.cli.attribution import attribution_of, self_words
 from memlens.cli.output import json_line, say
 from memlens.model.info import ProfileInfo, SnapshotInfo
 from memlens.units import format_bytes, format_value
-from memlens.views.lines import top_lines, top_profile_lines
-from memlens.views.profile_sets import value_named
+from memlens.views.lines.totals import top_lines, top_profile_lines
+from memlens.views.selection.profile_sets import value_named
 
 
 def run(options: argparse.Namespace) -> int:

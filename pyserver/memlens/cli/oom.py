@@ -4,8 +4,8 @@ import argparse
 
 from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
-from memlens.views.oom import marks
-from memlens.views.oom_report import explained, report
+from memlens.views.trace.oom.explanation import marks
+from memlens.views.trace.oom.report import explained, report
 
 
 def run(options: argparse.Namespace) -> int:

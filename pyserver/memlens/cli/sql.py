@@ -21,8 +21,8 @@ from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill, remove
 from memlens.units import plain, shortened
-from memlens.views.sql import SqlSession
-from memlens.views.sql_schema import SqlSchema, schema
+from memlens.views.sql.query import SqlSession
+from memlens.views.sql.schema import SqlSchema, schema
 
 TABLE_ROWS = 1_000
 _WIDEST_CELL = 60

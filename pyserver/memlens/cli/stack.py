@@ -7,7 +7,7 @@ from memlens.cli.output import json_line, say
 from memlens.model.info import device_name
 from memlens.units import SOURCE_WORDS, format_bytes
 from memlens.views.answers import Frame
-from memlens.views.stack import stack
+from memlens.views.lines.stack import stack
 
 
 def run(options: argparse.Namespace) -> int:

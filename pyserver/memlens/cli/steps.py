@@ -7,8 +7,8 @@ from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
 from memlens.store.snapshot import Snapshot
 from memlens.units import SOURCE_WORDS, format_bytes
-from memlens.views.growth import GrowthAnswer, growth
-from memlens.views.steps import StepsAnswer, steps
+from memlens.views.trace.steps.finding import StepsAnswer, steps
+from memlens.views.trace.steps.growth import GrowthAnswer, growth
 
 _TRENDS = {"every_step": "more after every step", "steady": "never less", "unsteady": "up and down"}
 

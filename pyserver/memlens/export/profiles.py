@@ -9,10 +9,10 @@ import numpy.typing as npt
 from memlens.export.samples import Label, Recording, Samples, ValueName, samples_of
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
-from memlens.views.calltree import Stacks
-from memlens.views.frame_names import frame_names
-from memlens.views.profile_filters import matching
-from memlens.views.profile_sets import profile_of
+from memlens.views.flame.calltree import Stacks
+from memlens.views.naming.frame_names import frame_names
+from memlens.views.selection.profile_filters import matching
+from memlens.views.selection.profile_sets import profile_of
 
 I64 = npt.NDArray[np.int64]
 

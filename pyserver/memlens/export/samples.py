@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels import stacks as kernel
+from memlens.kernels.tree import stacks as kernel
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import FrameRow
-from memlens.views.calltree import Stacks
-from memlens.views.frame_names import FrameNames
+from memlens.views.flame.calltree import Stacks
+from memlens.views.naming.frame_names import FrameNames
 
 
 class ValueName(NamedTuple):

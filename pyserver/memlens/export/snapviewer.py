@@ -18,7 +18,7 @@ from memlens.errors import BadRequestError, MemlensError
 from memlens.formats.snapviewer import ALLOCATIONS, ELEMENTS, SCHEMA, STEPS_TO_COME_DOWN
 from memlens.progress import Report
 from memlens.store.snapshot import Device, Snapshot
-from memlens.views.columns import NEVER, device_of
+from memlens.views.selection.columns import NEVER, device_of
 
 MOST_POINTS = 100_000_000
 """Points of all polygons. The format moves everything above a free, so they grow as allocations times live ones."""

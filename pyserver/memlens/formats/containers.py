@@ -11,7 +11,7 @@ from typing import BinaryIO
 from memlens.errors import MemlensError
 from memlens.formats.packing import BrokenOffError, Packed, unpacker_of
 from memlens.formats.tools import Tools
-from memlens.kernels import mapped_faults
+from memlens.kernels.base import mapped_faults
 from memlens.progress import Report
 
 _CHUNK_BYTES = 1 << 20

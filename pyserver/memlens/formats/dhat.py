@@ -15,7 +15,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import distinct_frames
 from memlens.formats.valgrind_frames import valgrind_frame
-from memlens.kernels import dhat_json as kernel
+from memlens.kernels.readers import dhat_json as kernel
 from memlens.model.frames import Frames
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import Column, Profile, fits

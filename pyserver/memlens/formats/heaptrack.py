@@ -23,8 +23,8 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.heaptrack_suppressions import BUILT_IN, matcher, patterns_of
 from memlens.formats.rust_names import demangled
-from memlens.kernels import heaptrack as kernel
-from memlens.kernels import timeline
+from memlens.kernels.readers import heaptrack as kernel
+from memlens.kernels.trace import timeline
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import (

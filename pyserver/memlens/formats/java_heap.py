@@ -15,7 +15,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.heap_text import ERRORS, LIVE, sampling_scale, scaled
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import distinct_frames
-from memlens.kernels import heap_text as kernel
+from memlens.kernels.readers import heap_text as kernel
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice
 from memlens.model.profile import Profile, fits

@@ -21,7 +21,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import cut_stacks, distinct_frames
 from memlens.formats.valgrind_frames import valgrind_frame
-from memlens.kernels import massif_text as kernel
+from memlens.kernels.readers import massif_text as kernel
 from memlens.model.frames import NATIVE, Frames, SourceFrame
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import CHANGE_DTYPE, EXTRA_BYTES, LIVE_BYTES, Column, Profile, ProfileTimes, fits

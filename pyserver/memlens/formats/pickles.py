@@ -7,7 +7,7 @@ from memlens.errors import MemlensError
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import run_through
-from memlens.kernels import pickle_machine as machine
+from memlens.kernels.readers import pickle_machine as machine
 from memlens.progress import Report
 
 Scanner = TypeVar("Scanner", bound=machine.Machine)

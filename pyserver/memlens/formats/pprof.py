@@ -15,7 +15,7 @@ import numpy.typing as npt
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.pprof_prune import patterns_of
-from memlens.kernels import pprof as kernel
+from memlens.kernels.readers import pprof as kernel
 from memlens.model.frames import NATIVE, Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueMeaning, ValueType
 from memlens.model.profile import LABEL_DTYPE, Profile, fits

@@ -33,7 +33,7 @@ from msgspec import Struct
 from memlens.errors import MemlensError
 from memlens.formats.containers import Source
 from memlens.formats.packing import MOST_EXPANSION, DamagedContainerError
-from memlens.kernels import timeline as kernel
+from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import Frames, SourceFrame, source_frame
 from memlens.model.info import Notice
 from memlens.model.timeline import ACTIONS, NEVER, NO_CATEGORY, DeviceTimeline, Events, Timeline

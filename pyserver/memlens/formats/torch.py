@@ -31,8 +31,8 @@ from memlens.formats.torch_unknown import (
     scanned,
     usable_events,
 )
-from memlens.kernels import pickle_machine as machine
-from memlens.kernels import torch_pickle as kernel
+from memlens.kernels.readers import pickle_machine as machine
+from memlens.kernels.readers import torch_pickle as kernel
 from memlens.model.frames import NATIVE, Frames
 from memlens.model.info import HOST_DEVICE, HOST_NAME, Notice, device_name
 from memlens.model.timeline import (

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels import torch_pickle as kernel
+from memlens.kernels.readers import torch_pickle as kernel
 from memlens.model.info import Notice
 from memlens.model.timeline import Blocks, Column
 from memlens.units import counted

@@ -1,7 +1,7 @@
 """Snapshots of Python's tracemalloc, as ``tracemalloc.Snapshot.dump`` writes them: a pickle, read as data.
 
 Source of the format: ``Lib/tracemalloc.py`` and ``Python/tracemalloc.c`` of CPython, see
-:mod:`memlens.kernels.tracemalloc_pickle`.
+:mod:`memlens.kernels.readers.tracemalloc_pickle`.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.pickles import is_pickle, scan
 from memlens.formats.stacks import cut_stacks, distinct_frames
-from memlens.kernels import tracemalloc_pickle as kernel
+from memlens.kernels.readers import tracemalloc_pickle as kernel
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import LABEL_DTYPE, MOST_VALUE, Column, Profile

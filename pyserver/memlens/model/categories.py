@@ -28,7 +28,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels import timeline as kernel
+from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import NATIVE, Frames
 from memlens.model.timeline import NEVER, NO_CATEGORY, DeviceTimeline, stacks_of_frees
 

@@ -25,7 +25,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels import timeline as kernel
+from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import NATIVE, RECORDED, Frames
 from memlens.model.timeline import NEVER
 

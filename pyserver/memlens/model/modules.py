@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels import timeline as kernel
+from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import FX, Frames
 
 _CALLERS = frozenset(("_call_impl", "_slow_forward", "__call__", "_wrapped_call_impl"))

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels import timeline as kernel
+from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import Frames
 from memlens.model.info import Notice, ProfileValue, ValueMeaning, ValueType
 from memlens.units import shortened

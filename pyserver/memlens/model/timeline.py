@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels import timeline as kernel
+from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import Frames
 from memlens.model.info import Notice
 
@@ -67,7 +67,7 @@ class DeviceTimeline:
     device: int
     events: Events
     allocations: Column
-    """Structured rows, see ``ALLOCATION_FORMAT`` in ``kernels/timeline.pyx``."""
+    """Structured rows, see ``ALLOCATION_FORMAT`` in ``kernels/trace/timeline.pyx``."""
     owners: npt.NDArray[np.uint32]
     """The allocation that each event starts or frees, NEVER for none."""
     live: npt.NDArray[np.int64]

@@ -8,7 +8,6 @@ from typing import BinaryIO
 from lsprotocol import types
 
 from memlens import limits
-from memlens.server.finder import Finder
 from memlens.server.handlers import (
     code_lens,
     compare,
@@ -20,13 +19,14 @@ from memlens.server.handlers import (
     views,
     workspace,
 )
-from memlens.server.ingest import abandon_all
 from memlens.server.log import configure_logging
 from memlens.server.notebooks import Notebooks
-from memlens.server.registry import Registry, end_verifying
+from memlens.server.sessions.children import abandon_all
+from memlens.server.sessions.registry import Registry, end_verifying
 from memlens.server.settings import Configuration
 from memlens.server.sources import Sources
 from memlens.server.wire import Protocol, Server, make_converter, own_version
+from memlens.sources.finder import Finder
 
 
 def create_server() -> Server:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from memlens.server.cells import Cell, CellName, defines, names_of, read_cells
-from memlens.server.finder import Finder
 from memlens.server.protocol.editor import CellResult, FoundCell, OpenNotebook
+from memlens.sources.cells import Cell, CellName, defines, names_of, read_cells
+from memlens.sources.finder import Finder
 
 logger = logging.getLogger(__name__)
 

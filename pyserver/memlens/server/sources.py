@@ -11,17 +11,17 @@ from typing import Literal, NamedTuple
 
 from memlens.errors import BadRequestError, MemlensError
 from memlens.model.attribution import Attribution
-from memlens.server.cells import CELL_LIMIT, cell_name, names_of
-from memlens.server.edits import UNCHANGED, Edits, FileState
-from memlens.server.finder import KEPT_S, Finder
-from memlens.server.line_map import LineEdit
 from memlens.server.markdown import plain
-from memlens.server.paths import ForeignPath, best_matches, mapped, parse
 from memlens.server.protocol.sources import ChangedLine, Document, ShowLineArguments
-from memlens.server.registry import OpenSnapshot, Registry
+from memlens.server.sessions.registry import OpenSnapshot, Registry
 from memlens.server.settings import Configuration
-from memlens.views import lines
+from memlens.sources.cells import CELL_LIMIT, cell_name, names_of
+from memlens.sources.edits import UNCHANGED, Edits, FileState
+from memlens.sources.finder import KEPT_S, Finder
+from memlens.sources.line_map import LineEdit
+from memlens.sources.paths import ForeignPath, best_matches, mapped, parse
 from memlens.views.answers import SourceLine
+from memlens.views.lines import totals as lines
 
 logger = logging.getLogger(__name__)
 

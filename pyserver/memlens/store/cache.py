@@ -13,7 +13,7 @@ from pathlib import Path
 import platformdirs
 
 from memlens.errors import MemlensError
-from memlens.store.behind import remove_leftovers
+from memlens.store.artefacts import remove_leftovers
 from memlens.store.disk import make_folder, make_private, room_in
 from memlens.store.manifest import (
     FILE_NAME,

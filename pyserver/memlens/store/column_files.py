@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels.checksum import Checksum
+from memlens.kernels.base.checksum import Checksum
 from memlens.store.columns import BLOCK, SUPER_BLOCK, block_peaks
 from memlens.store.manifest import ColumnEntry
 

@@ -14,8 +14,8 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels import sqlite_trees as kernel
-from memlens.kernels.sqlite_trees import PAGE_BYTES, Texts
+from memlens.kernels.base import sqlite_trees as kernel
+from memlens.kernels.base.sqlite_trees import PAGE_BYTES, Texts
 
 Column = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8] | None, Texts | None] | None
 """Numbers, where they are NULL instead, and the texts that they stand for; None is NULL in every row."""

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from memlens.errors import MemlensError
-from memlens.kernels.checksum import Checksum
+from memlens.kernels.base.checksum import Checksum
 from memlens.model.info import SnapshotInfo
 
 if sys.platform != "win32":

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels import calltree
-from memlens.kernels.lines import LineFolder
+from memlens.kernels.tree import calltree
+from memlens.kernels.tree.lines import LineFolder
 from memlens.model.attribution import passed_over, ranks
 from memlens.model.frames import Frames
 from memlens.model.info import ProfileInfo, ProfileValue, SnapshotInfo

@@ -10,7 +10,7 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels.calltree import best_above
+from memlens.kernels.tree.calltree import best_above
 from memlens.model.attribution import passed_over, ranks
 from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER

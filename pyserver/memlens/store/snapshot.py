@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError, MemlensError
-from memlens.kernels import mapped_faults
-from memlens.kernels import timeline as kernel
+from memlens.kernels.base import mapped_faults
+from memlens.kernels.trace import timeline as kernel
 from memlens.model.info import DeviceInfo, SnapshotInfo, device_name
 from memlens.model.own_libraries import NO_LIBRARIES, Libraries
 from memlens.store.column_files import mapped

@@ -1,6 +1,6 @@
 """Makes the archive's tables for people, beside the columns, when SQL is first wanted.
 
-They are databases, as ``table_schema.py`` divides them; each file appears as :mod:`memlens.store.behind` says. What
+They are databases, as ``table_schema.py`` divides them; each file appears as :mod:`memlens.store.artefacts` says. What
 is long goes from columns to the files' pages in stretches, so memory does not grow with the snapshot but for the order
 of an index: 24 bytes an allocation. What the columns mean is said in ``tables.sql``.
 """
@@ -11,9 +11,9 @@ from pathlib import Path
 
 import apsw
 
-from memlens.kernels.sqlite_trees import Texts
+from memlens.kernels.base.sqlite_trees import Texts
 from memlens.progress import Report
-from memlens.store import behind
+from memlens.store import artefacts
 from memlens.store.database_file import Inserts, Trees, connect
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
@@ -70,7 +70,7 @@ def fill(snapshot: Snapshot, report: Report, parts: Iterable[Part] = PARTS) -> N
 
 def _fill(snapshot: Snapshot, part: Part, report: Report) -> None:
     report("filling", 0.0)
-    with behind.appearing(snapshot.archive, FILE_NAMES[part]) as partial:
+    with artefacts.appearing(snapshot.archive, FILE_NAMES[part]) as partial:
         with closing(connect(partial)) as database, database:
             _execute(database, part, "TABLE")
             if part == "base":

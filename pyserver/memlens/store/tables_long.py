@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels import sqlite_trees
-from memlens.kernels import timeline as kernel
-from memlens.kernels.sqlite_trees import Texts
+from memlens.kernels.base import sqlite_trees
+from memlens.kernels.base.sqlite_trees import Texts
+from memlens.kernels.trace import timeline as kernel
 from memlens.model.info import ProfileInfo
 from memlens.progress import Report
 from memlens.store.database_file import Column as TreeColumn

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import BinaryIO
 
-from memlens.kernels.checksum import Checksum
+from memlens.kernels.base.checksum import Checksum
 from memlens.store.manifest import FILE_NAME, TEXT_NAME, ArchiveError, Manifest
 
 _STEP_BYTES = 1 << 20

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels import timeline as kernel
+from memlens.kernels.trace import timeline as kernel
 from memlens.model.attribution import passed_over, ranks
 from memlens.model.categories import infer_categories
 from memlens.model.frames import NATIVE, Frames

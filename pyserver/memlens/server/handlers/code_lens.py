@@ -10,14 +10,14 @@ from pygls.lsp.server import LanguageServer
 
 from memlens.errors import MemlensError
 from memlens.model.attribution import NAMES, Attribution
-from memlens.server.edits import FileState
 from memlens.server.figures import Figure, Measure, figure_of
 from memlens.server.markdown import SHOW_LINE_COMMAND, count, plain
 from memlens.server.protocol.sources import Document
 from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
+from memlens.sources.edits import FileState
 from memlens.views.answers import SourceLine, Totals
-from memlens.views.lines import totals_of_lines
+from memlens.views.lines.totals import totals_of_lines
 
 logger = logging.getLogger(__name__)
 

@@ -2,9 +2,9 @@
 
 from pygls.lsp.server import LanguageServer
 
-from memlens.server.comparisons import Comparisons
-from memlens.server.differences import Differences
-from memlens.server.registry import Registry
+from memlens.server.sessions.comparisons import Comparisons
+from memlens.server.sessions.differences import Differences
+from memlens.server.sessions.registry import Registry
 from memlens.server.wire import answer
 
 

@@ -3,10 +3,8 @@
 from pygls.lsp.server import LanguageServer
 
 from memlens.errors import BadRequestError, MemlensError
-from memlens.server.cells import cell_name
 from memlens.server.figures import figure_of
 from memlens.server.handlers.hover import note_on
-from memlens.server.line_map import LineEdit
 from memlens.server.notebooks import Notebooks
 from memlens.server.protocol.base import Done
 from memlens.server.protocol.editor import (
@@ -24,6 +22,8 @@ from memlens.server.protocol.editor import (
 from memlens.server.protocol.sources import Document
 from memlens.server.sources import BoundFile, Sources
 from memlens.server.wire import answer
+from memlens.sources.cells import cell_name
+from memlens.sources.line_map import LineEdit
 
 _MOST_EDITS = 10_000
 

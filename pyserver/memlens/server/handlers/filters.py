@@ -4,7 +4,7 @@ from memlens.server.protocol.filters import FilterParams
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import FilterAnswer
-from memlens.views.columns import device_of
+from memlens.views.selection.columns import device_of
 
 
 def _filter(snapshot: Snapshot, p: FilterParams) -> FilterAnswer:

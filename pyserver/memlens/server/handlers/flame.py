@@ -13,14 +13,16 @@ from memlens.server.protocol.flame import (
 )
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
-from memlens.views import file_names, flame, flame_tables
-from memlens.views.file_names import FileNamesAnswer
-from memlens.views.flame_tables import (
+from memlens.views.flame import graph as flame
+from memlens.views.flame import tables as flame_tables
+from memlens.views.flame.tables import (
     FlameChildrenAnswer,
     FlameFunctionsAnswer,
     FlameNodeAnswer,
     FlameSearchAnswer,
 )
+from memlens.views.naming import file_names
+from memlens.views.naming.file_names import FileNamesAnswer
 
 
 def _flame(snapshot: Snapshot, p: FlameParams) -> FlameResult:

@@ -3,8 +3,8 @@
 from memlens.server.protocol.groups import GroupsParams, MembersParams
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
-from memlens.views import groups
-from memlens.views.groups import GroupsAnswer, MembersAnswer
+from memlens.views.tables import groups
+from memlens.views.tables.groups import GroupsAnswer, MembersAnswer
 
 
 def _groups(snapshot: Snapshot, p: GroupsParams) -> GroupsAnswer:

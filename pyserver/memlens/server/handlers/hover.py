@@ -15,7 +15,7 @@ from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
 from memlens.server.wire import answer
 from memlens.units import format_value
-from memlens.views.lines import LineValue
+from memlens.views.lines.totals import LineValue
 
 logger = logging.getLogger(__name__)
 

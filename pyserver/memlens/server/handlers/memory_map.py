@@ -12,10 +12,11 @@ from memlens.server.protocol.memory_map import (
 from memlens.server.protocol.timeline import ViewportParams, ViewportResult
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
-from memlens.views import allocator_state, map_lanes, memory_map
-from memlens.views.allocator_state import AllocatorStateAnswer
 from memlens.views.answers import HitAnswer, LocateAnswer
-from memlens.views.map_lanes import MapLanesAnswer
+from memlens.views.trace.allocator import answer as allocator_state
+from memlens.views.trace.allocator.answer import AllocatorStateAnswer
+from memlens.views.trace.picture import map_lanes, memory_map
+from memlens.views.trace.picture.map_lanes import MapLanesAnswer
 
 
 def _map(snapshot: Snapshot, p: ViewportParams) -> ViewportResult:

@@ -3,8 +3,8 @@
 from memlens.server.protocol.oom import MarksParams, OomParams
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
-from memlens.views import oom
-from memlens.views.oom_answers import MarksAnswer, OomAnswer
+from memlens.views.trace.oom import explanation as oom
+from memlens.views.trace.oom.answers import MarksAnswer, OomAnswer
 
 
 def _marks(snapshot: Snapshot, _p: MarksParams) -> MarksAnswer:

@@ -3,9 +3,10 @@
 from memlens.server.protocol.profile import ProfileRangeParams, ProfileTimesParams, SizesParams
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
-from memlens.views import profile_times, sizes
-from memlens.views.profile_times import ProfileRangeAnswer, ProfileTimesAnswer
-from memlens.views.sizes import SizesAnswer
+from memlens.views.profile import times as profile_times
+from memlens.views.profile.times import ProfileRangeAnswer, ProfileTimesAnswer
+from memlens.views.tables import sizes
+from memlens.views.tables.sizes import SizesAnswer
 
 
 def _sizes(snapshot: Snapshot, p: SizesParams) -> SizesAnswer:

@@ -3,8 +3,8 @@
 from memlens.server.protocol.reserved import GapParams, ReservedParams
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
-from memlens.views import reserved
 from memlens.views.answers import GapAnswer, ReservedAnswer
+from memlens.views.trace.picture import reserved
 
 
 def _reserved(snapshot: Snapshot, p: ReservedParams) -> ReservedAnswer:

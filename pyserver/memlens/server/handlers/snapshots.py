@@ -13,7 +13,7 @@ from memlens.server.protocol.snapshots import (
     OpenResult,
     ProgressParams,
 )
-from memlens.server.registry import Damage, Registry
+from memlens.server.sessions.registry import Damage, Registry
 from memlens.server.wire import answer
 
 

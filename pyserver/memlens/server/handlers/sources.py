@@ -16,7 +16,7 @@ from memlens.server.protocol.sources import (
     SourceResult,
     SourcesChangedParams,
 )
-from memlens.server.registry import FileError
+from memlens.server.sessions.registry import FileError
 from memlens.server.settings import Configuration
 from memlens.server.sources import Sources, show_line
 from memlens.server.wire import answer

@@ -3,10 +3,10 @@
 from pygls.lsp.server import LanguageServer
 
 from memlens.server.protocol.sql import SqlFillParams, SqlParams, SqlSchemaParams, SqlState, SqlStateParams
-from memlens.server.registry import Registry
+from memlens.server.sessions.registry import Registry
 from memlens.server.wire import answer
-from memlens.views.sql import SqlAnswer
-from memlens.views.sql_schema import SqlSchema, schema
+from memlens.views.sql.query import SqlAnswer
+from memlens.views.sql.schema import SqlSchema, schema
 
 
 def register(server: LanguageServer, registry: Registry) -> None:

@@ -3,10 +3,11 @@
 from memlens.server.protocol.steps import AnnotationsParams, GrowthParams, StepsParams
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
-from memlens.views import annotations, growth, steps
-from memlens.views.annotations import AnnotationsAnswer
-from memlens.views.growth import GrowthAnswer
-from memlens.views.steps import StepsAnswer
+from memlens.views.trace.steps import annotations, growth
+from memlens.views.trace.steps import finding as steps
+from memlens.views.trace.steps.annotations import AnnotationsAnswer
+from memlens.views.trace.steps.finding import StepsAnswer
+from memlens.views.trace.steps.growth import GrowthAnswer
 
 
 def _annotations(snapshot: Snapshot, p: AnnotationsParams) -> AnnotationsAnswer:

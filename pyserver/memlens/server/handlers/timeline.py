@@ -18,7 +18,6 @@ from memlens.server.protocol.timeline import (
 )
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
-from memlens.views import groups, hit, lines, live, locate, overview, sets, stack, viewport
 from memlens.views.answers import (
     HitAnswer,
     LineAnswer,
@@ -28,8 +27,13 @@ from memlens.views.answers import (
     OverviewAnswer,
     StackAnswer,
 )
-from memlens.views.columns import device_of
-from memlens.views.packing import Lit
+from memlens.views.lines import stack
+from memlens.views.lines import totals as lines
+from memlens.views.selection import sets
+from memlens.views.selection.columns import device_of
+from memlens.views.tables import groups
+from memlens.views.trace.picture import hit, live, locate, overview, viewport
+from memlens.views.trace.picture.packing import Lit
 
 
 def lit_of(snapshot: Snapshot, p: ViewportParams | AllocatorStateParams) -> Lit | None:

@@ -17,7 +17,7 @@ from memlens.server.handlers import (
     steps,
     timeline,
 )
-from memlens.server.registry import Registry
+from memlens.server.sessions.registry import Registry
 from memlens.server.wire import Questions, answer
 from memlens.store.snapshot import Snapshot
 

@@ -9,12 +9,12 @@ from lsprotocol import types
 from pygls import uris
 from pygls.lsp.server import LanguageServer
 
-from memlens.server.finder import Finder
 from memlens.server.protocol.settings import InitializationOptions, Settings
 from memlens.server.protocol.snapshots import SnapshotsChangedParams
 from memlens.server.protocol.sources import FindFilesParams, FindFilesResult
-from memlens.server.registry import Registry
+from memlens.server.sessions.registry import Registry
 from memlens.server.settings import Configuration
+from memlens.sources.finder import Finder
 
 S = TypeVar("S", bound=msgspec.Struct)
 

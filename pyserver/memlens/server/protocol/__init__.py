@@ -26,7 +26,7 @@ from memlens.server.protocol import (
 )
 from memlens.server.protocol.base import Requests
 from memlens.server.protocol.settings import InitializationOptions, Settings
-from memlens.views.sets import AllocationSet
+from memlens.views.selection.sets import AllocationSet
 
 VIEW_REQUESTS: Requests = {
     **timeline.REQUESTS,

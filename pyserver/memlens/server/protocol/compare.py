@@ -7,13 +7,13 @@ from msgspec import Meta, Struct
 from memlens.model.attribution import Attribution
 from memlens.server.protocol.base import Count, Pixels, Requests, Text
 from memlens.server.protocol.flame import FlamePart
-from memlens.views.alignment import Alignment, CurvesAnswer
-from memlens.views.calltree import FlameOptions
-from memlens.views.compare import CompareAnswer, CompareBy, CompareOrder, Measure
-from memlens.views.difference import DifferenceScale, DifferenceWidth
-from memlens.views.flame_tables import FlameChildrenAnswer, FlameNodeAnswer, FlameSearchAnswer, FlameSides
-from memlens.views.frame_names import FlameName
-from memlens.views.sets import AllocationSet
+from memlens.views.compare.alignment import Alignment, CurvesAnswer
+from memlens.views.compare.difference import DifferenceScale, DifferenceWidth
+from memlens.views.compare.rows import CompareAnswer, CompareBy, CompareOrder, Measure
+from memlens.views.flame.calltree import FlameOptions
+from memlens.views.flame.tables import FlameChildrenAnswer, FlameNodeAnswer, FlameSearchAnswer, FlameSides
+from memlens.views.naming.frame_names import FlameName
+from memlens.views.selection.sets import AllocationSet
 
 
 class CompareParams(Struct, frozen=True, kw_only=True):
@@ -99,8 +99,8 @@ class CompareMomentsResult(Struct, frozen=True):
 class ComparedTree(Struct, frozen=True, kw_only=True):
     """Which call tree of two sets: ``of`` in ``snapshot`` and ``other_of`` in ``other``.
 
-    ``scale`` and ``width`` say what boxes are as wide as; see :mod:`memlens.views.difference`. By ``attribution``
-    boxes have something of their own.
+    ``scale`` and ``width`` say what boxes are as wide as; see :mod:`memlens.views.compare.difference`. By
+    ``attribution`` boxes have something of their own.
     """
 
     of: AllocationSet

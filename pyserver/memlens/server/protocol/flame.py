@@ -6,18 +6,18 @@ from msgspec import Meta, Struct
 
 from memlens.model.attribution import Attribution
 from memlens.server.protocol.base import Count, Pixels, Requests, Text
-from memlens.views.calltree import FlameOptions
-from memlens.views.file_names import FileNamesAnswer
-from memlens.views.flame import FlameValue
-from memlens.views.flame_tables import (
+from memlens.views.flame.calltree import FlameOptions
+from memlens.views.flame.graph import FlameValue
+from memlens.views.flame.tables import (
     FlameChildrenAnswer,
     FlameFunctionsAnswer,
     FlameNodeAnswer,
     FlameSearchAnswer,
     FunctionOrder,
 )
-from memlens.views.frame_names import FlameName
-from memlens.views.sets import AllocationSet
+from memlens.views.naming.file_names import FileNamesAnswer
+from memlens.views.naming.frame_names import FlameName
+from memlens.views.selection.sets import AllocationSet
 
 
 class FlamePart(Struct, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ class FlameParams(FlamePart, frozen=True, kw_only=True):
 
 
 class FlameResult(Struct, frozen=True):
-    """``geometry`` is base64 of the packed buffer that ``memlens.views.flame`` describes.
+    """``geometry`` is base64 of the packed buffer that ``memlens.views.flame.graph`` describes.
 
     ``names`` are those of the boxes that are wide enough to hold text; ``memlens/flameNode`` tells the others'.
     """

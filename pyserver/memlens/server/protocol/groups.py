@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from memlens.server.protocol.base import Count, Requests
-from memlens.views.groups import Branch, GroupOrder, GroupsAnswer, MemberOrder, MembersAnswer
+from memlens.views.tables.groups import Branch, GroupOrder, GroupsAnswer, MemberOrder, MembersAnswer
 
 Page = Annotated[int, Meta(ge=1, le=1000)]
 

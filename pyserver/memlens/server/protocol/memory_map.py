@@ -6,10 +6,10 @@ from msgspec import Meta, Struct
 
 from memlens.server.protocol.base import Count, Requests
 from memlens.server.protocol.timeline import ViewportParams, ViewportResult
-from memlens.views.allocator_state import AllocatorStateAnswer, SegmentOrder
 from memlens.views.answers import Axis, HitAnswer, LocateAnswer
-from memlens.views.groups import Branch
-from memlens.views.map_lanes import MapLanesAnswer
+from memlens.views.tables.groups import Branch
+from memlens.views.trace.allocator.answer import AllocatorStateAnswer, SegmentOrder
+from memlens.views.trace.picture.map_lanes import MapLanesAnswer
 
 
 class MapLanesParams(Struct, frozen=True):

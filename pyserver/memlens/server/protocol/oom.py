@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from memlens.server.protocol.base import Count, Requests
-from memlens.views.oom_answers import MarksAnswer, OomAnswer
+from memlens.views.trace.oom.answers import MarksAnswer, OomAnswer
 
 
 class MarksParams(Struct, frozen=True):

@@ -3,9 +3,9 @@
 from msgspec import Struct
 
 from memlens.server.protocol.base import Count, Requests
-from memlens.views.profile_times import ProfileRangeAnswer, ProfileTimesAnswer
-from memlens.views.sets import AllocationSet
-from memlens.views.sizes import SizesAnswer
+from memlens.views.profile.times import ProfileRangeAnswer, ProfileTimesAnswer
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.tables.sizes import SizesAnswer
 
 
 class SizesParams(Struct, frozen=True):

@@ -5,8 +5,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from memlens.server.protocol.base import Count, Requests
-from memlens.views.sql import MOST_ROWS, SqlAnswer, SqlSort
-from memlens.views.sql_schema import SqlSchema
+from memlens.views.sql.query import MOST_ROWS, SqlAnswer, SqlSort
+from memlens.views.sql.schema import SqlSchema
 
 
 class SqlParams(Struct, frozen=True):

@@ -5,10 +5,10 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from memlens.server.protocol.base import Count, Pixels, Requests
-from memlens.views.annotations import AnnotationsAnswer
 from memlens.views.answers import Axis
-from memlens.views.growth import GrowthAnswer
-from memlens.views.steps import StepsAnswer
+from memlens.views.trace.steps.annotations import AnnotationsAnswer
+from memlens.views.trace.steps.finding import StepsAnswer
+from memlens.views.trace.steps.growth import GrowthAnswer
 
 
 class AnnotationsParams(Struct, frozen=True):

@@ -1,6 +1,6 @@
 """The stacked picture of memory over time, and the allocations in it.
 
-``filter`` narrows what is asked about to the allocations that fit it, see :mod:`memlens.views.filters`.
+``filter`` narrows what is asked about to the allocations that fit it, see :mod:`memlens.views.selection.filters`.
 """
 
 from typing import Annotated
@@ -19,8 +19,8 @@ from memlens.views.answers import (
     OverviewAnswer,
     StackAnswer,
 )
-from memlens.views.groups import Branch
-from memlens.views.locate import Direction
+from memlens.views.tables.groups import Branch
+from memlens.views.trace.picture.locate import Direction
 
 
 class ViewportParams(Struct, frozen=True):
@@ -43,7 +43,7 @@ class ViewportParams(Struct, frozen=True):
 
 
 class ViewportResult(Struct, frozen=True):
-    """``geometry`` is base64 of the packed buffer that ``memlens.views.packing`` describes."""
+    """``geometry`` is base64 of the packed buffer that ``memlens.views.trace.picture.packing`` describes."""
 
     geometry: str
 

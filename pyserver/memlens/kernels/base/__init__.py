@@ -1,0 +1,1 @@
+"""What other kernels are made of."""

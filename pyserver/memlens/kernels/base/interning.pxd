@@ -1,0 +1,117 @@
+# Interning in C: byte strings and sequences of numbers, each distinct one stored once under a dense id.
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcmp, memcpy
+
+from memlens.kernels.base.vectors cimport Vector, vector_init, vector_free, vector_push, vector_extend
+
+
+cdef struct Interner:
+    Vector units        # the items' units, one item after the other
+    Vector starts       # uint64: where each item starts, and where the last one ends
+    Vector hashes       # uint32 of each item
+    uint32_t *slots     # open addressing: id + 1, or 0 for an empty slot
+    size_t slot_count   # a power of two
+    uint64_t seed       # drawn anew for every table, so that no file can be made to collide
+
+
+cdef inline int interner_init(Interner *interner, size_t unit_bytes, uint64_t seed) noexcept nogil:
+    cdef uint64_t zero = 0
+    vector_init(&interner.units, unit_bytes)
+    vector_init(&interner.starts, 8)
+    vector_init(&interner.hashes, 4)
+    interner.slot_count = 1024
+    interner.seed = seed
+    interner.slots = <uint32_t *> calloc(interner.slot_count, 4)
+    if interner.slots == NULL:
+        return -1
+    return vector_push(&interner.starts, &zero)
+
+
+cdef inline void interner_free(Interner *interner) noexcept nogil:
+    vector_free(&interner.units)
+    vector_free(&interner.starts)
+    vector_free(&interner.hashes)
+    free(interner.slots)
+    interner.slots = NULL
+
+
+cdef inline uint64_t hash_bytes(const uint8_t *data, size_t length, uint64_t seed) noexcept nogil:
+    """A multiply-and-fold hash, two lanes of eight bytes a step."""
+    cdef uint64_t one = seed ^ length
+    cdef uint64_t two = seed * 0xFF51AFD7ED558CCDULL
+    cdef uint64_t word[2]
+    while length >= 16:
+        memcpy(word, data, 16)
+        one = (one ^ word[0]) * 0xFF51AFD7ED558CCDULL
+        two = (two ^ word[1]) * 0xC4CEB9FE1A85EC53ULL
+        one ^= one >> 32
+        two ^= two >> 32
+        data += 16
+        length -= 16
+    if length:
+        word[0] = 0
+        word[1] = 0
+        memcpy(word, data, length)
+        one = (one ^ word[0]) * 0xFF51AFD7ED558CCDULL
+        two = (two ^ word[1]) * 0xC4CEB9FE1A85EC53ULL
+        one ^= one >> 32
+        two ^= two >> 32
+    one = (one ^ (two << 23 | two >> 41)) * 0xC4CEB9FE1A85EC53ULL
+    return one ^ (one >> 29)
+
+
+cdef inline int interner_grow(Interner *interner) noexcept nogil:
+    cdef size_t count = interner.slot_count * 2
+    cdef uint32_t *slots = <uint32_t *> calloc(count, 4)
+    cdef uint32_t *hashes = <uint32_t *> interner.hashes.data
+    cdef size_t item, slot
+    if slots == NULL:
+        return -1
+    for item in range(interner.hashes.count):
+        slot = hashes[item] & (count - 1)
+        while slots[slot]:
+            slot = (slot + 1) & (count - 1)
+        slots[slot] = <uint32_t> (item + 1)
+    free(interner.slots)
+    interner.slots = slots
+    interner.slot_count = count
+    return 0
+
+
+cdef inline int64_t intern_units(Interner *interner, const void *units, size_t count) noexcept nogil:
+    """The id of the item made of ``count`` units; -1 without memory."""
+    cdef size_t unit_bytes = interner.units.item_bytes
+    cdef uint32_t code = <uint32_t> hash_bytes(<const uint8_t *> units, count * unit_bytes, interner.seed)
+    cdef size_t slot = code & (interner.slot_count - 1)
+    cdef uint32_t found
+    cdef uint64_t start, end
+    cdef uint64_t *starts
+    while True:
+        found = interner.slots[slot]
+        if found == 0:
+            break
+        if (<uint32_t *> interner.hashes.data)[found - 1] == code:
+            starts = <uint64_t *> interner.starts.data
+            start = starts[found - 1]
+            if starts[found] - start == count and memcmp(
+                interner.units.data + start * unit_bytes, units, count * unit_bytes
+            ) == 0:
+                return found - 1
+        slot = (slot + 1) & (interner.slot_count - 1)
+    if vector_extend(&interner.units, units, count) < 0:
+        return -1
+    end = interner.units.count
+    if vector_push(&interner.starts, &end) < 0 or vector_push(&interner.hashes, &code) < 0:
+        return -1
+    interner.slots[slot] = <uint32_t> interner.hashes.count
+    if interner.hashes.count * 2 > interner.slot_count and interner_grow(interner) < 0:
+        return -1
+    return <int64_t> interner.hashes.count - 1
+
+
+cdef inline str interner_text(Interner *interner, size_t item):
+    """An item whose units are bytes, as text; what is no UTF-8 in it shows as U+FFFD."""
+    cdef uint64_t *starts = <uint64_t *> interner.starts.data
+    return (<char *> interner.units.data)[starts[item]:starts[item + 1]].decode("utf-8", "replace")

@@ -1,0 +1,390 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Scans heap profiles in text straight into columns: gperftools', tcmalloc's and Go's, jemalloc's, and Java's.
+
+Three layouts. A line of gperftools' has four numbers and the stack, ``N: BYTES [N: BYTES] @ 0x1 0x2``; Go puts
+comments below it that name each frame, ``#\\t0x1\\tFUNCTION+0xOFFSET\\tFILE:LINE``. jemalloc's has the stack in a
+line of its own, ``@ 0x1 0x2``, and below it the four numbers of all threads (``t*:``) and of each (``t1:``). A line of
+a Java heap's has two numbers and the stack, ``BYTES COUNT @ 0x1 0x2``, and the names of the addresses follow the last
+of them, ``0x1 FUNCTION (FILE:LINE)``.
+
+Source: ``src/heap-profile-table.cc`` of gperftools, ``runtime/pprof/pprof.go`` of Go (``printStackRecord``),
+``src/prof_data.c`` of jemalloc, and ``profile/legacy_profile.go`` and ``legacy_java_profile.go`` of google/pprof.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
+from libc.string cimport memchr, memcmp
+
+from memlens.kernels.base.interning cimport Interner, interner_init, interner_free, interner_text, intern_units
+from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
+
+import os
+
+# what ended a run; the sentences are made by the formats
+OK, MORE, SYNTAX, BAD_NUMBER, TOO_DEEP, NO_MEMORY = range(6)
+PLAIN, THREADS, JAVA = range(3)
+ALL_THREADS, NO_THREAD = 0xFFFFFFFF, 0xFFFFFFFE
+
+cdef enum:
+    E_OK
+    E_MORE
+    E_SYNTAX
+    E_BAD_NUMBER
+    E_TOO_DEEP
+    E_NO_MEMORY
+
+cdef enum:
+    L_PLAIN
+    L_THREADS
+    L_JAVA
+
+cdef enum:
+    MAX_DEPTH = 4_096
+
+cdef uint32_t ALL = 0xFFFFFFFF
+cdef uint32_t NONE_TOLD = 0xFFFFFFFE
+
+cdef int64_t MOST_NUMBER = <int64_t> 1 << 60
+# rows are numbered with 32 bits
+cdef int64_t MOST_ROWS = 0xFFFFFFF0
+
+cdef struct Row:
+    int64_t count
+    int64_t bytes
+    int64_t total_count
+    int64_t total_bytes
+    uint32_t stack          # of addresses
+    uint32_t names          # of named frames, 0 where comments name none
+    uint32_t thread         # ALL, NONE_TOLD, or its number
+    uint32_t unused
+
+
+cdef class Scanner:
+    """Scan the rows from ``start`` on, in steps, then ``take`` the tables. ``layout``: PLAIN, THREADS or JAVA."""
+
+    cdef const uint8_t[::1] bytes
+    cdef const uint8_t *data
+    cdef size_t length, position
+    cdef int layout
+    cdef Vector rows
+    cdef Interner addresses, stacks, names, named
+    cdef uint32_t sequence[MAX_DEPTH]
+    cdef size_t depth                   # of the comments read for the last row
+    cdef uint32_t stack                 # jemalloc's: that of the rows below
+    cdef bint has_stack
+    cdef readonly size_t maps           # where the memory map, or Java's names, begin; 0 where there are none
+    cdef readonly bint cut              # the file ends within a line
+    cdef readonly size_t error_offset
+    cdef int error
+
+    def __cinit__(self, const uint8_t[::1] data, size_t start, int layout):
+        cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
+        self.bytes = data
+        self.length = data.shape[0]
+        self.data = &data[0] if self.length else NULL
+        self.position = start if start < self.length else self.length
+        self.layout = layout
+        vector_init(&self.rows, sizeof(Row))
+        if interner_init(&self.addresses, 8, seed) < 0 or interner_init(&self.stacks, 4, seed) < 0:
+            raise MemoryError
+        if interner_init(&self.names, 1, seed) < 0 or interner_init(&self.named, 4, seed) < 0:
+            raise MemoryError
+        # stack 0 is the empty one
+        intern_units(&self.stacks, NULL, 0)
+        intern_units(&self.named, NULL, 0)
+
+    def __dealloc__(self):
+        vector_free(&self.rows)
+        interner_free(&self.addresses)
+        interner_free(&self.stacks)
+        interner_free(&self.names)
+        interner_free(&self.named)
+
+    cdef int fail(self, int error, size_t at) noexcept nogil:
+        if self.error == E_OK:
+            self.error = error
+            self.error_offset = at
+        return -1
+
+    # ---- parts of lines; each returns where it ends, 0 when it isn't there ----
+
+    cdef size_t blank(self, size_t at, size_t end) noexcept nogil:
+        while at < end and (self.data[at] == 0x20 or self.data[at] == 0x09 or self.data[at] == 0x0D):
+            at += 1
+        return at
+
+    cdef size_t number(self, size_t at, size_t end, int64_t *result) noexcept nogil:
+        cdef int64_t value = 0
+        cdef bint negative = False
+        cdef size_t start
+        at = self.blank(at, end)
+        if at < end and self.data[at] == 0x2D:
+            negative = True
+            at += 1
+        start = at
+        while at < end and 0x30 <= self.data[at] <= 0x39:
+            value = value * 10 + (self.data[at] - 0x30)
+            if value > MOST_NUMBER:
+                self.fail(E_BAD_NUMBER, start)
+                return 0
+            at += 1
+        if at == start:
+            return 0
+        result[0] = -value if negative else value
+        return at
+
+    cdef size_t sign(self, size_t at, size_t end, uint8_t what) noexcept nogil:
+        at = self.blank(at, end)
+        return at + 1 if at < end and self.data[at] == what else 0
+
+    cdef size_t hexadecimal(self, size_t at, size_t end, uint64_t *result) noexcept nogil:
+        cdef uint64_t value = 0
+        cdef size_t start
+        cdef uint8_t one
+        if end - at < 3 or self.data[at] != 0x30 or self.data[at + 1] | 0x20 != 0x78:
+            return 0
+        at += 2
+        start = at
+        while at < end and at - start < 16:
+            one = self.data[at] | 0x20
+            if 0x30 <= one <= 0x39:
+                value = value << 4 | (one - 0x30)
+            elif 0x61 <= one <= 0x66:
+                value = value << 4 | (one - 0x57)
+            else:
+                break
+            at += 1
+        if at == start:
+            return 0
+        result[0] = value
+        return at
+
+    cdef int four(self, size_t at, size_t end, Row *row, size_t *behind) noexcept nogil:
+        """``N: BYTES [N: BYTES]``; 1 when it is there, 0 when not, -1 on error."""
+        at = self.number(at, end, &row.count)
+        at = self.sign(at, end, 0x3A) if at else 0
+        at = self.number(at, end, &row.bytes) if at else 0
+        at = self.sign(at, end, 0x5B) if at else 0
+        at = self.number(at, end, &row.total_count) if at else 0
+        at = self.sign(at, end, 0x3A) if at else 0
+        at = self.number(at, end, &row.total_bytes) if at else 0
+        at = self.sign(at, end, 0x5D) if at else 0
+        behind[0] = at
+        return 1 if at else -1 if self.error else 0
+
+    cdef int64_t stack_of(self, size_t at, size_t end) noexcept nogil:
+        """The stack of the addresses up to the end of the line."""
+        cdef uint64_t address = 0
+        cdef size_t depth = 0
+        cdef int64_t id
+        at = self.blank(at, end)
+        while at < end:
+            at = self.hexadecimal(at, end, &address)
+            if at == 0:
+                return self.fail(E_SYNTAX, end)
+            if depth >= MAX_DEPTH:
+                return self.fail(E_TOO_DEEP, at)
+            id = intern_units(&self.addresses, &address, 1)
+            if id < 0 or id > MOST_ROWS:
+                return self.fail(E_NO_MEMORY, at)
+            self.sequence[depth] = <uint32_t> id
+            depth += 1
+            at = self.blank(at, end)
+        id = intern_units(&self.stacks, self.sequence, depth)
+        if id < 0 or id > MOST_ROWS:
+            return self.fail(E_NO_MEMORY, at)
+        return id
+
+    # ---- lines ----
+
+    cdef int plain_row(self, size_t at, size_t end) noexcept nogil:
+        """A row of gperftools', tcmalloc's or Go's."""
+        cdef Row row
+        cdef size_t behind = 0
+        cdef int64_t stack
+        cdef int found = self.four(at, end, &row, &behind)
+        if found < 0:
+            return -1
+        behind = self.sign(behind, end, 0x40) if found else 0
+        if behind == 0:
+            return self.fail(E_SYNTAX, at)
+        stack = self.stack_of(behind, end)
+        if stack < 0:
+            return -1
+        row.stack = <uint32_t> stack
+        row.names = 0
+        row.thread = NONE_TOLD
+        row.unused = 0
+        return 0 if vector_push(&self.rows, &row) == 0 else self.fail(E_NO_MEMORY, at)
+
+    cdef int thread_row(self, size_t at, size_t end) noexcept nogil:
+        """A row of jemalloc's: ``t*: …`` or ``t12: …``; ``@ …`` begins a stack."""
+        cdef Row row
+        cdef size_t behind = 0
+        cdef int64_t thread = 0
+        cdef int64_t stack
+        cdef int found
+        at = self.blank(at, end)
+        if self.data[at] == 0x40:
+            stack = self.stack_of(at + 1, end)
+            if stack < 0:
+                return -1
+            self.stack = <uint32_t> stack
+            self.has_stack = True
+            return 0
+        if self.data[at] != 0x74 or end - at < 3:
+            return self.fail(E_SYNTAX, at)
+        if self.data[at + 1] == 0x2A:
+            row.thread = ALL
+            behind = at + 2
+        else:
+            behind = self.number(at + 1, end, &thread)
+            if behind == 0 or thread < 0 or thread >= MOST_ROWS:
+                return self.fail(E_SYNTAX, at)
+            row.thread = <uint32_t> thread
+        behind = self.sign(behind, end, 0x3A)
+        if behind == 0:
+            return self.fail(E_SYNTAX, at)
+        found = self.four(behind, end, &row, &behind)
+        if found < 0:
+            return -1
+        if found == 0 or self.blank(behind, end) != end:
+            return self.fail(E_SYNTAX, at)
+        if not self.has_stack:
+            return 0        # the head's sums, which the format reads
+        row.stack = self.stack
+        row.names = 0
+        row.unused = 0
+        return 0 if vector_push(&self.rows, &row) == 0 else self.fail(E_NO_MEMORY, at)
+
+    cdef int java_row(self, size_t at, size_t end) noexcept nogil:
+        """A row of a Java heap's."""
+        cdef Row row
+        cdef int64_t stack
+        cdef size_t behind = self.number(at, end, &row.bytes)
+        behind = self.number(behind, end, &row.count) if behind else 0
+        behind = self.sign(behind, end, 0x40) if behind else 0
+        if behind == 0 or row.bytes < 0 or row.count <= 0:
+            return self.fail(E_SYNTAX, at)
+        stack = self.stack_of(behind, end)
+        if stack < 0:
+            return -1
+        row.total_count = 0
+        row.total_bytes = 0
+        row.stack = <uint32_t> stack
+        row.names = 0
+        row.thread = NONE_TOLD
+        row.unused = 0
+        return 0 if vector_push(&self.rows, &row) == 0 else self.fail(E_NO_MEMORY, at)
+
+    cdef int comment(self, size_t at, size_t end) noexcept nogil:
+        """``#\\t0xADDRESS\\tFUNCTION+0xOFFSET\\tFILE:LINE``, a frame of the row above; other comments say nothing."""
+        cdef uint64_t address = 0
+        cdef int64_t id
+        if end - at < 4 or self.data[at + 1] != 0x09:
+            return 0
+        at = self.hexadecimal(at + 2, end, &address)
+        if at == 0 or at >= end or self.data[at] != 0x09:
+            return 0
+        if self.rows.count == 0 or self.depth >= MAX_DEPTH:
+            return 0
+        id = intern_units(&self.names, self.data + at + 1, end - at - 1)
+        if id < 0 or id > MOST_ROWS:
+            return self.fail(E_NO_MEMORY, at)
+        self.sequence[self.depth] = <uint32_t> id
+        self.depth += 1
+        return 0
+
+    cdef int name_row(self) noexcept nogil:
+        """Give the comments that were read to the row that they stand below."""
+        cdef int64_t id
+        if self.depth:
+            id = intern_units(&self.named, self.sequence, self.depth)
+            self.depth = 0
+            if id < 0 or id > MOST_ROWS:
+                return self.fail(E_NO_MEMORY, self.position)
+            (<Row *> self.rows.data)[self.rows.count - 1].names = <uint32_t> id
+        return 0
+
+    cdef bint is_map(self, size_t at, size_t end) noexcept nogil:
+        if self.layout == L_JAVA:
+            at = self.blank(at, end)
+            return end - at >= 2 and self.data[at] == 0x30 and self.data[at + 1] == 0x78
+        return (end - at >= 17 and memcmp(self.data + at, b"MAPPED_LIBRARIES:", 17) == 0) or (
+            end - at >= 15 and memcmp(self.data + at, b"--- Memory map:", 15) == 0
+        )
+
+    cdef int run_until(self, size_t limit) noexcept nogil:
+        cdef size_t at = self.position
+        cdef size_t end
+        cdef const uint8_t *found
+        while at < self.length:
+            self.position = at
+            if at >= limit:
+                return E_MORE
+            found = <const uint8_t *> memchr(self.data + at, 0x0A, self.length - at)
+            end = found - self.data if found != NULL else self.length
+            if end > at and self.data[at] == 0x23 and self.layout == L_PLAIN:
+                self.comment(at, end)
+            elif self.blank(at, end) == end:
+                pass
+            elif self.is_map(at, end):
+                self.name_row()
+                self.maps = at if self.layout == L_JAVA else end + 1 if end < self.length else self.length
+                break
+            elif self.name_row() == 0:
+                if self.layout == L_THREADS:
+                    self.thread_row(at, end)
+                elif self.layout == L_JAVA:
+                    self.java_row(at, end)
+                else:
+                    self.plain_row(at, end)
+                if found == NULL and self.rows.count:
+                    # the file ends in the middle of a line, or of a number: what could be read of it stays
+                    self.cut = True
+                    if self.error in (E_SYNTAX, E_BAD_NUMBER):
+                        self.error = E_OK
+                        break
+            if self.error:
+                return self.error
+            at = end + 1
+        self.position = self.length
+        self.name_row()
+        return self.error
+
+    # ---- for formats/heap_text.py ----
+
+    @property
+    def offset(self):
+        """How many bytes are read."""
+        return self.position
+
+    def run(self, size_t limit):
+        """Read on until at least ``limit`` bytes are read. Returns OK at the end, MORE, or what went wrong."""
+        cdef int status
+        with nogil:
+            status = self.run_until(limit)
+        return status
+
+    def texts(self):
+        """What Go's comments say of frames, behind their addresses."""
+        cdef size_t row
+        return [interner_text(&self.names, row) for row in range(self.names.hashes.count)]
+
+    def take(self, str table):
+        """Move a table out of the scanner, as a buffer of its rows."""
+        if table == "rows":
+            return column_of(&self.rows, ROW_FORMAT)
+        if table == "addresses":
+            return column_of(&self.addresses.units, b"Q")
+        if table == "stack_starts":
+            return column_of(&self.stacks.starts, b"Q")
+        if table == "stack_addresses":
+            return column_of(&self.stacks.units, b"I")
+        if table == "named_starts":
+            return column_of(&self.named.starts, b"Q")
+        if table == "named_frames":
+            return column_of(&self.named.units, b"I")
+        raise KeyError(table)
+
+
+cdef bytes ROW_FORMAT = b"T{q:count:q:bytes:q:total_count:q:total_bytes:I:stack:I:names:I:thread:I:unused:}"

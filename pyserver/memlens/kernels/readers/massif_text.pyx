@@ -1,0 +1,406 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Scans massif's text straight into columns: its snapshots, and of the detailed ones the stacks with their bytes.
+
+A tree is written as ``nK: BYTES WHERE`` with its K children on the lines below it, a space deeper. What a node has
+beyond its children (all of it, where it has none) belongs to the stack of the node; so the bytes of a tree's stacks
+add up to those of its root. Frames are texts without their addresses: call sites within one line are one frame.
+
+Source: ``massif/ms_main.c`` and ``coregrind/m_xtree.c`` (``ms_output_group``) of valgrind.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
+from libc.string cimport memchr, memcmp, memset
+
+from memlens.kernels.base.interning cimport Interner, interner_init, interner_free, interner_text, intern_units
+from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
+
+import os
+
+# what ended a run; the sentences are made by the formats
+OK, MORE, TRUNCATED, SYNTAX, BAD_NUMBER, BAD_TREE, TOO_DEEP, NO_MEMORY = range(8)
+EMPTY, DETAILED, PEAK = NO_TREE, DETAILED_TREE, PEAK_TREE
+
+cdef enum:
+    E_OK
+    E_MORE
+    E_TRUNCATED
+    E_SYNTAX
+    E_BAD_NUMBER
+    E_BAD_TREE
+    E_TOO_DEEP
+    E_NO_MEMORY
+
+cdef enum:
+    NO_TREE
+    DETAILED_TREE
+    PEAK_TREE
+
+cdef enum:
+    # valgrind's own limit of --depth is 200, and inlined frames come on top
+    MAX_DEPTH = 2_000
+    BELOW = 0           # the frame that stands for what is below the threshold
+
+# no process has had more bytes, and none so many instructions
+cdef int64_t MOST_NUMBER = <int64_t> 1 << 60
+# rows are numbered with 32 bits
+cdef int64_t MOST_ROWS = 0xFFFFFFF0
+
+cdef struct SnapshotRow:
+    int64_t time
+    int64_t heap_bytes
+    int64_t extra_bytes
+    int64_t stacks_bytes
+    uint64_t leaves         # where its rows of leaves begin
+    uint32_t tree           # EMPTY, DETAILED, PEAK
+    uint32_t told           # whether the line was there that says what tree follows, a snapshot's last but for the tree
+
+cdef struct LeafRow:
+    int64_t bytes
+    uint32_t stack
+    uint32_t snapshot       # row of the snapshots
+    uint32_t addresses      # how many return addresses the stack has; inlined frames have their caller's
+    uint32_t unused
+
+cdef packed struct ChangeRow:
+    # of CHANGE_DTYPE
+    uint32_t sample
+    int64_t allocated_bytes, freed_bytes
+    uint32_t allocated_count, freed_count
+
+cdef struct OpenNode:
+    # a node of the path to where the scan is
+    int64_t left_bytes      # not yet told by children
+    uint64_t address
+    uint32_t frame
+    uint32_t left_children
+    uint32_t addresses
+    uint32_t unused
+
+
+cdef class Scanner:
+    """Scan a whole file in steps, then ``take`` the tables."""
+
+    cdef const uint8_t[::1] bytes
+    cdef const uint8_t *data
+    cdef size_t length, position
+    cdef Vector snapshots, leaves
+    cdef Interner texts, stacks
+    cdef OpenNode path[MAX_DEPTH]
+    cdef uint32_t sequence[MAX_DEPTH]
+    cdef size_t depth                       # nodes of the path
+    cdef bint wants_root                    # a tree was announced, its root is next
+    cdef readonly bint pages                # the roots say that they are pages, not what malloc gave
+    cdef readonly size_t error_offset
+    cdef int error
+
+    def __cinit__(self, const uint8_t[::1] data):
+        cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
+        self.bytes = data
+        self.length = data.shape[0]
+        self.data = &data[0] if self.length else NULL
+        vector_init(&self.snapshots, sizeof(SnapshotRow))
+        vector_init(&self.leaves, sizeof(LeafRow))
+        if interner_init(&self.texts, 1, seed) < 0 or interner_init(&self.stacks, 4, seed) < 0:
+            raise MemoryError
+        intern_units(&self.stacks, NULL, 0)         # stack 0 is the empty one
+        intern_units(&self.texts, b"", 0)           # BELOW
+
+    def __dealloc__(self):
+        vector_free(&self.snapshots)
+        vector_free(&self.leaves)
+        interner_free(&self.texts)
+        interner_free(&self.stacks)
+
+    cdef int fail(self, int error, size_t at) noexcept nogil:
+        if self.error == E_OK:
+            self.error = error
+            self.error_offset = at
+        return -1
+
+    cdef size_t number(self, size_t at, size_t end, int64_t *result) noexcept nogil:
+        """Behind the digits at ``at``; 0 when there are none or too many."""
+        cdef int64_t value = 0
+        cdef size_t start = at
+        while at < end and 0x30 <= self.data[at] <= 0x39:
+            value = value * 10 + (self.data[at] - 0x30)
+            if value > MOST_NUMBER:
+                self.fail(E_BAD_NUMBER, start)
+                return 0
+            at += 1
+        if at == start:
+            self.fail(E_BAD_NUMBER, start)
+            return 0
+        result[0] = value
+        return at
+
+    # ---- trees ----
+
+    cdef int node(self, size_t at, size_t end) noexcept nogil:
+        """A line of a tree: spaces, ``nK: BYTES WHERE``."""
+        cdef size_t start = at
+        cdef size_t depth
+        cdef int64_t children = 0
+        cdef int64_t size = 0
+        cdef OpenNode *node
+        cdef OpenNode *parent
+        while at < end and self.data[at] == 0x20:
+            at += 1
+        depth = at - start
+        if depth != self.depth or (depth == 0 and not self.wants_root):
+            return self.fail(E_BAD_TREE, start)
+        if at >= end or self.data[at] != 0x6E:
+            return self.fail(E_SYNTAX, at)
+        if depth >= MAX_DEPTH:
+            return self.fail(E_TOO_DEEP, start)
+        at = self.number(at + 1, end, &children)
+        if at == 0:
+            return -1
+        if end - at < 2 or self.data[at] != 0x3A or self.data[at + 1] != 0x20:
+            return self.fail(E_SYNTAX, at)
+        at = self.number(at + 2, end, &size)
+        if at == 0:
+            return -1
+        if children > MOST_ROWS:
+            return self.fail(E_BAD_NUMBER, start)
+        if at < end and self.data[at] == 0x20:
+            at += 1
+        node = &self.path[depth]
+        node.left_bytes = size
+        node.left_children = <uint32_t> children
+        if depth == 0:
+            self.wants_root = False
+            node.address = 0
+            node.addresses = 0
+            if end - at > 5 and memcmp(self.data + at, b"(page", 5) == 0:
+                self.pages = True
+        else:
+            parent = &self.path[depth - 1]
+            parent.left_children -= 1
+            parent.left_bytes -= size
+            if parent.left_bytes < 0:
+                return self.fail(E_BAD_TREE, start)
+            if self.where(node, parent, at, end) < 0:
+                return -1
+        self.depth = depth + 1
+        # a node is closed with its last child
+        while self.depth and self.path[self.depth - 1].left_children == 0:
+            if self.close() < 0:
+                return -1
+        return 0
+
+    cdef int where(self, OpenNode *node, OpenNode *parent, size_t at, size_t end) noexcept nogil:
+        """The frame of a node, ``0xADDRESS: FUNCTION (FILE:LINE)``, or ``in N places, all below …``."""
+        cdef uint64_t address = 0
+        cdef size_t start = at
+        cdef size_t behind
+        cdef uint8_t one
+        cdef int64_t id
+        node.address = 0
+        if end - at > 3 and memcmp(self.data + at, b"in ", 3) == 0 and 0x30 <= self.data[at + 3] <= 0x39:
+            node.frame = BELOW
+            node.addresses = parent.addresses
+            return 0
+        if end - at > 2 and self.data[at] == 0x30 and self.data[at + 1] == 0x78:
+            behind = at + 2
+            while behind < end:
+                one = self.data[behind] | 0x20
+                if 0x30 <= one <= 0x39:
+                    address = address << 4 | (one - 0x30)
+                elif 0x61 <= one <= 0x66:
+                    address = address << 4 | (one - 0x57)
+                else:
+                    break
+                behind += 1
+            if end - behind > 2 and self.data[behind] == 0x3A and self.data[behind + 1] == 0x20:
+                at = behind + 2
+                node.address = address
+        if end - at >= 3 and memcmp(self.data + at, b"???", 3) == 0:
+            at = start      # all that is known is the address
+        id = intern_units(&self.texts, self.data + at, end - at)
+        if id < 0 or id > MOST_ROWS:
+            return self.fail(E_NO_MEMORY, at)
+        node.frame = <uint32_t> id
+        # what was inlined has its caller's address; a function that calls itself has it too, but is the same frame
+        node.addresses = parent.addresses
+        if node.address != parent.address or node.frame == parent.frame or parent.addresses == 0:
+            node.addresses += 1
+        return 0
+
+    cdef int close(self) noexcept nogil:
+        """Take the last node off the path; what its children didn't tell is its own."""
+        cdef OpenNode *node = &self.path[self.depth - 1]
+        cdef LeafRow leaf
+        cdef size_t index
+        cdef int64_t id
+        if node.left_bytes:
+            for index in range(1, self.depth):
+                self.sequence[index - 1] = self.path[index].frame
+            id = intern_units(&self.stacks, self.sequence, self.depth - 1)
+            if id < 0 or id > MOST_ROWS:
+                return self.fail(E_NO_MEMORY, self.position)
+            leaf.bytes = node.left_bytes
+            leaf.stack = <uint32_t> id
+            leaf.snapshot = <uint32_t> (self.snapshots.count - 1)
+            leaf.addresses = node.addresses
+            leaf.unused = 0
+            if vector_push(&self.leaves, &leaf) < 0:
+                return self.fail(E_NO_MEMORY, self.position)
+        self.depth -= 1
+        return 0
+
+    # ---- lines ----
+
+    cdef int line(self, size_t at, size_t end) noexcept nogil:
+        """A line that is no tree's."""
+        cdef SnapshotRow *row
+        cdef SnapshotRow fresh
+        cdef int64_t number = 0
+        cdef size_t length = end - at
+        cdef const uint8_t *text = self.data + at
+        if length == 0 or text[0] == 0x23:
+            return 0
+        if self.depth or self.wants_root:
+            return self.fail(E_BAD_TREE, at)
+        if length > 9 and memcmp(text, b"snapshot=", 9) == 0:
+            if self.number(at + 9, end, &number) == 0:
+                return -1
+            memset(&fresh, 0, sizeof(fresh))
+            fresh.leaves = self.leaves.count
+            if <int64_t> self.snapshots.count > MOST_ROWS or vector_push(&self.snapshots, &fresh) < 0:
+                return self.fail(E_NO_MEMORY, at)
+            return 0
+        if self.snapshots.count == 0:
+            # desc, cmd and time_unit are read by the format
+            return 0 if memchr(text, 0x3A, length) != NULL else self.fail(E_SYNTAX, at)
+        row = &(<SnapshotRow *> self.snapshots.data)[self.snapshots.count - 1]
+        if length > 5 and memcmp(text, b"time=", 5) == 0:
+            return 0 if self.number(at + 5, end, &row.time) else -1
+        if length > 11 and memcmp(text, b"mem_heap_B=", 11) == 0:
+            return 0 if self.number(at + 11, end, &row.heap_bytes) else -1
+        if length > 17 and memcmp(text, b"mem_heap_extra_B=", 17) == 0:
+            return 0 if self.number(at + 17, end, &row.extra_bytes) else -1
+        if length > 13 and memcmp(text, b"mem_stacks_B=", 13) == 0:
+            return 0 if self.number(at + 13, end, &row.stacks_bytes) else -1
+        if length > 10 and memcmp(text, b"heap_tree=", 10) == 0:
+            if row.tree != NO_TREE:
+                return self.fail(E_BAD_TREE, at)
+            if length == 18 and memcmp(text + 10, b"detailed", 8) == 0:
+                row.tree = DETAILED_TREE
+            elif length == 14 and memcmp(text + 10, b"peak", 4) == 0:
+                row.tree = PEAK_TREE
+            elif length != 15 or memcmp(text + 10, b"empty", 5) != 0:
+                return self.fail(E_SYNTAX, at)
+            self.wants_root = row.tree != NO_TREE
+            row.told = 1
+            return 0
+        return self.fail(E_SYNTAX, at)
+
+    cdef bint within(self) noexcept nogil:
+        """Whether a part of the last snapshot is still to come."""
+        if self.depth or self.wants_root:
+            return True
+        return self.snapshots.count and not (<SnapshotRow *> self.snapshots.data)[self.snapshots.count - 1].told
+
+    cdef int run_until(self, size_t limit) noexcept nogil:
+        cdef size_t at = self.position
+        cdef size_t end
+        cdef const uint8_t *found
+        while at < self.length:
+            self.position = at
+            if at >= limit:
+                return E_MORE
+            found = <const uint8_t *> memchr(self.data + at, 0x0A, self.length - at)
+            end = found - self.data if found != NULL else self.length
+            if end > at and (self.data[at] == 0x20 or (self.data[at] == 0x6E and self.wants_root)):
+                if self.node(at, end) < 0:
+                    return self.error
+            elif self.line(at, end - 1 if end > at and self.data[end - 1] == 0x0D else end) < 0:
+                return self.error
+            at = end + 1
+        self.position = self.length
+        if self.within():
+            self.fail(E_TRUNCATED, self.length)
+        return self.error
+
+    # ---- for formats/massif.py ----
+
+    @property
+    def offset(self):
+        """How many bytes are read."""
+        return self.position
+
+    @property
+    def unfinished(self):
+        """Whether a part of the last snapshot is still to come."""
+        return bool(self.within())
+
+    def run(self, size_t limit):
+        """Read on until at least ``limit`` bytes are read. Returns OK at the end, MORE, or what went wrong."""
+        cdef int status
+        with nogil:
+            status = self.run_until(limit)
+        return status
+
+    def drop_last(self):
+        """Take back the last snapshot, of which a part is missing."""
+        if self.snapshots.count:
+            self.snapshots.count -= 1
+            self.leaves.count = (<SnapshotRow *> self.snapshots.data)[self.snapshots.count].leaves
+
+    def frames(self):
+        """The texts of the frames. The first, an empty one, is what is below the threshold."""
+        cdef size_t row
+        return [interner_text(&self.texts, row) for row in range(self.texts.hashes.count)]
+
+    def take(self, str table):
+        """Move a table out of the scanner, as a buffer of its rows."""
+        if table == "snapshots":
+            return column_of(&self.snapshots, SNAPSHOT_FORMAT)
+        if table == "leaves":
+            return column_of(&self.leaves, b"T{q:bytes:I:stack:I:snapshot:I:addresses:I:unused:}")
+        if table == "stack_starts":
+            return column_of(&self.stacks.starts, b"Q")
+        if table == "stack_frames":
+            return column_of(&self.stacks.units, b"I")
+        raise KeyError(table)
+
+
+cdef bytes SNAPSHOT_FORMAT = (
+    b"T{q:time:q:heap_bytes:q:extra_bytes:q:stacks_bytes:Q:leaves:I:tree:I:told:}"
+)
+
+
+def differences(const int64_t[::1] ends, const int64_t[::1] samples, const int64_t[::1] held, int64_t[::1] more,
+                ChangeRow[::1] changes, uint64_t[::1] made):
+    """How much more, or less, each sample holds in each snapshot than in the one before.
+
+    The rows of ``samples`` and ``held`` (bytes) of a snapshot end at its item of ``ends``; a sample may have several.
+    ``more`` has a zero for each sample. ``changes`` has room for twice as many rows as there are; those of a snapshot
+    end at its item of ``made``. Raises IndexError where the numbers don't fit each other.
+    """
+    cdef size_t count = samples.shape[0]
+    cdef size_t room = changes.shape[0]
+    cdef size_t before = 0, begin = 0, end, row, done = 0, snapshot
+    cdef int64_t change
+    if held.shape[0] != samples.shape[0] or made.shape[0] != ends.shape[0] or room < 2 * count:
+        raise IndexError("columns of different lengths")
+    for snapshot in range(<size_t> ends.shape[0]):
+        if ends[snapshot] < <int64_t> begin or ends[snapshot] > <int64_t> count:
+            raise IndexError("snapshots that don't follow each other")
+        end = ends[snapshot]
+        for row in range(before, end):
+            if not 0 <= samples[row] < more.shape[0]:
+                raise IndexError("a sample that isn't there")
+            more[samples[row]] += held[row] if row >= begin else -held[row]
+        for row in range(before, end):
+            change = more[samples[row]]
+            if change == 0:
+                continue
+            more[samples[row]] = 0
+            changes[done].sample = <uint32_t> samples[row]
+            changes[done].allocated_bytes = change if change > 0 else 0
+            changes[done].freed_bytes = -change if change < 0 else 0
+            changes[done].allocated_count = changes[done].freed_count = 0
+            done += 1
+        made[snapshot] = done
+        before, begin = begin, end

@@ -1,0 +1,99 @@
+# The machine that reads pickles as plain data, for kernels that turn what it reads into tables (see the .pyx).
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
+
+from memlens.kernels.base.interning cimport Interner
+from memlens.kernels.base.vectors cimport Vector
+
+# the kinds of a value on the machine's stack; the payload's meaning follows
+cdef enum:
+    NONE        # 0
+    BOOL        # 0 or 1
+    INT         # int64
+    UINT        # uint64 above int64's range
+    FLOAT       # the bits of a double
+    STRING      # string id
+    LIST        # list row
+    DICT        # dict row
+    ROW_REF     # a number of the reader's own, for dicts that are referred to again and again
+    OTHER       # something of no interest: bytes, sets, numbers beyond 64 bits
+
+# what ended a run
+cdef enum:
+    E_OK
+    E_MORE
+    E_TRUNCATED
+    E_FORBIDDEN
+    E_UNKNOWN_OPCODE
+    E_UNDERFLOW
+    E_BAD_MEMO
+    E_NO_MEMORY
+    E_BAD_FIELD
+    E_TOO_DEEP
+    E_ABSURD_LENGTH
+    E_TOO_MANY
+
+cdef enum:
+    # list and dict kinds that the machine gives; the reader's own follow
+    EMPTY_LIST = 0
+    EMPTY_DICT = 0
+    # row numbers are packed with a tag into 32 bits in the memo
+    MAX_ROWS = 0x0FFFFFFF
+    # references taken in one go
+    RUN = 512
+
+cdef struct Value:
+    uint64_t payload
+    uint64_t kind
+
+cdef struct PairRow:
+    # an item of a dict that is kept as it is
+    uint64_t payload
+    uint32_t dict
+    uint32_t key
+    uint32_t kind
+    uint32_t unused
+
+
+cdef class Machine:
+    cdef const uint8_t *data
+    cdef size_t length
+    cdef size_t position
+    cdef const uint8_t[::1] bytes
+
+    cdef Vector stack, marks, memo, boxes
+    cdef Vector list_kinds, list_payloads       # uint8 and uint32 of each list
+    cdef Vector dict_kinds, dict_rows           # uint8 and uint32 of each dict
+    cdef Vector pairs
+    cdef Interner strings
+    cdef Vector fields                          # uint8 of each string: which key it is to the reader, 0 for none
+
+    cdef public int error
+    cdef public size_t error_offset
+    cdef public int error_detail
+    cdef int root_kind
+    cdef uint64_t root_payload
+
+    # what a reader makes of lists and dicts
+    cdef int set_items(self, size_t first, size_t end) noexcept nogil
+    cdef int fill_list(self, size_t list_row, size_t first, size_t end) noexcept nogil
+    cdef size_t list_run(self, size_t at) noexcept nogil
+    cdef size_t reader_opcode(self, uint8_t op, size_t at) noexcept nogil
+
+    cdef int64_t intern_string(self, const uint8_t *text, size_t length) noexcept nogil
+    cdef int fail_with(self, int error, int detail) noexcept nogil
+    cdef int push(self, uint64_t kind, uint64_t payload) noexcept nogil
+    cdef size_t floor(self) noexcept nogil
+    cdef int64_t pop_mark(self) noexcept nogil
+    cdef int memoize(self, size_t index, size_t at) noexcept nogil
+    cdef size_t recall_run(self, size_t at) noexcept nogil
+    cdef int new_list(self) noexcept nogil
+    cdef int new_dict(self) noexcept nogil
+    cdef void keep_pairs(self, size_t dict_row, size_t first, size_t end, size_t most) noexcept nogil
+    cdef int append(self, size_t first, size_t end) noexcept nogil
+    cdef int tuple_of(self, size_t first) noexcept nogil
+    cdef int64_t counted(self, size_t at, int width) noexcept nogil
+    cdef int long_integer(self, size_t at, size_t length) noexcept nogil
+    cdef int string(self, size_t at, size_t length) noexcept nogil
+    cdef int run_until(self, size_t limit) noexcept nogil
+    cdef void forget_scratch(self) noexcept nogil

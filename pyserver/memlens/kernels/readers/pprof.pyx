@@ -1,0 +1,600 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Reads a pprof profile (``profile.proto``, uncompressed) into columns. Ids and string numbers are the file's own.
+
+Source: https://github.com/google/pprof/blob/main/proto/profile.proto and the encoding of protocol buffers. Fields that
+are not known are passed over; numbers that repeat may be packed or not. Nothing is looked up here, so nothing that
+the file says is used as an index.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
+
+from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
+
+OK, TRUNCATED, BAD_TAG, BAD_WIRE, NO_MEMORY, TOO_MANY = range(6)
+"""What ended a run."""
+
+cdef enum:
+    E_OK, E_TRUNCATED, E_BAD_TAG, E_BAD_WIRE, E_NO_MEMORY, E_TOO_MANY
+    VARINT = 0
+    FIXED64 = 1
+    BYTES = 2
+    FIXED32 = 5
+    MOST_ROWS = 0xFFFFFFFE
+
+VALUE_TYPE_FORMAT = b"T{<q:type:<q:unit:}"
+LABEL_FORMAT = b"T{<I:sample:<I:unused:<q:key:<q:text:<q:number:<q:unit:}"
+MAPPING_FORMAT = b"T{<Q:id:<Q:start:<Q:limit:<Q:offset:<q:file:<q:build_id:<Q:has:}"
+LOCATION_FORMAT = b"T{<Q:id:<Q:mapping:<Q:address:<Q:first_line:<Q:lines:}"
+LINE_FORMAT = b"T{<Q:function:<q:line:<q:column:}"
+FUNCTION_FORMAT = b"T{<Q:id:<q:name:<q:system_name:<q:file:<q:start_line:}"
+STRING_FORMAT = b"T{<Q:start:<Q:length:}"
+
+cdef struct Reader:
+    const uint8_t *data
+    size_t at
+    size_t end
+    int status
+    size_t wrong        # where it went wrong
+
+cdef struct ValueType:
+    int64_t type
+    int64_t unit
+
+cdef struct Label:
+    uint32_t sample
+    uint32_t unused
+    int64_t key
+    int64_t text
+    int64_t number
+    int64_t unit
+
+cdef struct Mapping:
+    uint64_t id
+    uint64_t start
+    uint64_t limit
+    uint64_t offset
+    int64_t file
+    int64_t build_id
+    uint64_t has        # bits: functions, file names, line numbers, inlined frames
+
+cdef struct Location:
+    uint64_t id
+    uint64_t mapping
+    uint64_t address
+    uint64_t first_line
+    uint64_t lines
+
+cdef struct Line:
+    uint64_t function
+    int64_t line
+    int64_t column
+
+cdef struct Function:
+    uint64_t id
+    int64_t name
+    int64_t system_name
+    int64_t file
+    int64_t start_line
+
+cdef struct Text:
+    uint64_t start
+    uint64_t length
+
+
+cdef inline int fail(Reader *r, int status) noexcept nogil:
+    if r.status == E_OK:
+        r.status = status
+        r.wrong = r.at
+    r.at = r.end
+    return -1
+
+
+cdef inline uint64_t varint(Reader *r) noexcept nogil:
+    cdef uint64_t value = 0
+    cdef uint8_t byte
+    cdef unsigned shift = 0
+    while r.at < r.end:
+        byte = r.data[r.at]
+        r.at += 1
+        value |= <uint64_t> (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value
+        shift += 7
+        if shift > 63:
+            fail(r, E_BAD_TAG)
+            return 0
+    fail(r, E_TRUNCATED)
+    return 0
+
+
+cdef inline bint more(Reader *r, uint32_t *field, uint32_t *wire) noexcept nogil:
+    """The next field's tag; False at the end, and when something is wrong."""
+    cdef uint64_t tag
+    if r.at >= r.end or r.status != E_OK:
+        return False
+    tag = varint(r)
+    field[0] = <uint32_t> (tag >> 3)
+    wire[0] = <uint32_t> (tag & 7)
+    if r.status != E_OK:
+        return False
+    if tag >> 32 or field[0] == 0:
+        fail(r, E_BAD_TAG)
+        return False
+    return True
+
+
+cdef inline size_t stretch(Reader *r) noexcept nogil:
+    """The length of what follows, which lies within the reader."""
+    cdef uint64_t length = varint(r)
+    if r.status == E_OK and length > r.end - r.at:
+        fail(r, E_TRUNCATED)
+        return 0
+    return length if r.status == E_OK else 0
+
+
+cdef inline void skip(Reader *r, uint32_t wire) noexcept nogil:
+    cdef size_t length
+    if wire == VARINT:
+        varint(r)
+    elif wire == BYTES:
+        length = stretch(r)
+        r.at += length
+    elif wire == FIXED64 or wire == FIXED32:
+        length = 8 if wire == FIXED64 else 4
+        if r.end - r.at < length:
+            fail(r, E_TRUNCATED)
+        else:
+            r.at += length
+    else:
+        fail(r, E_BAD_TAG)
+
+
+cdef inline Reader inside(Reader *r) noexcept nogil:
+    """A reader of the message that follows; the outer one stands behind it."""
+    cdef Reader inner
+    cdef size_t length = stretch(r)
+    inner.data = r.data
+    inner.at = r.at
+    inner.end = r.at + length
+    inner.status = r.status
+    inner.wrong = r.wrong
+    r.at += length
+    return inner
+
+
+cdef inline void done(Reader *r, Reader *inner) noexcept nogil:
+    if inner.status != E_OK and r.status == E_OK:
+        r.status = inner.status
+        r.wrong = inner.wrong
+        r.at = r.end
+
+
+cdef inline bint is_wire(Reader *r, uint32_t wire, uint32_t wanted) noexcept nogil:
+    if wire != wanted:
+        fail(r, E_BAD_WIRE)
+        return False
+    return True
+
+
+cdef inline void push(Reader *r, Vector *vector, const void *item) noexcept nogil:
+    if r.status != E_OK:
+        return
+    if vector_push(vector, item) < 0:
+        fail(r, E_NO_MEMORY)
+
+
+cdef inline void numbers(Reader *r, uint32_t wire, Vector *to) noexcept nogil:
+    """One number, or packed ones."""
+    cdef Reader inner
+    cdef uint64_t value
+    if wire == VARINT:
+        value = varint(r)
+        push(r, to, &value)
+    elif is_wire(r, wire, BYTES):
+        inner = inside(r)
+        while inner.at < inner.end and inner.status == E_OK:
+            value = varint(&inner)
+            push(&inner, to, &value)
+        done(r, &inner)
+
+
+def sniff(const uint8_t[::1] head) -> bool:
+    """Whether the first bytes of a file can only be those of a profile.
+
+    Every field so far has a number and an encoding that a profile's fields have, likewise those of the messages in
+    it, and at least one such message is whole.
+    """
+    cdef Reader r, inner
+    cdef uint32_t field, wire, inner_field, inner_wire
+    cdef size_t whole = 0, before
+    if head.shape[0] == 0:
+        return False
+    r.data = &head[0]
+    r.at = 0
+    r.end = head.shape[0]
+    r.status = E_OK
+    r.wrong = 0
+    with nogil:
+        while more(&r, &field, &wire):
+            # a later version may have others, but a profile begins with what it is a profile of
+            if (field > 15 and not whole) or wire not in (VARINT, BYTES):
+                fail(&r, E_BAD_WIRE)
+                break
+            # 7 to 10, 12 and 14 are numbers, 13 may be packed, the others are messages or strings
+            if field in (7, 8, 9, 10, 12, 14, 15):
+                if wire == VARINT:
+                    varint(&r)
+                else:
+                    fail(&r, E_BAD_WIRE)
+            elif field == 13 or field > 15:
+                skip(&r, wire)
+            elif wire != BYTES:
+                fail(&r, E_BAD_WIRE)
+            elif field == 6:
+                skip(&r, wire)
+            else:
+                inner = inside(&r)
+                before = inner.at
+                while more(&inner, &inner_field, &inner_wire):
+                    if inner_field > 10 or inner_wire not in (VARINT, BYTES):
+                        fail(&inner, E_BAD_WIRE)
+                    skip(&inner, inner_wire)
+                if inner.status == E_OK and inner.at > before and r.status == E_OK:
+                    whole += 1
+                done(&r, &inner)
+    # the head may end within a field
+    return whole > 0 and r.status in (E_OK, E_TRUNCATED)
+
+
+cdef class Scanner:
+    """Scan ``data``, then :meth:`take` the columns."""
+
+    cdef const uint8_t[::1] bytes
+    cdef Reader reader
+    cdef Vector types, starts, locations, value_starts, values, labels, mappings, places, lines, functions, strings
+    cdef Vector comments
+    cdef ValueType period_type
+    cdef int64_t drop_frames, keep_frames, time_nanos, duration_nanos, period, default_type, doc_url
+
+    def __cinit__(self, const uint8_t[::1] data):
+        cdef uint64_t zero = 0
+        self.bytes = data
+        self.reader.data = &data[0] if data.shape[0] else NULL
+        self.reader.at = 0
+        self.reader.end = data.shape[0]
+        self.reader.status = E_OK
+        self.reader.wrong = 0
+        vector_init(&self.types, sizeof(ValueType))
+        vector_init(&self.starts, 8)
+        vector_init(&self.locations, 8)
+        vector_init(&self.value_starts, 8)
+        vector_init(&self.values, 8)
+        vector_init(&self.labels, sizeof(Label))
+        vector_init(&self.mappings, sizeof(Mapping))
+        vector_init(&self.places, sizeof(Location))
+        vector_init(&self.lines, sizeof(Line))
+        vector_init(&self.functions, sizeof(Function))
+        vector_init(&self.strings, sizeof(Text))
+        vector_init(&self.comments, 8)
+        if vector_push(&self.starts, &zero) < 0 or vector_push(&self.value_starts, &zero) < 0:
+            raise MemoryError
+
+    def __dealloc__(self):
+        vector_free(&self.types)
+        vector_free(&self.starts)
+        vector_free(&self.locations)
+        vector_free(&self.value_starts)
+        vector_free(&self.values)
+        vector_free(&self.labels)
+        vector_free(&self.mappings)
+        vector_free(&self.places)
+        vector_free(&self.lines)
+        vector_free(&self.functions)
+        vector_free(&self.strings)
+        vector_free(&self.comments)
+
+    def run(self) -> int:
+        """Scan all of it; what ended the run. :attr:`error_offset` says where."""
+        with nogil:
+            self.profile()
+        return self.reader.status
+
+    @property
+    def error_offset(self) -> int:
+        return self.reader.wrong
+
+    cdef void profile(self) noexcept nogil:
+        cdef Reader *r = &self.reader
+        cdef Reader inner
+        cdef uint32_t field, wire
+        cdef Text text
+        while more(r, &field, &wire):
+            if field in (1, 2, 3, 4, 5, 11):
+                if not is_wire(r, wire, BYTES):
+                    return
+                inner = inside(r)
+                if field == 1:
+                    self.value_type(&inner, True)
+                elif field == 2:
+                    self.sample(&inner)
+                elif field == 3:
+                    self.mapping(&inner)
+                elif field == 4:
+                    self.location(&inner)
+                elif field == 5:
+                    self.function(&inner)
+                else:
+                    self.value_type(&inner, False)
+                done(r, &inner)
+            elif field == 6:
+                if is_wire(r, wire, BYTES):
+                    text.length = stretch(r)
+                    text.start = r.at
+                    r.at += text.length
+                    push(r, &self.strings, &text)
+            elif field == 13:
+                numbers(r, wire, &self.comments)
+            elif field in (7, 8, 9, 10, 12, 14, 15):
+                if is_wire(r, wire, VARINT):
+                    self.scalar(field, <int64_t> varint(r))
+            else:
+                skip(r, wire)
+
+    cdef inline void scalar(self, uint32_t field, int64_t value) noexcept nogil:
+        if field == 7:
+            self.drop_frames = value
+        elif field == 8:
+            self.keep_frames = value
+        elif field == 9:
+            self.time_nanos = value
+        elif field == 10:
+            self.duration_nanos = value
+        elif field == 12:
+            self.period = value
+        elif field == 14:
+            self.default_type = value
+        else:
+            self.doc_url = value
+
+    cdef void value_type(self, Reader *r, bint of_samples) noexcept nogil:
+        cdef ValueType found
+        cdef uint32_t field, wire
+        found.type = 0
+        found.unit = 0
+        while more(r, &field, &wire):
+            if field in (1, 2):
+                if is_wire(r, wire, VARINT):
+                    if field == 1:
+                        found.type = <int64_t> varint(r)
+                    else:
+                        found.unit = <int64_t> varint(r)
+            else:
+                skip(r, wire)
+        if of_samples:
+            push(r, &self.types, &found)
+        else:
+            self.period_type = found
+
+    cdef void sample(self, Reader *r) noexcept nogil:
+        cdef uint32_t field, wire
+        cdef uint64_t end
+        cdef Reader inner
+        if self.starts.count >= MOST_ROWS:
+            fail(r, E_TOO_MANY)
+        while more(r, &field, &wire):
+            if field == 1:
+                numbers(r, wire, &self.locations)
+            elif field == 2:
+                numbers(r, wire, &self.values)
+            elif field == 3:
+                if is_wire(r, wire, BYTES):
+                    inner = inside(r)
+                    self.label(&inner)
+                    done(r, &inner)
+            else:
+                skip(r, wire)
+        end = self.locations.count
+        push(r, &self.starts, &end)
+        end = self.values.count
+        push(r, &self.value_starts, &end)
+
+    cdef void label(self, Reader *r) noexcept nogil:
+        cdef Label found
+        cdef uint32_t field, wire
+        cdef int64_t value
+        found.sample = <uint32_t> (self.starts.count - 1)
+        found.unused = 0
+        found.key = 0
+        found.text = 0
+        found.number = 0
+        found.unit = 0
+        while more(r, &field, &wire):
+            if field > 4:
+                skip(r, wire)
+                continue
+            if not is_wire(r, wire, VARINT):
+                return
+            value = <int64_t> varint(r)
+            if field == 1:
+                found.key = value
+            elif field == 2:
+                found.text = value
+            elif field == 3:
+                found.number = value
+            else:
+                found.unit = value
+        push(r, &self.labels, &found)
+
+    cdef void mapping(self, Reader *r) noexcept nogil:
+        cdef Mapping found
+        cdef uint32_t field, wire
+        cdef uint64_t value
+        found.id = 0
+        found.start = 0
+        found.limit = 0
+        found.offset = 0
+        found.file = 0
+        found.build_id = 0
+        found.has = 0
+        while more(r, &field, &wire):
+            if field > 10:
+                skip(r, wire)
+                continue
+            if not is_wire(r, wire, VARINT):
+                return
+            value = varint(r)
+            if field == 1:
+                found.id = value
+            elif field == 2:
+                found.start = value
+            elif field == 3:
+                found.limit = value
+            elif field == 4:
+                found.offset = value
+            elif field == 5:
+                found.file = <int64_t> value
+            elif field == 6:
+                found.build_id = <int64_t> value
+            elif value:
+                found.has |= <uint64_t> 1 << (field - 7)
+        push(r, &self.mappings, &found)
+
+    cdef void location(self, Reader *r) noexcept nogil:
+        cdef Location found
+        cdef Line line
+        cdef Reader inner
+        cdef uint32_t field, wire
+        found.id = 0
+        found.mapping = 0
+        found.address = 0
+        found.first_line = self.lines.count
+        while more(r, &field, &wire):
+            if field in (1, 2, 3):
+                if not is_wire(r, wire, VARINT):
+                    return
+                if field == 1:
+                    found.id = varint(r)
+                elif field == 2:
+                    found.mapping = varint(r)
+                else:
+                    found.address = varint(r)
+            elif field == 4:
+                if not is_wire(r, wire, BYTES):
+                    return
+                inner = inside(r)
+                line.function = 0
+                line.line = 0
+                line.column = 0
+                while more(&inner, &field, &wire):
+                    if field > 3:
+                        skip(&inner, wire)
+                    elif is_wire(&inner, wire, VARINT):
+                        if field == 1:
+                            line.function = varint(&inner)
+                        elif field == 2:
+                            line.line = <int64_t> varint(&inner)
+                        else:
+                            line.column = <int64_t> varint(&inner)
+                push(&inner, &self.lines, &line)
+                done(r, &inner)
+            else:
+                skip(r, wire)
+        found.lines = self.lines.count - found.first_line
+        push(r, &self.places, &found)
+
+    cdef void function(self, Reader *r) noexcept nogil:
+        cdef Function found
+        cdef uint32_t field, wire
+        cdef uint64_t value
+        found.id = 0
+        found.name = 0
+        found.system_name = 0
+        found.file = 0
+        found.start_line = 0
+        while more(r, &field, &wire):
+            if field > 5:
+                skip(r, wire)
+                continue
+            if not is_wire(r, wire, VARINT):
+                return
+            value = varint(r)
+            if field == 1:
+                found.id = value
+            elif field == 2:
+                found.name = <int64_t> value
+            elif field == 3:
+                found.system_name = <int64_t> value
+            elif field == 4:
+                found.file = <int64_t> value
+            else:
+                found.start_line = <int64_t> value
+        push(r, &self.functions, &found)
+
+    def numbers(self) -> dict:
+        """The fields that a profile has once; what names a string is its number."""
+        return {
+            "drop_frames": self.drop_frames,
+            "keep_frames": self.keep_frames,
+            "time_nanos": self.time_nanos,
+            "duration_nanos": self.duration_nanos,
+            "period": self.period,
+            "period_type": self.period_type.type,
+            "period_unit": self.period_type.unit,
+            "default_sample_type": self.default_type,
+            "doc_url": self.doc_url,
+        }
+
+    def take(self, str table):
+        """Move a column out of the scanner. Raises KeyError for a name that there isn't."""
+        if table == "types":
+            return column_of(&self.types, VALUE_TYPE_FORMAT)
+        if table == "location_starts":
+            return column_of(&self.starts, b"Q")
+        if table == "sample_locations":
+            return column_of(&self.locations, b"Q")
+        if table == "value_starts":
+            return column_of(&self.value_starts, b"Q")
+        if table == "values":
+            return column_of(&self.values, b"q")
+        if table == "labels":
+            return column_of(&self.labels, LABEL_FORMAT)
+        if table == "mappings":
+            return column_of(&self.mappings, MAPPING_FORMAT)
+        if table == "locations":
+            return column_of(&self.places, LOCATION_FORMAT)
+        if table == "lines":
+            return column_of(&self.lines, LINE_FORMAT)
+        if table == "functions":
+            return column_of(&self.functions, FUNCTION_FORMAT)
+        if table == "strings":
+            return column_of(&self.strings, STRING_FORMAT)
+        if table == "comments":
+            return column_of(&self.comments, b"q")
+        raise KeyError(table)
+
+
+def prune(const uint64_t[::1] starts, const uint32_t[::1] locations, const uint8_t[::1] below,
+          const uint8_t[::1] whole, uint64_t[::1] firsts):
+    """Where each sample's stack begins when what ``drop_frames`` names is left out, and all that it called.
+
+    The stack of a sample is ``locations[starts[s]:starts[s + 1]]``, innermost first. ``below`` marks the locations
+    that hold a frame to be dropped (whose inner frames are gone already), ``whole`` those of which nothing is left.
+    As in ``profile.Prune`` of github.com/google/pprof nothing is left out before the first frame that is kept, so
+    that something remains of every stack. Location numbers have been checked.
+    """
+    cdef size_t sample, place
+    cdef uint32_t location
+    cdef bint kept
+    with nogil:
+        for sample in range(<size_t> firsts.shape[0]):
+            firsts[sample] = starts[sample]
+            kept = False
+            place = starts[sample + 1]
+            while place > starts[sample]:
+                place -= 1
+                location = locations[place]
+                if not below[location]:
+                    kept = True
+                elif kept:
+                    firsts[sample] = place + 1 if whole[location] else place
+                    break

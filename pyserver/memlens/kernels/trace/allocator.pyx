@@ -1,0 +1,401 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The allocator's segments over time: which addresses were reserved when, and in which segment a block lies.
+
+A *span* is a range of addresses that was reserved at once and given back at once. A cudaMalloc'd segment is one
+span; an expandable segment is many, because it grows and shrinks.
+
+Spans are found from the end of the trace to its beginning, as PyTorch's own viewer does (``simulate_memory`` in
+MemoryViz.js): the final segments are known for sure, what came before them is not. So:
+
+* ``segment_free`` and ``segment_unmap`` of a range: before it the range was reserved.
+* ``segment_alloc`` and ``segment_map``: before it the range was not reserved.
+* What is reserved when the beginning is reached was reserved before the trace.
+* A range that comes and is in no final segment, without a recorded end, ended when it came again, else with the
+  last event.
+
+The set of what is reserved tiles all addresses by pieces that begin at known boundaries, so a piece is found by a
+search over bits in O(log64 n), whatever a hostile file says.
+"""
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
+
+cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
+
+# flags of a span
+BEFORE_TRACE = 1
+"""It was reserved before the first event."""
+EXPANDABLE = 2
+SMALL = 4
+"""It serves the small pool (requests up to 1 MiB)."""
+START_INFERRED = 8
+"""Its beginning was not recorded: it began at the latest when the range was given back before."""
+END_INFERRED = 16
+"""Its end was not recorded: it ended at the latest when the range was reserved again, or with the last event."""
+
+cdef enum:
+    F_BEFORE_TRACE = 1
+    F_START_INFERRED = 8
+    F_END_INFERRED = 16
+    MOST_LEVELS = 6
+
+cdef extern from *:
+    """
+    #if defined(_MSC_VER)
+    #include <intrin.h>
+    static int highest_bit(unsigned long long word) {
+        unsigned long bit; _BitScanReverse64(&bit, word); return (int)bit;
+    }
+    static int lowest_bit(unsigned long long word) {
+        unsigned long bit; _BitScanForward64(&bit, word); return (int)bit;
+    }
+    #else
+    static int highest_bit(unsigned long long word) { return 63 - __builtin_clzll(word); }
+    static int lowest_bit(unsigned long long word) { return __builtin_ctzll(word); }
+    #endif
+    """
+    int highest_bit(uint64_t word) nogil
+    int lowest_bit(uint64_t word) nogil
+
+
+cdef struct Bits:
+    # a set of numbers below `size`, 64 to a word, with a bit above for each word that is not empty
+    uint64_t *words[MOST_LEVELS]
+    int levels
+
+
+cdef int bits_init(Bits *bits, size_t size) noexcept nogil:
+    """An empty set; -1 without memory (:func:`bits_free` is right all the same)."""
+    cdef size_t count = size
+    memset(bits, 0, sizeof(Bits))
+    while True:
+        count = (count + 63) >> 6
+        bits.words[bits.levels] = <uint64_t *> calloc(count + 1, 8)
+        if bits.words[bits.levels] == NULL:
+            return -1
+        bits.levels += 1
+        if count <= 1:
+            return 0
+
+
+cdef void bits_free(Bits *bits) noexcept nogil:
+    cdef int level
+    for level in range(bits.levels):
+        free(bits.words[level])
+    memset(bits, 0, sizeof(Bits))
+
+
+cdef inline void bits_set(Bits *bits, size_t item) noexcept nogil:
+    cdef int level
+    for level in range(bits.levels):
+        bits.words[level][item >> 6] |= <uint64_t> 1 << (item & 63)
+        item >>= 6
+
+
+cdef inline void bits_clear(Bits *bits, size_t item) noexcept nogil:
+    cdef int level
+    for level in range(bits.levels):
+        bits.words[level][item >> 6] &= ~(<uint64_t> 1 << (item & 63))
+        item >>= 6
+        if bits.words[level][item]:
+            return
+
+
+cdef inline int64_t bits_before(Bits *bits, size_t item) noexcept nogil:
+    """The largest item up to and with ``item``; -1 for none."""
+    cdef int level = 0
+    cdef uint64_t word
+    cdef size_t at = item
+    word = bits.words[0][at >> 6] & (~<uint64_t> 0 >> (63 - (at & 63)))
+    while not word:
+        at >>= 6
+        level += 1
+        if level == bits.levels:
+            return -1
+        word = bits.words[level][at >> 6] & ((<uint64_t> 1 << (at & 63)) - 1)
+    at = (at >> 6 << 6) | <size_t> highest_bit(word)
+    while level:
+        level -= 1
+        at = (at << 6) | <size_t> highest_bit(bits.words[level][at])
+    return <int64_t> at
+
+
+cdef inline int64_t bits_after(Bits *bits, size_t item) noexcept nogil:
+    """The smallest item behind ``item``; -1 for none."""
+    cdef int level = 0
+    cdef uint64_t word
+    cdef size_t at = item
+    while True:
+        # a shift by all 64 bits is not defined, so it is done in two
+        word = bits.words[level][at >> 6] & (~<uint64_t> 0 << (at & 63) << 1)
+        if word:
+            break
+        at >>= 6
+        level += 1
+        if level == bits.levels:
+            return -1
+    at = (at >> 6 << 6) | <size_t> lowest_bit(word)
+    while level:
+        level -= 1
+        at = (at << 6) | <size_t> lowest_bit(bits.words[level][at])
+    return <int64_t> at
+
+
+cdef struct Piece:
+    # from one boundary to another; what is not reserved is a piece, too, whose `end` says until when
+    uint32_t stop
+    uint32_t end
+    uint32_t stack
+    uint16_t stream
+    uint16_t pool
+    uint8_t reserved
+    uint8_t flags
+
+
+cdef struct Span:
+    uint64_t address
+    int64_t size
+    uint32_t start
+    uint32_t end
+    uint32_t stack
+    uint16_t stream
+    uint16_t pool
+    uint8_t flags
+    uint8_t unused
+    uint16_t unused_too
+    uint32_t unused_three
+
+
+SPAN_FORMAT = b"T{Q:address:q:size:I:start:I:end:I:stack:H:stream:H:pool:B:flags:B:unused:H:unused_too:I:unused_three:}"
+
+
+cdef class _Spans:
+    cdef Bits bits
+    cdef Piece *pieces
+    cdef Vector spans
+    cdef const uint64_t *boundaries
+
+    def __cinit__(self, const uint64_t[::1] boundaries, uint32_t end):
+        cdef Piece *whole
+        vector_init(&self.spans, sizeof(Span))
+        self.boundaries = &boundaries[0]
+        self.pieces = <Piece *> calloc(boundaries.shape[0], sizeof(Piece))
+        if self.pieces == NULL or bits_init(&self.bits, boundaries.shape[0]) < 0:
+            raise MemoryError
+        whole = &self.pieces[0]
+        whole.stop = <uint32_t> boundaries.shape[0] - 1
+        whole.end = end
+        bits_set(&self.bits, 0)
+
+    def __dealloc__(self):
+        bits_free(&self.bits)
+        free(self.pieces)
+        vector_free(&self.spans)
+
+    cdef int emit(self, uint32_t first, uint32_t stop, Piece *piece, uint32_t start, uint8_t flags) noexcept nogil:
+        cdef Span span
+        if start >= piece.end:
+            return 0
+        memset(&span, 0, sizeof(span))
+        span.address = self.boundaries[first]
+        span.size = <int64_t> (self.boundaries[stop] - self.boundaries[first])
+        span.start = start
+        span.end = piece.end
+        span.stack = piece.stack
+        span.stream = piece.stream
+        span.pool = piece.pool
+        span.flags = piece.flags | flags
+        return vector_push(&self.spans, &span)
+
+    cdef int put(self, uint32_t first, uint32_t stop, uint32_t moment, bint comes, Piece *new) noexcept nogil:
+        """Going back over a moment, make ``[first, stop)`` the piece ``new``; what was there is told as spans.
+
+        ``comes``: before the moment the range was not reserved, else it was.
+        """
+        cdef uint32_t at = <uint32_t> bits_before(&self.bits, first)
+        cdef uint32_t inner, outer, next
+        cdef Piece old, told
+        while at < stop:
+            old = self.pieces[at]
+            next = old.stop
+            inner = max(at, first)
+            outer = min(next, stop)
+            if inner < outer:
+                told = old
+                if comes:
+                    # the event knows best who asked for it, the piece what became of it
+                    told.stack = new.stack
+                    told.stream = new.stream
+                    if new.pool or not old.reserved:
+                        told.pool = new.pool
+                    if old.reserved:
+                        told.flags = old.flags
+                    else:
+                        told.flags = new.flags | F_END_INFERRED
+                    if self.emit(inner, outer, &told, moment, 0) < 0:
+                        return -1
+                elif old.reserved:
+                    if self.emit(inner, outer, &told, moment, F_START_INFERRED) < 0:
+                        return -1
+                if at < inner:
+                    self.pieces[at].stop = inner
+                else:
+                    bits_clear(&self.bits, at)
+                if outer < next:
+                    self.pieces[outer] = old
+                    bits_set(&self.bits, outer)
+            at = next
+        self.pieces[first] = new[0]
+        self.pieces[first].stop = stop
+        bits_set(&self.bits, first)
+        return 0
+
+
+def spans(const uint64_t[::1] boundaries, finals, trace, uint32_t implied_end):
+    """The spans of one device, in no order, as rows of :data:`SPAN_FORMAT`.
+
+    ``boundaries`` are the distinct addresses at which ranges begin or stop, ascending, at least two. ``finals`` are
+    the final segments' columns: first and stop (numbers of boundaries), stack, stream, pool, flags. ``trace`` are
+    the columns of the events that reserve or give back, in order: moment, comes, first, stop, stack, stream, pool,
+    flags. ``implied_end`` is the end of what has neither a recorded one nor a final segment.
+    """
+    cdef const uint32_t[::1] first = finals[0], stop = finals[1], stack = finals[2]
+    cdef const uint16_t[::1] stream = finals[3], pool = finals[4]
+    cdef const uint8_t[::1] flags = finals[5]
+    cdef const uint32_t[::1] moments = trace[0]
+    cdef const uint8_t[::1] comes = trace[1]
+    cdef const uint32_t[::1] firsts = trace[2], stops = trace[3], stacks = trace[4]
+    cdef const uint16_t[::1] streams = trace[5], pools = trace[6]
+    cdef const uint8_t[::1] kinds = trace[7]
+    cdef _Spans found = _Spans(boundaries, implied_end)
+    cdef size_t index
+    cdef int64_t at
+    cdef Piece new
+    cdef int status = 0
+    memset(&new, 0, sizeof(new))
+    with nogil:
+        for index in range(<size_t> first.shape[0]):
+            new.end = NONE
+            new.reserved = 1
+            new.stack, new.stream, new.pool, new.flags = stack[index], stream[index], pool[index], flags[index]
+            # of final segments that overlap, which none should, the last is believed
+            status |= found.put(first[index], stop[index], NONE, False, &new)
+        index = <size_t> moments.shape[0]
+        while index:
+            index -= 1
+            new.end = moments[index]
+            new.reserved = not comes[index]
+            new.stack, new.stream, new.pool = stacks[index], streams[index], pools[index]
+            new.flags = kinds[index]
+            status |= found.put(firsts[index], stops[index], moments[index], comes[index], &new)
+        at = bits_before(&found.bits, boundaries.shape[0] - 1)
+        while at >= 0:
+            new = found.pieces[at]
+            if new.reserved:
+                status |= found.emit(<uint32_t> at, new.stop, &new, 0, F_BEFORE_TRACE)
+            at = bits_before(&found.bits, at - 1) if at else -1
+    if status < 0:
+        raise MemoryError
+    return column_of(&found.spans, SPAN_FORMAT)
+
+
+cdef inline int64_t place_of(const uint64_t *addresses, size_t count, uint64_t address) noexcept nogil:
+    """The last of some ascending addresses that is not above ``address``; -1 for none."""
+    cdef size_t low = 0, high = count, middle
+    while low < high:
+        middle = (low + high) >> 1
+        if addresses[middle] <= address:
+            low = middle + 1
+        else:
+            high = middle
+    return <int64_t> low - 1
+
+
+def spans_of_blocks(const uint64_t[::1] addresses, const uint32_t[::1] starts, const uint64_t[::1] bases,
+                    const uint32_t[::1] base_of, const uint64_t[::1] stops, const uint32_t[::1] span_starts,
+                    const uint32_t[::1] span_ends, const uint32_t[::1] by_start, const uint32_t[::1] by_end,
+                    uint32_t[::1] found):
+    """The span in which each block lies when it begins, NEVER for none.
+
+    Blocks are ordered by ``starts``. ``bases`` are the distinct addresses of spans, ascending, ``base_of`` each
+    span's number there and ``stops`` the address behind it; ``by_start`` and ``by_end`` number the spans in the
+    order of their starts and ends.
+    """
+    cdef Bits bits
+    cdef uint32_t *here
+    cdef size_t index, span_count = span_starts.shape[0], coming = 0, going = 0
+    cdef uint32_t moment, span
+    cdef int64_t at
+    here = <uint32_t *> malloc((bases.shape[0] + 1) * 4)
+    if bits_init(&bits, bases.shape[0] + 1) < 0 or here == NULL:
+        bits_free(&bits)
+        free(here)
+        raise MemoryError
+    with nogil:
+        for index in range(<size_t> starts.shape[0]):
+            moment = starts[index]
+            # at one moment what goes goes before anything comes, so the two are taken in the order of moments
+            while True:
+                if going < span_count and span_ends[by_end[going]] <= moment and (
+                        coming == span_count or span_ends[by_end[going]] <= span_starts[by_start[coming]]):
+                    span = by_end[going]
+                    going += 1
+                    if here[base_of[span]] == span:
+                        bits_clear(&bits, base_of[span])
+                elif coming < span_count and span_starts[by_start[coming]] <= moment:
+                    span = by_start[coming]
+                    coming += 1
+                    here[base_of[span]] = span
+                    bits_set(&bits, base_of[span])
+                else:
+                    break
+            found[index] = NONE
+            at = place_of(&bases[0], bases.shape[0], addresses[index]) if bases.shape[0] else -1
+            if at >= 0:
+                at = bits_before(&bits, at)
+                if at >= 0 and addresses[index] < stops[here[at]]:
+                    found[index] = here[at]
+    bits_free(&bits)
+    free(here)
+
+
+def room_of_blocks(const uint32_t[::1] places, const uint32_t[::1] starts, const uint32_t[::1] ends,
+                   const uint32_t[::1] by_end, const uint64_t[::1] addresses, const uint64_t[::1] stops,
+                   int64_t[::1] room):
+    """How many bytes were free from each block's address on when it was allocated, up to the next block or its stop.
+
+    Blocks are ordered by ``starts``; ``by_end`` numbers them in the order of their ends. ``addresses`` are the
+    distinct ones, ascending, ``places`` each block's number there, ``stops`` the address behind its segment.
+    """
+    cdef Bits bits
+    cdef size_t index, count = starts.shape[0], going = 0
+    cdef uint32_t block
+    cdef uint32_t *here = <uint32_t *> calloc(addresses.shape[0] + 1, 4)
+    cdef int64_t next
+    cdef uint64_t stop
+    if bits_init(&bits, addresses.shape[0] + 1) < 0 or here == NULL:
+        bits_free(&bits)
+        free(here)
+        raise MemoryError
+    with nogil:
+        for index in range(count):
+            # an end comes before a start at its moment; one that never began yet ends nothing
+            while going < count and ends[by_end[going]] <= starts[index]:
+                block = by_end[going]
+                going += 1
+                if here[places[block]] == block + 1:
+                    here[places[block]] = 0
+                    bits_clear(&bits, places[block])
+            next = bits_after(&bits, places[index])
+            stop = stops[index]
+            if next >= 0 and addresses[next] < stop:
+                stop = addresses[next]
+            room[index] = <int64_t> (stop - addresses[places[index]])
+            if ends[index] > starts[index]:
+                here[places[index]] = <uint32_t> index + 1
+                bits_set(&bits, places[index])
+    bits_free(&bits)
+    free(here)

@@ -1,0 +1,1 @@
+"""Prefix trees of stacks: built, merged, summed, laid out."""

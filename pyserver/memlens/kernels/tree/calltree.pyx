@@ -1,0 +1,730 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Call trees: a prefix tree of stacks merged by the name of its frames, turned round, summed and laid out in a row.
+
+In every tree here node 0 is the root, which has no name, and a parent's number is less than its child's; so one pass
+forward carries things down the tree and one pass backward carries them up. What a file could have made otherwise is
+checked where a tree comes in (:func:`merge`); the trees that are made here keep to it.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
+from libc.stdlib cimport calloc, free, malloc, qsort
+
+from memlens.kernels.base.interning cimport hash_bytes
+from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
+
+import os
+
+cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
+
+NO_FOCUS, FROM_FOCUS, UP_TO_FOCUS = 0, 1, 2
+"""What a focus keeps of the stacks that its name stands in: all of it, from its outermost place on, up to there."""
+
+cdef enum:
+    C_FROM_FOCUS = 1
+    C_UP_TO_FOCUS = 2
+
+
+cdef struct Slot:
+    uint32_t parent
+    uint32_t name
+    uint32_t node           # 0 for an empty slot: the root is nobody's child
+
+
+cdef struct Branch:
+    uint32_t name
+    uint32_t child          # the newest of its children, 0 for none
+    uint32_t sibling        # the one before it among its parent's
+    uint32_t children       # more than FEW of them are in the slots, and no longer listed
+
+
+cdef struct Tree:
+    Vector parents
+    Vector names
+    Vector branches         # a Branch a node
+    Slot *slots             # open addressing by (parent, name), for nodes with many children
+    size_t size
+    size_t used
+    uint64_t seed           # drawn anew for every tree, so that no file can be made to collide
+
+
+# most nodes have a child or two, which are near it in memory, and a slot is not
+cdef uint32_t FEW = 4
+
+
+cdef int tree_init(Tree *tree, uint64_t seed) noexcept nogil:
+    cdef uint32_t none = NONE
+    cdef Branch root
+    root.name = NONE
+    root.child = root.sibling = root.children = 0
+    vector_init(&tree.parents, 4)
+    vector_init(&tree.names, 4)
+    vector_init(&tree.branches, sizeof(Branch))
+    tree.size = 1 << 12
+    tree.used = 0
+    tree.seed = seed
+    tree.slots = <Slot *> calloc(tree.size, sizeof(Slot))
+    if tree.slots == NULL or vector_push(&tree.parents, &none) < 0 or vector_push(&tree.names, &none) < 0 \
+            or vector_push(&tree.branches, &root) < 0:
+        tree_free(tree)
+        return -1
+    return 0
+
+
+cdef void tree_free(Tree *tree) noexcept nogil:
+    vector_free(&tree.parents)
+    vector_free(&tree.names)
+    tree_done(tree)
+
+
+cdef void tree_done(Tree *tree) noexcept nogil:
+    """Free all but the tree itself."""
+    vector_free(&tree.branches)
+    free(tree.slots)
+    tree.slots = NULL
+
+
+cdef inline size_t slot_of(Tree *tree, uint32_t parent, uint32_t name) noexcept nogil:
+    """Where the child of that name is, or belongs."""
+    cdef uint64_t key = <uint64_t> parent << 32 | name
+    cdef size_t slot = hash_bytes(<uint8_t *> &key, 8, tree.seed) & (tree.size - 1)
+    while tree.slots[slot].node and (tree.slots[slot].parent != parent or tree.slots[slot].name != name):
+        slot = (slot + 1) & (tree.size - 1)
+    return slot
+
+
+cdef int tree_grow(Tree *tree) noexcept nogil:
+    cdef Slot *old = tree.slots
+    cdef size_t index, size = tree.size
+    tree.slots = <Slot *> calloc(size * 2, sizeof(Slot))
+    if tree.slots == NULL:
+        tree.slots = old
+        return -1
+    tree.size = size * 2
+    for index in range(size):
+        if old[index].node:
+            tree.slots[slot_of(tree, old[index].parent, old[index].name)] = old[index]
+    free(old)
+    return 0
+
+
+cdef int into_slot(Tree *tree, uint32_t parent, uint32_t name, uint32_t node) noexcept nogil:
+    cdef size_t slot
+    if tree.used * 2 >= tree.size and tree_grow(tree) < 0:
+        return -1
+    slot = slot_of(tree, parent, name)
+    tree.slots[slot].parent = parent
+    tree.slots[slot].name = name
+    tree.slots[slot].node = node
+    tree.used += 1
+    return 0
+
+
+cdef uint32_t child_of(Tree *tree, uint32_t parent, uint32_t name) noexcept nogil:
+    """The child of that name, made when there is none; NONE without memory."""
+    cdef Branch *branches = <Branch *> tree.branches.data
+    cdef Branch fresh
+    cdef uint32_t node
+    if branches[parent].children > FEW:
+        node = tree.slots[slot_of(tree, parent, name)].node
+    else:
+        node = branches[parent].child
+        while node and branches[node].name != name:
+            node = branches[node].sibling
+    if node:
+        return node
+    node = <uint32_t> tree.parents.count
+    fresh.name = name
+    fresh.child = fresh.children = 0
+    fresh.sibling = branches[parent].child
+    if node == NONE or vector_push(&tree.parents, &parent) < 0 or vector_push(&tree.names, &name) < 0 \
+            or vector_push(&tree.branches, &fresh) < 0:
+        return NONE
+    branches = <Branch *> tree.branches.data
+    branches[parent].children += 1
+    if branches[parent].children > FEW + 1:
+        return node if into_slot(tree, parent, name, node) == 0 else NONE
+    branches[parent].child = node
+    if branches[parent].children == FEW + 1:
+        fresh.child = node
+        while fresh.child:
+            if into_slot(tree, parent, branches[fresh.child].name, fresh.child) < 0:
+                return NONE
+            fresh.child = branches[fresh.child].sibling
+    return node
+
+
+def sum_stacks(const uint32_t[::1] rows, const int64_t[:] sizes, const uint32_t[:] stacks, int64_t[::1] size_bytes,
+               int64_t[::1] counts, uint32_t[::1] first):
+    """Sum some allocations by stack, and note the first of each stack.
+
+    Rows and stacks that are out of range (a damaged archive) count nowhere.
+    """
+    cdef size_t index
+    cdef uint32_t row, stack
+    with nogil:
+        for index in range(<size_t> rows.shape[0]):
+            row = rows[index]
+            if row >= <size_t> sizes.shape[0]:
+                continue
+            stack = stacks[row]
+            if stack >= <size_t> counts.shape[0]:
+                continue
+            size_bytes[stack] += sizes[row]
+            counts[stack] += 1
+            if row < first[stack]:
+                first[stack] = row
+
+
+def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_t[::1] names,
+          const uint8_t[::1] foldable, const uint8_t[::1] hidden, uint32_t focus, int focus_mode,
+          uint32_t[::1] merged):
+    """Merge a prefix tree of frames into one of names; returns its ``(parents, names)``.
+
+    A frame's name is ``names[frame]``. A name that is ``hidden`` is left out, and its callees stand under its caller;
+    one that is ``foldable`` and called by itself is folded into its caller. ``merged`` gets each node's number in the
+    new tree, NEVER for those that the focus leaves out. Raises ValueError for a tree whose numbers are out of order.
+    """
+    cdef size_t node, nodes = parents.shape[0]
+    cdef uint32_t parent, name, above
+    cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
+    cdef Tree tree
+    cdef bint failed = False, damaged = False
+    cdef uint8_t *reached = <uint8_t *> calloc(nodes + 1, 1)
+    if reached == NULL or tree_init(&tree, seed) < 0:
+        free(reached)
+        raise MemoryError
+    with nogil:
+        if nodes:
+            merged[0] = 0
+        for node in range(1, nodes):
+            parent = parents[node]
+            if parent >= node or frames[node] >= <size_t> names.shape[0] \
+                    or names[frames[node]] >= <size_t> hidden.shape[0]:
+                damaged = True
+                break
+            above = merged[parent]
+            reached[node] = reached[parent]
+            name = names[frames[node]]
+            if focus_mode == C_FROM_FOCUS:
+                if not reached[node]:
+                    if name != focus:
+                        # not reached yet: the way from here starts at the root
+                        merged[node] = 0
+                        continue
+                    reached[node] = 1
+            elif focus_mode == C_UP_TO_FOCUS:
+                if reached[node]:
+                    merged[node] = above
+                    continue
+                if name == focus:
+                    reached[node] = 1
+            if hidden[name] or (foldable[name] and above != 0
+                                and (<uint32_t *> tree.names.data)[above] == name):
+                merged[node] = above
+                continue
+            merged[node] = child_of(&tree, above, name)
+            if merged[node] == NONE:
+                failed = True
+                break
+        if focus_mode and not failed and not damaged:
+            # stacks without the focus are not about it
+            for node in range(nodes):
+                if not reached[node]:
+                    merged[node] = NONE
+    free(reached)
+    if damaged:
+        tree_free(&tree)
+        raise ValueError("a stack's numbers are out of order")
+    if failed:
+        tree_free(&tree)
+        raise MemoryError
+    tree_done(&tree)
+    return column_of(&tree.parents, b"I"), column_of(&tree.names, b"I")
+
+
+def pick(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] ends, uint32_t[::1] places):
+    """The part of a tree that leads to some of its nodes, as a tree: its ``(parents, names, nodes)``.
+
+    ``nodes`` are its nodes' numbers in the whole tree, and ``places`` gets the numbers of ``ends`` in it, NEVER for
+    those that are NEVER. Takes time that grows with the part, not with the whole.
+    """
+    cdef size_t index, level, count
+    cdef uint32_t at, above, name, none = NONE
+    cdef uint32_t *known = <uint32_t *> calloc(parents.shape[0] + 1, 4)
+    cdef Vector found_parents, found_names, found_nodes, way
+    cdef bint failed = known == NULL
+    vector_init(&found_parents, 4)
+    vector_init(&found_names, 4)
+    vector_init(&found_nodes, 4)
+    vector_init(&way, 4)
+    with nogil:
+        at = 0
+        if not failed and (vector_push(&found_parents, &none) < 0 or vector_push(&found_names, &none) < 0
+                           or vector_push(&found_nodes, &at) < 0):
+            failed = True
+        for index in range(<size_t> ends.shape[0]):
+            if failed:
+                break
+            places[index] = NONE
+            if ends[index] >= <size_t> parents.shape[0]:
+                continue
+            # up to what is there already, and down again, so that a parent comes before its children
+            way.count = 0
+            at = ends[index]
+            while at and known[at] == 0:
+                if vector_push(&way, &at) < 0:
+                    failed = True
+                    break
+                at = parents[at]
+            above = known[at]
+            count = way.count
+            for level in range(count):
+                if failed:
+                    break
+                at = (<uint32_t *> way.data)[count - 1 - level]
+                name = names[at]
+                if vector_push(&found_parents, &above) < 0 or vector_push(&found_names, &name) < 0 \
+                        or vector_push(&found_nodes, &at) < 0:
+                    failed = True
+                    break
+                above = <uint32_t> (found_parents.count - 1)
+                known[at] = above
+            places[index] = above
+    free(known)
+    vector_free(&way)
+    if failed:
+        vector_free(&found_parents)
+        vector_free(&found_names)
+        vector_free(&found_nodes)
+        raise MemoryError
+    return column_of(&found_parents, b"I"), column_of(&found_names, b"I"), column_of(&found_nodes, b"I")
+
+
+cdef struct Turned:
+    uint32_t name           # of the node `at`; NONE where the stack is at its end
+    uint32_t at
+    uint32_t stack
+
+
+cdef struct Group:
+    size_t first
+    size_t last
+    uint32_t node           # what stands above all of them in the turned tree
+
+
+cdef int by_name(const void *one, const void *other) noexcept nogil:
+    cdef uint32_t left = (<const Turned *> one).name
+    cdef uint32_t right = (<const Turned *> other).name
+    return (left > right) - (left < right)
+
+
+cdef uint32_t new_node(Vector *to_parents, Vector *to_names, uint32_t parent, uint32_t name) noexcept nogil:
+    cdef uint32_t node = <uint32_t> to_parents.count
+    if node == NONE or vector_push(to_parents, &parent) < 0 or vector_push(to_names, &name) < 0:
+        return NONE
+    return node
+
+
+def invert(const uint32_t[::1] parents, const uint32_t[::1] names, const uint8_t[::1] counted, uint32_t[::1] ends,
+           size_t most):
+    """Turn a tree round: what was innermost stands at the root. Returns the new tree's ``(parents, names)``.
+
+    Each node with a value of its own (``counted``) is a stack; ``ends`` gets the node where the turned stack ends,
+    NEVER for the other nodes. Stacks that begin alike are kept together and parted where their names do; one that is
+    alone goes its way without a look at any other, as most of such a tree does. Raises OverflowError for a tree of
+    more than ``most`` nodes.
+    """
+    cdef size_t node, first, last, count = 0
+    cdef uint32_t above, at, none = NONE
+    cdef bint failed = False
+    cdef Vector to_parents, to_names, groups
+    cdef Group group, part
+    cdef Turned *stacks = <Turned *> malloc((parents.shape[0] + 1) * sizeof(Turned))
+    vector_init(&to_parents, 4)
+    vector_init(&to_names, 4)
+    vector_init(&groups, sizeof(Group))
+    with nogil:
+        failed = stacks == NULL or new_node(&to_parents, &to_names, none, none) == NONE
+        for node in range(<size_t> parents.shape[0]):
+            ends[node] = NONE
+            if not failed and counted[node]:
+                stacks[count].at = <uint32_t> node
+                stacks[count].stack = <uint32_t> node
+                stacks[count].name = names[node] if node else NONE
+                count += 1
+        group.first, group.last, group.node = 0, count, 0
+        if not failed and count:
+            failed = vector_push(&groups, &group) < 0
+        while groups.count and not failed and to_parents.count <= most:
+            groups.count -= 1
+            group = (<Group *> groups.data)[groups.count]
+            if group.last - group.first == 1:
+                above = group.node
+                at = stacks[group.first].at
+                while at and to_parents.count <= most:
+                    above = new_node(&to_parents, &to_names, above, names[at])
+                    if above == NONE:
+                        failed = True
+                        break
+                    at = parents[at]
+                ends[stacks[group.first].stack] = above
+                continue
+            first = group.first + 1
+            while first < group.last and stacks[first].name == stacks[group.first].name:
+                first += 1
+            if first < group.last:
+                qsort(stacks + group.first, group.last - group.first, sizeof(Turned), &by_name)
+            first = group.first
+            while first < group.last and not failed:
+                if stacks[first].name == NONE:
+                    ends[stacks[first].stack] = group.node
+                    first += 1
+                    continue
+                above = new_node(&to_parents, &to_names, group.node, stacks[first].name)
+                failed = above == NONE
+                last = first
+                part.node = above
+                part.first = first
+                at = stacks[first].name
+                while last < group.last and stacks[last].name == at:
+                    stacks[last].at = parents[stacks[last].at]
+                    stacks[last].name = names[stacks[last].at] if stacks[last].at else NONE
+                    last += 1
+                part.last = last
+                if not failed:
+                    failed = vector_push(&groups, &part) < 0
+                first = last
+    free(stacks)
+    vector_free(&groups)
+    if failed or to_parents.count > most:
+        full = not failed
+        vector_free(&to_parents)
+        vector_free(&to_names)
+        if full:
+            raise OverflowError
+        raise MemoryError
+    return column_of(&to_parents, b"I"), column_of(&to_names, b"I")
+
+
+def add_by(const uint32_t[::1] to, const int64_t[:, ::1] values, int64_t[:, ::1] sums):
+    """Add each column of ``values`` to the column ``to`` of ``sums``; NEVER for nowhere."""
+    cdef size_t index, row
+    with nogil:
+        for index in range(<size_t> to.shape[0]):
+            if to[index] < <size_t> sums.shape[1]:
+                for row in range(<size_t> values.shape[0]):
+                    sums[row, to[index]] += values[row, index]
+
+
+def sum_samples(const uint32_t[::1] stacks, const int64_t[::1] amounts, const int64_t[::1] counts,
+                const uint32_t[::1] order, int64_t[:, ::1] sums, uint32_t[::1] first):
+    """Sum samples' amounts and counts by stack, and note the least order of each; stacks out of range count nowhere."""
+    cdef size_t index
+    cdef uint32_t stack
+    with nogil:
+        for index in range(<size_t> stacks.shape[0]):
+            stack = stacks[index]
+            if stack < <size_t> sums.shape[1] and stack < <size_t> first.shape[0]:
+                sums[0, stack] += amounts[index]
+                sums[1, stack] += counts[index]
+                if order[index] < first[stack]:
+                    first[stack] = order[index]
+
+
+def first_rows(const uint32_t[:] numbers, uint32_t[::1] first):
+    """The first row that holds each number; those that are out of range, or in no row, keep what they have."""
+    cdef size_t row
+    cdef uint32_t number
+    with nogil:
+        # from behind, so that the first is written last
+        for row in range(<size_t> numbers.shape[0], 0, -1):
+            number = numbers[row - 1]
+            if number < <size_t> first.shape[0]:
+                first[number] = <uint32_t> (row - 1)
+
+
+def least_by(const uint32_t[::1] to, const uint32_t[::1] values, uint32_t[::1] least):
+    """The least of the values that each number of ``to`` has."""
+    cdef size_t index
+    with nogil:
+        for index in range(<size_t> to.shape[0]):
+            if to[index] < <size_t> least.shape[0] and values[index] < least[to[index]]:
+                least[to[index]] = values[index]
+
+
+def sum_up(const uint32_t[::1] parents, int64_t[:, ::1] values, uint32_t[::1] first):
+    """Add every node's values to those of its parent, and so on up; ``first`` becomes the least below likewise."""
+    cdef size_t node, row
+    cdef uint32_t parent
+    with nogil:
+        for node in range(<size_t> parents.shape[0] - 1, 0, -1):
+            parent = parents[node]
+            for row in range(<size_t> values.shape[0]):
+                values[row, parent] += values[row, node]
+            if first[node] < first[parent]:
+                first[parent] = first[node]
+
+
+cdef struct Child:
+    int64_t key
+    uint32_t name
+    uint32_t node
+
+
+cdef int by_key(const void *one, const void *other) noexcept nogil:
+    cdef const Child *left = <const Child *> one
+    cdef const Child *right = <const Child *> other
+    if left.key != right.key:
+        return -1 if left.key < right.key else 1
+    if left.name != right.name:
+        return -1 if left.name < right.name else 1
+    return 0
+
+
+cdef void sort_children(Child *children, size_t count) noexcept nogil:
+    """By key and name. Most nodes have a few children, and a call for each look at two would take the most time."""
+    cdef size_t place, at
+    cdef Child taken
+    if count > 16:
+        qsort(children, count, sizeof(Child), &by_key)
+        return
+    for place in range(1, count):
+        taken = children[place]
+        at = place
+        while at and (children[at - 1].key > taken.key
+                      or (children[at - 1].key == taken.key and children[at - 1].name > taken.name)):
+            children[at] = children[at - 1]
+            at -= 1
+        children[at] = taken
+
+
+def arrange(const uint32_t[::1] parents, const uint32_t[::1] names, const int64_t[::1] widths,
+            const int64_t[::1] keys, uint32_t[::1] numbers, uint32_t[::1] nodes, uint32_t[::1] offsets):
+    """Number a tree anew, level by level, so that the children of a node stand together; returns how many have a width.
+
+    Children stand by ascending key and where equal by name. The root comes first; nodes without a width, which have
+    none below them either, come behind all others as they stood. ``numbers`` gets the new number of each node, and
+    ``nodes`` the node of each new number; the children of ``n`` become ``offsets[n] + 1`` to ``offsets[n + 1]``.
+    """
+    cdef size_t node, count = parents.shape[0], first, last, index, placed = 1
+    cdef uint32_t at
+    cdef Child *found = <Child *> malloc((count + 1) * sizeof(Child))
+    cdef uint32_t *begins = <uint32_t *> calloc(count + 1, 4)
+    if found == NULL or begins == NULL:
+        free(found)
+        free(begins)
+        raise MemoryError
+    with nogil:
+        for node in range(1, count):
+            if widths[node] > 0:
+                begins[parents[node] + 1] += 1
+        for node in range(count):
+            begins[node + 1] += begins[node]
+        # filled from behind, which moves each end to where its children begin
+        for node in range(count - 1, 0, -1):
+            if widths[node] > 0:
+                begins[parents[node] + 1] -= 1
+                at = begins[parents[node] + 1]
+                found[at].key = keys[node]
+                found[at].name = names[node]
+                found[at].node = <uint32_t> node
+        # begins[n + 1] is where the children of n begin now, and those of the next node end them
+        for node in range(1, count):
+            if begins[node + 1] > begins[node] + 1:
+                sort_children(found + begins[node], begins[node + 1] - begins[node])
+        numbers[0] = nodes[0] = offsets[0] = 0
+        index = 0
+        while index < placed:
+            node = nodes[index]
+            first = begins[node + 1]
+            last = begins[node + 2] if node + 1 < count else first
+            while first < last:
+                numbers[found[first].node] = <uint32_t> placed
+                nodes[placed] = found[first].node
+                placed += 1
+                first += 1
+            index += 1
+            offsets[index] = <uint32_t> (placed - 1)
+        last = placed
+        for node in range(1, count):
+            if widths[node] <= 0:
+                numbers[node] = <uint32_t> last
+                nodes[last] = <uint32_t> node
+                last += 1
+    free(found)
+    free(begins)
+    return placed
+
+
+def place(const uint32_t[::1] offsets, const int64_t[::1] widths, int64_t[::1] left):
+    """Where each node of an arranged tree begins on an axis of values.
+
+    Children stand side by side from their parent's beginning, and what the parent has of its own is left over behind
+    them. Raises ValueError for a tree that is not arranged, or in which children are wider than their parent.
+    """
+    cdef size_t node, child, placed = offsets.shape[0] - 1
+    cdef int64_t at, over
+    cdef bint fits = offsets.shape[0] > 1 and offsets[0] == 0 and offsets[placed] == placed - 1 \
+        and <size_t> widths.shape[0] >= placed and <size_t> left.shape[0] >= placed and widths[0] >= 0
+    with nogil:
+        if fits:
+            left[0] = 0
+            for node in range(placed):
+                # a node comes behind its parent, and so it has its own place by now
+                if offsets[node] < node or offsets[node + 1] < offsets[node] or offsets[node + 1] >= placed:
+                    fits = False
+                    break
+                at = left[node]
+                over = widths[node]
+                for child in range(<size_t> offsets[node] + 1, <size_t> offsets[node + 1] + 1):
+                    if widths[child] <= 0 or widths[child] > over:
+                        fits = False
+                        break
+                    left[child] = at
+                    at += widths[child]
+                    over -= widths[child]
+                if not fits:
+                    break
+    if not fits:
+        raise ValueError("a call tree's nodes are out of order, or wider than what holds them")
+
+
+def own_values(const uint32_t[::1] parents, int64_t[:, ::1] values):
+    """Take what each node has with all below it from its parent: what is left is its own."""
+    cdef size_t node, row
+    with nogil:
+        for row in range(<size_t> values.shape[0]):
+            for node in range(1, <size_t> parents.shape[0]):
+                values[row, parents[node]] -= values[row, node]
+
+
+def functions(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] offsets,
+              const int64_t[:, ::1] selves, const int64_t[:, ::1] inclusive, int64_t[:, ::1] self_sums,
+              int64_t[:, ::1] inclusive_sums):
+    """Sum an arranged tree by name; a name that stands twice on a way counts once, with its outermost."""
+    cdef size_t row, rows = selves.shape[0]
+    cdef uint32_t node = 0, child
+    cdef uint32_t *next = <uint32_t *> calloc(offsets.shape[0], 4)
+    cdef uint32_t *open = <uint32_t *> calloc(self_sums.shape[1] + 1, 4)
+    if next == NULL or open == NULL:
+        free(next)
+        free(open)
+        raise MemoryError
+    with nogil:
+        while True:
+            if offsets[node] + next[node] < offsets[node + 1]:
+                next[node] += 1
+                child = offsets[node] + next[node]
+                node = child
+                for row in range(rows):
+                    self_sums[row, names[node]] += selves[row, node]
+                    if open[names[node]] == 0:
+                        inclusive_sums[row, names[node]] += inclusive[row, node]
+                open[names[node]] += 1
+            elif node == 0:
+                break
+            else:
+                open[names[node]] -= 1
+                node = parents[node]
+    free(next)
+    free(open)
+
+
+def find(const uint32_t[::1] parents, const uint32_t[::1] names, const uint8_t[::1] wanted,
+         const int64_t[:, ::1] inclusive, uint8_t[::1] held, int64_t[::1] totals):
+    """Sum what lies in or below nodes of the wanted names, each value once; returns how many nodes have such a name.
+
+    ``held`` gets 1 for a node with a wanted name, and 2 for one that has such a node below it, both perhaps.
+    """
+    cdef size_t node, row, count = 0, nodes = parents.shape[0]
+    cdef uint8_t *inside = <uint8_t *> calloc(nodes + 1, 1)
+    if inside == NULL:
+        raise MemoryError
+    with nogil:
+        for node in range(nodes):
+            held[node] = 0
+        for node in range(1, nodes):
+            inside[node] = inside[parents[node]]
+            if wanted[names[node]]:
+                held[node] = 1
+                count += 1
+                if not inside[node]:
+                    inside[node] = 1
+                    for row in range(<size_t> inclusive.shape[0]):
+                        totals[row] += inclusive[row, node]
+        for node in range(nodes - 1, 0, -1):
+            if held[node]:
+                held[parents[node]] |= 2
+    free(inside)
+    return count
+
+
+def below(const uint32_t[::1] parents, uint32_t node, uint8_t[::1] inside):
+    """Mark a node and all that is below it; ``inside`` holds zeroes before."""
+    cdef size_t at
+    if node >= <size_t> parents.shape[0]:
+        raise IndexError(node)
+    with nogil:
+        inside[node] = 1
+        for at in range(<size_t> node + 1, <size_t> parents.shape[0]):
+            inside[at] = inside[parents[at]]
+
+
+def along(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_t[::1] names,
+          const uint32_t[::1] way, uint32_t[::1] ends):
+    """Where a way of names from the root, outermost first and not empty, ends above each node of a prefix tree.
+
+    ``ends`` gets the node there, 0 for nodes that the way doesn't lead to. A frame's name is ``names[frame]``. Raises
+    ValueError for a tree whose numbers are out of order.
+    """
+    cdef size_t node, nodes = parents.shape[0], steps = way.shape[0]
+    cdef uint32_t parent
+    cdef bint damaged = frames.shape[0] != parents.shape[0] or ends.shape[0] != parents.shape[0] or not steps
+    # how many steps lead to each node, one more for those that are on the way
+    cdef uint32_t *gone = <uint32_t *> calloc(nodes + 1, 4)
+    if gone == NULL:
+        raise MemoryError
+    with nogil:
+        if nodes and not damaged:
+            gone[0] = 1
+            ends[0] = 0
+            for node in range(1, nodes):
+                parent = parents[node]
+                if parent >= node or frames[node] >= <size_t> names.shape[0]:
+                    damaged = True
+                    break
+                ends[node] = ends[parent]
+                if gone[parent] and gone[parent] <= steps and names[frames[node]] == way[gone[parent] - 1]:
+                    gone[node] = gone[parent] + 1
+                    if gone[node] > steps:
+                        ends[node] = <uint32_t> node
+    free(gone)
+    if damaged:
+        raise ValueError("a stack's numbers are out of order")
+
+
+def best_above(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint8_t[::1] kinds,
+               uint32_t[::1] best, bint nearest_root=False):
+    """For each node the frame of the lowest ``kinds`` value on the way to the root.
+
+    Of equals it is the one that is farthest from the root, or the nearest. NEVER for the root. Raises ValueError when
+    the tree is damaged.
+    """
+    cdef size_t node, nodes = parents.shape[0], known = kinds.shape[0]
+    cdef uint32_t above
+    cdef int spare = 1 if nearest_root else 0
+    cdef bint fits = frames.shape[0] == parents.shape[0] == best.shape[0]
+    with nogil:
+        if fits and nodes:
+            best[0] = NONE
+            for node in range(1, nodes):
+                if parents[node] >= node or frames[node] >= known:
+                    fits = False
+                    break
+                above = best[parents[node]]
+                if above != NONE and kinds[above] < kinds[frames[node]] + spare:
+                    best[node] = above
+                else:
+                    best[node] = frames[node]
+    if not fits:
+        raise ValueError("a node stands below its child or has a frame that there isn't")

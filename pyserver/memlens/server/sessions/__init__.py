@@ -1,0 +1,1 @@
+"""What the server keeps between requests: open snapshots, children at work, comparisons, SQL sessions."""

@@ -1,0 +1,271 @@
+"""Runs ``memlens ingest`` and ``memlens tables`` as child processes.
+
+Their progress is forwarded, they are killed when cancelled, their deaths are explained.
+The child is what reads a file that nobody trusts. Whatever happens to it, this process lives on.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from memlens.errors import MemlensError, Problem
+from memlens.store.artefacts import partial_file
+from memlens.store.cache import Cache, partial_folder
+from memlens.store.table_schema import FILE_NAMES, Part
+
+logger = logging.getLogger(__name__)
+
+ProgressListener = Callable[[str, float | None], None]
+
+_STDERR_KEPT_BYTES = 8_192
+_LINE_LIMIT_BYTES = 1 << 20
+_OOM_COUNTERS = Path("/proc/vmstat")
+
+
+class ProgressLine(msgspec.Struct, tag_field="type", tag="progress"):
+    """How far the child is."""
+
+    stage: str
+    fraction: float | None = None
+
+
+class DoneLine(msgspec.Struct, tag_field="type", tag="done"):
+    """The child's last line when all went well."""
+
+    archive: str
+
+
+class ErrorLine(msgspec.Struct, tag_field="type", tag="error"):
+    """The child's last line when the file is to blame."""
+
+    problem: Problem
+
+
+_running: dict[asyncio.subprocess.Process, Callable[[int], None]] = {}
+"""The children alive now, with what removes what each was making."""
+
+_decode_line = msgspec.json.Decoder(ProgressLine | DoneLine | ErrorLine).decode
+
+
+class IngestError(MemlensError):
+    """The child's own problem, or what its death means."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message, offset=problem.offset, advice=problem.advice)
+        self.code = problem.code
+        self.retry = problem.retry
+
+
+async def ingest(source: Path, cache: Cache, options: list[str], on_progress: ProgressListener) -> Path:
+    """Read ``source`` into an archive and return its folder.
+
+    When the calling task is cancelled, the child is killed and its unfinished folder removed before this
+    returns. Raises IngestError.
+    """
+    folder = cache.folder_for(source)
+
+    def remove(pid: int) -> None:
+        remove_unfinished(folder, pid)
+
+    return await _run(_Work("reading of the snapshot", source), ["ingest", *options], on_progress, remove)
+
+
+async def fill_tables(archive: Path, part: Part, options: list[str], on_progress: ProgressListener) -> None:
+    """Make that part of the tables for SQL in ``archive``; cancelled and failing as :func:`ingest`."""
+
+    def remove(pid: int) -> None:
+        partial_file(archive, FILE_NAMES[part], pid).unlink(missing_ok=True)
+
+    await _run(
+        _Work("filling of the tables", archive), ["tables", "--part", part, *options], on_progress, remove
+    )
+
+
+class _Work(NamedTuple):
+    """What a child does, for sentences, and the path that it does it to."""
+
+    name: str
+    path: Path
+
+
+async def _run(
+    work: _Work, command: list[str], on_progress: ProgressListener, remove: Callable[[int], None]
+) -> Path:
+    oom_kills = _oom_kills()
+    command = [
+        sys.executable,
+        "-m",
+        "memlens",
+        command[0],
+        "--progress",
+        "json",
+        "--background",
+        "--parent",
+        str(os.getpid()),
+        str(work.path),
+        *command[1:],
+    ]
+    child = await _start(command)
+    _running[child] = remove
+    finished = False
+    try:
+        outcome, errors = await asyncio.gather(_follow(child.stdout, on_progress), _tail(child.stderr))
+        status = await child.wait()
+        finished = True
+    finally:
+        if not finished:
+            # Shielded: a second cancellation must not leave a child or a folder behind.
+            await asyncio.shield(asyncio.ensure_future(_abort(child, remove)))
+        del _running[child]
+    if errors:
+        logger.log(logging.INFO if status == 0 else logging.WARNING, "%s of %s: %s", *work, errors)
+    match outcome:
+        case DoneLine(archive) if status == 0:
+            return Path(archive)
+        case ErrorLine(problem):
+            raise IngestError(problem)
+    await asyncio.to_thread(remove, child.pid)
+    raise IngestError(_explain(work.name, status, errors, oom_killed=_oom_kills() > oom_kills))
+
+
+def remove_unfinished(folder: Path, pid: int) -> None:
+    """Remove what a killed child left: it writes beside the archive's place and renames at the end."""
+    shutil.rmtree(partial_folder(folder, pid), ignore_errors=True)
+
+
+async def _start(command: list[str]) -> asyncio.subprocess.Process:
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1"}
+    # meant for a server that lives long: a child ends, and Python's own allocator is the faster one
+    environment.pop("PYTHONMALLOC", None)
+    flags = 0
+    if sys.platform == "win32":
+        flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+    try:
+        return await asyncio.create_subprocess_exec(
+            *command,
+            env=environment,
+            limit=_LINE_LIMIT_BYTES,
+            # open for as long as this process lives, which tells the child so where nothing else does
+            stdin=subprocess.DEVNULL if sys.platform == "linux" else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # A group of its own: whatever the child starts dies with it, a ^C on our terminal is ours alone.
+            start_new_session=sys.platform != "win32",
+            creationflags=flags,
+        )
+    except OSError as error:
+        raise IngestError(_died(f"The process that reads snapshots could not be started: {error}")) from error
+
+
+async def _follow(
+    output: asyncio.StreamReader | None, on_progress: ProgressListener
+) -> DoneLine | ErrorLine | None:
+    """Forward progress until the child closes its output; its last word, if it said one."""
+    outcome: DoneLine | ErrorLine | None = None
+    while output is not None:
+        try:
+            text = await output.readline()
+        except ValueError:
+            logger.warning("a line of the ingest's output was too long and was passed over")
+            continue
+        if not text:
+            break
+        try:
+            line = _decode_line(text)
+        except msgspec.DecodeError:
+            logger.warning("not a line of progress: %r", text[:200])
+            continue
+        if isinstance(line, ProgressLine):
+            on_progress(line.stage, line.fraction)
+        else:
+            outcome = line
+    return outcome
+
+
+async def _tail(errors: asyncio.StreamReader | None) -> str:
+    """Read all of stderr, so that the child never waits for us, and keep its end."""
+    kept = b""
+    while errors is not None and (piece := await errors.read(_STDERR_KEPT_BYTES)):
+        kept = (kept + piece)[-_STDERR_KEPT_BYTES:]
+    return kept.decode(errors="replace").strip()
+
+
+async def _abort(child: asyncio.subprocess.Process, remove: Callable[[int], None]) -> None:
+    _kill(child)
+    with contextlib.suppress(ProcessLookupError):
+        await child.wait()
+    await asyncio.to_thread(remove, child.pid)
+
+
+def abandon_all() -> None:
+    """End every child and remove what it was making, without waiting: for a server that must go at once."""
+    for child, remove in _running.items():
+        _kill(child)
+        remove(child.pid)
+
+
+def _kill(child: asyncio.subprocess.Process) -> None:
+    """End the child and all that it started, at once."""
+    if child.returncode is not None:
+        return  # its number may already be another's
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if sys.platform == "win32":
+            child.kill()
+        else:
+            # The child leads its own group, so its process id is the group's.
+            os.killpg(child.pid, signal.SIGKILL)
+
+
+def _explain(work: str, status: int, errors: str, *, oom_killed: bool) -> Problem:
+    """What it means that the child ended without a last word."""
+    if "MemoryError" in errors or (status == -signal.SIGABRT and "bad_alloc" in errors):
+        return _out_of_memory(f"The {work} took more memory than this machine could give")
+    if sys.platform != "win32" and status == -signal.SIGKILL:
+        if oom_killed:
+            return _out_of_memory(f"The system ended the {work} because memory ran out")
+        return _died(f"The {work} was killed by the system or by somebody")
+    if sys.platform != "win32" and status == -signal.SIGBUS:
+        return _died("The snapshot, or the disk that its archive is written to, went away while it was read")
+    if status < 0:
+        return _died(f"The {work} died ({_signal_name(-status)})")
+    last = errors.rsplit("\n", 1)[-1] if errors else "without a word"
+    return _died(f"The {work} ended unexpectedly with status {status} ({last})")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _died(message: str) -> Problem:
+    advice = "Try again; if it happens again, the log of the Memlens server has the details."
+    return Problem(code="ingest-died", message=message, advice=advice)
+
+
+def _out_of_memory(message: str) -> Problem:
+    advice = "Close other programs, or open the file on a machine with more memory, and try again."
+    return Problem(code="out-of-memory", message=message, advice=advice)
+
+
+def _oom_kills() -> int:
+    """How many processes Linux has ended for want of memory since it booted; 0 elsewhere."""
+    try:
+        for line in _OOM_COUNTERS.read_text(encoding="ascii").splitlines():
+            name, _, value = line.partition(" ")
+            if name == "oom_kill":
+                return int(value)
+    except (OSError, ValueError):
+        pass
+    return 0

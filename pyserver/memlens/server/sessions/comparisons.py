@@ -1,0 +1,221 @@
+"""Answers about two open snapshots at once.
+
+Each snapshot is asked in its own thread and by itself; what both told is put together in a third. So neither waits
+for the other while holding its thread, a snapshot may be compared with itself, and one that is closed meanwhile says
+so. What costs time is kept for the next question: a snapshot's frames with the snapshot, pairings and comparisons of
+two with the first of them.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any, Literal, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from memlens.errors import BadRequestError
+from memlens.model.attribution import Attribution
+from memlens.server.protocol.compare import (
+    CompareCurvesParams,
+    ComparedDevices,
+    ComparedTree,
+    CompareMomentsParams,
+    CompareMomentsResult,
+    CompareParams,
+    CompareStacksParams,
+    CompareStacksResult,
+)
+from memlens.server.sessions.registry import OpenSnapshot, Registry
+from memlens.store.snapshot import Snapshot
+from memlens.views.compare import alignment
+from memlens.views.compare.alignment import CurvesAnswer
+from memlens.views.compare.pairing import Pairing
+from memlens.views.compare.rows import CompareAnswer, Comparison
+from memlens.views.selection.columns import check_columns
+from memlens.views.selection.folded import Folded, Places, fold, places_of
+from memlens.views.selection.sets import AllocationSet
+
+T = TypeVar("T")
+
+_KEPT_PAIRINGS = 4
+_KEPT_COMPARISONS = 8
+
+
+class Comparisons:
+    """For the event loop's thread only."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._places: WeakKeyDictionary[OpenSnapshot, dict[Attribution, Places]] = WeakKeyDictionary()
+        self._pairings: Kept = Kept(_KEPT_PAIRINGS, registry)
+        self._comparisons: Kept = Kept(_KEPT_COMPARISONS, registry)
+
+    async def compare(self, params: CompareParams) -> CompareAnswer:
+        """A page of differences. Raises NotOpenError, BadRequestError."""
+        comparison = await self._comparison(params)
+        return await asyncio.to_thread(
+            comparison.answer,
+            params.measure,
+            params.search,
+            params.order,
+            params.offset,
+            params.limit,
+            reverse=params.reverse,
+        )
+
+    async def stacks(self, params: CompareStacksParams) -> CompareStacksResult:
+        """The stacks of the view's own snapshot that go to a row."""
+        comparison = await self._comparison(params)
+        side: Literal["before", "after"] = "after" if params.other_first else "before"
+        stacks = await asyncio.to_thread(comparison.stacks, params.row, params.measure, side)
+        return CompareStacksResult(stacks)
+
+    async def curves(self, params: CompareCurvesParams) -> CurvesAnswer:
+        """Two heights on one axis."""
+        check_columns(params.columns)
+        axis = params.alignment.axis
+        mine, other = self._registry.get(params.snapshot), self._registry.get(params.other)
+        first, second = await self._sides(mine, other, params)
+        places, steps = alignment.align(first, second, params.alignment)
+        extent = alignment.joined(first, second, places)
+        x0 = extent.x0 if params.x0 is None else params.x0
+        x1 = extent.x1 if params.x1 is None else params.x1
+        if not (np.isfinite(x0) and np.isfinite(x1) and x0 < x1):
+            raise BadRequestError("A part of an axis begins before it ends")
+        edges = np.linspace(x0, x1, params.columns + 1)
+        there = places.to_second(edges)
+        (highest, lowest, moments), (other_highest, other_lowest, _) = await asyncio.gather(
+            mine.ask(lambda snapshot: alignment.heights(snapshot, params.device, axis, edges, params.filter)),
+            other.ask(
+                lambda snapshot: alignment.heights(snapshot, params.other_device, axis, there, params.filter)
+            ),
+        )
+        return CurvesAnswer(
+            x0=x0,
+            x1=x1,
+            columns=params.columns,
+            extent=extent,
+            peak_bytes=first.peak_bytes,
+            other_peak_bytes=second.peak_bytes,
+            peak_x=first.peak_x,
+            other_peak_x=float(places.to_first(np.array([second.peak_x]))[0]),
+            highest=highest,
+            lowest=lowest,
+            other_highest=other_highest,
+            other_lowest=other_lowest,
+            moments=moments,
+            steps=steps,
+            steps_told=first.told,
+            other_steps_told=second.told,
+        )
+
+    async def moments(self, params: CompareMomentsParams) -> CompareMomentsResult:
+        """Moments of the other device that lie beside moments of the view's."""
+        axis = params.alignment.axis
+        mine, other = self._registry.get(params.snapshot), self._registry.get(params.other)
+        first, second = await self._sides(mine, other, params)
+        places, _ = alignment.align(first, second, params.alignment)
+        x = await mine.ask(lambda s: alignment.positions_of(s, params.device, axis, params.moments))
+        there = places.to_second(x)
+        moments = await other.ask(lambda s: alignment.moments_at(s, params.other_device, axis, there))
+        here, beside = await asyncio.gather(
+            mine.ask(lambda s: alignment.live_at(s, params.device, params.moments, params.filter)),
+            other.ask(lambda s: alignment.live_at(s, params.other_device, moments, params.filter)),
+        )
+        runs = (there >= second.extent.x0) & (there <= second.extent.x1)
+        return CompareMomentsResult(
+            moments,
+            here,
+            [live if running else None for live, running in zip(beside, runs.tolist(), strict=True)],
+            any(side.told is not None and side.told.inferred for side in (first, second)),
+        )
+
+    async def _sides(
+        self, mine: OpenSnapshot, other: OpenSnapshot, params: ComparedDevices
+    ) -> tuple[alignment.Side, alignment.Side]:
+        axis, by_step = params.alignment.axis, params.alignment.by_step
+
+        def side(number: int) -> Callable[[Snapshot], alignment.Side]:
+            return lambda snapshot: alignment.side_of(snapshot, number, axis, params.filter, by_step=by_step)
+
+        return await asyncio.gather(mine.ask(side(params.device)), other.ask(side(params.other_device)))
+
+    async def _comparison(self, params: CompareParams | CompareStacksParams) -> Comparison:
+        """The comparison of two sets; made by whoever asks first, and waited for by the others."""
+        mine, other = self._registry.get(params.snapshot), self._registry.get(params.other)
+        (first, first_of), (second, second_of) = before_and_after(mine, other, params)
+
+        async def make() -> Comparison:
+            before, after = await asyncio.gather(
+                self._folded(first, first_of, params.attribution),
+                self._folded(second, second_of, params.attribution),
+            )
+            pairing = await self.pairing(first, second)
+            return await asyncio.to_thread(Comparison, before, after, pairing, params.by)
+
+        key = (first.name, second.name, first_of, second_of, params.by, params.attribution)
+        return await self._comparisons.get(key, make)
+
+    async def _folded(self, opened: OpenSnapshot, of: AllocationSet, attribution: Attribution) -> Folded:
+        places = await self._places_of(opened, attribution)
+        return await opened.ask(lambda snapshot: fold(snapshot, of, places))
+
+    async def _places_of(self, opened: OpenSnapshot, attribution: Attribution = "mine") -> Places:
+        kept = self._places.setdefault(opened, {})
+        if attribution not in kept:
+            kept[attribution] = await opened.ask(lambda snapshot: places_of(snapshot, attribution))
+        return kept[attribution]
+
+    async def pairing(self, first: OpenSnapshot, second: OpenSnapshot) -> Pairing:
+        """The frames of two snapshots, paired."""
+
+        async def make() -> Pairing:
+            before, after = await asyncio.gather(self._places_of(first), self._places_of(second))
+            return await asyncio.to_thread(Pairing, before.frames, after.frames)
+
+        return await self._pairings.get((first.name, second.name), make)
+
+
+def before_and_after(
+    mine: OpenSnapshot, other: OpenSnapshot, sets: CompareParams | CompareStacksParams | ComparedTree
+) -> tuple[tuple[OpenSnapshot, AllocationSet], tuple[OpenSnapshot, AllocationSet]]:
+    """Each snapshot with its set, the one that is "before" first."""
+    own, others = (mine, sets.of), (other, sets.other_of)
+    return (others, own) if sets.other_first else (own, others)
+
+
+class Kept:
+    """The latest few results about two snapshots, by keys that begin with the names of both.
+
+    One that is being made is made once for all who ask for it. A snapshot that is closed leaves nothing behind.
+    """
+
+    def __init__(self, most: int, registry: Registry) -> None:
+        self._most = most
+        self._registry = registry
+        self._tasks: OrderedDict[Any, asyncio.Task[Any]] = OrderedDict()
+        registry.listeners.append(self._forget_closed)
+
+    async def get(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
+        """The result for ``key``. Who is cancelled stops waiting; the making goes on for the others, and for later."""
+        task = self._tasks.get(key)
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+            task = self._tasks[key] = asyncio.ensure_future(make())
+            task.add_done_callback(_noticed)
+        self._tasks.move_to_end(key)
+        while len(self._tasks) > self._most:
+            self._tasks.popitem(last=False)
+        result: T = await asyncio.shield(task)
+        return result
+
+    def _forget_closed(self) -> None:
+        names = {opened.name for opened in self._registry.snapshots()}
+        for key in [key for key in self._tasks if key[0] not in names or key[1] not in names]:
+            del self._tasks[key]
+
+
+def _noticed(task: "asyncio.Task[Any]") -> None:
+    """An error that nobody waits for any more is no error."""
+    if not task.cancelled():
+        task.exception()

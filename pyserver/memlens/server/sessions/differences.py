@@ -1,0 +1,104 @@
+"""Difference flame graphs of two open snapshots: made of what each tells in its own thread, kept for a while."""
+
+import asyncio
+import base64
+from collections.abc import Callable
+from typing import Literal, TypeVar
+
+from memlens.server.protocol.compare import (
+    CompareFlameChildrenParams,
+    CompareFlameNodeParams,
+    CompareFlameParams,
+    CompareFlameResult,
+    CompareFlameSearchParams,
+    OfComparedTree,
+)
+from memlens.server.sessions.comparisons import Comparisons, Kept, before_and_after
+from memlens.server.sessions.registry import Registry
+from memlens.views.compare.difference import Joined, join, side_of, tree_of
+from memlens.views.flame import graph as flame
+from memlens.views.flame import tables as flame_tables
+from memlens.views.flame.calltree import CallTree
+from memlens.views.flame.tables import FlameChildrenAnswer, FlameNodeAnswer, FlameSearchAnswer, FlameSides
+
+T = TypeVar("T")
+Asked = CompareFlameParams | OfComparedTree
+
+_KEPT_JOINED = 2
+_KEPT_TREES = 3
+"""A tree of a million nodes is a hundred megabytes."""
+
+
+class Differences:
+    """For the event loop's thread only."""
+
+    def __init__(self, registry: Registry, comparisons: Comparisons) -> None:
+        self._registry = registry
+        self._comparisons = comparisons
+        self._joined: Kept = Kept(_KEPT_JOINED, registry)
+        self._trees: Kept = Kept(_KEPT_TREES, registry)
+
+    async def flame(self, p: CompareFlameParams) -> CompareFlameResult:
+        """The boxes of a viewport. Raises NotOpenError, BadRequestError."""
+
+        def made(tree: CallTree) -> CompareFlameResult:
+            picture = flame.picture(tree, p.x0, p.x1, p.first_depth, p.rows, p.width_px, p.search)
+            geometry = base64.b64encode(picture.geometry).decode("ascii")
+            return CompareFlameResult(
+                geometry, picture.names, flame_tables.whole(tree) or FlameSides(0, 0, 0, 0)
+            )
+
+        return await self._ask(p, lambda tree, _: made(tree))
+
+    async def node(self, p: CompareFlameNodeParams) -> FlameNodeAnswer:
+        """A node's details; its stacks are those of the view's own snapshot."""
+        return await self._ask(
+            p,
+            lambda tree, joined: flame_tables.details_of(
+                tree, joined.stacks, joined.held_by, p.node, p.tree.attribution
+            ),
+        )
+
+    async def children(self, p: CompareFlameChildrenParams) -> FlameChildrenAnswer:
+        """A page of a node's children."""
+        return await self._ask(
+            p,
+            lambda tree, _: flame_tables.children(tree, p.node, p.offset, p.limit, p.tree.attribution),
+        )
+
+    async def search(self, p: CompareFlameSearchParams) -> FlameSearchAnswer:
+        """What a text is found in."""
+        return await self._ask(p, lambda tree, _: flame_tables.search(tree, p.text, p.tree.attribution))
+
+    async def _ask(self, p: Asked, question: Callable[[CallTree, Joined], T]) -> T:
+        """Put a question to the tree; one at a time, for trees keep what they found."""
+        asked = p.tree
+        mine, other = self._registry.get(p.snapshot), self._registry.get(p.other)
+        (first, first_of), (second, second_of) = before_and_after(mine, other, asked)
+        own: Literal["before", "after"] = "after" if asked.other_first else "before"
+        key = (first.name, second.name, first_of, second_of, own)
+
+        async def make_joined() -> Joined:
+            before, after, pairing = await asyncio.gather(
+                first.ask(lambda snapshot: side_of(snapshot, first_of)),
+                second.ask(lambda snapshot: side_of(snapshot, second_of)),
+                self._comparisons.pairing(first, second),
+            )
+            return await asyncio.to_thread(join, before, after, pairing, own)
+
+        joined: Joined = await self._joined.get(key, make_joined)
+
+        async def make_tree() -> CallTree:
+            def make() -> CallTree:
+                with joined.lock:
+                    return tree_of(joined, asked.options, asked.scale, asked.width)
+
+            return await asyncio.to_thread(make)
+
+        tree: CallTree = await self._trees.get((*key, asked.options, asked.scale, asked.width), make_tree)
+
+        def answered() -> T:
+            with joined.lock:
+                return question(tree, joined)
+
+        return await asyncio.to_thread(answered)

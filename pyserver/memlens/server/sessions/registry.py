@@ -1,0 +1,504 @@
+"""The open snapshots: shared by the views that show them, released with the last one.
+
+A snapshot is known by its file's real path, size and time of change. Whoever opens a file that is being read
+waits for the same reading; the reading is given up when nobody waits for it any more.
+"""
+
+import asyncio
+import contextlib
+import logging
+import shutil
+import threading
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from stat import S_ISREG
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+
+from memlens import limits
+from memlens.errors import MemlensError
+from memlens.model.attribution import Attribution
+from memlens.model.own_libraries import Libraries
+from memlens.server.sessions.children import IngestError, ProgressListener, fill_tables, ingest
+from memlens.server.sessions.sql import SqlDesk
+from memlens.server.settings import Configuration
+from memlens.store.artefacts import remove_damaged_tables
+from memlens.store.manifest import ArchiveError, SourceFile
+from memlens.store.snapshot import Snapshot
+from memlens.store.table_schema import Part
+from memlens.store.verify import StoppedError
+from memlens.views.answers import SourceLine
+from memlens.views.lines import heat as line_heat
+from memlens.views.lines import totals as lines
+
+if TYPE_CHECKING:
+    from memlens.model.info import SnapshotInfo
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+PROGRESS_INTERVAL_S = 0.1
+
+VERIFY_AFTER_S = 2.0
+"""So long after a snapshot was opened its files are held to their checksums: the first picture is out by then."""
+_WAIT_S = 0.02
+_ending = threading.Event()
+
+
+def end_verifying() -> None:
+    """Stop every check: Python waits for its thread before the process ends."""
+    _ending.set()
+
+
+class NotOpenError(MemlensError):
+    """The request names a snapshot that is not open."""
+
+    code = "closed"
+    advice = "Open the file again."
+
+
+class DamagedError(MemlensError):
+    """The stored copy of a snapshot is damaged on disk: what was asked can't be answered from it."""
+
+    code = "damaged"
+    advice = "Memlens reads the file again."
+
+
+class FileError(MemlensError):
+    """The path given is no file that could be read."""
+
+    code = "file"
+    advice = "Check that the file is there and may be read."
+
+
+class Identity(NamedTuple):
+    """What makes a file the same file with the same content, short of reading it."""
+
+    path: str
+    size_bytes: int
+    mtime_ns: int
+    libraries: tuple[str, ...] = ()
+    """The setting that it is opened with; with another one it is another snapshot."""
+
+    @classmethod
+    def of(cls, path: str) -> "Identity":
+        """Raises FileError when there is no such file, or it is something else than a file."""
+        if not Path(path).is_absolute():
+            raise FileError(f"The path of a snapshot must be absolute, not {path!r}")
+        try:
+            real = Path(path).resolve(strict=True)
+            status = real.stat()
+        except FileNotFoundError as error:
+            raise FileError(f"There is no file {path}") from error
+        except (OSError, RuntimeError, ValueError) as error:
+            raise FileError(f"The file {path} can't be read: {error}") from error
+        if not S_ISREG(status.st_mode):
+            raise FileError(f"{path} is not a file", advice="Open a snapshot file.")
+        return cls(str(real), status.st_size, status.st_mtime_ns)
+
+
+class OpenSnapshot:
+    """A snapshot that some view shows, with the one thread in which all questions to it are answered.
+
+    One thread a snapshot means: calls never overlap, a request that is cancelled while it waits never runs,
+    and closing comes after the call that is running, so maps are never released under it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        path: str,
+        snapshot: Snapshot,
+        thread: ThreadPoolExecutor,
+        sql: SqlDesk,
+        on_damaged: Callable[["OpenSnapshot", ArchiveError], Awaitable[None]],
+    ) -> None:
+        self.name = name
+        self.path = path
+        self.info: SnapshotInfo = snapshot.info
+        self.views: set[str] = set()
+        self.is_kept_damaged = False
+        """Its archive is damaged, and kept: the file that it was made of is not there to be read again."""
+        self.sql = sql
+        self._lines: dict[tuple[str, Attribution], dict[int, list[SourceLine]]] = {}
+        self._values: dict[tuple[str, Attribution], dict[int, list[lines.LineValue]]] = {}
+        self._most: line_heat.Most | None = None
+        self._source = snapshot.manifest.source
+        self._snapshot = snapshot
+        self._thread = thread
+        self._on_damaged = on_damaged
+        self._asked = 0
+        self._stop_verifying = threading.Event()
+        self._verifying: asyncio.Task[None] | None = None
+
+    @property
+    def archive(self) -> Path:
+        """The folder of its archive."""
+        return self._snapshot.archive
+
+    @property
+    def title(self) -> str:
+        """The file's name."""
+        return Path(self.path).name
+
+    async def ask(self, question: Callable[[Snapshot], T]) -> T:
+        """Answer ``question`` in the snapshot's thread. Raises DamagedError and NotOpenError.
+
+        A damaged archive may show itself as late as here. It is given up then: opening the file again makes another.
+        What else goes wrong is a bug, and harms nobody but who asked.
+        """
+        try:
+            future = self._thread.submit(self._snapshot.ask, question)
+        except RuntimeError as error:
+            raise NotOpenError(f"{self.title} has been closed") from error
+        self._asked += 1
+        try:
+            answer = await asyncio.wrap_future(future)
+        except ArchiveError as error:
+            await self._on_damaged(self, error)
+            raise DamagedError(
+                f"The stored copy of {self.title} is damaged on disk",
+                advice=f"Its file is not there any more to be read again: {self.path}."
+                if self.is_kept_damaged
+                else None,
+            ) from error
+        finally:
+            self._asked -= 1
+            # the future has the error, whose traceback has this frame: a circle around the snapshot's maps
+            del future
+        if self._snapshot.behind:
+            with contextlib.suppress(RuntimeError):
+                self._thread.submit(self._work_behind)
+        return answer
+
+    def _work_behind(self) -> None:
+        try:
+            self._snapshot.ask(Snapshot.work_behind)
+        except Exception:
+            # nobody waits for it, and whoever asks next gets the same error
+            logger.exception("what was left to do for %s failed", self.path)
+
+    def verify_later(self, threads: ThreadPoolExecutor) -> None:
+        """Hold all files of the archive to their checksums soon, in ``threads``, while nothing is asked."""
+        self._verifying = asyncio.create_task(self._verify(threads))
+
+    async def _verify(self, threads: ThreadPoolExecutor) -> None:
+        await asyncio.sleep(VERIFY_AFTER_S)
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.run_in_executor(threads, self._snapshot.verify, self._must_stop)
+            tables = await loop.run_in_executor(threads, remove_damaged_tables, self.archive, self._must_stop)
+        except StoppedError:
+            return
+        except ArchiveError as error:
+            await self._on_damaged(self, error)
+            return
+        if tables:
+            logger.warning("the tables for SQL of %s were damaged on disk and are made again", self.path)
+            await self.sql.forget()
+
+    def _must_stop(self) -> bool:
+        """Called in the verifying thread before each step: who asks goes first."""
+        while self._asked and not (_ending.is_set() or self._stop_verifying.wait(_WAIT_S)):
+            pass
+        return _ending.is_set() or self._stop_verifying.is_set()
+
+    async def is_source_there(self) -> bool:
+        """Whether the file that the archive was made of can be read again."""
+        return await self.file_state(self._source.path) == "same"
+
+    async def file_state(self, path: str) -> Literal["same", "changed", "gone"]:
+        """Whether the file at ``path``, by which a view knows it, is still the one that was read."""
+        try:
+            now = await asyncio.to_thread(SourceFile.of, Path(path))
+        except (OSError, RuntimeError, ValueError):
+            return "gone"
+        return "same" if now == self._source else "changed"
+
+    async def lines_of(self, file: str, attribution: Attribution) -> dict[int, list[SourceLine]]:
+        """Totals of one file's lines by line, kept so that the next hover in the file is a look-up."""
+        kept = self._lines.get((file, attribution))
+        if kept is None:
+            kept = {}
+            for row in await self.ask(lambda snapshot: lines.source_lines(snapshot, file, attribution)):
+                kept.setdefault(row.line, []).append(row)
+            self._lines[file, attribution] = kept
+        return kept
+
+    async def values_of(self, file: str, attribution: Attribution) -> dict[int, list[lines.LineValue]]:
+        """What the lines of one file have of each value of a profile, by line; kept like the totals."""
+        kept = self._values.get((file, attribution))
+        if kept is None:
+            kept = await self.ask(lambda snapshot: lines.line_values(snapshot, file, attribution))
+            self._values[file, attribution] = kept
+        return kept
+
+    async def most(self) -> line_heat.Most:
+        """The figures of its hottest line."""
+        if self._most is None:
+            self._most = await self.ask(line_heat.most)
+        return self._most
+
+    async def release(self) -> None:
+        """Give back maps, files and database; returns when they are given back."""
+        self._lines.clear()
+        self._values.clear()
+        self._stop_verifying.set()
+        # what the verifying found may be why the snapshot is released
+        if self._verifying is not None and self._verifying is not asyncio.current_task():
+            self._verifying.cancel()
+            await asyncio.wait([self._verifying])
+        await self.sql.close()
+        with contextlib.suppress(RuntimeError):
+            closed = self._thread.submit(self._snapshot.close)
+            self._thread.shutdown(wait=False)
+            await asyncio.wrap_future(closed)
+        await asyncio.to_thread(limits.give_back)
+
+
+class _Entry:
+    """A file that is being opened or open."""
+
+    def __init__(self, identity: Identity, path: str) -> None:
+        self.identity = identity
+        self.path = path
+        self.waiting: dict[str, ProgressListener] = {}
+        self.stage: tuple[str, float | None] | None = None
+        self.task: asyncio.Task[OpenSnapshot] | None = None
+        self._told_at = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def progress(self, stage: str, fraction: float | None) -> None:
+        """Tell those who wait, at most every PROGRESS_INTERVAL_S, and never leave out the latest for good."""
+        self.stage = (stage, fraction)
+        if self._timer is None:
+            wait_s = max(0.0, self._told_at + PROGRESS_INTERVAL_S - time.monotonic())
+            self._timer = asyncio.get_running_loop().call_later(wait_s, self._tell)
+
+    def _tell(self) -> None:
+        self._timer = None
+        self._told_at = time.monotonic()
+        if self.stage is not None:
+            for listener in self.waiting.values():
+                listener(*self.stage)
+
+    def done(self) -> None:
+        """No more progress: an answer follows."""
+        self.stage = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class Damage(NamedTuple):
+    """A snapshot whose stored copy is damaged. It is closed if ``again``: its views open their file again."""
+
+    snapshot: str
+    message: str
+    again: bool
+
+
+class Registry:
+    """All snapshots that are open or being opened. For the event loop's thread only."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+        self._entries: dict[Identity, _Entry] = {}
+        self._open: dict[str, OpenSnapshot] = {}
+        self.listeners: list[Callable[[], None]] = []
+        """Called when a snapshot was opened or released."""
+        self.damage_listeners: list[Callable[[Damage], None]] = []
+        """Called once for each snapshot whose stored copy was found damaged."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._verifiers = ThreadPoolExecutor(1, thread_name_prefix="verify", initializer=limits.give_way)
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def snapshots(self) -> list[OpenSnapshot]:
+        """The open ones, in the order in which they were opened."""
+        return list(self._open.values())
+
+    def get(self, name: str) -> OpenSnapshot:
+        """Raises NotOpenError."""
+        found = self._open.get(name)
+        if found is None:
+            raise NotOpenError("This snapshot is not open any more")
+        return found
+
+    async def open(self, path: str, view: str, on_progress: ProgressListener) -> OpenSnapshot:
+        """Open ``path`` for ``view``; cancelling this ends the reading unless another view waits too."""
+        identity = await asyncio.to_thread(Identity.of, path)
+        identity = identity._replace(libraries=tuple(self._configuration.settings.libraries))
+        entry = self._entries.get(identity)
+        if entry is None:
+            entry = self._entries[identity] = _Entry(identity, path)
+        entry.waiting[view] = on_progress
+        if entry.task is None:
+            entry.task = asyncio.create_task(self._read(entry))
+        elif entry.stage is not None:
+            on_progress(*entry.stage)
+        try:
+            opened = await asyncio.shield(entry.task)
+        except BaseException:
+            entry.waiting.pop(view, None)
+            await asyncio.shield(asyncio.ensure_future(self._drop_unwanted(entry)))
+            raise
+        # No await from here on: between waiting and showing, nobody may find the snapshot unwanted.
+        opened.views.add(view)
+        entry.waiting.pop(view, None)
+        return opened
+
+    async def close(self, name: str, view: str) -> None:
+        """``view`` is gone. Closing what is closed already is no error: both sides may come first."""
+        opened = self._open.get(name)
+        if opened is None:
+            return
+        opened.views.discard(view)
+        for entry in list(self._entries.values()):
+            if entry.task is not None and entry.task.done() and _result(entry.task) is opened:
+                await asyncio.shield(asyncio.ensure_future(self._drop_unwanted(entry)))
+
+    async def _drop_unwanted(self, entry: _Entry) -> None:
+        """Give up the reading that nobody waits for, release the snapshot that nobody shows."""
+        task = entry.task
+        if entry.waiting or task is None:
+            return
+        opened = _result(task) if task.done() else None
+        if opened is not None and opened.views:
+            return
+        if self._entries.get(entry.identity) is entry:
+            del self._entries[entry.identity]
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task])
+            opened = _result(task)
+        entry.done()
+        if opened is not None and self._open.pop(opened.name, None) is not None:
+            await opened.release()
+            self._changed()
+
+    async def _read(self, entry: _Entry) -> OpenSnapshot:
+        source = Path(entry.identity.path)
+        cache = self._configuration.cache
+        try:
+            try:
+                archive = await asyncio.to_thread(cache.find, source)
+            except OSError as error:
+                raise FileError(f"The file {source} can't be read: {error}") from error
+            if archive is not None:
+                try:
+                    return await self._enter(entry, archive)
+                except ArchiveError as error:
+                    logger.warning("the archive of %s is damaged and is made again: %s", source, error)
+                    await asyncio.to_thread(shutil.rmtree, archive, ignore_errors=True)
+            archive = await ingest(source, cache, self._ingest_options(), entry.progress)
+            try:
+                return await self._enter(entry, archive)
+            except ArchiveError as error:
+                # other servers remove what they hold for old, and a damaged disk damages the next one as well
+                logger.warning("the new archive of %s is made again: %s", source, error)
+            archive = await ingest(source, cache, self._ingest_options(), entry.progress)
+            return await self._enter(entry, archive)
+        finally:
+            entry.done()
+
+    async def _enter(self, entry: _Entry, archive: Path) -> OpenSnapshot:
+        thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="snapshot")
+        libraries = Libraries(entry.identity.libraries)
+        opening = thread.submit(Snapshot.open, archive, libraries)
+        try:
+            snapshot = await asyncio.wrap_future(opening)
+        except BaseException:
+            # When cancelled while the thread was opening it, it must still be closed.
+            opening.add_done_callback(_close_if_opened)
+            thread.shutdown(wait=False)
+            raise
+
+        async def fill(part: Part, on_progress: ProgressListener) -> None:
+            # a pattern may begin with what looks like an option
+            chosen = [f"--libraries={pattern}" for pattern in libraries.patterns]
+            try:
+                await fill_tables(archive, part, [*self._cache_options(), *chosen], on_progress)
+            except IngestError as error:
+                if error.code == ArchiveError.code:
+                    # releasing the snapshot waits for this filling to end
+                    task = asyncio.create_task(self._give_up(opened, ArchiveError(error.message)))
+                    self._tasks.add(task)
+                    task.add_done_callback(self._tasks.discard)
+                raise
+
+        def open_again() -> Snapshot:
+            return Snapshot.open(archive, libraries)
+
+        desk = SqlDesk(archive, fill, open_again, snapshot.relabelled)
+        opened = OpenSnapshot(uuid.uuid4().hex, entry.path, snapshot, thread, desk, self._give_up)
+        self._open[opened.name] = opened
+        opened.verify_later(self._verifiers)
+        self._changed()
+        return opened
+
+    async def _give_up(self, damaged: OpenSnapshot, error: ArchiveError) -> None:
+        """Release a snapshot whose archive is damaged, and remove the archive.
+
+        Where its file can't be read again the archive is all there is: it stays, and what it still tells.
+        """
+        again = await damaged.is_source_there()
+        if damaged.is_kept_damaged or damaged.name not in self._open:
+            return
+        logger.warning(
+            "the archive of %s is %s: %s", damaged.path, "made again" if again else "kept as it is", error
+        )
+        if not again:
+            damaged.is_kept_damaged = True
+            self._say_damaged(
+                damaged,
+                f"The stored copy of {damaged.title} is damaged on disk, and its file is not there any more to be read "
+                "again. What is shown may be wrong.",
+                again=False,
+            )
+            return
+        for identity, entry in list(self._entries.items()):
+            if entry.task is not None and entry.task.done() and _result(entry.task) is damaged:
+                del self._entries[identity]
+        if self._open.pop(damaged.name, None) is not None:
+            await damaged.release()
+            await asyncio.to_thread(shutil.rmtree, damaged.archive, ignore_errors=True)
+            self._changed()
+            self._say_damaged(
+                damaged,
+                f"The stored copy of {damaged.title} was damaged or removed on disk. The file is read again.",
+                again=True,
+            )
+
+    def _say_damaged(self, damaged: OpenSnapshot, message: str, *, again: bool) -> None:
+        for listener in self.damage_listeners:
+            listener(Damage(damaged.name, message, again))
+
+    def _ingest_options(self) -> list[str]:
+        memory_bytes = self._configuration.settings.memory_limit_bytes or limits.default_bytes()
+        limit = ["--memory-limit", str(memory_bytes)] if memory_bytes else []
+        memray = self._configuration.memray_python
+        tools = ["--memray-python", str(memray)] if memray is not None else []
+        return [*self._cache_options(), *limit, *tools]
+
+    def _cache_options(self) -> list[str]:
+        options = ["--cache-limit", str(max(1, self._configuration.settings.cache_limit_bytes))]
+        folder = self._configuration.cache_folder
+        return options if folder is None else [*options, "--cache-dir", str(folder)]
+
+    def _changed(self) -> None:
+        for listener in self.listeners:
+            listener()
+
+
+def _result(task: "asyncio.Task[OpenSnapshot]") -> OpenSnapshot | None:
+    return None if task.cancelled() or task.exception() is not None else task.result()
+
+
+def _close_if_opened(opening: "Future[Snapshot]") -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()

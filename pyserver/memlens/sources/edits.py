@@ -1,0 +1,121 @@
+"""What became of the lines of open files, and of the functions around them, since each snapshot was opened.
+
+Snapshots know lines as they were when the job ran. Whoever looks at a line here means the text as it is in the
+editor now. The client tells how lines move; a snapshot that is opened later begins with the lines of then.
+"""
+
+import asyncio
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from memlens.sources.functions import TEXT_LIMIT, Functions
+from memlens.sources.line_map import LineEdit, LineMap
+
+_KEPT_FILES = 256
+_PYTHON = (".py", ".pyw", ".pyi")
+
+
+class FileState(NamedTuple):
+    """A file here as one snapshot sees it: where its lines went, and its functions as they stood before."""
+
+    lines: LineMap
+    functions: Functions | None
+
+
+UNCHANGED = FileState(LineMap(), None)
+
+
+class _Tracked:
+    """The lines of one file since one snapshot was opened."""
+
+    def __init__(self, functions: "asyncio.Future[Functions | None]") -> None:
+        self.lines = UNCHANGED.lines
+        self.saved = UNCHANGED.lines
+        self.functions = functions
+
+
+class Edits:
+    """For the event loop's thread only. Paths are keys as ``sources`` makes them."""
+
+    def __init__(self) -> None:
+        self._tracked: dict[str, dict[str, _Tracked]] = {}
+        self._scanned: dict[str, tuple[tuple[int, int], Functions]] = {}
+
+    async def state(self, path: str, snapshot: str) -> FileState:
+        """How a file here stands to a snapshot."""
+        tracked = self._tracked.get(path, {}).get(snapshot)
+        if tracked is None:
+            return FileState(UNCHANGED.lines, await self._functions(path))
+        return FileState(tracked.lines, await asyncio.shield(tracked.functions))
+
+    def edited(self, path: str, edits: Iterable[LineEdit], snapshots: Iterable[str]) -> None:
+        """Lines moved, in this order, in the editor."""
+        tracked = self._tracked.setdefault(path, {})
+        missing = [name for name in snapshots if name not in tracked]
+        if missing:
+            # what is on disk is still what the lines were counted in
+            functions = asyncio.ensure_future(self._functions(path))
+            tracked.update({name: _Tracked(functions) for name in missing})
+        for edit in edits:
+            for each in tracked.values():
+                each.lines = each.lines.edited(edit)
+
+    def saved(self, path: str) -> None:
+        """The text in the editor is on disk."""
+        for each in self._tracked.get(path, {}).values():
+            each.saved = each.lines
+
+    def discarded(self, path: str) -> None:
+        """The text in the editor is gone; that on disk counts."""
+        tracked = self._tracked.get(path, {})
+        for each in tracked.values():
+            each.lines = each.saved
+        if all(each.saved is UNCHANGED.lines for each in tracked.values()):
+            self._tracked.pop(path, None)
+
+    def reloaded(self, path: str) -> None:
+        """Somebody else changed the file: nobody knows where its lines went."""
+        self._tracked.pop(path, None)
+
+    def keep_only(self, snapshots: set[str]) -> None:
+        """Snapshots were closed."""
+        for path, tracked in list(self._tracked.items()):
+            kept = {name: each for name, each in tracked.items() if name in snapshots}
+            if kept:
+                self._tracked[path] = kept
+            else:
+                del self._tracked[path]
+
+    async def _functions(self, path: str) -> Functions | None:
+        """The functions of a Python file on disk, read again when it changed; None for other files."""
+        if not path.lower().endswith(_PYTHON):
+            return None
+        known = self._scanned.get(path)
+        found = await asyncio.to_thread(_scan, path, known)
+        if found is None:
+            self._scanned.pop(path, None)
+            return None
+        if found is not known:
+            while len(self._scanned) >= _KEPT_FILES:
+                del self._scanned[next(iter(self._scanned))]
+            self._scanned[path] = found
+        return found[1]
+
+
+_Scanned = tuple[tuple[int, int], Functions]
+
+
+def _scan(path: str, known: _Scanned | None) -> _Scanned | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116 - a hover waits for this
+        version = (status.st_mtime_ns, status.st_size)
+        if known is not None and known[0] == version:
+            return known
+        if status.st_size > TEXT_LIMIT:
+            return None
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+    except (OSError, ValueError):
+        return None
+    return version, Functions.of(text)

@@ -1,0 +1,1 @@
+"""Two sets of allocations or samples side by side."""

@@ -1,0 +1,239 @@
+"""Two runs on one axis: where a moment of the one is in the other, and how high both were.
+
+The shared axis is the first run's own: moments, or microseconds since its first event. The second is laid beside it
+from its own first event on, moved by an offset, or stretched between so that steps of the same number begin together.
+"""
+
+import base64
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from memlens.errors import BadRequestError
+from memlens.kernels.trace import stacked
+from memlens.model.info import AxisRange
+from memlens.store.snapshot import Snapshot
+from memlens.views.answers import Axis
+from memlens.views.selection.columns import axis_range, device_of, moments_between, x_of_moment
+from memlens.views.trace.steps.finding import find_steps
+
+
+class Alignment(Struct, frozen=True):
+    """How the second run lies on the first one's axis.
+
+    ``offset`` moves it to the right, in the axis' unit. With ``by_step`` the steps that both have
+    (:mod:`memlens.views.trace.steps.finding`) lie on each other, and ``offset`` moves it by so many steps.
+    """
+
+    axis: Axis
+    by_step: bool = False
+    offset: float = 0.0
+
+
+class SharedStep(Struct, frozen=True):
+    """A step of both runs, and where it begins on the shared axis."""
+
+    name: str
+    x: float
+
+
+class StepsTold(Struct, frozen=True):
+    """How a run's steps are known, in words; ``inferred`` when nothing in its file says them."""
+
+    how: str
+    inferred: bool
+
+
+class CurvesAnswer(Struct, frozen=True):
+    """The heights of two runs in even columns over the ``[x0, x1]`` that was asked for.
+
+    ``extent`` is what both runs take up together. The heights are base64 of little-endian ``float64[columns]``, the
+    most and the least that was live within each column in bytes, NaN where the run has not begun or is over.
+    ``moments`` is base64 of little-endian ``uint32[columns]``: the first run's moment at the end of each column.
+    ``steps_told`` and ``other_steps_told`` say how each run's steps are known, where it is laid by step.
+    """
+
+    x0: float
+    x1: float
+    columns: int
+    extent: AxisRange
+    peak_bytes: int
+    other_peak_bytes: int
+    peak_x: float
+    other_peak_x: float
+    highest: str
+    lowest: str
+    other_highest: str
+    other_lowest: str
+    moments: str
+    steps: list[SharedStep]
+    steps_told: StepsTold | None
+    other_steps_told: StepsTold | None
+
+
+class Side(Struct, frozen=True):
+    """What one run must tell to be laid beside another: its extent, its peak, and the edges of its steps.
+
+    Without ``told`` it was not asked for its steps.
+    """
+
+    extent: AxisRange
+    peak_x: float
+    peak_bytes: int
+    step_names: list[str]
+    step_edges: list[float]
+    """Where each step begins, and where the last one ends: one more than names, or none."""
+    told: StepsTold | None
+
+
+class AxisMap:
+    """From the first run's axis to the second's and back: straight between knots, of slope 1 outside of them."""
+
+    def __init__(self, first: list[float], second: list[float]) -> None:
+        self.first = np.asarray(first, np.float64)
+        self.second = np.asarray(second, np.float64)
+
+    def to_second(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Where positions of the first run are in the second."""
+        return _through(self.first, self.second, x)
+
+    def to_first(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Where positions of the second run are in the first."""
+        return _through(self.second, self.first, x)
+
+
+def side_of(
+    snapshot: Snapshot, number: int, axis: Axis, filter_text: str = "", *, by_step: bool = False
+) -> Side:
+    """What a device, narrowed to what fits a filter, tells of itself on an axis. Raises :class:`BadRequestError`."""
+    device = device_of(snapshot, number, filter_text)
+    names: list[str] = []
+    edges: list[float] = []
+    told = None
+    if by_step:
+        found = find_steps(snapshot, device)
+        names, told = found.names, StepsTold(found.how, found.source == "period")
+        # a step is the events behind its first moment: in time it begins with the first of them
+        begin = found.first + (axis == "time")
+        edges = [x_of_moment(device, axis, moment) for moment in (*begin.tolist(), *found.last[-1:].tolist())]
+    return Side(
+        axis_range(device, axis),
+        x_of_moment(device, axis, device.info.peak_moment),
+        device.info.peak_bytes,
+        names,
+        edges,
+        told,
+    )
+
+
+def align(first: Side, second: Side, alignment: Alignment) -> tuple[AxisMap, list[SharedStep]]:
+    """Lay the second run beside the first. Raises :class:`BadRequestError` where there is no step to do it by."""
+    if not np.isfinite(alignment.offset):
+        raise BadRequestError("An offset must be a number")
+    if not alignment.by_step:
+        return AxisMap([alignment.offset], [0.0]), []
+    theirs = {name: number for number, name in enumerate(second.step_names)}
+    moved = round(alignment.offset)
+    pairs = _same_names(first.step_names, theirs) if not moved else []
+    if not pairs:
+        pairs = [
+            (number, number - moved)
+            for number in range(len(first.step_names))
+            if 0 <= number - moved < len(second.step_names)
+        ]
+    if not pairs:
+        without = [side.told.how for side in (first, second) if side.told and not side.step_names]
+        raise BadRequestError(
+            "The snapshots have no steps in common to lay on each other",
+            advice=" ".join(dict.fromkeys(without)),
+        )
+    steps = [SharedStep(first.step_names[mine], first.step_edges[mine]) for mine, _ in pairs]
+    knots = [(first.step_edges[mine], second.step_edges[other]) for mine, other in pairs]
+    mine, other = pairs[-1]
+    knots.append((first.step_edges[mine + 1], second.step_edges[other + 1]))
+    # a step without an event has no width; a knot must lie behind the one before it on both axes
+    rising = knots[:1]
+    for knot in knots[1:]:
+        if knot[0] > rising[-1][0] and knot[1] > rising[-1][1]:
+            rising.append(knot)
+    return AxisMap([knot[0] for knot in rising], [knot[1] for knot in rising]), steps
+
+
+def heights(
+    snapshot: Snapshot,
+    number: int,
+    axis: Axis,
+    edges: npt.NDArray[np.float64],
+    filter_text: str = "",
+) -> tuple[str, str, str]:
+    """The most and the least that was live and the last moment between ``edges`` of the device's own axis, packed."""
+    device = device_of(snapshot, number, filter_text)
+    extent = axis_range(device, axis)
+    first, last = moments_between(device, axis, edges)
+    highest, lowest = np.empty(len(first)), np.empty(len(first))
+    stacked.range_extremes(
+        device.live, first, last, highest, lowest, device.live_64, device.live_4096, device.low_64
+    )
+    outside = (edges[1:] <= extent.x0) | (edges[:-1] >= extent.x1)
+    highest[outside] = lowest[outside] = np.nan
+    return _packed(highest, "<f8"), _packed(lowest, "<f8"), _packed(last, "<u4")
+
+
+def joined(first: Side, second: Side, places: AxisMap) -> AxisRange:
+    """What both runs take up together on the first one's axis."""
+    x0, x1 = places.to_first(np.array([second.extent.x0, second.extent.x1])).tolist()
+    return AxisRange(min(first.extent.x0, x0), max(first.extent.x1, x1))
+
+
+def moments_at(snapshot: Snapshot, number: int, axis: Axis, x: npt.NDArray[np.float64]) -> list[int]:
+    """The moments that are going on at positions of a device's axis; its ends beyond them."""
+    device = device_of(snapshot, number)
+    if axis == "event" or device.time is None:
+        if axis == "time":
+            axis_range(device, axis)  # which says that there are no times
+        moments = np.floor(np.clip(x, 0, device.info.events)).astype(np.int64)
+    else:
+        whole = np.floor(np.clip(x, -(2.0**62), 2.0**62)).astype(np.int64)
+        moments = np.searchsorted(device.time, whole, "right")
+    found: list[int] = moments.tolist()
+    return found
+
+
+def live_at(snapshot: Snapshot, number: int, moments: list[int], filter_text: str = "") -> list[int]:
+    """What was live at moments of a device, in bytes; numbers beyond the trace mean its ends."""
+    device = device_of(snapshot, number, filter_text)
+    found: list[int] = device.live[np.clip(np.array(moments, np.int64), 0, device.info.events)].tolist()
+    return found
+
+
+def positions_of(snapshot: Snapshot, number: int, axis: Axis, moments: list[int]) -> npt.NDArray[np.float64]:
+    """Where moments begin on a device's axis."""
+    device = device_of(snapshot, number)
+    return np.array(
+        [x_of_moment(device, axis, min(max(m, 0), device.info.events)) for m in moments], np.float64
+    )
+
+
+def _same_names(names: list[str], theirs: dict[str, int]) -> list[tuple[int, int]]:
+    """The steps of both with one name, in the order of both."""
+    pairs: list[tuple[int, int]] = []
+    for number, name in enumerate(names):
+        other = theirs.get(name, -1)
+        if other >= 0 and (not pairs or other > pairs[-1][1]):
+            pairs.append((number, other))
+    return pairs
+
+
+def _through(
+    source: npt.NDArray[np.float64], target: npt.NDArray[np.float64], x: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    inside = np.interp(x, source, target)
+    left = np.minimum(x - source[0], 0.0)
+    right = np.maximum(x - source[-1], 0.0)
+    return np.asarray(inside + left + right, np.float64)
+
+
+def _packed(values: npt.NDArray[Any], dtype: str) -> str:
+    return base64.b64encode(values.astype(dtype).tobytes()).decode()

@@ -1,0 +1,1 @@
+"""Call trees, as flame graphs and as tables."""

@@ -1,0 +1,373 @@
+"""The flame graph of an allocation set, as packed geometry for one viewport, and the same tree as tables.
+
+The packed buffer, little-endian:
+
+====== ===================== =========================================================================
+offset type                  meaning
+====== ===================== =========================================================================
+0      u32                   ``0x31464C4D`` ("MLF1")
+4      u32                   ``width`` in pixels
+8      u32                   ``boxes``
+12     u32                   bits: 1 when boxes had to be merged more than asked, to stay small; 2 of a comparison
+16     f64 x 2               ``x0, x1``: the part that is shown, on the axis of values (0 to ``total``)
+32     f64                   ``total``: the value of all of it
+40     u32 x 2               ``first_depth``, ``rows``
+48     f64                   the sum of the values that a search matched, each once; 0 without a search
+56     u32 x 2               how many nodes match; how deep the deepest node lies
+64     32 bytes x boxes      f64 ``left``, f64 ``value`` (on the axis of values), u32 ``node``, u32 ``name``,
+                             u16 ``x0``, u16 ``x1`` (pixels, end exclusive), u16 ``row``, u8 ``flags``, u8 0
+       f64[boxes] x 2        of a comparison only: what each box has before and after, in bytes
+       u16[boxes]            ``package`` of each box, 65,535 for none
+       u8[boxes]             ``kind``: 0 user, 1 library, 2 native, 3 none
+====== ===================== =========================================================================
+
+Boxes stand row by row, in each from left to right. Flags: 1: several nodes, each too thin for a box of its own; then
+``name`` is how many there are and ``node`` their parent. 2: the search matches its name. 4: it matches one below it (or
+in it). The root's ``name`` is 2**32 - 1. Within a row the pixels of children never overlap and leave no hole: their
+edges are rounded on the running sum. A viewport names its ``tree`` by what it is asked for, so numbers of nodes are
+the same in every answer about one tree.
+"""
+
+import functools
+import struct
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct, structs
+
+from memlens.errors import BadRequestError
+from memlens.kernels.trace.timeline import BEFORE_TRACE as FLAG_BEFORE_TRACE
+from memlens.kernels.tree import calltree as calltree_kernel
+from memlens.kernels.tree import flame as kernel
+from memlens.store.manifest import InconsistentError
+from memlens.store.snapshot import Snapshot
+from memlens.views.flame import calltree
+from memlens.views.flame import first as first_flame
+from memlens.views.flame.calltree import CallTree, FlameOptions, Stacks
+from memlens.views.naming.frame_names import BEFORE_TRACE, NO_STACK, SPECIAL_NAMES, FlameName, frame_names
+from memlens.views.selection.columns import NEVER
+from memlens.views.selection.profile_sets import is_signed, samples_of, value_of
+from memlens.views.selection.sets import AllocationSet, rows_of
+
+MAGIC = 0x31464C4D
+THINNEST_PX = 0.5
+MOST_BOXES = 32_000
+"""So that an answer is about a megabyte at most; pictures with more merge what is thinner than a pixel or two."""
+MOST_NAMED = 4_000
+NAMED_PX = 18
+"""Boxes narrower than that hold no text, so their names are only fetched when they are pointed at."""
+
+SIDES = (2, 4)
+"""The rows of a compared tree's values that hold the bytes of each side: :mod:`memlens.views.compare.difference`."""
+
+FlameValue = Literal["bytes", "count"]
+VALUES: tuple[FlameValue, ...] = ("bytes", "count")
+
+
+def tree_of(snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: FlameOptions) -> CallTree:
+    """The call tree of a set, made when it is first asked for and kept for a while. Raises BadRequestError.
+
+    The one that a snapshot opens with is kept in its archive, too.
+    """
+    info = snapshot.info
+    first = value == "bytes" and first_flame.is_first(info, of, options)
+    if first:
+        # however it was asked for
+        of = AllocationSet(info.default_device)
+
+    def make() -> CallTree:
+        stacks = set_stacks(snapshot, of)
+        names = frame_names(snapshot)
+        # the shape is that of all stacks, so it serves every set
+        of_shape = structs.replace(options, order="value")
+        shape = snapshot.keep(
+            ("flame_shape", of_shape),
+            lambda: calltree.shape_of(stacks.parents, stacks.frames, names, of_shape),
+        )
+        return calltree.build(stacks, names, options, VALUES.index(value), shape)
+
+    def keep_first() -> CallTree:
+        tree = first_flame.kept(snapshot)
+        if tree is None:
+            tree = make()
+            snapshot.behind.append(functools.partial(first_flame.keep, snapshot, tree))
+        return tree
+
+    return snapshot.keep(("call_tree", of, value, options), keep_first if first else make)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldBy:
+    """Which of a snapshot's stacks a part of a prefix tree holds.
+
+    ``ends`` has the node at which each of them ends, 0 for those without frames: these stand under the nodes from
+    ``bare`` on, of which there are as many as :data:`SPECIAL_NAMES`.
+    """
+
+    ends: calltree.U32
+    bare: int
+
+    def stacks(self, inside: npt.NDArray[np.bool_]) -> list[int]:
+        """The stacks that end at nodes which are ``inside``."""
+        held = inside[self.ends]
+        held[self.ends == 0] = inside[self.bare : self.bare + len(SPECIAL_NAMES)].any()
+        found: list[int] = np.flatnonzero(held).tolist()
+        return found
+
+
+def held_by(snapshot: Snapshot) -> HeldBy:
+    """For the prefix tree of :func:`set_stacks`."""
+    return HeldBy(snapshot.column("stack_node"), len(snapshot.column("node_parent")))
+
+
+def set_stacks(snapshot: Snapshot, of: AllocationSet) -> Stacks:
+    """The stacks of a set with their bytes and counts; what has no stack stands under a name that says why.
+
+    Of values of which some are negative they have both sides' too, as :mod:`memlens.views.compare.difference` has them.
+    """
+    return snapshot.keep(("set_stacks", of), lambda: _stacks_of(snapshot, of))
+
+
+def _stacks_of(snapshot: Snapshot, of: AllocationSet) -> Stacks:
+    if snapshot.info.profile is not None:
+        return _stacks_of_samples(snapshot, of)
+    device, rows = rows_of(snapshot, of)
+    stack_node = snapshot.column("stack_node")
+    parents, frames, ends = snapshot.derived("flame_stacks", lambda: _all_stacks(snapshot))
+    sums = np.zeros((2, len(stack_node)), np.int64)
+    first = np.full(len(stack_node), NEVER, np.uint32)
+    calltree_kernel.sum_stacks(rows, device.size, device.stack, sums[0], sums[1], first)
+    # what has no stack is told apart by whether the recorder could have seen it
+    chosen = np.flatnonzero((sums[1] > 0) & (stack_node != 0))
+    bare = rows[stack_node[device.stack[rows]] == 0]
+    early = (device.flags[bare] & FLAG_BEFORE_TRACE) != 0
+    nodes, values, firsts = [ends[chosen]], [sums[:, chosen]], [first[chosen]]
+    for special, some in ((NO_STACK, bare[~early]), (BEFORE_TRACE, bare[early])):
+        if len(some):
+            nodes.append(np.array([len(parents) - len(SPECIAL_NAMES) + special], np.uint32))
+            values.append(np.array([[device.size[some].sum()], [len(some)]], np.int64))
+            firsts.append(some[:1])
+    return Stacks(
+        parents,
+        frames,
+        np.concatenate(nodes),
+        np.ascontiguousarray(np.concatenate(values, axis=1)),
+        np.concatenate(firsts),
+    )
+
+
+def _stacks_of_samples(snapshot: Snapshot, of: AllocationSet) -> Stacks:
+    """The stacks of a profile's samples.
+
+    Where values are negative it is a difference: what the negative ones come to is its side "before", what the positive
+    ones come to is "after", and both together are as large as they are without their signs.
+    """
+    found = samples_of(snapshot, of)
+    parents, frames, ends = snapshot.derived("flame_stacks", lambda: _all_stacks(snapshot))
+    stacks = snapshot.column("sample_stack")[found.rows]
+    first = np.full(len(ends), NEVER, np.uint32)
+
+    def summed(sign: int) -> calltree.I64:
+        sums = np.zeros((2, len(ends)), np.int64)
+        amounts, counts = (np.maximum(sign * column, 0) for column in (found.amounts, signed_counts))
+        calltree_kernel.sum_samples(stacks, amounts, counts, found.order, sums, first)
+        return sums
+
+    if is_signed(snapshot, of):
+        signed_counts = found.counts
+        if value_of(snapshot, of).count is None:
+            # a sample counts once, on the side where it is
+            signed_counts = np.where(found.amounts < 0, -found.counts, found.counts)
+        before, after = summed(-1), summed(1)
+        sums = np.concatenate((before + after, before, after))
+    else:
+        sums = np.zeros((2, len(ends)), np.int64)
+        calltree_kernel.sum_samples(stacks, found.amounts, found.counts, found.order, sums, first)
+        np.maximum(sums, 0, out=sums)
+    chosen = np.flatnonzero((sums[0] > 0) | (sums[1] > 0))
+    nodes = np.where(ends[chosen] == 0, len(parents) - len(SPECIAL_NAMES) + NO_STACK, ends[chosen])
+    return Stacks(
+        parents, frames, nodes.astype(np.uint32), np.ascontiguousarray(sums[:, chosen]), first[chosen]
+    )
+
+
+def _all_stacks(snapshot: Snapshot) -> tuple[calltree.U32, calltree.U32, calltree.U32]:
+    """The prefix tree of a snapshot's stacks with what stands for no stack behind it, and the node of each stack.
+
+    Several stacks may end at one node of a damaged archive only.
+    """
+    names = frame_names(snapshot)
+    specials = [names.special(which) for which in range(len(SPECIAL_NAMES))]
+    parents = np.concatenate((snapshot.column("node_parent"), np.zeros(len(specials), np.uint32)))
+    frames = np.concatenate((snapshot.column("node_frame"), np.array(specials, np.uint32)))
+    ends = snapshot.column("stack_node")
+    if len(ends) and int(ends.max()) >= len(parents) - len(specials):
+        raise InconsistentError("A stack ends nowhere")
+    return parents, frames, ends
+
+
+class Picture(Struct, frozen=True):
+    """One viewport: ``geometry`` is the packed buffer, ``names`` those of the boxes that are wide enough for text."""
+
+    geometry: bytes
+    names: list[FlameName]
+
+
+def picture(
+    tree: CallTree,
+    x0: float,
+    x1: float,
+    first_depth: int,
+    rows: int,
+    width_px: int,
+    search: str = "",
+) -> Picture:
+    """The boxes of ``[x0, x1]`` (shares of the whole, within 0 and 1) at ``rows`` depths from ``first_depth``.
+
+    Raises :class:`BadRequestError` for a part that has no width.
+    """
+    if not (0 <= x0 < x1 <= 1):
+        raise BadRequestError("A part of a flame graph lies between 0 and 1")
+    total = tree.total
+    low, high = x0 * total, x1 * total
+    if total and not low < high:
+        raise BadRequestError("The part of the flame graph is too thin to be drawn")
+    held = np.zeros(len(tree), np.uint8)
+    held_before = np.zeros(tree.placed + 1, np.int64)
+    matched, matching = 0, 0
+    if search:
+        found = tree.search(search)
+        held, held_before = found.held, found.held_before
+        matched = int(found.totals[tree.by])
+        matching = int(np.count_nonzero(held[: tree.placed] & 1))
+    layout = kernel.Layout(
+        tree.offsets,
+        tree.left,
+        tree.widths,
+        tree.name,
+        held,
+        held_before,
+        tree.options.order == "value",
+    )
+    thinnest = THINNEST_PX
+    boxes = np.empty(0, _BOX)
+    while total:
+        packed = layout.run(low, high, width_px, thinnest, first_depth, rows, MOST_BOXES)
+        if packed is not None:
+            boxes = np.asarray(packed).astype(_BOX, copy=False)
+            break
+        thinnest *= 2
+    named = np.where((boxes["flags"] & kernel.MORE) != 0, np.uint32(NEVER), boxes["name"])
+    real = named != NEVER
+    numbers = np.where(real, named, 0)
+    kinds, packages = tree.names.kinds(), tree.names.package_numbers()
+    compared = tree.values > 2
+    header = struct.pack(
+        "<4I3d2Id2I", MAGIC, width_px, len(boxes), int(thinnest > THINNEST_PX) | 2 * compared, low, high, float(total),
+        first_depth, rows, float(matched), matching, len(tree.levels) - 1,
+    )  # fmt: skip
+    wide = named[real & (boxes["x1"] - boxes["x0"] >= NAMED_PX)]
+    return Picture(
+        b"".join(
+            (
+                header,
+                boxes.tobytes(),
+                _of_sides(tree, boxes) if compared else b"",
+                np.where(real, packages[numbers], 0xFFFF).astype("<u2").tobytes(),
+                np.where(real, kinds[numbers], 3).astype(np.uint8).tobytes(),
+            )
+        ),
+        # NumPy's own takes twenty milliseconds the first time, for what it imports
+        tree.names.names(sorted(set(wide.tolist()))[:MOST_NAMED], tree.options.merge),
+    )
+
+
+def _of_sides(tree: CallTree, boxes: npt.NDArray[np.void]) -> bytes:
+    """What each box of a comparison has on each side; one of several nodes what these have together."""
+    if tree.sums_before is None:
+        tree.sums_before = np.zeros((tree.values, tree.placed + 1), np.int64)
+        np.cumsum(tree.inclusive[:, : tree.placed], axis=1, out=tree.sums_before[:, 1:])
+    node = boxes["node"].astype(np.int64)
+    more = np.flatnonzero((boxes["flags"] & kernel.MORE) != 0)
+    # the first of the children that a box stands for, by its left edge
+    low, high = (tree.offsets[node[more] + side].astype(np.int64) + 1 for side in (0, 1))
+    while bool((low < high).any()):
+        middle = (low + high) // 2
+        child = np.minimum(middle, tree.placed - 1)
+        below = (low < high) & (tree.left[child].astype(np.float64) < boxes["left"][more])
+        low, high = np.where(below, middle + 1, low), np.where(below, high, middle)
+    found = []
+    for row in SIDES:
+        values = tree.inclusive[row, node]
+        sums = tree.sums_before[row]
+        values[more] = sums[low + boxes["name"][more]] - sums[low]
+        found.append(values.astype("<f8").tobytes())
+    return b"".join(found)
+
+
+_BOX = np.dtype(
+    [
+        ("left", "<f8"),
+        ("value", "<f8"),
+        ("node", "<u4"),
+        ("name", "<u4"),
+        ("x0", "<u2"),
+        ("x1", "<u2"),
+        ("row", "<u2"),
+        ("flags", "u1"),
+        ("unused", "u1"),
+    ]
+)
+
+
+def shown_frames(stacks: Stacks, tree: CallTree, node: int) -> tuple[npt.NDArray[np.intp], calltree.U32]:
+    """The items of the stacks that a node of the tree holds, and for each the stacks' node whose frame it is there.
+
+    0 where there is no frame (the root has none).
+    """
+    origin = tree.origin
+    if origin is None:
+        return _along(stacks, tree, node)
+    items = np.flatnonzero(origin.places != NEVER)
+    shown_as = origin.places[items]
+    if tree.options.direction == "top_down":
+        inside = np.zeros(len(tree), np.uint8)
+        calltree_kernel.below(tree.parents, node, inside)
+        items = items[inside[shown_as] != 0]
+        shown_as = np.full(len(items), node, np.uint32)
+    else:
+        # the stacks whose innermost names are those from the tree's root down to the node
+        for place, step in enumerate(tree.path(node)):
+            if place:
+                shown_as = origin.top_down_parents[shown_as]
+            fits = (shown_as != 0) & (origin.top_down_name[shown_as] == tree.name[step])
+            items, shown_as = items[fits], shown_as[fits]
+    shown = stacks.nodes[items]
+    of_shape = origin.top_down_shape[shown_as]
+    while node:
+        # frames that are hidden, or below a focus, count for a node but are not what it shows; where the focus itself
+        # is hidden its callers are shown, and the shape has no places for these
+        merged, frames = origin.shape.merged[shown], stacks.frames[shown]
+        frames[shown == 0] = 0
+        elsewhere = (merged != of_shape) & (merged != NEVER)
+        other = elsewhere | (origin.shape.used[frames] != tree.name[node])
+        above = np.flatnonzero(other & (shown != 0))
+        if not len(above):
+            return items, shown
+        shown[above] = stacks.parents[shown[above]]
+    return items, np.zeros_like(shown)
+
+
+def _along(stacks: Stacks, tree: CallTree, node: int) -> tuple[npt.NDArray[np.intp], calltree.U32]:
+    """The same of a tree in which each frame of a stack is a node."""
+    if not node:
+        items = np.arange(len(stacks.nodes))
+        return items, np.zeros(len(items), np.uint32)
+    ends = np.zeros(len(stacks.parents), np.uint32)
+    merged = tree.names.merged(tree.options.merge)
+    calltree_kernel.along(stacks.parents, stacks.frames, merged, tree.name[tree.path(node)], ends)
+    shown = ends[stacks.nodes]
+    items = np.flatnonzero(shown)
+    return items, shown[items]

@@ -1,0 +1,335 @@
+"""A call tree as tables: the children of a node, a node's details, what a search found, and sums by function."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from msgspec import Struct
+
+from memlens.errors import BadRequestError
+from memlens.kernels.tree import calltree as kernel
+from memlens.model.attribution import Attribution
+from memlens.store.snapshot import Snapshot
+from memlens.views.flame.calltree import I64, U32, CallTree, FlameOptions, Stacks
+from memlens.views.flame.graph import SIDES, FlameValue, HeldBy, held_by, set_stacks, shown_frames, tree_of
+from memlens.views.naming.frame_names import FlameName
+from memlens.views.selection.columns import check_page
+from memlens.views.selection.sets import AllocationSet
+
+MOST_MATCHES = 500
+MOST_LINES = 20
+
+FunctionOrder = Literal["inclusive", "self", "name"]
+
+
+class FlameSides(Struct, frozen=True):
+    """What something has on each side of a comparison; where there is one, all other figures are of both together."""
+
+    before_bytes: int
+    before_count: int
+    after_bytes: int
+    after_count: int
+
+
+class FlameNode(Struct, frozen=True):
+    """A node of a call tree: what it has of its own and with all below it, and where it lies in the flame graph.
+
+    ``self_*`` is what is charged to the node, as :meth:`~memlens.views.flame.calltree.CallTree.own` says.
+    ``x0`` and ``x1`` are shares of the whole; ``depth`` 1 is a child of the root. ``children`` counts those with a
+    value. ``sides`` and ``self_sides`` are of a comparison.
+    """
+
+    node: int
+    name: FlameName
+    depth: int
+    self_bytes: int
+    self_count: int
+    bytes: int
+    count: int
+    children: int
+    x0: float
+    x1: float
+    sides: FlameSides | None = None
+    self_sides: FlameSides | None = None
+
+
+class FlameChildrenAnswer(Struct, frozen=True):
+    """The children of a node, rows ``offset … offset + len(rows)`` of ``children``, in the tree's order.
+
+    ``total_*`` (``whole`` of a comparison) are of the whole tree; ``rest_*`` of the children behind the last row.
+    """
+
+    total_bytes: int
+    total_count: int
+    children: int
+    offset: int
+    rows: list[FlameNode]
+    rest_bytes: int
+    rest_count: int
+    whole: FlameSides | None = None
+
+
+class FlameLine(Struct, frozen=True):
+    """A place that stands behind a node, and what the node has through it."""
+
+    file: str
+    line: int
+    function: str
+    bytes: int
+    count: int
+    sides: FlameSides | None = None
+
+
+class FlameNodeAnswer(Struct, frozen=True):
+    """A node with its callers: ``path`` leads from a child of the root to the node's parent.
+
+    ``lines`` are the places that it stands for, the largest first, at most 20; the first is the one to open.
+    ``function_*`` are sums over the whole tree of what has the node's name, each allocation once; ``stacks`` the
+    stacks that the node holds.
+    """
+
+    node: FlameNode
+    path: list[FlameNode]
+    total_bytes: int
+    total_count: int
+    function_bytes: int
+    function_count: int
+    function_self_bytes: int
+    function_self_count: int
+    lines: list[FlameLine]
+    stacks: list[int]
+    whole: FlameSides | None = None
+    function_sides: FlameSides | None = None
+
+
+class FlameSearchAnswer(Struct, frozen=True):
+    """What matches a search: sums that count each allocation once, and the nodes from left to right.
+
+    ``matches`` holds the largest of them where there are more than 500.
+    """
+
+    bytes: int
+    count: int
+    total_bytes: int
+    total_count: int
+    nodes: int
+    matches: list[FlameNode]
+    sides: FlameSides | None = None
+
+
+class FlameFunction(Struct, frozen=True):
+    """A function's sums over a whole tree; recursion counts once."""
+
+    name: FlameName
+    self_bytes: int
+    self_count: int
+    bytes: int
+    count: int
+    sides: FlameSides | None = None
+    self_sides: FlameSides | None = None
+
+
+class FlameFunctionsAnswer(Struct, frozen=True):
+    """Rows ``offset … offset + len(rows)`` of ``functions``."""
+
+    total_bytes: int
+    total_count: int
+    functions: int
+    offset: int
+    rows: list[FlameFunction]
+
+
+def children(
+    tree: CallTree, node: int, offset: int, limit: int, attribution: Attribution = "mine"
+) -> FlameChildrenAnswer:
+    """A page of a node's children. Raises :class:`BadRequestError` for a node or a page that there isn't."""
+    check_page(offset, limit)
+    found = tree.children(_checked(tree, node))
+    rest = tree.inclusive[:, found[offset + limit :]].sum(axis=1)
+    return FlameChildrenAnswer(
+        *_total(tree),
+        children=len(found),
+        offset=offset,
+        rows=_nodes(tree, found[offset : offset + limit].tolist(), attribution),
+        rest_bytes=int(rest[0]),
+        rest_count=int(rest[1]),
+        whole=whole(tree),
+    )
+
+
+def details(
+    snapshot: Snapshot,
+    of: AllocationSet,
+    value: FlameValue,
+    options: FlameOptions,
+    number: int,
+    attribution: Attribution = "mine",
+) -> FlameNodeAnswer:
+    """A node with its callers, its places and its stacks. Raises :class:`BadRequestError`."""
+    tree = tree_of(snapshot, of, value, options)
+    return details_of(tree, set_stacks(snapshot, of), held_by(snapshot), number, attribution)
+
+
+def details_of(
+    tree: CallTree, stacks: Stacks, holding: HeldBy, number: int, attribution: Attribution = "mine"
+) -> FlameNodeAnswer:
+    """The same of a tree that was made of ``stacks``."""
+    node = _checked(tree, number)
+    items, shown = shown_frames(stacks, tree, node)
+    inside = np.zeros(len(stacks.parents), bool)
+    inside[stacks.nodes[items]] = True
+    name = int(tree.name[node])
+    return FlameNodeAnswer(
+        _node(tree, node, attribution),
+        _nodes(tree, tree.path(node)[:-1], attribution),
+        *_total(tree),
+        *_function(tree, node, attribution),
+        lines=_lines(tree, stacks.frames[shown[shown != 0]], stacks.values[:, items[shown != 0]]),
+        stacks=holding.stacks(inside),
+        whole=whole(tree),
+        function_sides=(_sides(_by_name(tree, attribution)[1][:, name]) if node else whole(tree)),
+    )
+
+
+def search(tree: CallTree, text: str, attribution: Attribution = "mine") -> FlameSearchAnswer:
+    """What a text is found in, whatever its case: in the function, the file or the line of a frame."""
+    if not text:
+        raise BadRequestError("There is nothing to search for")
+    found = tree.search(text)
+    nodes = np.flatnonzero(found.held[: tree.placed] & 1)
+    shown = nodes[np.argsort(-tree.widths[nodes], kind="stable")[:MOST_MATCHES]]
+    # numbers grow with the depth
+    shown = shown[np.lexsort((shown, tree.left[shown]))]
+    return FlameSearchAnswer(
+        int(found.totals[0]),
+        int(found.totals[1]),
+        *_total(tree),
+        len(nodes),
+        _nodes(tree, shown.tolist(), attribution),
+        _sides(found.totals),
+    )
+
+
+def functions(
+    tree: CallTree,
+    order: FunctionOrder,
+    offset: int,
+    limit: int,
+    attribution: Attribution = "mine",
+    *,
+    reverse: bool = False,
+) -> FlameFunctionsAnswer:
+    """A page of the tree's functions, the largest first, or from A on; ``reverse`` the other way."""
+    check_page(offset, limit)
+    selves, inclusive = _by_name(tree, attribution)
+    present = np.flatnonzero(inclusive[tree.by] > 0)
+    if order == "name":
+        names = tree.names.names(present.tolist(), tree.options.merge)
+        texts = [(name.function.casefold(), name.file, name.line) for name in names]
+        ordered = present[np.array(sorted(range(len(texts)), key=texts.__getitem__), np.intp)]
+    else:
+        key = (inclusive if order == "inclusive" else selves)[tree.by]
+        ordered = present[np.argsort(-key[present], kind="stable")]
+    page = (ordered[::-1] if reverse else ordered)[offset : offset + limit]
+    rows = [
+        FlameFunction(
+            tree.names.name(name, tree.options.merge),
+            int(selves[0, name]),
+            int(selves[1, name]),
+            int(inclusive[0, name]),
+            int(inclusive[1, name]),
+            _sides(inclusive[:, name]),
+            _sides(selves[:, name]),
+        )
+        for name in page.tolist()
+    ]
+    return FlameFunctionsAnswer(*_total(tree), len(present), offset, rows)
+
+
+def _by_name(tree: CallTree, attribution: Attribution) -> tuple[I64, I64]:
+    found = tree.by_name.get(attribution)
+    if found is None:
+        selves = np.zeros((tree.values, tree.names.count), np.int64)
+        inclusive = np.zeros_like(selves)
+        own = tree.own(attribution)
+        kernel.functions(tree.parents, tree.name, tree.offsets, own, tree.inclusive, selves, inclusive)
+        found = tree.by_name[attribution] = selves, inclusive
+    return found
+
+
+def _function(tree: CallTree, node: int, attribution: Attribution) -> tuple[int, int, int, int]:
+    """A name's inclusive bytes and count, then its own."""
+    if not node:
+        return (*_total(tree), 0, 0)
+    selves, inclusive = _by_name(tree, attribution)
+    name = int(tree.name[node])
+    return (int(inclusive[0, name]), int(inclusive[1, name]), int(selves[0, name]), int(selves[1, name]))
+
+
+def _lines(tree: CallTree, frames: U32, values: I64) -> list[FlameLine]:
+    numbers, place = np.unique(frames, return_inverse=True)
+    sums = np.zeros((len(values), len(numbers)), np.int64)
+    kernel.add_by(place.astype(np.uint32), np.ascontiguousarray(values), sums)
+    lines: dict[tuple[str, int, str], I64] = {}
+    # a tree may be laid out by a value that its stacks don't have: by shares
+    by = tree.by if tree.by < len(values) else 0
+    known = numbers[numbers < tree.names.frames].tolist()
+    rows = tree.names.words.some(known)
+    for place_number, number in enumerate(numbers.tolist()):
+        if number < tree.names.frames:
+            file, line, function, _ = rows[number]
+            found = lines.setdefault((file, line, function), np.zeros(len(values), np.int64))
+            found += sums[:, place_number]
+    largest = sorted(lines.items(), key=lambda item: (-int(item[1][by]), item[0]))
+    return [
+        FlameLine(*place, int(sums[0]), int(sums[1]), _sides(sums)) for place, sums in largest[:MOST_LINES]
+    ]
+
+
+def whole(tree: CallTree) -> FlameSides | None:
+    """What all of a compared tree has on each side."""
+    return _sides(tree.inclusive[:, 0])
+
+
+def _sides(values: I64) -> FlameSides | None:
+    """Figures of one thing, a value a row; None of a tree that compares nothing."""
+    if len(values) <= 2:
+        return None
+    return FlameSides(*(int(values[row + count]) for row in SIDES for count in (0, 1)))
+
+
+def _total(tree: CallTree) -> tuple[int, int]:
+    return int(tree.inclusive[0, 0]), int(tree.inclusive[1, 0])
+
+
+def _nodes(tree: CallTree, nodes: Sequence[int], attribution: Attribution) -> list[FlameNode]:
+    return [_node(tree, node, attribution) for node in nodes]
+
+
+def _node(tree: CallTree, node: int, attribution: Attribution) -> FlameNode:
+    total = max(tree.total, 1)
+    own = tree.own(attribution)
+    left = int(tree.left[node])
+    name = FlameName(-1, "all", "", 0, "none", "", False)
+    if node:
+        name = tree.names.name(int(tree.name[node]), tree.options.merge)
+    return FlameNode(
+        node,
+        name,
+        tree.depth(node),
+        int(own[0, node]),
+        int(own[1, node]),
+        int(tree.inclusive[0, node]),
+        int(tree.inclusive[1, node]),
+        len(tree.children(node)),
+        left / total,
+        (left + int(tree.widths[node])) / total,
+        _sides(tree.inclusive[:, node]),
+        _sides(own[:, node]),
+    )
+
+
+def _checked(tree: CallTree, node: int) -> int:
+    if not 0 <= node < len(tree):
+        raise BadRequestError(f"The flame graph has no box {node}")
+    return node

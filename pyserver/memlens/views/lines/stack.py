@@ -1,0 +1,87 @@
+"""An allocation with its stack, and the totals of a stack."""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from memlens.store.frees import freed_stacks
+from memlens.store.snapshot import Device, Snapshot
+from memlens.store.totals import stack_totals
+from memlens.views.answers import Frame, StackAnswer, Totals
+from memlens.views.selection.columns import (
+    NEVER,
+    allocation_of,
+    device_of,
+    frame,
+    operator_of_stack,
+    summaries,
+)
+
+
+def stack(snapshot: Snapshot, allocation: int, filter_text: str = "") -> StackAnswer:
+    """An allocation, its frames innermost first, and what its stack allocated in all.
+
+    With a filter the totals are of what fits it on the allocation's device. Raises :class:`BadRequestError`.
+    """
+    device, row = allocation_of(snapshot, allocation)
+    summary = summaries(snapshot, device, np.asarray([row], np.uint32))[0]
+    frames = stack_frames(snapshot, summary.stack)
+    freed = stack_frames(snapshot, int(freed_stacks(snapshot, device)[row]))
+    summary = msgspec.structs.replace(summary, operator=operator_of_stack(snapshot, summary.stack))
+    same = totals(snapshot, [summary.stack])
+    if filter_text.strip():
+        same = totals_on(device_of(snapshot, device.info.device, filter_text), [summary.stack])
+    return StackAnswer(summary, frames, freed, same)
+
+
+def stack_frames(snapshot: Snapshot, number: int) -> list[Frame]:
+    """The frames of a stack, innermost first."""
+    ids = snapshot.stack_frame_ids(number)
+    rows = snapshot.frames(ids)
+    sources = snapshot.column("frame_source")[ids].tolist()
+    return [frame(rows[row], source) for row, source in zip(ids, sources, strict=True)]
+
+
+def totals(snapshot: Snapshot, stacks: Sequence[int]) -> Totals:
+    """What all allocations of some stacks come to."""
+    chosen = np.asarray(stacks, np.int64)
+    table = stack_totals(snapshot)[chosen]
+    if not len(table):
+        return Totals(0, 0, 0, 0, 0, 0, None)
+    sums = table[:, :5].sum(axis=0).tolist()
+    biggest = int(np.argmax(table[:, 5]))
+    largest = NEVER
+    if snapshot.info.profile is None:
+        largest = int(snapshot.column("stack_largest")[chosen[biggest]])
+    return Totals(
+        total_bytes=sums[0],
+        count=sums[1],
+        live_at_peak_bytes=sums[2],
+        live_at_peak_count=sums[3],
+        live_at_end_bytes=sums[4],
+        largest_bytes=int(table[biggest, 5]),
+        largest_allocation=None if largest == NEVER else largest,
+    )
+
+
+def totals_on(device: Device, stacks: Sequence[int]) -> Totals:
+    """What some stacks allocated on a device, as a filter leaves it; its peak is that of what is left."""
+    chosen = np.zeros(max(stacks, default=0) + 1, bool)
+    chosen[list(stacks)] = True
+    rows = np.flatnonzero((device.stack < len(chosen)) & chosen[np.minimum(device.stack, len(chosen) - 1)])
+    if not len(rows):
+        return Totals(0, 0, 0, 0, 0, 0, None)
+    size, start, end = device.size[rows], device.start[rows], device.end[rows]
+    peak = device.info.peak_moment
+    at_peak, at_end = (start <= peak) & (end > peak), end > device.info.events
+    largest = int(np.argmax(size))
+    return Totals(
+        total_bytes=int(size.sum()),
+        count=len(rows),
+        live_at_peak_bytes=int(size[at_peak].sum()),
+        live_at_peak_count=int(at_peak.sum()),
+        live_at_end_bytes=int(size[at_end].sum()),
+        largest_bytes=int(size[largest]),
+        largest_allocation=int(device.allocations(rows[largest : largest + 1])[0]),
+    )

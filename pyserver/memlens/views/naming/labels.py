@@ -1,0 +1,33 @@
+"""Which line stands for an allocation, and how that line is known."""
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels.trace.timeline import NEVER
+from memlens.model.attribution import Attribution
+from memlens.model.frames import INFERRED, RECORDED
+from memlens.store.snapshot import Device, Snapshot
+from memlens.views.naming.attribution import charged_frames
+
+
+def labels_of(
+    snapshot: Snapshot, device: Device, rows: npt.NDArray[np.uint32], attribution: Attribution = "mine"
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
+    """The frame that stands for each of some allocations, and how it is known, as numbers of ``SOURCE_NAMES``.
+
+    The frame is the innermost user's of the allocation's stack (with the frames that ``forward_frames`` and FX traces
+    add to it), else the innermost Python one. Where there are only C++ frames it is the inferred forward line, if
+    there is one, else the innermost C++ frame. NEVER for an allocation without frames. By "any" code it is the
+    innermost Python frame of the stack, no matter whose it is.
+    """
+    frames = charged_frames(snapshot, attribution)[device.stack[rows]]
+    known = frames != NEVER
+    of_frame = snapshot.column("frame_source")
+    sources = np.full(len(frames), RECORDED, np.uint8)
+    sources[known] = of_frame[frames[known]]
+    if device.inferred is not None:
+        guesses = device.inferred[rows]
+        guessed = guesses != NEVER
+        frames = np.where(guessed, guesses, frames).astype(np.uint32)
+        sources[guessed] = INFERRED
+    return frames, sources

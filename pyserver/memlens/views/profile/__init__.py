@@ -1,0 +1,1 @@
+"""How a profile came about over time."""

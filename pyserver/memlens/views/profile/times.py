@@ -1,0 +1,138 @@
+"""How a profile came about over time: its lines, and what a stretch of it comes to."""
+
+import base64
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from memlens.errors import BadRequestError
+from memlens.store.manifest import InconsistentError
+from memlens.store.snapshot import Snapshot
+from memlens.views.selection.profile_filters import matching
+from memlens.views.selection.profile_sets import counts_stretches, flow_of, profile_of
+from memlens.views.selection.sets import AllocationSet, SetKind
+
+
+class ProfileSeries(Struct, frozen=True):
+    """A line over time. ``values`` is base64 of ``float64[edges]``, little-endian, in ``unit``.
+
+    ``within`` says that a value tells what happened in the bin that ends at its edge, not what was at the edge: how
+    often a second where the edges are times ("per_second"), else how often.
+    """
+
+    name: str
+    title: str
+    unit: str
+    within: bool
+    values: str
+
+
+class ProfileTimesAnswer(Struct, frozen=True):
+    """All lines of a profile. ``edges`` is base64 of ``float64[edges]``, in the profile's ``time_unit``.
+
+    ``peaks`` likewise holds the most that was live in the bin that ends at each edge; ``peak_edge`` is the edge behind
+    the highest of them.
+    """
+
+    edges: str
+    peaks: str
+    peak_edge: int
+    peak_bytes: int
+    series: list[ProfileSeries]
+
+
+class ProfileRangeAnswer(Struct, frozen=True):
+    """What went on between two edges. ``survived_*`` is what stacks allocated there beyond what they freed.
+
+    Counts are None where the profile doesn't tell how many allocations they were.
+    """
+
+    allocated_bytes: int
+    allocated_count: int | None
+    freed_bytes: int
+    freed_count: int | None
+    survived_bytes: int
+    survived_count: int | None
+    live_before_bytes: int
+    live_after_bytes: int
+
+
+_TITLES = {
+    "live_bytes": ("Live", "bytes", False),
+    "live_count": ("Live allocations", "count", False),
+    "rss_bytes": ("Resident set (RSS)", "bytes", False),
+    "heap_extra_bytes": ("Overhead of the allocator", "bytes", False),
+    "stacks_bytes": ("Stacks of threads", "bytes", False),
+    "temporary": ("Temporary allocations", "count", True),
+}
+
+
+def times(snapshot: Snapshot) -> ProfileTimesAnswer:
+    """The lines. Raises :class:`BadRequestError` for a profile without times."""
+    info = profile_of(snapshot)
+    if not info.bins:
+        raise BadRequestError("The profile tells of no times")
+    peaks = _column(snapshot, "time.peaks", info.bins + 1)
+    edges = _column(snapshot, "time.edges", info.bins + 1)
+    series = []
+    for name in info.series:
+        title, unit, within = _TITLES.get(name, (name.replace("_", " ").capitalize(), _unit_of(name), False))
+        values = _column(snapshot, f"time.series.{name}", info.bins + 1)
+        if within and info.time_unit == "microseconds":
+            title, unit, values = f"{title} per second", "per_second", per_second(edges, values)
+        series.append(ProfileSeries(name, title, unit, within, _packed(values)))
+    peak = int(np.argmax(peaks))
+    return ProfileTimesAnswer(_packed(edges), _packed(peaks), peak, int(peaks[peak]), series)
+
+
+def per_second(edges: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """What happened in the bin that ends at each edge (in microseconds), a second.
+
+    A bin without length is of the same moment as the next one that has some, and counts there; the last ones, which
+    none follows, in the one before them.
+    """
+    rates = np.zeros(len(edges))
+    longs = np.flatnonzero(np.diff(edges) > 0) + 1
+    if not len(longs):
+        return rates
+    sums = np.cumsum(counts, dtype=np.float64)
+    reached = sums[longs]
+    reached[-1] = sums[-1]
+    rates[longs] = np.diff(reached, prepend=0.0) * 1e6 / (edges[longs] - edges[longs - 1])
+    return rates
+
+
+def between(snapshot: Snapshot, first: int, last: int, filter_text: str) -> ProfileRangeAnswer:
+    """What a stretch comes to. Raises :class:`BadRequestError` for edges that the profile hasn't."""
+    counted = counts_stretches(profile_of(snapshot))
+    fits = matching(snapshot, filter_text) if filter_text else slice(None)
+
+    def sums(kind: SetKind, from_edge: int, to_edge: int | None) -> tuple[int, int | None]:
+        flow = flow_of(snapshot, AllocationSet(0, kind, from_edge, to_edge))
+        return int(flow.amounts[fits].sum()), int(flow.counts[fits].sum()) if counted else None
+
+    first, last = min(first, last), max(first, last)
+    return ProfileRangeAnswer(
+        *sums("allocated", first, last),
+        *sums("freed", first, last),
+        *sums("survived", first, last),
+        sums("live", first, None)[0],
+        sums("live", last, None)[0],
+    )
+
+
+def _unit_of(name: str) -> str:
+    return "bytes" if name.endswith("_bytes") else "count"
+
+
+def _column(snapshot: Snapshot, name: str, rows: int) -> npt.NDArray[Any]:
+    found = snapshot.column(name)
+    if len(found) != rows:
+        raise InconsistentError(f"Column {name} has another length")
+    return found
+
+
+def _packed(column: npt.NDArray[Any]) -> str:
+    return base64.b64encode(column.astype("<f8").tobytes()).decode("ascii")

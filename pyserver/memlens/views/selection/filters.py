@@ -1,0 +1,484 @@
+r"""The filter that narrows every view of a snapshot: a text of terms, each of which an allocation has to fit.
+
+========================= ==============================================================================
+``forward model.py``      words: a file, a function or an operator of any frame of the stack has each of them
+``file:``, ``function:``  a frame's file (``file:model.py:88`` also its line), a frame's function
+``by:``                   the same of the frame that is shown for the allocation, as ``by:model.py:88``
+``innermost:``            the same of the innermost frame, no matter whose code it is
+``operator:aten::mm``     the operator that the native frames on top name, ``operator:none`` where they name none
+``module:Linear``         the ``torch.nn`` module it was made in, where frames tell it
+``size>1MiB``             requested bytes; ``<``, ``<=``, ``>=``, ``=`` likewise
+``life>10ms``             how long it was held; ``life<100ev`` counts events
+``category:``             the profiler's category, ``category:none`` for none
+``stream:0``, ``pool:``   the allocator's stream and pool: ``default``, an id such as ``1.0``, ``private``, ``unknown``
+``address:0x7f…``         the allocations that held an address; a word such as ``0x7f0012ab`` means the same
+``stack:12``              the stack's number; ``allocation:12`` the allocation's
+``is:before``             allocated before recording; ``is:freed``, ``is:live`` (never freed), ``is:pending``,
+                          ``is:native`` where there are only C++ frames, ``is:inferred`` where the line that is
+                          shown is not recorded but inferred
+``label:worker``          of a profile: a label of the sample has it; ``label:thread:worker`` names the label
+========================= ==============================================================================
+
+Terms are separated by blanks and all have to fit. ``-`` before one turns it round; commas between values mean "or".
+Texts are a part of what they are held to, or with ``*`` all of it, whatever the case; ``=`` before a text asks for
+exactly it. Quotes hold a text with blanks or commas together; within them a backslash stands before ``"`` and ``\``.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.errors import BadRequestError
+from memlens.kernels.trace import timeline as kernel
+from memlens.model.frames import INFERRED, NATIVE
+from memlens.model.timeline import NEVER, NO_CATEGORY
+from memlens.store.snapshot import Device, Snapshot
+from memlens.views.naming.attribution import CHARGED_AS, charged_frames
+from memlens.views.naming.labels import labels_of
+from memlens.views.naming.modules import modules_of_stacks
+from memlens.views.naming.operators import operators_of_stacks
+from memlens.views.naming.pools import pool_name, pools_of
+from memlens.views.selection.texts import Pattern
+from memlens.views.selection.through import stacks_through
+
+Mask = npt.NDArray[np.bool_]
+
+MOST_CHARACTERS = 4096
+
+_TEXT_FIELDS = (
+    "file",
+    "function",
+    "by",
+    "innermost",
+    "operator",
+    "module",
+    "category",
+    "pool",
+    "is",
+    "label",
+)
+_NUMBER_FIELDS = ("stream", "address", "stack", "allocation")
+_AMOUNT_FIELDS = ("size", "life")
+FIELDS = (*_TEXT_FIELDS, *_NUMBER_FIELDS, *_AMOUNT_FIELDS)
+
+_FIELD = re.compile(r"(?P<field>[A-Za-z_]+)(?P<comparison>:(?!:)|<=|>=|<|>|=)")
+_AMOUNT = re.compile(r"(?P<number>\d+(\.\d+)?|\.\d+) ?(?P<unit>[A-Za-zµμ]*)")
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,16}")
+_PLACE = re.compile(r"(?P<file>.+):(?P<line>\d{1,9})", re.DOTALL)
+_BYTES = {
+    "": 1, "b": 1, "k": 2**10, "kib": 2**10, "m": 2**20, "mib": 2**20, "g": 2**30, "gib": 2**30, "t": 2**40,
+    "tib": 2**40, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
+}  # fmt: skip
+_MICROSECONDS = {
+    "us": 1.0, "µs": 1.0, "μs": 1.0, "ms": 1e3, "s": 1e6, "sec": 1e6, "m": 6e7, "min": 6e7, "h": 3.6e9, "ns": 1e-3,
+}  # fmt: skip
+_EVENTS = ("ev", "event", "events")
+_STATES = ("before", "freed", "live", "pending", "native", "inferred")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One term: ``field`` is empty for a word, ``comparison`` is ``:`` or one of ``= < <= > >=``."""
+
+    field: str
+    comparison: str
+    values: tuple[str, ...]
+    negated: bool = False
+
+    def __str__(self) -> str:
+        head = f"{self.field}{self.comparison}" if self.field else ""
+        return ("-" if self.negated else "") + head + ",".join(map(quoted, self.values))
+
+
+def quoted(value: str) -> str:
+    """A value as it has to be written in a filter."""
+    if value and not re.search(r'[\s",]', value) and value[0] not in "-:" and not _FIELD.match(value):
+        return value
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def parse(text: str) -> list[Term]:
+    """The terms of a filter. Raises :class:`BadRequestError` that says which term is wrong."""
+    if len(text) > MOST_CHARACTERS:
+        raise BadRequestError(f"A filter has at most {MOST_CHARACTERS:,} characters")
+    terms: list[Term] = []
+    at = 0
+    while True:
+        while at < len(text) and text[at].isspace():
+            at += 1
+        if at == len(text):
+            return terms
+        start = at
+        negated = text[at] == "-"
+        at += negated
+        head = _FIELD.match(text, at)
+        if head:
+            at = head.end()
+        values, at = _values(text, at)
+        written = text[start:at]
+        field = head["field"].casefold() if head else ""
+        comparison = head["comparison"] if head else ":"
+        if field and field not in FIELDS:
+            known = ", ".join(f"{name}:" for name in FIELDS[:4])
+            raise BadRequestError(
+                f"'{written}' is no term of a filter: there is no '{field}'",
+                advice=f"Terms begin with {known} and others; a text with a colon goes into quotes.",
+            )
+        term = Term(field, comparison, values, negated)
+        _check(term, written)
+        terms.append(term)
+
+
+def _values(text: str, at: int) -> tuple[tuple[str, ...], int]:
+    """Values separated by commas from ``at`` on, and where they end."""
+    values = []
+    while True:
+        value = ""
+        if text[at : at + 1] == '"':
+            value, at = _quoted_value(text, at)
+        else:
+            end = at
+            while end < len(text) and not text[end].isspace() and text[end] not in ',"':
+                end += 1
+            value, at = text[at:end], end
+        values.append(value)
+        if text[at : at + 1] != ",":
+            return tuple(values), at
+        at += 1
+
+
+def _quoted_value(text: str, at: int) -> tuple[str, int]:
+    value, start = "", at
+    at += 1
+    while at < len(text):
+        if text[at] == '"':
+            return value, at + 1
+        if text[at] == "\\" and text[at + 1 : at + 2] in ('"', "\\"):
+            at += 1
+        value += text[at]
+        at += 1
+    raise BadRequestError(f"The quotes of {text[start:]} are not closed")
+
+
+def _check(term: Term, written: str) -> None:
+    """Refuse what can't be meant, before anything is looked at."""
+    if any(value in ("", "=") for value in term.values):
+        raise BadRequestError(f"'{written}' lacks a value")
+    if term.field in _AMOUNT_FIELDS:
+        if term.comparison not in (":", "=") and len(term.values) > 1:
+            raise BadRequestError(f"'{written}' compares with more than one value")
+        for value in term.values:
+            _amount(term.field, value, written)
+        return
+    if term.comparison not in (":", "="):
+        raise BadRequestError(f"'{written}' can't compare: only size and life are amounts")
+    if term.field in _NUMBER_FIELDS:
+        for value in term.values:
+            _number(value, written)
+    if term.field == "is" and not set(term.values) <= set(_STATES):
+        raise BadRequestError(f"'{written}': an allocation is one of {', '.join(_STATES)}")
+
+
+def _number(value: str, written: str) -> int:
+    try:
+        return int(value, 16 if value[:2].lower() == "0x" else 10)
+    except ValueError:
+        raise BadRequestError(f"'{written}': {value} is no number") from None
+
+
+def _amount(field: str, value: str, written: str) -> tuple[float, bool]:
+    """Bytes, or microseconds, or with True events."""
+    found = _AMOUNT.fullmatch(value)
+    if found is None:
+        example = "size>1MiB" if field == "size" else "life>10ms"
+        raise BadRequestError(f"'{written}': {value} is no amount; write it as in {example}")
+    unit = found["unit"].casefold()
+    number = float(found["number"])
+    if field == "size":
+        if unit not in _BYTES:
+            raise BadRequestError(f"'{written}': {found['unit']} is no unit of size, as KiB, MiB and GiB are")
+        return number * _BYTES[unit], False
+    if unit in _EVENTS:
+        return number, True
+    if unit not in _MICROSECONDS:
+        what = f"{found['unit']} is no unit of time" if unit else "the unit is missing"
+        raise BadRequestError(f"'{written}': {what}; there are us, ms, s, min and ev (events)")
+    return number * _MICROSECONDS[unit], False
+
+
+def matching(snapshot: Snapshot, device: Device, terms: list[Term]) -> Mask:
+    """Which rows of ``device`` fit all terms. Raises :class:`BadRequestError`."""
+    mask = np.ones(len(device.start), bool)
+    for term in terms:
+        found = _MASKS[term.field](snapshot, device, term)
+        mask &= ~found if term.negated else found
+    return mask
+
+
+# ---- by stack ----------------------------------------------------------------------------------------------
+
+
+def _of_stacks(device: Device, stacks: Mask) -> Mask:
+    return stacks[device.stack]
+
+
+FrameTest = Callable[[str, int, str, int], bool]
+"""Of a frame's file, line, function and kind."""
+
+
+def _frames_where(snapshot: Snapshot, tests: list[FrameTest]) -> list[int]:
+    rows = snapshot.text.execute("SELECT id, file, line, function, kind FROM frames")
+    return [row[0] for row in rows if any(test(*row[1:]) for test in tests)]
+
+
+def _file_test(value: str) -> FrameTest:
+    whole = Pattern(value, path=True)
+    place = _PLACE.fullmatch(value)
+    if place is None:
+        return lambda file, _line, _function, _kind: bool(file) and whole.matches(file)
+    only_file, number = Pattern(place["file"], path=True), int(place["line"])
+    return lambda file, line, _function, _kind: line == number and bool(file) and only_file.matches(file)
+
+
+def _function_test(value: str) -> FrameTest:
+    pattern = Pattern(value)
+    return lambda _file, _line, function, _kind: pattern.matches(function)
+
+
+def _place_tests(value: str) -> list[FrameTest]:
+    return [_file_test(value), _function_test(value)]
+
+
+def _by_frames(tests: Callable[[str], list[FrameTest]]) -> Callable[[Snapshot, Device, Term], Mask]:
+    def mask(snapshot: Snapshot, device: Device, term: Term) -> Mask:
+        frames = _frames_where(snapshot, [test for value in term.values for test in tests(value)])
+        return _of_stacks(device, stacks_through(snapshot, frames))
+
+    return mask
+
+
+def _by(snapshot: Snapshot, device: Device, term: Term) -> Mask:
+    frames = _frames_where(snapshot, [test for value in term.values for test in _place_tests(value)])
+    rows = np.arange(len(device.start), dtype=np.uint32)
+    labels, _ = labels_of(snapshot, device, rows, CHARGED_AS[term.field])
+    return np.isin(labels, np.asarray(frames, np.uint32))
+
+
+def _operators(snapshot: Snapshot, term: Term) -> Mask:
+    """The stacks whose operator fits."""
+    operators, names = snapshot.derived("operators", lambda: operators_of_stacks(snapshot))
+    patterns = [Pattern(value) for value in term.values]
+    fits = [number for number, name in enumerate(names) if any(p.matches(name) for p in patterns)]
+    if term.field and "none" in term.values:
+        fits.append(NEVER)
+    return np.isin(operators, np.asarray(fits, np.uint32))
+
+
+def _native_stacks(snapshot: Snapshot) -> Mask:
+    """The stacks that have frames, but none of Python: the frame to show is a native one only then."""
+    frames = [row[0] for row in snapshot.text.execute("SELECT id FROM frames WHERE kind = ?", (NATIVE,))]
+    return np.isin(snapshot.column("stack_label"), np.asarray(frames, np.uint32))
+
+
+def _module(snapshot: Snapshot, device: Device, term: Term) -> Mask:
+    modules, names = snapshot.derived("modules", lambda: modules_of_stacks(snapshot))
+    patterns = [Pattern(value) for value in term.values]
+    fits = [number for number, name in enumerate(names) if any(p.matches(name) for p in patterns)]
+    if "none" in term.values:
+        fits.append(NEVER)
+    return _of_stacks(device, np.isin(modules, np.asarray(fits, np.uint32)))
+
+
+# ---- by what the allocation is -----------------------------------------------------------------------------
+
+
+def _compared(
+    column: npt.NDArray[np.float64] | npt.NDArray[np.int64], term: Term, amounts: list[float]
+) -> Mask:
+    match term.comparison:
+        case "<":
+            return column < amounts[0]
+        case "<=":
+            return column <= amounts[0]
+        case ">":
+            return column > amounts[0]
+        case ">=":
+            return column >= amounts[0]
+    return np.isin(column, np.asarray(amounts))
+
+
+def _size(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
+    return sizes_where(device.size, term)
+
+
+def _life(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
+    """Compare what is known of a life: where its start or its end is not in the file, it lasts at least so long.
+
+    So ``life>1s`` finds what was never freed and is older, and ``life<1s`` only what certainly was shorter.
+    """
+    mask = np.zeros(len(device.start), bool)
+    last = device.info.events
+    start, end = device.start.astype(np.int64), device.end.astype(np.int64)
+    open_ended = (device.end == NEVER) | (start == 0)
+    end = np.where(device.end == NEVER, last, end)
+    for value in term.values:
+        amount, in_events = _amount("life", value, str(term))
+        if in_events:
+            life = end - start
+        elif device.time is None:
+            raise BadRequestError(
+                f"'{term}': the snapshot has no times, only the order of events", advice="Write life>100ev."
+            )
+        else:
+            # moment m begins at event m - 1; what is before the first event is not known
+            life = device.time[np.maximum(end, 1) - 1] - device.time[np.maximum(start, 1) - 1]
+        found = _compared(life, term, [amount])
+        if term.comparison in ("<", "<=", "=", ":"):
+            found &= ~open_ended
+        mask |= found
+    return mask
+
+
+def _category(snapshot: Snapshot, device: Device, term: Term) -> Mask:
+    patterns = [Pattern(value) for value in term.values]
+    names = snapshot.info.categories
+    fits = [number for number, name in enumerate(names) if any(pattern.matches(name) for pattern in patterns)]
+    if "none" in term.values:
+        fits.append(NO_CATEGORY)
+    return np.isin(device.category, np.asarray(fits, np.uint8))
+
+
+def _stream(snapshot: Snapshot, device: Device, term: Term) -> Mask:
+    wanted = {_number(value, str(term)) for value in term.values}
+    fits = [number for number, stream in enumerate(snapshot.manifest.streams) if stream in wanted]
+    return np.isin(device.stream, np.asarray(fits, np.uint16))
+
+
+def _pool(snapshot: Snapshot, device: Device, term: Term) -> Mask:
+    names = [pool_name(snapshot, pool) for pool in range(len(snapshot.manifest.pools))]
+    for value in term.values:
+        if value not in ("private", "default", "unknown") and value not in names:
+            raise BadRequestError(f"'{term}': the snapshot has no pool {value}, only {', '.join(names)}")
+    fits = [
+        number
+        for number, name in enumerate(names)
+        if name in term.values or ("private" in term.values and name not in ("default", "unknown"))
+    ]
+    return np.isin(pools_of(snapshot, device), np.asarray(fits, np.uint16))
+
+
+def _address(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
+    mask = np.zeros(len(device.start), bool)
+    # at least a byte, so that what asked for none is found at its own address
+    sizes = np.maximum(np.maximum(device.size, device.rounded), 1).astype(np.uint64)
+    for value in term.values:
+        address = _number(value, str(term))
+        if 0 <= address < 2**64:
+            at = np.uint64(address)
+            mask |= (device.address <= at) & (at - device.address < sizes)
+    return mask
+
+
+def _stack(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
+    return np.isin(device.stack, _numbers(term))
+
+
+def _allocation(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
+    return np.isin(device.allocations(np.arange(len(device.start))), _numbers(term))
+
+
+def _words(snapshot: Snapshot, device: Device, term: Term) -> Mask:
+    """Files, functions, operators; and what looks like an address is also looked for as one."""
+    mask = _by_frames(_place_tests)(snapshot, device, term) | _operators(snapshot, term)[device.stack]
+    addresses = tuple(value for value in term.values if _ADDRESS.fullmatch(value))
+    return mask | _address(snapshot, device, Term("address", ":", addresses)) if addresses else mask
+
+
+def _numbers(term: Term) -> npt.NDArray[np.uint32]:
+    numbers = [_number(value, str(term)) for value in term.values]
+    return np.asarray([number for number in numbers if 0 <= number < 2**32], np.uint32)
+
+
+def _is(snapshot: Snapshot, device: Device, term: Term) -> Mask:
+    never = device.end == NEVER
+    states = {
+        "before": (device.flags & kernel.BEFORE_TRACE) != 0,
+        "freed": ~never,
+        "live": never,
+        "native": _native_stacks(snapshot)[device.stack],
+        "pending": never & ((device.flags & kernel.PENDING_FREE) != 0),
+    }
+    if "inferred" in term.values:
+        _, sources = labels_of(snapshot, device, np.arange(len(device.start), dtype=np.uint32))
+        states["inferred"] = sources == INFERRED
+    mask = np.zeros(len(device.start), bool)
+    for value in term.values:
+        mask |= states[value]
+    return mask
+
+
+def _label(_snapshot: Snapshot, _device: Device, term: Term) -> Mask:
+    raise BadRequestError(f"'{term}': only samples of profiles have labels")
+
+
+def sizes_where(sizes: npt.NDArray[np.int64], term: Term) -> Mask:
+    """Which of some sizes fit a term about sizes."""
+    return _compared(sizes, term, [_amount("size", value, str(term))[0] for value in term.values])
+
+
+def stacks_where(snapshot: Snapshot, term: Term) -> Mask | None:
+    """Which stacks fit a term that is about stacks alone, whatever was allocated there; None for other terms."""
+    tests: dict[str, Callable[[str], list[FrameTest]]] = {
+        "": _place_tests,
+        "file": lambda value: [_file_test(value)],
+        "function": lambda value: [_function_test(value)],
+        "by": _place_tests,
+        "innermost": _place_tests,
+    }
+    if term.field in tests:
+        frames = _frames_where(snapshot, [test for value in term.values for test in tests[term.field](value)])
+        if term.field in CHARGED_AS:
+            charged = charged_frames(snapshot, CHARGED_AS[term.field])
+            return np.isin(charged, np.asarray(frames, np.uint32))
+        return stacks_through(snapshot, frames)
+    if term.field == "stack":
+        stacks = np.arange(len(snapshot.column("stack_label")), dtype=np.uint32)
+        return np.isin(stacks, _numbers(term))
+    if term.field == "is" and set(term.values) == {"native"}:
+        return _native_stacks(snapshot)
+    return None
+
+
+_MASKS: dict[str, Callable[[Snapshot, Device, Term], Mask]] = {
+    "": _words,
+    "file": _by_frames(lambda value: [_file_test(value)]),
+    "function": _by_frames(lambda value: [_function_test(value)]),
+    "operator": lambda snapshot, device, term: _operators(snapshot, term)[device.stack],
+    "by": _by,
+    "innermost": _by,
+    "module": _module,
+    "size": _size,
+    "life": _life,
+    "category": _category,
+    "stream": _stream,
+    "pool": _pool,
+    "address": _address,
+    "stack": _stack,
+    "allocation": _allocation,
+    "is": _is,
+    "label": _label,
+}
+
+
+def narrowed(snapshot: Snapshot, number: int, text: str) -> Device:
+    """The device of that number with what fits a filter only. Raises :class:`BadRequestError`."""
+    terms = parse(text)
+    if not terms:
+        return snapshot.device(number)
+    name = " ".join(map(str, terms))
+    return snapshot.narrowed(
+        number, name, lambda device: np.flatnonzero(matching(snapshot, device, terms)).astype(np.uint32)
+    )

@@ -1,0 +1,53 @@
+"""The filter over a profile: the terms of :mod:`memlens.views.selection.filters` that say something about samples."""
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.errors import BadRequestError
+from memlens.store.snapshot import Snapshot
+from memlens.views.selection import filters
+from memlens.views.selection.filters import Term
+from memlens.views.selection.texts import Pattern
+
+Mask = npt.NDArray[np.bool_]
+
+
+def matching(snapshot: Snapshot, text: str) -> Mask:
+    """Which samples fit all terms of a filter. Raises :class:`BadRequestError` for terms about events."""
+    stacks = snapshot.column("sample_stack")
+    mask = np.ones(len(stacks), bool)
+    for term in filters.parse(text):
+        found = _of_samples(snapshot, term, stacks)
+        mask &= ~found if term.negated else found
+    return mask
+
+
+def _of_samples(snapshot: Snapshot, term: Term, stacks: npt.NDArray[np.uint32]) -> Mask:
+    if term.field == "label":
+        return _labelled(snapshot, term)
+    if term.field == "size":
+        if snapshot.info.profile is None or not snapshot.info.profile.has_sizes:
+            raise BadRequestError(f"'{term}': the profile doesn't tell the sizes of blocks")
+        return filters.sizes_where(snapshot.column("sample_size"), term)
+    of_stacks = filters.stacks_where(snapshot, term)
+    if of_stacks is None:
+        raise BadRequestError(
+            f"'{term}': a profile doesn't tell that",
+            advice="There are words, file:, function:, by:, innermost:, stack:, label:, size and is:native.",
+        )
+    return of_stacks[stacks]
+
+
+def _labelled(snapshot: Snapshot, term: Term) -> Mask:
+    """``label:worker`` is a part of a label's text, ``label:thread:worker`` of the text of the label "thread"."""
+    labels = snapshot.column("labels")
+    strings = dict(snapshot.text.execute("SELECT id, text FROM strings"))
+    mask = np.zeros(len(snapshot.column("sample_stack")), bool)
+    patterns = [Pattern(value) for value in term.values]
+    for key, text, number in np.unique(labels[["key", "text", "number"]]).tolist():
+        name = strings.get(key, "")
+        value = strings.get(text, "") if text else str(number)
+        if any(pattern.matches(value) or pattern.matches(f"{name}:{value}") for pattern in patterns):
+            fits = (labels["key"] == key) & (labels["text"] == text) & (labels["number"] == number)
+            mask[labels["sample"][fits]] = True
+    return mask

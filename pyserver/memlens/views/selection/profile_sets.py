@@ -1,0 +1,241 @@
+"""Sets of a profile's samples: what its tables, trees and flame graphs are about."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.errors import BadRequestError
+from memlens.kernels.tree.calltree import first_rows
+from memlens.model.info import ProfileInfo, ProfileValue, ValueMeaning
+from memlens.model.profile import BLOCK_CHANGE_DTYPE
+from memlens.store.manifest import InconsistentError
+from memlens.store.snapshot import Snapshot
+from memlens.views.selection.profile_filters import matching
+from memlens.views.selection.sets import AllocationSet
+
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSet:
+    """Samples with their figures; those that have none are left out.
+
+    ``amounts`` are of the value that was asked for, ``counts`` of the value that counts the same allocations; where
+    the profile has none, each sample counts once. ``order`` is less for what came earlier in time, or in the file.
+    ``counted`` is False where the numbers of allocations aren't known; then ``counts`` say nothing.
+    """
+
+    rows: U32
+    amounts: I64
+    counts: I64
+    order: U32
+    counted: bool = True
+
+
+def profile_of(snapshot: Snapshot) -> ProfileInfo:
+    """The profile's figures. Raises :class:`BadRequestError` for a snapshot of another model."""
+    if snapshot.info.profile is None:
+        raise BadRequestError("Only profiles can be asked that: this is a trace of events")
+    return snapshot.info.profile
+
+
+def value_of(snapshot: Snapshot, of: AllocationSet) -> ProfileValue:
+    """The value that a set is about."""
+    return profile_of(snapshot).values[_number(profile_of(snapshot), of)]
+
+
+def unit_of(snapshot: Snapshot, of: AllocationSet) -> str:
+    """The unit of a set's amounts: of a part of the run it is bytes or counts, whatever the value."""
+    unit = value_of(snapshot, of).unit
+    whole = of.from_moment is None and of.to_moment is None
+    return unit if whole or unit == "count" else "bytes"
+
+
+def is_signed(snapshot: Snapshot, of: AllocationSet) -> bool:
+    """Whether a set is of values of which some are negative: a difference, of which parts grew and others shrank."""
+    if snapshot.info.profile is None or of.from_moment is not None or of.to_moment is not None:
+        return False
+    return value_of(snapshot, of).negative
+
+
+_WORDS: dict[str, tuple[tuple[ValueMeaning, ...], str]] = {
+    "live": (("live", "peak", "end"), "bytes"),
+    "peak": (("peak",), "bytes"),
+    "total": (("total",), "bytes"),
+    "count": (("total", "live", "peak", "end", "other"), "count"),
+    "temporary": (("temporary",), "bytes"),
+    "leaked": (("end",), "bytes"),
+    "end": (("end",), "bytes"),
+}
+"""What values are called whatever the profile calls them: what such a value means, the best first, and its unit."""
+
+
+def value_named(profile: ProfileInfo, name: str | None) -> int:
+    """The number of a value by its name, its number or a word for what it means; the default one for None.
+
+    Raises :class:`BadRequestError` for one that the profile hasn't.
+    """
+    if name is None:
+        return profile.default_value
+    for number, value in enumerate(profile.values):
+        if name in (value.name, value.title, str(number)):
+            return number
+    found = _meant(profile, name)
+    if found is None:
+        known = ", ".join(value.name for value in profile.values)
+        words = ", ".join(word for word in _WORDS if _meant(profile, word) is not None)
+        raise BadRequestError(
+            f"The profile has no value {name}",
+            advice=f"It has {known}{f' (or by what they mean: {words})' if words else ''}.",
+        )
+    return found
+
+
+def _meant(profile: ProfileInfo, word: str) -> int | None:
+    """The value that a word means, as :data:`_WORDS` have it; of another unit where it is of none of that one."""
+    meanings, unit = _WORDS.get(word, ((), ""))
+    for meaning in meanings:
+        numbers = [number for number, value in enumerate(profile.values) if value.meaning == meaning]
+        for number in numbers:
+            if profile.values[number].unit == unit:
+                return number
+        if numbers and unit != "count":
+            return numbers[0]
+    return None
+
+
+def samples_of(snapshot: Snapshot, of: AllocationSet) -> SampleSet:
+    """The samples of a set. Raises :class:`BadRequestError` for a value or an edge that the profile hasn't."""
+    return snapshot.keep(("samples", of), lambda: _samples_of(snapshot, of))
+
+
+def _samples_of(snapshot: Snapshot, of: AllocationSet) -> SampleSet:
+    info = profile_of(snapshot)
+    number = _number(info, of)
+    stacks = snapshot.column("sample_stack")
+    counted = True
+    if len(stacks) != info.samples or (
+        len(stacks) and int(stacks.max()) >= len(snapshot.column("stack_node"))
+    ):
+        raise InconsistentError("A sample has an unknown stack")
+    if of.from_moment is None and of.to_moment is None:
+        amounts = _column(snapshot, f"sample_value.{number}", info.samples)
+        count = info.values[number].count
+        counts = np.ones(info.samples, np.int64)
+        if count is not None:
+            counts = _column(snapshot, f"sample_value.{count}", info.samples)
+        told = (amounts != 0) | ((counts != 0) if count is not None else False)
+    else:
+        flow = flow_of(snapshot, of)
+        amounts, counts = flow.amounts, flow.counts
+        counted = counts_stretches(info)
+        if info.values[number].unit == "count":
+            amounts = counts
+        told = (amounts != 0) | (counts != 0)
+    if of.filter:
+        told = told & matching(snapshot, of.filter)
+    rows = np.flatnonzero(told).astype(np.uint32)
+    return SampleSet(
+        rows, np.asarray(amounts[rows]), np.asarray(counts[rows]), _order(snapshot)[rows], counted=counted
+    )
+
+
+def counts_stretches(info: ProfileInfo) -> bool:
+    """Whether it is known how many allocations a part of the run made: massif, say, counts none anywhere."""
+    return any(value.unit == "count" for value in info.values)
+
+
+def _number(info: ProfileInfo, of: AllocationSet) -> int:
+    number = info.default_value if of.value is None else of.value
+    if not 0 <= number < len(info.values):
+        raise BadRequestError(f"The profile has no value {number}, only {len(info.values)}")
+    return number
+
+
+def _column(snapshot: Snapshot, name: str, rows: int) -> npt.NDArray[Any]:
+    found = snapshot.column(name)
+    if len(found) != rows:
+        raise InconsistentError(f"Column {name} has another length")
+    return found
+
+
+def _order(snapshot: Snapshot) -> U32:
+    """When each sample was first seen: the first of its changes, else its place in the file."""
+
+    def make() -> U32:
+        samples = profile_of(snapshot).samples
+        order = np.arange(samples, dtype=np.uint32)
+        if profile_of(snapshot).bins and len(snapshot.column("time.changes")):
+            changed = snapshot.column("time.changes")["sample"]
+            order = np.full(samples, len(changed), np.uint32)
+            # leaves out the samples that a damaged archive hasn't
+            first_rows(changed, order)
+        return order
+
+    return snapshot.derived("sample_order", make)
+
+
+class Flow(NamedTuple):
+    """Bytes and counts of each sample."""
+
+    amounts: I64
+    counts: I64
+
+
+def flow_of(snapshot: Snapshot, of: AllocationSet) -> Flow:
+    """What a set's range comes to for each sample: live at its one edge, or what went on between its two."""
+    info = profile_of(snapshot)
+    if not info.bins:
+        raise BadRequestError("The profile tells of no times, so no part of its run can be asked about")
+    first = _edge(info, 0 if of.from_moment is None else of.from_moment)
+    if of.to_moment is None:
+        return _summed(snapshot, 0, first, 1, 1)
+    last = _edge(info, of.to_moment)
+    first, last = min(first, last), max(first, last)
+    if of.kind == "allocated":
+        return _summed(snapshot, first + 1, last, 1, 0)
+    if of.kind == "freed":
+        return _summed(snapshot, first + 1, last, 0, 1)
+    if of.kind == "survived":
+        return Flow(*(np.maximum(column, 0) for column in _summed(snapshot, first + 1, last, 1, 1)))
+    # alive at some time: what was live at first, and what was allocated since
+    before, since = _summed(snapshot, 0, first, 1, 1), _summed(snapshot, first + 1, last, 1, 0)
+    return Flow(before.amounts + since.amounts, before.counts + since.counts)
+
+
+def _edge(info: ProfileInfo, number: int) -> int:
+    if not 0 <= number <= info.bins:
+        raise BadRequestError(f"The profile has no edge {number}, only {info.bins + 1:,}")
+    return number
+
+
+def _summed(snapshot: Snapshot, first: int, last: int, allocated: int, freed: int) -> Flow:
+    """Add up the changes of the edges ``first`` to ``last``: what was allocated, and less what was freed.
+
+    With ``allocated`` 0 what was freed is positive.
+    """
+    samples = profile_of(snapshot).samples
+    offsets, changes = snapshot.column("time.change_offsets"), snapshot.column("time.changes")
+    begin, end = int(offsets[first]), int(offsets[last + 1])
+    rows = changes[min(begin, len(changes)) : min(max(end, begin), len(changes))]
+    if len(rows) and int(rows["sample"].max()) >= samples:
+        raise InconsistentError("A change has an unknown sample")
+
+    def sums(unit: str) -> I64:
+        found = np.zeros(samples, np.int64)
+        if allocated:
+            np.add.at(found, rows["sample"], rows[f"allocated_{unit}"].astype(np.int64))
+        if freed:
+            np.add.at(
+                found, rows["sample"], rows[f"freed_{unit}"].astype(np.int64) * (-1 if allocated else 1)
+            )
+        return found
+
+    counts = sums("count")
+    if changes.dtype != BLOCK_CHANGE_DTYPE:
+        return Flow(sums("bytes"), counts)
+    return Flow(counts * _column(snapshot, "sample_size", samples), counts)

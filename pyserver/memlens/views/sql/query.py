@@ -1,0 +1,515 @@
+"""Questions in SQL: a read-only connection to the archive's tables that can do nothing but read.
+
+A :class:`SqlSession` belongs to one thread at a time and never to the thread that answers the views, so a query that
+never ends slows nobody. What holds it:
+
+* the files are opened read-only and as immutable, SQLite itself in defensive mode and without trust in their schema;
+* an authorizer lets through SELECT, recursion, the functions and tables that are named here, and the pragmas that
+  describe tables; everything else is refused when the query is compiled;
+* limits on the length of values, on the depth of expressions, on the size of the program;
+* a handler that is called every few thousand steps and ends a query that takes too much memory (SQLite's own limit
+  would be one for the whole process, so another connection's question might fail for it);
+* rows come in pages, and long values are cut.
+"""
+
+import contextlib
+import difflib
+import math
+import re
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import apsw
+import apsw.ext
+from msgspec import Struct
+
+from memlens.errors import MemlensError
+from memlens.store.manifest import ArchiveError
+from memlens.store.snapshot import Snapshot
+from memlens.store.table_schema import FILE_NAMES, PARTS, Part, parts_of, statements
+from memlens.store.tables import are_filled
+from memlens.views.sql.live import TABLE_FUNCTIONS, add_live_at
+
+MOST_ROWS = 10_000
+"""Rows of one page."""
+MOST_PAGE_BYTES = 4_000_000
+MOST_CELL_CHARACTERS = 4_000
+MOST_QUERY_CHARACTERS = 100_000
+MOST_VALUE_BYTES = 1_000_000
+MOST_MEMORY_BYTES = 512 << 20
+
+_STEPS_BETWEEN_CHECKS = 5_000
+_LAST_EXACT_INTEGER = 2**53
+"""Beyond it a JavaScript number is no longer exact, so larger integers cross as text."""
+
+TABLES = (
+    "value_types", "samples", "sample_values", "labels", "values",
+    "devices", "events", "notes", "allocations", "stacks", "stack_frames", "frames", "lines", "segments", "blocks",
+    "annotations", "live_at_peak", "by_line", "survivors",
+)  # fmt: skip
+_READABLE = frozenset((*TABLES, *TABLE_FUNCTIONS, "json_each", "json_tree", "sqlite_schema", "sqlite_master"))
+
+_FUNCTIONS = """
+    abs char coalesce concat concat_ws format glob hex if ifnull iif instr length like likelihood likely lower ltrim max
+    min nullif octet_length printf quote random replace round rtrim sign substr substring trim typeof unicode unlikely
+    upper
+    date datetime julianday strftime time timediff unixepoch
+    avg count group_concat max median min percentile percentile_cont percentile_disc string_agg sum total
+    cume_dist dense_rank first_value lag last_value lead nth_value ntile percent_rank rank row_number
+    acos acosh asin asinh atan atan2 atanh ceil ceiling cos cosh degrees exp floor ln log log10 log2 mod pi pow power
+    radians sin sinh sqrt tan tanh trunc
+    -> ->> json json_array json_array_length json_extract json_group_array json_group_object json_object json_quote
+    json_type json_valid
+"""
+FUNCTIONS = frozenset(_FUNCTIONS.split())
+"""What a query may call. Nothing here reads files, loads code or changes the connection."""
+
+_PRAGMAS = frozenset(("table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo"))
+"""Pragmas that only describe; each also exists as a table-valued function, ``pragma_table_info``."""
+
+_LIMITS = {
+    apsw.SQLITE_LIMIT_LENGTH: MOST_VALUE_BYTES,
+    apsw.SQLITE_LIMIT_SQL_LENGTH: MOST_QUERY_CHARACTERS * 4,
+    apsw.SQLITE_LIMIT_COLUMN: 500,
+    apsw.SQLITE_LIMIT_EXPR_DEPTH: 200,
+    apsw.SQLITE_LIMIT_COMPOUND_SELECT: 100,
+    apsw.SQLITE_LIMIT_VDBE_OP: 250_000,
+    apsw.SQLITE_LIMIT_FUNCTION_ARG: 100,
+    apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1_000,
+    apsw.SQLITE_LIMIT_VARIABLE_NUMBER: 0,
+    apsw.SQLITE_LIMIT_TRIGGER_DEPTH: 0,
+    apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
+}
+
+# a comment is no further statement
+_NOTHING = re.compile(r"(\s|;|--[^\n]*(\n|\Z)|/\*.*?(\*/|\Z))*", re.DOTALL)
+
+ColumnType = Literal["integer", "real", "text", "blob", "mixed", "none"]
+Cell = int | float | str | None
+
+
+class SqlColumn(Struct, frozen=True):
+    """A column of an answer. ``type`` is that of its values in this page, or the declared one when all are NULL."""
+
+    name: str
+    type: ColumnType
+
+
+class SqlAnswer(Struct, frozen=True):
+    """Rows ``offset … offset + len(rows)`` of a query's result.
+
+    Integers beyond 2**53 come as text, blobs as ``x'…'``, infinities as ``Inf``; values longer than 4,000 characters
+    are cut, and end with ``…`` then. A column named ``allocation`` holds the allocation to show for its row;
+    columns named ``file`` and ``line`` together hold a place to open.
+    """
+
+    columns: list[SqlColumn]
+    rows: list[list[Cell]]
+    offset: int
+    more: bool
+    """Whether rows follow."""
+    took_ms: float
+
+
+class SqlSort(Struct, frozen=True):
+    """Sort all of a query's rows by the column of that number, from 0."""
+
+    column: int
+    descending: bool = False
+
+
+class SqlError(MemlensError):
+    """What SQLite has against a query. ``offset`` is a position in the query, in characters."""
+
+    code = "sql"
+    retry = False
+
+    def __str__(self) -> str:
+        return self.message if self.offset is None else f"{self.message} (at character {self.offset + 1:,})"
+
+
+class SqlSession:
+    """One connection to a snapshot of its own, which it closes. Not for two threads but for :meth:`interrupt`.
+
+    It has the tables that are filled when it is made, which are at least those of the part ``base``; or, with
+    ``names_only``, all tables without a row, for :meth:`needs`.
+    """
+
+    def __init__(self, snapshot: Snapshot, *, names_only: bool = False) -> None:
+        self._snapshot = snapshot
+        self.parts: tuple[Part, ...] = () if names_only else _filled_parts(snapshot)
+        """The parts of the tables that it has."""
+        self._refused = ""
+        self._named: set[str] = set()
+        self._hungry = False
+        self._stop = threading.Event()
+        self._kept: tuple[str, SqlSort | None, int, _Running] | None = None
+        try:
+            self._connection = _named_only(snapshot) if names_only else _connect(snapshot, self.parts)
+        except ArchiveError:
+            snapshot.close()
+            raise
+        except (apsw.NotADBError, apsw.CorruptError, apsw.CantOpenError) as error:
+            snapshot.close()
+            raise ArchiveError(f"The tables for SQL are damaged: {error}") from error
+        modules = self._connection.execute("SELECT lower(name) FROM pragma_module_list").fetchall()
+        # one that only a query's own words make known is not in the list yet
+        self._modules = frozenset(str(row[0]) for row in modules) | _UNLISTED_MODULES
+        self._connection.authorizer = self._authorize
+        self._connection.set_progress_handler(self._must_end, _STEPS_BETWEEN_CHECKS)
+
+    def close(self) -> None:
+        """Close the connection and its snapshot."""
+        self._kept = None
+        self._connection.close(True)
+        self._snapshot.close()
+
+    def interrupt(self) -> None:
+        """Make the query that is running end, from whatever thread; nothing happens when none is running."""
+        self._connection.interrupt()
+
+    @property
+    def has_more(self) -> bool:
+        """Whether a query is kept that has not given all its rows."""
+        return self._kept is not None
+
+    def continues(self, query: str, offset: int, sort: SqlSort | None) -> bool:
+        """Whether :meth:`ask` for these rows would go on where the last page ended."""
+        return self._kept is not None and self._kept[:3] == (query, sort, offset)
+
+    def needs(self, query: str, sort: SqlSort | None = None) -> tuple[Part, ...]:
+        """The parts that a query reads; ``base`` is one of them, for it is soon made. Raises :class:`SqlError`.
+
+        So it raises what is wrong with the query before its tables are made.
+        """
+        with self._problems(query):
+            self._compiled(query, sort)
+        named = parts_of(self._named)
+        return tuple(part for part in PARTS if part == "base" or part in named)
+
+    def ask(
+        self,
+        query: str,
+        offset: int = 0,
+        limit: int = 1_000,
+        sort: SqlSort | None = None,
+        stop: threading.Event | None = None,
+    ) -> SqlAnswer:
+        """A page of a query's rows. Raises :class:`SqlError` and :class:`ArchiveError`.
+
+        ``stop`` ends it as :meth:`interrupt` does, and may be set before the query has begun.
+
+        Asked for the page behind the last one it goes on; else the query is run again, which gives the same rows in
+        the same order, since nothing ever changes in the tables.
+        """
+        began = time.perf_counter()
+        self._stop = stop or threading.Event()
+        kept, self._kept = self._kept if self.continues(query, offset, sort) else None, None
+        with self._problems(query):
+            if kept is not None:
+                running = kept[3]
+            else:
+                running = self._run(query, sort)
+                for _ in range(offset):
+                    if running.cursor.fetchone() is None:
+                        break
+            answer = _page(running, offset, min(limit, MOST_ROWS), began)
+        if answer.more:
+            self._kept = (query, sort, offset + len(answer.rows), running)
+        return answer
+
+    def stream(self, query: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
+        """Names of the columns, and all rows as SQLite has them, for the command line."""
+        with self._problems(query):
+            running = self._run(query, None)
+
+        def rows() -> Iterator[tuple[Any, ...]]:
+            with self._problems(query):
+                yield from running.cursor
+
+        return [name for name, _ in running.columns], rows()
+
+    def _run(self, query: str, sort: SqlSort | None) -> "_Running":
+        statement, columns = self._compiled(query, sort)
+        return _Running(self._connection.cursor().execute(statement), columns, {})
+
+    def _compiled(self, query: str, sort: SqlSort | None) -> tuple[str, tuple[tuple[str, str | None], ...]]:
+        """The one statement of a query, sorted if it should be, and its columns: names and declared types."""
+        if len(query) > MOST_QUERY_CHARACTERS:
+            raise SqlError(f"The query is longer than {MOST_QUERY_CHARACTERS:,} characters")
+        if "\0" in query:
+            raise SqlError("The query holds a NUL character", offset=query.index("\0"))
+        if _NOTHING.fullmatch(query):
+            raise SqlError("There is no query", advice="Write one, SELECT * FROM by_line for example.")
+        # this compiles the query and does not run it
+        info = apsw.ext.query_info(self._connection, query)
+        rest = info.query_remaining or ""
+        if not _NOTHING.fullmatch(rest):
+            raise SqlError("One statement at a time", offset=len(query) - len(rest.lstrip()))
+        statement = info.first_query
+        if sort is not None:
+            if not 0 <= sort.column < len(info.description) or info.is_explain:
+                raise SqlError("The result can't be sorted by that column")
+            # on lines of its own: the query may end with a comment
+            direction = "DESC" if sort.descending else "ASC"
+            inner = statement.rstrip().removesuffix(";")
+            # the query is the user's own, and the authorizer judges the whole
+            statement = f"SELECT * FROM (\n{inner}\n) ORDER BY {sort.column + 1} {direction}"  # noqa: S608
+        return statement, info.description
+
+    def _authorize(self, action: int, one: str | None, two: str | None, *_: str | None) -> int:
+        match action:
+            case apsw.SQLITE_SELECT | apsw.SQLITE_RECURSIVE:
+                return apsw.SQLITE_OK
+            case apsw.SQLITE_READ if one is not None and self._may_read(one.lower(), two):
+                self._named.add(one.lower())
+                return apsw.SQLITE_OK
+            case apsw.SQLITE_FUNCTION if two is not None and two.lower() in FUNCTIONS:
+                return apsw.SQLITE_OK
+            case apsw.SQLITE_PRAGMA if one is not None and one.lower() in _PRAGMAS:
+                return apsw.SQLITE_OK
+        self._refused = self._refused or _refusal(action, one, two)
+        return apsw.SQLITE_DENY
+
+    def _may_read(self, table: str, column: str | None) -> bool:
+        if table in _READABLE or table.removeprefix("pragma_") in _PRAGMAS:
+            return True
+        # where no column is used SQLite passes the name as the query has it, which may be one of its WITH clauses
+        return column == "" and table not in self._modules and not table.startswith(("pragma_", "sqlite_"))
+
+    def _must_end(self) -> bool:
+        self._hungry = apsw.memory_used() > MOST_MEMORY_BYTES
+        return self._hungry or self._stop.is_set()
+
+    @contextlib.contextmanager
+    def _problems(self, query: str) -> Iterator[None]:
+        """What SQLite raises, as our errors."""
+        self._refused, self._hungry = "", False
+        self._named.clear()
+        try:
+            yield
+        except apsw.Error as error:
+            raise self._problem(query, error) from error
+        except UnicodeEncodeError as error:
+            raise SqlError("The query holds half a character, which is no text") from error
+
+    def _problem(self, query: str, error: apsw.Error) -> MemlensError:
+        match error:
+            case apsw.InterruptError() if self._hungry:
+                message = f"The query took more than {MOST_MEMORY_BYTES >> 20} MiB of memory and was ended"
+                return SqlError(message, advice="Ask for fewer rows or columns before sorting or grouping.")
+            case apsw.InterruptError():
+                return SqlError("The query was cancelled")
+            case apsw.AuthError():
+                return SqlError(
+                    f"The tables can only be read: {self._refused or error}", advice="Use SELECT."
+                )
+            case apsw.TooBigError():
+                return SqlError(f"A value of the query is longer than {MOST_VALUE_BYTES:,} bytes")
+            case apsw.NoMemError():
+                return SqlError("There is not enough memory for the query")
+            case apsw.CorruptError() | apsw.NotADBError() | apsw.IOError():
+                return ArchiveError(f"The tables for SQL are damaged: {error}")
+        return SqlError(
+            str(error),
+            offset=_characters(query, getattr(error, "error_offset", -1)),
+            advice=self._near_names(query, str(error)),
+        )
+
+    def _near_names(self, query: str, message: str) -> str:
+        """What a name that there isn't may have been meant for."""
+        found = _UNKNOWN_NAME.fullmatch(message)
+        if found is None:
+            return ""
+        tables = (*TABLES, *TABLE_FUNCTIONS)
+        match found["kind"]:
+            case "column":
+                words = frozenset(re.findall(r"\w+", query.lower()))
+                tables = tuple(table for table in tables if table in words) or tables
+                names = [name for table in tables for name in self._columns_of(table)]
+            case "table":
+                names = list(tables)
+            case _:
+                names = sorted(FUNCTIONS)
+        name = found["name"].rpartition(".")[2].lower()
+        near = difflib.get_close_matches(name, dict.fromkeys(names), 3, _NEAR)
+        return f"Did you mean {' or '.join(near)}?" if near else ""
+
+    def _columns_of(self, table: str) -> list[str]:
+        # a view can't be described where its tables are not
+        with contextlib.suppress(apsw.SQLError):
+            # the name is one of ours
+            rows = self._connection.execute(f"SELECT name FROM pragma_table_xinfo('{table}')")  # noqa: S608
+            return [str(name) for (name,) in rows]
+        return []
+
+
+_NEAR = 0.65
+"""How alike names are that are offered for each other, as difflib counts it: of a few letters one may be wrong."""
+_UNKNOWN_NAME = re.compile(r"no such (?P<kind>column|table|function): (?P<name>.+)")
+
+_UNLISTED_MODULES = {"carray", "generate_series"}
+
+
+class _Running(NamedTuple):
+    """A query that has begun. ``ahead`` holds the row that showed that there is another page."""
+
+    cursor: apsw.Cursor
+    columns: tuple[tuple[str, str | None], ...]
+    """Names and declared types."""
+    ahead: dict[str, tuple[Any, ...]]
+
+
+def _page(running: _Running, offset: int, limit: int, began: float) -> SqlAnswer:
+    rows: list[list[Cell]] = []
+    kinds: list[set[ColumnType]] = [set() for _ in running.columns]
+    size = 0
+    row = running.ahead.pop("row", None) or running.cursor.fetchone()
+    while row is not None:
+        if len(rows) == limit or size > MOST_PAGE_BYTES:
+            running.ahead["row"] = row
+            break
+        cells = [_cell(value) for value in row]
+        size += sum(len(cell) if isinstance(cell, str) else 8 for cell in cells)
+        for kind, value in zip(kinds, row, strict=True):
+            kind.add(_TYPES[type(value)])
+        rows.append(cells)
+        row = running.cursor.fetchone()
+    columns = [
+        SqlColumn(name, _type_of(kind, declared))
+        for (name, declared), kind in zip(running.columns, kinds, strict=True)
+    ]
+    took_ms = round((time.perf_counter() - began) * 1e3, 3)
+    return SqlAnswer(columns, rows, offset, row is not None, took_ms)
+
+
+_TYPES: dict[type, ColumnType] = {
+    int: "integer",
+    float: "real",
+    str: "text",
+    bytes: "blob",
+    type(None): "none",
+}
+
+
+_DECLARED: dict[str | None, ColumnType] = {"INTEGER": "integer", "TEXT": "text"}
+
+
+def _type_of(kinds: set[ColumnType], declared: str | None) -> ColumnType:
+    """A column's type by its values; where there are none, by its declaration."""
+    told = kinds - {"none"}
+    if not told:
+        return _DECLARED.get(declared, "none")
+    if len(told) > 1:
+        return "real" if told == {"integer", "real"} else "mixed"
+    return told.pop()
+
+
+def _cell(value: Any) -> Cell:
+    """A value as it crosses the wire: exact in a JavaScript number or else text, and never long."""
+    match value:
+        case int() if abs(value) > _LAST_EXACT_INTEGER:
+            return str(value)
+        case float() if math.isinf(value):
+            return "Inf" if value > 0 else "-Inf"
+        case bytes():
+            cut = value[: MOST_CELL_CHARACTERS // 2 - 2]
+            return f"x'{cut.hex()}{'…' if len(value) > len(cut) else ''}'"
+        case str() if len(value) > MOST_CELL_CHARACTERS:
+            return f"{value[: MOST_CELL_CHARACTERS - 1]}…"
+    cell: Cell = value
+    return cell
+
+
+def _characters(query: str, position_bytes: int) -> int | None:
+    """A position in the query's UTF-8 as one in its characters."""
+    if position_bytes < 0:
+        return None
+    return len(query.encode()[:position_bytes].decode(errors="ignore"))
+
+
+_VERBS = {
+    apsw.SQLITE_ATTACH: "ATTACH", apsw.SQLITE_DETACH: "DETACH", apsw.SQLITE_INSERT: "INSERT",
+    apsw.SQLITE_UPDATE: "UPDATE", apsw.SQLITE_DELETE: "DELETE", apsw.SQLITE_ANALYZE: "ANALYZE",
+    apsw.SQLITE_REINDEX: "REINDEX", apsw.SQLITE_ALTER_TABLE: "ALTER TABLE", apsw.SQLITE_TRANSACTION: "BEGIN or END",
+    apsw.SQLITE_SAVEPOINT: "SAVEPOINT",
+}  # fmt: skip
+
+
+def _refusal(action: int, one: str | None, two: str | None) -> str:
+    match action:
+        case apsw.SQLITE_FUNCTION:
+            return f"the function {two} is not allowed"
+        case apsw.SQLITE_PRAGMA:
+            return f"PRAGMA {one} is not allowed"
+        case apsw.SQLITE_READ:
+            return f"the table {one} is not allowed"
+    return f"{_VERBS.get(action, 'that statement')} is not allowed"
+
+
+def _filled_parts(snapshot: Snapshot) -> tuple[Part, ...]:
+    return tuple(
+        part for part in PARTS if are_filled(snapshot.archive, (part,), relabelled=snapshot.relabelled)
+    )
+
+
+def _connect(snapshot: Snapshot, parts: tuple[Part, ...]) -> apsw.Connection:
+    """A connection that can only read these parts of the tables."""
+    if "base" not in parts:
+        raise ArchiveError("The tables for SQL have not been made")
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(_uri(snapshot, "base"), flags=flags)
+    try:
+        for part in parts:
+            schema = "main"
+            if part != "base":
+                schema = f"file_of_{part}"
+                connection.execute(f"ATTACH ? AS {schema}", (_uri(snapshot, part),))
+            connection.pragma(
+                "mmap_size", (snapshot.archive / FILE_NAMES[part]).stat().st_size, schema=schema
+            )
+        _restrict(connection, snapshot)
+        for schema in connection.db_names():
+            connection.execute(f"SELECT count(*) FROM {schema}.sqlite_schema").fetchall()  # noqa: S608 - our own
+    except BaseException:
+        connection.close(True)
+        raise
+    return connection
+
+
+def _named_only(snapshot: Snapshot) -> apsw.Connection:
+    """A connection that can only read, and knows the names of all tables, which have no rows."""
+    connection = apsw.Connection(":memory:")
+    try:
+        for statement in statements():
+            if statement.kind == "TABLE":
+                connection.execute(statement.sql)
+        _restrict(connection, snapshot)
+    except BaseException:
+        connection.close(True)
+        raise
+    return connection
+
+
+def _restrict(connection: apsw.Connection, snapshot: Snapshot) -> None:
+    """Add the views and functions, and let nothing but reading happen from here on."""
+    # what a sort has to put aside counts as memory, for it must not fill a disk
+    connection.pragma("temp_store", 2)
+    for statement in statements():
+        if statement.kind == "VIEW":
+            # a view in a file could not name what is in another
+            connection.execute(statement.sql.replace("CREATE VIEW", "CREATE TEMP VIEW", 1))
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_ATTACH_CREATE, 0)
+    connection.pragma("query_only", 1)
+    connection.pragma("cache_size", -16_384)
+    for limit, most in _LIMITS.items():
+        connection.limit(limit, most)
+    add_live_at(connection, snapshot)
+
+
+def _uri(snapshot: Snapshot, part: Part) -> str:
+    return f"{(snapshot.archive / FILE_NAMES[part]).resolve().as_uri()}?immutable=1"

@@ -1,0 +1,144 @@
+"""What can be asked in SQL, in words: the tables' own comments, for completion and for people."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+from msgspec import Struct
+
+from memlens.model.info import ProfileInfo, SnapshotInfo
+from memlens.store.table_schema import statements
+from memlens.views.sql.live import LIVE_COLUMNS, TABLE_FUNCTIONS
+from memlens.views.sql.query import FUNCTIONS
+
+TableKind = Literal["table", "view", "function"]
+
+_KEYWORDS = """
+    ALL AND AS ASC BETWEEN BY CASE CAST COLLATE CROSS CURRENT DESC DISTINCT ELSE END ESCAPE EXCEPT EXISTS EXPLAIN FILTER
+    FIRST FOLLOWING FROM FULL GLOB GROUP HAVING IN INNER INTERSECT IS ISNULL JOIN LAST LEFT LIKE LIMIT MATERIALIZED
+    NATURAL NOT NOTNULL NULL NULLS OFFSET ON OR ORDER OUTER OVER PARTITION PLAN PRECEDING QUERY RANGE RECURSIVE RIGHT
+    ROW ROWS SELECT THEN UNBOUNDED UNION USING VALUES WHEN WHERE WINDOW WITH
+"""
+KEYWORDS = tuple(_KEYWORDS.split())
+
+
+class SqlTableColumn(Struct, frozen=True):
+    """A column, with its unit in its description."""
+
+    name: str
+    type: str
+    description: str
+
+
+class SqlTable(Struct, frozen=True):
+    """Something to select from. ``arguments`` are those of a function, in their order; each may be left out."""
+
+    name: str
+    kind: TableKind
+    description: str
+    arguments: list[str]
+    columns: list[SqlTableColumn]
+
+
+class SqlExample(Struct, frozen=True):
+    """A query that answers the question of its title."""
+
+    title: str
+    query: str
+
+
+class SqlSchema(Struct, frozen=True):
+    """All that a query may name, and queries to begin with."""
+
+    tables: list[SqlTable]
+    functions: list[str]
+    keywords: list[str]
+    examples: list[SqlExample]
+
+
+_OF_BOTH = frozenset(("stacks", "stack_frames", "frames", "lines", "by_line"))
+_OF_PROFILES = frozenset(("value_types", "samples", "sample_values", "labels", '"values"'))
+
+
+def schema(info: SnapshotInfo) -> SqlSchema:
+    """What can be asked of a snapshot: the tables that its model fills, and queries about them."""
+    profile = info.profile
+    tables = [
+        table
+        for table in _tables()
+        if table.name in _OF_BOTH or (table.name in _OF_PROFILES) == (profile is not None)
+    ]
+    functions = sorted(name for name in FUNCTIONS if name[0].isalpha())
+    return SqlSchema(tables, functions, list(KEYWORDS), examples(profile))
+
+
+def examples(profile: ProfileInfo | None) -> list[SqlExample]:
+    """Queries to begin with, each below its title in a file for each model.
+
+    Those about a profile name the value that it shows first; those about labels or sizes are told where it has any.
+    """
+    if profile is None:
+        return [SqlExample(title, query) for _, title, query in _queries("timeline_examples.sql")]
+    has = {"": True, "labels": bool(profile.labels), "sizes": profile.has_sizes}
+    value = profile.values[profile.default_value].name.replace("'", "''")
+    return [
+        SqlExample(title, query.replace("VALUE", value))
+        for needs, title, query in _queries("profile_examples.sql")
+        if has[needs]
+    ]
+
+
+@cache
+def _queries(name: str) -> list[tuple[str, str, str]]:
+    """What each query of a file needs, its title and its text."""
+    text = files("memlens.views.sql").joinpath(name).read_text("utf-8")
+    parts = re.split(r"^-- #([a-z]*) (.+)\n", text, flags=re.MULTILINE)[1:]
+    return [
+        (needs, title, query.strip())
+        for needs, title, query in zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+    ]
+
+
+_COLUMN = re.compile(r"^ {4}(?P<name>[a-z_]+) (?P<type>[A-Z]+)\b.*?(--\s*(?P<description>.*))?$")
+_LATER = re.compile(r"^ {4}-- (?P<name>[a-z_]+): (?P<description>.*)$")
+_SELECTED = re.compile(r"\b(?:[a-z]\.)?([a-z_]+)(?=[,\n])")
+
+
+@cache
+def _tables() -> tuple[SqlTable, ...]:
+    """All tables, views and functions that there are."""
+    return tuple(_described())
+
+
+def _described() -> Iterator[SqlTable]:
+    known: dict[str, SqlTableColumn] = {}
+    for statement in statements():
+        if statement.kind == "INDEX":
+            continue
+        if statement.kind == "TABLE":
+            columns = _columns(statement.sql)
+        else:
+            names = _SELECTED.findall(statement.sql[: statement.sql.index("\nFROM")] + "\n")
+            columns = [known[name] for name in names]
+        for column in columns:
+            known.setdefault(column.name, column)
+        name = '"values"' if statement.name == "values" else statement.name
+        yield SqlTable(name, "table" if statement.kind == "TABLE" else "view", statement.about, [], columns)
+    for name, arguments in TABLE_FUNCTIONS.items():
+        when = "at a moment" if arguments[1] == "moment" else "at a time"
+        about = f"What was live on a device {when}; at the peak when that is left out."
+        columns = [known[column] for column in LIVE_COLUMNS]
+        yield SqlTable(name, "function", about, list(arguments), columns)
+
+
+def _columns(body: str) -> list[SqlTableColumn]:
+    columns: dict[str, SqlTableColumn] = {}
+    for line in body.splitlines():
+        if (later := _LATER.match(line)) is not None:
+            kind = columns[later["name"]].type
+            columns[later["name"]] = SqlTableColumn(later["name"], kind, later["description"])
+        elif (found := _COLUMN.match(line)) is not None:
+            columns[found["name"]] = SqlTableColumn(found["name"], found["type"], found["description"] or "")
+    return list(columns.values())

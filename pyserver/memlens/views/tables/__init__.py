@@ -1,0 +1,1 @@
+"""Sets grouped into trees of rows, and histograms of sizes."""

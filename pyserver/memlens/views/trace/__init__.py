@@ -1,0 +1,1 @@
+"""Questions that only a trace of events can answer."""

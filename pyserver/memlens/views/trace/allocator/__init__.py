@@ -1,0 +1,1 @@
+"""The allocator's segments and blocks at a moment."""

@@ -1,0 +1,250 @@
+"""The allocator's state as an answer: its figures, and a page of its segments with the blocks that tile them."""
+
+import base64
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from memlens.errors import BadRequestError
+from memlens.kernels.trace import allocator as kernel
+from memlens.store.snapshot import Device, Snapshot
+from memlens.views.selection.columns import NEVER, device_of, time_of_moment
+from memlens.views.trace.allocator.blocks import block_sizes
+from memlens.views.trace.allocator.state import BLOCK, SEGMENT, AllocatorState, state_at
+from memlens.views.trace.picture.packing import Lit
+
+MOST_SEGMENTS = 500
+MOST_BLOCKS = 20_000
+_PART_GAP = 16 << 20
+_LEFT_OUT = 4
+
+SegmentOrder = Literal["size", "address", "free"]
+
+
+class TraceEvent(Struct, frozen=True):
+    """An event of the trace as it stands in the file."""
+
+    action: str
+    address: str
+    """Hexadecimal."""
+    size_bytes: int
+    stream: str
+    allocation: int | None
+    """What it starts or frees."""
+
+
+class SegmentState(Struct, frozen=True):
+    """A segment at a moment. ``allocated`` and ``active`` count whole blocks, without and with those pending."""
+
+    address: str
+    """Hexadecimal."""
+    size_bytes: int
+    allocated_bytes: int
+    active_bytes: int
+    requested_bytes: int
+    largest_free_bytes: int
+    pool_type: Literal["small", "large", "unknown"]
+    expandable: bool
+    stream: str
+    pool: str | None
+    """The private pool's id, ``"0, 1"``; None for the default pool and where the file does not tell."""
+    reserved_at_moment: int | None
+    """None when that was before the trace."""
+    first_block: int
+    block_count: int
+    known: bool
+    """False for live allocations that lie in no segment which the file names."""
+
+
+class AllocatorStateAnswer(Struct, frozen=True):
+    """The state after an event. Segments are rows ``offset … offset + len(segments)`` of ``segment_count``.
+
+    ``blocks`` is base64 of columns, little-endian, ``n`` items each: ``f64`` offset in the segment, ``f64`` size and
+    ``f64`` requested (bytes), ``u32`` allocation, ``u32`` stack (2**32 - 1 for none), ``u8`` state: 0 inactive,
+    1 allocated, 2 pending free, and 4 more for one that the filter leaves out or that is not lit up.
+    """
+
+    moment: int
+    time_us: float | None
+    event: TraceEvent | None
+    reserved_bytes: int
+    allocated_bytes: int
+    active_bytes: int
+    requested_bytes: int
+    inactive_split_bytes: int
+    """Free in segments of which another part is active."""
+    outside_bytes: int
+    """Live in no segment that the file names."""
+    segment_count: int
+    offset: int
+    segments: list[SegmentState]
+    block_count: int
+    blocks: str
+    truncated: bool
+    """A segment has more blocks than fit into an answer; the first ones are here."""
+
+
+def allocator_state(
+    snapshot: Snapshot,
+    device: int,
+    moment: int,
+    order: SegmentOrder,
+    offset: int,
+    limit: int,
+    filter_text: str = "",
+    lit: Lit | None = None,
+) -> AllocatorStateAnswer:
+    """Segments ``offset … offset + limit`` at a moment, fewer when they have very many blocks.
+
+    ``lit`` flags the rows of the device, as the filter leaves them, that are lit up. Raises BadRequestError.
+    """
+    if offset < 0 or not 0 < limit <= MOST_SEGMENTS:
+        raise BadRequestError(f"A page has 1 to {MOST_SEGMENTS} segments")
+    own = device_of(snapshot, device, filter_text)
+    state = state_at(snapshot, device, moment)
+    outside, outside_blocks = _outside(own.whole, state, block_sizes(snapshot, device))
+    segments = np.concatenate((state.segments, outside))
+    blocks = np.concatenate((state.blocks, outside_blocks))
+    counts: npt.NDArray[np.uint32] = segments["blocks"]
+    segments["first_block"] = np.cumsum(counts) - counts
+    known = np.arange(len(segments)) < len(state.segments)
+    free = segments["size"] - segments["active"]
+    keys = {"size": -segments["size"], "address": segments["address"], "free": -free}
+    page = np.lexsort((segments["address"], keys[order], ~known))[offset : offset + limit]
+    room = np.cumsum(counts[page]) <= MOST_BLOCKS
+    page = page[: max(int(room.sum()), 1)]
+    fitting = np.minimum(counts[page], MOST_BLOCKS)
+    rows = _ranges_of(segments["first_block"][page], fitting)
+    shown = blocks[rows]
+    largest = _largest_free(segments, blocks, page)
+    firsts = np.cumsum(fitting) - fitting
+    return AllocatorStateAnswer(
+        moment=moment,
+        time_us=time_of_moment(own, moment),
+        event=_event(snapshot, own.whole, moment),
+        reserved_bytes=state.reserved_bytes,
+        allocated_bytes=state.allocated_bytes,
+        active_bytes=state.active_bytes,
+        requested_bytes=state.requested_bytes,
+        inactive_split_bytes=state.inactive_split_bytes,
+        outside_bytes=int(own.whole.size[state.outside].sum()),
+        segment_count=len(segments),
+        offset=offset,
+        segments=[
+            _segment(snapshot, segments[row], int(free_bytes), int(first), known=bool(known[row]))
+            for row, free_bytes, first in zip(page.tolist(), largest, firsts, strict=True)
+        ],
+        block_count=len(shown),
+        blocks=_packed(own, segments, shown, lit),
+        truncated=bool(len(page)) and int(segments["blocks"][page[0]]) > MOST_BLOCKS,
+    )
+
+
+def _outside(
+    own: Device, state: AllocatorState, sizes: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Live allocations that lie in no known segment, as made-up segments of what lies near to each other."""
+    rows = state.outside
+    blocks = np.zeros(len(rows), BLOCK)
+    blocks["address"], blocks["requested"] = own.address[rows], own.size[rows]
+    blocks["size"], blocks["row"], blocks["stack"] = sizes[rows], rows, own.stack[rows]
+    blocks["state"] = 1
+    stops = blocks["address"] + np.minimum(blocks["size"].astype(np.uint64), ~blocks["address"])
+    reach = np.maximum.accumulate(stops) if len(rows) else stops
+    begins = np.ones(len(rows), bool)
+    begins[1:] = (blocks["address"][1:] > reach[:-1]) & (blocks["address"][1:] - reach[:-1] > _PART_GAP)
+    firsts = np.flatnonzero(begins)
+    found = np.zeros(len(firsts), SEGMENT)
+    if len(firsts):
+        lasts = np.append(firsts[1:], len(rows)) - 1
+        found["address"], found["size"] = blocks["address"][firsts], reach[lasts] - blocks["address"][firsts]
+        found["blocks"] = lasts - firsts + 1
+        for name, column in (("allocated", "size"), ("active", "size"), ("requested", "requested")):
+            found[name] = np.add.reduceat(blocks[column], firsts)
+        found["stream"] = own.stream[rows[firsts]]
+        blocks["segment"] = len(state.segments) + np.cumsum(begins) - 1
+    return found, blocks
+
+
+def _ranges_of(firsts: npt.NDArray[Any], counts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """The rows of some stretches, one behind the other."""
+    counts = counts.astype(np.int64)
+    return np.repeat(firsts.astype(np.int64) - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+
+
+def _largest_free(
+    segments: npt.NDArray[Any], blocks: npt.NDArray[Any], page: npt.NDArray[np.intp]
+) -> list[int]:
+    if not len(blocks):
+        return []
+    sizes = np.where(blocks["state"] == 0, blocks["size"], 0)
+    most: list[int] = np.maximum.reduceat(sizes, segments["first_block"])[page].tolist()
+    return most
+
+
+def _segment(
+    snapshot: Snapshot, row: npt.NDArray[Any], largest_free: int, first_block: int, *, known: bool
+) -> SegmentState:
+    flags = int(row["flags"])
+    pool = snapshot.manifest.pools[int(row["pool"])] if known and int(row["pool"]) else (0, 0)
+    return SegmentState(
+        address=hex(int(row["address"])),
+        size_bytes=int(row["size"]),
+        allocated_bytes=int(row["allocated"]),
+        active_bytes=int(row["active"]),
+        requested_bytes=int(row["requested"]),
+        largest_free_bytes=largest_free,
+        pool_type=("small" if flags & kernel.SMALL else "large") if known else "unknown",
+        expandable=bool(flags & kernel.EXPANDABLE),
+        stream=str(snapshot.manifest.streams[int(row["stream"])]),
+        pool=None if tuple(pool) == (0, 0) else f"{pool[0]}, {pool[1]}",
+        reserved_at_moment=int(row["start"]) or None,
+        first_block=first_block,
+        block_count=min(int(row["blocks"]), MOST_BLOCKS),
+        known=known,
+    )
+
+
+def _event(snapshot: Snapshot, own: Device, moment: int) -> TraceEvent | None:
+    if moment == 0:
+        return None
+    prefix, event = f"{own.info.device}.", moment - 1
+    owner = int(snapshot.column(f"{prefix}event_owner")[event])
+    return TraceEvent(
+        action=snapshot.manifest.actions[int(own.event_action[event])],
+        address=hex(int(snapshot.column(f"{prefix}event_address")[event])),
+        size_bytes=int(snapshot.column(f"{prefix}event_size")[event]),
+        stream=str(snapshot.manifest.streams[int(snapshot.column(f"{prefix}event_stream")[event])]),
+        allocation=own.first_allocation + owner if owner != NEVER else None,
+    )
+
+
+def _packed(own: Device, segments: npt.NDArray[Any], blocks: npt.NDArray[Any], lit: Lit | None) -> str:
+    whole = own.whole
+    active = blocks["row"] != NEVER
+    allocation = np.full(len(blocks), NEVER, np.uint32)
+    owners: npt.NDArray[np.uint32] = blocks["row"][active]
+    allocation[active] = whole.allocations(owners)
+    stack = np.where(active, blocks["stack"], np.uint32(NEVER))
+    state = blocks["state"].astype(np.uint8)
+    if own.rows is not None or lit is not None:
+        shown = (
+            np.ones(whole.info.allocations, bool)
+            if own.rows is None
+            else np.zeros(whole.info.allocations, bool)
+        )
+        shown[slice(None) if own.rows is None else own.rows] = True if lit is None else lit
+        left_out = np.flatnonzero(active)[~shown[owners]]
+        state[left_out] += _LEFT_OUT
+    offset = blocks["address"] - segments["address"][blocks["segment"]]
+    columns = (
+        offset.astype("<f8"),
+        blocks["size"].astype("<f8"),
+        blocks["requested"].astype("<f8"),
+        allocation.astype("<u4"),
+        stack.astype("<u4"),
+        state,
+    )
+    return base64.b64encode(b"".join(column.tobytes() for column in columns)).decode("ascii")

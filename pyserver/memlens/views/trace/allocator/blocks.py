@@ -1,0 +1,124 @@
+"""What the trace does not say outright of an allocation's block: its size, and when its free was requested."""
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels.trace import allocator
+from memlens.kernels.trace import timeline as kernel
+from memlens.store.snapshot import Device, Snapshot
+from memlens.views.selection.columns import NEVER, device_of
+from memlens.views.trace.allocator.segments import segments_of, span_of_allocations
+
+# kMinBlockSize of c10/cuda/CUDACachingAllocator.cpp: blocks are multiples of it
+LEAST_BLOCK_BYTES = 512
+# kSmallSize: requests up to it are of the small pool, and a rest of a large block is split off only above it
+SMALL_MOST_BYTES = 1 << 20
+# kRoundUpPowerOfTwoIntervals of c10/core/AllocatorConfig.h, and the power at which the first of them starts
+POWER_INTERVALS = 16
+_FIRST_POWER = 20
+_POWERS = 1 << np.arange(62, dtype=np.int64)
+
+
+def block_sizes(snapshot: Snapshot, device: int) -> npt.NDArray[np.int64]:
+    """The block size of each of a device's allocations in bytes.
+
+    The file tells it only of blocks that are live at its end. Elsewhere it is the request rounded up as
+    :func:`rounded_up` does; and of a block of the large pool all of the hole that it was put into, where less than
+    a mebibyte of that would have been left, which the allocator does not split off (``should_split``; expandable
+    segments always split). For what was live before the trace that hole is not known, and for it the rounded
+    request is all there is.
+    """
+
+    def make() -> npt.NDArray[np.int64]:
+        own = device_of(snapshot, device)
+        return np.where(own.rounded > 0, own.rounded, inferred_sizes(snapshot, own))
+
+    return snapshot.derived(f"{device}.block_sizes", make)
+
+
+def inferred_sizes(snapshot: Snapshot, own: Device) -> npt.NDArray[np.int64]:
+    """Block sizes by the allocator's rules alone, whatever the file tells."""
+    if bool((own.rounded % LEAST_BLOCK_BYTES != 0).any()):
+        # blocks of any size: a profile of the CPU, whose allocator rounds nothing
+        return np.asarray(own.size)
+    sizes = rounded_up(own.size, divisions_of(snapshot))
+    spans = segments_of(snapshot, own.info.device)
+    if not len(spans):
+        return sizes
+    large = np.flatnonzero(sizes > SMALL_MOST_BYTES)
+    span = span_of_allocations(snapshot, own.info.device)[large]
+    whole = span != NEVER
+    whole[whole] = spans["flags"][span[whole]] & allocator.EXPANDABLE == 0
+    large, span = large[whole], span[whole]
+    addresses, places = np.unique(own.address[large], return_inverse=True)
+    stops = spans["address"] + np.minimum(spans["size"].astype(np.uint64), ~spans["address"])
+    starts, ends = own.start[large], own.end[large]
+    room = np.empty(len(large), np.int64)
+    allocator.room_of_blocks(
+        places.astype(np.uint32), starts, ends, np.argsort(ends, kind="stable").astype(np.uint32), addresses,
+        np.ascontiguousarray(stops[span]), room,
+    )  # fmt: skip
+    left = room - sizes[large]
+    most = snapshot.manifest.settings.get("max_split_size", -1)
+    kept_whole = sizes[large] >= most if isinstance(most, int) and most > 0 else np.zeros(len(large), bool)
+    fills = (starts > 0) & (left >= 0) & ((left <= SMALL_MOST_BYTES) | kept_whole)
+    sizes[large[fills]] = room[fills]
+    return sizes
+
+
+def divisions_of(snapshot: Snapshot) -> npt.NDArray[np.int64]:
+    """The setting ``roundup_power2_divisions``: for requests of 1 MiB and less than 2 MiB, of 2 to 4 MiB, and so on.
+
+    Smaller ones take the first number, larger ones the last. The file has them by the interval's start in MiB.
+    """
+    told = snapshot.manifest.settings.get("roundup_power2_divisions")
+    found = np.zeros(POWER_INTERVALS, np.int64)
+    if isinstance(told, dict):
+        for interval in range(POWER_INTERVALS):
+            value = told.get(str(1 << interval))
+            if isinstance(value, int) and 1 < value < 1 << 31:
+                found[interval] = value
+    return found
+
+
+def rounded_up(sizes: npt.NDArray[np.int64], divisions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Requests rounded to blocks as ``round_size`` of the allocator does.
+
+    That is up to 512 bytes; and where ``roundup_power2_divisions`` divides the interval between two powers of two in
+    which a request lies, and the request is more than 512 bytes times that, up to the next of these divisions. Of a
+    number of divisions that is no power of two itself, the power below it counts.
+    """
+    rounded = np.maximum(sizes + (LEAST_BLOCK_BYTES - 1) & -LEAST_BLOCK_BYTES, LEAST_BLOCK_BYTES)
+    if divisions.any():
+        powers = np.searchsorted(_POWERS, np.maximum(sizes, 1), "right") - 1
+        parts = divisions[np.clip(powers - _FIRST_POWER, 0, POWER_INTERVALS - 1)]
+        divided = np.flatnonzero((parts > 1) & (sizes > LEAST_BLOCK_BYTES * parts))
+        part_powers = np.searchsorted(_POWERS, parts[divided], "right") - 1
+        steps = _POWERS[powers[divided] - part_powers]
+        rounded[divided] = sizes[divided] + (steps - 1) & -steps
+    return np.asarray(rounded, np.int64)
+
+
+def pending_moments(snapshot: Snapshot, device: int) -> npt.NDArray[np.uint32]:
+    """The moment from which each of a device's allocations waits for its free to complete; NEVER for those that don't.
+
+    An allocation is pending from this moment until its end. Of one that was live before the trace and whose free
+    completes without a request in the trace, the request was before the trace, unless the trace has no requests.
+    """
+    return snapshot.derived(f"{device}.pending", lambda: _pending(snapshot, device_of(snapshot, device)))
+
+
+def _pending(snapshot: Snapshot, device: Device) -> npt.NDArray[np.uint32]:
+    pending = np.full(len(device.start), NEVER, np.uint32)
+    requests = np.flatnonzero(device.event_action == kernel.FREE_REQUESTED)
+    owners = snapshot.column(f"{device.info.device}.event_owner")[requests]
+    known = owners < len(pending)
+    # the first request counts, so it is written last
+    pending[owners[known][::-1]] = (requests[known][::-1] + 1).astype(np.uint32)
+    unknown = pending == NEVER
+    before = device.flags & kernel.BEFORE_TRACE != 0
+    if len(requests):
+        pending[unknown & before & (device.end != NEVER)] = 0
+    waits = unknown & (device.flags & kernel.PENDING_FREE != 0)
+    pending[waits] = np.where(before[waits], 0, device.info.events)
+    return pending

@@ -1,0 +1,189 @@
+"""The segments of a device over time: which addresses the allocator held, when, for which stream and pool.
+
+Everything is about one device of a snapshot, unfiltered, and is computed once while the snapshot is open.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels.trace import allocator as kernel
+from memlens.model.timeline import ACTIONS
+from memlens.store.snapshot import Device, Snapshot
+from memlens.views.selection.columns import NEVER, device_of
+
+Column = npt.NDArray[Any]
+
+COMES = (ACTIONS.index("segment_alloc"), ACTIONS.index("segment_map"))
+GOES = (ACTIONS.index("segment_free"), ACTIONS.index("segment_unmap"))
+_MAPS = (ACTIONS.index("segment_map"), ACTIONS.index("segment_unmap"))
+
+# kSmallBuffer and kLargeBuffer of c10/cuda/CUDACachingAllocator.cpp: what is asked of CUDA for small requests, and
+# the pages of which an expandable segment for large ones is made
+SMALL_SEGMENT_BYTES = 2 << 20
+LARGE_PAGE_BYTES = 20 << 20
+
+SPAN = np.dtype(
+    [
+        ("address", "<u8"), ("size", "<i8"), ("start", "<u4"), ("end", "<u4"), ("stack", "<u4"), ("stream", "<u2"),
+        ("pool", "<u2"), ("flags", "u1"), ("unused", "u1"), ("unused_too", "<u2"), ("unused_three", "<u4"),
+    ]
+)  # fmt: skip
+
+
+def segments_of(snapshot: Snapshot, device: int) -> Column:
+    """The spans of addresses that were ever reserved, by address, then by time.
+
+    Structured rows with ``address`` (u64), ``size`` (bytes), ``start`` and ``end`` (moments; the end is NEVER for
+    what the final segments hold), ``stack`` (of what reserved it), ``stream`` and ``pool`` (rows of the manifest's
+    lists; pool 0 is "not told"), ``flags`` (see ``kernels/trace/allocator.pyx``). At a moment no two overlap. A
+    cudaMalloc'd segment is one row, an expandable one a row for each piece that was mapped and unmapped at once.
+    """
+    return snapshot.derived(f"{device}.spans", lambda: _spans(snapshot, device_of(snapshot, device)))
+
+
+def reserved_steps(snapshot: Snapshot, device: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+    """Reserved bytes over time as steps: the moments at which they change, from 0 on, and the bytes from each on."""
+
+    def make() -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+        spans = segments_of(snapshot, device)
+        ended = spans["end"] != NEVER
+        moments = np.concatenate((np.zeros(1, np.uint32), spans["start"], spans["end"][ended]))
+        changes = np.concatenate((np.zeros(1, np.int64), spans["size"], -spans["size"][ended]))
+        distinct, step = np.unique(moments, return_inverse=True)
+        sums = np.zeros(len(distinct), np.int64)
+        np.add.at(sums, step, changes)
+        return distinct, np.cumsum(sums)
+
+    return snapshot.derived(f"{device}.reserved", make)
+
+
+def reserved_at(snapshot: Snapshot, device: int, moment: int) -> int:
+    """Reserved bytes at a moment."""
+    moments, sizes = reserved_steps(snapshot, device)
+    return int(sizes[int(np.searchsorted(moments, np.uint32(moment), "right")) - 1])
+
+
+def joined(spans: Column, walls: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
+    """Where a new segment begins among spans of one moment, ordered by address.
+
+    PyTorch reports an expandable segment's mapped pieces as one segment for each contiguous range. ``walls`` are the
+    addresses at which the final segments show that two of them touch.
+    """
+    if not len(spans):
+        return np.empty(0, np.intp)
+    stops = spans["address"] + spans["size"].astype(np.uint64)
+    before, behind = spans[:-1], spans[1:]
+    expandable = before["flags"] & behind["flags"] & np.uint8(kernel.EXPANDABLE) != 0
+    pools = (before["pool"] == behind["pool"]) | (before["pool"] == 0) | (behind["pool"] == 0)
+    same = expandable & pools & (before["stream"] == behind["stream"]) & (stops[:-1] == behind["address"])
+    same &= ~np.isin(behind["address"], walls)
+    return np.concatenate((np.zeros(1, np.intp), np.flatnonzero(~same) + 1))
+
+
+def walls_of(snapshot: Snapshot, device: int) -> npt.NDArray[np.uint64]:
+    """The addresses at which two final segments of a device touch, ascending."""
+
+    def make() -> npt.NDArray[np.uint64]:
+        finals = _final_segments(snapshot, device)
+        return np.intersect1d(finals["address"], _stops(finals["address"], finals["total"]))
+
+    return snapshot.derived(f"{device}.walls", make)
+
+
+def span_of_allocations(snapshot: Snapshot, device: int) -> npt.NDArray[np.uint32]:
+    """For each of the device's allocations the row of :func:`segments_of` in which it began, NEVER for none."""
+
+    def make() -> npt.NDArray[np.uint32]:
+        own, spans = device_of(snapshot, device), segments_of(snapshot, device)
+        bases, base_of = np.unique(spans["address"], return_inverse=True)
+        found = np.empty(len(own.address), np.uint32)
+        kernel.spans_of_blocks(
+            own.address,
+            own.start,
+            bases,
+            base_of.astype(np.uint32),
+            _stops(spans["address"], spans["size"]),
+            np.ascontiguousarray(spans["start"]),
+            np.ascontiguousarray(spans["end"]),
+            np.argsort(spans["start"], kind="stable").astype(np.uint32),
+            np.argsort(spans["end"], kind="stable").astype(np.uint32),
+            found,
+        )
+        return found
+
+    return snapshot.derived(f"{device}.span_of_allocations", make)
+
+
+def _stops(addresses: Column, sizes: Column) -> npt.NDArray[np.uint64]:
+    """The addresses behind some ranges, none beyond the last address that there is."""
+    length = np.minimum(sizes.astype(np.uint64), ~addresses)
+    return np.asarray(addresses + length, np.uint64)
+
+
+def _final_segments(snapshot: Snapshot, device: int) -> Column:
+    table = snapshot.column("segments")
+    return np.asarray(table[(table["device"] == device) & (table["total"] > 0)])
+
+
+def _spans(snapshot: Snapshot, device: Device) -> Column:
+    number = device.info.device
+    finals = _final_segments(snapshot, number)
+    low, high = min(*COMES, *GOES), max(*COMES, *GOES)
+    events = np.flatnonzero((device.event_action >= low) & (device.event_action <= high))
+    sizes = snapshot.column(f"{number}.event_size")[events]
+    events = events[sizes > 0]
+    actions = device.event_action[events]
+    address = snapshot.column(f"{number}.event_address")[events]
+    size = snapshot.column(f"{number}.event_size")[events]
+    stops = _stops(address, size)
+    final_stops = _stops(finals["address"], finals["total"])
+    boundaries = np.unique(
+        np.concatenate((finals["address"], final_stops, address, stops)).astype(np.uint64, copy=False)
+    )
+    if len(boundaries) < 2:
+        return np.empty(0, SPAN)
+
+    def places(values: Column) -> npt.NDArray[np.uint32]:
+        return np.searchsorted(boundaries, values).astype(np.uint32)
+
+    flags = np.where(np.isin(actions, _MAPS), kernel.EXPANDABLE, 0).astype(np.uint8)
+    small = np.where(flags != 0, size % LARGE_PAGE_BYTES != 0, size == SMALL_SEGMENT_BYTES)
+    flags |= np.where(small, kernel.SMALL, 0).astype(np.uint8)
+    trace = (
+        (events + 1).astype(np.uint32),
+        np.isin(actions, COMES).astype(np.uint8),
+        places(address),
+        places(stops),
+        device.event_stack[events],
+        snapshot.column(f"{number}.event_stream")[events],
+        snapshot.column(f"{number}.event_pool")[events],
+        flags,
+    )
+    kinds = np.where(finals["expandable"] != 0, kernel.EXPANDABLE, 0).astype(np.uint8)
+    kinds |= np.where(_is_small(snapshot, finals), kernel.SMALL, 0).astype(np.uint8)
+    held = (
+        places(finals["address"]),
+        places(final_stops),
+        np.ascontiguousarray(finals["stack"]),
+        np.ascontiguousarray(finals["stream"]),
+        np.ascontiguousarray(finals["pool"]),
+        kinds,
+    )
+    # a file without any final segment can't tell that something was gone at its end
+    implied_end = device.info.events if len(finals) else NEVER
+    found = np.asarray(kernel.spans(boundaries, held, trace, implied_end))
+    return found[np.lexsort((found["start"], found["address"]))]
+
+
+def _is_small(snapshot: Snapshot, finals: Column) -> npt.NDArray[np.bool_]:
+    small = [row for row in np.unique(finals["type"]).tolist() if text_of(snapshot, row) == "small"]
+    return np.isin(finals["type"], small)
+
+
+def text_of(snapshot: Snapshot, row: int) -> str:
+    """A string of the file that a table refers to; empty where there is none."""
+    for (text,) in snapshot.text.execute("SELECT text FROM strings WHERE id = ?", (row,)):
+        return str(text)
+    return ""

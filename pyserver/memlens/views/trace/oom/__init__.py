@@ -1,0 +1,1 @@
+"""Out-of-memory events explained."""

@@ -1,0 +1,436 @@
+"""Out-of-memory events, explained by the state of the allocator when they happened.
+
+What may serve a request is said by ``c10/cuda/CUDACachingAllocator.cpp``: a free block of the same stream, the same
+pool of memory and the same size class (requests up to 1 MiB, and larger ones). Before it fails, the allocator gives
+back all segments without a block and asks the driver once more.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.errors import BadRequestError
+from memlens.kernels.trace import allocator as flags
+from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
+from memlens.model.info import device_name
+from memlens.model.timeline import ACTIONS, NOTE_KINDS
+from memlens.store.snapshot import Device, FrameRow, Snapshot
+from memlens.views.answers import Frame
+from memlens.views.lines.stack import stack_frames
+from memlens.views.naming.frame_names import BEFORE_TRACE, SPECIAL_NAMES
+from memlens.views.selection.columns import (
+    NEVER,
+    device_of,
+    frame,
+    live_rows,
+    operator_of_stack,
+    summaries,
+    time_of_moment,
+)
+from memlens.views.trace.allocator.blocks import divisions_of, rounded_up
+from memlens.views.trace.allocator.segments import GOES
+from memlens.views.trace.allocator.state import INACTIVE, AllocatorState, state_at
+from memlens.views.trace.oom import sentences as oom_words
+from memlens.views.trace.oom.answers import (
+    FreePlace,
+    HoldingLine,
+    Mark,
+    MarkKind,
+    MarksAnswer,
+    OomAnswer,
+    PinnedSegment,
+    PinningLine,
+    Retry,
+    Why,
+)
+from memlens.views.trace.picture.reserved import gap_at, usage_of
+
+# kSmallSize, kMinLargeAlloc, kSmallBuffer, kLargeBuffer and kRoundLarge of CUDACachingAllocator.cpp
+SMALL_BYTES, LEAST_LARGE_BYTES = 1 << 20, 10 << 20
+SMALL_BUFFER_BYTES, LARGE_BUFFER_BYTES, LARGE_STEP_BYTES = 2 << 20, 20 << 20, 2 << 20
+
+# what stands for the frame of what has no stack since it was allocated before recording
+_EARLY = np.uint32(NEVER - 1)
+
+MOST_MARKS, MOST_SEGMENTS, MOST_BLOCKS, MOST_LINES = 1000, 50, 8, 50
+_ALLOC, _OOM, _SNAPSHOT = (ACTIONS.index(name) for name in ("alloc", "oom", "snapshot"))
+_WHYS: tuple[Why, ...] = ("usable", "rest", "other_size_class", "other_pool", "other_stream")
+_USABLE, _REST, _SIZE_CLASS, _POOL, _STREAM = range(len(_WHYS))
+
+
+def marks(snapshot: Snapshot) -> MarksAnswer:
+    """The events of all devices that are worth a mark on the time axis."""
+    found: list[Mark] = []
+    count = 0
+    kinds: tuple[tuple[MarkKind, int], ...] = (("oom", _OOM), ("snapshot", _SNAPSHOT))
+    for kind, action in kinds:
+        for info in snapshot.info.devices:
+            device = device_of(snapshot, info.device)
+            events = np.flatnonzero(device.event_action == action)
+            count += len(events)
+            found += [
+                Mark(
+                    kind, info.device, event, event + 1, time_of_moment(device, event + 1),
+                    _size_of(snapshot, info.device, event),
+                    _device_free(snapshot, info.device, event) if kind == "oom" else None,
+                )
+                for event in events[: MOST_MARKS - len(found)].tolist()
+            ]  # fmt: skip
+    return MarksAnswer(found, count)
+
+
+def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
+    """An out-of-memory event of a device, by its number there. Raises :class:`BadRequestError`."""
+    device = device_of(snapshot, number)
+    if not 0 <= event < device.info.events or device.event_action[event] != _OOM:
+        raise BadRequestError(f"Event {event} of {device_name(number).lower()} is no out-of-memory event")
+    state = state_at(snapshot, number, event + 1)
+    usage = usage_of(snapshot, number)
+    case = _Case(snapshot, device, event, state)
+    places, pinned = case.places(), case.pinned()
+    lines, pinning = case.lines(), case.pinning()
+    gap = gap_at(usage, event + 1)
+    returned_segments, returned_bytes = case.returned()
+    pool = int(case.pool)
+    free = _device_free(snapshot, number, event)
+    request_stack = int(device.event_stack[event])
+    asked_at = _asked_at(snapshot, request_stack)
+    retry = case.retry() if case.size_known else None
+    told = oom_words.Case(
+        size_bytes=case.size,
+        size_known=case.size_known,
+        driver_bytes=case.driver_bytes,
+        device_free_bytes=free,
+        gap=gap,
+        places={place.why: place for place in places},
+        private_bytes=case.private_bytes(),
+        private_idle_bytes=case.private_idle_bytes(),
+        pinned=pinned,
+        pinning=pinning,
+        lines=lines,
+        returned_bytes=returned_bytes,
+        returned_segments=returned_segments,
+        retry=retry,
+        events_behind=device.info.events - event - 1,
+        segments_known=usage.known,
+        expandable=True
+        if case.expandable
+        else _switch(snapshot.manifest.settings.get("expandable_segments")),
+        device=number,
+        event=event,
+        event_pool_told=pool != 0,
+    )
+    return OomAnswer(
+        device=number,
+        event=event,
+        moment=event + 1,
+        time_us=time_of_moment(device, event + 1),
+        requested_bytes=case.size,
+        driver_bytes=case.driver_bytes,
+        device_free_bytes=free,
+        stream=str(snapshot.manifest.streams[case.stream]),
+        pool=_pool_name(snapshot, pool),
+        frames=stack_frames(snapshot, request_stack),
+        asked_at=asked_at,
+        asked_by=oom_words.asked_by(asked_at, [row[2] for row in _rows_of(snapshot, request_stack)]),
+        gap=gap,
+        segments_known=usage.known,
+        verdict=told.verdict,
+        headline=oom_words.headline(told),
+        findings=oom_words.findings(told),
+        places=places,
+        pinned=pinned[:MOST_SEGMENTS],
+        pinned_count=len(pinned),
+        pinning=pinning,
+        lines=lines,
+        returned_segments=returned_segments,
+        returned_bytes=returned_bytes,
+        events_behind=device.info.events - event - 1,
+        retry=retry,
+    )
+
+
+def driver_bytes(size: int, *, expandable: bool) -> int:
+    """What is asked of the driver for a request by default: ``get_allocation_size``, or pages of expandable segments.
+
+    An expandable segment that ends with a free block asks for less.
+    """
+    if expandable:
+        page = SMALL_BUFFER_BYTES if size <= SMALL_BYTES else LARGE_BUFFER_BYTES
+        return max(-(-size // page), 1) * page
+    if size <= SMALL_BYTES:
+        return SMALL_BUFFER_BYTES
+    if size < LEAST_LARGE_BYTES:
+        return LARGE_BUFFER_BYTES
+    return -(-size // LARGE_STEP_BYTES) * LARGE_STEP_BYTES
+
+
+def _switch(value: Any) -> bool | None:
+    """A setting that is on or off, None when the file doesn't say."""
+    return value if isinstance(value, bool) else None
+
+
+def _size_of(snapshot: Snapshot, device: int, event: int) -> int:
+    # sizes of events that are no allocations are kept as the file has them
+    return max(int(snapshot.column(f"{device}.event_size")[event]), 0)
+
+
+def _rows_of(snapshot: Snapshot, stack: int) -> list[FrameRow]:
+    """The frames of a stack, innermost first."""
+    ids = snapshot.stack_frame_ids(stack)
+    rows = snapshot.frames(ids)
+    return [rows[number] for number in ids]
+
+
+def _asked_at(snapshot: Snapshot, stack: int) -> Frame | None:
+    """The line of Python that stands for a stack; None where no frame of Python was recorded."""
+    label = int(snapshot.column("stack_label")[stack])
+    if label == NEVER:
+        return None
+    told = frame(snapshot.frames([label])[label], int(snapshot.column("frame_source")[label]))
+    return None if told.kind == "native" else told
+
+
+def _device_free(snapshot: Snapshot, device: int, event: int) -> int | None:
+    notes = snapshot.column(f"{device}.notes")
+    at = int(np.searchsorted(notes["event"], np.uint32(event)))
+    mine = notes[at : int(np.searchsorted(notes["event"], np.uint32(event), "right"))]
+    values: list[int] = mine["value"][mine["kind"] == NOTE_KINDS.index("device_free")].tolist()
+    return values[0] if values else None
+
+
+def _pool_name(snapshot: Snapshot, pool: int) -> str | None:
+    if pool == 0:
+        return None
+    return "({}, {})".format(*snapshot.manifest.pools[pool])
+
+
+class _Case:
+    """A request that failed, and what stood in its way."""
+
+    def __init__(self, snapshot: Snapshot, device: Device, event: int, state: AllocatorState) -> None:
+        number = device.info.device
+        self.snapshot, self.device, self.event, self.state = snapshot, device, event, state
+        self.size = _size_of(snapshot, number, event)
+        self.size_known = int(snapshot.column(f"{number}.event_size")[event]) >= 0
+        self.expandable = bool((state.segments["flags"] & flags.EXPANDABLE).any())
+        self.driver_bytes = driver_bytes(self.size, expandable=self.expandable)
+        self.stream = int(snapshot.column(f"{number}.event_stream")[event])
+        self.pool = int(snapshot.column(f"{number}.event_pool")[event])
+        self.why = self._why()
+        free = state.blocks["state"] == INACTIVE
+        self.free = state.blocks[free]
+        owners = state.segments[self.free["segment"]]
+        self.free_why = self.why[self.free["segment"]]
+        large = owners["flags"] & (flags.SMALL | flags.EXPANDABLE) == 0
+        # a block of a large segment is only split when more than that is left, so this much belongs to a block
+        rest = large & (self.free["size"] <= SMALL_BYTES) & (owners["active"] > 0)
+        self.free_why[rest & (self.free_why == _USABLE)] = _REST
+
+    def _why(self) -> npt.NDArray[np.uint8]:
+        """For each segment whether it may serve the request, and if not, why."""
+        segments = self.state.segments
+        why = np.full(len(segments), _USABLE, np.uint8)
+        small = segments["flags"] & flags.SMALL != 0
+        why[small != (self.size <= SMALL_BYTES)] = _SIZE_CLASS
+        private = self._private()
+        if self.pool == 0:
+            why[private] = _POOL
+        else:
+            why[(segments["pool"] != self.pool) & (segments["pool"] != 0)] = _POOL
+        why[segments["stream"] != self.stream] = _STREAM
+        return why
+
+    def _private(self) -> npt.NDArray[np.bool_]:
+        """Which segments belong to a private pool."""
+        shared = [0] + [row for row, pool in enumerate(self.snapshot.manifest.pools) if tuple(pool) == (0, 0)]
+        return ~np.isin(self.state.segments["pool"], shared)
+
+    def private_bytes(self) -> int:
+        """What is free in private pools."""
+        private = self._private()
+        return int(self.free["size"][private[self.free["segment"]]].sum())
+
+    def private_idle_bytes(self) -> int:
+        """What segments of private pools hold in which there is no block."""
+        segments = self.state.segments[self._private()]
+        idle = (segments["active"] == 0) & (segments["flags"] & flags.EXPANDABLE == 0)
+        return int(segments["size"][idle].sum())
+
+    def places(self) -> list[FreePlace]:
+        """Free pieces by what they could serve, those that could serve the request first."""
+        found = []
+        for number, why in enumerate(_WHYS):
+            mine = self.free[self.free_why == number]
+            if not len(mine):
+                continue
+            largest = mine[int(np.argmax(mine["size"]))]
+            found.append(
+                FreePlace(
+                    why, int(mine["size"].sum()), len(mine), len(np.unique(mine["segment"])),
+                    int(largest["size"]), hex(int(largest["address"])),
+                )
+            )  # fmt: skip
+        return found
+
+    def _split(self) -> npt.NDArray[np.intp]:
+        """The segments that could serve the request, hold blocks, and have usable free pieces; most free first."""
+        segments = self.state.segments
+        free = np.zeros(len(segments), np.int64)
+        mine = self.free_why == _USABLE
+        np.add.at(free, self.free["segment"][mine], self.free["size"][mine])
+        split = np.flatnonzero((free > 0) & (segments["active"] > 0))
+        # those in which the request would fit come first
+        fits = segments["size"][split] >= self.size
+        return split[np.lexsort((segments["address"][split], -free[split], ~fits))]
+
+    def pinned(self) -> list[PinnedSegment]:
+        """All of those segments; blocks are told of the first ones only."""
+        blocks = self.state.blocks
+        found = []
+        for place, row in enumerate(self._split().tolist()):
+            segment = self.state.segments[row]
+            first = int(segment["first_block"])
+            own = blocks[first : first + int(segment["blocks"])]
+            held, holes = own[own["state"] != INACTIVE], own[own["state"] == INACTIVE]
+            told: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
+            if place < MOST_SEGMENTS:
+                told = held["row"][np.argsort(-held["size"], kind="stable")[:MOST_BLOCKS]]
+            found.append(
+                PinnedSegment(
+                    address=hex(int(segment["address"])),
+                    size_bytes=int(segment["size"]),
+                    free_bytes=int(holes["size"].sum()),
+                    largest_free_bytes=int(holes["size"].max()),
+                    free_pieces=len(holes),
+                    stream=str(self.snapshot.manifest.streams[int(segment["stream"])]),
+                    pool=_pool_name(self.snapshot, int(segment["pool"])),
+                    expandable=bool(segment["flags"] & flags.EXPANDABLE),
+                    large_enough=int(segment["size"]) >= self.size,
+                    block_count=len(held),
+                    block_bytes=int(held["size"].sum()),
+                    blocks=summaries(self.snapshot, self.device, told),
+                )
+            )
+        return found
+
+    def _labels(self, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+        """The frame that stands for each allocation."""
+        labels: npt.NDArray[np.uint32] = self.snapshot.column("stack_label")[self.device.stack[rows]]
+        early = (self.device.flags[rows] & BEFORE_FLAG) != 0
+        return np.where(early & (labels == NEVER), _EARLY, labels)
+
+    def lines(self) -> list[HoldingLine]:
+        """What was alive at the event, by line, the most bytes first."""
+        rows = live_rows(self.device, self.event + 1)
+        labels, groups = _grouped(self._labels(rows), self.device.size[rows])
+        found = []
+        for label, members in zip(labels, groups, strict=True):
+            mine = rows[members]
+            sizes = self.device.size[mine]
+            largest = int(np.argmax(sizes))
+            told, operator = self._told(label, int(self.device.stack[mine[largest]]))
+            found.append(
+                HoldingLine(
+                    told, operator, len(mine), int(sizes.sum()), int(sizes[largest]),
+                    self._number(int(mine[largest])), np.unique(self.device.stack[mine]).tolist(),
+                )
+            )  # fmt: skip
+        return found
+
+    def pinning(self) -> list[PinningLine]:
+        """The lines whose blocks lie in split segments, by what is free in these."""
+        split = self._split()
+        blocks = self.state.blocks
+        held = blocks[(blocks["state"] != INACTIVE) & np.isin(blocks["segment"], split)]
+        if not len(held):
+            return []
+        label_of = self._labels(held["row"])
+        segments = self.state.segments
+        free = segments["size"] - segments["active"]
+        # segments that hold blocks of one line only
+        pairs = np.unique(np.stack((held["segment"], label_of)), axis=1)
+        owners, lines_in = np.unique(pairs[0], return_counts=True)
+        alone = owners[lines_in == 1]
+        weights = np.zeros(len(held), np.int64)
+        _, firsts = np.unique(np.stack((held["segment"], label_of)), axis=1, return_index=True)
+        weights[firsts] = free[held["segment"][firsts]]
+        labels, groups = _grouped(label_of, weights)
+        found = []
+        for label, members in zip(labels, groups, strict=True):
+            mine = held[members]
+            inside = np.unique(mine["segment"])
+            largest = int(mine["row"][int(np.argmax(mine["size"]))])
+            told, operator = self._told(label, int(self.device.stack[largest]))
+            found.append(
+                PinningLine(
+                    frame=told,
+                    operator=operator,
+                    count=len(mine),
+                    bytes=int(mine["size"].sum()),
+                    segments=len(inside),
+                    pinned_bytes=int(free[inside].sum()),
+                    alone_bytes=int(free[np.intersect1d(inside, alone)].sum()),
+                    largest_allocation=self._number(largest),
+                    stacks=np.unique(mine["stack"]).tolist(),
+                )
+            )
+        return found
+
+    def _number(self, row: int) -> int:
+        """The number of an allocation in the snapshot."""
+        return int(self.device.allocations(np.asarray([row]))[0])
+
+    def _told(self, label: int, stack: int) -> tuple[Any, str | None]:
+        """The frame of a label, and the operator of a stack that has no line of Python."""
+        if label == NEVER:
+            return None, None
+        if label == _EARLY:
+            return None, SPECIAL_NAMES[BEFORE_TRACE]
+        told = frame(self.snapshot.frames([label])[label], int(self.snapshot.column("frame_source")[label]))
+        return told, operator_of_stack(self.snapshot, stack) if told.kind == "native" else None
+
+    def returned(self) -> tuple[int, int]:
+        """What the allocator gave back right before the event: how many, and their bytes."""
+        number = self.device.info.device
+        kept = np.flatnonzero(~np.isin(self.device.event_action[: self.event], GOES))
+        first = int(kept[-1]) + 1 if len(kept) else 0
+        sizes = self.snapshot.column(f"{number}.event_size")[first : self.event]
+        return len(sizes), int(np.clip(sizes, 0, 1 << 50).sum())
+
+    def retry(self) -> Retry | None:
+        """The next allocation of the same size on the same stream, if the trace has one."""
+        number = self.device.info.device
+        behind = self.event + 1
+        actions = self.device.event_action[behind:]
+        same = self.snapshot.column(f"{number}.event_stream")[behind:] == self.stream
+        divisions = divisions_of(self.snapshot)
+        sizes = self.snapshot.column(f"{number}.event_size")[behind:]
+        same &= rounded_up(sizes, divisions) == rounded_up(np.asarray([self.size], np.int64), divisions)
+        found = np.flatnonzero(same & (actions == _ALLOC))
+        if not len(found):
+            return None
+        first = int(found[0])
+        event = behind + first
+        owner = int(self.snapshot.column(f"{number}.event_owner")[event])
+        return Retry(
+            event,
+            event + 1,
+            None if owner == NEVER else self._number(owner),
+            bool(self.device.event_stack[event] == self.device.event_stack[self.event]),
+            int(np.count_nonzero(same[:first] & (actions[:first] == _OOM))),
+        )
+
+
+def _grouped(
+    labels: npt.NDArray[np.uint32], weights: npt.NDArray[np.int64]
+) -> tuple[list[int], list[npt.NDArray[np.intp]]]:
+    """The distinct labels of the most weight, and where each stands."""
+    distinct, group = np.unique(labels, return_inverse=True)
+    sums = np.zeros(len(distinct), np.int64)
+    np.add.at(sums, group, weights)
+    best = np.argsort(-sums, kind="stable")[:MOST_LINES]
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(len(distinct) + 1))
+    return distinct[best].tolist(), [order[starts[row] : starts[row + 1]] for row in best.tolist()]

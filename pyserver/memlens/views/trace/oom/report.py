@@ -1,0 +1,88 @@
+"""Out-of-memory events as lines of text, for a terminal or a bug report."""
+
+from collections.abc import Iterator
+
+from memlens.model.info import SnapshotInfo, device_name
+from memlens.store.snapshot import Snapshot
+from memlens.units import SOURCE_WORDS, format_bytes, format_time
+from memlens.views.answers import Frame
+from memlens.views.trace.oom.answers import MarksAnswer, OomAnswer
+from memlens.views.trace.oom.explanation import marks, oom
+from memlens.views.trace.oom.sentences import place_name
+
+MOST_EVENTS = 100
+_FEW = 5
+
+
+def explained(snapshot: Snapshot) -> list[OomAnswer]:
+    """The first out-of-memory events of a snapshot, explained."""
+    return [
+        oom(snapshot, mark.device, mark.event)
+        for mark in marks(snapshot).marks[:MOST_EVENTS]
+        if mark.kind == "oom"
+    ]
+
+
+def summary(answers: list[OomAnswer]) -> Iterator[str]:
+    """A line or two for each event."""
+    for answer in answers:
+        yield f"out of memory, {_where(answer)}: {answer.headline}"
+        yield from (f"  {finding.text}" for finding in answer.findings[:1])
+
+
+def _why_none(info: SnapshotInfo) -> str:
+    """That there is no event is known only of a trace that would have it."""
+    if info.kind == "snapviewer-archive":
+        return "SnapViewer's archives don't keep out-of-memory events: ask the snapshot that it was made of."
+    if not any(device.events for device in info.devices):
+        return "The file has no trace, so it can't tell of an out-of-memory event."
+    return "The trace holds no out-of-memory event."
+
+
+def report(answers: list[OomAnswer], found: MarksAnswer, info: SnapshotInfo) -> Iterator[str]:
+    """All that is known of each event."""
+    if not answers:
+        yield _why_none(info)
+        return
+    for answer in answers:
+        yield f"out of memory, {_where(answer)}"
+        yield f"  {answer.headline}"
+        yield f"  {answer.asked_by}"
+        gap = answer.gap
+        yield (
+            f"  reserved {format_bytes(gap.reserved_bytes)}: requested {format_bytes(gap.requested_bytes)}, "
+            f"rounding {format_bytes(gap.rounding_bytes)}, pending frees {format_bytes(gap.pending_bytes)}, "
+            f"inactive in split segments {format_bytes(gap.inactive_split_bytes)}, free in expandable segments "
+            f"{format_bytes(gap.expandable_free_bytes)}, wholly free segments {format_bytes(gap.wholly_free_bytes)}"
+        )
+        for advice, title in ((False, "what happened"), (True, "what would have helped")):
+            told = [finding for finding in answer.findings if finding.advice == advice]
+            if told:
+                yield f"  {title}:"
+                yield from (f"    - {finding.text}" for finding in told)
+        if answer.lines:
+            yield "  alive at that moment, by line:"
+            for line in answer.lines[:_FEW]:
+                yield (
+                    f"    {format_bytes(line.bytes):>10} in {line.count:,}  {_place(line.frame, line.operator)}"
+                )
+        if answer.pinning:
+            yield "  lines whose blocks hold split segments:"
+            for pin in answer.pinning[:_FEW]:
+                yield (
+                    f"    {format_bytes(pin.pinned_bytes):>10} free in {pin.segments:,} segments, held by "
+                    f"{format_bytes(pin.bytes)} in {pin.count:,}  {_place(pin.frame, pin.operator)}"
+                )
+    if len(answers) < found.count and len(answers) == MOST_EVENTS:
+        yield f"Only the first {MOST_EVENTS} are told."
+
+
+def _where(answer: OomAnswer) -> str:
+    after = "" if answer.time_us is None else f" after {format_time(answer.time_us)}"
+    return f"{device_name(answer.device).lower()}, event {answer.moment:,}{after}"
+
+
+def _place(frame: Frame | None, operator: str | None) -> str:
+    if frame is None or not frame.file or not frame.line:
+        return place_name(frame, operator)
+    return f"{frame.file}:{frame.line} {frame.function}{SOURCE_WORDS[frame.source]}"

@@ -1,0 +1,1 @@
+"""The steps of a run, its annotations, and what grows from step to step."""

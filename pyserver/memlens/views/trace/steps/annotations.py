@@ -1,0 +1,361 @@
+"""What a run says of itself along the way: annotated stretches, notes on events, and user metadata, as lanes.
+
+``external_annotations`` of the file come as START and END entries; an END closes the last START of its name and
+device that is still open (a stack, as ``record_function`` nests). One without the other is kept: it began before the
+trace or never ended, and says so. Those of a device that the file holds no memory of are shown on every device.
+
+*Noise* is left out unless asked for: ``pad_mm_benchmark`` (the compiler's timing of matrix shapes, thousands a run),
+names that end in ``(dynamo_timed)`` (the compiler timing itself), and any name that occurs more than 500 times on the
+device where each occurrence lasts less than a two-thousandth of the trace, unless it ends in ``#`` and a number.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from memlens.errors import BadRequestError
+from memlens.kernels.trace import timeline as kernel
+from memlens.model.timeline import ACTIONS, NOTE_KINDS
+from memlens.store.snapshot import Column, Device, Snapshot
+from memlens.views.answers import Axis
+from memlens.views.selection.columns import axis_range, check_columns, device_of
+
+LaneKind = Literal["annotations", "annotate", "user_metadata", "compile_context"]
+Unmatched = Literal["start", "end"]
+
+MOST_LANES = 8
+"""Lanes of nested annotations; deeper ones share the last."""
+
+_ANNOTATE = ACTIONS.index("annotate")
+_NOISE = re.compile(r"pad_mm_benchmark|\(dynamo_timed\)\s*$")
+_NUMBERED = re.compile(r"#\d+$")
+_OFTEN, _SHARE = 500, 2000
+
+
+class AnnotationItem(Struct, frozen=True):
+    """A stretch of the run, or several that are too narrow to be told apart: ``count`` then says how many.
+
+    ``from_moment`` and ``to_moment`` are the moments before its first and behind its last event. ``unmatched`` says
+    which of its two ends the file has not, so that it reaches to the end of the axis there.
+    """
+
+    name: str
+    x0: float
+    x1: float
+    from_moment: int
+    to_moment: int
+    count: int
+    unmatched: Unmatched | None
+
+
+class AnnotationLane(Struct, frozen=True):
+    """A row of items that don't overlap (but in the last of ``depth``), in order."""
+
+    kind: LaneKind
+    depth: int
+    items: list[AnnotationItem]
+
+
+class AnnotationsAnswer(Struct, frozen=True):
+    """The lanes with what falls into ``[x0, x1]``.
+
+    ``shown`` and ``noise`` count the whole device's; ``noise_names`` are the names that were left out, at most ten.
+    ``unmatched`` counts annotations of which the file has only one end.
+    """
+
+    lanes: list[AnnotationLane]
+    shown: int
+    noise: int
+    noise_names: list[str]
+    unmatched: int
+
+
+class Intervals(NamedTuple):
+    """Stretches of one device, sorted by start and then the longer first. Names index ``texts``."""
+
+    kind: LaneKind
+    texts: list[str]
+    name: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int64]
+    """The moment before its first event."""
+    last: npt.NDArray[np.int64]
+    """The moment behind its last event."""
+    start_us: npt.NDArray[np.int64] | None
+    """On the time axis; None for what stands on events."""
+    end_us: npt.NDArray[np.int64] | None
+    unmatched: npt.NDArray[np.uint8]
+    """1: it has no start, 2: it has no end."""
+
+    def chosen(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> "Intervals":
+        """Some of them, in order."""
+        return Intervals(
+            self.kind, self.texts, self.name[which], self.first[which], self.last[which],
+            None if self.start_us is None else self.start_us[which],
+            None if self.end_us is None else self.end_us[which],
+            self.unmatched[which],
+        )  # fmt: skip
+
+
+NO_START, NO_END = 1, 2
+
+
+def annotations(
+    snapshot: Snapshot, number: int, axis: Axis, x0: float, x1: float, columns: int, *, noise: bool = False
+) -> AnnotationsAnswer:
+    """The lanes of a device over ``[x0, x1]`` in ``columns`` pixels. Raises :class:`BadRequestError`."""
+    if not (np.isfinite([x0, x1]).all() and x0 < x1):
+        raise BadRequestError("The part of the run has no width")
+    check_columns(columns)
+    device = device_of(snapshot, number)
+    axis_range(device, axis)
+    found = stretches(snapshot, device)
+    noisy = noise_of(device, found)
+    kept = found if noise else found.chosen(~noisy)
+    depths = _depths(kept)
+    pixel = (x1 - x0) / columns
+    rows = [
+        (kept.chosen(depths == depth), depth) for depth in range(int(depths.max()) + 1 if len(depths) else 0)
+    ]
+    rows += [(told, 0) for told in event_lanes(snapshot, device)]
+    lanes = [_lane(device, axis, told, depth, x0, x1, pixel) for told, depth in rows]
+    names = [found.texts[name] for name in dict.fromkeys(found.name[noisy].tolist())]
+    return AnnotationsAnswer(
+        lanes,
+        len(kept.name),
+        int(noisy.sum()),
+        names[:10],
+        int(np.count_nonzero(kept.unmatched)),
+    )
+
+
+def stretches(snapshot: Snapshot, device: Device) -> Intervals:
+    """The device's annotations. They have times only, so there are none where events have no times."""
+    return snapshot.derived(f"{device.info.device}.stretches", lambda: _stretches(snapshot, device))
+
+
+def _stretches(snapshot: Snapshot, device: Device) -> Intervals:
+    nothing = np.empty(0, np.int64)
+    origin, time = device.info.time_origin_us, device.time
+    extent = device.info.time_axis
+    if origin is None or time is None or extent is None or "annotations" not in snapshot.manifest.columns:
+        return Intervals(
+            "annotations", [], nothing, nothing, nothing, nothing, nothing, np.empty(0, np.uint8)
+        )
+    rows = snapshot.column("annotations")
+    devices = [info.device for info in snapshot.info.devices]
+    mine = rows[(rows["device"] == device.info.device) | ~np.isin(rows["device"], devices)]
+    mine = mine[np.argsort(mine["time_us"], kind="stable")]
+    texts = texts_of(snapshot, [*np.unique(mine["name"]).tolist(), *np.unique(mine["stage"]).tolist()])
+    starts_at = {number for number, text in texts.items() if text == "START"}
+    ends_at = {number for number, text in texts.items() if text == "END"}
+    is_start = np.isin(mine["stage"], list(starts_at))
+    mine = mine[is_start | np.isin(mine["stage"], list(ends_at))]
+    is_start = np.isin(mine["stage"], list(starts_at))
+    ids, name = np.unique(mine["name"], return_inverse=True)
+    opened, closed = match_stack(name.astype(np.int64), is_start)
+    at = mine["time_us"].astype(np.int64) - origin
+    start = np.where(opened >= 0, at[opened], int(np.floor(extent.x0)))
+    end = np.where(closed >= 0, at[closed], int(np.ceil(extent.x1)))
+    end = np.maximum(start, end)
+    names = name.astype(np.int64)[np.where(opened >= 0, opened, closed)]
+    order = np.lexsort((-end, start))
+    start, end = start[order], end[order]
+    unmatched = np.where(opened < 0, NO_START, np.where(closed < 0, NO_END, 0)).astype(np.uint8)[order]
+    return Intervals(
+        "annotations",
+        [texts[number] for number in ids.tolist()],
+        names[order],
+        np.searchsorted(time, start, "left").astype(np.int64),
+        np.searchsorted(time, end, "right").astype(np.int64),
+        start,
+        end,
+        unmatched,
+    )
+
+
+def match_stack(
+    name: npt.NDArray[np.int64], is_start: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Pair each END with the last open START of its name; entries are in the order of time.
+
+    Returns the entries that open and close each pair, -1 for an end that the file has not.
+    """
+    order = np.argsort(name, kind="stable")
+    group = name[order]
+    step = np.where(is_start[order], 1, -1)
+    firsts = np.flatnonzero(np.append(True, group[1:] != group[:-1])) if len(group) else np.empty(0, np.int64)
+    sizes = np.diff(np.append(firsts, len(group)))
+    level = np.cumsum(step)
+    level -= np.repeat(level[firsts] - step[firsts], sizes)
+    # the lowest level so far within the group: an END that goes below it has no START
+    spread = np.repeat(np.arange(len(firsts)), sizes) * (2 * len(group) + 2)
+    lowest = np.minimum.accumulate(np.minimum(level, 0) - spread) + spread
+    before = np.empty_like(lowest)
+    before[1:] = lowest[:-1]
+    before[firsts] = 0
+    lone = (step < 0) & (level < before)
+    depth = level - lowest + (step < 0)
+    kept = np.flatnonzero(~lone)
+    paired = kept[np.lexsort((kept, depth[kept], group[kept]))]
+    starts = step[paired] > 0
+    followed = np.zeros(len(paired), bool)
+    # within a depth START and END take turns, so a START is closed by what comes next, if that is of its depth
+    if len(paired) > 1:
+        followed[:-1] = (
+            starts[:-1]
+            & ~starts[1:]
+            & (group[paired[1:]] == group[paired[:-1]])
+            & (depth[paired[1:]] == depth[paired[:-1]])
+        )
+    places = np.flatnonzero(starts)
+    closed = np.full(len(places), -1, np.int64)
+    has_end = followed[places]
+    closed[has_end] = order[paired[places[has_end] + 1]]
+    lonely = order[np.flatnonzero(lone)]
+    return (
+        np.concatenate((order[paired[places]], np.full(len(lonely), -1, np.int64))),
+        np.concatenate((closed, lonely)),
+    )
+
+
+def texts_of(snapshot: Snapshot, numbers: Iterable[int]) -> dict[int, str]:
+    """Some of the file's strings by number."""
+    rows = snapshot.text.executemany(
+        "SELECT id, text FROM strings WHERE id = ?", ((number,) for number in set(numbers))
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def noise_of(device: Device, found: Intervals) -> npt.NDArray[np.bool_]:
+    """Which annotations are noise, see the head of this file."""
+    if not len(found.name) or found.start_us is None or found.end_us is None or device.time is None:
+        return np.zeros(len(found.name), bool)
+    named = np.array([bool(_NOISE.search(text)) for text in found.texts], bool)
+    counts = np.bincount(found.name, minlength=len(found.texts))
+    longest = np.zeros(len(found.texts), np.int64)
+    np.maximum.at(longest, found.name, found.end_us - found.start_us)
+    numbered = np.array([bool(_NUMBERED.search(text)) for text in found.texts], bool)
+    short = longest * _SHARE < max(int(device.time[-1]), 1)
+    noisy: npt.NDArray[np.bool_] = (named | ((counts > _OFTEN) & short & ~numbered))[found.name]
+    return noisy
+
+
+def _depths(found: Intervals) -> npt.NDArray[np.uint8]:
+    depths = np.zeros(len(found.name), np.uint8)
+    if found.start_us is not None and found.end_us is not None:
+        # what has no width still takes its place
+        kernel.lay_in_lanes(found.start_us, np.maximum(found.end_us, found.start_us + 1), depths, MOST_LANES)
+    return depths
+
+
+def event_lanes(snapshot: Snapshot, device: Device) -> list[Intervals]:
+    """``annotate`` events, and the stretches of one ``user_metadata`` and one ``compile_context``."""
+    number = device.info.device
+    if f"{number}.notes" not in snapshot.manifest.columns:
+        return []
+    notes = snapshot.column(f"{number}.notes")
+    annotate = device.event_action == _ANNOTATE
+    found = []
+    for kind in ("user_metadata", "compile_context"):
+        told = notes[notes["kind"] == NOTE_KINDS.index(kind)]
+        if not len(told):
+            continue
+        marks = annotate[told["event"]]
+        if kind == "user_metadata" and marks.any():
+            found.append(_points(snapshot, told[marks]))
+        if not marks.all():
+            found.append(
+                _runs(
+                    snapshot,
+                    "user_metadata" if kind == "user_metadata" else "compile_context",
+                    told[~marks],
+                    annotate,
+                )
+            )
+    return found
+
+
+def _points(snapshot: Snapshot, notes: Column) -> Intervals:
+    texts, name = _named(snapshot, notes["value"])
+    events = notes["event"].astype(np.int64)
+    return Intervals("annotate", texts, name, events, events + 1, None, None, np.zeros(len(name), np.uint8))
+
+
+def _runs(snapshot: Snapshot, kind: LaneKind, notes: Column, annotate: npt.NDArray[np.bool_]) -> Intervals:
+    """Stretches in which every event has the same text; ``annotate`` events, whose text is another, don't count."""
+    texts, name = _named(snapshot, notes["value"])
+    events = notes["event"].astype(np.int64)
+    place = events - np.cumsum(annotate)[events]
+    begins = np.flatnonzero(np.append(True, (name[1:] != name[:-1]) | (place[1:] != place[:-1] + 1)))
+    ends = np.append(begins[1:], len(events)) - 1
+    return Intervals(
+        kind,
+        texts,
+        name[begins],
+        events[begins],
+        events[ends] + 1,
+        None,
+        None,
+        np.zeros(len(begins), np.uint8),
+    )
+
+
+def _named(snapshot: Snapshot, values: Column) -> tuple[list[str], npt.NDArray[np.int64]]:
+    ids, name = np.unique(values.astype(np.int64), return_inverse=True)
+    texts = texts_of(snapshot, ids.tolist())
+    return [texts.get(number, "") for number in ids.tolist()], name.astype(np.int64)
+
+
+def _lane(
+    device: Device, axis: Axis, found: Intervals, depth: int, x0: float, x1: float, pixel: float
+) -> AnnotationLane:
+    """The items in view, neighbours of less than a pixel merged where they come within a pixel of each other."""
+    left, right = _edges(device, axis, found)
+    seen = np.flatnonzero((right >= x0) & (left <= x1))
+    order = seen[np.argsort(left[seen], kind="stable")]
+    left, right = left[order], right[order]
+    thin = right - left < pixel
+    # a merged item goes on while thin ones follow in the same pixel; each holds its own pixel, so they are few
+    column = np.floor((left - x0) / pixel)
+    crowded = depth == MOST_LANES - 1
+    merged = (column[1:] == column[:-1]) & ((thin[1:] & thin[:-1]) | crowded)
+    begins = np.append(True, ~merged)[: len(order)]
+    first = np.flatnonzero(begins)
+    counts = np.diff(np.append(first, len(order)))
+    stops = np.maximum.reduceat(right, first) if len(first) else right
+    items = []
+    chosen = found.chosen(order)
+    froms = np.minimum.reduceat(chosen.first, first) if len(first) else chosen.first
+    tos = np.maximum.reduceat(chosen.last, first) if len(first) else chosen.last
+    lowest = np.minimum.reduceat(chosen.name, first) if len(first) else chosen.name
+    highest = np.maximum.reduceat(chosen.name, first) if len(first) else chosen.name
+    for place, at, count, stop, begin, end, low, high in zip(
+        first.tolist(), left[first].tolist(), counts.tolist(), stops.tolist(), froms.tolist(), tos.tolist(),
+        lowest.tolist(), highest.tolist(), strict=True,
+    ):  # fmt: skip
+        name = found.texts[low] if low == high else f"{count:,} annotations"
+        missing = int(chosen.unmatched[place])
+        items.append(
+            AnnotationItem(
+                name, at, stop, begin, end, count,
+                None if not missing or count > 1 else "start" if missing == NO_START else "end",
+            )
+        )  # fmt: skip
+    return AnnotationLane(found.kind, depth, items)
+
+
+def _edges(
+    device: Device, axis: Axis, found: Intervals
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    if axis == "event":
+        return found.first.astype(np.float64), found.last.astype(np.float64)
+    if found.start_us is not None and found.end_us is not None:
+        return found.start_us.astype(np.float64), found.end_us.astype(np.float64)
+    assert device.time is not None  # noqa: S101 - axis_range has refused the time axis without times
+    # from its first event to its last, so that a single event has no width
+    last = np.maximum(found.last - 1, 0)
+    return device.time[found.first].astype(np.float64), device.time[last].astype(np.float64)

@@ -1,0 +1,365 @@
+"""The steps of a run: where each begins and ends, and how that is known.
+
+The first of these that a device's annotations hold:
+
+1. ``ProfilerStep#N``: each is a step.
+2. An annotation of the user's own whose name says step, iteration or batch (``train_step``, ``iter 12``; not the
+   optimizer's), at least twice: each is a step.
+3. ``Optimizer.step#…``: a step goes from the end of one to the end of the next, the first from the trace's beginning,
+   with all that was set up before. Of several optimizers the one that stepped first counts.
+4. ``Optimizer.zero_grad#…``, else ``enumerate(DataLoader)#…``, at least twice: a step begins with each and ends with
+   the next, the last with the trace.
+
+Else steps are *inferred* from the period of the trace. A stack that allocates as often as the run has steps, at even
+distances, is an anchor (distances between its allocations, counted in allocations, whose spread is under a sixth of
+their mean). Stacks that allocate equally often vote for that number, by how much they allocate; of the numbers that
+get a fifth of all votes the lowest counts, since what repeats within a step repeats more often. Of its stacks the one
+at which the least is live is where steps begin. How sure that is is measured: how much of a step, by number of
+allocations and their stacks, comes again in the next one; under 60% they are none. Nor are they steps where all that
+is between two anchors stands below one line of a ``forward``: those are a model's layers, and the next number is tried.
+"""
+
+import re
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from memlens.kernels.trace import stacked
+from memlens.store.snapshot import Device, Snapshot
+from memlens.views.selection.columns import device_of, time_of_moment
+from memlens.views.trace.steps.annotations import NO_END, NO_START, Intervals, noise_of, stretches
+
+StepSource = Literal["annotations", "period", "none"]
+
+_PROFILER = re.compile(r"^ProfilerStep#\d+$")
+_OPTIMIZER = re.compile(r"^Optimizer\.(\w+)#")
+_OWN = re.compile(r"(?:^|[^a-z])(?:\w*_)?(?:step|iteration|iter|batch)(?:$|[^a-z])", re.IGNORECASE)
+_LOADER = re.compile(r"^enumerate\(DataLoader\)#")
+_LEAST_SURE = 0.6
+_EVEN = 1 / 6
+_VOTES = 0.2
+_MOST_CANDIDATES = 8
+_WINDOWS = 7
+
+
+class Steps(NamedTuple):
+    """The steps of a device as moments: step ``i`` is the events behind ``first[i]`` up to ``last[i]``."""
+
+    source: StepSource
+    how: str
+    """What tells them, in words; with ``source`` none, why there are none."""
+    sure: float | None
+    """Of inferred steps, the share of a step that comes again in the next one."""
+    names: list[str]
+    first: npt.NDArray[np.int64]
+    last: npt.NDArray[np.int64]
+
+
+class StepRow(Struct, frozen=True):
+    """One step. Its peak is the most that was live from its beginning to its end, its first moment included.
+
+    ``allocated`` is what was allocated in it, ``survivors`` what of that was still alive at its end, and
+    ``kept`` what of that was still alive at the end of the trace.
+    """
+
+    name: str
+    from_moment: int
+    to_moment: int
+    start_us: float | None
+    end_us: float | None
+    peak_bytes: int
+    peak_moment: int
+    live_at_start_bytes: int
+    live_at_end_bytes: int
+    allocated_bytes: int
+    allocated_count: int
+    survivors_bytes: int
+    survivors_count: int
+    kept_bytes: int
+    kept_count: int
+
+
+class StepsAnswer(Struct, frozen=True):
+    """The steps ``offset … offset + len(rows)`` of ``count``. ``inferred`` when nothing in the file says them.
+
+    ``how`` says in words what tells the steps, or why there are none; ``sure`` is the share of an inferred step,
+    0 to 1, that comes again in the next one.
+    """
+
+    source: StepSource
+    inferred: bool
+    how: str
+    sure: float | None
+    count: int
+    offset: int
+    rows: list[StepRow]
+
+
+def steps(snapshot: Snapshot, number: int, offset: int, limit: int, filter_text: str = "") -> StepsAnswer:
+    """A device's steps, narrowed to what fits a filter: the steps stay, their figures are of what fits."""
+    device = device_of(snapshot, number, filter_text)
+    found = find_steps(snapshot, device)
+    rows = _rows(device, found)[offset : offset + limit]
+    return StepsAnswer(
+        found.source, found.source == "period", found.how, found.sure, len(found.names), offset, rows
+    )
+
+
+def find_steps(snapshot: Snapshot, device: Device) -> Steps:
+    """The steps of a device, whatever narrows it."""
+    whole = device.whole
+    return snapshot.derived(f"{device.info.device}.steps", lambda: _find(snapshot, whole))
+
+
+def _find(snapshot: Snapshot, device: Device) -> Steps:
+    told = _annotated(device, stretches(snapshot, device))
+    return told if told is not None else _from_period(snapshot, device)
+
+
+# ---- told by annotations -----------------------------------------------------------------------------------
+
+
+def _annotated(device: Device, found: Intervals) -> Steps | None:
+    profiler = _matching(found, _PROFILER)
+    if len(profiler):
+        return _each(found, profiler, "Each ProfilerStep# annotation is a step.")
+    noisy = noise_of(device, found)
+    own = np.array(
+        [
+            at
+            for at in range(len(found.name))
+            if not noisy[at]
+            and _OWN.search(found.texts[int(found.name[at])])
+            and not _OPTIMIZER.match(found.texts[int(found.name[at])])
+            and not _LOADER.match(found.texts[int(found.name[at])])
+        ]
+        if any(_OWN.search(text) for text in found.texts)
+        else [],
+        np.int64,
+    )
+    # names that differ in a number only are of one kind; the kind that comes first is the outermost
+    kinds = [re.sub(r"\d+", "#", found.texts[int(found.name[at])]) for at in own.tolist()]
+    for kind in dict.fromkeys(kinds):
+        chosen = own[[other == kind for other in kinds]]
+        if len(chosen) > 1:
+            return _each(found, chosen, f"Each annotation \u201c{_short(found, chosen)}\u201d is a step.")
+    events = device.info.events
+    ends = _first_of(found, "step")
+    ends = ends[(found.unmatched[ends] & NO_END) == 0] if len(ends) else ends
+    if len(ends):
+        last = np.unique(found.last[ends])
+        how = f"Each step ends with {_short(found, ends)}."
+        return _numbered("annotations", how, None, np.append(0, last[:-1]), last)
+    for told in (_first_of(found, "zero_grad"), _matching(found, _LOADER)):
+        chosen = told[(found.unmatched[told] & NO_START) == 0] if len(told) else told
+        first = np.unique(found.first[chosen]) if len(chosen) else chosen
+        if len(first) > 1:
+            how = f"Each step begins with {_short(found, chosen)}."
+            return _numbered("annotations", how, None, first, np.append(first[1:], events))
+    return None
+
+
+def _matching(found: Intervals, pattern: re.Pattern[str]) -> npt.NDArray[np.int64]:
+    fits = np.array([bool(pattern.search(text)) for text in found.texts], bool)
+    return np.flatnonzero(fits[found.name]) if len(found.name) else np.empty(0, np.int64)
+
+
+def _first_of(found: Intervals, method: str) -> npt.NDArray[np.int64]:
+    """What an optimizer did, of the one that did it first."""
+    places = _matching(found, re.compile(rf"^Optimizer\.{method}#"))
+    return places[found.name[places] == found.name[places[0]]] if len(places) else places
+
+
+def _short(found: Intervals, places: npt.NDArray[np.int64]) -> str:
+    text = found.texts[int(found.name[places[0]])]
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def _each(found: Intervals, places: npt.NDArray[np.int64], how: str) -> Steps:
+    """Each annotation as a step; where two overlap, the first ends where the second begins."""
+    first = found.first[places]
+    last = np.maximum(np.minimum(found.last[places], np.append(first[1:], found.last[places[-1]])), first)
+    kept = np.append(True, first[1:] > first[:-1]) & (last > first)
+    names = [found.texts[int(found.name[place])] for place in places[kept].tolist()]
+    if len(set(names)) == 1 and len(names) > 1:
+        names = [f"step {number}" for number in range(1, len(names) + 1)]
+    return Steps("annotations", how, None, names, first[kept], last[kept])
+
+
+def _numbered(
+    source: StepSource,
+    how: str,
+    sure: float | None,
+    first: npt.NDArray[np.int64],
+    last: npt.NDArray[np.int64],
+) -> Steps:
+    kept = last > first
+    first, last = first[kept], last[kept]
+    return Steps(source, how, sure, [f"step {number}" for number in range(1, len(first) + 1)], first, last)
+
+
+# ---- inferred from the period ------------------------------------------------------------------------------
+
+
+def _none(why: str) -> Steps:
+    return Steps("none", why, None, [], np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def _from_period(snapshot: Snapshot, device: Device) -> Steps:
+    early = int(np.searchsorted(device.start, np.uint32(0), "right"))
+    stacks = device.stack[early:].astype(np.int64)
+    start = device.start[early:].astype(np.int64)
+    if len(stacks) < 8:
+        return _none("No annotation tells steps, and the trace is too short to have a period.")
+    order = np.argsort(stacks, kind="stable")
+    groups = np.flatnonzero(np.append(True, np.diff(stacks[order]) != 0))
+    counts = np.diff(np.append(groups, len(order)))
+    ids = stacks[order[groups]]
+    # how even the distances of each stack's allocations are: the spread against the mean
+    gaps = np.diff(order).astype(np.float64)
+    within = np.ones(len(gaps), bool)
+    within[groups[1:] - 1] = False
+    of_gap = np.repeat(np.arange(len(groups)), counts)[:-1][within]
+    total = np.bincount(of_gap, gaps[within], len(groups))
+    squares = np.bincount(of_gap, gaps[within] ** 2, len(groups))
+    mean = total / np.maximum(counts - 1, 1)
+    variance = squares / np.maximum(counts - 1, 1) - mean**2
+    framed = snapshot.column("stack_node")[ids] > 0
+    even = (counts >= 3) & framed & (np.sqrt(np.maximum(variance, 0)) <= mean * _EVEN) & (mean >= 4)
+    if not even.any():
+        return _none(
+            "No annotation tells steps, and no stack allocates at even distances three times or more."
+        )
+    sizes = np.bincount(np.repeat(np.arange(len(groups)), counts), device.size[early:][order], len(groups))
+    numbers, place = np.unique(counts[even], return_inverse=True)
+    votes = np.bincount(place, sizes[even] + 1)
+    many = votes >= votes.sum() * _VOTES
+    # what repeats within a step repeats more often, so the lowest first; without any, those with fewer votes
+    candidates = [*numbers[many].tolist(), *numbers[~many][np.argsort(-votes[~many], kind="stable")].tolist()]
+    layers, unlike = 0, 0.0
+    for number in candidates[:_MOST_CANDIDATES]:
+        chosen = np.flatnonzero(even & (counts == number))
+        # moments before each of their allocations, and what was live then
+        at = start[order[groups[chosen][:, None] + np.arange(number)]] - 1
+        first = at[int(np.argmin(device.live[at].mean(axis=1)))]
+        last = np.append(first[1:], _last_end(first, device.info.events))
+        if _are_layers(snapshot, stacks, start, first, last):
+            layers = max(layers, number)
+            continue
+        sure = _likeness(stacks, start, first, last)
+        if sure >= _LEAST_SURE:
+            how = (
+                f"Inferred from the period of the trace: {number:,} repeats; {sure:.0%} of a step comes again in the "
+                "next. No annotation tells steps."
+            )
+            return _numbered("period", how, sure, first, last)
+        unlike = max(unlike, sure)
+    if layers:
+        return _none(
+            f"No annotation tells steps. What repeats in the trace ({layers:,} times) lies within one forward: "
+            "layers, not steps."
+        )
+    return _none(
+        f"No annotation tells steps, and what repeats in the trace is too unlike to be steps ({unlike:.0%} alike)."
+    )
+
+
+def _last_end(first: npt.NDArray[np.int64], events: int) -> int:
+    """Where the last inferred step ends: after the usual length, or with the trace."""
+    return min(events, int(first[-1] + np.median(np.diff(first))))
+
+
+def _are_layers(
+    snapshot: Snapshot,
+    stacks: npt.NDArray[np.int64],
+    start: npt.NDArray[np.int64],
+    first: npt.NDArray[np.int64],
+    last: npt.NDArray[np.int64],
+) -> bool:
+    """Whether what repeats is the layers of a model.
+
+    That is so where, in most of some windows, all stands below one line of a ``forward`` that does other things on
+    other lines, outside of the window. (A module that only wraps another one has no other lines.)
+    """
+    rows = snapshot.text.execute("SELECT id, file, line, function FROM frames WHERE function LIKE '%forward'")
+    forwards = {row[0]: row[1:] for row in rows if row[3].rpartition(".")[2] == "forward"}
+    lines: dict[tuple[str, str], set[int]] = {}
+    for file, line, function in forwards.values():
+        lines.setdefault((file, function), set()).add(line)
+    windows = np.unique(np.linspace(0, len(first) - 1, _WINDOWS).astype(np.int64)).tolist()
+    layers = 0
+    for window in windows:
+        ends = np.searchsorted(start, [first[window], last[window]], "right")
+        inside = np.unique(stacks[ends[0] : ends[1]]).tolist()
+        chains = [
+            [forwards[frame] for frame in reversed(snapshot.stack_frame_ids(stack)) if frame in forwards]
+            for stack in inside
+        ]
+        seen = {place for chain in chains for place in chain}
+        for places in zip(*chains, strict=False):
+            file, line, function = places[0]
+            if any(place != places[0] for place in places):
+                break
+            if any((file, other, function) not in seen for other in lines[file, function] - {line}):
+                layers += 1
+                break
+    return 2 * layers > len(windows)
+
+
+def _likeness(
+    stacks: npt.NDArray[np.int64],
+    start: npt.NDArray[np.int64],
+    first: npt.NDArray[np.int64],
+    last: npt.NDArray[np.int64],
+) -> float:
+    """The share of a step's allocations, told apart by their stacks, that comes again in the next step."""
+    step = np.searchsorted(first, start, "left") - 1
+    inside = (step >= 0) & (start <= last[np.maximum(step, 0)])
+    pairs, counts = np.unique(np.stack((stacks[inside], step[inside])), axis=1, return_counts=True)
+    following = (pairs[0, 1:] == pairs[0, :-1]) & (pairs[1, 1:] == pairs[1, :-1] + 1)
+    shared = np.zeros(len(first), np.int64)
+    np.add.at(shared, pairs[1, :-1][following], np.minimum(counts[:-1], counts[1:])[following])
+    lengths = np.bincount(step[inside], minlength=len(first))
+    longer = np.maximum(lengths[:-1], lengths[1:])
+    # the last step may be cut off, so of many the middle one speaks
+    return float(np.median(shared[:-1] / np.maximum(longer, 1)))
+
+
+# ---- the table ---------------------------------------------------------------------------------------------
+
+
+def _rows(device: Device, found: Steps) -> list[StepRow]:
+    count = len(found.names)
+    if not count:
+        return []
+    first, last = found.first, found.last
+    peaks = np.empty(count, np.uint32)
+    stacked.range_peaks(device.live, device.live_64, device.live_4096, first, last, peaks)
+    step = step_of(device, found)
+    inside = step >= 0
+    end = device.end.astype(np.int64)
+    survives = inside & (end > last[np.maximum(step, 0)])
+    kept = inside & (end > device.info.events)
+    sums = []
+    for which in (inside, survives, kept):
+        total = np.zeros(count, np.int64)
+        np.add.at(total, step[which], device.size[which])
+        sums += [total.tolist(), np.bincount(step[which], minlength=count).tolist()]
+    return [
+        StepRow(
+            name, begin, finish, time_of_moment(device, begin + 1), time_of_moment(device, finish),
+            int(device.live[peak]), peak, int(device.live[begin]), int(device.live[finish]), *figures,
+        )
+        for name, begin, finish, peak, *figures in zip(
+            found.names, first.tolist(), last.tolist(), peaks.tolist(), *sums, strict=True
+        )
+    ]  # fmt: skip
+
+
+def step_of(device: Device, found: Steps) -> npt.NDArray[np.int64]:
+    """The step in which each allocation was made, -1 for none."""
+    start = device.start.astype(np.int64)
+    step = np.searchsorted(found.first, start, "left").astype(np.int64) - 1
+    return np.where((step >= 0) & (start <= found.last[np.maximum(step, 0)]), step, -1)

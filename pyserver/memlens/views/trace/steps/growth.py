@@ -1,0 +1,164 @@
+"""What grows from step to step, by line: the leak finder.
+
+At each step's end the bytes alive are summed up by the line that stands for an allocation. A line that was inferred
+is kept apart from the same line where it was recorded. What a first step sets up for good (optimizer state, caches)
+is alive at the first step's end already, so growth is measured from there on.
+"""
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from memlens.kernels.trace.timeline import NEVER
+from memlens.store.snapshot import Device, Snapshot
+from memlens.views.answers import Frame
+from memlens.views.naming.labels import labels_of
+from memlens.views.selection.columns import device_of, frame
+from memlens.views.trace.steps.finding import Steps, find_steps
+
+MOST_STEPS = 2000
+"""Ends that growth is measured at; of more steps only every so many."""
+MOST_POINTS = 120
+"""Points of a line's curve on the wire."""
+MOST_STACKS = 2000
+
+Trend = Literal["every_step", "steady", "unsteady"]
+
+
+class GrowthRow(Struct, frozen=True):
+    """The bytes of one line alive at the ends of steps.
+
+    ``trend``: ``every_step`` when more is alive at each end than at the one before; ``steady`` when never less, and
+    more in the end; else ``unsteady``. ``slope_bytes`` is the rise a step of the straight line that fits best.
+    ``frame`` is None for allocations without frames. ``stacks`` are those of what is alive at the last end.
+    """
+
+    frame: Frame | None
+    trend: Trend
+    grown_bytes: int
+    slope_bytes: float
+    first_bytes: int
+    last_bytes: int
+    last_count: int
+    steps_grown: int
+    """After how many ends more was alive than at the end before."""
+    points: list[int]
+    """Bytes alive at the ends, the first and the last among them; thinned out evenly if there are many."""
+    stacks: list[int]
+
+
+class GrowthAnswer(Struct, frozen=True):
+    """The lines that grew the most first, those that never shrink before the others.
+
+    ``ends`` are how many step ends were measured, each ``every`` steps. ``moments`` are those of a row's points.
+    ``lines`` counts the lines that grew, of which ``rows`` are the first.
+    """
+
+    ends: int
+    every: int
+    moments: list[int]
+    first_total_bytes: int
+    last_total_bytes: int
+    lines: int
+    rows: list[GrowthRow]
+
+
+def growth(snapshot: Snapshot, number: int, limit: int, filter_text: str = "") -> GrowthAnswer:
+    """What grew on a device from the first step's end to the last's, by line. Raises :class:`BadRequestError`."""
+    device = device_of(snapshot, number, filter_text)
+    found = find_steps(snapshot, device)
+    ends, every = _ends(found)
+    if len(ends) < 2:
+        return GrowthAnswer(len(ends), every, ends.tolist(), 0, 0, 0, [])
+    first, last = alive_between(device, ends)
+    rows = np.flatnonzero(last > first).astype(np.uint32)
+    frames, sources = labels_of(snapshot, device, rows)
+    keys, line = _lines(snapshot, frames, sources)
+    alive = alive_by_group(len(keys), line, device.size[rows], first[rows], last[rows], len(ends))
+    rises = np.diff(alive, axis=1)
+    grown = alive[:, -1] - alive[:, 0]
+    never_less = (rises >= 0).all(axis=1) & (grown > 0)
+    growing = np.flatnonzero(grown > 0)
+    order = growing[np.lexsort((-grown[growing], ~never_less[growing]))][:limit]
+    shown = np.unique(np.linspace(0, len(ends) - 1, min(MOST_POINTS, len(ends))).round().astype(np.int64))
+    slopes = _slopes(alive[order]) / every
+    at_last = (last[rows] == len(ends)) & (first[rows] < len(ends))
+    answer = []
+    texts = snapshot.frames(keys[group][0] for group in order.tolist() if keys[group][0] != NEVER)
+    for group, slope in zip(order.tolist(), slopes.tolist(), strict=True):
+        label, source = keys[group]
+        mine = rows[(line == group) & at_last]
+        stacks = np.unique(device.stack[mine])[:MOST_STACKS]
+        rise = rises[group]
+        answer.append(
+            GrowthRow(
+                frame(texts[label], source) if label != NEVER else None,
+                "every_step" if bool((rise > 0).all()) else "steady" if never_less[group] else "unsteady",
+                int(grown[group]), slope, int(alive[group, 0]), int(alive[group, -1]), len(mine),
+                int(np.count_nonzero(rise > 0)), alive[group, shown].tolist(), stacks.tolist(),
+            )
+        )  # fmt: skip
+    return GrowthAnswer(
+        len(ends), every, ends[shown].tolist(), int(device.live[ends[0]]), int(device.live[ends[-1]]), len(growing),
+        answer,
+    )  # fmt: skip
+
+
+def _ends(found: Steps) -> tuple[npt.NDArray[np.int64], int]:
+    """The ends to measure at, the last among them, and of how many steps each is one."""
+    every = max(-(-len(found.last) // MOST_STEPS), 1)
+    return found.last[::-1][::every][::-1], every
+
+
+def alive_between(
+    device: Device, ends: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """For each allocation the first end at which it is alive, and the first behind that at which it isn't."""
+    first = np.searchsorted(ends, device.start.astype(np.int64), "left")
+    return first, np.searchsorted(ends, device.end.astype(np.int64), "left")
+
+
+def alive_by_group(
+    groups: int,
+    group: npt.NDArray[np.int64],
+    size: npt.NDArray[np.int64],
+    first: npt.NDArray[np.int64],
+    last: npt.NDArray[np.int64],
+    ends: int,
+) -> npt.NDArray[np.int64]:
+    """The bytes of each group that are alive at each end."""
+    change = np.zeros((groups, ends + 1), np.int64)
+    np.add.at(change, (group, first), size)
+    np.subtract.at(change, (group, last), size)
+    return np.cumsum(change, axis=1)[:, :ends]
+
+
+def _lines(
+    snapshot: Snapshot, frames: npt.NDArray[np.uint32], sources: npt.NDArray[np.uint8]
+) -> tuple[list[tuple[int, int]], npt.NDArray[np.int64]]:
+    """Frames of one line and one source as one: a frame for each, and which one each row's is."""
+    pairs, place = np.unique(frames.astype(np.int64) << 8 | sources, return_inverse=True)
+    texts = snapshot.frames(pair >> 8 for pair in pairs.tolist() if pair >> 8 != NEVER)
+    numbers: dict[tuple[object, ...], int] = {}
+    keys: list[tuple[int, int]] = []
+    of_pair = np.empty(len(pairs), np.int64)
+    for at, pair in enumerate(pairs.tolist()):
+        label, source = pair >> 8, pair & 255
+        row = texts.get(label)
+        # a frame without a line is told by its function alone
+        key = (None,) if row is None else (row[0], row[1], source) if row[1] else (*row, source)
+        number = numbers.get(key)
+        if number is None:
+            number = numbers[key] = len(keys)
+            keys.append((label, source))
+        of_pair[at] = number
+    return keys, of_pair[place]
+
+
+def _slopes(alive: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """The rise an end of the line of least squares through each row."""
+    x = np.arange(alive.shape[1]) - (alive.shape[1] - 1) / 2
+    slopes: npt.NDArray[np.float64] = (alive @ x) / float(x @ x)
+    return slopes
