@@ -15,13 +15,14 @@ from tests.python.lsp_client import LspClient
 from tests.python.server_harness import open_view, write_snapshot
 
 from memlens.ingest import ingest
-from memlens.model.frames import KIND_NAMES, LIBRARY, NATIVE, USER
+from memlens.model.frames import KIND_NAMES, LIBRARY, NATIVE, USER, is_recorder
 from memlens.model.languages import is_allocation_function
 from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
 from memlens.store import tables
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
+from memlens.store.table_schema import PARTS
 from memlens.views.flame import first as first_flame
 from memlens.views.flame.graph import tree_of
 from memlens.views.selection.sets import AllocationSet
@@ -128,8 +129,10 @@ def labels(
     """The frame to show first of each stack, by the words of the rule."""
     kinds = {row[0]: row[4] for row in rows}
     if snapshot.info.profile is not None:
-        allocating = [row[0] for row in rows if row[4] != USER and is_allocation_function(row[3], row[1])]
-        kinds.update(dict.fromkeys(allocating, NATIVE + 1))
+        last = [row[0] for row in rows if row[4] != USER and is_allocation_function(row[3], row[1])]
+    else:
+        last = [row[0] for row in rows if row[4] == NATIVE and is_recorder(row[3])]
+    kinds.update(dict.fromkeys(last, NATIVE + 1))
     return [
         min(enumerate(stack), key=lambda place: (kinds[place[1]], place[0]))[1] if stack else NEVER
         for stack in stacks
@@ -183,7 +186,9 @@ def test_tables_and_the_first_flame_are_of_the_setting(sample: Path, cache: Cach
     def kinds(chosen: Libraries) -> tuple[set[str], set[str]]:
         with closing(Snapshot.open(archive, chosen)) as snapshot:
             tables.fill(snapshot, lambda *_: None)
-            assert tables.are_filled(archive, snapshot.relabelled)
+            for part in PARTS:
+                assert tables.are_filled(archive, [part], relabelled=snapshot.relabelled)
+                assert not tables.are_filled(archive, [part], relabelled=snapshot.relabelled + 1)
             of = AllocationSet(device=snapshot.info.default_device)
             tree = tree_of(snapshot, of, "bytes", first_flame.OPTIONS)
             packages = {tree.names.packages[number] for number in tree.names.package.tolist()}

@@ -40,7 +40,9 @@ def run(options: argparse.Namespace) -> int:
     samples, is_profile = ask(
         options, lambda found: (_samples(found, options), found.info.profile is not None)
     )
-    title = options.file.name if is_profile else f"{options.file.name}, {_WHAT[options.at]}"
+    # both formats are UTF-8, and a file's name need not be
+    name = options.file.name.encode(errors="backslashreplace").decode()
+    title = name if is_profile else f"{name}, {_WHAT[options.at]}"
     if options.speedscope is not None:
         _write(options.speedscope, speedscope(samples, title))
         if negative := left_out(samples):
