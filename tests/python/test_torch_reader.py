@@ -218,6 +218,28 @@ def test_absent_frames_and_times(opened: Opened, tmp_path: Path) -> None:
     assert {w.code for w in snapshot.info.warnings} >= {"no-times", "no-stacks"}
 
 
+def test_times_never_run_back_and_two_devices_may_share_a_trace(opened: Opened, tmp_path: Path) -> None:
+    chance = random.Random(5)
+    # 0 is an event without a time; more events than are settled at a time
+    times = [
+        0,
+        0,
+        *(0 if chance.random() < 0.1 else 10**15 + i + chance.randrange(90) for i in range(40_000)),
+    ]
+    trace = [event("alloc", 64 * i, 64, time_us=time) for i, time in enumerate(times, 1)]
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace, trace]}))
+    snapshot = opened(path)
+    first = next(filter(None, times))
+    latest, meant = first, []
+    for time in times:
+        latest = max(latest, time)
+        meant.append(latest - first)
+    for device in (0, 1):
+        assert snapshot.column(f"{device}.time").tolist() == meant
+        assert snapshot.info.devices[device].time_origin_us == first
+
+
 def test_bare_list_and_torch_2_0(opened: Opened, tmp_path: Path) -> None:
     history = [{"addr": 100, "real_size": 90, "frames": [USER]}, {"addr": 100, "real_size": 7, "frames": []}]
     blocks = [
