@@ -231,7 +231,8 @@ def test_times_never_run_back_and_two_devices_may_share_a_trace(opened: Opened, 
     path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace, trace]}))
     snapshot = opened(path)
     first = next(filter(None, times))
-    latest, meant = first, []
+    latest = first
+    meant: list[int] = []
     for time in times:
         latest = max(latest, time)
         meant.append(latest - first)
