@@ -34,7 +34,7 @@ const COLUMNS: readonly { name: string; title: string; width: string; order: Fun
     order: 'inclusive',
   },
   { name: 'Share', title: 'Inclusive share of the whole', width: '112px', order: null },
-  { name: 'Allocations', title: 'Inclusive', width: '84px', order: null },
+  { name: 'Allocations', title: 'Inclusive', width: '128px', order: null },
 ];
 
 const ALL_COLUMNS = COLUMNS.map((_, i) => i);
