@@ -5,9 +5,10 @@ import { ROOT, venvProgram } from '../../scripts/lib/paths.mjs';
 const LATER = `
 import gzip, sys
 from pathlib import Path
-from tests.python.pprof_files import encode, read
+from tests.python.pprof_files import encode
+from tests.python.replays.pprof import message_of
 source, target, shift = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
-message = read(source)
+message = message_of(source)
 names = message['string_table']
 functions = {each['id']: each for each in message['function']}
 moved = {number for number, each in functions.items() if names[each['filename']] == 'words.py'}

@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.bench.generate import generate
-from tests.python.conftest import event, frame
+from tests.python.conftest import event, frame, real_files, real_profiles
 from tests.python.replays import torch as oracle
 
 from memlens.model.frames import USER, source_frame
@@ -154,6 +155,29 @@ def test_stack(sample: Path) -> None:
     assert told["same_stack"]["count"] == len(same)
     assert told["same_stack"]["total_bytes"] == sum(alloc.size for alloc in same)
     assert told["frames"][0]["function"] in run("stack", sample, 1000).stdout
+
+
+def test_stack_of_what_has_no_line_and_a_category(tmp_path: Path) -> None:
+    made = event("alloc", 4096, 512, frame("Allocator.cpp", 0, "malloc"), category="optimizer_state")
+    (tmp_path / "odd.pickle").write_bytes(pickle.dumps({"segments": [], "device_traces": [[made]]}))
+    said = run("stack", tmp_path / "odd.pickle", 0).stdout.splitlines()
+    assert "category: optimizer state" in said
+    assert said[-2].startswith("same stack: 1 allocation, ")
+    assert said[-1] == "  Allocator.cpp malloc"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *real_files("cpu_profile_mlp*", "flexgen*", "zijian*"),
+        *real_profiles("pprof/go-heap.pb.gz", "public/parca/*"),
+    ],
+    ids=lambda path: path.stem[:40],
+)
+def test_notices_are_sentences(path: Path) -> None:
+    for warning in json.loads(run("info", path, "--json").stdout)["warnings"]:
+        assert warning["message"].endswith(".")
+        assert not re.search(r"\b1 of [^.]* have\b|\d \d", warning["message"]), warning["message"]
 
 
 def test_ingest_tells_progress(sample: Path, tmp_path: Path, own_cache: Path) -> None:

@@ -331,6 +331,10 @@ def test_what_the_file_does_not_say_is_not_guessed(tmp_path: Path) -> None:
     assert "doesn't say what the device had free" in unknown.findings[0].text
     assert not {finding.code for finding in unknown.findings} & {"expandable-segments", "max-split-size"}
     assert unknown.lines[0].frame is None
+    words = "\n".join(report([unknown], marks(snapshot), snapshot.info))
+    assert "  active 512 B: requested 100 B, rounding 412 B" in words
+    assert "what was reserved is not in the file" in words
+    assert "  reserved " not in words
     assert limit.verdict == "limit"
     assert "is not in the file" in limit.findings[0].text
     assert "asks the driver for 20 MiB at once" in step.findings[0].text

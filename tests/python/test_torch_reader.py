@@ -443,17 +443,17 @@ def huge(opcode: bytes, width: int) -> bytes:
 
 DAMAGED: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "empty"),
-    "text": (b"hello, world", "none of the kinds"),
+    "text": (b"hello, world", "not of a kind that Memlens reads"),
     "protocol 0": (pickle.dumps({"segments": []}, 0), "protocol 0 or 1"),
     "protocol 1": (pickle.dumps({"segments": []}, 1), "protocol 0 or 1"),
     "protocol 0, large": (
         pickle.dumps({"segments": [[number] for number in range(5000)]}, 0),
         "protocol 0 or 1",
     ),
-    "words": (b"cats\ndogs\nand mice\n", "none of the kinds"),
-    "two words": (b"cats\ndogs\n", "none of the kinds"),
-    "a title": (b"N. B.\n", "none of the kinds"),
-    "hellos": (b"hello, world\n" * 1000, "none of the kinds"),
+    "words": (b"cats\ndogs\nand mice\n", "not of a kind that Memlens reads"),
+    "two words": (b"cats\ndogs\n", "not of a kind that Memlens reads"),
+    "a title": (b"N. B.\n", "not of a kind that Memlens reads"),
+    "hellos": (b"hello, world\n" * 1000, "not of a kind that Memlens reads"),
     "other pickle": (pickle.dumps([1, 2, 3]), "no memory snapshot"),
     "other dict": (pickle.dumps({"epoch": 3}), "no memory snapshot"),
     "no stop": (pickle.dumps(small())[:-1], "breaks off"),
@@ -476,7 +476,7 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
     "half json": (b'{"segments": [', "not whole JSON"),
     "deep json": (b"[" * 200_000, "JSON"),
     "page without data": (b"<html><body>hello</body></html>", "embeds no snapshot"),
-    "text that begins like a page": (b"<module> (a:6);main (b:7) 3\n", "none of the kinds"),
+    "text that begins like a page": (b"<module> (a:6);main (b:7) 3\n", "not of a kind that Memlens reads"),
     "packed emptiness": (gzip.compress(b""), "is empty"),
     "half gzip": (gzip.compress(pickle.dumps(small()) * 50)[:400], "damaged"),
     "half zstd": (zstandard.compress(random.Random(1).randbytes(5000))[:300], ""),
@@ -491,7 +491,7 @@ def test_damaged(name: str, tmp_path: Path) -> None:
     assert words in error.message
     assert error.advice
     assert error.code in ("damaged", "not-a-snapshot")
-    if "none of the kinds" in words:
+    if "not of a kind that Memlens reads" in words:
         for kind in (
             "PyTorch",
             "heaptrack",

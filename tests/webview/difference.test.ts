@@ -15,6 +15,7 @@ import {
   changeMark,
   changeSentence,
   changeText,
+  countText,
   relativeChange,
   SIGNED,
   type Sided,
@@ -126,5 +127,16 @@ describe('how it was shown', () => {
     assert.deepEqual(restoreDifference(undefined), first);
     const saved = { scale: 'wide', width: 'after', flame: null } as unknown as SavedDifference;
     assert.deepEqual(restoreDifference(saved), { ...first, width: 'after' });
+  });
+});
+
+describe('how many there are', () => {
+  const sides = { before_bytes: 2 * KIB, before_count: 22, after_bytes: KIB, after_count: 8 };
+
+  it('is the difference where there are two sides, with its sign', () => {
+    assert.equal(countText(30, sides), '−14');
+    assert.equal(countText(30, { ...sides, before_count: 8, after_count: 22 }), '+14');
+    assert.equal(countText(16, { ...sides, before_count: 8 }), '0');
+    assert.equal(countText(1234, null), '1,234');
   });
 });

@@ -7,6 +7,7 @@ import { gapParts, gapSentence } from '../../webview/src/gap';
 import {
   columnAt,
   momentIn,
+  shownKinds,
   unpackReserved,
   type ReservedColumns,
 } from '../../webview/src/pictures/reserved-data';
@@ -83,6 +84,16 @@ describe('reserved memory', () => {
     assert.equal(
       gapSentence({ ...nothing, pending_bytes: 0, inactive_split_bytes: 0 }),
       'Reserved 0 B: 0 B requested.',
+    );
+  });
+
+  test('is not named where the file has no segments', () => {
+    assert.deepEqual(shownKinds('size>1', false), ['active', 'allocated', 'requested', 'fitting']);
+    assert.deepEqual(shownKinds('', true), ['reserved', 'active', 'allocated', 'requested']);
+    const outside = { ...GAP, reserved_bytes: 70, outside_bytes: 70, inactive_split_bytes: 0 };
+    assert.equal(
+      gapSentence(outside, false),
+      'Active 70 B: 50 B requested, 10 B rounding, 10 B pending free. What was reserved is not in the file.',
     );
   });
 });

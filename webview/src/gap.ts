@@ -45,9 +45,15 @@ export function gapParts(gap: Gap): GapPart[] {
   return parts.filter((part, i) => i === 0 || part.bytes !== 0);
 }
 
-/** The gap in one sentence, for the status line and screen readers. */
-export function gapSentence(gap: Gap): string {
+/**
+ * The gap in one sentence, for the status line and screen readers. `known` is false where the file has no segments:
+ * then what was reserved isn't known, and the blocks in use are all there is to name.
+ */
+export function gapSentence(gap: Gap, known = true): string {
   const [requested, ...rest] = gapParts(gap);
   const told = rest.map((part) => `${bytes(part.bytes)} ${part.name.toLowerCase()}`).join(', ');
-  return `Reserved ${bytes(gap.reserved_bytes)}: ${bytes(requested?.bytes ?? 0)} requested${told && `, ${told}`}.`;
+  const parts = `${bytes(requested?.bytes ?? 0)} requested${told && `, ${told}`}.`;
+  return known
+    ? `Reserved ${bytes(gap.reserved_bytes)}: ${parts}`
+    : `Active ${bytes(gap.active_bytes)}: ${parts} What was reserved is not in the file.`;
 }

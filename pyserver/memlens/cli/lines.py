@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
         json_line(rows)
         return 0
     say(
-        f"{'at peak':>10} {'total':>10} {'count':>10} {'at end':>10} {'self':>10}  line ({self_words(options)})"
+        f"{'at peak':>10} {'total':>10} {'count':>10} {'at end':>10} {'self total':>10}  line ({self_words(options)})"
     )
     for row in rows:
         say(

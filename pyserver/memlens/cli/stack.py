@@ -5,7 +5,7 @@ import argparse
 from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
 from memlens.model.info import device_name
-from memlens.units import SOURCE_WORDS, format_bytes
+from memlens.units import SOURCE_WORDS, counted, format_bytes
 from memlens.views.answers import Frame
 from memlens.views.lines.stack import stack
 
@@ -24,8 +24,10 @@ def run(options: argparse.Namespace) -> int:
     )
     if allocation.before_trace:
         say("allocated before recording" + ("" if answer.frames else ", its stack is not in the file"))
+    if allocation.category is not None:
+        say(f"category: {allocation.category.replace('_', ' ')}")
     if answer.frames:
-        say(f"same stack: {same.count:,} allocations, {format_bytes(same.total_bytes)} in all, "
+        say(f"same stack: {counted(same.count, 'allocation')}, {format_bytes(same.total_bytes)} in all, "
               f"{format_bytes(same.live_at_peak_bytes)} at the peak")  # fmt: skip
     label = allocation.label
     if label is not None and label.source == "inferred":
@@ -39,5 +41,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _say_frames(frames: list[Frame]) -> None:
     for frame in frames:
-        place = f"{frame.file}:{frame.line}" if frame.file else "(native)"
-        say(f"  {place} {frame.function}{SOURCE_WORDS[frame.source]}")
+        # a line that the file doesn't have is 0
+        place = f"{frame.file}:{frame.line}" if frame.line else frame.file
+        say(f"  {place or '(native)'} {frame.function}{SOURCE_WORDS[frame.source]}")

@@ -59,7 +59,7 @@ _GROWTH = [
 ]
 
 ERRORS = {
-    kernel.SYNTAX: "A line is none of a heap profile's",
+    kernel.SYNTAX: "A line doesn't belong in a heap profile",
     kernel.BAD_NUMBER: "A number is larger than any of a heap profile's",
     kernel.TOO_DEEP: "A stack is far deeper than any recorder's",
 }
@@ -269,7 +269,7 @@ def _frames(
     if cut.any():
         message = (
             f"{int(np.count_nonzero(cut)):,} of {len(rows):,} samples have their stacks cut off after "
-            f"{int(depths.max())} calls: what called those isn't known"
+            f"{int(depths.max())} calls: what called those isn't known."
         )
         notices.append(Notice("cut-off", message))
     unnamed = int(np.count_nonzero(rows["names"] == 0)) if len(addresses) else 0

@@ -46,7 +46,7 @@ _WHOLE_ENDS = (b")", b"???", b"=empty")
 
 _ERRORS = {
     kernel.TRUNCATED: "The file breaks off in the middle of its first snapshot",
-    kernel.SYNTAX: "A line is none of massif's",
+    kernel.SYNTAX: "A line doesn't belong in a massif profile",
     kernel.BAD_NUMBER: "A number is missing or larger than any that massif writes",
     kernel.BAD_TREE: "A snapshot's tree doesn't add up",
     kernel.TOO_DEEP: "A tree is far deeper than any of massif's",

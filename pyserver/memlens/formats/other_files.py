@@ -32,7 +32,7 @@ _TEXTS: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
 def refusal(head: bytes) -> NotASnapshotError:
     """What to say of a file that no reader takes, by its first bytes."""
     what, advice = _what(head)
-    words = "The file is none of the kinds that Memlens reads"
+    words = "The file is not of a kind that Memlens reads"
     if not what:
         return NotASnapshotError(words)
     return NotASnapshotError(f"{words}: {what}", advice=f"{advice} {NotASnapshotError.advice}")

@@ -57,6 +57,7 @@ _KNOWN: dict[str, tuple[ValueMeaning, str]] = {
     # what google's tools make of a heap profile that tells only one of the two
     "objects": ("live", "Allocations in use"),
     "space": ("live", "In use"),
+    "cpu": ("other", "CPU time"),
 }
 _ERRORS = {
     kernel.TRUNCATED: "The profile breaks off within a field",
@@ -300,7 +301,7 @@ class _Reader:
             self._tell(
                 "cut-off",
                 f"{len(cut):,} of {len(starts) - 1:,} samples have their stacks cut off after {depth} calls: "
-                "what called those isn't known",
+                "what called those isn't known.",
             )
         return Frames(frames, starts.astype(np.uint64), sequence)
 
@@ -402,7 +403,7 @@ class _Reader:
         self._tell(
             "no-symbols",
             f"{len(bare):,} of {len(self.locations):,} places in the code have no name, only an address{where}: "
-            "the profile was written without the symbols of its binaries",
+            "the profile was written without the symbols of its binaries.",
         )
 
     def _tell_of_values(self) -> None:
@@ -411,7 +412,7 @@ class _Reader:
         if period > 1 and unit == "bytes" and kind in ("space", "inuse_space", "alloc_space"):
             self._tell(
                 "sampled",
-                f"The profile is sampled, about once in {format_bytes(period)} allocated: figures are estimates",
+                f"The profile is sampled, about once in {format_bytes(period)} allocated: figures are estimates.",
             )
         negative = sum(int(np.count_nonzero(column < 0)) for column in self.values)
         if negative:
@@ -420,7 +421,7 @@ class _Reader:
                 f"{negative:,} values are negative. They count in totals, in the tables of allocations and of hot "
                 "spots, beside source lines, in the tables of comparisons and in SQL; flame graphs, their tables of "
                 "functions and `memlens flame` show what became more and what became less as two sides; difference "
-                "flame graphs of two files leave out the stacks that became less",
+                "flame graphs of two files leave out the stacks that became less.",
             )
 
 

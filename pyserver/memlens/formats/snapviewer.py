@@ -417,7 +417,7 @@ def _notices(lives: _Lives, stacks: npt.NDArray[np.uint32]) -> list[Notice]:
         found.append(Notice("stacks-unsure", message, 0))
     elif before:
         found.append(
-            Notice("live-before", f"On device 0 {before:,} allocations were allocated before recording.", 0)
+            Notice("live-before", f"On device 0, {before:,} allocations were allocated before recording.", 0)
         )
     if lives.end_unsure:
         message = "Whether the last allocation was freed by the last event is not in the archive; it is shown as live."

@@ -90,7 +90,7 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline:
         root = scanner.root()
         if root is None:
             raise NotASnapshotError(
-                "The pickle holds no memory snapshot: neither 'segments' nor 'device_traces'",
+                "The file holds no memory snapshot: neither 'segments' nor 'device_traces'",
                 advice="Make one with torch.cuda.memory._dump_snapshot(), or with tracemalloc's Snapshot.dump().",
             )
         return _Tables(scanner, root).timeline(report)
@@ -450,14 +450,16 @@ class _Tables:
             )
             bare = int(np.count_nonzero(early & (built.allocations["stack"] == 0)))
             if bare:
-                message += f" {bare:,} of them have no stack: at most the file tells where they were freed."
+                message += (
+                    f" {bare:,} of them {_have(bare)} no stack: at most the file says where they were freed."
+                )
             found.append(Notice("start-lost", message, device))
         elif bool(early.any()):
-            message = f"On {name.lower()} {before} were allocated before recording."
+            message = f"On {name.lower()}, {before} were allocated before recording."
             found.append(Notice("live-before", message, device))
         if built.implicit_frees:
             message = (
-                f"On {name.lower()} {built.implicit_frees:,} frees were not recorded; those allocations are shown to "
+                f"On {name.lower()}, {built.implicit_frees:,} frees were not recorded; those allocations are shown to "
                 "end when their address is used again."
             )
             found.append(Notice("frees-missing", message, device))
@@ -524,6 +526,10 @@ class _Texts:
         return found
 
 
+def _have(count: int) -> str:
+    return "has" if count == 1 else "have"
+
+
 def _with_python(frames: Frames) -> npt.NDArray[np.bool_]:
     """Which stacks have a frame of Python."""
     before = np.zeros(len(frames.sequence) + 1, np.uint32)
@@ -547,10 +553,12 @@ def _file_notices(
     bare = int(uses[depths == 0].sum())
     native = int(uses[~has_python].sum()) - bare
     if bare:
-        found.append(Notice("no-stacks", f"{bare:,} of {total:,} allocations have no stack in the file."))
+        found.append(
+            Notice("no-stacks", f"{bare:,} of {total:,} allocations {_have(bare)} no stack in the file.")
+        )
     if native:
         message = (
-            f"{native:,} of {total:,} allocations have only C++ frames: "
+            f"{native:,} of {total:,} allocations {_have(native)} only C++ frames: "
             "the operator is named, but no line of Python is known."
         )
         found.append(Notice("native-only", message))

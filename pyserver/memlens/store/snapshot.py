@@ -323,7 +323,7 @@ class Snapshot:
         found = self._columns.get(name)
         if found is None:
             if self.info.profile is not None and name not in self.manifest.columns:
-                raise BadRequestError("A profile tells of no events, so that can't be asked of it")
+                raise BadRequestError("A profile has no events, so that can't be asked of it")
             entry = self.manifest.columns[name]
             try:
                 found = _map_column(self.archive / name, entry)
@@ -347,7 +347,7 @@ class Snapshot:
         found = self._devices.get(number)
         if found is None:
             if self.info.profile is not None:
-                raise BadRequestError("A profile tells of no devices, so that can't be asked of it")
+                raise BadRequestError("A profile has no devices, so that can't be asked of it")
             devices = self.info.devices
             index = (
                 [info.device for info in devices].index(number)

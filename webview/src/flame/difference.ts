@@ -3,6 +3,7 @@
 import type { FlameSides } from '../../../extension/shared/protocol.gen';
 import { mix, oklch, type Rgb } from '../scene/colour';
 import { figure, figureAndCount } from '../ui/figure';
+import { count } from '../ui/format';
 import type { Theme } from '../ui/theme';
 import type { TipFigures } from './tip';
 import { share } from './words';
@@ -38,6 +39,16 @@ export type Turn = 'more' | 'less' | 'even';
 
 export function changeOf(sides: FlameSides | null | undefined): Change {
   return { before: sides?.before_bytes ?? 0, after: sides?.after_bytes ?? 0 };
+}
+
+/**
+ * How many there are: of two sides the difference, "−14". `both` is what the sides come to without their signs, which is
+ * how wide a box is and no number of allocations.
+ */
+export function countText(both: number, sides: FlameSides | null): string {
+  if (!sides) return count(both);
+  const net = sides.after_count - sides.before_count;
+  return net > 0 ? `+${count(net)}` : net < 0 ? `−${count(-net)}` : count(0);
 }
 
 /** The change in the scale's own measure: an amount, or percentage points of the whole. */

@@ -9,7 +9,7 @@ import { count } from '../ui/format';
 import type { MenuItem } from '../ui/menu';
 import { TreeGrid, type GridRow } from '../ui/tree-grid';
 import { changeCell, nameCell, shareCell, sizeCell } from './cells';
-import type { Sided } from './difference';
+import { countText, type Sided } from './difference';
 import type { Places } from './words';
 
 export type FunctionOrder = ViewParams<'memlens/flameFunctions'>['order'];
@@ -34,7 +34,7 @@ const COLUMNS: readonly { name: string; title: string; width: string; order: Fun
     order: 'inclusive',
   },
   { name: 'Share', title: 'Inclusive share of the whole', width: '112px', order: null },
-  { name: 'Allocations', title: 'Inclusive', width: '84px', order: null },
+  { name: 'Allocations', title: 'Inclusive', width: '128px', order: null },
 ];
 
 const ALL_COLUMNS = COLUMNS.map((_, i) => i);
@@ -194,7 +194,7 @@ export class FlameFunctions {
         shareCell(isCount ? row.self_count : row.self_bytes, total),
         sided ? changeCell(row.sides, sided) : [sizeCell(row.bytes)],
         shareCell(isCount ? row.count : row.bytes, total),
-        [count(row.count)],
+        [countText(row.count, sided ? row.sides : null)],
       ]),
     };
   }

@@ -5,7 +5,6 @@ import type {
   Finding,
   FreePlace,
   Frame,
-  Gap,
   OomAnswer,
   PinnedSegment,
 } from '../../../extension/shared/protocol.gen';
@@ -57,7 +56,7 @@ export function oomArticle(answer: OomAnswer, deviceName: string, actions: OomAc
         ...findings('What happened', answer, false, actions),
         ...findings('What would have helped', answer, true, actions),
       ),
-      element('div', {}, ...gapTable(answer.gap), ...placesTable(answer)),
+      element('div', {}, ...gapTable(answer), ...placesTable(answer)),
     ),
     ...linesTable(answer, actions),
     ...pinningTable(answer, actions),
@@ -92,10 +91,10 @@ function findingItem(finding: Finding, actions: OomActions): HTMLElement {
   );
 }
 
-function gapTable(gap: Gap): HTMLElement[] {
+function gapTable({ gap, segments_known: known }: OomAnswer): HTMLElement[] {
   return [
     table(
-      `Reserved: ${bytes(gap.reserved_bytes)}`,
+      known ? `Reserved: ${bytes(gap.reserved_bytes)}` : `Active: ${bytes(gap.active_bytes)}`,
       ['What', 'Bytes'],
       gapParts(gap).map(({ name, bytes: size }) => [
         element('td', {}, name),

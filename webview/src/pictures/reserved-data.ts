@@ -24,6 +24,10 @@ export interface ReservedColumns {
   readonly last: Uint32Array;
 }
 
+/** The kinds that are known of a file: without segments nobody knows what was reserved. */
+export const shownKinds = (filter: string, known: boolean): readonly Kind[] =>
+  kindsOf(filter).filter((kind) => known || kind !== 'reserved');
+
 export const kindsOf = (filter: string): readonly Kind[] => (filter === '' ? KINDS : [...KINDS, 'fitting']);
 
 /** Of an answer to a request with this filter. */

@@ -22,7 +22,7 @@ import { css } from '../scene/colour';
 import { debounce, element, replace } from '../ui/dom';
 import { bytes, exactBytes } from '../ui/format';
 import type { MakePicture, Picture } from './picture';
-import { columnAt, kindsOf, momentIn, unpackReserved, type ReservedColumns } from './reserved-data';
+import { columnAt, momentIn, shownKinds, unpackReserved, type ReservedColumns } from './reserved-data';
 import { coloursOf, drawReserved, NAMES } from './reserved-draw';
 
 const GUTTER = { left: 78, bottom: 22 };
@@ -205,6 +205,11 @@ class ReservedPicture implements Picture {
     return pending;
   }
 
+  /** The file has segments, so what was reserved is known. */
+  private get known(): boolean {
+    return this.data?.known !== false;
+  }
+
   private failed(error: unknown): void {
     if (error instanceof RequestError && error.problem.code === 'cancelled') return;
     this.context.failed(error);
@@ -221,7 +226,7 @@ class ReservedPicture implements Picture {
     this.pendingAt = this.ask(this.context.device.device, first.moment, (answer) => {
       this.at = answer;
       this.drawFacts();
-      this.context.say(`At ${momentNameOf(answer, this.context)}. ${gapSentence(answer.gap)}`);
+      this.context.say(`At ${momentNameOf(answer, this.context)}. ${gapSentence(answer.gap, this.known)}`);
     });
   }
 
@@ -247,6 +252,8 @@ class ReservedPicture implements Picture {
         this.data = unpackReserved(answer, params.filter);
         this.root.dataset['state'] = 'ready';
         this.drawLegend();
+        this.drawFacts();
+        this.tellLabel();
         this.draw();
         this.fetch();
       },
@@ -314,7 +321,7 @@ class ReservedPicture implements Picture {
     const peak = this.peak && {
       x: momentX({ ...EMPTY, ...this.peak }, axis, context.bounds.x0),
       bytes: this.peak.gap.reserved_bytes,
-      text: `Most reserved ${bytes(this.peak.gap.reserved_bytes)}`,
+      text: `${this.known ? 'Most reserved' : 'Most active'} ${bytes(this.peak.gap.reserved_bytes)}`,
     };
     drawOverlay(lines, { ...model, peak });
   }
@@ -323,13 +330,17 @@ class ReservedPicture implements Picture {
     const colours = coloursOf(this.context.theme);
     replace(
       this.legend,
-      ...kindsOf(this.context.filter).map((kind) => {
+      ...shownKinds(this.context.filter, this.known).map((kind) => {
         const swatch = element('span', { class: 'swatch' });
         swatch.style.background = css(colours[kind]);
         return element('span', {}, swatch, NAMES[kind]);
       }),
-      this.data?.known === false &&
-        element('span', { class: 'muted' }, 'The file tells of no segments: only blocks are known.'),
+      !this.known &&
+        element(
+          'span',
+          { class: 'muted' },
+          'The file has no segments, so what was reserved isn’t known: only blocks are.',
+        ),
     );
   }
 
@@ -338,7 +349,8 @@ class ReservedPicture implements Picture {
     const answer = this.at ?? this.peak;
     if (!answer) return;
     const { gap, fitting_bytes } = answer;
-    const when = this.at ? `At ${momentNameOf(answer, this.context)}` : 'Where the most was reserved';
+    const most = this.known ? 'Where the most was reserved' : 'Where the most was active';
+    const when = this.at ? `At ${momentNameOf(answer, this.context)}` : most;
     replace(
       this.facts,
       element(
@@ -348,13 +360,16 @@ class ReservedPicture implements Picture {
         element(
           'tbody',
           {},
-          factRow('Reserved', gap.reserved_bytes, 'what the allocator held', 'total'),
+          this.known
+            ? factRow('Reserved', gap.reserved_bytes, 'what the allocator held', 'total')
+            : factRow('Reserved', null, 'not in the file, which has no segments', 'total'),
           ...gapParts(gap).map((part) => factRow(part.name, part.bytes, part.why, 'part')),
           fitting_bytes !== null &&
             factRow('Fits the filter', fitting_bytes, 'a part of what was requested', 'total'),
           factRow('Allocated', gap.allocated_bytes, 'requested and rounding', 'total'),
           factRow('Active', gap.active_bytes, 'allocated and pending frees', 'total'),
-          gap.outside_bytes > 0 &&
+          this.known &&
+            gap.outside_bytes > 0 &&
             factRow('In no known segment', gap.outside_bytes, 'the file doesn’t tell their segments', 'part'),
         ),
       ),
@@ -363,7 +378,7 @@ class ReservedPicture implements Picture {
 
   private tellLabel(): void {
     const { device } = this.context;
-    const most = this.peak ? ` At most ${gapSentence(this.peak.gap)}` : '';
+    const most = this.peak ? ` At most ${gapSentence(this.peak.gap, this.known)}` : '';
     this.surface.setAttribute(
       'aria-label',
       `Reserved memory of ${device.name.toLowerCase()} over time.${most} Press m for a cursor, ? for the keys.`,
@@ -460,6 +475,7 @@ class ReservedPicture implements Picture {
     { x, y }: { x: number; y: number },
   ): void {
     const [reserved] = data.kinds;
+    const word = data.known ? 'reserved' : 'active';
     const [low, high] = [reserved?.lowest[column] ?? 0, reserved?.highest[column] ?? 0];
     replace(
       this.tooltip,
@@ -467,7 +483,7 @@ class ReservedPicture implements Picture {
         'div',
         { class: 'tooltip-head' },
         element('strong', {}, bytes(answer.gap.reserved_bytes)),
-        'reserved',
+        word,
       ),
       ...gapParts(answer.gap).map((part) =>
         element(
@@ -486,7 +502,7 @@ class ReservedPicture implements Picture {
         ),
       element('div', { class: 'muted' }, `at ${momentNameOf(answer, this.context)}`),
       low !== high &&
-        element('div', { class: 'muted' }, `within this pixel ${bytes(low)} to ${bytes(high)} reserved`),
+        element('div', { class: 'muted' }, `within this pixel ${bytes(low)} to ${bytes(high)} ${word}`),
     );
     this.tooltip.hidden = false;
     const { offsetWidth: width, offsetHeight: height } = this.tooltip;
@@ -503,7 +519,8 @@ function momentNameOf(answer: GapAnswer, context: ViewContext): string {
   return momentName({ ...EMPTY, ...answer }, context.axis);
 }
 
-function factRow(name: string, size: number, why: string, kind: 'total' | 'part'): HTMLElement {
+/** `size` is null where it isn't known. */
+function factRow(name: string, size: number | null, why: string, kind: 'total' | 'part'): HTMLElement {
   return element(
     'tr',
     { class: kind },
@@ -513,6 +530,8 @@ function factRow(name: string, size: number, why: string, kind: 'total' | 'part'
       name,
       element('span', { class: 'muted reserved-why' }, why),
     ),
-    element('td', { class: 'number', title: exactBytes(size) }, bytes(size)),
+    size === null
+      ? element('td', { class: 'number', title: 'Not known' }, '–')
+      : element('td', { class: 'number', title: exactBytes(size) }, bytes(size)),
   );
 }

@@ -49,12 +49,19 @@ def report(answers: list[OomAnswer], found: MarksAnswer, info: SnapshotInfo) -> 
         yield f"  {answer.headline}"
         yield f"  {answer.asked_by}"
         gap = answer.gap
-        yield (
-            f"  reserved {format_bytes(gap.reserved_bytes)}: requested {format_bytes(gap.requested_bytes)}, "
-            f"rounding {format_bytes(gap.rounding_bytes)}, pending frees {format_bytes(gap.pending_bytes)}, "
-            f"inactive in split segments {format_bytes(gap.inactive_split_bytes)}, free in expandable segments "
-            f"{format_bytes(gap.expandable_free_bytes)}, wholly free segments {format_bytes(gap.wholly_free_bytes)}"
+        blocks = (
+            f"requested {format_bytes(gap.requested_bytes)}, rounding {format_bytes(gap.rounding_bytes)}, "
+            f"pending frees {format_bytes(gap.pending_bytes)}"
         )
+        if answer.segments_known:
+            yield (
+                f"  reserved {format_bytes(gap.reserved_bytes)}: {blocks}, "
+                f"inactive in split segments {format_bytes(gap.inactive_split_bytes)}, free in expandable segments "
+                f"{format_bytes(gap.expandable_free_bytes)}, wholly free segments "
+                f"{format_bytes(gap.wholly_free_bytes)}"
+            )
+        else:
+            yield f"  active {format_bytes(gap.active_bytes)}: {blocks}; what was reserved is not in the file"
         for advice, title in ((False, "what happened"), (True, "what would have helped")):
             told = [finding for finding in answer.findings if finding.advice == advice]
             if told:

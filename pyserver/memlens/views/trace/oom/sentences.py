@@ -134,7 +134,7 @@ def headline(case: Case) -> str:
     )
     text = f"{asked} asked for and {free}"
     if not case.segments_known:
-        return f"{text}; the file tells of no segments."
+        return f"{text}; the file has no segments."
     text += f"; of {format_bytes(case.gap.reserved_bytes)} reserved "
     place = case.usable
     if place.pieces == 0:
