@@ -157,7 +157,7 @@ def _archive(name: str) -> Path:
 
 
 def first_flame(snapshot: Snapshot) -> None:
-    tree = flame.tree_of(snapshot, AllocationSet(snapshot.info.default_device), "bytes", FlameOptions())
+    tree = flame.tree_of(snapshot, AllocationSet(snapshot.timeline.default_device), "bytes", FlameOptions())
     flame.picture(tree, 0, 1, 0, 100, 1000)
     flame.picture(tree, 0.3, 0.4, 2, 100, 1000, "a")
 

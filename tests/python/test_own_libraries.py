@@ -16,6 +16,7 @@ from tests.python.server_harness import open_view, write_snapshot
 
 from memlens.ingest import ingest
 from memlens.model.frames import KIND_NAMES, LIBRARY, NATIVE, USER
+from memlens.model.info import ProfileInfo
 from memlens.model.languages import is_allocation_function
 from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
@@ -127,7 +128,7 @@ def labels(
 ) -> list[int]:
     """The frame to show first of each stack, by the words of the rule."""
     kinds = {row[0]: row[4] for row in rows}
-    if snapshot.info.profile is not None:
+    if isinstance(snapshot.info, ProfileInfo):
         allocating = [row[0] for row in rows if row[4] != USER and is_allocation_function(row[3], row[1])]
         kinds.update(dict.fromkeys(allocating, NATIVE + 1))
     return [
@@ -184,7 +185,7 @@ def test_tables_and_the_first_flame_are_of_the_setting(sample: Path, cache: Cach
         with closing(Snapshot.open(archive, chosen)) as snapshot:
             tables.fill(snapshot, lambda *_: None)
             assert tables.are_filled(archive, snapshot.relabelled)
-            of = AllocationSet(device=snapshot.info.default_device)
+            of = AllocationSet(device=snapshot.timeline.default_device)
             tree = tree_of(snapshot, of, "bytes", first_flame.OPTIONS)
             packages = {tree.names.packages[number] for number in tree.names.package.tolist()}
             snapshot.work_behind()

@@ -101,8 +101,7 @@ def test_lines_have_what_their_samples_have(tmp_path: Path, seed: int, as_tree: 
 def test_info_says_what_the_values_are(tmp_path: Path) -> None:
     profile, _ = random_profile(3, as_tree=False)
     snapshot = archived(profile, tmp_path / "archive")
-    info = snapshot.info.profile
-    assert info is not None
+    info = snapshot.profile
     assert [value.total for value in info.values] == [int(column.sum()) for column in profile.values]
     assert [value.count for value in info.values] == [None, 0, None]
     assert [value.negative for value in info.values] == [False, False, True]

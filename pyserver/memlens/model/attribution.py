@@ -7,16 +7,16 @@ allocate.
 """
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, assert_never
 
 import numpy as np
 import numpy.typing as npt
 
 from memlens.model.frames import NATIVE, POSSIBLE_ARENA, USER, is_recorder
+from memlens.model.info import Model
 from memlens.model.languages import is_allocation_function
 
 Attribution = Literal["mine", "any"]
-Model = Literal["timeline", "profile"]
 
 NAMES: dict[Attribution, str] = {"mine": "my code", "any": "any code"}
 MEANINGS: dict[Attribution, str] = {
@@ -34,13 +34,17 @@ def passed_over(frames: Iterable[tuple[str, str, int]], model: Model) -> npt.NDA
     In a profile that is what was called to allocate, and the mark of what may be a pool of Python's allocator; in a
     trace what PyTorch's recorder adds of itself.
     """
-    if model == "timeline":
-        found = [kind == NATIVE and is_recorder(function) for _, function, kind in frames]
-    else:
-        found = [
-            kind != USER and (function == POSSIBLE_ARENA.function or is_allocation_function(function, file))
-            for file, function, kind in frames
-        ]
+    match model:
+        case "timeline":
+            found = [kind == NATIVE and is_recorder(function) for _, function, kind in frames]
+        case "profile":
+            found = [
+                kind != USER
+                and (function == POSSIBLE_ARENA.function or is_allocation_function(function, file))
+                for file, function, kind in frames
+            ]
+        case _:
+            assert_never(model)
     return np.array(found, np.bool_)
 
 

@@ -7,7 +7,7 @@ grow with the snapshot. What the columns mean is said in ``tables.sql``.
 from collections.abc import Callable, Iterable
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 import apsw
 import numpy as np
@@ -15,13 +15,14 @@ import numpy.typing as npt
 
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import KIND_NAMES
-from memlens.model.info import ProfileInfo
+from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.model.profile import standing_for
 from memlens.model.timeline import NOTE_KINDS
 from memlens.progress import Report
 from memlens.store import artefacts as behind
 from memlens.store.frees import freed_stacks
 from memlens.store.manifest import InconsistentError
+from memlens.store.models import devices_of, timeline_of
 from memlens.store.snapshot import Column, Device, Snapshot
 from memlens.store.totals import stack_totals
 
@@ -69,7 +70,7 @@ def _fill(snapshot: Snapshot, database: apsw.Connection, report: Report) -> None
         database.pragma(name, value)
     database.pragma("cache_size", -16_384)
     schema = files("memlens.store")
-    whole = max(sum(info.events + 2 * info.allocations for info in snapshot.info.devices), 1)
+    whole = max(sum(info.events + 2 * info.allocations for info in devices_of(snapshot.info)), 1)
     done = 0
 
     def progress(rows: int) -> None:
@@ -82,7 +83,7 @@ def _fill(snapshot: Snapshot, database: apsw.Connection, report: Report) -> None
     with database:
         database.execute(schema.joinpath("tables.sql").read_text("utf-8"))
         first_event = 0
-        for info in snapshot.info.devices:
+        for info in devices_of(snapshot.info):
             device = snapshot.device(info.device)
             _insert(database, "devices", [_device_row(device)])
             _events(snapshot, database, device, first_event, progress)
@@ -96,8 +97,13 @@ def _fill(snapshot: Snapshot, database: apsw.Connection, report: Report) -> None
         report("filling", 0.8)
         _memory(snapshot, database)
         _annotations(snapshot, database)
-        if snapshot.info.profile is not None:
-            _samples(snapshot, snapshot.info.profile, database)
+        match snapshot.info:
+            case TimelineInfo():
+                pass
+            case ProfileInfo():
+                _samples(snapshot, snapshot.info, database)
+            case _:
+                assert_never(snapshot.info)
         indexes = schema.joinpath("tables_indexes.sql").read_text("utf-8")
         statements = [statement for statement in indexes.split(";") if statement.strip()]
         for number, statement in enumerate(statements):
@@ -186,7 +192,8 @@ def _allocations(
     snapshot: Snapshot, database: apsw.Connection, device: Device, progress: Callable[[int], None]
 ) -> None:
     info = device.info
-    categories, streams = _names(snapshot.info.categories), _streams(snapshot)
+    categories = _names(timeline_of(snapshot.info, "allocations").categories)
+    streams = _streams(snapshot)
     freed = freed_stacks(snapshot, device)
     for start in range(0, info.allocations, _STRETCH_ROWS):
         stop = min(start + _STRETCH_ROWS, info.allocations)
@@ -250,10 +257,16 @@ _STACK_FIGURES = (
 
 def _known_figures(snapshot: Snapshot) -> dict[str, bool]:
     """Which figures of lines and stacks are known: all of a trace's, and of a profile those that a value stands for."""
-    info = snapshot.info.profile
-    if info is None:
-        return dict.fromkeys((*_LINE_FIGURES, *_STACK_FIGURES), True)
+    match snapshot.info:
+        case TimelineInfo():
+            return dict.fromkeys((*_LINE_FIGURES, *_STACK_FIGURES), True)
+        case ProfileInfo():
+            return _known_values(snapshot.info)
+        case _:
+            assert_never(snapshot.info)
 
+
+def _known_values(info: ProfileInfo) -> dict[str, bool]:
     def known(figure: str, unit: str) -> bool:
         return standing_for(info.values, figure, unit) is not None
 
@@ -271,9 +284,13 @@ def _known_figures(snapshot: Snapshot) -> dict[str, bool]:
 def _stacks(snapshot: Snapshot, database: apsw.Connection) -> None:
     nodes, labels = snapshot.column("stack_node"), snapshot.column("stack_label")
     totals, known = stack_totals(snapshot), _known_figures(snapshot)
-    largest = np.full(len(nodes), kernel.NEVER, np.uint32)
-    if snapshot.info.profile is None:
-        largest = snapshot.column("stack_largest")
+    match snapshot.info:
+        case TimelineInfo():
+            largest = snapshot.column("stack_largest")
+        case ProfileInfo():
+            largest = np.full(len(nodes), kernel.NEVER, np.uint32)
+        case _:
+            assert_never(snapshot.info)
     step = _STRETCH_ROWS // 8
     for start in range(0, len(nodes), step):
         part = slice(start, min(start + step, len(nodes)))
@@ -415,7 +432,7 @@ def _annotations(snapshot: Snapshot, database: apsw.Connection) -> None:
     if "annotations" not in snapshot.manifest.columns:
         return
     rows, strings = snapshot.column("annotations"), _strings(snapshot)
-    numbers = {info.device for info in snapshot.info.devices}
+    numbers = {info.device for info in devices_of(snapshot.info)}
     times, moments = rows["time_us"].astype(np.int64), np.full(len(rows), -1, np.int64)
     for number in np.unique(rows["device"]).tolist():
         if number not in numbers:

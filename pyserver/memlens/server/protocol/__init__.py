@@ -5,9 +5,12 @@ A module for each subject. TypeScript's side of it (``extension/shared/protocol.
 ``data`` is a :class:`Problem`.
 """
 
+from typing import Any
+
 from msgspec import Struct
 
 from memlens.errors import Problem
+from memlens.model.info import SnapshotInfo
 from memlens.server.protocol import (
     compare,
     editor,
@@ -51,6 +54,9 @@ CLIENT_REQUESTS: Requests = {**sources.CLIENT_REQUESTS}
 
 NOTIFICATIONS: dict[str, type[Struct]] = {**snapshots.NOTIFICATIONS, **sources.NOTIFICATIONS}
 """The server tells the client."""
+
+UNIONS: dict[str, Any] = {"SnapshotInfo": SnapshotInfo}
+"""Unions of structs that have a name. Their structs are told apart by a literal field."""
 
 OTHERS: list[type[Struct]] = [
     Problem,

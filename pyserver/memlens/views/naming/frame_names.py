@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from memlens.model.attribution import Attribution, Model, passed_over, ranks
+from memlens.model.attribution import Attribution, passed_over, ranks
 from memlens.model.frames import KIND_NAMES, NATIVE, NATIVE_CODE, package_of
+from memlens.model.info import Model
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import FrameRow, Snapshot
 
