@@ -1622,7 +1622,9 @@ export interface SqlFillParams {
 }
 
 /**
- * Rows `offset … offset + limit` of a query's result. The tables are made first, if they are not there.
+ * Rows `offset … offset + limit` of a query's result.
+ *
+ * The names in it are looked up first; then the tables that it reads are made, if they are not there.
  *
  * Cancelling this request ends the query. Errors of the query have the code `sql` and its position, in
  * characters, as `offset`.

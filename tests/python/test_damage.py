@@ -9,6 +9,7 @@ import random
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 from pygls.exceptions import JsonRpcException
@@ -24,6 +25,7 @@ from memlens.kernels.base.checksum import Checksum
 from memlens.server import wire
 from memlens.server.protocol.timeline import StackParams
 from memlens.server.sessions import registry as registry_module
+from memlens.server.sessions.children import IngestError
 from memlens.server.sessions.registry import Damage, DamagedError, OpenSnapshot, Registry
 from memlens.server.settings import Configuration
 from memlens.store import artefacts as behind
@@ -104,9 +106,11 @@ def test_a_flipped_bit_in_any_file_of_an_archive_is_found(made: Path) -> None:
     flip(made / behind.COLUMNS_NAME, chance)
     assert behind.read_columns(made, 2) is None
     assert not behind.remove_damaged_tables(made)
-    flip(made / behind.TABLES_NAME, chance)
-    assert behind.remove_damaged_tables(made)
-    assert not (made / behind.TABLES_NAME).exists()
+    for name in behind.TABLES_NAMES:
+        flip(made / name, chance)
+        assert behind.remove_damaged_tables(made)
+        assert not (made / name).exists()
+        assert not behind.remove_damaged_tables(made)
     known = {*read_manifest(made).columns, "text.db", FILE_NAME, behind.COLUMNS_NAME}
     # the first pictures are held to theirs when they are read, see test_stacked_views.py
     assert {path.name for path in made.iterdir() if ".fit_" not in path.name} == known
@@ -272,6 +276,49 @@ def test_what_can_not_be_read_again_stays_open(cache: Cache, tmp_path: Path, run
             await opened.ask(bug)
         assert views.registry.snapshots() == [opened]
         assert archive.is_dir()
+        assert views.told.empty()
+        await views.registry.close(opened.name, "v")
+
+    run(use)
+
+
+def test_a_query_finds_the_archive_damaged(monkeypatch: pytest.MonkeyPatch, cache: Cache, run: Run) -> None:
+    async def use(views: Views) -> None:
+        monkeypatch.setattr(registry_module, "VERIFY_AFTER_S", 1_000.0)
+        archive = ingest(MODELS["timeline"], cache, quiet)
+        # one is found when the query's names are looked up, one when the tables are filled
+        for number, name in enumerate((FILE_NAME, "0.event_action"), 1):
+            tables.remove(archive)
+            opened = await views.open(MODELS["timeline"])
+            path = archive / name
+            path.write_bytes(b"\xff" * path.stat().st_size)
+            with pytest.raises(IngestError) as caught:
+                await opened.sql.ask("SELECT stack FROM events", 0, 10, None)
+            assert caught.value.code == ArchiveError.code
+            assert await views.told.get() == Damage(opened.name, ANY, again=True)
+            again = await views.open(MODELS["timeline"])
+            assert views.made == number
+            answer = await again.sql.ask("SELECT stack FROM events", 0, 10, None)
+            assert len(answer.rows) == min(10, again.timeline.devices[0].events)
+            await views.registry.close(again.name, "v")
+
+    run(use)
+
+
+def test_damaged_tables_are_removed_beside_those_that_are_whole(cache: Cache, run: Run) -> None:
+    async def use(views: Views) -> None:
+        archive = ingest(MODELS["timeline"], cache, quiet)
+        with contextlib.closing(Snapshot.open(archive)) as snapshot:
+            tables.fill(snapshot, quiet)
+        flip(archive / "sql_events.db", random.Random(10))
+        opened = await views.open(MODELS["timeline"])
+        assert opened._verifying is not None
+        await opened._verifying
+        assert not (archive / "sql_events.db").exists()
+        assert tables.are_filled(archive, ["base", "allocations"])
+        answer = await opened.sql.ask("SELECT count(*) FROM events", 0, 1, None)
+        assert answer.rows == [[sum(device.events for device in opened.timeline.devices)]]
+        assert tables.are_filled(archive)
         assert views.told.empty()
         await views.registry.close(opened.name, "v")
 

@@ -23,6 +23,7 @@ from memlens.model.timeline import NEVER
 from memlens.store import tables
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
+from memlens.store.table_schema import PARTS
 from memlens.views.flame import first as first_flame
 from memlens.views.flame.graph import tree_of
 from memlens.views.selection.sets import AllocationSet
@@ -184,7 +185,9 @@ def test_tables_and_the_first_flame_are_of_the_setting(sample: Path, cache: Cach
     def kinds(chosen: Libraries) -> tuple[set[str], set[str]]:
         with closing(Snapshot.open(archive, chosen)) as snapshot:
             tables.fill(snapshot, lambda *_: None)
-            assert tables.are_filled(archive, snapshot.relabelled)
+            for part in PARTS:
+                assert tables.are_filled(archive, [part], relabelled=snapshot.relabelled)
+                assert not tables.are_filled(archive, [part], relabelled=snapshot.relabelled + 1)
             of = AllocationSet(device=snapshot.timeline.default_device)
             tree = tree_of(snapshot, of, "bytes", first_flame.OPTIONS)
             packages = {tree.names.packages[number] for number in tree.names.package.tolist()}

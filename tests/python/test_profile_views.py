@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import apsw
 import numpy as np
 import pytest
 from tests.fuzz.questions import ask_everything
@@ -22,7 +21,7 @@ from memlens.errors import BadRequestError
 from memlens.model.frames import package_of
 from memlens.model.profile import CHANGE_DTYPE, LABEL_DTYPE, Profile, ProfileTimes
 from memlens.store.snapshot import Snapshot
-from memlens.store.tables import FILE_NAME, fill
+from memlens.store.tables import fill
 from memlens.views.compare.pairing import Pairing
 from memlens.views.compare.rows import Comparison
 from memlens.views.flame import graph as flame
@@ -34,6 +33,7 @@ from memlens.views.profile import times as profile_times
 from memlens.views.selection.folded import fold, places_of
 from memlens.views.selection.profile_sets import samples_of, value_named
 from memlens.views.selection.sets import AllocationSet, SetKind
+from memlens.views.sql.query import SqlSession
 from memlens.views.tables.groupings import GroupKind
 from memlens.views.tables.groups import Branch, Group, groups, members
 from memlens.views.tables.sizes import sizes
@@ -286,23 +286,28 @@ def test_times_and_what_lies_between_them(made: tuple[Profile, Any, Snapshot]) -
 def test_lines_and_tables_say_the_same(made: tuple[Profile, Any, Snapshot]) -> None:
     profile, _, snapshot = made
     fill(snapshot, lambda *_: None)
-    database = apsw.Connection(str(snapshot.archive / FILE_NAME))
-    assert dict(database.execute('SELECT name, sum(amount) FROM "values" GROUP BY 1')) == {
+    session = SqlSession(Snapshot.open(snapshot.archive))
+
+    def asked(query: str) -> list[tuple[Any, ...]]:
+        return list(session.stream(query)[1])
+
+    assert dict(asked('SELECT name, sum(amount) FROM "values" GROUP BY 1')) == {
         kind.name: int(column.sum()) for kind, column in zip(profile.value_types, profile.values, strict=True)
     }
-    assert database.execute("SELECT count(*) FROM samples").get == len(profile.stacks)
-    assert database.execute("SELECT count(*) FROM labels").get == len(profile.labels)
+    assert asked("SELECT count(*) FROM samples") == [(len(profile.stacks),)]
+    assert asked("SELECT count(*) FROM labels") == [(len(profile.labels),)]
     assert profile.sizes is not None
-    assert database.execute("SELECT count(size_bytes) FROM samples").get == np.count_nonzero(profile.sizes)
+    assert asked("SELECT count(size_bytes) FROM samples") == [(np.count_nonzero(profile.sizes),)]
     for row in top_profile_lines(snapshot, 1, 5):
+        file = row.file.replace("'", "''")
         query = (
-            "SELECT sum(amount) FROM sample_values JOIN samples USING (sample) WHERE value = 1 AND stack IN "
-            "(SELECT stack FROM stack_frames JOIN frames USING (frame) WHERE file = ? AND line = ?)"
+            "SELECT sum(amount) FROM sample_values JOIN samples USING (sample) WHERE value = 1 AND stack IN (SELECT "
+            f"stack FROM stack_frames JOIN frames USING (frame) WHERE file = '{file}' AND line = {row.line})"
         )
-        assert database.execute(query, (row.file, row.line)).get == row.total
+        assert asked(query) == [(row.total,)]
         told = line(snapshot, row.file, row.line)
         assert told.totals.total_bytes == row.total
-    database.close()
+    session.close()
 
 
 def test_profiles_are_compared(tmp_path: Path) -> None:

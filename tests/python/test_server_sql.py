@@ -23,18 +23,39 @@ def asked(snapshot: str, query: str, **more: Any) -> dict[str, Any]:
 
 
 def leftovers(folder: Path) -> list[Path]:
-    return list(folder.rglob("sql.db*"))
+    """The files of tables, whole or not."""
+    return sorted(folder.rglob("sql*"))
+
+
+ALL_FILES = ["sql.db", "sql_allocations.db", "sql_events.db"]
+
+
+def names(files: list[Path]) -> list[str]:
+    return [path.name for path in files]
 
 
 def test_the_first_query_makes_the_tables(server: LspClient, tmp_path: Path, cache_folder: Path) -> None:
     snapshot = open_view(server, write_snapshot(tmp_path / "a.pickle", 4000))["snapshot"]
     state = server.request("memlens/sqlState", {"snapshot": snapshot})
     assert (state, leftovers(cache_folder)) == ({"filled": False, "fraction": None}, [])
+    # names are looked up before anything is made, and only the tables are made that the query reads
+    problem = problem_of(server, "memlens/sql", asked(snapshot, "SELECT size_byte FROM events"))
+    assert (problem["offset"], problem["message"]) == (7, "no such column: size_byte")
+    assert problem["advice"].startswith("Did you mean size_bytes")
+    assert leftovers(cache_folder) == []
+    assert server.request("memlens/sql", asked(snapshot, "SELECT count(*) > 0 FROM by_line"))["rows"] == [[1]]
+    assert names(leftovers(cache_folder)) == ALL_FILES[:1]
+    assert server.request("memlens/sqlState", {"snapshot": snapshot}) == {"filled": False, "fraction": None}
     answer = server.request(
         "memlens/sql", asked(snapshot, "SELECT count(*) AS n, max(file) FROM live_at_peak")
     )
     assert answer["rows"] == [[1001, "/elsewhere/project/code/train.py"]]
     assert [(c["name"], c["type"]) for c in answer["columns"]] == [("n", "integer"), ("max(file)", "text")]
+    assert names(leftovers(cache_folder)) == ALL_FILES[:2]
+    # an older session can't read what was made after it
+    page = asked(snapshot, "SELECT event FROM events ORDER BY event", limit=1)
+    assert server.request("memlens/sql", page)["rows"] == [[0]]
+    assert names(leftovers(cache_folder)) == ALL_FILES
     assert server.request("memlens/sqlState", {"snapshot": snapshot})["filled"]
     page = server.request(
         "memlens/sql", asked(snapshot, "SELECT event FROM events ORDER BY event", offset=10, limit=5)
@@ -94,17 +115,30 @@ def test_filling_is_a_child_that_is_shared_cancelled_and_survived(
     server: LspClient, cache_folder: Path, big: Path
 ) -> None:
     snapshot = open_view(server, big)["snapshot"]
-    one = server.send("memlens/sqlFill", {"snapshot": snapshot})
+    running: set[int] = set()
+
+    def stopped(count: int) -> None:
+        """Wait for so many children, which stand still from here on."""
+        while len(running) < count:
+            for child in set(children(server.pid)) - running:
+                # before that the server waits for the child to become what it is
+                if b"\0tables\0" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    os.kill(child, signal.SIGSTOP)
+                    running.add(child)
+
+    # a child for each part of the tables: the query reads two of them
     two = server.send("memlens/sql", asked(snapshot, "SELECT count(*) FROM events"))
-    wait_until(lambda: leftovers(cache_folder))
-    (child,) = children(server.pid)
+    stopped(2)
+    one = server.send("memlens/sqlFill", {"snapshot": snapshot})
+    stopped(3)
     one.cancel()
     with pytest.raises(RpcError):
         one.result()
-    # the query still waits for the tables
-    state = wait_until(lambda: server.request("memlens/sqlState", {"snapshot": snapshot})["fraction"])
-    assert 0 < state < 1
-    assert children(server.pid) == [child]
+    # the query still waits for its parts, and nobody for the third
+    wait_until(lambda: len(children(server.pid)) == 2)
+    state = server.request("memlens/sqlState", {"snapshot": snapshot})
+    assert not state["filled"]
+    assert 0 <= state["fraction"] < 1
     start = time.perf_counter()
     two.cancel()
     with pytest.raises(RpcError):
@@ -115,22 +149,23 @@ def test_filling_is_a_child_that_is_shared_cancelled_and_survived(
     # killed from outside, it is explained, and the next one starts over what it left
     three = server.send("memlens/sqlFill", {"snapshot": snapshot})
     wait_until(lambda: leftovers(cache_folder))
-    os.kill(children(server.pid)[0], signal.SIGKILL)
+    for child in children(server.pid):
+        os.kill(child, signal.SIGKILL)
     with pytest.raises(RpcError) as caught:
         three.result()
     assert caught.value.data["code"] == "ingest-died"
     assert "filling of the tables" in caught.value.data["message"]
     answer = server.request("memlens/sql", asked(snapshot, "SELECT count(*) FROM events"), limit_s=120)
     assert answer["rows"][0][0] > 1_900_000
-    assert [path.name for path in leftovers(cache_folder)] == ["sql.db"]
+    assert {"sql.db", "sql_events.db"} <= set(names(leftovers(cache_folder))) <= set(ALL_FILES)
 
 
 def test_damaged_tables_are_made_again(server: LspClient, tmp_path: Path, cache_folder: Path) -> None:
     snapshot = open_view(server, write_snapshot(tmp_path / "a.pickle"))["snapshot"]
     server.request("memlens/sqlFill", {"snapshot": snapshot})
-    (database,) = leftovers(cache_folder)
-    whole = database.read_bytes()
-    database.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+    for database in leftovers(cache_folder):
+        whole = database.read_bytes()
+        database.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
     query = asked(snapshot, "SELECT count(*), sum(size_bytes) FROM events")
     assert "Run the query again" in problem_of(server, "memlens/sql", query)["message"]
     assert server.request("memlens/sql", query)["rows"][0][0] == 400

@@ -24,6 +24,7 @@ from memlens.store import tables
 from memlens.store.cache import Cache
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
+from memlens.store.table_schema import FILE_NAMES
 from memlens.views.sql.query import FUNCTIONS, TABLES, SqlError, SqlSession, SqlSort
 from memlens.views.sql.schema import schema
 from memlens.views.trace.picture.live import live
@@ -346,6 +347,20 @@ def test_what_is_wrong_is_said_with_its_place(sample: Path, session: Callable[[P
         with pytest.raises(SqlError) as caught:
             made.ask(query)
         assert (caught.value.offset, caught.value.code) == (offset, "sql")
+    # names are compared with those of the tables that the query has
+    for query, near in (
+        ("SELECT sise_bytes FROM allocations", "size_bytes"),
+        ("SELECT a.Lifetime FROM allocations AS a", "lifetime_us"),
+        ("SELECT 1 FROM alocations", "allocations"),
+        ("SELECT uper('x')", "upper"),
+        ("SELECT moment FROM live_at_peak", "end_moment or start_moment?"),
+        ("SELECT zzz FROM allocations", ""),
+    ):
+        for asked in (made.ask, made.needs):
+            with pytest.raises(SqlError) as caught:
+                asked(query)
+            # the nearest comes first
+            assert caught.value.advice.startswith(f"Did you mean {near}") if near else not caught.value.advice
     for query in ("", " -- nothing\n ;", "SELECT '\ud800'", "SELECT 1\0"):
         with pytest.raises(SqlError):
             made.ask(query)
@@ -420,17 +435,18 @@ def test_tables_appear_whole_and_are_counted(
         SqlSession(Snapshot.open(archive))
 
     def interrupted(_stage: str, fraction: float) -> None:
-        assert not (archive / tables.FILE_NAME).exists()
-        if fraction > 0.7:
+        assert not [file for file in archive.iterdir() if file.name.endswith(".db") and "sql" in file.name]
+        if fraction > 0.5:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        tables.fill(snapshot, interrupted)
-    assert not [file for file in archive.iterdir() if file.name.startswith("sql.db")]
+        tables.fill(snapshot, interrupted, ["events"])
+    assert not [file for file in archive.iterdir() if file.name.startswith("sql")]
     # what a process left that was killed goes when the cache is looked at, or when the tables are made
-    (archive / "sql.db.partial-999999999").write_bytes(b"x" * 100)
+    for name in FILE_NAMES.values():
+        (archive / f"{name}.partial-999999999").write_bytes(b"x" * 100)
     cache.evict()
-    assert not (archive / "sql.db.partial-999999999").exists()
+    assert not [file for file in archive.iterdir() if file.name.startswith("sql")]
     tables.fill(snapshot, lambda *_: None)
     assert tables.are_filled(archive)
     # another version's tables are made again
@@ -440,7 +456,7 @@ def test_tables_appear_whole_and_are_counted(
     assert tables.are_filled(archive)
     snapshot.close()
     size = sum(file.stat().st_size for file in archive.iterdir())
-    without = size - (archive / tables.FILE_NAME).stat().st_size
+    without = size - sum((archive / name).stat().st_size for name in FILE_NAMES.values())
     assert Cache(cache.folder, size, spared_s=0).find(sample) == archive
     Cache(cache.folder, size).evict()
     assert archive.exists()
@@ -493,11 +509,14 @@ def test_damaged_tables_are_told_and_made_again(
 ) -> None:
     snapshot = opened(sample)
     tables.fill(snapshot, lambda *_: None)
-    database = snapshot.archive / tables.FILE_NAME
-    whole = database.read_bytes()
-    database.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
-    with pytest.raises(ArchiveError), closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
-        session.ask("SELECT sum(size_bytes) FROM events")
-    database.write_bytes(whole[:100])
-    with pytest.raises(ArchiveError):
-        SqlSession(Snapshot.open(snapshot.archive))
+    for part, name in FILE_NAMES.items():
+        database = snapshot.archive / name
+        whole = database.read_bytes()
+        database.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+        with pytest.raises(ArchiveError), closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
+            session.ask(f"SELECT sum(stack) FROM {'stacks' if part == 'base' else part}")
+        for damaged in (whole[:100], whole[:100] + b"\xff" * 8_192):
+            database.write_bytes(damaged)
+            with pytest.raises(ArchiveError):
+                SqlSession(Snapshot.open(snapshot.archive))
+        database.write_bytes(whole)

@@ -156,6 +156,8 @@ def _sql_and_export(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
     """The commands about tables: their making, questions to them, and the device's trace for others."""
     tables = command("tables", "Make the tables for SQL in an archive, ahead of the first query.")
     tables.add_argument("archive", type=Path, help="an archive's folder, as `memlens ingest` prints it")
+    tables.add_argument("--part", choices=("base", "allocations", "events"), action="append",
+                        help="only that table, or the base: all others; may be repeated")  # fmt: skip
     _long_work(tables)
     sql = command("sql", "Ask a snapshot in SQL; the tables can only be read.")
     sql.add_argument("file", type=Path)

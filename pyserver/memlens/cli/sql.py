@@ -19,7 +19,7 @@ from memlens.errors import MemlensError
 from memlens.model.own_libraries import NO_LIBRARIES, Libraries
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
-from memlens.store.tables import FILE_NAME, fill
+from memlens.store.tables import fill, remove
 from memlens.units import plain, shortened
 from memlens.views.sql.query import SqlSession
 from memlens.views.sql.schema import SqlSchema, schema
@@ -44,8 +44,12 @@ def run(options: argparse.Namespace) -> int:
     query = sys.stdin.read() if options.query == "-" else options.query
 
     def filled(snapshot: Snapshot) -> Path:
+        with closing(
+            SqlSession(Snapshot.open(snapshot.archive, libraries_of(options)), names_only=True)
+        ) as session:
+            parts = session.needs(query)
         report = reporter("auto")
-        fill(snapshot, report)
+        fill(snapshot, report, parts)
         report("done", 1.0)
         return snapshot.archive
 
@@ -56,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         print_answer(archive, query, form, options.limit, libraries_of(options))
     except ArchiveError:
         # a damaged table shows itself when it is read; the next run makes them anew
-        (archive / FILE_NAME).unlink(missing_ok=True)
+        remove(archive)
         raise
     return 0
 

@@ -9,7 +9,8 @@ from memlens.cli.cache import cache_of
 from memlens.cli.output import json_line, say
 from memlens.cli.progress import reporter
 from memlens.store.snapshot import Snapshot
-from memlens.store.tables import FILE_NAME, fill
+from memlens.store.table_schema import FILE_NAMES, PARTS
+from memlens.store.tables import fill
 
 
 def run(options: argparse.Namespace) -> int:
@@ -19,12 +20,14 @@ def run(options: argparse.Namespace) -> int:
     if options.background:
         limits.give_way()
     report = reporter(options.progress)
+    parts = [part for part in PARTS if not options.part or part in options.part]
     with contextlib.closing(Snapshot.open(options.archive, libraries_of(options))) as snapshot:
-        snapshot.ask(lambda asked: fill(asked, report))
+        snapshot.ask(lambda asked: fill(asked, report, parts))
         cache_of(options).evict(keep=options.archive)
     report("done", 1.0)
     if options.progress == "json":
         json_line({"type": "done", "archive": str(options.archive)})
     else:
-        say(options.archive / FILE_NAME)
+        for part in parts:
+            say(options.archive / FILE_NAMES[part])
     return 0

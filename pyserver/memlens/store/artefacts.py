@@ -26,11 +26,12 @@ from memlens.store.disk import make_private, room_in
 from memlens.store.processes import is_running
 from memlens.store.verify import file_checksum
 
-TABLES_NAME = "sql.db"
+TABLES_NAMES = ("sql.db", "sql_allocations.db", "sql_events.db")
 COLUMNS_NAME = "first_flame.columns"
 
 _PARTIAL = re.compile(
-    rf"^({re.escape(TABLES_NAME)}|{re.escape(COLUMNS_NAME)})\.partial-(?P<pid>\d{{1,9}})(-journal)?$",
+    rf"^({'|'.join(map(re.escape, (*TABLES_NAMES, COLUMNS_NAME)))})"
+    r"\.partial-(?P<pid>\d{1,9})(-journal)?$",
     re.ASCII,
 )
 _WHOLE_NUMBERS = re.compile(r"^[<|]u[1248]$", re.ASCII)
@@ -81,15 +82,14 @@ def is_whole(path: Path, stop: Callable[[], bool] = lambda: False) -> bool:
 
 
 def remove_damaged_tables(archive: Path, stop: Callable[[], bool] = lambda: False) -> bool:
-    """Hold the tables for SQL to their checksum, remove them if they are damaged, and say whether they were."""
-    path = archive / TABLES_NAME
-    try:
-        if is_whole(path, stop):
-            return False
-        path.unlink()
-    except OSError:
-        return False
-    return True
+    """Hold the tables for SQL to their checksums, remove those that are damaged, and say whether some were."""
+    damaged = False
+    for name in TABLES_NAMES:
+        with contextlib.suppress(OSError):
+            if not is_whole(archive / name, stop):
+                (archive / name).unlink()
+                damaged = True
+    return damaged
 
 
 def remove_leftovers(archive: Path) -> None:

@@ -52,3 +52,14 @@ def devices_of(info: SnapshotInfo) -> list[DeviceInfo]:
             return []
         case _:
             assert_never(info)
+
+
+def categories_of(info: SnapshotInfo) -> list[str]:
+    """The names of a timeline's categories; other models have none."""
+    match info:
+        case TimelineInfo():
+            return info.categories
+        case ProfileInfo():
+            return []
+        case _:
+            assert_never(info)

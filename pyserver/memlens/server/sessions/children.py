@@ -19,8 +19,9 @@ from typing import NamedTuple
 import msgspec
 
 from memlens.errors import MemlensError, Problem
-from memlens.store.artefacts import TABLES_NAME, partial_file
+from memlens.store.artefacts import partial_file
 from memlens.store.cache import Cache, partial_folder
+from memlens.store.table_schema import FILE_NAMES, Part
 
 logger = logging.getLogger(__name__)
 
@@ -79,13 +80,15 @@ async def ingest(source: Path, cache: Cache, options: list[str], on_progress: Pr
     return await _run(_Work("reading of the snapshot", source), ["ingest", *options], on_progress, remove)
 
 
-async def fill_tables(archive: Path, options: list[str], on_progress: ProgressListener) -> None:
-    """Make the tables for SQL in ``archive``; cancelled and failing as :func:`ingest`."""
+async def fill_tables(archive: Path, part: Part, options: list[str], on_progress: ProgressListener) -> None:
+    """Make that part of the tables for SQL in ``archive``; cancelled and failing as :func:`ingest`."""
 
     def remove(pid: int) -> None:
-        partial_file(archive, TABLES_NAME, pid).unlink(missing_ok=True)
+        partial_file(archive, FILE_NAMES[part], pid).unlink(missing_ok=True)
 
-    await _run(_Work("filling of the tables", archive), ["tables", *options], on_progress, remove)
+    await _run(
+        _Work("filling of the tables", archive), ["tables", "--part", part, *options], on_progress, remove
+    )
 
 
 class _Work(NamedTuple):

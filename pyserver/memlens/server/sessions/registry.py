@@ -27,6 +27,7 @@ from memlens.server.settings import Configuration
 from memlens.store.artefacts import remove_damaged_tables
 from memlens.store.manifest import ArchiveError, SourceFile
 from memlens.store.snapshot import Snapshot
+from memlens.store.table_schema import Part
 from memlens.store.verify import StoppedError
 from memlens.views.answers import SourceLine
 from memlens.views.lines import heat as line_heat
@@ -417,11 +418,11 @@ class Registry:
             thread.shutdown(wait=False)
             raise
 
-        async def fill(on_progress: ProgressListener) -> None:
+        async def fill(part: Part, on_progress: ProgressListener) -> None:
             # a pattern may begin with what looks like an option
             chosen = [f"--libraries={pattern}" for pattern in libraries.patterns]
             try:
-                await fill_tables(archive, [*self._cache_options(), *chosen], on_progress)
+                await fill_tables(archive, part, [*self._cache_options(), *chosen], on_progress)
             except IngestError as error:
                 if error.code == ArchiveError.code:
                     # releasing the snapshot waits for this filling to end

@@ -1,9 +1,12 @@
-"""A snapshot's desk for questions in SQL: makes the tables once, and answers each question in a thread of its own."""
+"""A snapshot's desk for questions in SQL: makes the tables once, and answers each question in a thread of its own.
+
+The tables are made in parts, at once, and a question waits for those that it reads. Its names are looked up before.
+"""
 
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,7 +14,8 @@ from memlens import limits
 from memlens.server.sessions.children import ProgressListener
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
-from memlens.store.tables import FILE_NAME, are_filled
+from memlens.store.table_schema import PARTS, Part
+from memlens.store.tables import are_filled, remove
 from memlens.views.sql.query import SqlAnswer, SqlError, SqlSession, SqlSort
 
 logger = logging.getLogger(__name__)
@@ -19,7 +23,7 @@ logger = logging.getLogger(__name__)
 MOST_SESSIONS = 4
 """Queries that run at once, of all views of the snapshot; more of them wait."""
 
-Fill = Callable[[ProgressListener], Awaitable[None]]
+Fill = Callable[[Part, ProgressListener], Awaitable[None]]
 
 
 class _Asked:
@@ -35,8 +39,20 @@ class _Asked:
             self.session.interrupt()
 
 
+class _Filling:
+    """The making of a part of the tables, and how many wait for it."""
+
+    def __init__(self, part: Part, fill: Fill) -> None:
+        self.fraction = 0.0
+        self.waiting = 0
+        self.task = asyncio.ensure_future(fill(part, self._progress))
+
+    def _progress(self, _stage: str, fraction: float | None) -> None:
+        self.fraction = fraction or 0.0
+
+
 class SqlDesk:
-    """For the event loop's thread only. ``fill`` makes the archive's tables.
+    """For the event loop's thread only. ``fill`` makes a part of the archive's tables.
 
     ``open_again`` opens the snapshot once more, and ``relabelled`` is :attr:`Snapshot.relabelled` then.
     """
@@ -48,39 +64,74 @@ class SqlDesk:
         self._open_again = open_again
         self._relabelled = relabelled
         self._fill = fill
-        self._filling: asyncio.Task[None] | None = None
-        self._waiting = 0
+        self._fillings: dict[Part, _Filling] = {}
+        self._names: SqlSession | None = None
+        self._naming = threading.Lock()
         self._threads: ThreadPoolExecutor | None = None
         self._idle: list[SqlSession] = []
         self._asked: set[_Asked] = set()
         self._closed = False
-        self.fraction: float | None = None
-        """How far the filling is, None while there is none."""
 
     @property
     def filled(self) -> bool:
         """Whether the tables are there."""
-        return are_filled(self._archive, self._relabelled)
+        return self._has(PARTS)
 
-    async def fill(self) -> None:
-        """Make the tables, unless they are there. Who waits last and is cancelled ends the work. Raises IngestError."""
-        if self.filled:
-            return
-        if self._filling is None or self._filling.done():
-            self._filling = asyncio.create_task(self._fill_once())
-        task = self._filling
-        self._waiting += 1
+    @property
+    def fraction(self) -> float | None:
+        """How far the filling is, None while there is none."""
+        under_way = [each for each in self._fillings.values() if not each.task.done()]
+        if not under_way:
+            return None
+        filled = sum(self._has((part,)) for part in PARTS)
+        return (sum(each.fraction for each in under_way) + filled) / len(PARTS)
+
+    async def fill(self, parts: Iterable[Part] = PARTS) -> None:
+        """Make these tables, unless they are there. Raises IngestError.
+
+        Who waits last for a part and is cancelled ends the making of it.
+        """
+        waited_for = []
+        for part in parts:
+            if self._has((part,)):
+                continue
+            if part not in self._fillings or self._fillings[part].task.done():
+                self._fillings[part] = _Filling(part, self._fill)
+            self._fillings[part].waiting += 1
+            waited_for.append(self._fillings[part])
         try:
-            await asyncio.shield(task)
+            if waited_for:
+                # cancelling this leaves them going
+                tasks = [filling.task for filling in waited_for]
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+                # one that found the archive damaged may have had the others cancelled
+                for task in sorted(done, key=asyncio.Future.cancelled):
+                    task.result()
         finally:
-            self._waiting -= 1
-            if self._waiting == 0 and not task.done():
-                task.cancel()
-                await asyncio.shield(asyncio.wait([task]))
+            given_up = []
+            for filling in waited_for:
+                filling.waiting -= 1
+                if filling.task.done():
+                    # another part's error may have been the first
+                    filling.task.cancelled() or filling.task.exception()
+                elif filling.waiting == 0:
+                    filling.task.cancel()
+                    given_up.append(filling.task)
+            if given_up:
+                await asyncio.shield(asyncio.wait(given_up))
 
     async def ask(self, query: str, offset: int, limit: int, sort: SqlSort | None) -> SqlAnswer:
         """A page of a query's rows; cancelling this ends the query. Raises SqlError and IngestError."""
-        await self.fill()
+        parts = PARTS
+        if not self.filled:
+            try:
+                parts = await self._needs(query, sort)
+            except ArchiveError as error:
+                logger.warning("the names of %s can't be looked up: %s", self._archive, error)
+                # the filling finds it damaged as well, and has the snapshot given up
+                parts = PARTS
+            await self.fill(parts)
+        await self._drop_idle_without(parts)
         if self._closed:
             raise SqlError("The snapshot has been closed")
         if self._threads is None:
@@ -110,7 +161,7 @@ class SqlDesk:
         except ArchiveError as error:
             logger.warning("the tables of %s are given up: %s", self._archive, error)
             await self._drop(asked)
-            (self._archive / FILE_NAME).unlink(missing_ok=True)
+            remove(self._archive)
             raise SqlError("The tables were damaged. Run the query again: they are made anew") from error
         finally:
             self._asked.discard(asked)
@@ -121,9 +172,11 @@ class SqlDesk:
     async def close(self) -> None:
         """End what is under way, and release everything; returns when that is done."""
         self._closed = True
-        if self._filling is not None and not self._filling.done():
-            self._filling.cancel()
-            await asyncio.wait([self._filling])
+        fillings = [each.task for each in self._fillings.values() if not each.task.done()]
+        for task in fillings:
+            task.cancel()
+        if fillings:
+            await asyncio.wait(fillings)
         for asked in list(self._asked):
             asked.end()
         if self._threads is not None:
@@ -132,21 +185,41 @@ class SqlDesk:
             await self._drop(asked)
         while self._idle:
             await asyncio.to_thread(self._idle.pop().close)
+        await asyncio.to_thread(self._close_names)
 
     async def forget(self) -> None:
         """Let go of tables that were removed because they were damaged; the next question makes them anew."""
         while self._idle:
             await asyncio.to_thread(self._idle.pop().close)
 
-    async def _fill_once(self) -> None:
-        def progress(_stage: str, fraction: float | None) -> None:
-            self.fraction = fraction
+    def _has(self, parts: Iterable[Part]) -> bool:
+        return are_filled(self._archive, parts, relabelled=self._relabelled)
 
-        self.fraction = 0.0
-        try:
-            await self._fill(progress)
-        finally:
-            self.fraction = None
+    async def _needs(self, query: str, sort: SqlSort | None) -> tuple[Part, ...]:
+        """The parts of the tables that a query reads. Raises SqlError for one that can't be run."""
+
+        def work() -> tuple[Part, ...]:
+            with self._naming:
+                if self._closed:
+                    raise SqlError("The snapshot has been closed")
+                if self._names is None:
+                    self._names = SqlSession(self._open_again(), names_only=True)
+                return self._names.needs(query, sort)
+
+        return await asyncio.to_thread(work)
+
+    def _close_names(self) -> None:
+        with self._naming:
+            if self._names is not None:
+                self._names.close()
+                self._names = None
+
+    async def _drop_idle_without(self, parts: tuple[Part, ...]) -> None:
+        """Close the idle sessions from before these parts were filled."""
+        old = [each for each in self._idle if not set(parts) <= set(each.parts)]
+        self._idle = [each for each in self._idle if each not in old]
+        for session in old:
+            await asyncio.shield(asyncio.to_thread(session.close))
 
     def _take(self, query: str, offset: int, sort: SqlSort | None) -> SqlSession | None:
         """An idle session: the one that can go on with the query, else one that no other query may go on with."""

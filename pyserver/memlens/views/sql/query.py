@@ -3,7 +3,7 @@
 A :class:`SqlSession` belongs to one thread at a time and never to the thread that answers the views, so a query that
 never ends slows nobody. What holds it:
 
-* the file is opened read-only and as immutable, SQLite itself in defensive mode and without trust in the schema;
+* the files are opened read-only and as immutable, SQLite itself in defensive mode and without trust in their schema;
 * an authorizer lets through SELECT, recursion, the functions and tables that are named here, and the pragmas that
   describe tables; everything else is refused when the query is compiled;
 * limits on the length of values, on the depth of expressions, on the size of the program;
@@ -13,6 +13,7 @@ never ends slows nobody. What holds it:
 """
 
 import contextlib
+import difflib
 import math
 import re
 import threading
@@ -27,7 +28,8 @@ from msgspec import Struct
 from memlens.errors import MemlensError
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
-from memlens.store.tables import FILE_NAME, are_filled
+from memlens.store.table_schema import FILE_NAMES, PARTS, Part, parts_of, statements
+from memlens.store.tables import are_filled
 from memlens.views.sql.live import TABLE_FUNCTIONS, add_live_at
 
 MOST_ROWS = 10_000
@@ -129,16 +131,23 @@ class SqlError(MemlensError):
 
 
 class SqlSession:
-    """One connection to a snapshot of its own, which it closes. Not for two threads but for :meth:`interrupt`."""
+    """One connection to a snapshot of its own, which it closes. Not for two threads but for :meth:`interrupt`.
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    It has the tables that are filled when it is made, which are at least those of the part ``base``; or, with
+    ``names_only``, all tables without a row, for :meth:`needs`.
+    """
+
+    def __init__(self, snapshot: Snapshot, *, names_only: bool = False) -> None:
         self._snapshot = snapshot
+        self.parts: tuple[Part, ...] = () if names_only else _filled_parts(snapshot)
+        """The parts of the tables that it has."""
         self._refused = ""
+        self._named: set[str] = set()
         self._hungry = False
         self._stop = threading.Event()
         self._kept: tuple[str, SqlSort | None, int, _Running] | None = None
         try:
-            self._connection = _connect(snapshot)
+            self._connection = _named_only(snapshot) if names_only else _connect(snapshot, self.parts)
         except ArchiveError:
             snapshot.close()
             raise
@@ -169,6 +178,16 @@ class SqlSession:
     def continues(self, query: str, offset: int, sort: SqlSort | None) -> bool:
         """Whether :meth:`ask` for these rows would go on where the last page ended."""
         return self._kept is not None and self._kept[:3] == (query, sort, offset)
+
+    def needs(self, query: str, sort: SqlSort | None = None) -> tuple[Part, ...]:
+        """The parts that a query reads; ``base`` is one of them, for it is soon made. Raises :class:`SqlError`.
+
+        So it raises what is wrong with the query before its tables are made.
+        """
+        with self._problems(query):
+            self._compiled(query, sort)
+        named = parts_of(self._named)
+        return tuple(part for part in PARTS if part == "base" or part in named)
 
     def ask(
         self,
@@ -213,6 +232,11 @@ class SqlSession:
         return [name for name, _ in running.columns], rows()
 
     def _run(self, query: str, sort: SqlSort | None) -> "_Running":
+        statement, columns = self._compiled(query, sort)
+        return _Running(self._connection.cursor().execute(statement), columns, {})
+
+    def _compiled(self, query: str, sort: SqlSort | None) -> tuple[str, tuple[tuple[str, str | None], ...]]:
+        """The one statement of a query, sorted if it should be, and its columns: names and declared types."""
         if len(query) > MOST_QUERY_CHARACTERS:
             raise SqlError(f"The query is longer than {MOST_QUERY_CHARACTERS:,} characters")
         if "\0" in query:
@@ -233,13 +257,14 @@ class SqlSession:
             inner = statement.rstrip().removesuffix(";")
             # the query is the user's own, and the authorizer judges the whole
             statement = f"SELECT * FROM (\n{inner}\n) ORDER BY {sort.column + 1} {direction}"  # noqa: S608
-        return _Running(self._connection.cursor().execute(statement), info.description, {})
+        return statement, info.description
 
     def _authorize(self, action: int, one: str | None, two: str | None, *_: str | None) -> int:
         match action:
             case apsw.SQLITE_SELECT | apsw.SQLITE_RECURSIVE:
                 return apsw.SQLITE_OK
             case apsw.SQLITE_READ if one is not None and self._may_read(one.lower(), two):
+                self._named.add(one.lower())
                 return apsw.SQLITE_OK
             case apsw.SQLITE_FUNCTION if two is not None and two.lower() in FUNCTIONS:
                 return apsw.SQLITE_OK
@@ -262,6 +287,7 @@ class SqlSession:
     def _problems(self, query: str) -> Iterator[None]:
         """What SQLite raises, as our errors."""
         self._refused, self._hungry = "", False
+        self._named.clear()
         try:
             yield
         except apsw.Error as error:
@@ -286,8 +312,43 @@ class SqlSession:
                 return SqlError("There is not enough memory for the query")
             case apsw.CorruptError() | apsw.NotADBError() | apsw.IOError():
                 return ArchiveError(f"The tables for SQL are damaged: {error}")
-        return SqlError(str(error), offset=_characters(query, getattr(error, "error_offset", -1)))
+        return SqlError(
+            str(error),
+            offset=_characters(query, getattr(error, "error_offset", -1)),
+            advice=self._near_names(query, str(error)),
+        )
 
+    def _near_names(self, query: str, message: str) -> str:
+        """What a name that there isn't may have been meant for."""
+        found = _UNKNOWN_NAME.fullmatch(message)
+        if found is None:
+            return ""
+        tables = (*TABLES, *TABLE_FUNCTIONS)
+        match found["kind"]:
+            case "column":
+                words = frozenset(re.findall(r"\w+", query.lower()))
+                tables = tuple(table for table in tables if table in words) or tables
+                names = [name for table in tables for name in self._columns_of(table)]
+            case "table":
+                names = list(tables)
+            case _:
+                names = sorted(FUNCTIONS)
+        name = found["name"].rpartition(".")[2].lower()
+        near = difflib.get_close_matches(name, dict.fromkeys(names), 3, _NEAR)
+        return f"Did you mean {' or '.join(near)}?" if near else ""
+
+    def _columns_of(self, table: str) -> list[str]:
+        # a view can't be described where its tables are not
+        with contextlib.suppress(apsw.SQLError):
+            # the name is one of ours
+            rows = self._connection.execute(f"SELECT name FROM pragma_table_xinfo('{table}')")  # noqa: S608
+            return [str(name) for (name,) in rows]
+        return []
+
+
+_NEAR = 0.65
+"""How alike names are that are offered for each other, as difflib counts it: of a few letters one may be wrong."""
+_UNKNOWN_NAME = re.compile(r"no such (?P<kind>column|table|function): (?P<name>.+)")
 
 _UNLISTED_MODULES = {"carray", "generate_series"}
 
@@ -388,26 +449,67 @@ def _refusal(action: int, one: str | None, two: str | None) -> str:
     return f"{_VERBS.get(action, 'that statement')} is not allowed"
 
 
-def _connect(snapshot: Snapshot) -> apsw.Connection:
-    if not are_filled(snapshot.archive, snapshot.relabelled):
-        raise ArchiveError("The tables for SQL have not been made")
-    database = (snapshot.archive / FILE_NAME).resolve()
-    connection = apsw.Connection(
-        f"{database.as_uri()}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+def _filled_parts(snapshot: Snapshot) -> tuple[Part, ...]:
+    return tuple(
+        part for part in PARTS if are_filled(snapshot.archive, (part,), relabelled=snapshot.relabelled)
     )
+
+
+def _connect(snapshot: Snapshot, parts: tuple[Part, ...]) -> apsw.Connection:
+    """A connection that can only read these parts of the tables."""
+    if "base" not in parts:
+        raise ArchiveError("The tables for SQL have not been made")
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(_uri(snapshot, "base"), flags=flags)
     try:
-        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-        connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_ATTACH_CREATE, 0)
-        # what a sort has to put aside counts as memory, for it must not fill a disk
-        for name, value in (("query_only", 1), ("temp_store", 2), ("cache_size", -16_384)):
-            connection.pragma(name, value)
-        connection.pragma("mmap_size", database.stat().st_size)
-        for limit, most in _LIMITS.items():
-            connection.limit(limit, most)
-        add_live_at(connection, snapshot)
-        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        for part in parts:
+            schema = "main"
+            if part != "base":
+                schema = f"file_of_{part}"
+                connection.execute(f"ATTACH ? AS {schema}", (_uri(snapshot, part),))
+            connection.pragma(
+                "mmap_size", (snapshot.archive / FILE_NAMES[part]).stat().st_size, schema=schema
+            )
+        _restrict(connection, snapshot)
+        for schema in connection.db_names():
+            connection.execute(f"SELECT count(*) FROM {schema}.sqlite_schema").fetchall()  # noqa: S608 - our own
     except BaseException:
         connection.close(True)
         raise
     return connection
+
+
+def _named_only(snapshot: Snapshot) -> apsw.Connection:
+    """A connection that can only read, and knows the names of all tables, which have no rows."""
+    connection = apsw.Connection(":memory:")
+    try:
+        for statement in statements():
+            if statement.kind == "TABLE":
+                connection.execute(statement.sql)
+        _restrict(connection, snapshot)
+    except BaseException:
+        connection.close(True)
+        raise
+    return connection
+
+
+def _restrict(connection: apsw.Connection, snapshot: Snapshot) -> None:
+    """Add the views and functions, and let nothing but reading happen from here on."""
+    # what a sort has to put aside counts as memory, for it must not fill a disk
+    connection.pragma("temp_store", 2)
+    for statement in statements():
+        if statement.kind == "VIEW":
+            # a view in a file could not name what is in another
+            connection.execute(statement.sql.replace("CREATE VIEW", "CREATE TEMP VIEW", 1))
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_ATTACH_CREATE, 0)
+    connection.pragma("query_only", 1)
+    connection.pragma("cache_size", -16_384)
+    for limit, most in _LIMITS.items():
+        connection.limit(limit, most)
+    add_live_at(connection, snapshot)
+
+
+def _uri(snapshot: Snapshot, part: Part) -> str:
+    return f"{(snapshot.archive / FILE_NAMES[part]).resolve().as_uri()}?immutable=1"

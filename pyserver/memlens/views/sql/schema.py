@@ -9,6 +9,7 @@ from typing import Literal, assert_never
 from msgspec import Struct
 
 from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.store.table_schema import statements
 from memlens.views.sql.live import LIVE_COLUMNS, TABLE_FUNCTIONS
 from memlens.views.sql.query import FUNCTIONS
 
@@ -111,7 +112,6 @@ def _queries(name: str) -> list[tuple[str, str, str]]:
     ]
 
 
-_CREATE = re.compile(r"CREATE (?P<kind>TABLE|VIEW) (?P<name>\"?\w+\"?)")
 _COLUMN = re.compile(r"^ {4}(?P<name>[a-z_]+) (?P<type>[A-Z]+)\b.*?(--\s*(?P<description>.*))?$")
 _LATER = re.compile(r"^ {4}-- (?P<name>[a-z_]+): (?P<description>.*)$")
 _SELECTED = re.compile(r"\b(?:[a-z]\.)?([a-z_]+)(?=[,\n])")
@@ -124,24 +124,19 @@ def _tables() -> tuple[SqlTable, ...]:
 
 
 def _described() -> Iterator[SqlTable]:
-    text = files("memlens.store").joinpath("tables.sql").read_text("utf-8")
     known: dict[str, SqlTableColumn] = {}
-    for part in text.split("\n\n"):
-        found = _CREATE.search(part)
-        if found is None:
+    for statement in statements():
+        if statement.kind == "INDEX":
             continue
-        about = " ".join(
-            line.removeprefix("-- ") for line in part[: found.start()].splitlines() if line.startswith("-- ")
-        )
-        body = part[found.end() :]
-        if found["kind"] == "TABLE":
-            columns = _columns(body)
+        if statement.kind == "TABLE":
+            columns = _columns(statement.sql)
         else:
-            names = _SELECTED.findall(body[: body.index("\nFROM")] + "\n")
+            names = _SELECTED.findall(statement.sql[: statement.sql.index("\nFROM")] + "\n")
             columns = [known[name] for name in names]
         for column in columns:
             known.setdefault(column.name, column)
-        yield SqlTable(found["name"], "table" if found["kind"] == "TABLE" else "view", about, [], columns)
+        name = '"values"' if statement.name == "values" else statement.name
+        yield SqlTable(name, "table" if statement.kind == "TABLE" else "view", statement.about, [], columns)
     for name, arguments in TABLE_FUNCTIONS.items():
         when = "at a moment" if arguments[1] == "moment" else "at a time"
         about = f"What was live on a device {when}; at the peak when that is left out."

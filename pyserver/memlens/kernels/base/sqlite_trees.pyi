@@ -1,0 +1,42 @@
+from collections.abc import Iterable
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+U32: TypeAlias = npt.NDArray[np.uint32]
+I64: TypeAlias = npt.NDArray[np.int64]
+
+PAGE_BYTES: int
+LOCK_PAGE: int
+MOST_RECORD_BYTES: int
+MOST_COLUMNS: int
+
+class Texts:
+    def __init__(self, texts: Iterable[str | None]) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def longest_bytes(self) -> int: ...
+    @property
+    def texts(self) -> list[str | None]: ...
+
+class Tree:
+    rows: int
+    leaves: int
+    def __init__(self, first_page: int, *, has_rowids: bool) -> None: ...
+    def add(
+        self,
+        columns: list[tuple[I64, npt.NDArray[np.uint8] | None, Texts | None] | None],
+        count: int,
+        first_rowid: int = 0,
+    ) -> bytes: ...
+    def finish(self) -> tuple[bytes, bytes | None]: ...
+
+def sort_rows(keys: npt.NDArray[np.uint64], order: U32, spare: U32) -> None: ...
+def stack_depths(nodes: U32, parents: U32, depths: I64) -> None: ...
+def stack_levels(
+    nodes: U32, parents: U32, frames: U32, first_stack: int, stack_of: I64, level_of: I64, frame_of: I64
+) -> None: ...
+def stacks_by_frame(
+    nodes: U32, parents: U32, frames: U32, ends: I64, stack_of: U32, level_of: U32
+) -> None: ...

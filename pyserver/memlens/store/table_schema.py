@@ -1,0 +1,63 @@
+"""Which tables there are for SQL, which file of the archive each lies in, and the statements that make them."""
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from typing import Literal, NamedTuple, get_args
+
+from memlens.store import artefacts
+
+Part = Literal["base", "allocations", "events"]
+"""The two tables that grow with a trace lie in files of their own, so that a query waits for none that it doesn't name.
+
+Another table is of the part ``base``.
+"""
+
+PARTS: tuple[Part, ...] = get_args(Part)
+FILE_NAMES: dict[Part, str] = dict(zip(PARTS, artefacts.TABLES_NAMES, strict=True))
+
+_CREATE = re.compile(r"CREATE (?P<kind>TABLE|VIEW|INDEX) (?P<name>\"?\w+\"?)(?: ON (?P<table>\w+))?")
+
+
+class Statement(NamedTuple):
+    """A statement that makes a table, a view or an index."""
+
+    kind: str
+    name: str
+    table: str
+    """The table that an index is of, else the name again."""
+    about: str
+    """What the comment above it says."""
+    sql: str
+
+    @property
+    def part(self) -> Part:
+        """The file that a table or an index is made in. A view may join tables of several, so it is in none."""
+        return next((part for part in PARTS if part == self.table), "base")
+
+
+@cache
+def statements() -> tuple[Statement, ...]:
+    """All statements of ``tables.sql`` and ``tables_indexes.sql``, in their order."""
+    made = []
+    for file in ("tables.sql", "tables_indexes.sql"):
+        text = files("memlens.store").joinpath(file).read_text("utf-8")
+        # comments have semicolons, too, but none that ends a line
+        for part in re.split(r";\n", text):
+            found = _CREATE.search(part)
+            if found is None:
+                continue
+            before = part[: found.start()].rpartition("\n\n")[2]
+            about = " ".join(
+                line.removeprefix("-- ") for line in before.splitlines() if line.startswith("-- ")
+            )
+            name = found["name"].strip('"')
+            made.append(Statement(found["kind"], name, found["table"] or name, about, part[found.start() :]))
+    return tuple(made)
+
+
+def parts_of(tables: Iterable[str]) -> tuple[Part, ...]:
+    """The files that hold some tables, of views or functions none."""
+    wanted = {each.part for each in statements() if each.kind == "TABLE" and each.name in set(tables)}
+    return tuple(part for part in PARTS if part in wanted)

@@ -1,0 +1,307 @@
+"""The tables for SQL that are long: their rows go from columns to pages by the stretch.
+
+Names are those of ``tables.sql``; what the columns mean is said there.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import assert_never
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels.base import sqlite_trees
+from memlens.kernels.base.sqlite_trees import Texts
+from memlens.kernels.trace import timeline as kernel
+from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.progress import Report
+from memlens.store.database_file import Column as TreeColumn
+from memlens.store.database_file import Filler, Rows
+from memlens.store.frees import freed_stacks
+from memlens.store.models import categories_of, devices_of
+from memlens.store.snapshot import Column, Device, Snapshot
+from memlens.store.tables_short import STACK_FIGURES, known_figures, pool_names, stream_names
+from memlens.store.totals import stack_totals
+
+_STRETCH_ROWS = 1 << 15
+
+
+def _stretches(count: int, rows: int = _STRETCH_ROWS) -> Iterator[slice]:
+    return (slice(start, min(start + rows, count)) for start in range(0, count, rows))
+
+
+def fill_base(snapshot: Snapshot, filler: Filler) -> None:
+    """Fill the tables of stacks, and of a profile's samples. Raises IndexError and ValueError for damaged columns."""
+    _fill_stacks(snapshot, filler)
+    match snapshot.info:
+        case TimelineInfo():
+            pass
+        case ProfileInfo():
+            _fill_samples(snapshot, snapshot.info, filler)
+        case _:
+            assert_never(snapshot.info)
+
+
+def _fill_stacks(snapshot: Snapshot, filler: Filler) -> None:
+    nodes, parents, frames = (snapshot.column(name) for name in ("stack_node", "node_parent", "node_frame"))
+    depths = np.empty(len(nodes), np.int64)
+    (frame_count,) = next(snapshot.text.execute("SELECT count(*) FROM frames"))
+    frame_ends = np.empty(int(frame_count), np.int64)
+    sqlite_trees.stack_depths(nodes, parents, depths)
+    rows = int(depths.sum())
+    filler.fill("stacks", _stack_rows(snapshot, depths))
+    filler.fill("stack_frames", _level_rows(nodes, parents, frames, depths))
+    stack_of, level_of = np.empty(rows, np.uint32), np.empty(rows, np.uint32)
+    sqlite_trees.stacks_by_frame(nodes, parents, frames, frame_ends, stack_of, level_of)
+    filler.fill("stack_frames_by_frame", _frame_rows(frame_ends, stack_of, level_of))
+
+
+def _stack_rows(snapshot: Snapshot, depths: Column) -> Iterator[Rows]:
+    labels, totals = snapshot.column("stack_label"), stack_totals(snapshot)
+    match snapshot.info:
+        case TimelineInfo():
+            largest = snapshot.column("stack_largest")
+        case ProfileInfo():
+            largest = np.full(len(labels), kernel.NEVER, np.uint32)
+        case _:
+            assert_never(snapshot.info)
+    known = known_figures(snapshot.info)
+    figures = [(number, name) for number, name in enumerate(STACK_FIGURES) if name in known]
+    for part in _stretches(len(labels)):
+        columns = {name: _numbers(totals[part, number]) for number, name in figures}
+        columns["frame"] = _numbers(labels[part], labels[part] == kernel.NEVER)
+        columns["depth"] = _numbers(depths[part])
+        columns["largest_allocation"] = _numbers(largest[part], largest[part] == kernel.NEVER)
+        yield Rows(part.stop - part.start, columns, part.start)
+
+
+def _level_rows(nodes: Column, parents: Column, frames: Column, depths: Column) -> Iterator[Rows]:
+    for part in _stretches(len(nodes), _STRETCH_ROWS // 8):
+        count = int(depths[part].sum())
+        stacks, levels, their_frames = (np.empty(count, np.int64) for _ in range(3))
+        sqlite_trees.stack_levels(nodes[part], parents, frames, part.start, stacks, levels, their_frames)
+        columns = {"stack": _numbers(stacks), "level": _numbers(levels), "frame": _numbers(their_frames)}
+        yield Rows(count, columns)
+
+
+def _frame_rows(frame_ends: Column, stacks: Column, levels: Column) -> Iterator[Rows]:
+    for part in _stretches(len(stacks)):
+        frames = np.searchsorted(frame_ends, np.arange(part.start, part.stop), "right")
+        columns = {
+            "frame": _numbers(frames),
+            "stack": _numbers(stacks[part]),
+            "level": _numbers(levels[part]),
+        }
+        yield Rows(len(frames), columns)
+
+
+def _fill_samples(snapshot: Snapshot, info: ProfileInfo, filler: Filler) -> None:
+    stacks = snapshot.column("sample_stack")
+    sizes = snapshot.column("sample_size") if info.has_sizes else None
+    values = [snapshot.column(f"sample_value.{number}") for number in range(len(info.values))]
+
+    def samples() -> Iterator[Rows]:
+        for part in _stretches(len(stacks)):
+            known = None if sizes is None else _numbers(sizes[part], sizes[part] == 0)
+            yield Rows(
+                part.stop - part.start, {"stack": _numbers(stacks[part]), "size_bytes": known}, part.start
+            )
+
+    def amounts() -> Iterator[Rows]:
+        for part in _stretches(len(stacks), max(_STRETCH_ROWS // max(len(values), 1), 1)):
+            table = np.column_stack([column[part].astype(np.int64) for column in values])
+            sample, value = np.nonzero(table)
+            amount = table[sample, value]
+            columns = {
+                "sample": _numbers(sample + part.start), "value": _numbers(value), "amount": _numbers(amount)
+            }  # fmt: skip
+            yield Rows(len(amount), columns)
+
+    filler.fill("samples", samples())
+    if values:
+        filler.fill("sample_values", amounts())
+    order = _sorted(np.arange(len(stacks), dtype=np.uint32), stacks)
+    filler.fill("samples_by_stack", _index_rows(order, {"stack": stacks}))
+
+
+def fill_events(snapshot: Snapshot, filler: Filler, report: Report) -> None:
+    """Fill the table of events. Raises IndexError and ValueError for damaged columns."""
+    whole = sum(info.events for info in devices_of(snapshot.info))
+    filler.fill("events", _watched(_event_rows(snapshot), whole, 0.8, report))
+    filler.fill("events_by_action", _action_rows(snapshot))
+
+
+def fill_allocations(snapshot: Snapshot, filler: Filler, report: Report) -> None:
+    """Fill the table of allocations. Raises IndexError and ValueError for damaged columns."""
+    whole = sum(info.allocations for info in devices_of(snapshot.info))
+    filler.fill("allocations", _watched(_allocation_rows(snapshot), whole, 0.7, report))
+    _fill_allocation_indexes(snapshot, filler, report)
+
+
+def _watched(stretches: Iterable[Rows], whole: int, share: float, report: Report) -> Iterator[Rows]:
+    """The stretches, reported as that share of the work when the last is written."""
+    done = 0
+    for rows in stretches:
+        yield rows
+        done += rows.length
+        report("filling", share * min(done / max(whole, 1), 1.0))
+
+
+def _event_rows(snapshot: Snapshot) -> Iterator[Rows]:
+    actions, streams = Texts(snapshot.manifest.actions), Texts(stream_names(snapshot))
+    pools = _optional(pool_names(snapshot))
+    first = 0
+    for info in devices_of(snapshot.info):
+        device = snapshot.device(info.device)
+        address, size, stream, pool, owner = (
+            snapshot.column(f"{info.device}.event_{name}")
+            for name in ("address", "size", "stream", "pool", "owner")
+        )
+        for part in _stretches(info.events):
+            count = part.stop - part.start
+            owners = owner[part]
+            columns = {
+                "device": _numbers(np.full(count, info.device)),
+                "moment": _numbers(np.arange(part.start + 1, part.stop + 1)),
+                "time_us": None if device.time is None else _numbers(device.time[part]),
+                "action": _named(actions, device.event_action[part]),
+                "size_bytes": _numbers(size[part], size[part] < 0),
+                "live_bytes": _numbers(device.live[part.start + 1 : part.stop + 1]),
+                "allocation": _numbers(device.allocations(owners), owners == kernel.NEVER),
+                "stack": _numbers(device.event_stack[part]),
+                "stream": _named(streams, stream[part]),
+                "pool": _named(pools, pool[part], optional=True),
+                "address_int": _numbers(address[part].view(np.int64)),
+            }
+            yield Rows(count, columns, first + part.start)
+        first += info.events
+        del device, address, size, stream, pool, owner
+        snapshot.forget(info.device)
+
+
+def _allocation_rows(snapshot: Snapshot) -> Iterator[Rows]:
+    categories, streams = _optional(categories_of(snapshot.info)), Texts(stream_names(snapshot))
+    for info in devices_of(snapshot.info):
+        device = snapshot.device(info.device)
+        freed = freed_stacks(snapshot, device)
+        for part in _stretches(info.allocations):
+            count = part.stop - part.start
+            starts, ends, rounded, flags = (
+                column[part] for column in (device.start, device.end, device.rounded, device.flags)
+            )
+            columns = {
+                "device": _numbers(np.full(count, info.device)),
+                "size_bytes": _numbers(device.size[part]),
+                "rounded_bytes": _numbers(rounded, rounded == 0),
+                "start_moment": _numbers(starts),
+                "end_moment": _numbers(ends, ends == kernel.NEVER),
+                "start_time_us": _times(device, starts),
+                "end_time_us": _times(device, ends),
+                "live_at_peak": _numbers(_live_at_peak(device, part)),
+                "before_trace": _numbers(flags & kernel.BEFORE_TRACE != 0),
+                "pending_free": _numbers(flags & kernel.PENDING_FREE != 0),
+                "category": _named(categories, device.category[part], optional=True),
+                "stack": _numbers(device.stack[part]),
+                "freed_stack": _numbers(freed[part], freed[part] == 0),
+                "stream": _named(streams, device.stream[part]),
+                "address_int": _numbers(device.address[part].view(np.int64)),
+            }
+            yield Rows(count, columns, device.first_allocation + part.start)
+        del device, freed
+        snapshot.forget(info.device)
+
+
+def _live_at_peak(device: Device, part: slice) -> npt.NDArray[np.bool_]:
+    moment = device.info.peak_moment
+    found: npt.NDArray[np.bool_] = (device.start[part] <= moment) & (device.end[part] > moment)
+    return found
+
+
+def _action_rows(snapshot: Snapshot) -> Iterator[Rows]:
+    """The events by action, as SQLite orders texts, and number."""
+    names = snapshot.manifest.actions
+    actions = Texts(names)
+    for name in sorted(set(names), key=str.encode):
+        numbers = [number for number, each in enumerate(names) if each == name]
+        first = 0
+        for info in devices_of(snapshot.info):
+            column = snapshot.column(f"{info.device}.event_action")
+            for part in _stretches(info.events, 32 * _STRETCH_ROWS):
+                mine = np.flatnonzero(np.isin(column[part], numbers))
+                for some in _stretches(len(mine)):
+                    events = mine[some] + (first + part.start)
+                    columns = {
+                        "action": _named(actions, np.full(len(events), numbers[0])), "rowid": _numbers(events)
+                    }  # fmt: skip
+                    yield Rows(len(events), columns)
+            first += info.events
+
+
+def _fill_allocation_indexes(snapshot: Snapshot, filler: Filler, report: Report) -> None:
+    devices = [snapshot.device(info.device) for info in devices_of(snapshot.info)]
+    if not devices:
+        return
+    columns = {
+        "size_bytes": _joined([device.size for device in devices]),
+        "stack": _joined([device.stack for device in devices]),
+    }
+    order = np.arange(len(columns["stack"]), dtype=np.uint32)
+    order = _sorted(order, columns["size_bytes"], columns["stack"])
+    report("filling", 0.85)
+    filler.fill("allocations_by_stack", _index_rows(order, columns))
+    del order, columns["stack"]
+    report("filling", 0.95)
+    columns["device"] = _joined(
+        [np.broadcast_to(np.int32(device.info.device), len(device.size)) for device in devices]
+    )
+    everything = slice(None)
+    for name, chosen in (
+        ("allocations_at_peak", [_live_at_peak(device, everything) for device in devices]),
+        ("allocations_left", [device.end == kernel.NEVER for device in devices]),
+    ):
+        rows = np.flatnonzero(_joined(chosen)).astype(np.uint32)
+        order = _sorted(rows, columns["size_bytes"], columns["device"])
+        filler.fill(name, _index_rows(order, columns))
+
+
+def _joined(columns: list[Column]) -> Column:
+    return columns[0] if len(columns) == 1 else np.concatenate(columns)
+
+
+def _sorted(rows: npt.NDArray[np.uint32], *columns: Column) -> npt.NDArray[np.uint32]:
+    """The rows by the last of some columns, where that is the same by the one before it, and so on."""
+    spare = np.empty_like(rows)
+    for column in columns:
+        # so that negative numbers come first
+        keys = column.astype(np.int64).view(np.uint64) ^ np.uint64(1 << 63)
+        sqlite_trees.sort_rows(keys, rows, spare)
+    return rows
+
+
+def _index_rows(order: npt.NDArray[np.uint32], columns: dict[str, Column]) -> Iterator[Rows]:
+    for part in _stretches(len(order)):
+        rows = order[part]
+        found = {name: _numbers(column[rows]) for name, column in columns.items()}
+        found["rowid"] = _numbers(rows)
+        yield Rows(len(rows), found)
+
+
+def _optional(names: Iterable[str | None]) -> Texts:
+    """Texts with NULL behind the last, for numbers that have no name."""
+    return Texts([*names, None])
+
+
+def _named(names: Texts, numbers: Column, *, optional: bool = False) -> TreeColumn:
+    values = numbers.astype(np.int64)
+    return np.minimum(values, len(names) - 1) if optional else values, None, names
+
+
+def _numbers(values: Column, missing: npt.NDArray[np.bool_] | None = None) -> TreeColumn:
+    return np.ascontiguousarray(values, np.int64), None if missing is None else missing.view(np.uint8), None
+
+
+def _times(device: Device, moments: Column) -> TreeColumn:
+    """When moments begin, NULL for the one before the trace, for NEVER and without times."""
+    if device.time is None or not len(device.time):
+        return None
+    missing = (moments == 0) | (moments > device.info.events)
+    return _numbers(device.time[np.where(missing, 1, moments) - 1], missing)

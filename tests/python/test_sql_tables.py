@@ -1,0 +1,278 @@
+"""The pages written for SQL, as SQLite reads them: against rows that statements put in, and its own check."""
+
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+import pytest
+from tests.python.conftest import event, frame, real_files, real_profiles
+from tests.python.profile_reading import FIXTURES
+from tests.python.test_sql import hostile_file
+
+from memlens.kernels.base import sqlite_trees as kernel
+from memlens.kernels.base.sqlite_trees import Texts
+from memlens.store import tables
+from memlens.store.database_file import Column, Inserts, Rows, Trees, connect
+from memlens.store.snapshot import Snapshot
+from memlens.store.table_schema import FILE_NAMES, statements
+from memlens.views.sql.query import SqlSession
+
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
+SCHEMA = """
+    CREATE TABLE numbered (number INTEGER PRIMARY KEY, a INTEGER, b INTEGER, twice AS (2 * b), text TEXT);
+    CREATE TABLE keyed (a INTEGER, b INTEGER, text TEXT, PRIMARY KEY (a, b)) WITHOUT ROWID;
+    CREATE INDEX by_text ON numbered (text, a);
+    CREATE INDEX some_by_b ON numbered (b) WHERE a IS NOT NULL;
+    CREATE INDEX keyed_by_text ON keyed (text);
+"""
+
+
+def checked(database: apsw.Connection, schema: str = "main") -> None:
+    assert database.execute(f"PRAGMA {schema}.integrity_check").fetchall() == [("ok",)]
+
+
+def contents(archive: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """All rows with their types, each file checked."""
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for name in FILE_NAMES.values():
+        with closing(apsw.Connection(str(archive / name), flags=apsw.SQLITE_OPEN_READONLY)) as database:
+            checked(database)
+            names: list[Any] = database.execute(
+                "SELECT name FROM sqlite_schema WHERE type = 'table'"
+            ).fetchall()
+            for (table,) in names:
+                rows = database.execute(f"SELECT * FROM {table}").fetchall()
+                found[table] = [(*row, *map(type, row)) for row in rows]
+            indexes = database.execute(
+                "SELECT name, tbl_name FROM sqlite_schema WHERE type = 'index'"
+            ).fetchall()
+            found[f"indexes of {name}"] = sorted(indexes)
+    return found
+
+
+FILES = [
+    "sample",
+    "hostile",
+    *sorted(
+        path for path in FIXTURES.iterdir() if path.suffix in {".zst", ".txt", ".pickle", ".out", ".json"}
+    ),
+    *real_files("*medium_512_inf*", "verl*", "niu__forward_memory_snapshot_100*"),
+    *real_profiles(
+        "pprof/go-heap.pb.gz", "heaptrack/heaptrack.sqlite.zst", "public/parca/profile-with-labels.pb.gz"
+    ),
+]
+
+
+@pytest.mark.parametrize("which", FILES, ids=lambda path: path if isinstance(path, str) else path.name[:40])
+def test_pages_hold_what_statements_would_put_in(
+    which: str | Path,
+    sample: Path,
+    tmp_path: Path,
+    opened: Callable[[Path], Snapshot],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = (
+        {"sample": sample, "hostile": hostile_file(tmp_path)}.get(which, which)
+        if isinstance(which, str)
+        else which
+    )
+    snapshot = opened(Path(path))
+    tables.fill(snapshot, lambda *_: None)
+    written = contents(snapshot.archive)
+    tables.remove(snapshot.archive)
+    monkeypatch.setattr(tables, "_LONGEST_TEXT_BYTES", -1)
+    tables.fill(snapshot, lambda *_: None)
+    inserted = contents(snapshot.archive)
+    # statistics are of samples, and the sample depends on where pages end
+    for found in (written, inserted):
+        for name in ("sqlite_stat1", "sqlite_stat4"):
+            found.pop(name, None)
+    assert written.keys() == inserted.keys()
+    for name, rows in inserted.items():
+        assert written[name] == rows, name
+    assert {each.name for each in statements() if each.kind == "TABLE"} < written.keys()
+
+
+def test_names_too_long_for_a_page_are_whole(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
+    long = "segment_" + "x" * 5_000
+    names = frame("/a.py", 1, "f")
+    events = [event("alloc", 4096, 8, names), event(long, 8192, 16, names), event("alloc", 12_288, 8, names)]
+    path = tmp_path / "long.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [events]}, protocol=4))
+    snapshot = opened(path)
+    tables.fill(snapshot, lambda *_: None)
+    contents(snapshot.archive)
+    with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
+        rows = list(session.stream("SELECT action, count(*) FROM events GROUP BY 1")[1])
+    assert sorted(rows) == [("alloc", 2), (long, 1)]
+
+
+def table(seed: int, count: int, longest: int) -> tuple[dict[str, Column], Texts]:
+    """Columns of values of every length, NULLs and texts, the empty one too."""
+    random = np.random.default_rng(seed)
+    # every number of bits, and their neighbours
+    shifts = random.integers(0, 64, count)
+    numbers = (np.uint64(1) << shifts.astype(np.uint64)).view(np.int64) * random.choice([-1, 1], count)
+    numbers = numbers + random.integers(-1, 2, count)
+    numbers[: min(count, 4)] = [LOWEST, HIGHEST, 0, -1][:count]
+    texts = Texts(
+        [None, "", "ö" * (longest // 2), *(chr(97 + n % 26) * (n * longest // 20) for n in range(20))]
+    )
+    missing = (random.random(count) < 0.2).astype(np.uint8)
+    columns: dict[str, Column] = {
+        "a": (numbers, missing, None),
+        "b": (random.permutation(numbers), None, None),
+        "text": (random.integers(0, len(texts), count), None, texts),
+    }
+    return columns, texts
+
+
+def stretches(count: int, columns: dict[str, Column], rows: int = 1_000) -> Iterator[Rows]:
+    for start in range(0, count, rows):
+        part = slice(start, min(start + rows, count))
+        chosen = {
+            name: None
+            if column is None
+            else (column[0][part].copy(), None if column[1] is None else column[1][part], column[2])
+            for name, column in columns.items()
+        }
+        yield Rows(part.stop - part.start, chosen, start - 500)
+
+
+@pytest.mark.parametrize(
+    ("count", "longest"),
+    [(0, 10), (1, 10), (2, 800), (5, 800), (6, 800), (60, 10), (1_000, 800), (20_000, 800), (100_000, 4)],
+)
+def test_trees_of_every_size_are_sound(tmp_path: Path, count: int, longest: int) -> None:
+    """Rows in the order of each key, which SQLite itself works out from rows that statements put in."""
+    columns, _ = table(count, count, longest)
+    one, two = tmp_path / "written.db", tmp_path / "inserted.db"
+    for path in (one, two):
+        with closing(connect(path)) as database:
+            database.execute(SCHEMA)
+    keys = Rows(count, {"a": (np.arange(count) // 3 - 7, None, None), "b": (np.arange(count) % 3, None, None),
+                        "text": columns["text"]})  # fmt: skip
+    with Inserts(two) as filler:
+        filler.fill("numbered", stretches(count, columns))
+        filler.fill("keyed", [keys])
+    with closing(connect(two)) as database:
+        in_order = {
+            "by_text": database.execute("SELECT number FROM numbered ORDER BY text, a, number").fetchall(),
+            "some_by_b": database.execute(
+                "SELECT number FROM numbered WHERE a IS NOT NULL ORDER BY b, number"
+            ).fetchall(),
+        }
+        keyed = database.execute("SELECT a, b FROM keyed ORDER BY text, a, b").fetchall()
+    with Trees(one) as filler:
+        filler.fill("numbered", stretches(count, columns))
+        filler.fill("keyed", [keys])
+        for name, found in in_order.items():
+            numbers = np.array(found, np.int64).reshape(-1)
+            chosen: dict[str, Column] = {"rowid": (numbers, None, None)}
+            for column in columns:
+                values, missing, texts = columns[column] or (numbers, None, None)
+                chosen[column] = (
+                    values[numbers + 500],
+                    None if missing is None else missing[numbers + 500],
+                    texts,
+                )
+            filler.fill(name, [Rows(len(numbers), chosen)])
+        pairs = np.array(keyed, np.int64).reshape(-1, 2)
+        values, _, texts = columns["text"] or (pairs, None, None)
+        of_keys: dict[str, Column] = {
+            "a": (pairs[:, 0].copy(), None, None), "b": (pairs[:, 1].copy(), None, None),
+            "text": (values[(pairs[:, 0] + 7) * 3 + pairs[:, 1]], None, texts),
+        }  # fmt: skip
+        filler.fill("keyed_by_text", [Rows(len(pairs), of_keys)])
+    with closing(connect(one)) as database:
+        checked(database)
+        database.execute("ATTACH ? AS inserted", (str(two),))
+        for name in ("numbered", "keyed"):
+            rows = database.execute(f"SELECT * FROM main.{name}").fetchall()
+            assert len(rows) == count
+            assert rows == database.execute(f"SELECT * FROM inserted.{name}").fetchall()
+        # and it is a database to write in, whose trees balance
+        database.execute("DELETE FROM numbered WHERE number % 3 = 0; DELETE FROM keyed WHERE b = 1")
+        database.execute("INSERT INTO numbered SELECT number + 1000000, b, a, text FROM numbered")
+        checked(database)
+
+
+def test_no_tree_uses_the_page_of_the_locks(tmp_path: Path) -> None:
+    path = tmp_path / "large.db"
+    with closing(connect(path)) as database:
+        database.execute(SCHEMA)
+    with path.open("r+b") as file:
+        # a gibibyte of nothing, which takes no room where files have holes
+        file.truncate((kernel.LOCK_PAGE - 40) * kernel.PAGE_BYTES)
+    columns, _ = table(1, 20_000, 4)
+    with Trees(path) as filler:
+        filler.fill("numbered", stretches(20_000, columns))
+    with path.open("rb") as file:
+        file.seek((kernel.LOCK_PAGE - 1) * kernel.PAGE_BYTES)
+        assert file.read(kernel.PAGE_BYTES) == bytes(kernel.PAGE_BYTES)
+        assert file.read(1) == b"\r"
+    with closing(apsw.Connection(str(path))) as database:
+        numbers = database.execute("SELECT number, b FROM numbered").fetchall()
+        assert columns["b"] is not None
+        assert numbers == list(zip(range(-500, 19_500), columns["b"][0].tolist(), strict=True))
+        assert database.execute("PRAGMA page_count").get == path.stat().st_size // kernel.PAGE_BYTES
+
+
+def test_what_no_page_can_hold_is_refused() -> None:
+    texts = Texts(["x" * 1_000, None])
+    assert (len(texts), texts.longest_bytes, texts.texts) == (2, 1_000, ["x" * 1_000, None])
+    number = np.zeros(1, np.int64)
+    for values in (number, number + 2, number - 1):
+        with pytest.raises(ValueError, match="record"):
+            kernel.Tree(2, has_rowids=True).add([(values, None, texts)], 1)
+    wrong: list[list[Column]] = [[], [None] * 33, [(number, None, None)]]
+    for columns in wrong:
+        with pytest.raises(ValueError, match="columns"):
+            kernel.Tree(2, has_rowids=True).add(columns, 2)
+    with pytest.raises(ValueError, match="one length"):
+        kernel.Tree(2, has_rowids=True).add([(number, np.zeros(2, np.uint8), None)], 1)
+
+
+def test_rows_are_sorted_by_all_bits_and_stay_in_their_order() -> None:
+    random = np.random.default_rng(1)
+    for bits in (0, 1, 11, 12, 40, 64):
+        keys = random.integers(0, 2**64, 5_000, np.uint64)
+        keys = (keys >> np.uint64(64 - bits) if bits else np.zeros_like(keys)).astype(np.uint64)
+        keys[::3] = keys[0]
+        order = random.permutation(5_000).astype(np.uint32)[:4_000]
+        expected = order[np.argsort(keys[order], kind="stable")]
+        kernel.sort_rows(keys, order, np.empty_like(order))
+        assert np.array_equal(order, expected)
+    with pytest.raises(IndexError):
+        kernel.sort_rows(keys, np.array([5_000], np.uint32), np.empty(1, np.uint32))
+
+
+def test_stacks_that_are_no_tree_are_refused() -> None:
+    nodes, frames = np.array([2, 0, 1], np.uint32), np.array([0, 7, 5], np.uint32)
+    good = np.array([0, 0, 1], np.uint32)
+    for parents, fits in ((good, True), (np.array([0, 2, 1], np.uint32), False), (good[:2], False)):
+        depths = np.empty(3, np.int64)
+        levels = [np.empty(3, np.int64) for _ in range(3)]
+        by_frame = np.empty(8, np.int64), np.empty(3, np.uint32), np.empty(3, np.uint32)
+        works: list[tuple[Callable[..., None], tuple[Any, ...]]] = [
+            (kernel.stack_depths, (nodes, parents, depths)),
+            (kernel.stack_levels, (nodes, parents, frames, 10, *levels)),
+            (kernel.stacks_by_frame, (nodes, parents, frames, *by_frame)),
+        ]
+        for work, arguments in works:
+            if fits:
+                work(*arguments)
+            else:
+                with pytest.raises(IndexError):
+                    work(*arguments)
+        if fits:
+            assert depths.tolist() == [2, 0, 1]
+            assert [each.tolist() for each in levels] == [[10, 10, 12], [0, 1, 0], [5, 7, 7]]
+            assert by_frame[0].tolist() == [0, 0, 0, 0, 0, 1, 1, 3]
+            assert [each.tolist() for each in by_frame[1:]] == [[0, 0, 2], [0, 1, 0]]
+    with pytest.raises(IndexError):
+        kernel.stacks_by_frame(nodes, good, frames, np.empty(7, np.int64), *by_frame[1:])
