@@ -33,6 +33,7 @@ from memlens.views.compare.alignment import (
 from memlens.views.compare.pairing import Pairing, best_assignment, path_parts
 from memlens.views.compare.pairing import align as align_lines
 from memlens.views.compare.rows import CompareAnswer, CompareBy, Comparison, Measure
+from memlens.views.flame import first as first_flame
 from memlens.views.selection.folded import Folded, fold, places_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.trace.picture.live import live
@@ -42,7 +43,7 @@ BYS: tuple[CompareBy, ...] = ("line", "function", "file", "stack")
 
 
 def folded(snapshot: Snapshot, of: AllocationSet | None = None) -> Folded:
-    return fold(snapshot, of or AllocationSet(snapshot.timeline.default_device), places_of(snapshot))
+    return fold(snapshot, of or first_flame.opening_set(snapshot.info), places_of(snapshot))
 
 
 def everything(before: Folded, after: Folded, by: CompareBy, measure: Measure = "own") -> CompareAnswer:

@@ -26,7 +26,6 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.table_schema import PARTS
 from memlens.views.flame import first as first_flame
 from memlens.views.flame.graph import tree_of
-from memlens.views.selection.sets import AllocationSet
 from memlens.views.sql.query import SqlSession
 
 pytest_plugins = ("tests.python.server_fixtures",)
@@ -188,7 +187,7 @@ def test_tables_and_the_first_flame_are_of_the_setting(sample: Path, cache: Cach
             for part in PARTS:
                 assert tables.are_filled(archive, [part], relabelled=snapshot.relabelled)
                 assert not tables.are_filled(archive, [part], relabelled=snapshot.relabelled + 1)
-            of = AllocationSet(device=snapshot.timeline.default_device)
+            of = first_flame.opening_set(snapshot.info)
             tree = tree_of(snapshot, of, "bytes", first_flame.OPTIONS)
             packages = {tree.names.packages[number] for number in tree.names.package.tolist()}
             snapshot.work_behind()

@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
 
 def steps_and_growth(snapshot: Snapshot, options: argparse.Namespace) -> tuple[StepsAnswer, GrowthAnswer]:
     """All steps of a device, and the lines that grow. Raises :class:`BadRequestError`."""
-    info = timeline_of(snapshot.info, "steps")
+    info = timeline_of(snapshot.info, "events")
     device = info.default_device if options.device is None else options.device
     return (
         steps(snapshot, device, 0, sys.maxsize, options.filter),

@@ -52,7 +52,7 @@ def snapviewer(snapshot: Snapshot, device: int | None, target: Path, report: Rep
     Polygon and stack of an allocation have the same number in both parts. Raises :class:`TooLargeError`,
     BadRequestError and OSError; nothing is left behind then.
     """
-    info = timeline_of(snapshot.info, "trace")
+    info = timeline_of(snapshot.info, "events", "a SnapViewer archive")
     found = device_of(snapshot, info.default_device if device is None else device)
     if not found.info.events or not found.info.allocations:
         raise BadRequestError(f"{found.info.name} has no trace, and SnapViewer shows nothing else")

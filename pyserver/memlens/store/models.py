@@ -11,23 +11,24 @@ _A_MODEL: dict[Model, str] = {"timeline": "A trace of events", "profile": "A pro
 class LackingError(BadRequestError):
     """A model lacks what a question needs: "A profile has no devices, so the memory map isn't available"."""
 
-    def __init__(self, model: Model, needed: str, question: str = "this") -> None:
-        super().__init__(f"{_A_MODEL[model]} has no {needed}, so {question} isn't available")
+    def __init__(self, model: Model, needed: str, question: str | None = None) -> None:
+        super().__init__(f"{_A_MODEL[model]} has no {needed}, so {question or 'this'} isn't available")
         self._model: Model = model
         self._needed = needed
+        self._question = question
 
     def to(self, question: str) -> "LackingError":
-        """The same refusal, which names the question."""
-        return LackingError(self._model, self._needed, question)
+        """The same refusal, which names the question; one that names it already stays as it is."""
+        return LackingError(self._model, self._needed, self._question or question)
 
 
-def timeline_of(info: SnapshotInfo, needed: str) -> TimelineInfo:
+def timeline_of(info: SnapshotInfo, needed: str, question: str | None = None) -> TimelineInfo:
     """A timeline's figures. Raises :class:`LackingError` about what is ``needed`` for any other model."""
     match info:
         case TimelineInfo():
             return info
         case ProfileInfo():
-            raise LackingError(info.model, needed)
+            raise LackingError(info.model, needed, question)
         case _:
             assert_never(info)
 
