@@ -49,7 +49,7 @@ const STEPS = [
     name: 'mypy',
     what: 'Python: types',
     commands: () => [
-      [venvProgram('mypy'), '-n', '2', 'pyserver/memlens', ...present('tests/bench', 'tests/python')],
+      [venvProgram('mypy'), 'pyserver/memlens', ...present('tests/bench', 'tests/python')],
     ],
   },
   {

@@ -53,7 +53,11 @@ describe('settings', () => {
   it('are sent as the server knows them, without what makes no sense', async () => {
     const memory = new FakeMemory();
     Object.assign(settings, { pathMappings: { '/a': '/b', '/c': 5 }, codeLens: true, 'cache.limit': 2 });
-    Object.assign(settings, { 'lines.measure': 'total', libraries: ['vendor', 7, '!src'], 'lines.attribution': 'any' });
+    Object.assign(settings, {
+      'lines.measure': 'total',
+      libraries: ['vendor', 7, '!src'],
+      'lines.attribution': 'any',
+    });
     await rememberPath(memory.typed, '/x/a.py', '/w/a.py');
     assert.deepEqual(readSettings(memory.typed), {
       path_mappings: { '/a': '/b' },

@@ -15,7 +15,7 @@ from tests.python.lsp_client import LspClient
 from tests.python.server_harness import open_view, write_snapshot
 
 from memlens.ingest import ingest
-from memlens.model.frames import KIND_NAMES, LIBRARY, NATIVE, USER
+from memlens.model.frames import KIND_NAMES, LIBRARY, NATIVE, USER, is_recorder
 from memlens.model.info import ProfileInfo
 from memlens.model.languages import is_allocation_function
 from memlens.model.own_libraries import Libraries
@@ -129,8 +129,10 @@ def labels(
     """The frame to show first of each stack, by the words of the rule."""
     kinds = {row[0]: row[4] for row in rows}
     if isinstance(snapshot.info, ProfileInfo):
-        allocating = [row[0] for row in rows if row[4] != USER and is_allocation_function(row[3], row[1])]
-        kinds.update(dict.fromkeys(allocating, NATIVE + 1))
+        last = [row[0] for row in rows if row[4] != USER and is_allocation_function(row[3], row[1])]
+    else:
+        last = [row[0] for row in rows if row[4] == NATIVE and is_recorder(row[3])]
+    kinds.update(dict.fromkeys(last, NATIVE + 1))
     return [
         min(enumerate(stack), key=lambda place: (kinds[place[1]], place[0]))[1] if stack else NEVER
         for stack in stacks

@@ -111,7 +111,9 @@ def test_info_says_what_the_values_are(tmp_path: Path) -> None:
         lambda: snapshot.column("stack_totals"),
         lambda: snapshot.timeline,
     ):
-        with pytest.raises(LackingError, match="^A profile has no (devices|events), so this isn't available"):
+        with pytest.raises(
+            LackingError, match=r"^A profile has no (devices|events), so this isn't available"
+        ):
             ask()
     snapshot.close()
 

@@ -285,8 +285,11 @@ def others_meant(data: Data) -> dict[str, Any]:
             for each in data["external_annotations"]
         ],
         "ooms": sum(each["action"] == "oom" for trace in data["device_traces"] for each in trace),
+        # the events have categories, which only a profiler's record has: without segments nothing is known of them
         "reserved": [
-            sum(each["total_size"] for each, device in segments if device == number)
+            sum(sizes)
+            if (sizes := [each["total_size"] for each, device in segments if device == number])
+            else None
             for number in sorted(devices)
         ],
     }

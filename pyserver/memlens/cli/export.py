@@ -51,15 +51,17 @@ def run(options: argparse.Namespace) -> int:
 
 def _samples(snapshot: Snapshot, options: argparse.Namespace) -> tuple[Samples, str]:
     """What is written, and its title."""
+    # both formats are UTF-8, and a file's name need not be
+    name = options.file.name.encode(errors="backslashreplace").decode()
     match snapshot.info:
         case TimelineInfo():
-            title = f"{options.file.name}, {_WHAT[options.at]}"
+            title = f"{name}, {_WHAT[options.at]}"
             return _allocations(snapshot, snapshot.info, options), title
         case ProfileInfo():
             if options.at != "peak":
                 raise BadRequestError("A profile is written as it is: --at is for traces")
             merged = options.speedscope is not None
-            return of_profile(snapshot, options.filter, merged=merged), options.file.name
+            return of_profile(snapshot, options.filter, merged=merged), name
         case _:
             assert_never(snapshot.info)
 

@@ -52,8 +52,8 @@ class SourceFrame:
 
 
 POSSIBLE_ARENA = SourceFrame("", 0, "(perhaps a pool of pymalloc's)", NATIVE)
-"""Stands innermost where memory was mapped that has the size of pymalloc's arenas, so that no line is charged with it
-by itself: what is in an arena was put there by any line."""
+"""Stands innermost where memory was mapped that has the size of pymalloc's arenas: the line that mapped it is charged,
+but what is in an arena was put there by any line."""
 
 
 def source_frame(filename: str, line: int, name: str) -> SourceFrame:

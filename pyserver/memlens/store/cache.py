@@ -35,7 +35,7 @@ _OUR_NAME = re.compile(r"^[0-9a-f]{24}-v\d+(\.(partial|old-\w+)-(?P<pid>\d{1,9})
 
 
 class NotAnArchiveError(MemlensError):
-    """Something that is not ours stands where an archive is to be written."""
+    """No archive can be written where it is wanted."""
 
     code = "not-an-archive"
     advice = "Choose another folder."
@@ -124,8 +124,14 @@ def making(archive: Path) -> Iterator[Path]:
 def check_place(archive: Path) -> None:
     """A chosen folder is replaced only if it is an archive, of whatever version and state, or empty.
 
-    Raises :class:`NotAnArchiveError` when it is something else.
+    Raises :class:`NotAnArchiveError` when it is something else, or has a name that SQLite can't open a database by.
     """
+    try:
+        str(archive).encode()
+    except UnicodeEncodeError as error:
+        raise NotAnArchiveError(
+            f"The name of {archive} is not UTF-8, and an archive needs one that is"
+        ) from error
     if not archive.exists() and not archive.is_symlink():
         return
     if not archive.is_dir() or (any(archive.iterdir()) and not is_archive(archive)):
