@@ -161,7 +161,7 @@ def test_filters_find_the_samples_that_fit(made: tuple[Profile, list[list[int]],
         told = np.flatnonzero((profile.values[1] != 0) | (profile.values[0] != 0)).tolist()
         assert found == [n for n in told if fits(n)], text
     for text in ("module:x", "life>1s", "pool:1", "category:x", "is:freed"):
-        with pytest.raises(BadRequestError, match="a profile doesn't tell that"):
+        with pytest.raises(BadRequestError, match="a profile doesn't record that"):
             samples_of(snapshot, AllocationSet(0, filter=text))
 
 

@@ -148,8 +148,8 @@ export class Compare {
     if (other?.is !== 'open') return null;
     const { info } = other;
     if (info.model !== own.model) {
-      const { is, name } = MODELS[info.model];
-      return `is ${is}, and this is ${MODELS[own.model].is}: compare it with another ${name}.`;
+      const { is, name } = MODELS[own.model];
+      return `is ${MODELS[info.model].is}, and this is ${is}: compare it with another ${name}.`;
     }
     switch (info.model) {
       case 'timeline':
