@@ -1336,8 +1336,13 @@ export interface Problem {
   retry: boolean;
 }
 
-/** A profile's figures. Values are numbered by their places in `values`. */
+/** Samples of stacks with values, which are numbered by their places in `values`. */
 export interface ProfileInfo {
+  model: 'profile';
+  kind: string;
+  path: string;
+  file_bytes: number;
+  warnings: Notice[];
   values: ProfileValue[];
   default_value: number;
   samples: number;
@@ -1547,19 +1552,6 @@ export interface SizesAnswer {
 export interface SizesParams {
   snapshot: string;
   of: AllocationSet;
-}
-
-/** What `memlens info` prints and what a view needs before its first picture. */
-export interface SnapshotInfo {
-  kind: string;
-  model: 'profile' | 'timeline';
-  path: string;
-  file_bytes: number;
-  devices: DeviceInfo[];
-  default_device: number;
-  categories: string[];
-  warnings: Notice[];
-  profile: ProfileInfo | null;
 }
 
 /** Server to client: the open snapshots changed, so totals shown in source files may have as well. */
@@ -1779,6 +1771,18 @@ export interface StepsTold {
   inferred: boolean;
 }
 
+/** A trace of events on devices, as PyTorch records it. */
+export interface TimelineInfo {
+  model: 'timeline';
+  kind: string;
+  path: string;
+  file_bytes: number;
+  warnings: Notice[];
+  devices: DeviceInfo[];
+  default_device: number;
+  categories: string[];
+}
+
 /** Sums over a set of allocations; `live_at_peak_bytes` is at each device's own peak. */
 export interface Totals {
   total_bytes: number;
@@ -1822,6 +1826,8 @@ export interface ViewportParams {
 export interface ViewportResult {
   geometry: string;
 }
+
+export type SnapshotInfo = TimelineInfo | ProfileInfo;
 
 /** The client asks, the server answers. */
 export interface Requests {

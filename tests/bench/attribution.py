@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from tests.bench.profiles import MEMRAY  # noqa: E402
 from memlens.errors import MemlensError  # noqa: E402
 from memlens.ingest import ingest  # noqa: E402
 from memlens.model.frames import USER  # noqa: E402
+from memlens.model.info import ProfileInfo, TimelineInfo  # noqa: E402
 from memlens.store.cache import Cache  # noqa: E402
 from memlens.store.snapshot import FrameRow, Snapshot  # noqa: E402
 from memlens.units import format_bytes  # noqa: E402
@@ -100,15 +101,16 @@ def recordings() -> list[Path]:
 def by_stack(snapshot: Snapshot) -> np.ndarray:
     """Bytes live at the default device's peak, or a profile's default value, by stack."""
     found = np.zeros(len(snapshot.column("stack_node")), np.int64)
-    profile = snapshot.info.profile
-    if profile is not None:
-        np.add.at(
-            found, snapshot.column("sample_stack"), snapshot.column(f"sample_value.{profile.default_value}")
-        )
-        return found
-    device = snapshot.device(snapshot.info.default_device)
-    live = (device.start <= device.info.peak_moment) & (device.end > device.info.peak_moment)
-    np.add.at(found, device.stack[live], device.size[live])
+    match snapshot.info:
+        case TimelineInfo():
+            device = snapshot.device(snapshot.info.default_device)
+            live = (device.start <= device.info.peak_moment) & (device.end > device.info.peak_moment)
+            np.add.at(found, device.stack[live], device.size[live])
+        case ProfileInfo():
+            values = snapshot.column(f"sample_value.{snapshot.info.default_value}")
+            np.add.at(found, snapshot.column("sample_stack"), values)
+        case _:
+            assert_never(snapshot.info)
     return found
 
 

@@ -109,7 +109,7 @@ for (const { kind, file, source, box, word, times, sizes } of RECORDINGS) {
       ['info', 'lines', 'flame'].map((command) => vscode.memlens(command, file)),
     );
     assert.equal(info.kind, kind);
-    const { values, default_value: first } = info.profile;
+    const { values, default_value: first } = info;
     const { total, title, unit } = values[first];
     await open(file);
     await view.locator('#memlens[data-model=profile][data-state=ready]').waitFor();

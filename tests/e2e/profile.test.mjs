@@ -109,7 +109,7 @@ test('the table, the sizes and SQL say the same; what they filter is filtered in
   await view.locator('.filter-input').fill('function:nothing_like_this');
   await view.locator('.flame-empty', { hasText: 'Nothing' }).waitFor();
   await view.locator('.filter-input').fill('life>1s');
-  await view.locator('.filter-error', { hasText: "a profile doesn't tell that" }).waitFor();
+  await view.locator('.filter-error', { hasText: "a profile doesn't record that" }).waitFor();
   await view.locator('.filter-input').fill('');
   await view.locator('.filter-input').press('Enter');
   await drawn();

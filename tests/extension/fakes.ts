@@ -12,7 +12,12 @@ import type { Logger } from '../../extension/src/base/logger';
 import type { Server } from '../../extension/src/server/client';
 import { EventEmitter } from './vscode';
 
-export const INFO = { kind: 'torch', path: '/a.pickle', devices: [] } as unknown as SnapshotInfo;
+export const INFO = {
+  model: 'timeline',
+  kind: 'torch',
+  path: '/a.pickle',
+  devices: [],
+} as unknown as SnapshotInfo;
 
 export const STATE: ViewState = {
   ...{ device: 0, axis: 'time', x0: 1, x1: 2, y0: 0, y1: 5 },

@@ -9,10 +9,11 @@ import msgspec
 from msgspec import inspect as types
 
 from memlens.errors import MemlensError
-from memlens.model.info import SnapshotInfo
+from memlens.model.info import ProfileInfo, SnapshotInfo
 from memlens.server.handlers.views import QUESTIONS
 from memlens.server.protocol import VIEW_REQUESTS
 from memlens.store.manifest import ArchiveError
+from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 
 # what a parameter of that name most likely means; anything else is made from its type alone
@@ -95,18 +96,16 @@ def _value(kind: types.Type, name: str, info: SnapshotInfo, chance: random.Rando
 
 
 def _integer(name: str, info: SnapshotInfo, chance: random.Random) -> int:
-    devices = info.devices
+    devices = devices_of(info)
     found = chance.choice(devices) if devices else None
     if name in ("device", "other_device") and found is not None and chance.random() < 0.9:
         return found.device
     if name in ("columns", "rows", "width_px"):
         return chance.choice([1, 7, 300, 2000])
-    if info.profile is not None and name in ("from_moment", "to_moment", "from_edge", "to_edge"):
-        return chance.choice(
-            [0, 1, info.profile.bins, chance.randrange(info.profile.bins + 1), info.profile.bins + 1]
-        )
-    if info.profile is not None and name == "value":
-        return chance.randrange(-1, len(info.profile.values) + 1)
+    if isinstance(info, ProfileInfo) and name in ("from_moment", "to_moment", "from_edge", "to_edge"):
+        return chance.choice([0, 1, info.bins, chance.randrange(info.bins + 1), info.bins + 1])
+    if isinstance(info, ProfileInfo) and name == "value":
+        return chance.randrange(-1, len(info.values) + 1)
     events = found.events if found is not None else 0
     allocations = sum(device.allocations for device in devices)
     likely = [

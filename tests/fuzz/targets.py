@@ -23,8 +23,8 @@ from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import graph as flame
 from memlens.views.flame.calltree import FlameOptions
+from memlens.views.flame.first import opening_set
 from memlens.views.selection import filters
-from memlens.views.selection.sets import AllocationSet
 
 if TYPE_CHECKING:
     from memlens.formats.containers import Source
@@ -157,7 +157,7 @@ def _archive(name: str) -> Path:
 
 
 def first_flame(snapshot: Snapshot) -> None:
-    tree = flame.tree_of(snapshot, AllocationSet(snapshot.info.default_device), "bytes", FlameOptions())
+    tree = flame.tree_of(snapshot, opening_set(snapshot.info), "bytes", FlameOptions())
     flame.picture(tree, 0, 1, 0, 100, 1000)
     flame.picture(tree, 0.3, 0.4, 2, 100, 1000, "a")
 

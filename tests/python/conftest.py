@@ -91,7 +91,7 @@ WithOracle = tuple[Snapshot, DeviceInfo, list[oracle.Alloc]]
 def with_oracle(request: pytest.FixtureRequest, opened: Callable[[Path], Snapshot]) -> WithOracle:
     """The sample and some real files whose stacks are of every kind, one after the other."""
     snapshot = opened(request.param)
-    info = next(each for each in snapshot.info.devices if each.device == snapshot.info.default_device)
+    info = next(each for each in snapshot.timeline.devices if each.device == snapshot.timeline.default_device)
     return snapshot, info, oracle.allocations(oracle.load(request.param), info.device)
 
 

@@ -123,7 +123,7 @@ def test_states_of_real_files_are_those_of_a_full_replay(
 ) -> None:
     snapshot, data = opened(path), oracle.load(path)
     chance = random.Random(7)
-    for info in snapshot.info.devices:
+    for info in snapshot.timeline.devices:
         segments = [
             segment
             for segment in (data if isinstance(data, list) else data["segments"])
@@ -151,7 +151,7 @@ def test_block_sizes_by_the_rules_are_those_that_real_files_tell(
 ) -> None:
     """Of blocks allocated in the trace; 512-byte rounding alone is wrong for one in seven of them."""
     snapshot = opened(path)
-    for info in snapshot.info.devices:
+    for info in snapshot.timeline.devices:
         own = snapshot.device(info.device)
         told = (own.rounded > 0) & (own.start > 0)
         assert inferred_sizes(snapshot, own)[told].tolist() == own.rounded[told].tolist()

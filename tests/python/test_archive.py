@@ -40,7 +40,7 @@ def snapshot_file(path: Path, size: int) -> Path:
 def peak(archive: Path) -> int:
     snapshot = Snapshot.open(archive)
     try:
-        return snapshot.info.devices[0].peak_bytes
+        return snapshot.timeline.devices[0].peak_bytes
     finally:
         snapshot.close()
 
@@ -195,7 +195,7 @@ def test_damage_within_a_file(name: str, cache: Cache, sample: Path) -> None:
     (archive / name).write_bytes(data)
 
     def everything(snapshot: Snapshot) -> None:
-        extent = snapshot.info.devices[0].time_axis
+        extent = snapshot.timeline.devices[0].time_axis
         assert extent is not None
         viewport(snapshot, 0, "time", extent.x0, extent.x1, 0, 1e8, 1500, 900)
         viewport(snapshot, 0, "time", extent.x0 / 2, extent.x1 / 2, 0, 1e8, 500, 300)
@@ -228,7 +228,7 @@ def test_replaced_while_open(cache: Cache, sample: Path) -> None:
     """An archive that is evicted or made anew under an open snapshot goes on answering."""
     archive = ingest(sample, cache, quiet)
     snapshot = Snapshot.open(archive)
-    extent = snapshot.info.devices[0].event_axis
+    extent = snapshot.timeline.devices[0].event_axis
     before = viewport(snapshot, 0, "event", extent.x0, extent.x1, 0, 1e8, 100, 100)
     ingest(sample, cache, quiet)
     shutil.rmtree(archive)
@@ -242,7 +242,7 @@ def test_closing_releases_everything(cache: Cache, sample: Path) -> None:
 
     def use() -> None:
         snapshot = Snapshot.open(archive)
-        extent = snapshot.info.devices[0].event_axis
+        extent = snapshot.timeline.devices[0].event_axis
         viewport(snapshot, 0, "event", extent.x0, extent.x1, 0, 1e8, 100, 100)
         snapshot.close()
 

@@ -54,8 +54,7 @@ class Plain:
     def __init__(self, snapshot: Snapshot) -> None:
         rows = snapshot.text.execute("SELECT file, line, function, kind FROM frames ORDER BY id")
         self.frames: list[FrameRow] = [(row[0], row[1], row[2], row[3]) for row in rows]
-        info = snapshot.info.profile
-        assert info is not None
+        info = snapshot.profile
         self.value = info.default_value
         self.stacks: list[tuple[list[int], int]] = []
         sums: Counter[int] = Counter()
@@ -200,8 +199,7 @@ def test_any_code_of_go_is_what_pprof_calls_flat(path: Path, opened: Callable[[P
     message = pprof.message_of(path)
     types = [message["string_table"][each["type"]] for each in message["sample_type"]]
     snapshot = opened(path)
-    assert snapshot.info.profile is not None
-    for number, value in enumerate(snapshot.info.profile.values):
+    for number, value in enumerate(snapshot.profile.values):
         column = types.index(value.name)
         flat: Counter[tuple[str, str]] = Counter()
         for stack, each in zip(plain_stacks(message), message["sample"], strict=True):
@@ -264,8 +262,7 @@ def test_a_trace_is_charged_by_lines_of_python(opened: Callable[[Path], Snapshot
 
 
 def test_largest_is_a_block_where_sizes_are_known_else_a_stack(profile: Snapshot) -> None:
-    info = profile.info.profile
-    assert info is not None
+    info = profile.profile
     stacks = profile.column("sample_stack").tolist()
     for number, value in enumerate(info.values):
         amounts = profile.column(f"sample_value.{number}").tolist()
@@ -301,9 +298,8 @@ def test_no_negative_value_is_missing_from_a_flame_graph(
 ) -> None:
     message = pprof.message_of(path)
     snapshot = opened(path)
-    assert snapshot.info.profile is not None
     seen = 0
-    for number, value in enumerate(snapshot.info.profile.values):
+    for number, value in enumerate(snapshot.profile.values):
         amounts = [sample["value"][number] for sample in message["sample"]]
         if not value.negative:
             continue

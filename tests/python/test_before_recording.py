@@ -68,7 +68,7 @@ def test_lines_are_charged_for_what_they_allocated(opened: Opened, path: Path) -
     snapshot = opened(path)
     peaks: dict[Place, int] = defaultdict(int)
     totals: dict[Place, int] = defaultdict(int)
-    for info in snapshot.info.devices:
+    for info in snapshot.timeline.devices:
         expected = oracle.allocations(raw, info.device)
         assert stacks_of(snapshot, info.device) == [as_read(alloc.frames) for alloc in expected]
         live = oracle.live_bytes(expected, info.events)
@@ -102,7 +102,7 @@ def test_a_call_of_zero_grad_allocated_nothing(opened: Opened, path: Path) -> No
             freed_there[f"{place.function}:{place.line}"] += answer.allocation.size_bytes
     assert freed_there["run_benchmark_with_nvtx:105"] == 3_877_647_360
     # AdamW made two moments for each parameter in an earlier recording, whose stacks the blocks still have
-    names = snapshot.info.categories
+    names = snapshot.timeline.categories
     early = device.category[device.start == 0]
     assert Counter(names[number] for number in early.tolist() if number < len(names)) == {
         "gradient (inferred)": 327,
@@ -248,7 +248,7 @@ def test_no_inferred_category_is_wrong(opened: Opened, tmp_path: Path, path: Pat
         half.write_bytes(pickle.dumps({**whole, "device_traces": [trace[middle:]]}))
         truth = {(a.addr, a.end): a for a in allocs if a.start <= middle}
         snapshot = opened(half)
-        device, names = snapshot.device(0), snapshot.info.categories
+        device, names = snapshot.device(0), snapshot.timeline.categories
         for row in np.flatnonzero(device.category < len(names)).tolist():
             assert device.start[row] == 0
             name, end = names[device.category[row]], int(device.end[row])
@@ -305,7 +305,7 @@ def test_categories_are_told_by_counts(
     # a buffer, of a size of its own
     blocks = [{**block, "state": "active_allocated"} for block in [*blocks, BUFFER]]
     snapshot = opened(written(tmp_path / "s.pickle", training(**more), blocks=blocks))
-    device, names = snapshot.device(0), snapshot.info.categories
+    device, names = snapshot.device(0), snapshot.timeline.categories
     found = Counter(names[number] for number in device.category.tolist() if number < len(names))
     assert found == {f"{name} (inferred)": count for name, count in expected.items()}
     # they are groups that say so, and whose filters find them

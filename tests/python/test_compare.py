@@ -33,6 +33,7 @@ from memlens.views.compare.alignment import (
 from memlens.views.compare.pairing import Pairing, best_assignment, path_parts
 from memlens.views.compare.pairing import align as align_lines
 from memlens.views.compare.rows import CompareAnswer, CompareBy, Comparison, Measure
+from memlens.views.flame import first as first_flame
 from memlens.views.selection.folded import Folded, fold, places_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.trace.picture.live import live
@@ -42,7 +43,7 @@ BYS: tuple[CompareBy, ...] = ("line", "function", "file", "stack")
 
 
 def folded(snapshot: Snapshot, of: AllocationSet | None = None) -> Folded:
-    return fold(snapshot, of or AllocationSet(snapshot.info.default_device), places_of(snapshot))
+    return fold(snapshot, of or first_flame.opening_set(snapshot.info), places_of(snapshot))
 
 
 def everything(before: Folded, after: Folded, by: CompareBy, measure: Measure = "own") -> CompareAnswer:
@@ -109,7 +110,7 @@ def test_real_pairs_add_up_to_what_a_look_at_each_allocation_finds(
     snapshots = [opened(path) for path in paths]
     sides = [folded(snapshot) for snapshot in snapshots]
     live = [
-        live_at_peak(path, snapshot.info.default_device)
+        live_at_peak(path, snapshot.timeline.default_device)
         for path, snapshot in zip(paths, snapshots, strict=True)
     ]
     peaks = [sum(alloc.size for alloc in allocs) for allocs in live]
@@ -161,7 +162,7 @@ def test_compared_with_itself_nothing_differs(
 def test_sets_of_one_snapshot_compare(opened: Callable[[Path], Snapshot], sample: Path) -> None:
     """What was allocated between two moments, against what was freed there: the difference is what live grew by."""
     snapshot = opened(sample)
-    info = snapshot.info.devices[0]
+    info = snapshot.timeline.devices[0]
     device = snapshot.device(info.device)
     chance = random.Random(3)
     for _ in range(5):
@@ -181,7 +182,7 @@ def test_sets_of_one_snapshot_compare(opened: Callable[[Path], Snapshot], sample
 def test_rows_lead_to_their_stacks(opened: Callable[[Path], Snapshot], sample: Path) -> None:
     """The stacks of a row are those that pass through it, and what they come to is what the row says."""
     snapshot = opened(sample)
-    info = snapshot.info.devices[0]
+    info = snapshot.timeline.devices[0]
     peak, end = folded(snapshot), folded(snapshot, AllocationSet(info.device, from_moment=info.events))
     pairing = Pairing(peak.places.frames, end.places.frames)
     worth = {int(stack): int(value[0]) for stack, value in zip(peak.stacks, peak.values, strict=True)}
@@ -249,7 +250,7 @@ def test_inferred_lines_are_paired_and_called_so(opened: Callable[[Path], Snapsh
 
 def test_search_order_and_pages(opened: Callable[[Path], Snapshot], sample: Path) -> None:
     snapshot = opened(sample)
-    info = snapshot.info.devices[0]
+    info = snapshot.timeline.devices[0]
     peak, end = folded(snapshot), folded(snapshot, AllocationSet(info.device, from_moment=info.events))
     comparison = Comparison(peak, end, Pairing(peak.places.frames, end.places.frames), "line")
     whole = comparison.answer("own", "", "difference", 0, 1000)
@@ -578,7 +579,7 @@ def test_inferred_steps_lie_on_each_other_and_are_said_to_be(
 ) -> None:
     """The sample has no annotations: its steps are those that the table of steps shows, on both axes."""
     snapshot = opened(sample)
-    number = snapshot.info.default_device
+    number = snapshot.timeline.default_device
     shown = steps_of(snapshot, number, 0, 100).rows
     for axis in ("event", "time"):
         side = side_of(snapshot, number, axis, by_step=True)

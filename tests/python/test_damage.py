@@ -32,6 +32,7 @@ from memlens.store import artefacts as behind
 from memlens.store import tables
 from memlens.store.cache import Cache
 from memlens.store.manifest import FILE_NAME, ArchiveError, read_manifest
+from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.verify import StoppedError
 
@@ -301,7 +302,7 @@ def test_a_query_finds_the_archive_damaged(monkeypatch: pytest.MonkeyPatch, cach
             again = await views.open(MODELS["timeline"])
             assert views.made == number
             answer = await again.sql.ask("SELECT stack FROM events", 0, 10, None)
-            assert len(answer.rows) == min(10, again.info.devices[0].events)
+            assert len(answer.rows) == min(10, devices_of(again.info)[0].events)
             await views.registry.close(again.name, "v")
 
     run(use)
@@ -319,7 +320,7 @@ def test_damaged_tables_are_removed_beside_those_that_are_whole(cache: Cache, ru
         assert not (archive / "sql_events.db").exists()
         assert tables.are_filled(archive, ["base", "allocations"])
         answer = await opened.sql.ask("SELECT count(*) FROM events", 0, 1, None)
-        assert answer.rows == [[sum(device.events for device in opened.info.devices)]]
+        assert answer.rows == [[sum(device.events for device in devices_of(opened.info))]]
         assert tables.are_filled(archive)
         assert views.told.empty()
         await views.registry.close(opened.name, "v")

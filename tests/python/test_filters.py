@@ -267,7 +267,7 @@ def test_times_are_asked_for_only_where_there_are_some(
 
 def check_views(snapshot: Snapshot, raw: Any, text: str, chance: random.Random) -> None:
     """Every view of a device under a filter is that of a device that has only what fits."""
-    info = snapshot.info.devices[0]
+    info = snapshot.timeline.devices[0]
     number = info.device
     first = snapshot.device(number).first_allocation
     every = oracle.allocations(raw, number)

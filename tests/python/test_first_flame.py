@@ -41,7 +41,7 @@ OPTIONS = FlameOptions()
 
 
 def first_of(snapshot: Snapshot) -> CallTree:
-    return flame.tree_of(snapshot, AllocationSet(snapshot.info.default_device), "bytes", OPTIONS)
+    return flame.tree_of(snapshot, first_flame.opening_set(snapshot.info), "bytes", OPTIONS)
 
 
 def is_read(tree: CallTree) -> bool:
@@ -60,7 +60,7 @@ def everything(snapshot: Snapshot) -> list[Any]:
         for x0, x1 in ((0, 1), (0.25, 0.5), (0.999, 1))
         for depth, rows, search in ((0, 100, ""), (2, 4, "a"))
     ]
-    of = AllocationSet(snapshot.info.default_device)
+    of = first_flame.opening_set(snapshot.info)
     some = {*range(min(len(tree), 12)), *range(0, len(tree), max(len(tree) // 40, 1)), len(tree) - 1}
     found += [flame_tables.children(tree, node, 0, 100) for node in sorted(some)]
     found += [flame_tables.details(snapshot, of, "bytes", OPTIONS, node) for node in sorted(some)]
@@ -123,7 +123,7 @@ def test_numbers_follow_from_the_tree_alone(path: Path, opened: Callable[[Path],
     """Level by level, each node's children together and in order, whatever order the stacks came in."""
     snapshot = opened(path)
     for options in (OPTIONS, FlameOptions(order="time"), FlameOptions(direction="bottom_up", merge="line")):
-        of = AllocationSet(snapshot.info.default_device)
+        of = first_flame.opening_set(snapshot.info)
         tree = flame.tree_of(snapshot, of, "bytes", options)
         listed, level, depths = [0], [0], []
         while level:
@@ -141,13 +141,12 @@ def test_numbers_follow_from_the_tree_alone(path: Path, opened: Callable[[Path],
 
 def test_however_it_is_asked_for_it_is_one_tree(opened: Callable[[Path], Snapshot], sample: Path) -> None:
     snapshot = opened(sample)
-    info = snapshot.info.devices[0]
+    info = snapshot.timeline.devices[0]
     tree = first_of(snapshot)
     same = [AllocationSet(0, "freed"), AllocationSet(0, from_moment=info.peak_moment)]
     assert all(flame.tree_of(snapshot, of, "bytes", OPTIONS) is tree for of in same)
     profile = opened(ROOT / "samples" / "words.pb.gz")
-    assert profile.info.profile is not None
-    default = profile.info.profile.default_value
+    default = profile.profile.default_value
     tree = first_of(profile)
     assert flame.tree_of(profile, AllocationSet(0, value=default), "bytes", OPTIONS) is tree
     profile.work_behind()
@@ -157,7 +156,7 @@ def test_however_it_is_asked_for_it_is_one_tree(opened: Callable[[Path], Snapsho
         for archive, of, value, options in (
             (
                 read,
-                AllocationSet(0, value=(default + 1) % len(profile.info.profile.values)),
+                AllocationSet(0, value=(default + 1) % len(profile.profile.values)),
                 "bytes",
                 OPTIONS,
             ),

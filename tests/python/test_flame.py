@@ -131,7 +131,7 @@ def test_children_stand_in_order_and_by_the_value_that_was_asked_for(
     options = FlameOptions(order="time")
     tree = tree_of(snapshot, AllocationSet(0), "bytes", options)
     first: dict[Path_, int] = {}
-    for row in oracle.alive(found, snapshot.info.devices[0].peak_moment):
+    for row in oracle.alive(found, snapshot.timeline.devices[0].peak_moment):
         names = tuple(stack_of(found[row], options))
         for length in range(len(names) + 1):
             first.setdefault(names[:length], row)
@@ -148,7 +148,7 @@ def test_focus_keeps_callees_or_callers_and_hide_leaves_a_frame_out(
 ) -> None:
     snapshot = opened(sample)
     found = oracle.allocations(oracle.load(sample), 0)
-    of = AllocationSet(0, "live", 0, snapshot.info.devices[0].events)
+    of = AllocationSet(0, "live", 0, snapshot.timeline.devices[0].events)
     whole = tree_of(snapshot, of, "bytes", FlameOptions())
     for node in range(1, len(whole.parents), 3):
         name, key = int(whole.name[node]), key_of(whole, node)
@@ -186,7 +186,7 @@ def test_functions_searches_and_details_count_each_allocation_once(
     path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}, protocol=4))
     for file in (path, sample):
         snapshot = opened(file)
-        info = snapshot.info.devices[0]
+        info = snapshot.timeline.devices[0]
         found = oracle.allocations(oracle.load(file), 0)
         of = AllocationSet(0, "live", 0, info.events)
         for options in (FlameOptions(), FlameOptions(direction="bottom_up")):

@@ -120,7 +120,7 @@ def check_nested(snapshot: Snapshot, of: AllocationSet, by: list[GroupKind], cha
 
 
 def sets_of(snapshot: Snapshot, chance: random.Random, filter_text: str = "") -> list[AllocationSet]:
-    info = snapshot.info.devices[0]
+    info = snapshot.timeline.devices[0]
     a, b = sorted(chance.randrange(info.events + 1) for _ in range(2))
     return [
         AllocationSet(info.device, filter=filter_text),

@@ -146,10 +146,9 @@ def test_figures_of_lines_are_only_text_in_an_editor(
 ) -> None:
     file = tmp_path / form
     file.write_bytes(PROFILES[form](NASTY[kind]))
-    info = opened(file).info
-    assert info.profile is not None
-    for number in range(len(info.profile.values)):
-        shown_first = structs.replace(info, profile=structs.replace(info.profile, default_value=number))
+    info = opened(file).profile
+    for number in range(len(info.values)):
+        shown_first = structs.replace(info, default_value=number)
         for measure in get_args(Measure):
             figure = figure_of(shown_first, measure)
             told = f"{figure.words}: {figure.say(5)}"

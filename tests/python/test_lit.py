@@ -61,7 +61,7 @@ def check_merged(
 
 
 def check_pictures(snapshot: Snapshot, raw: Any, filter_text: str, chance: random.Random) -> int:
-    info = max(snapshot.info.devices, key=lambda each: each.allocations)
+    info = max(snapshot.timeline.devices, key=lambda each: each.allocations)
     found, first = oracle.allocations(raw, info.device), snapshot.device(info.device).first_allocation
     device = device_of(snapshot, info.device, filter_text)
     left = set(device.allocations(np.arange(len(device.start))).tolist())

@@ -149,7 +149,7 @@ def test_maps_of_real_files_show_each_allocation_where_it_lies(
     opened: Callable[[Path], Snapshot], path: Path
 ) -> None:
     snapshot = opened(path)
-    for device in snapshot.info.devices:
+    for device in snapshot.timeline.devices:
         for box in boxes(snapshot, device.device, 3):
             check(snapshot, device.device, box, (40, 90))
 

@@ -135,7 +135,7 @@ def test_an_event_is_explained_by_what_the_allocator_held(
     events = [number for number, entry in enumerate(allocator.events) if entry["action"] == "oom"]
     found_marks = marks(snapshot)
     assert [mark.event for mark in found_marks.marks] == events
-    assert found_marks.count == len(events) == snapshot.info.devices[0].ooms
+    assert found_marks.count == len(events) == snapshot.timeline.devices[0].ooms
     for event in events:
         entry, answer = allocator.events[event], oom(snapshot, 0, event)
         wanted = expected(allocator, event)

@@ -16,6 +16,7 @@ from tests.python.server_harness import open_view, write_snapshot
 
 from memlens.ingest import ingest
 from memlens.model.frames import KIND_NAMES, LIBRARY, NATIVE, USER, is_recorder
+from memlens.model.info import ProfileInfo
 from memlens.model.languages import is_allocation_function
 from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
@@ -25,7 +26,6 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.table_schema import PARTS
 from memlens.views.flame import first as first_flame
 from memlens.views.flame.graph import tree_of
-from memlens.views.selection.sets import AllocationSet
 from memlens.views.sql.query import SqlSession
 
 pytest_plugins = ("tests.python.server_fixtures",)
@@ -128,7 +128,7 @@ def labels(
 ) -> list[int]:
     """The frame to show first of each stack, by the words of the rule."""
     kinds = {row[0]: row[4] for row in rows}
-    if snapshot.info.profile is not None:
+    if isinstance(snapshot.info, ProfileInfo):
         last = [row[0] for row in rows if row[4] != USER and is_allocation_function(row[3], row[1])]
     else:
         last = [row[0] for row in rows if row[4] == NATIVE and is_recorder(row[3])]
@@ -189,7 +189,7 @@ def test_tables_and_the_first_flame_are_of_the_setting(sample: Path, cache: Cach
             for part in PARTS:
                 assert tables.are_filled(archive, [part], relabelled=snapshot.relabelled)
                 assert not tables.are_filled(archive, [part], relabelled=snapshot.relabelled + 1)
-            of = AllocationSet(device=snapshot.info.default_device)
+            of = first_flame.opening_set(snapshot.info)
             tree = tree_of(snapshot, of, "bytes", first_flame.OPTIONS)
             packages = {tree.names.packages[number] for number in tree.names.package.tolist()}
             snapshot.work_behind()

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memlens.errors import BadRequestError
 from memlens.model.frames import LIBRARY, NATIVE, USER, Frames, SourceFrame, package_of, profiled_frame
 from memlens.model.info import ValueType
 from memlens.model.profile import Profile, StackTree, companions
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import SourceFile
+from memlens.store.models import LackingError
 from memlens.store.snapshot import Snapshot
 from memlens.store.writer import write_archive
 from memlens.views.naming.attribution import own_values
@@ -101,16 +101,20 @@ def test_lines_have_what_their_samples_have(tmp_path: Path, seed: int, as_tree: 
 def test_info_says_what_the_values_are(tmp_path: Path) -> None:
     profile, _ = random_profile(3, as_tree=False)
     snapshot = archived(profile, tmp_path / "archive")
-    info = snapshot.info.profile
-    assert info is not None
+    info = snapshot.profile
     assert [value.total for value in info.values] == [int(column.sum()) for column in profile.values]
     assert [value.count for value in info.values] == [None, 0, None]
     assert [value.negative for value in info.values] == [False, False, True]
     assert snapshot.info.model == "profile"
-    with pytest.raises(BadRequestError):
-        snapshot.device(0)
-    with pytest.raises(BadRequestError):
-        snapshot.column("stack_totals")
+    for ask in (
+        lambda: snapshot.device(0),
+        lambda: snapshot.column("stack_totals"),
+        lambda: snapshot.timeline,
+    ):
+        with pytest.raises(
+            LackingError, match=r"^A profile has no (devices|events), so this isn't available"
+        ):
+            ask()
     snapshot.close()
 
 

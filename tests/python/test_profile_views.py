@@ -161,7 +161,7 @@ def test_filters_find_the_samples_that_fit(made: tuple[Profile, list[list[int]],
         told = np.flatnonzero((profile.values[1] != 0) | (profile.values[0] != 0)).tolist()
         assert found == [n for n in told if fits(n)], text
     for text in ("module:x", "life>1s", "pool:1", "category:x", "is:freed"):
-        with pytest.raises(BadRequestError, match="a profile doesn't tell that"):
+        with pytest.raises(BadRequestError, match="a profile doesn't record that"):
             samples_of(snapshot, AllocationSet(0, filter=text))
 
 
@@ -255,9 +255,9 @@ def test_sizes_of_a_trace_are_those_of_its_allocations(
     opened: Callable[[Path], Snapshot], sample: Path
 ) -> None:
     snapshot = opened(sample)
-    of = AllocationSet(snapshot.info.default_device)
+    of = AllocationSet(snapshot.timeline.default_device)
     answer = sizes(snapshot, of)
-    info = snapshot.info.devices[0]
+    info = snapshot.timeline.devices[0]
     assert sum(each.bytes for each in answer.bins) == info.peak_bytes
     assert all(each.least_bytes * each.count <= each.bytes for each in answer.bins)
     assert all(each.bytes < max(each.below_bytes * each.count, 1) for each in answer.bins)
@@ -341,10 +341,9 @@ def test_what_counts_negative_values_and_what_leaves_them_out_is_as_the_notice_s
     snapshot = opened(path)
     (notice,) = [each.message for each in snapshot.info.warnings if each.code == "negative"]
     assert notice.startswith("2 values are negative.")
-    assert snapshot.info.profile is not None
     by_line = Branch(AllocationSet(0), ["line"])
     counted = {
-        "totals": snapshot.info.profile.values[0].total,
+        "totals": snapshot.profile.values[0].total,
         "tables of allocations": groups(snapshot, by_line, "bytes", 0, 9, descending=True).bytes,
         "hot spots": sum(row.bytes for row in groups(snapshot, by_line, "bytes", 0, 9, descending=True).rows),
         "source lines": sum(row.itself for each in line_values(snapshot, "/a/x.c").values() for row in each),
@@ -402,8 +401,7 @@ def test_counts_that_are_not_known_are_not_told_as_none(
     name: str, counted: bool, opened: Callable[[Path], Snapshot]
 ) -> None:
     snapshot = opened(FIXTURES / name)
-    assert snapshot.info.profile is not None
-    last = snapshot.info.profile.bins
+    last = snapshot.profile.bins
     for of in (AllocationSet(0, "allocated", 0, last), AllocationSet(0, "live", 0, last)):
         answer = groups(snapshot, Branch(of, ["line"]), "bytes", 0, 9, descending=True)
         assert answer.bytes > 0
@@ -435,8 +433,7 @@ def test_values_are_known_by_words_too(
     name: str, opened: Callable[[Path], Snapshot], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = FIXTURES / name
-    profile = opened(path).info.profile
-    assert profile is not None
+    profile = opened(path).profile
     names = [value.name for value in profile.values]
     for word, meant in WORDS[name].items():
         assert profile.values[value_named(profile, word)].name == meant

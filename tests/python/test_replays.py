@@ -92,8 +92,8 @@ NOT_OF_LINES = ("live_at_peak_count", "self_total_bytes", "self_count")
 
 def check_devices(replay: torch.Replay, snapshot: Snapshot) -> None:
     """The figures that ``memlens info`` prints."""
-    assert [info.device for info in snapshot.info.devices] == list(replay.devices)
-    for info in snapshot.info.devices:
+    assert [info.device for info in snapshot.timeline.devices] == list(replay.devices)
+    for info in snapshot.timeline.devices:
         device = replay.devices[info.device]
         assert (
             info.events, info.allocations, info.peak_bytes, info.peak_moment, info.live_at_start_bytes,
@@ -124,8 +124,8 @@ def check_allocations(
     streams = snapshot.manifest.streams
     assert [streams[row] for row in mine.stream.tolist()] == [alloc.stream for alloc in found]
     # inferred ones have tests of their own
-    recorded = not any(name.endswith("(inferred)") for name in snapshot.info.categories)
-    categories = dict(enumerate(snapshot.info.categories)) if recorded else {}
+    recorded = not any(name.endswith("(inferred)") for name in snapshot.timeline.categories)
+    categories = dict(enumerate(snapshot.timeline.categories)) if recorded else {}
     assert [categories.get(row) for row in mine.category.tolist()] == [alloc.category for alloc in found]
     expected = [replay.stack_of(alloc) for alloc in found]
     stacks = archived.stacks[mine.stack].tolist()
@@ -205,7 +205,7 @@ def check_sql(replay: torch.Replay, archived: Archived, ask: Commands) -> None:
 
 def check_folded(replay: torch.Replay, ask: Commands, snapshot: Snapshot) -> None:
     """``memlens flame --folded`` of the peak, the end and all of the first device."""
-    device = replay.devices[snapshot.info.default_device]
+    device = replay.devices[snapshot.timeline.default_device]
     for value, rows in (
         ("peak", torch.alive(device.allocations, device.peak_moment)),
         ("leaked", torch.alive(device.allocations, device.events)),
@@ -314,8 +314,7 @@ def test_profiles(
     tree, numbers = shown_tree(replay.tree, SHOWN.get(kind, shown))
     snapshot = opened(path)
     archived = Archived(snapshot, tree)
-    profile = snapshot.info.profile
-    assert profile is not None
+    profile = snapshot.profile
     names = [value.name for value in profile.values]
     known = [name for name in names if name in replay.names]
     assert all("unsuppressed" in name for name in set(names) - set(known))

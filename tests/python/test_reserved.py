@@ -157,7 +157,7 @@ def test_columns_hold_the_extremes_of_their_moments(opened: Callable[[Path], Sna
 def test_real_files_add_up_at_every_moment(opened: Callable[[Path], Snapshot], path: Path) -> None:
     snapshot = opened(path)
     chance = random.Random(3)
-    for info in snapshot.info.devices:
+    for info in snapshot.timeline.devices:
         usage = usage_of(snapshot, info.device)
         sizes = snapshot.device(info.device).size
         least = int(np.median(sizes)) if len(sizes) else 0

@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.python.conftest import ROOT
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import find_source, open_view, problem_of, write_snapshot
+
+from memlens.server import protocol
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
@@ -177,6 +180,47 @@ def test_questions_about_what_is_not_there_are_problems(server: LspClient, tmp_p
     server.request("memlens/close", {"snapshot": name, "view": "v1"})
     assert problem_of(server, "memlens/stack", {"snapshot": name, "allocation": 0})["code"] == "closed"
     server.request("memlens/close", {"snapshot": name, "view": "v1"})
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "params", "sentence"),
+    [
+        (
+            "samples/words.pb.gz",
+            "memlens/mapLocate",
+            {"allocation": 0, "axis": "event"},
+            "A profile has no single allocations, so the memory map isn't available",
+        ),
+        (
+            "samples/words.pb.gz",
+            "memlens/steps",
+            {"device": 0, "offset": 0, "limit": 9},
+            "A profile has no devices, so the table of steps isn't available",
+        ),
+        (
+            "samples/words.pb.gz",
+            "memlens/stack",
+            {"allocation": 0},
+            "A profile has no single allocations, so the stack of an allocation isn't available",
+        ),
+        (
+            "samples/train.pickle",
+            "memlens/profileTimes",
+            {},
+            "A trace of events has no samples, so the profile over time isn't available",
+        ),
+    ],
+)
+def test_a_model_that_lacks_an_answer_refuses_by_name(
+    server: LspClient, path: str, method: str, params: Any, sentence: str
+) -> None:
+    opened = open_view(server, ROOT / path)
+    problem = problem_of(server, method, {"snapshot": opened["snapshot"], **params})
+    assert (problem["code"], problem["message"], problem["retry"]) == ("bad-request", sentence, False)
+
+
+def test_every_named_question_is_one_of_a_view() -> None:
+    assert protocol.QUESTION_NAMES.keys() <= protocol.VIEW_REQUESTS.keys()
 
 
 def test_settings_that_make_no_sense_leave_the_defaults(workspace: Path) -> None:

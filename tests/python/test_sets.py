@@ -34,7 +34,7 @@ def test_sets_between_moments_hold_what_a_look_at_each_allocation_finds(
     opened: Callable[[Path], Snapshot], sample: Path, kind: SetKind
 ) -> None:
     snapshot = opened(sample)
-    info = snapshot.info.devices[0]
+    info = snapshot.timeline.devices[0]
     chance = random.Random(1)
     pairs: list[tuple[int, int | None]] = [(0, info.events), (0, 0), (info.events, None), (0, None)]
     pairs += [(chance.randint(0, info.events), chance.randint(0, info.events)) for _ in range(12)]
@@ -48,7 +48,7 @@ def test_the_peak_is_the_set_of_a_moment_that_is_not_named(
     opened: Callable[[Path], Snapshot], sample: Path
 ) -> None:
     snapshot = opened(sample)
-    info = snapshot.info.devices[0]
+    info = snapshot.timeline.devices[0]
     device, rows = rows_of(snapshot, AllocationSet(info.device))
     assert int(device.size[rows].sum()) == info.peak_bytes
     peak = moment(snapshot, info.device, None)

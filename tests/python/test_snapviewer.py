@@ -109,7 +109,7 @@ def events_of(device: Device) -> list[tuple[int, int, bool]]:
 
 def check_round_trip(path: Path, folder: Path, opened: Opened, snapshot_data: Any) -> None:
     snapshot = opened(path)
-    for info in snapshot.info.devices:
+    for info in snapshot.timeline.devices:
         if not info.events or not info.allocations:
             with pytest.raises(BadRequestError):
                 export.snapviewer(snapshot, info.device, folder / "none.zip", lambda *_: None)
@@ -129,7 +129,7 @@ def check_round_trip(path: Path, folder: Path, opened: Opened, snapshot_data: An
             assert row[4] == call_stack(snapshot, int(device.stack[number]))
         # and back
         again = opened(out)
-        (back,) = again.info.devices
+        (back,) = again.timeline.devices
         other = again.device(0)
         assert (back.allocations, back.peak_bytes, back.live_at_end_bytes, back.live_at_end_count) == (
             info.allocations, info.peak_bytes, info.live_at_end_bytes, info.live_at_end_count
@@ -209,7 +209,7 @@ def test_archives_of_snapviewer_itself(tmp_path: Path, opened: Opened) -> None:
         (i, p["size"], 0, 0, f"(0) C:\\m.py:{i + 1}:f{i}\n(1) ??:0:at::g") for i, p in enumerate(polygons)
     ]
     snapshot = opened(write_zip(tmp_path / "a.zip", polygons, rows))
-    (info,) = snapshot.info.devices
+    (info,) = snapshot.timeline.devices
     device = snapshot.device(0)
     assert snapshot.info.kind == "snapviewer-archive"
     assert device.start.tolist() == [0, 0, 2, 3]

@@ -19,6 +19,7 @@ from tests.python.replays.torch import allocations, live_bytes, load
 
 from memlens import cli
 from memlens.errors import BadRequestError
+from memlens.model.info import ProfileInfo
 from memlens.store import tables
 from memlens.store.cache import Cache
 from memlens.store.manifest import ArchiveError
@@ -88,7 +89,7 @@ def check_against_columns(snapshot: Snapshot, session: SqlSession) -> None:
     """Every row of events and allocations, told again from the columns."""
     manifest = snapshot.manifest
     number = 0
-    for info in snapshot.info.devices:
+    for info in snapshot.timeline.devices:
         device = snapshot.device(info.device)
         prefix = f"{info.device}."
         times = None if device.time is None else device.time.tolist()
@@ -252,11 +253,11 @@ def test_every_example_runs_and_every_column_is_described(
         assert answer.columns, example.title
         if "-of-memory" not in example.title and "reserved" not in example.title:
             assert answer.rows, example.title
-    if info.profile is not None:
+    if isinstance(info, ProfileInfo):
         titles = [example.title for example in told.examples]
-        assert ("What each label comes to" in titles) == bool(info.profile.labels)
-        assert ("Sizes of blocks" in titles) == info.profile.has_sizes
-        total = info.profile.values[info.profile.default_value].total
+        assert ("What each label comes to" in titles) == bool(info.labels)
+        assert ("Sizes of blocks" in titles) == info.has_sizes
+        total = info.values[info.default_value].total
         by_file = next(example for example in told.examples if "by file" in example.title)
         assert 0 < sum(int(row[2] or 0) for row in made.ask(by_file.query).rows) <= total
 

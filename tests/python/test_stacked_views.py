@@ -246,7 +246,7 @@ def look_anywhere(snapshot: Snapshot, raw: Any, trace: list[Any], data: st.DataO
     found = oracle.allocations(raw, 0)
     heights = oracle.live_bytes(found, len(trace))
     top = max(heights) or 1
-    info = snapshot.info.devices[0]
+    info = snapshot.timeline.devices[0]
     for axis in ("event", "time"):
         extent = info.event_axis if axis == "event" else info.time_axis
         assert extent is not None
@@ -379,7 +379,7 @@ def test_sweep_forgets_the_dead() -> None:
 def test_real_pictures(path: Path, opened: Any) -> None:
     snapshot = opened(path)
     data = oracle.load(path)
-    for info in snapshot.info.devices:
+    for info in snapshot.timeline.devices:
         found = oracle.allocations(data, info.device)
         heights = oracle.live_bytes(found, info.events)
         first = snapshot.device(info.device).first_allocation
@@ -398,7 +398,7 @@ def test_real_pictures(path: Path, opened: Any) -> None:
 def test_picture_made_ahead(opened: Any, sample: Path) -> None:
     """The whole device comes from the archive's ready picture, and is the picture that would be drawn."""
     snapshot = opened(sample)
-    info = snapshot.info.devices[0]
+    info = snapshot.timeline.devices[0]
     extent = info.time_axis
     top = info.peak_bytes * viewport_view.FIT_HEADROOM
     ready = viewport(snapshot, 0, "time", extent.x0 - 1, extent.x1 + 1, 0, top * 1.01, 1900, 900)
@@ -419,7 +419,7 @@ def test_picture_made_ahead(opened: Any, sample: Path) -> None:
 def test_hit_live_locate_step(opened: Any, sample: Path) -> None:
     snapshot = opened(sample)
     found = oracle.allocations(oracle.load(sample), 0)
-    info = snapshot.info.devices[0]
+    info = snapshot.timeline.devices[0]
     rng = random.Random(5)
     for moment in [0, info.events, info.peak_moment, *(rng.randrange(info.events) for _ in range(20))]:
         alive = oracle.alive(found, moment)

@@ -84,7 +84,7 @@ def test_lanes_of_a_made_run(opened: Opened, tmp_path: Path) -> None:
         note("START", "pad_mm_benchmark", 61), note("END", "pad_mm_benchmark", 62),
     ]  # fmt: skip
     snapshot = made(opened, tmp_path, trace, notes)
-    extent = snapshot.info.devices[0].time_axis
+    extent = snapshot.timeline.devices[0].time_axis
     assert extent is not None
     told = annotations(snapshot, 0, "time", extent.x0, extent.x1, 4000)
     assert (told.shown, told.noise, told.unmatched) == (6, 2, 2)
@@ -132,7 +132,7 @@ def test_what_is_often_and_short_is_noise(opened: Opened, tmp_path: Path) -> Non
 def test_annotations_of_real_files(opened: Opened, path: Path) -> None:
     told = oracle.load(path)["external_annotations"]
     snapshot = opened(path)
-    info = snapshot.info.devices[0]
+    info = snapshot.timeline.devices[0]
     assert info.time_axis is not None
     extent = info.time_axis
     assert info.time_origin_us is not None
@@ -156,7 +156,7 @@ def test_annotations_of_real_files(opened: Opened, path: Path) -> None:
 
 def check_table(snapshot: Snapshot, found: list[oracle.Alloc], live: list[int]) -> None:
     """Every row of the table of steps, by a look at each allocation."""
-    info = snapshot.info.devices[0]
+    info = snapshot.timeline.devices[0]
     told = steps(snapshot, info.device, 0, 10_000)
     assert told.count == len(told.rows) > 0
     for row in told.rows:
@@ -176,7 +176,7 @@ def check_table(snapshot: Snapshot, found: list[oracle.Alloc], live: list[int]) 
 
 def check_growth(snapshot: Snapshot, found: list[oracle.Alloc]) -> None:
     """Bytes alive by line at each step's end, by a look at each allocation."""
-    info = snapshot.info.devices[0]
+    info = snapshot.timeline.devices[0]
     ends = find_steps(snapshot, snapshot.device(info.device)).last.tolist()
     expected: dict[Any, list[int]] = {}
     for number, allocation in enumerate(found):
@@ -212,8 +212,8 @@ def check_growth(snapshot: Snapshot, found: list[oracle.Alloc]) -> None:
 )
 def test_steps_and_growth_of_real_files(opened: Opened, path: Path) -> None:
     snapshot = opened(path)
-    found = oracle.allocations(oracle.load(path), snapshot.info.devices[0].device)
-    check_table(snapshot, found, oracle.live_bytes(found, snapshot.info.devices[0].events))
+    found = oracle.allocations(oracle.load(path), snapshot.timeline.devices[0].device)
+    check_table(snapshot, found, oracle.live_bytes(found, snapshot.timeline.devices[0].events))
     check_growth(snapshot, found)
 
 
@@ -222,7 +222,7 @@ def test_the_sample_leaks_what_it_remembers(
 ) -> None:
     snapshot = opened(sample)
     found = oracle.allocations(oracle.load(sample), 0)
-    check_table(snapshot, found, oracle.live_bytes(found, snapshot.info.devices[0].events))
+    check_table(snapshot, found, oracle.live_bytes(found, snapshot.timeline.devices[0].events))
     check_growth(snapshot, found)
     told = steps(snapshot, 0, 0, 100)
     assert (told.source, told.inferred, told.count) == ("period", True, 6)

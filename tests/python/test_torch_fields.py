@@ -248,7 +248,7 @@ def test_notes_name_the_event_of_the_device(opened: Opened, tmp_path: Path) -> N
         (2, 1, "device_free", 77),
         (2, 2, "user_metadata", "weights"),
     ]
-    assert [d.name for d in snapshot.info.devices] == ["Device 0", "Device 2", "Pinned host memory"]
+    assert [d.name for d in snapshot.timeline.devices] == ["Device 0", "Device 2", "Pinned host memory"]
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -270,8 +270,8 @@ def test_pinned_host_memory_is_a_device_of_its_own(opened: Opened, tmp_path: Pat
         opened, tmp_path, [event("alloc", 1, 8, MAIN)],
         host_traces=[host[:1], host[1:]] if nested else host, host_segments=[segment],
     )  # fmt: skip
-    zero, pinned = snapshot.info.devices
-    assert snapshot.info.default_device == zero.device == 0
+    zero, pinned = snapshot.timeline.devices
+    assert snapshot.timeline.default_device == zero.device == 0
     assert (pinned.device, pinned.name, pinned.peak_bytes) == (
         HOST_DEVICE,
         "Pinned host memory",

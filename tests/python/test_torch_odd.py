@@ -387,7 +387,7 @@ def test_one_moment_is_no_stretch_of_time(tmp_path: Path, cache: Cache) -> None:
     path.write_bytes(pickle.dumps({"device_traces": [[event("alloc", 1, 8, A, time_us=1700)]]}))
     snapshot = Snapshot.open(ingest(path, cache, lambda *_: None))
     try:
-        (info,) = snapshot.info.devices
+        (info,) = snapshot.timeline.devices
         assert (info.time_axis, info.time_origin_us, info.peak_time_us) == (None, 1700, 0)
         assert "no-times" not in {warning.code for warning in snapshot.info.warnings}
     finally:

@@ -116,15 +116,15 @@ def small() -> dict[str, Any]:
 
 def facts(snapshot: Snapshot) -> Any:
     """All that a snapshot says, for comparing one container with another."""
-    rows = [live(snapshot, d.device, None, 0, 100).rows for d in snapshot.info.devices]
+    rows = [live(snapshot, d.device, None, 0, 100).rows for d in snapshot.timeline.devices]
     stacks = [stack(snapshot, row.allocation) for page in rows for row in page]
     return (
-        snapshot.info.devices,
+        snapshot.timeline.devices,
         rows,
         stacks,
         top_lines(snapshot),
         snapshot.info.warnings,
-        snapshot.info.categories,
+        snapshot.timeline.categories,
     )
 
 
@@ -132,7 +132,7 @@ def test_one_of_everything(opened: Opened, tmp_path: Path) -> None:
     path = tmp_path / "s.pickle"
     path.write_bytes(pickle.dumps(small()))
     snapshot = opened(path)
-    zero, two, host = snapshot.info.devices
+    zero, two, host = snapshot.timeline.devices
     assert (host.device, host.name, host.allocations, host.peak_bytes) == (65_536, "Pinned host memory", 1, 9)
     assert (zero.device, zero.events, zero.allocations, zero.ooms) == (0, 10, 5, 1)
     assert (two.device, two.events, two.allocations, two.peak_bytes) == (2, 1, 1, 64)
@@ -142,7 +142,7 @@ def test_one_of_everything(opened: Opened, tmp_path: Path) -> None:
     assert (zero.peak_moment, zero.peak_time_us) == (3, 2)
     assert zero.live_at_end_bytes == 4096 + 300 + 512
     assert zero.reserved_at_end_bytes == 5632
-    assert snapshot.info.default_device == 0
+    assert snapshot.timeline.default_device == 0
     assert {w.code for w in snapshot.info.warnings} >= {"start-lost", "host-memory"}
     rows = {row.address: row for row in live(snapshot, 0, None, 0, 10).rows}
     assert rows["0xffff800000000000"].rounded_bytes == 4096
@@ -212,9 +212,9 @@ def test_absent_frames_and_times(opened: Opened, tmp_path: Path) -> None:
     path = tmp_path / "s.pickle"
     path.write_bytes(pickle.dumps(strip(small(), {"frames", "time_us"})))
     snapshot = opened(path)
-    assert snapshot.info.devices[0].time_axis is None
-    assert snapshot.info.devices[0].peak_time_us is None
-    assert snapshot.info.devices[0].peak_bytes == 6420
+    assert snapshot.timeline.devices[0].time_axis is None
+    assert snapshot.timeline.devices[0].peak_time_us is None
+    assert snapshot.timeline.devices[0].peak_bytes == 6420
     assert {w.code for w in snapshot.info.warnings} >= {"no-times", "no-stacks"}
 
 
@@ -238,7 +238,7 @@ def test_times_never_run_back_and_two_devices_may_share_a_trace(opened: Opened, 
         meant.append(latest - first)
     for device in (0, 1):
         assert snapshot.column(f"{device}.time").tolist() == meant
-        assert snapshot.info.devices[device].time_origin_us == first
+        assert snapshot.timeline.devices[device].time_origin_us == first
 
 
 def test_bare_list_and_torch_2_0(opened: Opened, tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_bare_list_and_torch_2_0(opened: Opened, tmp_path: Path) -> None:
     path = tmp_path / "s.pickle"
     path.write_bytes(pickle.dumps([segment], 2))
     snapshot = opened(path)
-    (device,) = snapshot.info.devices
+    (device,) = snapshot.timeline.devices
     assert (device.device, device.events, device.allocations, device.peak_bytes) == (1, 0, 2, 390)
     rows = live(snapshot, 1, None, 0, 10).rows
     assert [(row.address, row.size_bytes, row.label and row.label.line) for row in rows] == [
@@ -274,11 +274,11 @@ def test_only_requested_frees(opened: Opened, tmp_path: Path) -> None:
     trace = [event("alloc", 1, 10), event("free_requested", 1, 10), event("alloc", 2, 20)]
     path = tmp_path / "s.pickle"
     path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
-    assert opened(path).info.devices[0].live_at_end_bytes == 20
+    assert opened(path).timeline.devices[0].live_at_end_bytes == 20
     trace += [event("free_requested", 2, 20), event("alloc", 3, 1), event("free_completed", 3, 1)]
     path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
     snapshot = opened(path)
-    assert snapshot.info.devices[0].live_at_end_bytes == 30
+    assert snapshot.timeline.devices[0].live_at_end_bytes == 30
     assert [row.state for row in live(snapshot, 0, 6, 0, 9).rows] == ["pending_free", "pending_free"]
 
 
@@ -290,10 +290,10 @@ EXPECTED: dict[str, Any] = json.loads((REAL / "memory_viz_oracle.json").read_tex
 @pytest.mark.parametrize("path", real_files("*.pickle", "*.html"), ids=lambda path: path.name)
 def test_real_file(path: Path, opened: Opened) -> None:
     snapshot = opened(path)
-    assert all(device.allocations for device in snapshot.info.devices)
+    assert all(device.allocations for device in snapshot.timeline.devices)
     if path.suffix == ".pickle":
         data = oracle.load(path)
-        for device in snapshot.info.devices:
+        for device in snapshot.timeline.devices:
             found = oracle.allocations(data, device.device)
             heights = oracle.live_bytes(found, device.events)
             assert device.allocations == len(found)
@@ -311,7 +311,7 @@ def test_real_file(path: Path, opened: Opened) -> None:
                         ("" if f in ("??", "") else f, n, name) for f, n, name in found[number].frames
                     ]
     viewer = EXPECTED.get(path.name, {}).get("devices", [])
-    for expected, device in zip(viewer, snapshot.info.devices, strict=False):
+    for expected, device in zip(viewer, snapshot.timeline.devices, strict=False):
         if "elements" not in expected:
             assert (
                 device.events == 0
@@ -568,7 +568,7 @@ def test_odd_but_readable(opened: Opened, tmp_path: Path) -> None:
     path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
     snapshot = opened(path)
     assert snapshot.manifest.actions[-1] == "other"
-    (device,) = snapshot.info.devices
+    (device,) = snapshot.timeline.devices
     assert device.peak_bytes == 128
     assert device.time_axis is not None
     assert device.time_axis.x1 < 10
@@ -600,7 +600,7 @@ def attempt(path: Path, cache: Cache) -> str:
         snapshot = Snapshot.open(ingest(path, cache, lambda *_: None))
     except MemlensError as error:
         return error.code if error.message and error.advice else "no sentence"
-    for device in snapshot.info.devices:
+    for device in snapshot.timeline.devices:
         for row in live(snapshot, device.device, None, 0, 5).rows:
             stack(snapshot, row.allocation)
     top_lines(snapshot, 5)

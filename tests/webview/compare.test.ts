@@ -24,7 +24,7 @@ import {
 const device = (number: number, events: number): DeviceInfo =>
   ({ device: number, events, peak_bytes: 5 }) as unknown as DeviceInfo;
 const info = (...devices: DeviceInfo[]): SnapshotInfo =>
-  ({ devices, default_device: devices[0]?.device ?? 0 }) as unknown as SnapshotInfo;
+  ({ model: 'timeline', devices, default_device: devices[0]?.device ?? 0 }) as unknown as SnapshotInfo;
 const opened = (uri: string, devices: DeviceInfo[], more = {}): OtherSnapshot => ({
   ...{ is: 'open', uri, name: 'b.pickle', info: info(...devices), itself: false, older: false },
   ...more,
@@ -135,7 +135,7 @@ describe('a comparison of profiles', () => {
     ...{ name, meaning, unit, title: name, total: 7, count: null, negative: false },
   });
   const profile = (...values: ProfileValue[]): SnapshotInfo =>
-    ({ devices: [], profile: { values, default_value: 0 } }) as unknown as SnapshotInfo;
+    ({ model: 'profile', values, default_value: 0 }) as unknown as SnapshotInfo;
   const mine = [value('alloc_space', 'total'), value('inuse_objects', 'live', 'count'), value('x', 'other')];
   const theirs = [
     value('peak', 'peak'),
@@ -147,7 +147,7 @@ describe('a comparison of profiles', () => {
   const none = { request: () => assert.fail('nothing is asked') } as unknown as Api;
 
   function besides(other: SnapshotInfo, shown = 0): Compare {
-    const own = { info: profile(...mine).profile, value: mine[shown], setValue: () => undefined };
+    const own = { model: 'profile', info: profile(...mine), value: mine[shown], setValue: () => undefined };
     // SAFETY: as much of a profile as a comparison looks at.
     const compare = new Compare(none, 'a.pb.gz', null, () => undefined, own as unknown as OwnProfile);
     compare.receive({ ...{ is: 'open', uri: 'u', name: 'b', info: other, itself: false }, older: true }, 0);

@@ -2,22 +2,21 @@
 
 import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
-import type { ProfileInfo, SnapshotInfo } from '../../extension/shared/protocol.gen';
+import type { ProfileInfo, TimelineInfo } from '../../extension/shared/protocol.gen';
 import { groupColumns } from '../../webview/src/panes/live-set/columns';
 import { kindsFor } from '../../webview/src/panes/live-set/controls';
 import { countedFigure, figure, figureAndCount, figureIn, setFigures } from '../../webview/src/ui/figure';
 
 const profile: ProfileInfo = {
+  ...{ model: 'profile', kind: 'pprof', path: '/a.pb.gz', file_bytes: 1, warnings: [] },
   ...{ values: [], default_value: 0, samples: 0, stacks: 0, has_sizes: false, labels: [] },
   ...{ bins: 0, end: 0, time_unit: 'microseconds', series: [], tells_flow: false, tells_all: true },
 };
 
-function info(more: Partial<ProfileInfo> | null): SnapshotInfo {
-  return {
-    ...{ kind: 'pprof', model: 'profile', path: '/a.pb.gz', file_bytes: 1, devices: [], default_device: 0 },
-    ...{ categories: [], warnings: [], profile: more && { ...profile, ...more } },
-  };
-}
+const trace: TimelineInfo = {
+  ...{ model: 'timeline', kind: 'pytorch', path: '/a.pickle', file_bytes: 1, warnings: [] },
+  ...{ devices: [], default_device: 0, categories: [] },
+};
 
 describe('figures of a profile', () => {
   afterEach(() => {
@@ -52,13 +51,14 @@ describe('figures of a profile', () => {
 
 describe('columns of hot spots', () => {
   const value = { name: 'v', meaning: 'total' as const, title: 'V', count: null, negative: false };
-  const many = info({
+  const many: ProfileInfo = {
+    ...profile,
     values: [
       { ...value, unit: 'count', total: 13_187_123 },
       { ...value, unit: 'instrs', total: 123_456_789_012 },
       { ...value, unit: 'bytes', total: 1 },
     ],
-  });
+  };
   const heads = (name = 'v'): string[] => groupColumns(many, name, '').map((column) => column.name);
 
   afterEach(() => {
@@ -71,7 +71,7 @@ describe('columns of hot spots', () => {
     assert.deepEqual(heads(), ['Name', 'Number', 'Share', 'Samples', 'Largest stack']);
     setFigures({ unit: 'instrs', counts: null });
     assert.deepEqual(heads(), ['Name', 'Instrs', 'Share', 'Count', 'Largest stack']);
-    const sized = { ...many, profile: many.profile && { ...many.profile, has_sizes: true } };
+    const sized = { ...many, has_sizes: true };
     const last = (): string => groupColumns(sized, 'v', '').at(-1)?.name ?? '';
     assert.equal(last(), 'Largest stack');
     setFigures({ unit: 'bytes', counts: 'allocation' });
@@ -95,14 +95,14 @@ describe('columns of hot spots', () => {
 
 describe('groups of samples', () => {
   test('are those that the file tells', () => {
-    assert.deepEqual(kindsFor(info({})), ['line', 'function', 'file', 'stack', 'package']);
-    const labelled = kindsFor(info({ has_sizes: true, labels: ['bytes', 'thread_name'] }));
+    assert.deepEqual(kindsFor(profile), ['line', 'function', 'file', 'stack', 'package']);
+    const labelled = kindsFor({ ...profile, has_sizes: true, labels: ['bytes', 'thread_name'] });
     assert.deepEqual(labelled.slice(5), ['thread', 'label', 'size']);
-    assert.ok(!kindsFor(info({ labels: ['bytes'] })).includes('label'));
+    assert.ok(!kindsFor({ ...profile, labels: ['bytes'] }).includes('label'));
   });
 
   test('are not those of traces', () => {
-    const ofTrace = kindsFor(info(null));
+    const ofTrace = kindsFor(trace);
     assert.deepEqual(ofTrace, ['line', 'function', 'file', 'module', 'stack', 'stream', 'pool', 'size']);
   });
 });

@@ -1,7 +1,7 @@
 // Reserved memory's columns, the gap in words, and the marks on the axis: plain logic of the two views.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Gap, Mark, SnapshotInfo } from '../../extension/shared/protocol.gen';
+import type { Gap, Mark, TimelineInfo } from '../../extension/shared/protocol.gen';
 import { flagText, markName, markX } from '../../webview/src/flags';
 import { gapParts, gapSentence } from '../../webview/src/gap';
 import {
@@ -138,9 +138,9 @@ describe('a snapshot that ran out of memory', () => {
     ...{ live_at_start_bytes: 0, live_at_end_bytes: 9, live_at_end_count: 1, reserved_at_end_bytes: 9 },
     ...{ ooms: 1, event_axis: { x0: 0, x1: 6 }, time_axis: null, time_origin_us: null },
   };
-  const info: SnapshotInfo = {
+  const info: TimelineInfo = {
     ...{ kind: 'pytorch-snapshot', model: 'timeline', path: '/x', file_bytes: 1 },
-    ...{ devices: [device], default_device: 0, categories: [], warnings: [], profile: null },
+    ...{ devices: [device], default_device: 0, categories: [], warnings: [] },
   };
 
   test('opens with why, unless it was left otherwise', () => {

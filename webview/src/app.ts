@@ -1,6 +1,9 @@
 // Which screen is shown: reading, failed, or the snapshot.
 
+import type { ViewState } from '../../extension/shared/messages';
+import type { TimelineInfo } from '../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from './api';
+import { never } from './model';
 import { ProfileView } from './profile/view';
 import { SnapshotView } from './view';
 import { replace } from './ui/dom';
@@ -75,20 +78,29 @@ export class App {
       // they are called by their last part then, and what is wrong will show in other answers
       () => undefined,
     );
-    const { profile } = message.info;
-    if (profile) {
-      this.leave('loading');
-      this.view = new ProfileView(this.api, this.root, message.info, profile, message.state);
-      return;
+    const { info, state } = message;
+    switch (info.model) {
+      case 'timeline':
+        this.showTimeline(info, state);
+        return;
+      case 'profile':
+        this.leave('loading');
+        this.view = new ProfileView(this.api, this.root, info, state);
+        return;
+      default:
+        never(info);
     }
-    if (message.info.devices.every(({ events, allocations }) => events === 0 && allocations === 0)) {
+  }
+
+  private showTimeline(info: TimelineInfo, state: ViewState | null): void {
+    if (info.devices.every(({ events, allocations }) => events === 0 && allocations === 0)) {
       this.leave('empty');
-      const told = message.info.warnings.find(({ code }) => code === 'empty');
-      replace(this.root, emptyScreen(told?.message ?? 'Nothing was recorded in this snapshot.'));
+      const reason = info.warnings.find(({ code }) => code === 'empty');
+      replace(this.root, emptyScreen(reason?.message ?? 'Nothing was recorded in this snapshot.'));
       return;
     }
     this.leave('loading');
-    this.view = new SnapshotView(this.api, this.root, message.info, message.state);
+    this.view = new SnapshotView(this.api, this.root, info, state);
   }
 
   private leave(state: 'loading' | 'failed' | 'empty'): void {

@@ -9,6 +9,7 @@ import type {
   ProfileValue,
 } from '../../extension/shared/protocol.gen';
 import type { Api, Pending } from './api';
+import { devicesOf, MODELS, never } from './model';
 import type { Axis } from './scene/state';
 import { figure } from './ui/figure';
 
@@ -36,10 +37,14 @@ export interface OpenOther {
 
 /** The view's own profile, of which one value is shown. */
 export interface OwnProfile {
+  readonly model: 'profile';
   readonly info: ProfileInfo;
   readonly value: ProfileValue;
   setValue(value: number): void;
 }
+
+/** What the view's own snapshot brings into a comparison. */
+export type OwnSide = { readonly model: 'timeline' } | OwnProfile;
 
 /** A value that two profiles have, by its number in each. */
 export interface SharedValue {
@@ -74,8 +79,7 @@ export class Compare {
     readonly ownName: string,
     restored: CompareState | null,
     private readonly changed: () => void,
-    /** Null for a trace. */
-    readonly profile: OwnProfile | null = null,
+    readonly own: OwnSide = { model: 'timeline' },
   ) {
     this.restored = restored;
   }
@@ -100,7 +104,7 @@ export class Compare {
   get open(): OpenOther | null {
     const { other } = this;
     if (other?.is !== 'open') return null;
-    const { devices } = other.info;
+    const devices = devicesOf(other.info);
     const device = devices.find((each) => each.device === this.settings.device) ?? devices[0];
     return device ? { name: other.name, itself: other.itself, devices, device } : null;
   }
@@ -108,13 +112,14 @@ export class Compare {
   /** The other's profile, while it is open and one. */
   get otherProfile(): ProfileInfo | null {
     const { other } = this;
-    return other?.is === 'open' ? (other.info.profile ?? null) : null;
+    return other?.is === 'open' && other.info.model === 'profile' ? other.info : null;
   }
 
   /** The values that both profiles have, in the order of the view's own. */
   get sharedValues(): readonly SharedValue[] {
     const theirs = this.otherProfile?.values ?? [];
-    return (this.profile?.info.values ?? []).flatMap((value, mine) => {
+    const { own } = this;
+    return (own.model === 'profile' ? own.info.values : []).flatMap((value, mine) => {
       const at = sameValue(value, theirs);
       return at === null ? [] : [{ value, mine, theirs: at }];
     });
@@ -122,32 +127,41 @@ export class Compare {
 
   /** The other's values that are measured as the view's is: what may stand beside it. */
   get otherValues(): readonly ProfileValue[] {
-    const unit = this.profile?.value.unit;
-    return (this.otherProfile?.values ?? []).filter((value) => value.unit === unit);
+    const { own, otherProfile } = this;
+    if (own.model !== 'profile' || !otherProfile) return [];
+    return otherProfile.values.filter(({ unit }) => unit === own.value.unit);
   }
 
   /** The number of the other's value that is compared; null where it has none like the view's. */
   get otherValue(): number | null {
-    const { profile, otherProfile, settings } = this;
-    if (!profile || !otherProfile) return null;
+    const { own, otherProfile, settings } = this;
+    if (own.model !== 'profile' || !otherProfile) return null;
     const chosen = otherProfile.values.findIndex(
-      ({ name, unit }) => name === settings.value && unit === profile.value.unit,
+      ({ name, unit }) => name === settings.value && unit === own.value.unit,
     );
-    return chosen >= 0 ? chosen : sameValue(profile.value, otherProfile.values);
+    return chosen >= 0 ? chosen : sameValue(own.value, otherProfile.values);
   }
 
   /** Why two that are open can't be compared at all, in a sentence. */
   get unlike(): string | null {
-    const { other, profile } = this;
+    const { other, own } = this;
     if (other?.is !== 'open') return null;
-    if (profile && !other.info.profile)
-      return 'is a trace of allocations, and this is a profile: compare it with another profile.';
-    if (!profile && other.info.profile)
-      return 'is a profile, and this is a trace of allocations: compare it with another trace.';
-    if (!profile) return this.open ? null : 'holds no device.';
-    if (this.sharedValues.length > 0 || this.otherValues.length > 0) return null;
-    const titles = other.info.profile?.values.map(({ title }) => `“${title}”`) ?? [];
-    return `measures nothing that this profile does. It has ${titles.join(', ')}.`;
+    const { info } = other;
+    if (info.model !== own.model) {
+      const { is, name } = MODELS[own.model];
+      return `is ${MODELS[info.model].is}, and this is ${is}: compare it with another ${name}.`;
+    }
+    switch (info.model) {
+      case 'timeline':
+        return this.open ? null : 'holds no device.';
+      case 'profile': {
+        if (this.sharedValues.length > 0 || this.otherValues.length > 0) return null;
+        const titles = info.values.map(({ title }) => `“${title}”`);
+        return `measures nothing that this profile does. It has ${titles.join(', ')}.`;
+      }
+      default:
+        return never(info);
+    }
   }
 
   /** For the host to keep. */
@@ -164,7 +178,7 @@ export class Compare {
   /** The sides' names in the order in which they are told, "before" first. */
   names(device: DeviceInfo): { before: string; after: string } {
     const { open } = this;
-    if (this.profile) {
+    if (this.own.model === 'profile') {
       const name = this.other?.name ?? '';
       return this.settings.otherFirst
         ? { before: name, after: this.ownName }
@@ -188,7 +202,7 @@ export class Compare {
       cancel: () => undefined,
     });
     // a stretch of one run's time is none of another's
-    if (this.profile) {
+    if (this.own.model === 'profile') {
       const all = { ...none, kind: 'live' as const, value: this.otherValue };
       return ready({ of: mine, other_of: all });
     }
@@ -226,7 +240,6 @@ export class Compare {
   }
 
   private begin(other: OtherSnapshot & { is: 'open' }, ownDevice: number): void {
-    const { devices, default_device: first } = other.info;
     this.settingsOf = other.uri;
     if (this.restored?.uri === other.uri) {
       const { uri: _, ...settings } = this.restored;
@@ -236,10 +249,12 @@ export class Compare {
     }
     this.restored = null;
     const { by, measure } = this.settings;
-    if (this.profile) {
+    const { info } = other;
+    if (info.model !== 'timeline' || this.own.model !== 'timeline') {
       this.settings = { ...FIRST, by, measure, otherFirst: other.older };
       return;
     }
+    const { devices, default_device: first } = info;
     const sameNumber = devices.some(({ device }) => device === ownDevice);
     // A snapshot beside itself: another device if there is one, else what became of the peak by the end.
     const otherDevice = other.itself && devices.length > 1 ? nextDevice(devices, ownDevice) : null;

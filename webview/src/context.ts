@@ -7,6 +7,7 @@ import type {
   DeviceInfo,
   Frame,
   SnapshotInfo,
+  TimelineInfo,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from './api';
 import type { KeptAttribution } from './attribution';
@@ -38,6 +39,11 @@ export const EVERYTHING: readonly Change[] = [
   'compare',
   'attribution',
 ];
+
+/** What pictures know, which only a timeline has. */
+export interface TimelineContext extends ViewContext {
+  readonly info: TimelineInfo;
+}
 
 export interface ViewContext {
   readonly api: Api;

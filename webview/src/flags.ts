@@ -2,6 +2,7 @@
 
 import type { DeviceInfo, Mark, MarksAnswer, SnapshotInfo } from '../../extension/shared/protocol.gen';
 import type { Api } from './api';
+import { devicesOf } from './model';
 import type { Axis } from './scene/state';
 import { bytes, count, deviceName, time } from './ui/format';
 
@@ -18,7 +19,7 @@ export class Flags {
   untold = 0;
 
   constructor(api: Api, info: SnapshotInfo, changed: () => void, failed: (error: unknown) => void) {
-    if (!info.devices.some(({ events }) => events > 0)) return;
+    if (!devicesOf(info).some(({ events }) => events > 0)) return;
     api.request('memlens/marks', {}).answer.then((answer: MarksAnswer) => {
       this.marks = answer.marks;
       this.untold = answer.count - answer.marks.length;

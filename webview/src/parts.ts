@@ -4,8 +4,8 @@ import type { Geometry } from '../../extension/shared/geometry';
 import type {
   AllocationSummary,
   LineAnswer,
-  SnapshotInfo,
   StackAnswer,
+  TimelineInfo,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from './api';
 import { Cursors } from './cursors';
@@ -79,7 +79,7 @@ const STACKED = { value: 'stacked', text: 'Active' } as const;
 export function makeParts(
   api: Api,
   root: HTMLElement,
-  info: SnapshotInfo,
+  info: TimelineInfo,
   layout: Layout,
   owner: PartsOwner,
 ): Parts {

@@ -6,13 +6,13 @@ import type {
   Branch,
   DeviceInfo,
   Frame,
-  SnapshotInfo,
+  TimelineInfo,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from './api';
 import type { KeptAttribution } from './attribution';
 import type { Colours } from './colours';
 import type { Compare } from './compare';
-import type { ViewContext } from './context';
+import type { TimelineContext } from './context';
 import type { Cursors } from './cursors';
 import type { Flags } from './flags';
 import type { KeptFlame } from './flame/settings';
@@ -52,14 +52,14 @@ interface Used {
   readonly prefer: Preference;
 }
 
-export class SharedContext implements ViewContext {
+export class SharedContext implements TimelineContext {
   readonly names: Names;
   readonly cursors: Cursors;
   readonly flags: Flags;
 
   constructor(
     readonly api: Api,
-    readonly info: SnapshotInfo,
+    readonly info: TimelineInfo,
     private readonly used: Used,
     private readonly owner: ContextOwner,
   ) {

@@ -6,8 +6,8 @@ import type {
   AllocationSummary,
   DeviceInfo,
   LineAnswer,
-  SnapshotInfo,
   StackAnswer,
+  TimelineInfo,
 } from '../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from './api';
 import { Arrangement } from './arrangement';
@@ -61,7 +61,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   constructor(
     private readonly api: Api,
     private readonly root: HTMLElement,
-    private readonly info: SnapshotInfo,
+    private readonly info: TimelineInfo,
     hostState: ViewState | null,
   ) {
     const saved = api.saved();

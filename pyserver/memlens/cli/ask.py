@@ -13,6 +13,7 @@ from memlens.formats.containers import FileError
 from memlens.ingest import ingest
 from memlens.model.own_libraries import Libraries
 from memlens.store.manifest import ArchiveError
+from memlens.store.models import LackingError
 from memlens.store.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -23,6 +24,13 @@ def ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Pa
 
     ``path`` is the file, where a command has more than one.
     """
+    try:
+        return _ask(options, question, path)
+    except LackingError as error:
+        raise error.to(f"memlens {options.command}") from None
+
+
+def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Path | None) -> T:
     file: Path = options.file if path is None else path
     cache = cache_of(options)
     libraries = libraries_of(options)

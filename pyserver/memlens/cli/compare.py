@@ -2,11 +2,12 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 from memlens.cli.ask import ask
 from memlens.cli.attribution import attribution_of, self_words
 from memlens.cli.output import json_line, say
+from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
 from memlens.units import SOURCE_WORDS, format_bytes
 from memlens.views.compare.pairing import Pairing
@@ -23,13 +24,7 @@ def run(options: argparse.Namespace) -> int:
     def side(path: Path, device: int | None) -> Folded:
         def folded(snapshot: Snapshot) -> Folded:
             places = places_of(snapshot, attribution_of(options))
-            if snapshot.info.profile is not None:
-                value = value_named(snapshot.info.profile, options.value)
-                return fold(snapshot, AllocationSet(0, value=value), places)
-            number = snapshot.info.default_device if device is None else device
-            events = next((d.events for d in snapshot.info.devices if d.device == number), 0)
-            of = AllocationSet(number, from_moment=None if options.at == "peak" else events)
-            return fold(snapshot, of, places)
+            return fold(snapshot, _asked_set(snapshot.info, options, device), places)
 
         return ask(options, folded, path)
 
@@ -43,6 +38,18 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print_comparison(answer, self_words(options))
     return 0
+
+
+def _asked_set(info: SnapshotInfo, options: argparse.Namespace, device: int | None) -> AllocationSet:
+    match info:
+        case TimelineInfo():
+            number = info.default_device if device is None else device
+            events = next((d.events for d in info.devices if d.device == number), 0)
+            return AllocationSet(number, from_moment=None if options.at == "peak" else events)
+        case ProfileInfo():
+            return AllocationSet(0, value=value_named(info, options.value))
+        case _:
+            assert_never(info)
 
 
 def _print_comparison(answer: CompareAnswer, how: str) -> None:

@@ -3,6 +3,7 @@
 import argparse
 import os
 from pathlib import Path
+from typing import assert_never
 
 from memlens.cli.ask import ask
 from memlens.cli.output import say
@@ -13,6 +14,7 @@ from memlens.export.profiles import of_profile
 from memlens.export.samples import Samples, ValueName, samples_of
 from memlens.export.snapviewer import snapviewer
 from memlens.export.speedscope import left_out, speedscope
+from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.store.disk import room_in
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame.graph import set_stacks
@@ -37,12 +39,7 @@ def run(options: argparse.Namespace) -> int:
         report("done", 1.0)
         say(options.snapviewer)
         return 0
-    samples, is_profile = ask(
-        options, lambda found: (_samples(found, options), found.info.profile is not None)
-    )
-    # both formats are UTF-8, and a file's name need not be
-    name = options.file.name.encode(errors="backslashreplace").decode()
-    title = name if is_profile else f"{name}, {_WHAT[options.at]}"
+    samples, title = ask(options, lambda snapshot: _samples(snapshot, options))
     if options.speedscope is not None:
         _write(options.speedscope, speedscope(samples, title))
         if negative := left_out(samples):
@@ -52,13 +49,26 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _samples(snapshot: Snapshot, options: argparse.Namespace) -> Samples:
-    if snapshot.info.profile is not None:
-        if options.at != "peak":
-            raise BadRequestError("A profile is written as it is: --at is for traces")
-        return of_profile(snapshot, options.filter, merged=options.speedscope is not None)
-    number = snapshot.info.default_device if options.device is None else options.device
-    events = next((info.events for info in snapshot.info.devices if info.device == number), 0)
+def _samples(snapshot: Snapshot, options: argparse.Namespace) -> tuple[Samples, str]:
+    """What is written, and its title."""
+    # both formats are UTF-8, and a file's name need not be
+    name = options.file.name.encode(errors="backslashreplace").decode()
+    match snapshot.info:
+        case TimelineInfo():
+            title = f"{name}, {_WHAT[options.at]}"
+            return _allocations(snapshot, snapshot.info, options), title
+        case ProfileInfo():
+            if options.at != "peak":
+                raise BadRequestError("A profile is written as it is: --at is for traces")
+            merged = options.speedscope is not None
+            return of_profile(snapshot, options.filter, merged=merged), name
+        case _:
+            assert_never(snapshot.info)
+
+
+def _allocations(snapshot: Snapshot, info: TimelineInfo, options: argparse.Namespace) -> Samples:
+    number = info.default_device if options.device is None else options.device
+    events = next((device.events for device in info.devices if device.device == number), 0)
     of = {
         "peak": AllocationSet(number, filter=options.filter),
         "end": AllocationSet(number, from_moment=events, filter=options.filter),

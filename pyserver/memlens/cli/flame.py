@@ -3,12 +3,14 @@
 import argparse
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import assert_never
 
 from memlens.cli.ask import ask
 from memlens.cli.attribution import attribution_of, self_words
 from memlens.cli.output import json_line, say
 from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
+from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_value
 from memlens.views.compare import difference
@@ -60,9 +62,14 @@ def _print(lines: Iterable[str]) -> None:
 
 
 def _unit(snapshot: Snapshot, options: argparse.Namespace) -> str:
-    if snapshot.info.profile is not None:
-        return snapshot.info.profile.values[value_named(snapshot.info.profile, options.value)].unit
-    return "count" if options.value == "count" else "bytes"
+    info = snapshot.info
+    match info:
+        case TimelineInfo():
+            return "count" if options.value == "count" else "bytes"
+        case ProfileInfo():
+            return info.values[value_named(info, options.value)].unit
+        case _:
+            assert_never(info)
 
 
 def _run_difference(options: argparse.Namespace) -> int:
@@ -102,17 +109,25 @@ def flame_tree(snapshot: Snapshot, options: argparse.Namespace) -> CallTree:
 
 def asked_set(snapshot: Snapshot, options: argparse.Namespace) -> tuple[AllocationSet, FlameValue]:
     """The allocations or samples that the arguments ask for, and what of them is summed."""
-    profile = snapshot.info.profile
-    if profile is not None:
-        value = value_named(profile, options.value)
-        return AllocationSet(0, filter=options.filter, value=value), "bytes"
+    info = snapshot.info
+    match info:
+        case TimelineInfo():
+            return _asked_allocations(info, options)
+        case ProfileInfo():
+            value = value_named(info, options.value)
+            return AllocationSet(0, filter=options.filter, value=value), "bytes"
+        case _:
+            assert_never(info)
+
+
+def _asked_allocations(info: TimelineInfo, options: argparse.Namespace) -> tuple[AllocationSet, FlameValue]:
     if options.value not in (None, *OF_TRACES):
         raise BadRequestError(
             f"A trace has no value {options.value}",
             advice=f"It has {', '.join(OF_TRACES[:-1])} and {OF_TRACES[-1]}.",
         )
-    number = snapshot.info.default_device if options.device is None else options.device
-    events = next((info.events for info in snapshot.info.devices if info.device == number), 0)
+    number = info.default_device if options.device is None else options.device
+    events = next((device.events for device in info.devices if device.device == number), 0)
     of = AllocationSet(number, filter=options.filter)
     if options.value in ("total", "count"):
         of = AllocationSet(number, "live", 0, events, options.filter)

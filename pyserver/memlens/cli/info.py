@@ -1,10 +1,13 @@
 """``memlens info``: what a snapshot holds."""
 
 import argparse
+from collections.abc import Iterator
+from typing import assert_never
 
 from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
-from memlens.model.info import DeviceInfo, ProfileInfo, SnapshotInfo
+from memlens.model.info import DeviceInfo, ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, format_time, format_value
 
@@ -13,7 +16,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
 
     def question(snapshot: Snapshot) -> tuple[SnapshotInfo, list[str]]:
-        if options.json or not any(device.ooms for device in snapshot.info.devices):
+        if options.json or not any(device.ooms for device in devices_of(snapshot.info)):
             return snapshot.info, []
         from memlens.views.trace.oom.report import explained, summary
 
@@ -24,30 +27,39 @@ def run(options: argparse.Namespace) -> int:
         json_line(info)
         return 0
     say(f"{info.path}: {info.kind}, {format_bytes(info.file_bytes)}")
-    for device in info.devices:
-        if not device.events and not device.allocations:
-            say(f"{device.name.lower()}: nothing was recorded")
-            continue
-        say(
-            f"{device.name.lower()}: {counted(device.events, 'event')}, "
-            f"{counted(device.allocations, 'allocation')}, "
-            f"peak {format_bytes(device.peak_bytes)} ({device.peak_bytes:,} bytes)"
-            f"{_after(device)}, live at the end {format_bytes(device.live_at_end_bytes)} "
-            f"in {counted(device.live_at_end_count, 'allocation')}"
-            f"{_ooms(device)}"
-        )
-    if info.profile is not None:
-        say(
-            f"{counted(info.profile.samples, 'sample')} of {counted(info.profile.stacks, 'stack')}{_made(info.profile)}"
-        )
-        for number, value in enumerate(info.profile.values):
-            shown = " (shown first)" if number == info.profile.default_value else ""
-            say(f"{value.name}: {value.title}, {format_value(value.total, value.unit)}{shown}")
+    for line in _figures(info):
+        say(line)
     for line in ooms:
         say(line)
     for warning in info.warnings:
         say(f"note: {warning.message}")
     return 0
+
+
+def _figures(info: SnapshotInfo) -> Iterator[str]:
+    match info:
+        case TimelineInfo():
+            yield from map(_device, info.devices)
+        case ProfileInfo():
+            yield f"{counted(info.samples, 'sample')} of {counted(info.stacks, 'stack')}{_made(info)}"
+            for number, value in enumerate(info.values):
+                shown = " (shown first)" if number == info.default_value else ""
+                yield f"{value.name}: {value.title}, {format_value(value.total, value.unit)}{shown}"
+        case _:
+            assert_never(info)
+
+
+def _device(device: DeviceInfo) -> str:
+    if not device.events and not device.allocations:
+        return f"{device.name.lower()}: nothing was recorded"
+    return (
+        f"{device.name.lower()}: {counted(device.events, 'event')}, "
+        f"{counted(device.allocations, 'allocation')}, "
+        f"peak {format_bytes(device.peak_bytes)} ({device.peak_bytes:,} bytes)"
+        f"{_after(device)}, live at the end {format_bytes(device.live_at_end_bytes)} "
+        f"in {counted(device.live_at_end_count, 'allocation')}"
+        f"{_ooms(device)}"
+    )
 
 
 def _made(profile: ProfileInfo) -> str:

@@ -1,12 +1,14 @@
 """``memlens lines``: the source lines that allocated the most."""
 
 import argparse
+from typing import assert_never
 
 from memlens.cli.ask import ask
 from memlens.cli.attribution import attribution_of, self_words
 from memlens.cli.output import json_line, say
-from memlens.model.info import ProfileInfo, SnapshotInfo
+from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.units import format_bytes, format_value
+from memlens.views.answers import SourceLine
 from memlens.views.lines.totals import top_lines, top_profile_lines
 from memlens.views.selection.profile_sets import value_named
 
@@ -17,8 +19,16 @@ def run(options: argparse.Namespace) -> int:
         options,
         lambda snapshot: (snapshot.info, top_lines(snapshot, options.top, attribution_of(options))),
     )
-    if info.profile is not None:
-        return _of_profile(options, info, info.profile)
+    match info:
+        case TimelineInfo():
+            return _of_timeline(options, rows)
+        case ProfileInfo():
+            return _of_profile(options, info)
+        case _:
+            assert_never(info)
+
+
+def _of_timeline(options: argparse.Namespace, rows: list[SourceLine]) -> int:
     if options.json:
         json_line(rows)
         return 0
@@ -34,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _of_profile(options: argparse.Namespace, info: SnapshotInfo, profile: ProfileInfo) -> int:
+def _of_profile(options: argparse.Namespace, profile: ProfileInfo) -> int:
     number = value_named(profile, options.value)
     value = profile.values[number]
     rows = ask(
@@ -48,7 +58,7 @@ def _of_profile(options: argparse.Namespace, info: SnapshotInfo, profile: Profil
     for row in rows:
         total, own = format_value(row.total, value.unit), format_value(row.itself, value.unit)
         say(f"{total:>12} {own:>12}  {row.file}:{row.line} {row.function}")
-    for warning in info.warnings:
+    for warning in profile.warnings:
         # without it the lines that needed a pool read as those that keep the memory
         if warning.code == "pools":
             say(f"note: {warning.message}")

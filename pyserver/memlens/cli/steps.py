@@ -5,6 +5,7 @@ import sys
 
 from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
+from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import SOURCE_WORDS, format_bytes
 from memlens.views.trace.steps.finding import StepsAnswer, steps
@@ -25,7 +26,8 @@ def run(options: argparse.Namespace) -> int:
 
 def steps_and_growth(snapshot: Snapshot, options: argparse.Namespace) -> tuple[StepsAnswer, GrowthAnswer]:
     """All steps of a device, and the lines that grow. Raises :class:`BadRequestError`."""
-    device = snapshot.info.default_device if options.device is None else options.device
+    info = timeline_of(snapshot.info, "events")
+    device = info.default_device if options.device is None else options.device
     return (
         steps(snapshot, device, 0, sys.maxsize, options.filter),
         growth(snapshot, device, options.top, options.filter),

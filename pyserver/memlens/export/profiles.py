@@ -8,11 +8,11 @@ import numpy.typing as npt
 
 from memlens.export.samples import Label, Recording, Samples, ValueName, samples_of
 from memlens.store.manifest import InconsistentError
+from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame.calltree import Stacks
 from memlens.views.naming.frame_names import frame_names
 from memlens.views.selection.profile_filters import matching
-from memlens.views.selection.profile_sets import profile_of
 
 I64 = npt.NDArray[np.int64]
 
@@ -26,7 +26,7 @@ def of_profile(snapshot: Snapshot, filter_text: str, *, merged: bool) -> Samples
     With ``merged`` and where there are more than :data:`MOST_SAMPLES` the samples of a stack are added up and have no
     labels. Raises BadRequestError for a filter that isn't one.
     """
-    info = profile_of(snapshot)
+    info = profile_of(snapshot.info)
     rows = np.arange(info.samples)
     if filter_text:
         rows = np.flatnonzero(matching(snapshot, filter_text))

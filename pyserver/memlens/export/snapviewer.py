@@ -17,6 +17,7 @@ from msgspec import Struct
 from memlens.errors import BadRequestError, MemlensError
 from memlens.formats.snapviewer import ALLOCATIONS, ELEMENTS, SCHEMA, STEPS_TO_COME_DOWN
 from memlens.progress import Report
+from memlens.store.models import timeline_of
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views.selection.columns import NEVER, device_of
 
@@ -51,7 +52,8 @@ def snapviewer(snapshot: Snapshot, device: int | None, target: Path, report: Rep
     Polygon and stack of an allocation have the same number in both parts. Raises :class:`TooLargeError`,
     BadRequestError and OSError; nothing is left behind then.
     """
-    found = device_of(snapshot, snapshot.info.default_device if device is None else device)
+    info = timeline_of(snapshot.info, "events", "a SnapViewer archive")
+    found = device_of(snapshot, info.default_device if device is None else device)
     if not found.info.events or not found.info.allocations:
         raise BadRequestError(f"{found.info.name} has no trace, and SnapViewer shows nothing else")
     partial = target.with_name(f"{target.name}.partial-{os.getpid()}")

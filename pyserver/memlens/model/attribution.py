@@ -9,7 +9,6 @@ allocate.
 from typing import Literal
 
 Attribution = Literal["mine", "any"]
-Model = Literal["timeline", "profile"]
 
 NAMES: dict[Attribution, str] = {"mine": "my code", "any": "any code"}
 MEANINGS: dict[Attribution, str] = {

@@ -1,12 +1,14 @@
-"""The rule of :mod:`memlens.model.attribution` as ranks of frames, apart from its names: these need no NumPy."""
+"""The rule of :mod:`memlens.model.attribution` as ranks of frames; apart from its names, which need no NumPy."""
 
 from collections.abc import Iterable
+from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
 
-from memlens.model.attribution import Attribution, Model
+from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE, POSSIBLE_ARENA, USER, is_recorder
+from memlens.model.info import Model
 from memlens.model.languages import is_allocation_function
 
 PASSED_OVER = NATIVE + 1
@@ -19,13 +21,17 @@ def passed_over(frames: Iterable[tuple[str, str, int]], model: Model) -> npt.NDA
     In a profile that is what was called to allocate, and the mark of what may be a pool of Python's allocator; in a
     trace what PyTorch's recorder adds of itself.
     """
-    if model == "timeline":
-        found = [kind == NATIVE and is_recorder(function) for _, function, kind in frames]
-    else:
-        found = [
-            kind != USER and (function == POSSIBLE_ARENA.function or is_allocation_function(function, file))
-            for file, function, kind in frames
-        ]
+    match model:
+        case "timeline":
+            found = [kind == NATIVE and is_recorder(function) for _, function, kind in frames]
+        case "profile":
+            found = [
+                kind != USER
+                and (function == POSSIBLE_ARENA.function or is_allocation_function(function, file))
+                for file, function, kind in frames
+            ]
+        case _:
+            assert_never(model)
     return np.array(found, np.bool_)
 
 

@@ -4,7 +4,7 @@ Part of the archive's manifest and, unchanged, of the answers on the wire; the t
 :mod:`memlens.views.answers`.
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from msgspec import Struct
 
@@ -99,9 +99,30 @@ class ProfileValue(Struct, frozen=True):
     """Whether samples have negative values, as those of a difference do."""
 
 
-class ProfileInfo(Struct, frozen=True):
-    """A profile's figures. Values are numbered by their places in ``values``."""
+class CommonInfo(Struct, frozen=True):
+    """What the information about every snapshot has, whatever its model."""
 
+    kind: str
+    path: str
+    file_bytes: int
+    warnings: list[Notice]
+
+
+class TimelineInfo(CommonInfo, frozen=True, tag_field="model", tag="timeline"):
+    """A trace of events on devices, as PyTorch records it."""
+
+    model: ClassVar[Literal["timeline"]] = "timeline"
+    devices: list[DeviceInfo]
+    default_device: int
+    """The device to show first: one with an out-of-memory event, else the one with the highest peak."""
+    categories: list[str]
+    """Names of the category numbers in geometry; empty when the file has no categories."""
+
+
+class ProfileInfo(CommonInfo, frozen=True, tag_field="model", tag="profile"):
+    """Samples of stacks with values, which are numbered by their places in ``values``."""
+
+    model: ClassVar[Literal["profile"]] = "profile"
     values: list[ProfileValue]
     default_value: int
     samples: int
@@ -124,18 +145,11 @@ class ProfileInfo(Struct, frozen=True):
     """Whether all of that is known: where not, what was made and freed within one bin is missing from it."""
 
 
-class SnapshotInfo(Struct, frozen=True):
-    """What ``memlens info`` prints and what a view needs before its first picture."""
+SnapshotInfo = TimelineInfo | ProfileInfo
+"""What ``memlens info`` prints and what a view needs before its first picture.
 
-    kind: str
-    model: Literal["timeline", "profile"]
-    path: str
-    file_bytes: int
-    devices: list[DeviceInfo]
-    default_device: int
-    """The device to show first: one with an out-of-memory event, else the one with the highest peak."""
-    categories: list[str]
-    """Names of the category numbers in geometry; empty when the file has no categories."""
-    warnings: list[Notice]
-    profile: ProfileInfo | None = None
-    """Of the model "profile" alone; then there are no devices."""
+Its ``model`` says which one it is. What differs by model is a ``match`` that ends in ``assert_never``, so that a type
+checker finds every place that a new model has to answer.
+"""
+
+Model = Literal["timeline", "profile"]

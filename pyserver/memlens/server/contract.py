@@ -8,7 +8,7 @@ import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from msgspec import inspect as types
@@ -30,6 +30,7 @@ def typescript() -> str:
     structs = sorted(set(_reachable(roots)), key=lambda struct: struct.__name__)
     asked = {params for params, _ in protocol.REQUESTS.values()}
     parts = [HEADER, *(_interface(struct, may_lack=struct in asked) for struct in structs)]
+    parts += [f"export type {name} = {_parts(kind)};\n" for name, kind in protocol.UNIONS.items()]
     parts.append(_methods("Requests", "The client asks, the server answers.", protocol.REQUESTS))
     parts.append(_methods("ClientRequests", "The server asks, the client answers.", protocol.CLIENT_REQUESTS))
     views = "\n".join(f"  '{method}'," for method in protocol.VIEW_REQUESTS)
@@ -93,6 +94,8 @@ def _interface(struct: type[msgspec.Struct], *, may_lack: bool) -> str:
         lines.append(f"export type {struct.__name__} = Record<string, never>;\n")
         return "\n".join(lines)
     lines.append(f"export interface {struct.__name__} {{")
+    if info.tag_field is not None:
+        lines.append(f"  {info.tag_field}: '{info.tag}';")
     lines += [
         f"  {field.encode_name}{'' if field.required or not may_lack else '?'}: {_type(field.type)};"
         for field in info.fields
@@ -107,6 +110,10 @@ def _comment(text: str, indent: str) -> str:
         return f"{indent}/** {text} */"
     body = "\n".join(f"{indent} * {line}".rstrip() for line in text.split("\n"))
     return f"{indent}/**\n{body}\n{indent} */"
+
+
+def _parts(union: Any) -> str:
+    return " | ".join(part.__name__ for part in get_args(union))
 
 
 def _type(kind: Any) -> str:
@@ -124,7 +131,8 @@ def _type(kind: Any) -> str:
         case types.LiteralType():
             return " | ".join(f"'{value}'" for value in kind.values)
         case types.UnionType():
-            return " | ".join(dict.fromkeys(_type(part) for part in kind.types))
+            text = " | ".join(dict.fromkeys(_type(part) for part in kind.types))
+            return next((name for name, union in protocol.UNIONS.items() if _parts(union) == text), text)
         case types.ListType() | types.VarTupleType():
             item = _type(kind.item_type)
             return f"({item})[]" if "|" in item else f"{item}[]"

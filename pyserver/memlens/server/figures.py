@@ -1,8 +1,8 @@
 """What the two figures of a source line are called, whatever the model: that of the peak, and that of all."""
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, assert_never
 
-from memlens.model.info import SnapshotInfo
+from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.model.profile import standing_for
 from memlens.server.markdown import plain
 from memlens.units import format_value
@@ -24,10 +24,14 @@ class Figure(NamedTuple):
 
 def figure_of(info: SnapshotInfo, measure: Measure) -> Figure:
     """What a measure stands for in a snapshot; in a profile the value that comes nearest to it."""
-    if info.profile is None:
-        whole = sum(device.peak_bytes for device in info.devices)
-        return Figure("live at peak" if measure == "peak" else "in all", "bytes", whole)
-    number = standing_for(info.profile.values, measure, "bytes")
-    value = info.profile.values[info.profile.default_value if number is None else number]
-    title = plain(value.title)
-    return Figure(title[:1].lower() + title[1:], value.unit, abs(value.total))
+    match info:
+        case TimelineInfo():
+            whole = sum(device.peak_bytes for device in info.devices)
+            return Figure("live at peak" if measure == "peak" else "in all", "bytes", whole)
+        case ProfileInfo():
+            number = standing_for(info.values, measure, "bytes")
+            value = info.values[info.default_value if number is None else number]
+            title = plain(value.title)
+            return Figure(title[:1].lower() + title[1:], value.unit, abs(value.total))
+        case _:
+            assert_never(info)

@@ -19,7 +19,8 @@ from pygls.protocol import (
 )
 
 from memlens.errors import BadRequestError, MemlensError, Problem
-from memlens.server.protocol import REQUESTS
+from memlens.server.protocol import QUESTION_NAMES, REQUESTS
+from memlens.store.models import LackingError
 from memlens.store.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
@@ -107,6 +108,8 @@ def answer(server: LanguageServer, method: str, handler: Callable[[P], Awaitable
         try:
             # REQUESTS pairs the method with the struct that its handler takes.
             return msgspec.Raw(msgspec.json.encode(await handler(cast("P", decoded))))
+        except LackingError as error:
+            problem = error.to(QUESTION_NAMES.get(method, "this")).problem()
         except MemlensError as error:
             problem = error.problem()
         except UnicodeEncodeError:

@@ -10,7 +10,7 @@ from memlens.kernels.tree import calltree
 from memlens.kernels.tree.lines import LineFolder
 from memlens.model.charging import passed_over, ranks
 from memlens.model.frames import Frames
-from memlens.model.info import ProfileInfo, ProfileValue, SnapshotInfo
+from memlens.model.info import ProfileInfo, ProfileValue
 from memlens.model.profile import Profile, ProfileTimes, StackTree, companions, standing_for
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
@@ -49,17 +49,7 @@ def write_profile(profile: Profile, source: SourceFile, folder: Path, report: Re
             _source_lines(profile, rows, inclusive, own),
         )
         database.executemany("INSERT INTO line_values VALUES (?, ?, ?, ?)", _values(rows, inclusive, own))
-    info = SnapshotInfo(
-        kind=profile.kind,
-        model="profile",
-        path=source.path,
-        file_bytes=source.size,
-        devices=[],
-        default_device=0,
-        categories=[],
-        warnings=profile.notices,
-        profile=_info(profile, len(stack_nodes)),
-    )
+    info = _info(profile, source, len(stack_nodes))
     manifest = Manifest(
         FORMAT_VERSION, source, info, [0], [], [], [], profile.settings, columns.entries, text.stat().st_size,
         file_checksum(text),
@@ -87,10 +77,14 @@ def _write_times(columns: ColumnFiles, times: ProfileTimes) -> None:
         columns.write("time.told", times.told.astype(np.uint8))
 
 
-def _info(profile: Profile, stacks: int) -> ProfileInfo:
+def _info(profile: Profile, source: SourceFile, stacks: int) -> ProfileInfo:
     times = profile.times
     counts = companions(profile.value_types)
     return ProfileInfo(
+        kind=profile.kind,
+        path=source.path,
+        file_bytes=source.size,
+        warnings=profile.notices,
         values=[
             ProfileValue(
                 kind.name, kind.unit, kind.meaning, kind.title, int(values.sum()), count,

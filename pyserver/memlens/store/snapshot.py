@@ -17,7 +17,7 @@ import numpy.typing as npt
 from memlens.errors import BadRequestError, MemlensError
 from memlens.kernels.base import mapped_faults
 from memlens.kernels.trace import timeline as kernel
-from memlens.model.info import DeviceInfo, SnapshotInfo, device_name
+from memlens.model.info import DeviceInfo, ProfileInfo, SnapshotInfo, TimelineInfo, device_name
 from memlens.model.own_libraries import NO_LIBRARIES, Libraries
 from memlens.store.column_files import mapped
 from memlens.store.columns import BLOCK, SUPER_BLOCK, block_peaks
@@ -30,6 +30,7 @@ from memlens.store.manifest import (
     hold,
     read_manifest,
 )
+from memlens.store.models import profile_of, timeline_of
 from memlens.store.relabel import relabel
 from memlens.store.verify import StoppedError, verify
 
@@ -312,18 +313,28 @@ class Snapshot:
         while self.behind:
             self.behind.pop()()
 
+    @property
+    def timeline(self) -> TimelineInfo:
+        """What is known of a timeline. Raises :class:`LackingError` for another model."""
+        return timeline_of(self.info, "devices")
+
+    @property
+    def profile(self) -> ProfileInfo:
+        """What is known of a profile. Raises :class:`LackingError` for another model."""
+        return profile_of(self.info, "samples")
+
     def column(self, name: str) -> Column:
         """A column, mapped. Raises :class:`ArchiveError` when its file is missing or has another size.
 
-        And :class:`BadRequestError` when a profile is asked for what only the trace of a timeline has.
+        And :class:`LackingError` when another model is asked for what only the trace of a timeline has.
         """
         found = self._instead.get(name)
         if found is not None:
             return found
         found = self._columns.get(name)
         if found is None:
-            if self.info.profile is not None and name not in self.manifest.columns:
-                raise BadRequestError("A profile has no events, so that can't be asked of it")
+            if name not in self.manifest.columns:
+                timeline_of(self.info, "events")
             entry = self.manifest.columns[name]
             try:
                 found = _map_column(self.archive / name, entry)
@@ -346,9 +357,7 @@ class Snapshot:
         """A device's columns. Raises :class:`BadRequestError` for a device that the snapshot has not."""
         found = self._devices.get(number)
         if found is None:
-            if self.info.profile is not None:
-                raise BadRequestError("A profile has no devices, so that can't be asked of it")
-            devices = self.info.devices
+            devices = self.timeline.devices
             index = (
                 [info.device for info in devices].index(number)
                 if number in {d.device for d in devices}
@@ -377,11 +386,10 @@ class Snapshot:
 
     def device_of(self, allocation: int) -> Device:
         """The device that an allocation lies on. Raises :class:`BadRequestError` for a number that there isn't."""
-        if self.info.profile is not None:
-            raise BadRequestError("A profile has no single allocations, so none can be asked for")
+        devices = timeline_of(self.info, "single allocations").devices
         ends = self.manifest.first_allocations[1:]
         if 0 <= allocation < self.manifest.first_allocations[-1]:
-            return self.device(self.info.devices[bisect.bisect_right(ends, allocation)].device)
+            return self.device(devices[bisect.bisect_right(ends, allocation)].device)
         raise BadRequestError(f"The snapshot has no allocation {allocation}")
 
     def stack_frame_ids(self, stack: int) -> list[int]:

@@ -16,6 +16,7 @@ from memlens.progress import Report
 from memlens.store import artefacts
 from memlens.store.database_file import Inserts, Trees, connect
 from memlens.store.manifest import InconsistentError
+from memlens.store.models import categories_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.table_schema import FILE_NAMES, PARTS, Part, statements
 from memlens.store.tables_long import fill_allocations, fill_base, fill_events
@@ -104,5 +105,5 @@ def _execute(database: apsw.Connection, part: Part, kind: str) -> None:
 
 def _filler(snapshot: Snapshot, path: Path) -> Trees | Inserts:
     """Statements, where a name that the file chose is too long for the pages that are written here."""
-    names = Texts([*snapshot.manifest.actions, *snapshot.info.categories])
+    names = Texts([*snapshot.manifest.actions, *categories_of(snapshot.info)])
     return Inserts(path) if names.longest_bytes > _LONGEST_TEXT_BYTES else Trees(path)

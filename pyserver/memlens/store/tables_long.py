@@ -4,6 +4,7 @@ Names are those of ``tables.sql``; what the columns mean is said there.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +12,12 @@ import numpy.typing as npt
 from memlens.kernels.base import sqlite_trees
 from memlens.kernels.base.sqlite_trees import Texts
 from memlens.kernels.trace import timeline as kernel
-from memlens.model.info import ProfileInfo
+from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.progress import Report
 from memlens.store.database_file import Column as TreeColumn
 from memlens.store.database_file import Filler, Rows
 from memlens.store.frees import freed_stacks
+from memlens.store.models import categories_of, devices_of
 from memlens.store.snapshot import Column, Device, Snapshot
 from memlens.store.tables_short import STACK_FIGURES, known_figures, pool_names, stream_names
 from memlens.store.totals import stack_totals
@@ -30,8 +32,13 @@ def _stretches(count: int, rows: int = _STRETCH_ROWS) -> Iterator[slice]:
 def fill_base(snapshot: Snapshot, filler: Filler) -> None:
     """Fill the tables of stacks, and of a profile's samples. Raises IndexError and ValueError for damaged columns."""
     _fill_stacks(snapshot, filler)
-    if snapshot.info.profile is not None:
-        _fill_samples(snapshot, snapshot.info.profile, filler)
+    match snapshot.info:
+        case TimelineInfo():
+            pass
+        case ProfileInfo():
+            _fill_samples(snapshot, snapshot.info, filler)
+        case _:
+            assert_never(snapshot.info)
 
 
 def _fill_stacks(snapshot: Snapshot, filler: Filler) -> None:
@@ -50,10 +57,14 @@ def _fill_stacks(snapshot: Snapshot, filler: Filler) -> None:
 
 def _stack_rows(snapshot: Snapshot, depths: Column) -> Iterator[Rows]:
     labels, totals = snapshot.column("stack_label"), stack_totals(snapshot)
-    largest = np.full(len(labels), kernel.NEVER, np.uint32)
-    if snapshot.info.profile is None:
-        largest = snapshot.column("stack_largest")
-    known = known_figures(snapshot.info.profile)
+    match snapshot.info:
+        case TimelineInfo():
+            largest = snapshot.column("stack_largest")
+        case ProfileInfo():
+            largest = np.full(len(labels), kernel.NEVER, np.uint32)
+        case _:
+            assert_never(snapshot.info)
+    known = known_figures(snapshot.info)
     figures = [(number, name) for number, name in enumerate(STACK_FIGURES) if name in known]
     for part in _stretches(len(labels)):
         columns = {name: _numbers(totals[part, number]) for number, name in figures}
@@ -114,14 +125,14 @@ def _fill_samples(snapshot: Snapshot, info: ProfileInfo, filler: Filler) -> None
 
 def fill_events(snapshot: Snapshot, filler: Filler, report: Report) -> None:
     """Fill the table of events. Raises IndexError and ValueError for damaged columns."""
-    whole = sum(info.events for info in snapshot.info.devices)
+    whole = sum(info.events for info in devices_of(snapshot.info))
     filler.fill("events", _watched(_event_rows(snapshot), whole, 0.8, report))
     filler.fill("events_by_action", _action_rows(snapshot))
 
 
 def fill_allocations(snapshot: Snapshot, filler: Filler, report: Report) -> None:
     """Fill the table of allocations. Raises IndexError and ValueError for damaged columns."""
-    whole = sum(info.allocations for info in snapshot.info.devices)
+    whole = sum(info.allocations for info in devices_of(snapshot.info))
     filler.fill("allocations", _watched(_allocation_rows(snapshot), whole, 0.7, report))
     _fill_allocation_indexes(snapshot, filler, report)
 
@@ -139,7 +150,7 @@ def _event_rows(snapshot: Snapshot) -> Iterator[Rows]:
     actions, streams = Texts(snapshot.manifest.actions), Texts(stream_names(snapshot))
     pools = _optional(pool_names(snapshot))
     first = 0
-    for info in snapshot.info.devices:
+    for info in devices_of(snapshot.info):
         device = snapshot.device(info.device)
         address, size, stream, pool, owner = (
             snapshot.column(f"{info.device}.event_{name}")
@@ -168,8 +179,8 @@ def _event_rows(snapshot: Snapshot) -> Iterator[Rows]:
 
 
 def _allocation_rows(snapshot: Snapshot) -> Iterator[Rows]:
-    categories, streams = _optional(snapshot.info.categories), Texts(stream_names(snapshot))
-    for info in snapshot.info.devices:
+    categories, streams = _optional(categories_of(snapshot.info)), Texts(stream_names(snapshot))
+    for info in devices_of(snapshot.info):
         device = snapshot.device(info.device)
         freed = freed_stacks(snapshot, device)
         for part in _stretches(info.allocations):
@@ -212,7 +223,7 @@ def _action_rows(snapshot: Snapshot) -> Iterator[Rows]:
     for name in sorted(set(names), key=str.encode):
         numbers = [number for number, each in enumerate(names) if each == name]
         first = 0
-        for info in snapshot.info.devices:
+        for info in devices_of(snapshot.info):
             column = snapshot.column(f"{info.device}.event_action")
             for part in _stretches(info.events, 32 * _STRETCH_ROWS):
                 mine = np.flatnonzero(np.isin(column[part], numbers))
@@ -226,7 +237,7 @@ def _action_rows(snapshot: Snapshot) -> Iterator[Rows]:
 
 
 def _fill_allocation_indexes(snapshot: Snapshot, filler: Filler, report: Report) -> None:
-    devices = [snapshot.device(info.device) for info in snapshot.info.devices]
+    devices = [snapshot.device(info.device) for info in devices_of(snapshot.info)]
     if not devices:
         return
     columns = {

@@ -1,29 +1,32 @@
 """The tables for SQL that are short, or of texts: their rows go through statements."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, assert_never
 
 import apsw
 import numpy as np
 import numpy.typing as npt
 
 from memlens.model.frames import KIND_NAMES
-from memlens.model.info import ProfileInfo
+from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.model.profile import standing_for
 from memlens.model.timeline import NOTE_KINDS
 from memlens.store.database_file import insert
+from memlens.store.models import devices_of
 from memlens.store.snapshot import Column, Device, Snapshot
 
 
 def fill_short(snapshot: Snapshot, database: apsw.Connection) -> None:
     """Fill them all."""
-    insert(database, "devices", [_device_row(snapshot.device(info.device)) for info in snapshot.info.devices])
+    insert(
+        database, "devices", [_device_row(snapshot.device(info.device)) for info in devices_of(snapshot.info)]
+    )
     first_event = 0
-    for info in snapshot.info.devices:
+    for info in devices_of(snapshot.info):
         _notes(snapshot, database, info.device, first_event)
         first_event += info.events
     kinds = " ".join(f"WHEN {number} THEN '{name}'" for number, name in enumerate(KIND_NAMES))
-    known = known_figures(snapshot.info.profile)
+    known = known_figures(snapshot.info)
     figures = ", ".join(figure if stands_for in known else "NULL" for figure, stands_for in _LINE_FIGURES)
     # both are sorted as their tables are, and the names are those of our own schema
     frames = f"SELECT id, file, line, function, CASE kind {kinds} END FROM frames ORDER BY id"  # noqa: S608
@@ -35,8 +38,13 @@ def fill_short(snapshot: Snapshot, database: apsw.Connection) -> None:
     insert(database, "lines", snapshot.text.execute(lines))
     _memory(snapshot, database)
     _annotations(snapshot, database)
-    if snapshot.info.profile is not None:
-        _labels(snapshot, snapshot.info.profile, database)
+    match snapshot.info:
+        case TimelineInfo():
+            pass
+        case ProfileInfo():
+            _labels(snapshot, snapshot.info, database)
+        case _:
+            assert_never(snapshot.info)
 
 
 STACK_FIGURES = (
@@ -51,10 +59,18 @@ _LINE_FIGURES = (
 """The figures of a line in the order of its table's columns, and by which name :func:`known_figures` has them."""
 
 
-def known_figures(info: ProfileInfo | None) -> set[str]:
+def known_figures(info: SnapshotInfo) -> set[str]:
     """Which figures of lines and stacks are known: all of a trace's, and of a profile those that a value stands for."""
-    if info is None:
-        return {*STACK_FIGURES, "largest_bytes_of_line"}
+    match info:
+        case TimelineInfo():
+            return {*STACK_FIGURES, "largest_bytes_of_line"}
+        case ProfileInfo():
+            return _known_of_values(info)
+        case _:
+            assert_never(info)
+
+
+def _known_of_values(info: ProfileInfo) -> set[str]:
     figures = {
         "total_bytes": ("total", "bytes"), "count": ("total", "count"), "live_at_peak_bytes": ("peak", "bytes"),
         "live_at_peak_count": ("peak", "count"), "live_at_end_bytes": ("end", "bytes"),
@@ -179,7 +195,7 @@ def _annotations(snapshot: Snapshot, database: apsw.Connection) -> None:
     if "annotations" not in snapshot.manifest.columns:
         return
     rows, strings = snapshot.column("annotations"), _strings(snapshot)
-    numbers = {info.device for info in snapshot.info.devices}
+    numbers = {info.device for info in devices_of(snapshot.info)}
     times, moments = rows["time_us"].astype(np.int64), np.full(len(rows), -1, np.int64)
     for number in np.unique(rows["device"]).tolist():
         if number not in numbers:

@@ -1,8 +1,11 @@
 """What each stack of an archive comes to, in the figures that all models have."""
 
+from typing import assert_never
+
 import numpy as np
 import numpy.typing as npt
 
+from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.model.profile import standing_for
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
@@ -15,17 +18,21 @@ def stack_totals(snapshot: Snapshot) -> I64:
 
     Of a profile they are the values that come nearest, as :func:`memlens.model.profile.standing_for` has it.
     """
-    if snapshot.info.profile is None:
-        found: I64 = snapshot.column("stack_totals").reshape(-1, 6)
-        return found
-    return snapshot.derived("stack totals", lambda: _of_samples(snapshot))
+    info = snapshot.info
+    match info:
+        case TimelineInfo():
+            found: I64 = snapshot.column("stack_totals").reshape(-1, 6)
+            return found
+        case ProfileInfo():
+            return snapshot.derived("stack totals", lambda: _of_samples(snapshot, info))
+        case _:
+            assert_never(info)
 
 
-def _of_samples(snapshot: Snapshot) -> I64:
-    info = snapshot.info.profile
+def _of_samples(snapshot: Snapshot, info: ProfileInfo) -> I64:
     stacks = snapshot.column("sample_stack")
     totals = np.zeros((len(snapshot.column("stack_node")), 6), np.int64)
-    if info is None or (len(stacks) and int(stacks.max()) >= len(totals)):
+    if len(stacks) and int(stacks.max()) >= len(totals):
         raise InconsistentError("A sample has an unknown stack")
     figures = (("total", "bytes"), ("total", "count"), ("peak", "bytes"), ("peak", "count"), ("end", "bytes"))
     for place, (figure, unit) in enumerate(figures):

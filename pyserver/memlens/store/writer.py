@@ -11,7 +11,7 @@ from memlens.model.categories import infer_categories
 from memlens.model.charging import passed_over, ranks
 from memlens.model.frames import NATIVE, Frames
 from memlens.model.inference import infer_forward, operators_of
-from memlens.model.info import HOST_DEVICE, AxisRange, DeviceInfo, SnapshotInfo, device_name
+from memlens.model.info import HOST_DEVICE, AxisRange, DeviceInfo, TimelineInfo, device_name
 from memlens.model.modules import Module, modules_of
 from memlens.model.profile import Profile
 from memlens.model.timeline import NEVER, OOM, Column, DeviceTimeline, Timeline
@@ -64,9 +64,8 @@ def _write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report
         columns.write(name, table)
     text = folder / TEXT_NAME
     _write_text(text, timeline, totals, modules)
-    info = SnapshotInfo(
+    info = TimelineInfo(
         kind=timeline.kind,
-        model="timeline",
         path=source.path,
         file_bytes=source.size,
         devices=devices,

@@ -2,7 +2,7 @@
 // of the bench bears the full load.
 
 import type { FromWebviewMessage, ToWebviewMessage } from '../../../extension/shared/messages';
-import type { DeviceInfo, SnapshotInfo } from '../../../extension/shared/protocol.gen';
+import type { DeviceInfo, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import { writeGeometry, type PictureParts } from '../../webview/support/geometry-writer';
 import type { PictureRequest } from '../../../webview/src/scene/fetch';
 
@@ -75,7 +75,7 @@ const device: DeviceInfo = {
   time_origin_us: 1.7e15,
 };
 
-const info: SnapshotInfo = {
+const info: TimelineInfo = {
   kind: 'torch',
   model: 'timeline',
   path: 'bench.pickle',
@@ -84,7 +84,6 @@ const info: SnapshotInfo = {
   default_device: 0,
   categories: [],
   warnings: [],
-  profile: null,
 };
 
 function answer(method: string, params: unknown): unknown {

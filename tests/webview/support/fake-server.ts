@@ -8,7 +8,7 @@ import type {
   HitAnswer,
   LiveAnswer,
   MomentAnswer,
-  SnapshotInfo,
+  TimelineInfo,
   Totals,
 } from '../../../extension/shared/protocol.gen';
 import { writeGeometry, type PictureParts } from './geometry-writer';
@@ -18,7 +18,7 @@ import type { Run } from './training-run';
 const ORIGIN_US = 1_700_000_000_000_000;
 
 export class FakeServer {
-  readonly info: SnapshotInfo;
+  readonly info: TimelineInfo;
   private readonly order: number[][] = [];
   private readonly totals: number[] = [];
 
@@ -76,7 +76,6 @@ export class FakeServer {
           device: 0,
         },
       ],
-      profile: null,
     };
   }
 

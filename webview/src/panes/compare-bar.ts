@@ -2,6 +2,7 @@
 
 import type { Compare } from '../compare';
 import type { ViewContext } from '../context';
+import { MODELS } from '../model';
 import { element, iconButton, replace } from '../ui/dom';
 import { bytes } from '../ui/format';
 import { shorten } from '../ui/text';
@@ -23,8 +24,8 @@ export function compareNotice(context: ViewContext): HTMLElement | null {
   };
   if (other === null)
     return notice(
-      `Two ${context.info.profile ? 'profiles' : 'snapshots'} side by side: what grew, what shrank, and on which line.`,
-      button(`Compare with another ${context.info.profile ? 'profile' : 'snapshot'}…`, choose),
+      `Two ${MODELS[context.info.model].plural} side by side: what grew, what shrank, and on which line.`,
+      button(`Compare with another ${MODELS[context.info.model].single}…`, choose),
     );
   const name = shorten(other.name, 60);
   if (other.is === 'opening') {

@@ -39,7 +39,8 @@ class ComparePane implements Pane {
   private readonly theirs: HTMLSelectElement;
   /** Of profiles: the values that both have, and the other's that may stand beside it. */
   private readonly value = select('What is compared', (number) => {
-    this.context.compare.profile?.setValue(Number(number));
+    const { own } = this.context.compare;
+    if (own.model === 'profile') own.setValue(Number(number));
   });
   private readonly otherValue = select('What of the other profile', (name) => {
     this.context.compare.set({ value: name === '' ? null : name });
@@ -161,7 +162,7 @@ class ComparePane implements Pane {
         this.by.root,
         this.measure.root,
         this.attribution.root,
-        ...(context.info.profile
+        ...(context.compare.own.model === 'profile'
           ? [labelled('compared ', this.value), labelled('other ', this.otherValue)]
           : [labelled('this ', this.mine), labelled('other ', this.theirs)]),
         this.search,
@@ -197,11 +198,11 @@ class ComparePane implements Pane {
     this.measure.set(settings.measure);
     this.mine.value = settings.mine;
     this.theirs.value = settings.theirs;
-    if (compare.profile) this.tellValues();
-    if (compare.profile && compare.otherValue === null) {
+    if (compare.own.model === 'profile') this.tellValues();
+    if (compare.own.model === 'profile' && compare.otherValue === null) {
       this.cancel();
       this.sets = null;
-      const { title } = compare.profile.value;
+      const { title } = compare.own.value;
       setText(this.summary, '');
       this.table.clear(
         `${compare.other?.name ?? 'The other'} does not measure “${title}”. ` +
@@ -219,8 +220,8 @@ class ComparePane implements Pane {
 
   /** Table or flame graph; without sets there is only the table, which says why. */
   private arrange(): void {
-    const { profile, otherValue } = this.context.compare;
-    const drawn = this.shown === 'graph' && !(profile && otherValue === null);
+    const { own, otherValue } = this.context.compare;
+    const drawn = this.shown === 'graph' && !(own.model === 'profile' && otherValue === null);
     this.form.set(this.shown);
     for (const control of [this.by.root, this.measure.root, this.attribution.root, this.search])
       control.hidden = drawn;
@@ -245,14 +246,14 @@ class ComparePane implements Pane {
 
   private tellValues(): void {
     const { compare } = this.context;
-    const { profile } = compare;
-    if (!profile) return;
+    const { own } = compare;
+    if (own.model !== 'profile') return;
     const shared = compare.sharedValues;
-    const mine = profile.info.values.indexOf(profile.value);
+    const mine = own.info.values.indexOf(own.value);
     // what is shown may be a value that the other hasn't
     const known = shared.some((each) => each.mine === mine);
     choices(this.value, [
-      ...(known ? [] : [{ value: String(mine), text: `${profile.value.title}, only here` }]),
+      ...(known ? [] : [{ value: String(mine), text: `${own.value.title}, only here` }]),
       ...shared.map(({ value, mine: number }) => ({ value: String(number), text: titled(value) })),
     ]);
     this.value.value = String(mine);

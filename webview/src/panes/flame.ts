@@ -1,7 +1,13 @@
 // Flame graph and call tree of the set.
 
 import type { FlamePlace } from '../../../extension/shared/messages';
-import type { FlameName, FlameNode, FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
+import type {
+  AllocationSet,
+  FlameName,
+  FlameNode,
+  FlameNodeAnswer,
+  SnapshotInfo,
+} from '../../../extension/shared/protocol.gen';
 import { RequestError } from '../api';
 import type { Attribution } from '../attribution';
 import type { Change, ViewContext } from '../context';
@@ -26,6 +32,7 @@ import { amount, nodeSentence, Places, share } from '../flame/words';
 import type { Choice } from '../ui/choice';
 import { element } from '../ui/dom';
 import { counted } from '../ui/format';
+import { MODELS, never } from '../model';
 import type { MakePane, Pane } from './pane';
 
 export const flamePane: MakePane = (context) =>
@@ -305,9 +312,7 @@ export class FlamePane implements Pane {
   /** What boxes have two sides of: both of a comparison, or what of a profile's values is negative and what isn't. */
   private readonly sided = (): Sided | null => {
     const { info, set } = this.context;
-    const signed =
-      set.from_moment === null && set.value !== null && info.profile?.values[set.value]?.negative;
-    return this.source.compared ?? (signed === true ? SIGNED : null);
+    return this.source.compared ?? (isSigned(info, set) ? SIGNED : null);
   };
 
   private get drawn(): boolean {
@@ -357,8 +362,7 @@ export class FlamePane implements Pane {
     this.plot.setEmpty(
       this.source.compared
         ? 'Neither has anything here.'
-        : // a profile's value says itself what was done
-          `Nothing ${this.context.info.profile ? '' : 'was allocated '}${name}.`,
+        : `Nothing ${MODELS[this.context.info.model].done}${name}.`,
     );
     if (!keep) {
       this.forget();
@@ -538,5 +542,17 @@ export class FlamePane implements Pane {
   private failed(error: unknown): void {
     if (error instanceof RequestError && error.problem.code === 'cancelled') return;
     this.context.failed(error);
+  }
+}
+
+/** Whether some of a set's values are negative: its boxes then have two sides. */
+function isSigned(info: SnapshotInfo, { from_moment: from, value }: AllocationSet): boolean {
+  switch (info.model) {
+    case 'timeline':
+      return false;
+    case 'profile':
+      return from === null && value !== null && info.values[value]?.negative === true;
+    default:
+      return never(info);
   }
 }

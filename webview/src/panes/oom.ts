@@ -3,6 +3,7 @@
 import type { Mark, OomAnswer } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../api';
 import { markName, markX } from '../flags';
+import { devicesOf } from '../model';
 import type { MakePane } from './pane';
 import { oomArticle } from './oom-article';
 import { element, replace, setText } from '../ui/dom';
@@ -12,7 +13,7 @@ import { counted, deviceName } from '../ui/format';
 const VIEW = 0.1;
 
 export const oomPane: MakePane = (context) => {
-  if (!context.info.devices.some(({ ooms }) => ooms > 0)) return null;
+  if (!devicesOf(context.info).some(({ ooms }) => ooms > 0)) return null;
   const events = element('div', {
     class: 'oom-events',
     role: 'group',
@@ -33,7 +34,7 @@ export const oomPane: MakePane = (context) => {
     const span = Math.min(camera.x1 - camera.x0, (bounds.x1 - bounds.x0) * VIEW);
     context.moveTo(x - span / 2, x + span / 2, true);
     context.cursors.place(mark.moment);
-    context.say(`At ${markName(mark, context.info.devices)}`);
+    context.say(`At ${markName(mark, devicesOf(context.info))}`);
   };
 
   const draw = (): void => {
@@ -41,7 +42,7 @@ export const oomPane: MakePane = (context) => {
     const mark = chosen;
     replace(
       article,
-      oomArticle(shown, deviceName(context.info.devices, shown.device), {
+      oomArticle(shown, deviceName(devicesOf(context.info), shown.device), {
         goTo: () => {
           goTo(mark);
         },
@@ -83,7 +84,7 @@ export const oomPane: MakePane = (context) => {
 
   const list = (): void => {
     listed = context.flags.ooms;
-    const { devices } = context.info;
+    const devices = devicesOf(context.info);
     replace(
       events,
       ...listed.map((mark, index) =>

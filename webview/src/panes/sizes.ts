@@ -1,9 +1,10 @@
 // How large the allocations of the set are: a histogram with a bin for each power of two.
 
-import type { SizeBin, SizesAnswer } from '../../../extension/shared/protocol.gen';
+import type { SizeBin, SizesAnswer, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../api';
 import type { ViewContext } from '../context';
 import { both } from '../filter/terms';
+import { never } from '../model';
 import { Choice } from '../ui/choice';
 import { element, replace, setText } from '../ui/dom';
 import { countedFigure, exactFigure, figure } from '../ui/figure';
@@ -120,8 +121,19 @@ class Sizes {
   }
 }
 
+function hasSizes(info: SnapshotInfo): boolean {
+  switch (info.model) {
+    case 'timeline':
+      return true;
+    case 'profile':
+      return info.has_sizes;
+    default:
+      return never(info);
+  }
+}
+
 export const sizesPane: MakePane = (context) => {
-  if (context.info.profile?.has_sizes === false) return null;
+  if (!hasSizes(context.info)) return null;
   const sizes = new Sizes(context);
   return {
     id: 'sizes',

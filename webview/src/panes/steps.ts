@@ -3,6 +3,7 @@
 import type { GrowthAnswer, GrowthRow, StepRow, StepsAnswer } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
 import type { ViewContext } from '../context';
+import { devicesOf } from '../model';
 import { element, replace, setText } from '../ui/dom';
 import { bytes, count, counted, exactBytes, hasSource, sourceWords, time } from '../ui/format';
 import { rovingRows } from '../ui/roving';
@@ -22,7 +23,7 @@ const TRENDS: Record<GrowthRow['trend'], string> = {
 };
 
 export const stepsPane: MakePane = (context) => {
-  if (context.info.devices.every((device) => device.events === 0)) return null;
+  if (devicesOf(context.info).every((device) => device.events === 0)) return null;
   const pane = new StepsPane(context);
   return {
     id: 'steps',

@@ -7,7 +7,7 @@ import type {
 } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../api';
 import { direction, signed } from '../compare';
-import type { Change, ViewContext } from '../context';
+import type { Change, TimelineContext } from '../context';
 import { momentName, momentX } from '../cursors';
 import type { Action } from '../input/keys';
 import { compareNotice } from '../panes/compare-bar';
@@ -62,7 +62,7 @@ class ComparePicture implements Picture {
   private moving = false;
   private frame = 0;
 
-  constructor(private readonly context: ViewContext) {
+  constructor(private readonly context: TimelineContext) {
     const { compare } = context;
     this.align = new Choice(
       'What lies on what',

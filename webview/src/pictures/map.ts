@@ -4,7 +4,7 @@ import type { Geometry } from '../../../extension/shared/geometry';
 import type { AllocationSummary, MapLanesAnswer } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../api';
 import { moveCamera } from '../commands';
-import type { ViewContext } from '../context';
+import type { TimelineContext } from '../context';
 import { momentName, momentX } from '../cursors';
 import { gestures } from '../gestures';
 import { Hover } from '../hover';
@@ -24,7 +24,7 @@ import type { Picture } from './picture';
 const NEAR_PX = 3;
 
 /** Made of nothing until it is shown for the first time. */
-export function mapPicture(context: ViewContext): Picture {
+export function mapPicture(context: TimelineContext): Picture {
   const root = element('div', { class: 'map', id: 'memlens-map' });
   let shown: MemoryMap | null = null;
   return {
@@ -62,7 +62,7 @@ class MemoryMap {
   private shownFor = '';
 
   constructor(
-    private readonly context: ViewContext,
+    private readonly context: TimelineContext,
     private readonly root: HTMLElement,
   ) {
     this.plot = new Plot(

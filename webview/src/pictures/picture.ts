@@ -1,7 +1,7 @@
 // What may stand above the dock. Pictures share the part of the run in view.
 
 import type { PictureId } from '../../../extension/shared/messages';
-import type { Change, ViewContext } from '../context';
+import type { Change, TimelineContext } from '../context';
 import type { Action } from '../input/keys';
 
 export interface Picture {
@@ -18,4 +18,4 @@ export interface Picture {
   dispose?(): void;
 }
 
-export type MakePicture = (context: ViewContext) => Picture | null;
+export type MakePicture = (context: TimelineContext) => Picture | null;

@@ -2,7 +2,7 @@
 
 import type { GapAnswer, ReservedAnswer } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../api';
-import type { ViewContext } from '../context';
+import type { TimelineContext } from '../context';
 import { momentName, momentX } from '../cursors';
 import { gapParts, gapSentence } from '../gap';
 import type { Action } from '../input/keys';
@@ -66,7 +66,7 @@ class ReservedPicture implements Picture {
     this.fetchHover();
   });
 
-  constructor(private readonly context: ViewContext) {
+  constructor(private readonly context: TimelineContext) {
     this.surface = element(
       'div',
       {
@@ -515,7 +515,7 @@ class ReservedPicture implements Picture {
 
 const EMPTY = { live_bytes: 0, live_count: 0, is_peak: false };
 
-function momentNameOf(answer: GapAnswer, context: ViewContext): string {
+function momentNameOf(answer: GapAnswer, context: TimelineContext): string {
   return momentName({ ...EMPTY, ...answer }, context.axis);
 }
 

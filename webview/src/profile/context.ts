@@ -8,12 +8,11 @@ import type {
   Frame,
   ProfileInfo,
   ProfileValue,
-  SnapshotInfo,
 } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import type { KeptAttribution } from '../attribution';
 import type { Colours } from '../colours';
-import { Compare } from '../compare';
+import { Compare, type OwnProfile } from '../compare';
 import { baseName } from '../ui/paths';
 import type { ViewContext } from '../context';
 import { Cursors } from '../cursors';
@@ -63,19 +62,19 @@ export class ProfileContext implements ViewContext {
 
   constructor(
     readonly api: Api,
-    readonly info: SnapshotInfo,
-    readonly profile: ProfileInfo,
+    readonly info: ProfileInfo,
     private readonly owner: ProfileOwner,
   ) {
-    this.device = standIn(profile);
+    this.device = standIn(info);
     const failed = (error: unknown): void => {
       owner.failed(error);
     };
     this.cursors = new Cursors(api, { changed: () => undefined, failed, filter: () => owner.filter });
     this.flags = new Flags(api, info, () => undefined, failed);
     const own = (): ProfileValue => this.value;
-    const compared = {
-      info: profile,
+    const compared: OwnProfile = {
+      model: 'profile',
+      info,
       get value(): ProfileValue {
         return own();
       },
@@ -90,7 +89,7 @@ export class ProfileContext implements ViewContext {
   }
 
   get value(): ProfileValue {
-    const { values, default_value: first } = this.profile;
+    const { values, default_value: first } = this.info;
     const value = values[this.owner.value] ?? values[first];
     if (!value) throw new Error('The profile has no values.');
     return value;
@@ -154,7 +153,7 @@ export class ProfileContext implements ViewContext {
 
   // A profile has no allocations that stand in a picture, no devices and no axes.
   select(): void {
-    this.owner.say('A profile tells of no single allocations.');
+    this.owner.say('A profile has no single allocations.');
   }
 
   step(): void {

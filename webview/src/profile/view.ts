@@ -1,7 +1,7 @@
 // A profile's view: its flame graph, the value that all of it is about, and the panes that need no timeline.
 
 import type { CompareState, PaneId, ViewState } from '../../../extension/shared/messages';
-import type { Frame, ProfileInfo, SnapshotInfo } from '../../../extension/shared/protocol.gen';
+import type { Frame, ProfileInfo } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Api, type HostMessage } from '../api';
 import { KeptAttribution } from '../attribution';
 import { Colours } from '../colours';
@@ -55,22 +55,21 @@ export class ProfileView implements ProfileOwner {
   constructor(
     private readonly api: Api,
     private readonly root: HTMLElement,
-    info: SnapshotInfo,
-    private readonly profile: ProfileInfo,
+    private readonly info: ProfileInfo,
     hostState: ViewState | null,
   ) {
     const saved = api.saved();
     const state = hostState ?? saved?.view ?? null;
-    this.value = valueOf(profile, state?.value);
+    this.value = valueOf(info, state?.value);
     this.flame = new KeptFlame(state?.flame ?? null, info, this.saveSoon);
     this.attribution = new KeptAttribution(api, () => {
       this.changed('attribution');
     });
     // widths are what the value above says
     this.flame.settings.value = 'bytes';
-    if (profile.bins === 0) this.flame.settings.order = 'value';
+    if (info.bins === 0) this.flame.settings.order = 'value';
     this.compared = restoreCompare(state?.compare);
-    this.context = new ProfileContext(api, info, profile, this);
+    this.context = new ProfileContext(api, info, this);
     this.tellFigures();
     const flame = flamePane(this.context);
     if (!flame) throw new Error('A profile has a flame graph.');
@@ -87,7 +86,7 @@ export class ProfileView implements ProfileOwner {
       },
       [liveSetPane, comparePane, sizesPane, sqlPane],
     );
-    this.toolbar = new ProfileToolbar(profile, info.warnings.length, {
+    this.toolbar = new ProfileToolbar(info, info.warnings.length, {
       value: (value) => {
         this.askFor(value);
       },
@@ -133,7 +132,7 @@ export class ProfileView implements ProfileOwner {
     );
     flame.root.classList.add('pane', 'main-flame');
     // the value stands above all of the view, and without times there is no order of time
-    const without = ['What widths mean', ...(profile.bins === 0 ? ['Order'] : [])];
+    const without = ['What widths mean', ...(info.bins === 0 ? ['Order'] : [])];
     for (const label of without)
       flame.root.querySelector<HTMLElement>(`select[aria-label="${label}"]`)?.setAttribute('hidden', '');
     flame.root.parentElement?.classList.add('profile-picture');
@@ -144,11 +143,11 @@ export class ProfileView implements ProfileOwner {
     });
     this.frame.files.append(this.fileBar.root);
     this.times =
-      profile.bins === 0
+      info.bins === 0
         ? null
         : new ProfileTimes(
             api,
-            profile,
+            info,
             this.colours.theme,
             {
               changed: () => {
@@ -180,7 +179,7 @@ export class ProfileView implements ProfileOwner {
       },
       { signal: this.stop.signal },
     );
-    setText(this.frame.status, facts(info, profile));
+    setText(this.frame.status, facts(info));
     this.arrange();
     this.changed(...EVERYTHING);
     this.dock.show(this.dock.panes.find(({ id }) => id === state?.pane)?.id ?? null);
@@ -301,7 +300,7 @@ export class ProfileView implements ProfileOwner {
     const { unit, count: counted } = this.context.value;
     // of a stretch bytes and counts are known, whatever the value
     const ofStretch = this.stretch !== null;
-    const isCounted = this.profile.values.some((value) => value.unit === 'count');
+    const isCounted = this.info.values.some((value) => value.unit === 'count');
     const counts = ofStretch ? (isCounted ? 'allocation' : null) : counted === null ? 'sample' : 'allocation';
     setFigures({ unit: ofStretch && unit !== 'count' ? 'bytes' : unit, counts });
   }
@@ -339,7 +338,7 @@ export class ProfileView implements ProfileOwner {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return false;
     if (event.target instanceof Element && event.target.closest('input, textarea, select')) return false;
     if (event.key === 't') this.toggleDock();
-    else if (event.key === 'v') this.askFor((this.value + 1) % this.profile.values.length);
+    else if (event.key === 'v') this.askFor((this.value + 1) % this.info.values.length);
     else if (event.key === '/') this.filterBox.focus();
     else return false;
     return true;
@@ -374,8 +373,8 @@ function stretchOf(state: ViewState | null): Stretch | null {
   return state && state.first !== null ? { kind: state.kind, from: state.first, to: state.second } : null;
 }
 
-function facts(info: SnapshotInfo, profile: ProfileInfo): string {
-  const { values, samples, stacks } = profile;
+function facts(info: ProfileInfo): string {
+  const { values, samples, stacks } = info;
   // a sample may stand for many allocations
   const made = values.find(({ meaning, unit }) => meaning === 'total' && unit === 'count');
   const of = `${counted(samples, 'sample')} of ${counted(stacks, 'stack')}`;

@@ -2,7 +2,7 @@
 
 import { PANE_IDS, PICTURE_IDS, type FlameState, type ViewState } from '../../../extension/shared/messages';
 import type { Attribution } from '../attribution';
-import type { DeviceInfo, SnapshotInfo } from '../../../extension/shared/protocol.gen';
+import type { DeviceInfo, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import { restoreCompare } from '../compare';
 import type { GroupKind, GroupOrder, MemberOrder } from '../panes/live-set/tree';
 import type { CursorState } from '../cursors';
@@ -96,7 +96,7 @@ export function peakAt(device: DeviceInfo, axis: Axis): number | null {
 }
 
 /** A state that fits this snapshot: what is unknown or out of range is replaced by the first view of it. */
-export function restoreState(info: SnapshotInfo, saved: ViewState | null | undefined): ViewState {
+export function restoreState(info: TimelineInfo, saved: ViewState | null | undefined): ViewState {
   const device =
     info.devices.find((d) => d.device === saved?.device) ??
     info.devices.find((d) => d.device === info.default_device) ??
@@ -131,7 +131,7 @@ export function restoreState(info: SnapshotInfo, saved: ViewState | null | undef
 }
 
 /** Who opens a run that went out of memory wants to know why. */
-function firstPane(info: SnapshotInfo): ViewState['pane'] {
+function firstPane(info: TimelineInfo): ViewState['pane'] {
   return info.devices.some(({ ooms }) => ooms > 0) ? 'oom' : null;
 }
 

@@ -2,6 +2,7 @@
 
 import type { PaneId } from '../../../extension/shared/messages';
 import { EVERYTHING, type Change, type ViewContext } from '../context';
+import { MODELS } from '../model';
 import { PANES } from '../panes';
 import type { MakePane, Pane } from '../panes/pane';
 import { element, iconButton } from './dom';
@@ -20,7 +21,7 @@ export class Dock {
   private readonly tabs: Tabs<PaneId>;
   private readonly scope: ScopeBar;
   private readonly tall: HTMLButtonElement;
-  private readonly profile: boolean;
+  private readonly hasScope: boolean;
   private current: Pane | null = null;
   /** What each pane has not been told yet. */
   private readonly news = new Map<Pane, Set<Change>>();
@@ -30,7 +31,7 @@ export class Dock {
     private readonly events: DockEvents,
     panes: readonly MakePane[] = PANES,
   ) {
-    this.profile = context.info.profile !== null;
+    this.hasScope = MODELS[context.info.model].hasAllocations;
     this.panes = panes.flatMap((make) => make(context) ?? []);
     for (const pane of this.panes) {
       this.news.set(pane, new Set(EVERYTHING));
@@ -100,7 +101,7 @@ export class Dock {
     if (pane) {
       pane.root.hidden = false;
       // a profile's set is its value
-      this.scope.root.hidden = !pane.usesSet || this.profile;
+      this.scope.root.hidden = !pane.usesSet || !this.hasScope;
     }
     this.events.shown(pane?.id ?? null);
     // Told when it has its size.

@@ -1,13 +1,14 @@
 """``textDocument/hover``: what the line under the cursor allocated, in each open snapshot."""
 
 import logging
+from typing import assert_never
 
 from lsprotocol import types
 from pygls import uris
 from pygls.lsp.server import LanguageServer
 
 from memlens.model.attribution import MEANINGS, NAMES, Attribution
-from memlens.model.info import ProfileInfo
+from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.server.markdown import command_link, count, escaped, go_to_link, plain, size
 from memlens.server.protocol.editor import HoverParams, HoverResult
 from memlens.server.protocol.sources import Document
@@ -15,6 +16,7 @@ from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
 from memlens.server.wire import answer
 from memlens.units import format_value
+from memlens.views.answers import SourceLine
 from memlens.views.lines.totals import LineValue
 
 logger = logging.getLogger(__name__)
@@ -58,25 +60,20 @@ def register(server: LanguageServer, configuration: Configuration, sources: Sour
 async def _section(document: Document, placed: PlacedLine, attribution: Attribution) -> str:
     """One snapshot's figures for the line. All text of the snapshot's goes through ``escaped``."""
     bound, row, changed = placed.bound, placed.row, placed.changed
-    profile = bound.snapshot.info.profile
-    title = (
-        f"**{escaped(bound.snapshot.title)}** · what this line {'allocated' if profile is None else 'has'}"
-    )
-    if row.function:
-        title += f", in {escaped(row.function)}"
+    info = bound.snapshot.info
     # figures that may be another line's are not put forward
     strong = "" if changed else "**"
-    if profile is None:
-        itself = f"{size(row.self_total_bytes)} in {count(row.self_count, 'allocation')}"
-        figures = [
-            f"- Total allocated: {strong}{size(row.total_bytes)}{strong} in {count(row.count, 'allocation')}",
-            f"- Live at peak: {strong}{size(row.live_at_peak_bytes)}{strong}",
-            f"- Largest: {size(row.largest_bytes)}",
-            f"- By the line itself ({NAMES[attribution]}): {itself}, live at peak {size(row.self_live_at_peak_bytes)}",
-        ]
-    else:
-        values = await bound.snapshot.values_of(bound.file, attribution)
-        figures = _values(profile, values.get(row.line, []), strong, attribution)
+    match info:
+        case TimelineInfo():
+            verb, figures = "allocated", _of_allocations(row, strong, attribution)
+        case ProfileInfo():
+            values = await bound.snapshot.values_of(bound.file, attribution)
+            verb, figures = "has", _values(info, values.get(row.line, []), strong, attribution)
+        case _:
+            assert_never(info)
+    title = f"**{escaped(bound.snapshot.title)}** · what this line {verb}"
+    if row.function:
+        title += f", in {escaped(row.function)}"
     parts = [title]
     if changed:
         places = [
@@ -91,6 +88,16 @@ async def _section(document: Document, placed: PlacedLine, attribution: Attribut
         parts.append(escaped(note))
     parts.append(command_link("Show these allocations", show_line(bound, row)))
     return "\n\n".join(parts)
+
+
+def _of_allocations(row: SourceLine, strong: str, attribution: Attribution) -> list[str]:
+    itself = f"{size(row.self_total_bytes)} in {count(row.self_count, 'allocation')}"
+    return [
+        f"- Total allocated: {strong}{size(row.total_bytes)}{strong} in {count(row.count, 'allocation')}",
+        f"- Live at peak: {strong}{size(row.live_at_peak_bytes)}{strong}",
+        f"- Largest: {size(row.largest_bytes)}",
+        f"- By the line itself ({NAMES[attribution]}): {itself}, live at peak {size(row.self_live_at_peak_bytes)}",
+    ]
 
 
 def _values(profile: ProfileInfo, told: list[LineValue], strong: str, attribution: Attribution) -> list[str]:

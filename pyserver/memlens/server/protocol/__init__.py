@@ -5,9 +5,12 @@ A module for each subject. TypeScript's side of it (``extension/shared/protocol.
 ``data`` is a :class:`Problem`.
 """
 
+from typing import Any
+
 from msgspec import Struct
 
 from memlens.errors import Problem
+from memlens.model.info import SnapshotInfo
 from memlens.server.protocol import (
     compare,
     editor,
@@ -43,6 +46,36 @@ VIEW_REQUESTS: Requests = {
 }
 """What a view asks about its own snapshot. Its host adds the ``snapshot``."""
 
+QUESTION_NAMES = {
+    "memlens/viewport": "the picture of allocations",
+    "memlens/overview": "the overview of the run",
+    "memlens/moment": "a moment of the run",
+    "memlens/hit": "an allocation in the picture",
+    "memlens/stack": "the stack of an allocation",
+    "memlens/live": "the list of live allocations",
+    "memlens/locate": "the place of an allocation",
+    "memlens/step": "the next allocation",
+    "memlens/line": "what a line allocated on a device",
+    "memlens/filter": "a device as the filter leaves it",
+    "memlens/memoryMap": "the memory map",
+    "memlens/mapLanes": "the memory map",
+    "memlens/mapHit": "the memory map",
+    "memlens/mapLocate": "the memory map",
+    "memlens/allocatorState": "the state of the allocator",
+    "memlens/oom": "the explanation of an out-of-memory event",
+    "memlens/reserved": "the picture of reserved memory",
+    "memlens/gap": "the gap between reserved and live memory",
+    "memlens/annotations": "the list of annotations",
+    "memlens/steps": "the table of steps",
+    "memlens/growth": "growth from step to step",
+    "memlens/members": "the list of allocations in a group",
+    "memlens/compareCurves": "the comparison over time",
+    "memlens/compareMoments": "the comparison over time",
+    "memlens/profileTimes": "the profile over time",
+    "memlens/profileRange": "the profile over time",
+}
+"""What a question that not every model answers is called in its refusal: "so the memory map isn't available"."""
+
 REQUESTS: Requests = {**snapshots.REQUESTS, **VIEW_REQUESTS, **sources.REQUESTS, **editor.REQUESTS}
 """The client asks, the server answers."""
 
@@ -51,6 +84,9 @@ CLIENT_REQUESTS: Requests = {**sources.CLIENT_REQUESTS}
 
 NOTIFICATIONS: dict[str, type[Struct]] = {**snapshots.NOTIFICATIONS, **sources.NOTIFICATIONS}
 """The server tells the client."""
+
+UNIONS: dict[str, Any] = {"SnapshotInfo": SnapshotInfo}
+"""Unions of structs that have a name. Their structs are told apart by a literal field."""
 
 OTHERS: list[type[Struct]] = [
     Problem,

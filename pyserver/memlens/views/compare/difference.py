@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from msgspec import structs
 
-from memlens.model.attribution import Model
+from memlens.model.info import Model
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import FrameRow, Snapshot
 from memlens.views.compare.pairing import Pairing

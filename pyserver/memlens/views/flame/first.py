@@ -7,13 +7,13 @@ of its frames: their words stay where they are.
 """
 
 import logging
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.tree import calltree as kernel
-from memlens.model.info import SnapshotInfo
+from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store import artefacts as behind
 from memlens.store.disk import FullDiskError
 from memlens.store.snapshot import Snapshot
@@ -33,20 +33,33 @@ Unsigned = npt.NDArray[np.unsignedinteger[Any]]
 logger = logging.getLogger(__name__)
 
 
+def opening_set(info: SnapshotInfo) -> AllocationSet:
+    """The set that a snapshot opens with."""
+    match info:
+        case TimelineInfo():
+            return AllocationSet(info.default_device)
+        case ProfileInfo():
+            return AllocationSet(0)
+        case _:
+            assert_never(info)
+
+
 def is_first(info: SnapshotInfo, of: AllocationSet, options: FlameOptions) -> bool:
     """Whether a set, by bytes, is the one that a snapshot opens with."""
     if options != OPTIONS or of.filter or of.to_moment is not None:
         return False
-    if info.profile is not None:
-        first = info.profile.default_value
-        # of negative values a tree has two sides, which are not kept
-        return (
-            of.from_moment is None and of.value in (None, first) and not info.profile.values[first].negative
-        )
-    if of.device != info.default_device:
-        return False
-    peaks = [device.peak_moment for device in info.devices if device.device == of.device]
-    return of.from_moment is None or of.from_moment in peaks
+    match info:
+        case TimelineInfo():
+            if of.device != info.default_device:
+                return False
+            peaks = [device.peak_moment for device in info.devices if device.device == of.device]
+            return of.from_moment is None or of.from_moment in peaks
+        case ProfileInfo():
+            first = info.default_value
+            # of negative values a tree has two sides, which are not kept
+            return of.from_moment is None and of.value in (None, first) and not info.values[first].negative
+        case _:
+            assert_never(info)
 
 
 def keep(snapshot: Snapshot, tree: CallTree) -> None:

@@ -31,7 +31,7 @@ the same in every answer about one tree.
 import functools
 import struct
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels.trace.timeline import BEFORE_TRACE as FLAG_BEFORE_TRACE
 from memlens.kernels.tree import calltree as calltree_kernel
 from memlens.kernels.tree import flame as kernel
+from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import calltree
@@ -75,7 +76,7 @@ def tree_of(snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: F
     first = value == "bytes" and first_flame.is_first(info, of, options)
     if first:
         # however it was asked for
-        of = AllocationSet(info.default_device)
+        of = first_flame.opening_set(info)
 
     def make() -> CallTree:
         stacks = set_stacks(snapshot, of)
@@ -131,8 +132,16 @@ def set_stacks(snapshot: Snapshot, of: AllocationSet) -> Stacks:
 
 
 def _stacks_of(snapshot: Snapshot, of: AllocationSet) -> Stacks:
-    if snapshot.info.profile is not None:
-        return _stacks_of_samples(snapshot, of)
+    match snapshot.info:
+        case TimelineInfo():
+            return _stacks_of_allocations(snapshot, of)
+        case ProfileInfo():
+            return _stacks_of_samples(snapshot, of)
+        case _:
+            assert_never(snapshot.info)
+
+
+def _stacks_of_allocations(snapshot: Snapshot, of: AllocationSet) -> Stacks:
     device, rows = rows_of(snapshot, of)
     stack_node = snapshot.column("stack_node")
     parents, frames, ends = snapshot.derived("flame_stacks", lambda: _all_stacks(snapshot))

@@ -1,10 +1,12 @@
 """An allocation with its stack, and the totals of a stack."""
 
 from collections.abc import Sequence
+from typing import assert_never
 
 import msgspec
 import numpy as np
 
+from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.store.frees import freed_stacks
 from memlens.store.snapshot import Device, Snapshot
 from memlens.store.totals import stack_totals
@@ -51,9 +53,13 @@ def totals(snapshot: Snapshot, stacks: Sequence[int]) -> Totals:
         return Totals(0, 0, 0, 0, 0, 0, None)
     sums = table[:, :5].sum(axis=0).tolist()
     biggest = int(np.argmax(table[:, 5]))
-    largest = NEVER
-    if snapshot.info.profile is None:
-        largest = int(snapshot.column("stack_largest")[chosen[biggest]])
+    match snapshot.info:
+        case TimelineInfo():
+            largest = int(snapshot.column("stack_largest")[chosen[biggest]])
+        case ProfileInfo():
+            largest = NEVER
+        case _:
+            assert_never(snapshot.info)
     return Totals(
         total_bytes=sums[0],
         count=sums[1],

@@ -1,12 +1,13 @@
 """What source lines allocated."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 import numpy as np
 from msgspec import Struct
 
 from memlens.model.attribution import Attribution
+from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
 from memlens.store.totals import stack_totals
 from memlens.views.answers import LineAnswer, SourceLine, Totals
@@ -130,7 +131,12 @@ def _stacks_of_lines(snapshot: Snapshot, file: str, numbers: Sequence[int]) -> l
     query = "SELECT id FROM frames WHERE file = ? AND line = ?"
     frames = [row[0] for row in snapshot.text.executemany(query, ((file, number) for number in numbers))]
     through = stacks_through(snapshot, frames)
-    if snapshot.info.profile is None:
-        through &= stack_totals(snapshot)[:, 1] > 0
+    match snapshot.info:
+        case TimelineInfo():
+            through &= stack_totals(snapshot)[:, 1] > 0
+        case ProfileInfo():
+            pass
+        case _:
+            assert_never(snapshot.info)
     stacks: list[int] = np.flatnonzero(through).tolist()
     return stacks

@@ -10,6 +10,7 @@ from memlens.model.attribution import Attribution
 from memlens.model.charging import passed_over, ranks
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import InconsistentError
+from memlens.store.models import profile_of
 from memlens.store.snapshot import FrameRow, Snapshot
 from memlens.store.totals import stack_totals
 
@@ -68,9 +69,9 @@ def own_values(snapshot: Snapshot, attribution: Attribution) -> dict[tuple[str, 
 
 
 def _own_values(snapshot: Snapshot, attribution: Attribution) -> dict[tuple[str, int], list[int]]:
-    profile = snapshot.info.profile
+    profile = profile_of(snapshot.info)
     stacks = snapshot.column("sample_stack")
-    sums = np.zeros((len(snapshot.column("stack_node")), len(profile.values) if profile else 0), np.int64)
+    sums = np.zeros((len(snapshot.column("stack_node")), len(profile.values)), np.int64)
     if len(stacks) and int(stacks.max()) >= len(sums):
         raise InconsistentError("A sample has an unknown stack")
     for number in range(sums.shape[1]):

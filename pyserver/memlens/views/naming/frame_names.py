@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from memlens.model.attribution import Attribution, Model
+from memlens.model.attribution import Attribution
 from memlens.model.charging import passed_over, ranks
 from memlens.model.frames import KIND_NAMES, NATIVE, NATIVE_CODE, package_of
+from memlens.model.info import Model
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import FrameRow, Snapshot
 

@@ -9,9 +9,10 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.store.manifest import InconsistentError
+from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.profile_filters import matching
-from memlens.views.selection.profile_sets import counts_stretches, flow_of, profile_of
+from memlens.views.selection.profile_sets import counts_stretches, flow_of
 from memlens.views.selection.sets import AllocationSet, SetKind
 
 
@@ -71,9 +72,9 @@ _TITLES = {
 
 def times(snapshot: Snapshot) -> ProfileTimesAnswer:
     """The lines. Raises :class:`BadRequestError` for a profile without times."""
-    info = profile_of(snapshot)
+    info = profile_of(snapshot.info)
     if not info.bins:
-        raise BadRequestError("The profile tells of no times")
+        raise BadRequestError("The profile has no times, so there is nothing to show over time")
     peaks = _column(snapshot, "time.peaks", info.bins + 1)
     edges = _column(snapshot, "time.edges", info.bins + 1)
     series = []
@@ -106,7 +107,7 @@ def per_second(edges: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> n
 
 def between(snapshot: Snapshot, first: int, last: int, filter_text: str) -> ProfileRangeAnswer:
     """What a stretch comes to. Raises :class:`BadRequestError` for edges that the profile hasn't."""
-    counted = counts_stretches(profile_of(snapshot))
+    counted = counts_stretches(profile_of(snapshot.info))
     fits = matching(snapshot, filter_text) if filter_text else slice(None)
 
     def sums(kind: SetKind, from_edge: int, to_edge: int | None) -> tuple[int, int | None]:

@@ -10,6 +10,7 @@ from memlens.kernels.trace import stacked
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import KIND_NAMES, NATIVE, RECORDED, SOURCE_NAMES, operator_of
 from memlens.model.info import AxisRange, device_name
+from memlens.store.models import timeline_of
 from memlens.store.snapshot import Device, FrameRow, Snapshot
 from memlens.views.answers import AllocationSummary, Axis, Frame
 from memlens.views.naming.labels import labels_of
@@ -166,7 +167,7 @@ def _summary(
     start_time = time_of_moment(device, start)
     end_time = time_of_moment(device, end) if freed else None
     category = int(device.category[row])
-    names = snapshot.info.categories
+    names = timeline_of(snapshot.info, "categories").categories
     return AllocationSummary(
         allocation=allocation,
         device=device.info.device,

@@ -35,6 +35,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import INFERRED, NATIVE
 from memlens.model.timeline import NEVER, NO_CATEGORY
+from memlens.store.models import timeline_of
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views.naming.attribution import CHARGED_AS, charged_frames
 from memlens.views.naming.labels import labels_of
@@ -344,7 +345,7 @@ def _life(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
 
 def _category(snapshot: Snapshot, device: Device, term: Term) -> Mask:
     patterns = [Pattern(value) for value in term.values]
-    names = snapshot.info.categories
+    names = timeline_of(snapshot.info, "categories").categories
     fits = [number for number, name in enumerate(names) if any(pattern.matches(name) for pattern in patterns)]
     if "none" in term.values:
         fits.append(NO_CATEGORY)

@@ -5,7 +5,7 @@ what follows looks at two of these and at no snapshot. A profile (pprof, tracema
 """
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.kernels.tree import stacks as kernel
 from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE, operator_of
+from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import FrameRow, Snapshot
 from memlens.views.naming.attribution import charged_frames
@@ -110,8 +111,16 @@ def fold(snapshot: Snapshot, of: AllocationSet, places: Places) -> Folded:
 
     Raises :class:`BadRequestError` for a device or a moment that the snapshot hasn't.
     """
-    if snapshot.info.profile is not None:
-        return _fold_samples(snapshot, of, places)
+    match snapshot.info:
+        case TimelineInfo():
+            return _fold_allocations(snapshot, of, places)
+        case ProfileInfo():
+            return _fold_samples(snapshot, of, places)
+        case _:
+            assert_never(snapshot.info)
+
+
+def _fold_allocations(snapshot: Snapshot, of: AllocationSet, places: Places) -> Folded:
     device, rows = rows_of(snapshot, of)
     stack = device.stack[rows]
     if len(stack) and int(stack.max()) >= len(places.own):

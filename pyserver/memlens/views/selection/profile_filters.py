@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError
+from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection import filters
 from memlens.views.selection.filters import Term
@@ -26,13 +27,13 @@ def _of_samples(snapshot: Snapshot, term: Term, stacks: npt.NDArray[np.uint32]) 
     if term.field == "label":
         return _labelled(snapshot, term)
     if term.field == "size":
-        if snapshot.info.profile is None or not snapshot.info.profile.has_sizes:
-            raise BadRequestError(f"'{term}': the profile doesn't tell the sizes of blocks")
+        if not profile_of(snapshot.info).has_sizes:
+            raise BadRequestError(f"'{term}': the profile has no sizes of blocks")
         return filters.sizes_where(snapshot.column("sample_size"), term)
     of_stacks = filters.stacks_where(snapshot, term)
     if of_stacks is None:
         raise BadRequestError(
-            f"'{term}': a profile doesn't tell that",
+            f"'{term}': a profile doesn't record that",
             advice="There are words, file:, function:, by:, innermost:, stack:, label:, size and is:native.",
         )
     return of_stacks[stacks]

@@ -1,16 +1,17 @@
 """Sets of a profile's samples: what its tables, trees and flame graphs are about."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.kernels.tree.calltree import first_rows
-from memlens.model.info import ProfileInfo, ProfileValue, ValueMeaning
+from memlens.model.info import ProfileInfo, ProfileValue, TimelineInfo, ValueMeaning
 from memlens.model.profile import BLOCK_CHANGE_DTYPE
 from memlens.store.manifest import InconsistentError
+from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.profile_filters import matching
 from memlens.views.selection.sets import AllocationSet
@@ -36,16 +37,9 @@ class SampleSet:
     counted: bool = True
 
 
-def profile_of(snapshot: Snapshot) -> ProfileInfo:
-    """The profile's figures. Raises :class:`BadRequestError` for a snapshot of another model."""
-    if snapshot.info.profile is None:
-        raise BadRequestError("Only profiles can be asked that: this is a trace of events")
-    return snapshot.info.profile
-
-
 def value_of(snapshot: Snapshot, of: AllocationSet) -> ProfileValue:
     """The value that a set is about."""
-    return profile_of(snapshot).values[_number(profile_of(snapshot), of)]
+    return profile_of(snapshot.info).values[_number(profile_of(snapshot.info), of)]
 
 
 def unit_of(snapshot: Snapshot, of: AllocationSet) -> str:
@@ -57,9 +51,14 @@ def unit_of(snapshot: Snapshot, of: AllocationSet) -> str:
 
 def is_signed(snapshot: Snapshot, of: AllocationSet) -> bool:
     """Whether a set is of values of which some are negative: a difference, of which parts grew and others shrank."""
-    if snapshot.info.profile is None or of.from_moment is not None or of.to_moment is not None:
-        return False
-    return value_of(snapshot, of).negative
+    match snapshot.info:
+        case TimelineInfo():
+            return False
+        case ProfileInfo():
+            whole = of.from_moment is None and of.to_moment is None
+            return whole and value_of(snapshot, of).negative
+        case _:
+            assert_never(snapshot.info)
 
 
 _WORDS: dict[str, tuple[tuple[ValueMeaning, ...], str]] = {
@@ -114,7 +113,7 @@ def samples_of(snapshot: Snapshot, of: AllocationSet) -> SampleSet:
 
 
 def _samples_of(snapshot: Snapshot, of: AllocationSet) -> SampleSet:
-    info = profile_of(snapshot)
+    info = profile_of(snapshot.info)
     number = _number(info, of)
     stacks = snapshot.column("sample_stack")
     counted = True
@@ -167,9 +166,9 @@ def _order(snapshot: Snapshot) -> U32:
     """When each sample was first seen: the first of its changes, else its place in the file."""
 
     def make() -> U32:
-        samples = profile_of(snapshot).samples
+        samples = profile_of(snapshot.info).samples
         order = np.arange(samples, dtype=np.uint32)
-        if profile_of(snapshot).bins and len(snapshot.column("time.changes")):
+        if profile_of(snapshot.info).bins and len(snapshot.column("time.changes")):
             changed = snapshot.column("time.changes")["sample"]
             order = np.full(samples, len(changed), np.uint32)
             # leaves out the samples that a damaged archive hasn't
@@ -188,9 +187,9 @@ class Flow(NamedTuple):
 
 def flow_of(snapshot: Snapshot, of: AllocationSet) -> Flow:
     """What a set's range comes to for each sample: live at its one edge, or what went on between its two."""
-    info = profile_of(snapshot)
+    info = profile_of(snapshot.info)
     if not info.bins:
-        raise BadRequestError("The profile tells of no times, so no part of its run can be asked about")
+        raise BadRequestError("The profile has no times, so no part of its run can be asked about")
     first = _edge(info, 0 if of.from_moment is None else of.from_moment)
     if of.to_moment is None:
         return _summed(snapshot, 0, first, 1, 1)
@@ -218,7 +217,7 @@ def _summed(snapshot: Snapshot, first: int, last: int, allocated: int, freed: in
 
     With ``allocated`` 0 what was freed is positive.
     """
-    samples = profile_of(snapshot).samples
+    samples = profile_of(snapshot.info).samples
     offsets, changes = snapshot.column("time.change_offsets"), snapshot.column("time.changes")
     begin, end = int(offsets[first]), int(offsets[last + 1])
     rows = changes[min(begin, len(changes)) : min(max(end, begin), len(changes))]

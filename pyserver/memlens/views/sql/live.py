@@ -11,6 +11,7 @@ import apsw
 import numpy as np
 
 from memlens.errors import BadRequestError
+from memlens.store.models import timeline_of
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views.selection.columns import NEVER, check_moment, device_of, live_rows
 
@@ -33,9 +34,9 @@ def add_live_at(connection: apsw.Connection, snapshot: Snapshot) -> None:
     """Let a connection's queries ask for live sets. The snapshot must be the connection's own."""
 
     def device(number: Any) -> Device:
-        return device_of(
-            snapshot, snapshot.info.default_device if number is None else _whole(number, "device")
-        )
+        if number is None:
+            return device_of(snapshot, timeline_of(snapshot.info, "devices").default_device)
+        return device_of(snapshot, _whole(number, "device"))
 
     def at_moment(number: Any, moment: Any) -> tuple[Device, int]:
         found = device(number)

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Literal, assert_never
 
 from msgspec import Struct
 
-from memlens.model.info import ProfileInfo, SnapshotInfo
+from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.table_schema import statements
 from memlens.views.sql.live import LIVE_COLUMNS, TABLE_FUNCTIONS
 from memlens.views.sql.query import FUNCTIONS
@@ -64,23 +64,34 @@ _OF_PROFILES = frozenset(("value_types", "samples", "sample_values", "labels", '
 
 def schema(info: SnapshotInfo) -> SqlSchema:
     """What can be asked of a snapshot: the tables that its model fills, and queries about them."""
-    profile = info.profile
-    tables = [
-        table
-        for table in _tables()
-        if table.name in _OF_BOTH or (table.name in _OF_PROFILES) == (profile is not None)
-    ]
+    names = {table.name for table in _tables()} - _OF_BOTH
+    match info:
+        case TimelineInfo():
+            own = names - _OF_PROFILES
+        case ProfileInfo():
+            own = names & _OF_PROFILES
+        case _:
+            assert_never(info)
+    tables = [table for table in _tables() if table.name in _OF_BOTH or table.name in own]
     functions = sorted(name for name in FUNCTIONS if name[0].isalpha())
-    return SqlSchema(tables, functions, list(KEYWORDS), examples(profile))
+    return SqlSchema(tables, functions, list(KEYWORDS), examples(info))
 
 
-def examples(profile: ProfileInfo | None) -> list[SqlExample]:
+def examples(info: SnapshotInfo) -> list[SqlExample]:
     """Queries to begin with, each below its title in a file for each model.
 
     Those about a profile name the value that it shows first; those about labels or sizes are told where it has any.
     """
-    if profile is None:
-        return [SqlExample(title, query) for _, title, query in _queries("timeline_examples.sql")]
+    match info:
+        case TimelineInfo():
+            return [SqlExample(title, query) for _, title, query in _queries("timeline_examples.sql")]
+        case ProfileInfo():
+            return _profile_examples(info)
+        case _:
+            assert_never(info)
+
+
+def _profile_examples(profile: ProfileInfo) -> list[SqlExample]:
     has = {"": True, "labels": bool(profile.labels), "sizes": profile.has_sizes}
     value = profile.values[profile.default_value].name.replace("'", "''")
     return [

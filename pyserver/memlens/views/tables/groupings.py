@@ -13,6 +13,7 @@ from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.model.attribution import Attribution
 from memlens.model.frames import INFERRED, NATIVE
 from memlens.model.timeline import NEVER, NO_CATEGORY
+from memlens.store.models import devices_of, timeline_of
 from memlens.store.snapshot import Device, FrameRow, Snapshot
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
@@ -93,7 +94,7 @@ def grouping(
         codes = np.searchsorted(_POWERS, device.size[rows], "right").astype(np.uint32)
         return Grouping(codes, len(_POWERS) + 1, _size_class)
     if kind == "category":
-        names = snapshot.info.categories
+        names = timeline_of(snapshot.info, "categories").categories
         return Grouping(device.category[rows].astype(np.uint32), 256, lambda code: _category(names, code))
     if kind == "stream":
         streams = snapshot.manifest.streams
@@ -174,7 +175,7 @@ class _Labels:
         self.native = np.zeros(len(frames), bool)
         # a line that is inferred for others is told apart from the line itself
         guesses = any(
-            f"{info.device}.inferred" in snapshot.manifest.columns for info in snapshot.info.devices
+            f"{info.device}.inferred" in snapshot.manifest.columns for info in devices_of(snapshot.info)
         )
         for number, *row in frames:
             told = cast("FrameRow", tuple(row))

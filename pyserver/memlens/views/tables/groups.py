@@ -1,7 +1,7 @@
 """A set of allocations as a tree: grouped by one thing, each group by the next, down to single allocations."""
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,9 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.kernels.tree.grouping import group_sums
 from memlens.model.attribution import Attribution
+from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.model.timeline import NEVER
+from memlens.store.models import timeline_of
 from memlens.store.snapshot import Device, Snapshot
 from memlens.units import format_value
 from memlens.views.answers import AllocationSummary, Frame
@@ -94,8 +96,18 @@ def groups(
 ) -> GroupsAnswer:
     """The groups of a branch, one level below its path. Raises :class:`BadRequestError`."""
     check_page(offset, limit)
-    if snapshot.info.profile is not None:
-        return _groups_of_samples(snapshot, branch, order, offset, limit, descending=descending)
+    match snapshot.info:
+        case TimelineInfo():
+            return _groups_of_allocations(snapshot, branch, order, offset, limit, descending=descending)
+        case ProfileInfo():
+            return _groups_of_samples(snapshot, branch, order, offset, limit, descending=descending)
+        case _:
+            assert_never(snapshot.info)
+
+
+def _groups_of_allocations(
+    snapshot: Snapshot, branch: Branch, order: GroupOrder, offset: int, limit: int, *, descending: bool
+) -> GroupsAnswer:
     device, every, rows = _rows(snapshot, branch)
     if len(branch.path) >= len(branch.by):
         raise BadRequestError("The path leads to allocations, which have no groups")
@@ -192,8 +204,7 @@ def members(
 ) -> MembersAnswer:
     """The allocations of a branch. Raises :class:`BadRequestError`."""
     check_page(offset, limit)
-    if snapshot.info.profile is not None:
-        raise BadRequestError("A profile tells of no single allocations")
+    timeline_of(snapshot.info, "single allocations")
     device, _, rows = _rows(snapshot, branch)
     key = _ORDERS[order](device, rows)
     # of the same the oldest first, whichever way

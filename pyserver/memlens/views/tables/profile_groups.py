@@ -11,6 +11,7 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE, package_of
+from memlens.store.models import LackingError, profile_of
 from memlens.store.snapshot import FrameRow, Snapshot
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
@@ -19,7 +20,7 @@ from memlens.views.selection.arenas import in_pools
 from memlens.views.selection.columns import frame
 from memlens.views.selection.filters import Term
 from memlens.views.selection.profile_filters import matching
-from memlens.views.selection.profile_sets import SampleSet, profile_of, samples_of, unit_of
+from memlens.views.selection.profile_sets import SampleSet, samples_of, unit_of
 from memlens.views.selection.sets import AllocationSet
 
 U32 = npt.NDArray[np.uint32]
@@ -69,7 +70,7 @@ def sample_groups(
     """Group what lies at the end of ``path``. Raises :class:`BadRequestError`."""
     every, samples = branch_samples(snapshot, of, by, path, narrow, attribution)
     if len(path) >= len(by):
-        raise BadRequestError("A profile tells of no single allocations")
+        raise LackingError("profile", "single allocations")
     found = _grouping(snapshot, by[len(path)], attribution)
     codes = found.codes[samples.rows]
     amounts, counts = np.zeros(found.groups, np.int64), np.zeros(found.groups, np.int64)
@@ -78,7 +79,7 @@ def sample_groups(
     pools, pooled = np.zeros(found.groups, np.int64), in_pools(snapshot)[samples.rows]
     np.add.at(pools, codes[pooled], samples.amounts[pooled])
     keys = np.flatnonzero(np.bincount(codes, minlength=found.groups))
-    if profile_of(snapshot).has_sizes and unit_of(snapshot, of) == "bytes":
+    if profile_of(snapshot.info).has_sizes and unit_of(snapshot, of) == "bytes":
         largest = np.zeros(found.groups, np.int64)
         np.maximum.at(largest, codes, snapshot.column("sample_size")[samples.rows])
         return SampleGroups(samples, every, keys, amounts, counts, pools, largest, "block", found.name)
@@ -229,7 +230,7 @@ def _labelled(snapshot: Snapshot, wanted: Callable[[str], bool], nothing: str) -
     strings = dict(snapshot.text.execute("SELECT id, text FROM strings"))
     keys = [key for key in np.unique(labels["key"]).tolist() if wanted(strings.get(key, ""))]
     labels = labels[np.isin(labels["key"], keys)]
-    samples = profile_of(snapshot).samples
+    samples = profile_of(snapshot.info).samples
     distinct, kind = np.unique(labels[["key", "text", "number", "unit"]], return_inverse=True)
     texts, terms = [], []
     for key, text, number, unit in distinct.tolist():
@@ -259,7 +260,7 @@ def _is_thread(key: str) -> bool:
 
 
 def _sizes(snapshot: Snapshot) -> _Groups:
-    if not profile_of(snapshot).has_sizes:
+    if not profile_of(snapshot.info).has_sizes:
         raise BadRequestError("The profile doesn't tell the sizes of blocks")
     codes = np.searchsorted(_POWERS, snapshot.column("sample_size"), "right").astype(np.uint32)
 

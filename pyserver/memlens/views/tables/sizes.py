@@ -1,10 +1,13 @@
 """How large the allocations of a set are: a histogram with a bin for each power of two."""
 
+from typing import assert_never
+
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
+from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.profile_sets import samples_of
 from memlens.views.selection.sets import AllocationSet, rows_of
@@ -38,12 +41,20 @@ class SizesAnswer(Struct, frozen=True):
 
 def sizes(snapshot: Snapshot, of: AllocationSet) -> SizesAnswer:
     """The histogram of a set. Raises :class:`BadRequestError` for a profile that doesn't tell sizes."""
-    if snapshot.info.profile is None:
-        device, rows = rows_of(snapshot, of)
-        of_rows = device.size[rows]
-        return _histogram(of_rows, of_rows, np.ones(len(rows), np.int64), np.zeros(len(rows), bool))
-    if not snapshot.info.profile.has_sizes:
-        raise BadRequestError("The profile doesn't tell the sizes of blocks")
+    match snapshot.info:
+        case TimelineInfo():
+            device, rows = rows_of(snapshot, of)
+            of_rows = device.size[rows]
+            return _histogram(of_rows, of_rows, np.ones(len(rows), np.int64), np.zeros(len(rows), bool))
+        case ProfileInfo():
+            return _sizes_of_samples(snapshot, snapshot.info, of)
+        case _:
+            assert_never(snapshot.info)
+
+
+def _sizes_of_samples(snapshot: Snapshot, profile: ProfileInfo, of: AllocationSet) -> SizesAnswer:
+    if not profile.has_sizes:
+        raise BadRequestError("The profile has no sizes of blocks, so there is no histogram")
     samples = samples_of(snapshot, of)
     of_samples = snapshot.column("sample_size")[samples.rows]
     return _histogram(of_samples, samples.amounts, samples.counts, of_samples <= 0)

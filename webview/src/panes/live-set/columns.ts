@@ -1,6 +1,7 @@
 // The columns of the live set's groups: what they are called, and how wide their figures need them.
 
-import type { SnapshotInfo } from '../../../../extension/shared/protocol.gen';
+import type { ProfileInfo, SnapshotInfo, TimelineInfo } from '../../../../extension/shared/protocol.gen';
+import { never } from '../../model';
 import { countsKnown, countsTitle, figureHead, figureIn } from '../../ui/figure';
 import { count } from '../../ui/format';
 import type { GroupOrder } from './tree';
@@ -16,28 +17,35 @@ export const NAME = 'minmax(160px, 1fr)';
 const FIGURE_PX = 92;
 const COUNT_PX = 80;
 /** `setName` says what is measured, `rule` by which rule a stack counts for one line. */
-export function groupColumns(
-  { profile, devices }: SnapshotInfo,
-  setName: string,
-  rule: string,
-): Column<GroupOrder>[] {
-  const most = profile
-    ? Math.max(profile.samples, ...profile.values.map(({ unit, total }) => (unit === 'count' ? total : 0)))
-    : Math.max(0, ...devices.map(({ allocations }) => allocations));
+export function groupColumns(info: SnapshotInfo, setName: string, rule: string): Column<GroupOrder>[] {
+  switch (info.model) {
+    case 'timeline':
+      return allocationColumns(info, rule);
+    case 'profile':
+      return sampleColumns(info, setName, rule);
+    default:
+      return never(info);
+  }
+}
+
+function allocationColumns({ devices }: TimelineInfo, rule: string): Column<GroupOrder>[] {
+  const most = Math.max(0, ...devices.map(({ allocations }) => allocations));
+  return [
+    { name: 'Name', title: `${rule} Sort by name`, width: NAME, order: 'name' },
+    { name: 'Bytes', title: 'Requested bytes in all', width: `${FIGURE_PX}px`, order: 'bytes' },
+    { name: 'Share', title: 'Share of the set’s bytes', width: '110px', order: null },
+    { name: 'Count', title: 'How many allocations', width: wide(count(most), COUNT_PX), order: 'count' },
+    { name: 'Largest', title: 'The largest single allocation', width: `${FIGURE_PX}px`, order: 'largest' },
+  ];
+}
+
+function sampleColumns(profile: ProfileInfo, setName: string, rule: string): Column<GroupOrder>[] {
+  const { samples, values } = profile;
+  const most = Math.max(samples, ...values.map(({ unit, total }) => (unit === 'count' ? total : 0)));
   const countWidth = wide(count(most), COUNT_PX);
-  if (!profile)
-    return [
-      { name: 'Name', title: `${rule} Sort by name`, width: NAME, order: 'name' },
-      { name: 'Bytes', title: 'Requested bytes in all', width: `${FIGURE_PX}px`, order: 'bytes' },
-      { name: 'Share', title: 'Share of the set’s bytes', width: '110px', order: null },
-      { name: 'Count', title: 'How many allocations', width: countWidth, order: 'count' },
-      { name: 'Largest', title: 'The largest single allocation', width: `${FIGURE_PX}px`, order: 'largest' },
-    ];
   const head = figureHead();
   // whatever of the values is shown: in a stretch it is another one
-  const widths = profile.values
-    .map(({ unit, total }) => figureIn(total, unit))
-    .filter((text) => !text.endsWith('B'));
+  const widths = values.map(({ unit, total }) => figureIn(total, unit)).filter((text) => !text.endsWith('B'));
   const figureWidth = head === 'Bytes' ? `${FIGURE_PX}px` : wide(longest(widths), FIGURE_PX);
   const measured = setName.charAt(0).toUpperCase() + setName.slice(1);
   const counts = !countsKnown()

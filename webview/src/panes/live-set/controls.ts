@@ -2,6 +2,7 @@
 
 import type { SnapshotInfo } from '../../../../extension/shared/protocol.gen';
 import type { Attribution } from '../../attribution';
+import { never } from '../../model';
 import type { Choice } from '../../ui/choice';
 import { add, debounce, element, setText } from '../../ui/dom';
 import type { GroupKind } from './tree';
@@ -24,15 +25,22 @@ const OF_SAMPLES: readonly GroupKind[] = ['package', 'thread', 'label'];
 const OF_TRACES: readonly GroupKind[] = ['module', 'category', 'stream', 'pool'];
 
 /** What a snapshot or a profile can be grouped by, as far as the file tells it. */
-export function kindsFor({ categories, profile }: SnapshotInfo): readonly GroupKind[] {
-  const told = (kind: GroupKind): boolean => {
-    if (!profile) return !OF_SAMPLES.includes(kind) && (kind !== 'category' || categories.length > 0);
-    if (kind === 'size') return profile.has_sizes;
-    if (kind === 'thread') return profile.labels.some((key) => /^(thread|tid)/i.test(key));
-    if (kind === 'label') return profile.labels.some((key) => key !== 'bytes');
-    return !OF_TRACES.includes(kind);
-  };
-  return KINDS.map(({ value }) => value).filter(told);
+export function kindsFor(info: SnapshotInfo): readonly GroupKind[] {
+  return KINDS.map(({ value }) => value).filter((kind) => groupsBy(info, kind));
+}
+
+function groupsBy(info: SnapshotInfo, kind: GroupKind): boolean {
+  switch (info.model) {
+    case 'timeline':
+      return !OF_SAMPLES.includes(kind) && (kind !== 'category' || info.categories.length > 0);
+    case 'profile':
+      if (kind === 'size') return info.has_sizes;
+      if (kind === 'thread') return info.labels.some((key) => /^(thread|tid)/i.test(key));
+      if (kind === 'label') return info.labels.some((key) => key !== 'bytes');
+      return !OF_TRACES.includes(kind);
+    default:
+      return never(info);
+  }
 }
 
 /** Groups that are places in code, to one of which a stack is charged. */

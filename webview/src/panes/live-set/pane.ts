@@ -6,6 +6,7 @@ import { RequestError, type Pending } from '../../api';
 import type { Attribution } from '../../attribution';
 import type { Change, ViewContext } from '../../context';
 import { both } from '../../filter/terms';
+import { categoriesOf, MODELS } from '../../model';
 import { css } from '../../scene/colour';
 import type { Choice } from '../../ui/choice';
 import { element, iconButton } from '../../ui/dom';
@@ -69,7 +70,7 @@ class LiveSet {
     const kept = restoreSettings(context.api.saved()?.kept?.liveSet);
     const kinds = kindsFor(context.info);
     this.by = kept.by.filter((kind) => kinds.includes(kind));
-    if (context.info.profile && this.by.length === 0) this.by = ['line'];
+    if (!MODELS[context.info.model].hasAllocations && this.by.length === 0) this.by = ['line'];
     this.groupOrder = kept.groupOrder;
     this.memberOrder = kept.memberOrder;
     this.descending = kept.descending;
@@ -211,8 +212,12 @@ class LiveSet {
 
   // --- columns and rows --------------------------------------------------------------------------------------------
 
+  private get traits(): (typeof MODELS)['timeline'] {
+    return MODELS[this.context.info.model];
+  }
+
   private get plainColumns(): readonly Column<MemberOrder>[] {
-    return this.context.info.categories.length > 0 ? [...PLAIN, CATEGORY] : PLAIN;
+    return categoriesOf(this.context.info).length > 0 ? [...PLAIN, CATEGORY] : PLAIN;
   }
 
   private get groupColumns(): readonly Column<GroupOrder>[] {
@@ -279,9 +284,9 @@ class LiveSet {
     };
   }
 
-  /** A profile tells of no single allocations in its groups. */
+  /** Whether nothing can be listed in a group: a profile has no single allocations. */
   private isLast(row: GroupRow): boolean {
-    return this.context.info.profile !== null && row.path.length >= this.by.length;
+    return !this.traits.hasAllocations && row.path.length >= this.by.length;
   }
 
   private moreRow(row: MoreRow): Omit<GridRow, 'id' | 'level'> {
@@ -346,7 +351,7 @@ class LiveSet {
       [element('span', { class: 'code' }, allocation.address)],
       [stateOf(allocation)],
     ];
-    if (this.context.info.categories.length > 0)
+    if (categoriesOf(this.context.info).length > 0)
       cells.push([allocation.category === null ? '–' : shorten(categoryName(allocation.category), 40)]);
     return cells;
   }
@@ -401,8 +406,7 @@ class LiveSet {
       items.push({ text, key, run });
     };
     const what = row.kind === 'group' ? 'Light Up in the Picture' : 'Select in the Picture';
-    // a profile has no picture of single allocations
-    if (!this.context.info.profile)
+    if (this.traits.hasAllocations)
       item(what, 'Space', () => {
         this.pick(index, false);
       });
@@ -437,10 +441,10 @@ class LiveSet {
     this.lit = { id: row.id, branch: this.branch(row.path) };
     this.context.lightGroup(this.lit.branch);
     const { name, count: many, bytes: size } = row.group;
-    const told = this.context.info.profile
-      ? countedAnd(many, size)
-      : `${counted(many ?? 0, 'allocation')}, ${bytes(size)} lit up in the picture`;
-    this.context.say(`${name}: ${told}.`);
+    const figures = this.traits.hasAllocations
+      ? `${counted(many ?? 0, 'allocation')}, ${bytes(size)} lit up in the picture`
+      : countedAnd(many, size);
+    this.context.say(`${name}: ${figures}.`);
     this.draw();
   }
 
@@ -489,7 +493,7 @@ export const liveSetPane: MakePane = (context) => {
   const live = new LiveSet(context);
   return {
     id: 'liveSet',
-    title: context.info.profile ? 'Hot spots' : 'Live set',
+    title: MODELS[context.info.model].groups,
     usesSet: true,
     root: live.root,
     update: (changes) => {

@@ -15,6 +15,7 @@ from memlens.kernels.trace import allocator as flags
 from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.model.info import device_name
 from memlens.model.timeline import ACTIONS, NOTE_KINDS
+from memlens.store.models import devices_of
 from memlens.store.snapshot import Device, FrameRow, Snapshot
 from memlens.views.answers import Frame
 from memlens.views.lines.stack import stack_frames
@@ -65,7 +66,7 @@ def marks(snapshot: Snapshot) -> MarksAnswer:
     count = 0
     kinds: tuple[tuple[MarkKind, int], ...] = (("oom", _OOM), ("snapshot", _SNAPSHOT))
     for kind, action in kinds:
-        for info in snapshot.info.devices:
+        for info in devices_of(snapshot.info):
             device = device_of(snapshot, info.device)
             events = np.flatnonzero(device.event_action == action)
             count += len(events)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from memlens.model.info import SnapshotInfo, device_name
+from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import SOURCE_WORDS, format_bytes, format_time
 from memlens.views.answers import Frame
@@ -34,7 +35,7 @@ def _why_none(info: SnapshotInfo) -> str:
     """That there is no event is known only of a trace that would have it."""
     if info.kind == "snapviewer-archive":
         return "SnapViewer's archives don't keep out-of-memory events: ask the snapshot that it was made of."
-    if not any(device.events for device in info.devices):
+    if not any(device.events for device in devices_of(info)):
         return "The file has no trace, so it can't tell of an out-of-memory event."
     return "The trace holds no out-of-memory event."
 

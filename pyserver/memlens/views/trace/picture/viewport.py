@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from memlens.kernels.trace import stacked
+from memlens.store.models import devices_of
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views.answers import Axis
 from memlens.views.selection.columns import axis_range, device_of
@@ -72,7 +73,7 @@ def viewport(
 
 def make_fits(snapshot: Snapshot) -> None:
     """Draw each device's whole picture on its first axis into the archive, so that opening costs no more for more."""
-    for info in snapshot.info.devices:
+    for info in devices_of(snapshot.info):
         axis: Axis = "time" if info.time_axis else "event"
         extent = info.time_axis or info.event_axis
         if info.peak_bytes > 0:

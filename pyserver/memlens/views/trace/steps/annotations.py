@@ -20,6 +20,7 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.timeline import ACTIONS, NOTE_KINDS
+from memlens.store.models import devices_of
 from memlens.store.snapshot import Column, Device, Snapshot
 from memlens.views.answers import Axis
 from memlens.views.selection.columns import axis_range, check_columns, device_of
@@ -146,7 +147,7 @@ def _stretches(snapshot: Snapshot, device: Device) -> Intervals:
             "annotations", [], nothing, nothing, nothing, nothing, nothing, np.empty(0, np.uint8)
         )
     rows = snapshot.column("annotations")
-    devices = [info.device for info in snapshot.info.devices]
+    devices = [info.device for info in devices_of(snapshot.info)]
     mine = rows[(rows["device"] == device.info.device) | ~np.isin(rows["device"], devices)]
     mine = mine[np.argsort(mine["time_us"], kind="stable")]
     texts = texts_of(snapshot, [*np.unique(mine["name"]).tolist(), *np.unique(mine["stage"]).tolist()])

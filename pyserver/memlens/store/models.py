@@ -1,0 +1,66 @@
+"""What a question needs of a snapshot's model, and how a model that lacks it refuses: all refusals are made here."""
+
+from typing import assert_never
+
+from memlens.errors import BadRequestError
+from memlens.model.info import DeviceInfo, Model, ProfileInfo, SnapshotInfo, TimelineInfo
+
+_A_MODEL: dict[Model, str] = {"timeline": "A trace of events", "profile": "A profile"}
+
+
+class LackingError(BadRequestError):
+    """A model lacks what a question needs: "A profile has no devices, so the memory map isn't available"."""
+
+    def __init__(self, model: Model, needed: str, question: str | None = None) -> None:
+        super().__init__(f"{_A_MODEL[model]} has no {needed}, so {question or 'this'} isn't available")
+        self._model: Model = model
+        self._needed = needed
+        self._question = question
+
+    def to(self, question: str) -> "LackingError":
+        """The same refusal, which names the question; one that names it already stays as it is."""
+        return LackingError(self._model, self._needed, self._question or question)
+
+
+def timeline_of(info: SnapshotInfo, needed: str, question: str | None = None) -> TimelineInfo:
+    """A timeline's figures. Raises :class:`LackingError` about what is ``needed`` for any other model."""
+    match info:
+        case TimelineInfo():
+            return info
+        case ProfileInfo():
+            raise LackingError(info.model, needed, question)
+        case _:
+            assert_never(info)
+
+
+def profile_of(info: SnapshotInfo, needed: str = "samples") -> ProfileInfo:
+    """A profile's figures. Raises :class:`LackingError` about what is ``needed`` for any other model."""
+    match info:
+        case ProfileInfo():
+            return info
+        case TimelineInfo():
+            raise LackingError(info.model, needed)
+        case _:
+            assert_never(info)
+
+
+def devices_of(info: SnapshotInfo) -> list[DeviceInfo]:
+    """The devices of a timeline; other models have none."""
+    match info:
+        case TimelineInfo():
+            return info.devices
+        case ProfileInfo():
+            return []
+        case _:
+            assert_never(info)
+
+
+def categories_of(info: SnapshotInfo) -> list[str]:
+    """The names of a timeline's categories; other models have none."""
+    match info:
+        case TimelineInfo():
+            return info.categories
+        case ProfileInfo():
+            return []
+        case _:
+            assert_never(info)

@@ -1,0 +1,60 @@
+// What differs by a snapshot's model and is asked for in more than one place.
+
+import type { DeviceInfo, SnapshotInfo } from '../../extension/shared/protocol.gen';
+
+/** Stands where no model is left: a new one is a type error there until it has a branch of its own. */
+export function never(value: never): never {
+  throw new Error(`There is no such model: ${JSON.stringify(value)}`);
+}
+
+interface ModelTraits {
+  /** "this one is a profile" */
+  readonly is: string;
+  /** "compare it with another profile" */
+  readonly name: string;
+  /** "two profiles side by side" */
+  readonly plural: string;
+  /** One of these: "another snapshot…" */
+  readonly single: string;
+  /** Whether it has single allocations, to be listed and lit up in a picture. */
+  readonly hasAllocations: boolean;
+  /** The title of the table of groups. */
+  readonly groups: string;
+  /** "Nothing was allocated at the peak": a profile's value says itself what was done. */
+  readonly done: string;
+}
+
+export const MODELS: Record<SnapshotInfo['model'], ModelTraits> = {
+  timeline: {
+    ...{ is: 'a trace of allocations', name: 'trace', plural: 'snapshots', single: 'snapshot' },
+    ...{ hasAllocations: true, groups: 'Live set', done: 'was allocated ' },
+  },
+  profile: {
+    ...{ is: 'a profile', name: 'profile', plural: 'profiles', single: 'profile' },
+    ...{ hasAllocations: false, groups: 'Hot spots', done: '' },
+  },
+};
+
+/** The devices of a timeline; other models have none. */
+export function devicesOf(info: SnapshotInfo): readonly DeviceInfo[] {
+  switch (info.model) {
+    case 'timeline':
+      return info.devices;
+    case 'profile':
+      return [];
+    default:
+      return never(info);
+  }
+}
+
+/** The names of a timeline's categories; other models have none. */
+export function categoriesOf(info: SnapshotInfo): readonly string[] {
+  switch (info.model) {
+    case 'timeline':
+      return info.categories;
+    case 'profile':
+      return [];
+    default:
+      return never(info);
+  }
+}
