@@ -53,26 +53,40 @@ def range_peaks(const int64_t[::1] live, const int64_t[::1] peaks_64, const int6
 
 cdef uint32_t range_peak(const int64_t *live, const int64_t *peaks_64, const int64_t *peaks_4096, size_t first,
                          size_t last) noexcept nogil:
-    cdef size_t at = first, best = first
+    cdef size_t at = first, best = first, stop = last + 1
+    cdef size_t end
     cdef int64_t most = live[first]
-    cdef size_t inner, end
-    while at <= last:
-        if at & 4095 == 0 and at + 4096 <= last + 1:
-            if peaks_4096[at >> 12] <= most:
-                at += 4096
-                continue
-        if at & 63 == 0 and at + 64 <= last + 1:
-            if peaks_64[at >> 6] <= most:
-                at += 64
-                continue
-            end = at + 64
+    cdef size_t moments = 1         # of the stretch from `best` on whose peak is `most`: it is looked into at the end
+    while at < stop:
+        if at & 4095 == 0 and at + 4096 <= stop:
+            if peaks_4096[at >> 12] > most:
+                most = peaks_4096[at >> 12]
+                best = at
+                moments = 4096
+            at += 4096
+        elif at & 63 == 0 and at + 64 <= stop:
+            if peaks_64[at >> 6] > most:
+                most = peaks_64[at >> 6]
+                best = at
+                moments = 64
+            at += 64
         else:
-            end = min((at | 63) + 1, last + 1)
-        for inner in range(at, end):
-            if live[inner] > most:
-                most = live[inner]
-                best = inner
-        at = end
+            end = min((at | 63) + 1, stop)
+            while at < end:
+                if live[at] > most:
+                    most = live[at]
+                    best = at
+                    moments = 1
+                at += 1
+    end = best + moments
+    if moments == 4096:
+        # a damaged archive may have no such block, or no such moment
+        while best + 64 < end and peaks_64[best >> 6] < most:
+            best += 64
+        end = best + 64
+    if moments > 1:
+        while best + 1 < end and live[best] < most:
+            best += 1
     return <uint32_t> best
 
 
