@@ -454,18 +454,16 @@ def add_by(const uint32_t[::1] to, const int64_t[:, ::1] values, int64_t[:, ::1]
 
 
 def sum_samples(const uint32_t[::1] stacks, const int64_t[::1] amounts, const int64_t[::1] counts,
-                const uint32_t[::1] order, int64_t[:, ::1] sums, uint32_t[::1] first):
-    """Sum samples' amounts and counts by stack, and note the least order of each; stacks out of range count nowhere."""
+                int64_t[:, ::1] sums):
+    """Sum samples' amounts and counts by stack; stacks out of range count nowhere."""
     cdef size_t index
     cdef uint32_t stack
     with nogil:
         for index in range(<size_t> stacks.shape[0]):
             stack = stacks[index]
-            if stack < <size_t> sums.shape[1] and stack < <size_t> first.shape[0]:
+            if stack < <size_t> sums.shape[1]:
                 sums[0, stack] += amounts[index]
                 sums[1, stack] += counts[index]
-                if order[index] < first[stack]:
-                    first[stack] = order[index]
 
 
 def first_rows(const uint32_t[:] numbers, uint32_t[::1] first):

@@ -63,14 +63,19 @@ class Stacks:
     """A prefix tree of stacks, node 0 its root and outermost, and values of some of its nodes.
 
     Item ``i`` is the stack that ends at ``nodes[i]``, any but the root, each once. ``values`` is int64[values, items],
-    none of them negative; ``first`` orders items by time (less is earlier).
+    none of them negative; ``first`` orders items by time (less is earlier), or is what works that out: only trees in
+    the order of time need it.
     """
 
     parents: U32
     frames: U32
     nodes: U32
     values: I64
-    first: U32
+    first: U32 | Callable[[], U32]
+
+    def times(self) -> U32:
+        """The items in the order of time."""
+        return self.first() if callable(self.first) else self.first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -286,8 +291,8 @@ def build(
         shape = shape_of(stacks.parents, stacks.frames, names, options)
     places = np.empty(len(stacks.nodes), np.uint32)
     ends = shape.merged[stacks.nodes]
-    top_down = map(np.asarray, kernel.pick(shape.parents, shape.name, ends, places))
-    summed = _Summed(stacks, places, *top_down)
+    parents, name, nodes = map(np.asarray, kernel.pick(shape.parents, shape.name, ends, places))
+    summed = _Summed(stacks, places, parents, name, nodes)
     if options.direction == "bottom_up":
         summed = summed.turned()
     return _arranged(summed, names, options, by, shape)
@@ -328,7 +333,7 @@ class _Summed:
         """The first of the items that each node has itself."""
         found = np.full(len(self.parents), NEVER, np.uint32)
         if self.before is None or self.ends is None:
-            kernel.least_by(self.places, self.stacks.first, found)
+            kernel.least_by(self.places, self.stacks.times(), found)
         else:
             kernel.least_by(self.ends, self.before.own_times(), found)
         return found
@@ -344,7 +349,9 @@ class _Summed:
         ends = np.empty(len(self.parents), np.uint32)
         counted = has_value(self.own(self.stacks.values))
         try:
-            parents, name = map(np.asarray, kernel.invert(self.parents, self.name, counted, ends, MOST_TURNED))
+            parents, name = map(
+                np.asarray, kernel.invert(self.parents, self.name, counted, ends, MOST_TURNED)
+            )
         except OverflowError:
             raise BadRequestError(
                 f"From the bottom up these stacks have more than {MOST_TURNED:,} boxes",
