@@ -336,7 +336,7 @@ def test_what_was_read_tells_of_its_stacks_as_what_is_made(
     """Each node by the names on its way and by where its frames were merged to."""
     snapshot = opened(sample)
     made = first_of(snapshot)
-    read = dataclasses.replace(made, origin=None)
+    read = dataclasses.replace(made, later=dataclasses.replace(made.later, origin=lambda: None))
     stacks = flame.set_stacks(snapshot, AllocationSet(0))
     for node in range(len(made)):
         items, shown = flame.shown_frames(stacks, made, node)

@@ -5,6 +5,7 @@ from typing import assert_never
 import numpy as np
 import numpy.typing as npt
 
+from memlens.kernels.tree.calltree import add_by
 from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.model.profile import standing_for
 from memlens.store.manifest import InconsistentError
@@ -31,8 +32,8 @@ def stack_totals(snapshot: Snapshot) -> I64:
 
 def _of_samples(snapshot: Snapshot, info: ProfileInfo) -> I64:
     stacks = snapshot.column("sample_stack")
-    totals = np.zeros((len(snapshot.column("stack_node")), 6), np.int64)
-    if len(stacks) and int(stacks.max()) >= len(totals):
+    totals = np.zeros((6, len(snapshot.column("stack_node"))), np.int64)
+    if len(stacks) and int(stacks.max()) >= totals.shape[1]:
         raise InconsistentError("A sample has an unknown stack")
     figures = (("total", "bytes"), ("total", "count"), ("peak", "bytes"), ("peak", "count"), ("end", "bytes"))
     for place, (figure, unit) in enumerate(figures):
@@ -43,7 +44,7 @@ def _of_samples(snapshot: Snapshot, info: ProfileInfo) -> I64:
             values = snapshot.column(f"sample_value.{number}")
             if len(values) != len(stacks):
                 raise InconsistentError("Some samples lack a value")
-            np.add.at(totals[:, place], stacks, values)
+            add_by(stacks, values[np.newaxis], totals[place : place + 1])
     if info.has_sizes:
-        np.maximum.at(totals[:, 5], stacks, snapshot.column("sample_size"))
-    return totals
+        np.maximum.at(totals[5], stacks.astype(np.intp), snapshot.column("sample_size"))
+    return totals.T

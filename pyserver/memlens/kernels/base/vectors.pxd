@@ -51,6 +51,15 @@ cdef inline int vector_push(Vector *vector, const void *item) noexcept nogil:
     return vector_extend(vector, item, 1)
 
 
+cdef inline int vector_push_u32(Vector *vector, uint32_t item) noexcept nogil:
+    """For vectors of 32-bit items: without the call that copies items of any size."""
+    if vector.count == vector.room and vector_reserve(vector, vector.count + 1) < 0:
+        return -1
+    (<uint32_t *> vector.data)[vector.count] = item
+    vector.count += 1
+    return 0
+
+
 cdef inline void vector_free(Vector *vector) noexcept nogil:
     free(vector.data)
     vector.data = NULL

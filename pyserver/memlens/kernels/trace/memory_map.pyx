@@ -10,13 +10,14 @@ from libc.stdint cimport uint16_t, uint32_t, uint64_t, int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
+from memlens.kernels.base.vectors cimport Vector, vector_init, vector_reserve, vector_push, vector_free, column_of
 
 cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
 cdef uint32_t MERGED = <uint32_t> 0x80000000
 
 cdef enum:
     QUANTA = 4              # edges are rounded to quarters of a row
+    GUESSES = 16384
     LOOKED_AT = 16          # allocations of a run among which its leader is looked for
     RECT_BYTES = 17         # of the packed buffer
     BAND_BYTES = 17
@@ -110,47 +111,59 @@ cdef class Layer:
         ``moments`` is what each column shows, ascending from ``first`` to ``last``; items from ``stop`` on begin
         later. ``ends_64`` is the largest end of each 64 items, empty to look at all.
         """
-        cdef uint16_t *column_of_moment
-        cdef uint32_t base, end_moment, moment, start, end
-        cdef size_t item, span, blocks = ends_64.shape[0]
+        cdef uint32_t base, end_moment, start, end
+        cdef size_t item, blocks = ends_64.shape[0]
         cdef uint32_t column, c0, c1, number
         cdef int status = 0
         cdef double quantum = (y1 - y0) / rows / QUANTA, low, high
         cdef int64_t limit = <int64_t> rows * QUANTA, bottom, top, row
         cdef Rect rect
-        cdef Thin thin
+        cdef Thin *thin
+        cdef uint16_t guesses[GUESSES]
+        cdef uint32_t guess
+        cdef int shift = 0
         self.first, self.last, self.rows, self.sizes = first, last, rows, sizes
         self.row_bytes = (y1 - y0) / rows
         if first >= last:
             return
         base, end_moment = moments[first], moments[last - 1]
-        span = end_moment - base + 1
-        column_of_moment = <uint16_t *> malloc(span * 2)
         self.row_starts = <uint32_t *> calloc(rows + 2, 4)
-        if column_of_moment == NULL or self.row_starts == NULL:
-            free(column_of_moment)
+        if self.row_starts == NULL:
             raise MemoryError
         with nogil:
-            # for each moment the first column that shows it or a later one
-            moment = base
-            for column in range(first, last):
-                while moment <= moments[column]:
-                    column_of_moment[moment - base] = <uint16_t> column
-                    moment += 1
+            # for each stretch of moments the first column at or after it, so that an end finds its column at once
+            while (end_moment - base) >> shift >= GUESSES:
+                shift += 1
+            column = first
+            for guess in range(GUESSES):
+                while column < last - 1 and (moments[column] - base) >> shift < guess:
+                    column += 1
+                guesses[guess] = <uint16_t> column
+            # the first column that shows an item's start or a later moment: it only moves on
+            c0 = first
             item = 0
             while item < stop:
-                if blocks and item & 63 == 0 and item + 64 <= stop and ends_64[item >> 6] <= base:
+                start = starts[item]
+                if start > end_moment:
+                    break
+                while moments[c0] < start:
+                    c0 += 1
+                # what ends by that moment is shown by no column
+                if blocks and item & 63 == 0 and item + 64 <= stop and ends_64[item >> 6] <= moments[c0]:
                     item += 64
                     continue
-                start, end = starts[item], ends[item]
-                if end <= base or start > end_moment:
+                end = ends[item]
+                if end <= moments[c0]:
                     item += 1
                     continue
-                c0 = first if start <= base else column_of_moment[start - base]
-                c1 = last if end > end_moment else column_of_moment[end - base]
                 low = <double> ys[item] - y0
                 high = low + <double> sizes[item]
-                if c0 < c1 and high > 0 and low < y1 - y0:
+                if high > 0 and low < y1 - y0:
+                    c1 = last
+                    if end <= end_moment:
+                        c1 = guesses[(end - base) >> shift]
+                        while moments[c1] < end:
+                            c1 += 1
                     if high - low >= self.row_bytes:
                         bottom = min(max(<int64_t> floor(low / quantum + 0.5), 0), limit)
                         top = min(max(<int64_t> floor(high / quantum + 0.5), 0), limit)
@@ -165,15 +178,18 @@ cdef class Layer:
                     else:
                         row = <int64_t> floor((low + high) / 2 / self.row_bytes)
                         if 0 <= row < <int64_t> rows:
+                            if vector_reserve(&self.thin, self.thin.count + 1) < 0:
+                                status = -1
+                                break
+                            thin = &(<Thin *> self.thin.data)[self.thin.count]
                             thin.row, thin.item = <uint32_t> row, <uint32_t> item
                             thin.first, thin.stop = <uint16_t> c0, <uint16_t> c1
-                            status |= vector_push(&self.thin, &thin)
+                            self.thin.count += 1
                             self.row_starts[row + 1] += 1
                 item += 1
             self.tall = self.rects.count
             if status == 0:
                 status = self.sort_thin()
-        free(column_of_moment)
         if status < 0:
             raise MemoryError
 

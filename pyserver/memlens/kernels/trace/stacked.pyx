@@ -11,10 +11,10 @@ a block with a sum, and lays a column out anew only from the lowest block that c
 from libc.math cimport floor
 from libc.stdint cimport uint16_t, uint32_t, uint64_t, int64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from memlens.kernels.base.vectors cimport (
-    Vector, vector_init, vector_reserve, vector_push, vector_free, column_of,
+    Vector, vector_init, vector_reserve, vector_push, vector_push_u32, vector_free, column_of,
 )
 
 cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
@@ -53,26 +53,40 @@ def range_peaks(const int64_t[::1] live, const int64_t[::1] peaks_64, const int6
 
 cdef uint32_t range_peak(const int64_t *live, const int64_t *peaks_64, const int64_t *peaks_4096, size_t first,
                          size_t last) noexcept nogil:
-    cdef size_t at = first, best = first
+    cdef size_t at = first, best = first, stop = last + 1
+    cdef size_t end
     cdef int64_t most = live[first]
-    cdef size_t inner, end
-    while at <= last:
-        if at & 4095 == 0 and at + 4096 <= last + 1:
-            if peaks_4096[at >> 12] <= most:
-                at += 4096
-                continue
-        if at & 63 == 0 and at + 64 <= last + 1:
-            if peaks_64[at >> 6] <= most:
-                at += 64
-                continue
-            end = at + 64
+    cdef size_t moments = 1         # of the stretch from `best` on whose peak is `most`: it is looked into at the end
+    while at < stop:
+        if at & 4095 == 0 and at + 4096 <= stop:
+            if peaks_4096[at >> 12] > most:
+                most = peaks_4096[at >> 12]
+                best = at
+                moments = 4096
+            at += 4096
+        elif at & 63 == 0 and at + 64 <= stop:
+            if peaks_64[at >> 6] > most:
+                most = peaks_64[at >> 6]
+                best = at
+                moments = 64
+            at += 64
         else:
-            end = min((at | 63) + 1, last + 1)
-        for inner in range(at, end):
-            if live[inner] > most:
-                most = live[inner]
-                best = inner
-        at = end
+            end = min((at | 63) + 1, stop)
+            while at < end:
+                if live[at] > most:
+                    most = live[at]
+                    best = at
+                    moments = 1
+                at += 1
+    end = best + moments
+    if moments == 4096:
+        # a damaged archive may have no such block, or no such moment
+        while best + 64 < end and peaks_64[best >> 6] < most:
+            best += 64
+        end = best + 64
+    if moments > 1:
+        while best + 1 < end and live[best] < most:
+            best += 1
     return <uint32_t> best
 
 
@@ -334,9 +348,8 @@ cdef class Sweep:
 
     cdef int compact(self, uint32_t column, size_t columns) noexcept nogil:
         """Drop the dead slots. Every open rect ends here and is opened again by the next layout."""
-        cdef Vector old = self.slots
-        cdef size_t index
-        cdef SlotRow *slot
+        cdef size_t index, count = self.slots.count
+        cdef SlotRow slot
         cdef uint64_t *masks
         cdef size_t blocks = self.blocks.count
         if self.close_items(0, column) < 0:
@@ -346,29 +359,33 @@ cdef class Sweep:
             return -1
         for index in range(blocks):
             masks[index] = self.block(index).live
-        vector_init(&self.slots, sizeof(SlotRow))
         memset(self.heads.data, 0xFF, self.heads.count * 4)
         if self.start_over() < 0:
             free(masks)
-            vector_free(&old)
             return -1
-        for index in range(1, old.count):
+        # in place: a slot moves down or stays
+        for index in range(1, count):
             if masks[index >> 6] >> (index & 63) & 1:
-                slot = &(<SlotRow *> old.data)[index]
+                slot = self.slot(index)[0]
                 if self.append(slot.id, slot.size, slot.end_column, columns) < 0:
                     free(masks)
-                    vector_free(&old)
                     return -1
                 self.slot(self.slots.count - 1).band = slot.band
         free(masks)
-        vector_free(&old)
         return 0
 
     # ---- rects ----------------------------------------------------------------------------------------------------
 
+    cdef inline Rect *new_rect(self) noexcept nogil:
+        """Room for another rect; NULL without memory."""
+        if self.rects.count == self.rects.room and vector_reserve(&self.rects, self.rects.count + 1) < 0:
+            return NULL
+        self.rects.count += 1
+        return &(<Rect *> self.rects.data)[self.rects.count - 1]
+
     cdef int close_own(self, size_t index, uint32_t column) noexcept nogil:
         cdef SlotRow *slot = self.slot(index)
-        cdef Rect rect
+        cdef Rect *rect
         cdef Band band
         if not slot.open:
             return 0
@@ -381,29 +398,36 @@ cdef class Sweep:
             if vector_push(&self.bands, &band) < 0:
                 return -1
             slot.band = <uint32_t> self.bands.count
+        rect = self.new_rect()
+        if rect == NULL:
+            return -1
         rect.x0 = slot.x0
         rect.x1 = <uint16_t> column
         rect.q0 = slot.q0
         rect.q1 = slot.q1
         rect.band = slot.band - 1
         rect.leader = slot.id
-        return vector_push(&self.rects, &rect)
+        return 0
 
     cdef int close_run(self, size_t index, uint32_t column) noexcept nogil:
         cdef SlotRow *slot = self.slot(index)
-        cdef Rect rect
-        if slot.run_count == 0:
+        cdef Rect *rect
+        cdef uint32_t count = slot.run_count
+        if count == 0:
             return 0
+        slot.run_count = 0
+        if slot.run_x0 >= column:
+            return 0
+        rect = self.new_rect()
+        if rect == NULL:
+            return -1
         rect.x0 = slot.run_x0
         rect.x1 = <uint16_t> column
         rect.q0 = slot.run_q0
         rect.q1 = slot.run_q1
-        rect.band = <uint32_t> 1 << 31 | slot.run_count
+        rect.band = <uint32_t> 1 << 31 | count
         rect.leader = slot.run_leader
-        slot.run_count = 0
-        if rect.x0 >= column:
-            return 0
-        return vector_push(&self.rects, &rect)
+        return 0
 
     cdef int close_items(self, size_t first, uint32_t column) noexcept nogil:
         """Close the open rects of all items from ``first`` on. An item is a slot, with bit 31 for a run."""
@@ -429,7 +453,7 @@ cdef class Sweep:
             slot.x0 = <uint16_t> column
             slot.q0 = q0
             slot.q1 = q1
-        return vector_push(&self.items, &item)
+        return vector_push_u32(&self.items, item)
 
     cdef int lay_run(self, size_t index, uint32_t column, uint16_t q0, uint16_t q1, uint32_t count,
                      uint32_t leader) noexcept nogil:
@@ -448,7 +472,7 @@ cdef class Sweep:
             slot.run_q0 = q0
             slot.run_q1 = q1
             slot.run_leader = leader
-        return vector_push(&self.items, &item)
+        return vector_push_u32(&self.items, item)
 
     cdef int end_run(self, uint32_t key, int64_t run_below, int64_t below, uint32_t count, Vote *vote,
                      uint32_t column, uint32_t *carry) noexcept nogil:
@@ -496,8 +520,8 @@ cdef class Sweep:
         self.old_items.count = 0
         if vector_reserve(&self.old_items, self.items.count - kept) < 0:
             return -1
-        for index in range(kept, self.items.count):
-            (<uint32_t *> self.old_items.data)[index - kept] = (<uint32_t *> self.items.data)[index]
+        if self.items.count > kept:
+            memcpy(self.old_items.data, self.items.data + kept * 4, (self.items.count - kept) * 4)
         self.old_items.count = self.items.count - kept
         self.items.count = kept
         for number in range(dirty, self.blocks.count):

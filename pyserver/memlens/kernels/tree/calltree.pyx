@@ -10,7 +10,9 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from libc.stdlib cimport calloc, free, malloc, qsort
 
 from memlens.kernels.base.interning cimport hash_bytes
-from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
+from memlens.kernels.base.vectors cimport (
+    Vector, vector_init, vector_reserve, vector_push, vector_push_u32, vector_free, column_of,
+)
 
 import os
 
@@ -22,6 +24,7 @@ NO_FOCUS, FROM_FOCUS, UP_TO_FOCUS = 0, 1, 2
 cdef enum:
     C_FROM_FOCUS = 1
     C_UP_TO_FOCUS = 2
+    MUCH = 8                # from one end for so many nodes on, most of a tree is picked
 
 
 cdef struct Slot:
@@ -52,7 +55,6 @@ cdef uint32_t FEW = 4
 
 
 cdef int tree_init(Tree *tree, uint64_t seed) noexcept nogil:
-    cdef uint32_t none = NONE
     cdef Branch root
     root.name = NONE
     root.child = root.sibling = root.children = 0
@@ -63,8 +65,8 @@ cdef int tree_init(Tree *tree, uint64_t seed) noexcept nogil:
     tree.used = 0
     tree.seed = seed
     tree.slots = <Slot *> calloc(tree.size, sizeof(Slot))
-    if tree.slots == NULL or vector_push(&tree.parents, &none) < 0 or vector_push(&tree.names, &none) < 0 \
-            or vector_push(&tree.branches, &root) < 0:
+    if tree.slots == NULL or vector_push_u32(&tree.parents, NONE) < 0 \
+            or vector_push_u32(&tree.names, NONE) < 0 or vector_push(&tree.branches, &root) < 0:
         tree_free(tree)
         return -1
     return 0
@@ -136,10 +138,12 @@ cdef uint32_t child_of(Tree *tree, uint32_t parent, uint32_t name) noexcept nogi
     fresh.name = name
     fresh.child = fresh.children = 0
     fresh.sibling = branches[parent].child
-    if node == NONE or vector_push(&tree.parents, &parent) < 0 or vector_push(&tree.names, &name) < 0 \
-            or vector_push(&tree.branches, &fresh) < 0:
+    if node == NONE or vector_push_u32(&tree.parents, parent) < 0 or vector_push_u32(&tree.names, name) < 0 \
+            or vector_reserve(&tree.branches, tree.branches.count + 1) < 0:
         return NONE
     branches = <Branch *> tree.branches.data
+    branches[node] = fresh
+    tree.branches.count += 1
     branches[parent].children += 1
     if branches[parent].children > FEW + 1:
         return node if into_slot(tree, parent, name, node) == 0 else NONE
@@ -248,56 +252,89 @@ def pick(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[
     ``nodes`` are its nodes' numbers in the whole tree, and ``places`` gets the numbers of ``ends`` in it, NEVER for
     those that are NEVER. Takes time that grows with the part, not with the whole.
     """
-    cdef size_t index, level, count
-    cdef uint32_t at, above, name, none = NONE
     cdef uint32_t *known = <uint32_t *> calloc(parents.shape[0] + 1, 4)
-    cdef Vector found_parents, found_names, found_nodes, way
+    cdef Vector found_parents, found_names, found_nodes
     cdef bint failed = known == NULL
     vector_init(&found_parents, 4)
     vector_init(&found_names, 4)
     vector_init(&found_nodes, 4)
-    vector_init(&way, 4)
     with nogil:
-        at = 0
-        if not failed and (vector_push(&found_parents, &none) < 0 or vector_push(&found_names, &none) < 0
-                           or vector_push(&found_nodes, &at) < 0):
-            failed = True
-        for index in range(<size_t> ends.shape[0]):
-            if failed:
-                break
-            places[index] = NONE
-            if ends[index] >= <size_t> parents.shape[0]:
-                continue
-            # up to what is there already, and down again, so that a parent comes before its children
-            way.count = 0
-            at = ends[index]
-            while at and known[at] == 0:
-                if vector_push(&way, &at) < 0:
-                    failed = True
-                    break
-                at = parents[at]
-            above = known[at]
-            count = way.count
-            for level in range(count):
-                if failed:
-                    break
-                at = (<uint32_t *> way.data)[count - 1 - level]
-                name = names[at]
-                if vector_push(&found_parents, &above) < 0 or vector_push(&found_names, &name) < 0 \
-                        or vector_push(&found_nodes, &at) < 0:
-                    failed = True
-                    break
-                above = <uint32_t> (found_parents.count - 1)
-                known[at] = above
-            places[index] = above
+        if not failed:
+            failed = vector_push_u32(&found_parents, NONE) < 0 or vector_push_u32(&found_names, NONE) < 0 \
+                or vector_push_u32(&found_nodes, 0) < 0
+        if not failed:
+            if ends.shape[0] * MUCH >= parents.shape[0]:
+                failed = pick_much(parents, names, ends, places, known, &found_parents, &found_names, &found_nodes) < 0
+            else:
+                failed = pick_ways(parents, names, ends, places, known, &found_parents, &found_names, &found_nodes) < 0
     free(known)
-    vector_free(&way)
     if failed:
         vector_free(&found_parents)
         vector_free(&found_names)
         vector_free(&found_nodes)
         raise MemoryError
     return column_of(&found_parents, b"I"), column_of(&found_names, b"I"), column_of(&found_nodes, b"I")
+
+
+cdef int pick_much(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] ends,
+                   uint32_t[::1] places, uint32_t *known, Vector *found_parents, Vector *found_names,
+                   Vector *found_nodes) noexcept nogil:
+    """Pick in two passes over the whole tree, which go straight through memory."""
+    cdef size_t index, node, nodes = parents.shape[0], count = 1
+    for index in range(<size_t> ends.shape[0]):
+        if ends[index] < nodes:
+            known[ends[index]] = NONE
+    for node in range(nodes - 1, 0, -1):
+        if known[node]:
+            known[parents[node]] = NONE
+            count += 1
+    if vector_reserve(found_parents, count) < 0 or vector_reserve(found_names, count) < 0 \
+            or vector_reserve(found_nodes, count) < 0:
+        return -1
+    known[0] = 0
+    for node in range(1, nodes):
+        if known[node]:
+            known[node] = <uint32_t> found_nodes.count
+            vector_push_u32(found_parents, known[parents[node]])
+            vector_push_u32(found_names, names[node])
+            vector_push_u32(found_nodes, <uint32_t> node)
+    for index in range(<size_t> ends.shape[0]):
+        places[index] = known[ends[index]] if ends[index] < nodes else NONE
+    return 0
+
+
+cdef int pick_ways(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] ends,
+                   uint32_t[::1] places, uint32_t *known, Vector *found_parents, Vector *found_names,
+                   Vector *found_nodes) noexcept nogil:
+    """Pick by going up from each end to what is there already, and down again: a parent comes before its children."""
+    cdef size_t index, level
+    cdef uint32_t at, above
+    cdef Vector way
+    cdef bint failed = False
+    vector_init(&way, 4)
+    for index in range(<size_t> ends.shape[0]):
+        places[index] = NONE
+        if ends[index] >= <size_t> parents.shape[0]:
+            continue
+        way.count = 0
+        at = ends[index]
+        while at and known[at] == 0 and not failed:
+            failed = vector_push_u32(&way, at) < 0
+            at = parents[at]
+        above = known[at]
+        level = way.count
+        while level and not failed:
+            level -= 1
+            at = (<uint32_t *> way.data)[level]
+            failed = vector_push_u32(found_parents, above) < 0 or vector_push_u32(found_names, names[at]) < 0 \
+                or vector_push_u32(found_nodes, at) < 0
+            above = <uint32_t> (found_parents.count - 1)
+            known[at] = above
+        if failed:
+            break
+        places[index] = above
+    vector_free(&way)
+    return -1 if failed else 0
 
 
 cdef struct Turned:
@@ -320,7 +357,7 @@ cdef int by_name(const void *one, const void *other) noexcept nogil:
 
 cdef uint32_t new_node(Vector *to_parents, Vector *to_names, uint32_t parent, uint32_t name) noexcept nogil:
     cdef uint32_t node = <uint32_t> to_parents.count
-    if node == NONE or vector_push(to_parents, &parent) < 0 or vector_push(to_names, &name) < 0:
+    if node == NONE or vector_push_u32(to_parents, parent) < 0 or vector_push_u32(to_names, name) < 0:
         return NONE
     return node
 
@@ -417,18 +454,16 @@ def add_by(const uint32_t[::1] to, const int64_t[:, ::1] values, int64_t[:, ::1]
 
 
 def sum_samples(const uint32_t[::1] stacks, const int64_t[::1] amounts, const int64_t[::1] counts,
-                const uint32_t[::1] order, int64_t[:, ::1] sums, uint32_t[::1] first):
-    """Sum samples' amounts and counts by stack, and note the least order of each; stacks out of range count nowhere."""
+                int64_t[:, ::1] sums):
+    """Sum samples' amounts and counts by stack; stacks out of range count nowhere."""
     cdef size_t index
     cdef uint32_t stack
     with nogil:
         for index in range(<size_t> stacks.shape[0]):
             stack = stacks[index]
-            if stack < <size_t> sums.shape[1] and stack < <size_t> first.shape[0]:
+            if stack < <size_t> sums.shape[1]:
                 sums[0, stack] += amounts[index]
                 sums[1, stack] += counts[index]
-                if order[index] < first[stack]:
-                    first[stack] = order[index]
 
 
 def first_rows(const uint32_t[:] numbers, uint32_t[::1] first):
@@ -452,17 +487,22 @@ def least_by(const uint32_t[::1] to, const uint32_t[::1] values, uint32_t[::1] l
                 least[to[index]] = values[index]
 
 
-def sum_up(const uint32_t[::1] parents, int64_t[:, ::1] values, uint32_t[::1] first):
-    """Add every node's values to those of its parent, and so on up; ``first`` becomes the least below likewise."""
+def sum_up(const uint32_t[::1] parents, int64_t[:, ::1] values):
+    """Add every node's values to those of its parent, and so on up."""
     cdef size_t node, row
-    cdef uint32_t parent
+    with nogil:
+        for row in range(<size_t> values.shape[0]):
+            for node in range(<size_t> parents.shape[0] - 1, 0, -1):
+                values[row, parents[node]] += values[row, node]
+
+
+def least_up(const uint32_t[::1] parents, uint32_t[::1] values):
+    """Make every node's value the least of its own and of those below it."""
+    cdef size_t node
     with nogil:
         for node in range(<size_t> parents.shape[0] - 1, 0, -1):
-            parent = parents[node]
-            for row in range(<size_t> values.shape[0]):
-                values[row, parent] += values[row, node]
-            if first[node] < first[parent]:
-                first[parent] = first[node]
+            if values[node] < values[parents[node]]:
+                values[parents[node]] = values[node]
 
 
 cdef struct Child:
@@ -498,22 +538,27 @@ cdef void sort_children(Child *children, size_t count) noexcept nogil:
         children[at] = taken
 
 
-def arrange(const uint32_t[::1] parents, const uint32_t[::1] names, const int64_t[::1] widths,
-            const int64_t[::1] keys, uint32_t[::1] numbers, uint32_t[::1] nodes, uint32_t[::1] offsets):
+def arrange(const uint32_t[::1] parents, const uint32_t[::1] names, const int64_t[::1] widths, const uint32_t[::1] times,
+            uint32_t[::1] nodes, uint32_t[::1] offsets, uint32_t[::1] new_names, int64_t[::1] new_widths):
     """Number a tree anew, level by level, so that the children of a node stand together; returns how many have a width.
 
-    Children stand by ascending key and where equal by name. The root comes first; nodes without a width, which have
-    none below them either, come behind all others as they stood. ``numbers`` gets the new number of each node, and
-    ``nodes`` the node of each new number; the children of ``n`` become ``offsets[n] + 1`` to ``offsets[n + 1]``.
+    Children stand by descending width, or by ascending time where there are ``times``, and where equal by name. The
+    root comes first; nodes without a width, which have none below them either, come behind all others as they stood.
+    ``nodes`` gets the node of each new number, and ``new_names`` and ``new_widths`` its name and width; the children
+    of ``n`` become ``offsets[n] + 1`` to ``offsets[n + 1]``.
     """
-    cdef size_t node, count = parents.shape[0], first, last, index, placed = 1
-    cdef uint32_t at
-    cdef Child *found = <Child *> malloc((count + 1) * sizeof(Child))
-    cdef uint32_t *begins = <uint32_t *> calloc(count + 1, 4)
+    cdef size_t node, count = parents.shape[0], index, placed = 1
+    cdef uint32_t first, last
+    cdef bint by_time = times.shape[0] > 0
+    cdef Vector family
+    cdef bint failed = False
+    cdef uint32_t *found = <uint32_t *> malloc((count + 1) * 4)
+    cdef uint32_t *begins = <uint32_t *> calloc(count + 2, 4)
     if found == NULL or begins == NULL:
         free(found)
         free(begins)
         raise MemoryError
+    vector_init(&family, sizeof(Child))
     with nogil:
         for node in range(1, count):
             if widths[node] > 0:
@@ -524,36 +569,61 @@ def arrange(const uint32_t[::1] parents, const uint32_t[::1] names, const int64_
         for node in range(count - 1, 0, -1):
             if widths[node] > 0:
                 begins[parents[node] + 1] -= 1
-                at = begins[parents[node] + 1]
-                found[at].key = keys[node]
-                found[at].name = names[node]
-                found[at].node = <uint32_t> node
+                found[begins[parents[node] + 1]] = <uint32_t> node
         # begins[n + 1] is where the children of n begin now, and those of the next node end them
-        for node in range(1, count):
-            if begins[node + 1] > begins[node] + 1:
-                sort_children(found + begins[node], begins[node + 1] - begins[node])
-        numbers[0] = nodes[0] = offsets[0] = 0
+        begins[count + 1] = begins[count]
+        nodes[0] = offsets[0] = 0
+        new_names[0] = names[0]
+        new_widths[0] = widths[0]
         index = 0
         while index < placed:
             node = nodes[index]
             first = begins[node + 1]
             last = begins[node + 2] if node + 1 < count else first
+            if last - first > 1:
+                if sort_family(&family, found + first, last - first, names, widths, times, by_time) < 0:
+                    failed = True
+                    break
             while first < last:
-                numbers[found[first].node] = <uint32_t> placed
-                nodes[placed] = found[first].node
+                node = found[first]
+                nodes[placed] = <uint32_t> node
+                new_names[placed] = names[node]
+                new_widths[placed] = widths[node]
                 placed += 1
                 first += 1
             index += 1
             offsets[index] = <uint32_t> (placed - 1)
-        last = placed
+        index = placed
         for node in range(1, count):
             if widths[node] <= 0:
-                numbers[node] = <uint32_t> last
-                nodes[last] = <uint32_t> node
-                last += 1
+                nodes[index] = <uint32_t> node
+                new_names[index] = names[node]
+                new_widths[index] = widths[node]
+                index += 1
     free(found)
     free(begins)
+    vector_free(&family)
+    if failed:
+        raise MemoryError
     return placed
+
+
+cdef int sort_family(Vector *family, uint32_t *nodes, size_t count, const uint32_t[::1] names,
+                     const int64_t[::1] widths, const uint32_t[::1] times, bint by_time) noexcept nogil:
+    """Sort the children of one node; -1 without memory."""
+    cdef size_t index
+    cdef Child *children
+    if vector_reserve(family, count) < 0:
+        return -1
+    children = <Child *> family.data
+    for index in range(count):
+        children[index].key = <int64_t> times[nodes[index]] if by_time else -widths[nodes[index]]
+        children[index].name = names[nodes[index]]
+        children[index].node = nodes[index]
+    sort_children(children, count)
+    for index in range(count):
+        nodes[index] = children[index].node
+    return 0
 
 
 def place(const uint32_t[::1] offsets, const int64_t[::1] widths, int64_t[::1] left):

@@ -99,7 +99,7 @@ def join(before: Side, after: Side, pairing: Pairing, own: Literal["before", "af
         np.concatenate((numbers[0], numbers[1][1:])),
         np.concatenate((before.stacks.nodes, after_nodes)).astype(np.uint32),
         values,
-        np.concatenate((before.stacks.first, after.stacks.first)),
+        lambda: np.concatenate((before.stacks.times(), after.stacks.times())),
     )
     mine = before if own == "before" else after
     shift = 0 if own == "before" else known - 1

@@ -63,14 +63,19 @@ class Stacks:
     """A prefix tree of stacks, node 0 its root and outermost, and values of some of its nodes.
 
     Item ``i`` is the stack that ends at ``nodes[i]``, any but the root, each once. ``values`` is int64[values, items],
-    none of them negative; ``first`` orders items by time (less is earlier).
+    none of them negative; ``first`` orders items by time (less is earlier), or is what works that out: only trees in
+    the order of time need it.
     """
 
     parents: U32
     frames: U32
     nodes: U32
     values: I64
-    first: U32
+    first: U32 | Callable[[], U32]
+
+    def times(self) -> U32:
+        """The items in the order of time."""
+        return self.first() if callable(self.first) else self.first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,11 +107,13 @@ class Origin:
 class Later:
     """What the picture of a tree does without; each is asked for once at most.
 
-    ``parents`` are the nodes' parents, NEVER for the root, and ``inclusive`` is int64[values, nodes].
+    ``parents`` are the nodes' parents, NEVER for the root, and ``inclusive`` is int64[values, nodes]. ``origin`` is
+    None where each frame of a stack is a node from the top down, so that a node's way of names tells it.
     """
 
     parents: Callable[[], U32]
     inclusive: Callable[[], I64]
+    origin: Callable[[], Origin | None]
 
 
 @dataclass(eq=False)
@@ -130,8 +137,6 @@ class CallTree:
     left: I64
     """Where the node begins on the axis of that value."""
     later: Later
-    origin: Origin | None
-    """None where each frame of a stack is a node from the top down, so that a node's way of names tells it."""
     searches: dict[str, "Search"] = field(default_factory=dict)
     charged: dict[Attribution, I64] = field(default_factory=dict)
     by_name: dict[Attribution, tuple[I64, I64]] = field(default_factory=dict)
@@ -161,6 +166,11 @@ class CallTree:
     def inclusive(self) -> I64:
         """int64[values, nodes]: what the node has with all that is below it."""
         return self.later.inclusive()
+
+    @cached_property
+    def origin(self) -> Origin | None:
+        """Where the nodes come from; None where their names tell it."""
+        return self.later.origin()
 
     @cached_property
     def ends(self) -> I64:
@@ -275,68 +285,121 @@ def build(
 
     ``shape`` is :func:`shape_of` the same stacks, names and options, if it is there already. Raises what that does.
     """
-    if stacks.values.astype(np.float64).sum(axis=1).max(initial=0) >= MOST_VALUE:
+    if stacks.values.sum(axis=1, dtype=np.float64).max(initial=0) >= MOST_VALUE:
         raise BadRequestError("The sizes in this snapshot are too large to be summed")
     if shape is None:
         shape = shape_of(stacks.parents, stacks.frames, names, options)
     places = np.empty(len(stacks.nodes), np.uint32)
     ends = shape.merged[stacks.nodes]
     parents, name, nodes = map(np.asarray, kernel.pick(shape.parents, shape.name, ends, places))
-    selves = np.zeros((len(stacks.values), len(parents)), np.int64)
-    kernel.add_by(places, stacks.values, selves)
-    first = np.full(len(parents), NEVER, np.uint32)
-    kernel.least_by(places, stacks.first, first)
-    top_down = (parents, name, nodes)
+    summed = _Summed(stacks, places, parents, name, nodes)
     if options.direction == "bottom_up":
-        turned_ends = np.empty(len(parents), np.uint32)
+        summed = summed.turned()
+    return _arranged(summed, names, options, by, shape)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Summed:
+    """A tree that is not arranged yet, and what its nodes come to."""
+
+    stacks: Stacks
+    places: U32
+    """The node of each of the stacks' items, before the tree was turned round."""
+    parents: U32
+    name: U32
+    nodes: U32
+    """The shape's nodes; of a turned tree it is still those of the tree before it."""
+    before: "_Summed | None" = None
+    """The tree from the top down that this one was turned from."""
+    ends: U32 | None = None
+    """Where each node of that one ends."""
+
+    def own(self, values: I64) -> I64:
+        """What the stacks have of some values, by node."""
+        found = np.zeros((len(values), len(self.parents)), np.int64)
+        if self.before is None or self.ends is None:
+            kernel.add_by(self.places, values, found)
+        else:
+            kernel.add_by(self.ends, self.before.own(values), found)
+        return found
+
+    def inclusive(self, values: I64) -> I64:
+        """The same with all that is below a node."""
+        found = self.own(values)
+        kernel.sum_up(self.parents, found)
+        return found
+
+    def own_times(self) -> U32:
+        """The first of the items that each node has itself."""
+        found = np.full(len(self.parents), NEVER, np.uint32)
+        if self.before is None or self.ends is None:
+            kernel.least_by(self.places, self.stacks.times(), found)
+        else:
+            kernel.least_by(self.ends, self.before.own_times(), found)
+        return found
+
+    def times(self) -> U32:
+        """The first of the items that each node has with all that is below it."""
+        found = self.own_times()
+        kernel.least_up(self.parents, found)
+        return found
+
+    def turned(self) -> "_Summed":
+        """From the bottom up. Raises :class:`BadRequestError` for a tree that gets too large."""
+        ends = np.empty(len(self.parents), np.uint32)
+        counted = has_value(self.own(self.stacks.values))
         try:
-            turned_tree = kernel.invert(parents, name, has_value(selves), turned_ends, MOST_TURNED)
+            parents, name = map(
+                np.asarray, kernel.invert(self.parents, self.name, counted, ends, MOST_TURNED)
+            )
         except OverflowError:
             raise BadRequestError(
                 f"From the bottom up these stacks have more than {MOST_TURNED:,} boxes",
                 advice="Collapse libraries, narrow the set with a filter, or look from the top down.",
             ) from None
-        parents, name = map(np.asarray, turned_tree)
-        turned = np.zeros((len(selves), len(parents)), np.int64)
-        kernel.add_by(turned_ends, selves, turned)
-        turned_first = np.full(len(parents), NEVER, np.uint32)
-        kernel.least_by(turned_ends, first, turned_first)
-        selves, first = turned, turned_first
-    inclusive = selves
-    kernel.sum_up(parents, inclusive, first)
-    keys = first.astype(np.int64) if options.order == "time" else -inclusive[by]
-    numbers, nodes_of = np.empty(len(parents), np.uint32), np.empty(len(parents), np.uint32)
-    offsets = np.empty(len(parents) + 1, np.uint32)
-    placed = kernel.arrange(parents, name, inclusive[by], keys, numbers, nodes_of, offsets)
-    name = name[nodes_of]
-    inclusive = np.take(inclusive, nodes_of, axis=1)
-    left = np.zeros(len(parents), np.int64)
-    offsets = offsets[: placed + 1].copy()
-    kernel.place(offsets, inclusive[by], left)
-    parents = _renumbered(parents, numbers, nodes_of)
-    if options.direction == "top_down":
-        top_down = (parents, name, nodes[nodes_of])
-        some = places != NEVER
-        places[some] = numbers[places[some]]
-    return CallTree(
-        options,
-        names,
-        by,
-        len(inclusive),
-        name,
-        offsets,
-        inclusive[by],
-        left,
-        Later(lambda: parents, lambda: inclusive),
-        Origin(shape, places, *top_down),
+        return _Summed(self.stacks, self.places, parents, name, self.nodes, self, ends)
+
+
+def _arranged(summed: _Summed, names: FrameNames, options: FlameOptions, by: int, shape: Shape) -> CallTree:
+    nodes = len(summed.parents)
+    widths = summed.inclusive(summed.stacks.values[by : by + 1])[0]
+    times = summed.times() if options.order == "time" else np.empty(0, np.uint32)
+    nodes_of, offsets = np.empty(nodes, np.uint32), np.empty(nodes + 1, np.uint32)
+    new_name, new_widths = np.empty(nodes, np.uint32), np.empty(nodes, np.int64)
+    placed = kernel.arrange(
+        summed.parents, summed.name, widths, times, nodes_of, offsets, new_name, new_widths
     )
+    offsets = offsets[: placed + 1].copy()
+    left = np.zeros(nodes, np.int64)
+    kernel.place(offsets, new_widths, left)
 
+    def numbers() -> U32:
+        found = np.empty(nodes, np.uint32)
+        found[nodes_of] = np.arange(nodes, dtype=np.uint32)
+        return found
 
-def _renumbered(parents: U32, numbers: U32, nodes_of: U32) -> U32:
-    found = np.empty_like(parents)
-    found[0] = NEVER
-    found[1:] = numbers[parents[nodes_of[1:]]]
-    return found
+    def parents() -> U32:
+        above = np.repeat(np.arange(placed, dtype=np.uint32), np.diff(offsets))
+        root = np.array([NEVER], np.uint32)
+        if placed == nodes:
+            return np.concatenate((root, above))
+        return np.concatenate((root, above, numbers()[summed.parents[nodes_of[placed:]]]))
+
+    def inclusive() -> I64:
+        return np.take(summed.inclusive(summed.stacks.values), nodes_of, axis=1)
+
+    def origin() -> Origin:
+        before = summed.before
+        if before is not None:
+            return Origin(shape, summed.places, before.parents, before.name, before.nodes)
+        some = summed.places != NEVER
+        places = summed.places.copy()
+        places[some] = numbers()[places[some]]
+        return Origin(shape, places, parents(), new_name, summed.nodes[nodes_of])
+
+    later = Later(parents, inclusive, origin)
+    values = len(summed.stacks.values)
+    return CallTree(options, names, by, values, new_name, offsets, new_widths, left, later)
 
 
 def has_value(values: I64) -> U8:

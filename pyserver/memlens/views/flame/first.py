@@ -22,7 +22,7 @@ from memlens.views.naming.frame_names import FrameNames, words_of
 from memlens.views.selection.columns import NEVER
 from memlens.views.selection.sets import AllocationSet
 
-VERSION = 2
+VERSION = 3
 """Raised whenever a kept tree would differ from one that is made: in its nodes, their order or their names."""
 
 OPTIONS = FlameOptions()
@@ -153,5 +153,5 @@ def _tree(snapshot: Snapshot, columns: dict[str, Unsigned], packages: list[str])
     known = snapshot.keep("frame_names", lambda: names)
     if known.packages != names.packages:
         raise ValueError("its packages are not the archive's")
-    later = Later(parents, inclusive)
-    return CallTree(OPTIONS, known, BYTES, 2, name, offsets, widths, left, later, None)
+    later = Later(parents, inclusive, lambda: None)
+    return CallTree(OPTIONS, known, BYTES, 2, name, offsets, widths, left, later)

@@ -49,7 +49,7 @@ from memlens.views.flame import first as first_flame
 from memlens.views.flame.calltree import CallTree, FlameOptions, Stacks
 from memlens.views.naming.frame_names import BEFORE_TRACE, NO_STACK, SPECIAL_NAMES, FlameName, frame_names
 from memlens.views.selection.columns import NEVER
-from memlens.views.selection.profile_sets import is_signed, samples_of, value_of
+from memlens.views.selection.profile_sets import is_signed, order_of_samples, samples_of, value_of
 from memlens.views.selection.sets import AllocationSet, rows_of
 
 MAGIC = 0x31464C4D
@@ -176,30 +176,33 @@ def _stacks_of_samples(snapshot: Snapshot, of: AllocationSet) -> Stacks:
     found = samples_of(snapshot, of)
     parents, frames, ends = snapshot.derived("flame_stacks", lambda: _all_stacks(snapshot))
     stacks = snapshot.column("sample_stack")[found.rows]
-    first = np.full(len(ends), NEVER, np.uint32)
 
-    def summed(sign: int) -> calltree.I64:
+    def summed(amounts: calltree.I64, counts: calltree.I64) -> calltree.I64:
         sums = np.zeros((2, len(ends)), np.int64)
-        amounts, counts = (np.maximum(sign * column, 0) for column in (found.amounts, signed_counts))
-        calltree_kernel.sum_samples(stacks, amounts, counts, found.order, sums, first)
+        calltree_kernel.sum_samples(stacks, amounts, counts, sums)
         return sums
+
+    def side(sign: int) -> calltree.I64:
+        return summed(*(np.maximum(sign * column, 0) for column in (found.amounts, signed_counts)))
+
+    def first() -> calltree.U32:
+        least = np.full(len(ends), NEVER, np.uint32)
+        calltree_kernel.least_by(stacks, order_of_samples(snapshot)[found.rows], least)
+        return least[chosen]
 
     if is_signed(snapshot, of):
         signed_counts = found.counts
         if value_of(snapshot, of).count is None:
             # a sample counts once, on the side where it is
             signed_counts = np.where(found.amounts < 0, -found.counts, found.counts)
-        before, after = summed(-1), summed(1)
+        before, after = side(-1), side(1)
         sums = np.concatenate((before + after, before, after))
     else:
-        sums = np.zeros((2, len(ends)), np.int64)
-        calltree_kernel.sum_samples(stacks, found.amounts, found.counts, found.order, sums, first)
+        sums = summed(found.amounts, found.counts)
         np.maximum(sums, 0, out=sums)
     chosen = np.flatnonzero((sums[0] > 0) | (sums[1] > 0))
     nodes = np.where(ends[chosen] == 0, len(parents) - len(SPECIAL_NAMES) + NO_STACK, ends[chosen])
-    return Stacks(
-        parents, frames, nodes.astype(np.uint32), np.ascontiguousarray(sums[:, chosen]), first[chosen]
-    )
+    return Stacks(parents, frames, nodes.astype(np.uint32), np.ascontiguousarray(sums[:, chosen]), first)
 
 
 def _all_stacks(snapshot: Snapshot) -> tuple[calltree.U32, calltree.U32, calltree.U32]:

@@ -5,7 +5,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels.tree.calltree import best_above
+from memlens.kernels.tree.calltree import add_by, best_above
 from memlens.model.attribution import Attribution
 from memlens.model.charging import passed_over, ranks
 from memlens.model.timeline import NEVER
@@ -57,7 +57,7 @@ def own_figures(snapshot: Snapshot, attribution: Attribution) -> dict[tuple[str,
     """File and line to what is charged to it, of those that are charged anything."""
 
     def made() -> dict[tuple[str, int], OwnFigures]:
-        found = _by_line(snapshot, attribution, stack_totals(snapshot)[:, :3])
+        found = _by_line(snapshot, attribution, np.ascontiguousarray(stack_totals(snapshot)[:, :3].T))
         return {place: (total, count, at_peak) for place, (total, count, at_peak) in found.items()}
 
     return snapshot.derived(f"own figures, {attribution}", made)
@@ -71,24 +71,28 @@ def own_values(snapshot: Snapshot, attribution: Attribution) -> dict[tuple[str, 
 def _own_values(snapshot: Snapshot, attribution: Attribution) -> dict[tuple[str, int], list[int]]:
     profile = profile_of(snapshot.info)
     stacks = snapshot.column("sample_stack")
-    sums = np.zeros((len(snapshot.column("stack_node")), len(profile.values)), np.int64)
-    if len(stacks) and int(stacks.max()) >= len(sums):
+    sums = np.zeros((len(profile.values), len(snapshot.column("stack_node"))), np.int64)
+    if len(stacks) and int(stacks.max()) >= sums.shape[1]:
         raise InconsistentError("A sample has an unknown stack")
-    for number in range(sums.shape[1]):
-        np.add.at(sums[:, number], stacks, snapshot.column(f"sample_value.{number}"))
+    for number in range(len(sums)):
+        values = snapshot.column(f"sample_value.{number}")
+        if len(values) != len(stacks):
+            raise InconsistentError("Some samples lack a value")
+        add_by(stacks, values[np.newaxis], sums[number : number + 1])
     return _by_line(snapshot, attribution, sums)
 
 
 def _by_line(
     snapshot: Snapshot, attribution: Attribution, of_stacks: I64
 ) -> dict[tuple[str, int], list[int]]:
+    """Sums by file and line of figures of each stack, int64[figures, stacks]."""
     rows = frame_rows(snapshot)
     charged = charged_frames(snapshot, attribution)
-    known = charged != NEVER
-    if bool((charged[known] >= len(rows)).any()):
+    if bool(((charged >= len(rows)) & (charged != NEVER)).any()):
         raise InconsistentError("A stack has an unknown frame")
-    sums = np.zeros((len(rows), of_stacks.shape[1]), np.int64)
-    np.add.at(sums, charged[known], of_stacks[known])
+    of_frames = np.zeros((len(of_stacks), len(rows)), np.int64)
+    add_by(charged, of_stacks, of_frames)
+    sums = of_frames.T
     found: dict[tuple[str, int], list[int]] = {}
     for number in np.flatnonzero(sums.any(axis=1)).tolist():
         file, line, _, _ = rows[number]

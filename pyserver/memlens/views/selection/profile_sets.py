@@ -26,14 +26,13 @@ class SampleSet:
     """Samples with their figures; those that have none are left out.
 
     ``amounts`` are of the value that was asked for, ``counts`` of the value that counts the same allocations; where
-    the profile has none, each sample counts once. ``order`` is less for what came earlier in time, or in the file.
+    the profile has none, each sample counts once.
     ``counted`` is False where the numbers of allocations aren't known; then ``counts`` say nothing.
     """
 
     rows: U32
     amounts: I64
     counts: I64
-    order: U32
     counted: bool = True
 
 
@@ -138,9 +137,7 @@ def _samples_of(snapshot: Snapshot, of: AllocationSet) -> SampleSet:
     if of.filter:
         told = told & matching(snapshot, of.filter)
     rows = np.flatnonzero(told).astype(np.uint32)
-    return SampleSet(
-        rows, np.asarray(amounts[rows]), np.asarray(counts[rows]), _order(snapshot)[rows], counted=counted
-    )
+    return SampleSet(rows, np.asarray(amounts[rows]), np.asarray(counts[rows]), counted=counted)
 
 
 def counts_stretches(info: ProfileInfo) -> bool:
@@ -162,7 +159,7 @@ def _column(snapshot: Snapshot, name: str, rows: int) -> npt.NDArray[Any]:
     return found
 
 
-def _order(snapshot: Snapshot) -> U32:
+def order_of_samples(snapshot: Snapshot) -> U32:
     """When each sample was first seen: the first of its changes, else its place in the file."""
 
     def make() -> U32:

@@ -125,7 +125,6 @@ def _chosen(samples: SampleSet, which: npt.NDArray[np.bool_]) -> SampleSet:
         rows=samples.rows[which],
         amounts=samples.amounts[which],
         counts=samples.counts[which],
-        order=samples.order[which],
     )
 
 
