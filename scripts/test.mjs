@@ -48,9 +48,7 @@ const STEPS = [
   {
     name: 'mypy',
     what: 'Python: types',
-    commands: () => [
-      [venvProgram('mypy'), 'pyserver/memlens', ...present('tests/bench', 'tests/python')],
-    ],
+    commands: () => [[venvProgram('mypy'), 'pyserver/memlens', ...present('tests/bench', 'tests/python')]],
   },
   {
     name: 'layers',

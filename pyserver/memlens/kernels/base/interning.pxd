@@ -18,7 +18,7 @@ cdef struct InternerSlot:
 cdef struct Interner:
     Vector units        # the items' units, one item after the other
     Vector starts       # uint64: where each item starts, and where the last one ends
-    InternerSlot *slots # open addressing
+    InternerSlot *slots     # open addressing
     size_t slot_count   # a power of two
     uint64_t seed       # drawn anew for every table, so that no file can be made to collide
 

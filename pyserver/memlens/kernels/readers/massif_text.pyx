@@ -11,7 +11,9 @@ Source: ``massif/ms_main.c`` and ``coregrind/m_xtree.c`` (``ms_output_group``) o
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from libc.string cimport memchr, memcmp, memset
 
-from memlens.kernels.base.interning cimport Interner, interner_init, interner_free, interner_count, interner_text, intern_units
+from memlens.kernels.base.interning cimport (
+    Interner, interner_init, interner_free, interner_count, interner_text, intern_units,
+)
 from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
 
 import os

@@ -1040,7 +1040,7 @@ cdef class Scanner(Machine):
         return at + 1
 
     cdef int read_run(self, size_t at, size_t end, size_t list_row) noexcept nogil:
-        """Make the list the stack of the frames that the references in data[at:end] name; -1 when not all are frames."""
+        """Make the list the stack of the frames that data[at:end] refers to; -1 when not all are frames."""
         cdef const uint8_t *data = self.data
         cdef uint32_t *memo = <uint32_t *> self.memo.data
         cdef size_t memos = self.memo.count
