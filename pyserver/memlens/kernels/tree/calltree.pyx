@@ -539,7 +539,8 @@ cdef void sort_children(Child *children, size_t count) noexcept nogil:
 
 
 def arrange(const uint32_t[::1] parents, const uint32_t[::1] names, const int64_t[::1] widths,
-            const uint32_t[::1] times, uint32_t[::1] nodes, uint32_t[::1] offsets, uint32_t[::1] new_names, int64_t[::1] new_widths):
+            const uint32_t[::1] times, uint32_t[::1] nodes, uint32_t[::1] offsets, uint32_t[::1] new_names,
+            int64_t[::1] new_widths):
     """Number a tree anew, level by level, so that the children of a node stand together; returns how many have a width.
 
     Children stand by descending width, or by ascending time where there are ``times``, and where equal by name. The
