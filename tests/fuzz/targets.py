@@ -65,7 +65,7 @@ def archive(data: bytes) -> str:
     """The archive of a small file, changed where the data says: 8 bytes each for a file, a place, what to put."""
     with scratch() as folder:
         copied = folder / "archive"
-        shutil.copytree(_archive("profile.pb" if data[:1] >= b"\x80" else "everything.pickle"), copied)
+        shutil.copytree(_archive("ledger.dhat.json" if data[:1] >= b"\x80" else "everything.pickle"), copied)
         files = sorted(path for path in copied.iterdir() if path.is_file())
         for at in range(0, min(len(data), 800) - 7, 8):
             path = files[data[at] % len(files)]

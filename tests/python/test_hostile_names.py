@@ -194,4 +194,4 @@ def test_words_of_a_megabyte_are_cut_when_they_are_read(form: str, tmp_path: Pat
     assert max(map(len, [json.dumps(profile.settings), *words])) < 20_000
     if form == "pprof":
         told = next(notice.message for notice in profile.notices if notice.code == "no-symbols")
-        assert told.endswith("without the symbols of its binaries"), "the sentence is whole"
+        assert told.endswith("without the symbols of its binaries."), "the sentence is whole"

@@ -166,7 +166,7 @@ OTHERS = {
     "java.cpu": "CPU time",
     "*collapsed*": "folded stacks",
     "*dump.txt": "folded stacks",
-    "fuzz*": "none of a heap profile's",
+    "fuzz*": "doesn't belong in a heap profile",
 }
 
 

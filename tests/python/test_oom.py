@@ -20,6 +20,7 @@ from tests.python.test_reserved import parts, sizes_told, true_gap
 
 from memlens.cli import main
 from memlens.errors import MemlensError
+from memlens.model.frames import USER, source_frame
 from memlens.store.snapshot import Snapshot
 from memlens.views.trace.oom.answers import Finding, OomAnswer
 from memlens.views.trace.oom.explanation import marks, oom
@@ -429,7 +430,8 @@ def test_where_real_requests_came_from(
         python = [
             f for f in frames if f["line"] and re.search(r"\.py$|<ipython-input|ipykernel", f["filename"])
         ]
-        user = [f for f in python if not re.search(r"(site|dist)-packages[/\\]|/lib/python3", f["filename"])]
+        # whose code a frame is has tests of its own
+        user = [f for f in python if source_frame(f["filename"], f["line"], f["name"]).kind == USER]
         if python:
             best = (user or python)[0]
             assert told == f"asked for at {best['filename']}:{best['line']} {best['name']}"
