@@ -28,6 +28,7 @@ from memlens.server.sessions import registry as registry_module
 from memlens.server.sessions.children import IngestError
 from memlens.server.sessions.registry import Damage, DamagedError, OpenSnapshot, Registry
 from memlens.server.settings import Configuration
+from memlens.sources.finder import Finder
 from memlens.store import artefacts as behind
 from memlens.store import tables
 from memlens.store.cache import Cache
@@ -198,7 +199,7 @@ class Views:
         monkeypatch.setattr(Configuration, "cache", property(lambda _: cache))
         monkeypatch.setattr(registry_module, "VERIFY_AFTER_S", 0.0)
         monkeypatch.setattr(registry_module, "ingest", self._ingest)
-        self.registry = Registry(configuration)
+        self.registry = Registry(configuration, Finder())
         self.told: asyncio.Queue[Damage] = asyncio.Queue()
         self.registry.damage_listeners.append(self.told.put_nowait)
         self.made = 0

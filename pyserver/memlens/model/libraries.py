@@ -10,7 +10,8 @@ one thing:
 * ``function``: the function's name without its parameters and template arguments, again where the file has no folder.
 * ``module``: the program or shared library that the code lies in.
 
-Doubtful names are left to the user: a folder says more than a name, and ``memlens.libraries`` has the last word.
+Doubtful names are left to the user: a folder says more than a name, a file of the workspace more than a rule for names
+(:func:`is_by_name_only`), and ``memlens.libraries`` has the last word.
 ``tests/python/test_libraries.py`` has for every rule what it is for, and what comes near and is the user's.
 """
 
@@ -93,6 +94,8 @@ _CPYTHON_PLAIN = (
     "hashtable|import|intrinsics|lock|main|myreadline|object|parser|peg_api|readline|resource|string_parser|"
     "suggestions|thread|token|tokenizer|traceback|tracemalloc"
 )
+# of CPython's functions; what a module of the user's own exports for itself is PyInit_name
+_CPYTHON_PREFIX = r"^_?Py(?!Init_)[A-Z_]"
 _GLIBC_OWN = "csu|nptl|stdio-common|libio|wcsmbs|iconv|iconvdata|nss|nss_files|dlfcn"
 _GLIBC_PLAIN = "elf|include|intl|io|locale|malloc|misc|posix|resolv|stdlib|string|time|dirent"
 _GLIBC_NAMES = (
@@ -316,7 +319,7 @@ RULES: tuple[Rule, ...] = (
         r"getenv|error)(?:@@?GLIBC\S*)?$")),
     _rule("CPython's names", "name", CPYTHON, rf"^(?:{_CPYTHON_NAMES})\.[ch](?:\.h)?$"),
     _rule("CPython's plain names", "name", CPYTHON, rf"^(?:{_CPYTHON_PLAIN})\.[ch](?:\.h)?$", inside=(
-        r"^_?Py(?!Init_)[A-Z_]|^pymain_|^pyinit_|^pycore_|^object_(?:vacall|isinstance)|^callmethod|^builtin_|"
+        rf"{_CPYTHON_PREFIX}|^pymain_|^pyinit_|^pycore_|^object_(?:vacall|isinstance)|^callmethod|^builtin_|"
         r"^_imp_|^import_(?:find_and_load|name|from|ensure)|^create_builtin|^compiler_|^_pytoken|^tok_")),
     _rule("C++ header names", "name", CPP, rf"^(?:{_CPP_NAMES})$"),
     _rule("C++ plain header names", "name", CPP, r"^(?:move|invoke|tuple|utility)\.h$",
@@ -373,6 +376,18 @@ def match_of(file: str, function: str = "", module: str = "", *, cut: bool = Fal
     if found is None and module:
         found = _by_module(module)
     return found
+
+
+def is_by_name_only(file: str, function: str) -> bool:
+    """Whether nothing but the file's name makes a frame a library's: neither a folder nor the function's prefix does.
+
+    A program may have a file of that name itself.
+    """
+    found = match_of(file, function)
+    if found is None or found.rule.where != "name":
+        return False
+    name = qualified(function)
+    return _first("function", name) is None and not re.match(_CPYTHON_PREFIX, name)
 
 
 @functools.lru_cache(maxsize=1 << 16)

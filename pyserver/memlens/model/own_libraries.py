@@ -5,6 +5,7 @@ import re
 import zlib
 from collections.abc import Iterable
 from fnmatch import translate
+from glob import escape
 
 from memlens.model.frames import LIBRARY, NATIVE, USER
 from memlens.model.libraries import canonical, qualified
@@ -49,6 +50,10 @@ class Libraries:
         """A number for what was worked out with these patterns, below 2³¹; 0 where there are none."""
         text = "\n".join(self.patterns).encode("utf-8", "surrogateescape")
         return (zlib.crc32(text) & 0x7FFFFFFF) or 1 if self.patterns else 0
+
+    def with_own_files(self, names: Iterable[str]) -> "Libraries":
+        """The same, but files of these names without a folder are the user's unless a pattern here says otherwise."""
+        return Libraries([*(f"!/{escape(name)}" for name in names), *self.patterns])
 
     def kind_of(self, file: str, function: str, kind: int) -> int:
         """The kind of a frame, where it was ``kind`` so far."""

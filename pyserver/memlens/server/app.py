@@ -39,8 +39,8 @@ def create_server() -> Server:
         converter_factory=make_converter,
     )
     configuration = Configuration()
-    registry = Registry(configuration)
     finder = Finder()
+    registry = Registry(configuration, finder)
     files = Sources(configuration, registry, finder)
 
     workspace.register(server, configuration, registry, finder)

@@ -1,4 +1,4 @@
-"""An open archive with other kinds of frames than its reader gave them: those that the user's setting tells.
+"""An open archive with other kinds of frames than its reader gave them: by the user's setting and the workspace.
 
 Nothing is written. The text database gets views in place of its tables, and columns that follow from kinds are made
 anew in memory.
@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from memlens.kernels.tree.calltree import best_above
 from memlens.model.charging import passed_over, ranks
+from memlens.model.frames import LIBRARY
+from memlens.model.libraries import is_by_name_only
 from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import ArchiveError
@@ -77,6 +79,26 @@ def relabel(snapshot: "Snapshot", libraries: Libraries) -> dict[str, npt.NDArray
     except (apsw.Error, IndexError, ValueError, OverflowError) as error:
         raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: {error}") from error
     return {"stack_label": labels, **_inferred(snapshot, labels)}
+
+
+def files_in_doubt(snapshot: "Snapshot") -> list[str]:
+    """The files without a folder that only their names make a library's, in the order of their frames.
+
+    A file is left out as a whole if one of its functions has a library's namespace or prefix.
+    Raises :class:`ArchiveError`.
+    """
+    try:
+        rows: list[Any] = snapshot.text.execute(
+            "SELECT file, function FROM frames WHERE kind = ? AND file <> '' "
+            "AND instr(file, '/') = 0 AND instr(file, '\\') = 0 GROUP BY file, function ORDER BY min(id)",
+            (LIBRARY,),
+        ).fetchall()
+    except apsw.Error as error:
+        raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: {error}") from error
+    by_name: dict[str, bool] = {}
+    for file, function in rows:
+        by_name[file] = by_name.get(file, True) and is_by_name_only(file, function)
+    return [file for file, is_doubtful in by_name.items() if is_doubtful]
 
 
 def _labels(snapshot: "Snapshot", ranked: U8) -> U32:

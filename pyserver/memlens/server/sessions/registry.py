@@ -20,12 +20,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 from memlens import limits
 from memlens.errors import MemlensError
 from memlens.model.attribution import Attribution
+from memlens.model.frames import LIBRARY, USER
+from memlens.model.libraries import library_of
 from memlens.model.own_libraries import Libraries
 from memlens.server.sessions.children import IngestError, ProgressListener, fill_tables, ingest
 from memlens.server.sessions.sql import SqlDesk
 from memlens.server.settings import Configuration
+from memlens.sources.finder import Finder
 from memlens.store.artefacts import remove_damaged_tables
 from memlens.store.manifest import ArchiveError, SourceFile
+from memlens.store.relabel import files_in_doubt
 from memlens.store.snapshot import Snapshot
 from memlens.store.table_schema import Part
 from memlens.store.verify import StoppedError
@@ -41,6 +45,12 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 PROGRESS_INTERVAL_S = 0.1
+
+FIND_TIMEOUT_S = 1.5
+"""How long opening a snapshot waits for the workspace to say which files it has."""
+
+_MOST_IN_DOUBT = 200
+"""Names of files that the workspace is asked for when a snapshot is opened; real ones have a few."""
 
 VERIFY_AFTER_S = 2.0
 """So long after a snapshot was opened its files are held to their checksums: the first picture is out by then."""
@@ -304,8 +314,9 @@ class Damage(NamedTuple):
 class Registry:
     """All snapshots that are open or being opened. For the event loop's thread only."""
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, configuration: Configuration, finder: Finder) -> None:
         self._configuration = configuration
+        self._finder = finder
         self._entries: dict[Identity, _Entry] = {}
         self._open: dict[str, OpenSnapshot] = {}
         self.listeners: list[Callable[[], None]] = []
@@ -407,8 +418,8 @@ class Registry:
             entry.done()
 
     async def _enter(self, entry: _Entry, archive: Path) -> OpenSnapshot:
+        libraries = await self._libraries(entry.identity, archive)
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="snapshot")
-        libraries = Libraries(entry.identity.libraries)
         opening = thread.submit(Snapshot.open, archive, libraries)
         try:
             snapshot = await asyncio.wrap_future(opening)
@@ -440,6 +451,23 @@ class Registry:
         opened.verify_later(self._verifiers)
         self._changed()
         return opened
+
+    async def _libraries(self, identity: Identity, archive: Path) -> Libraries:
+        """The setting's, and that files in doubt are the user's where the workspace has such files of the user's."""
+        libraries = Libraries(identity.libraries)
+        names = (await asyncio.to_thread(_files_in_doubt, archive))[:_MOST_IN_DOUBT]
+        if not names:
+            return libraries
+        try:
+            paths = await asyncio.wait_for(self._finder.find(names), FIND_TIMEOUT_S)
+        except TimeoutError:
+            logger.warning("the workspace was not searched in time for the files of %s", identity.path)
+            return libraries
+
+        def is_own(path: str) -> bool:
+            return libraries.kind_of(path, "", LIBRARY if library_of(path) else USER) == USER
+
+        return libraries.with_own_files(name for name in names if any(map(is_own, paths[name.lower()])))
 
     async def _give_up(self, damaged: OpenSnapshot, error: ArchiveError) -> None:
         """Release a snapshot whose archive is damaged, and remove the archive.
@@ -493,6 +521,11 @@ class Registry:
     def _changed(self) -> None:
         for listener in self.listeners:
             listener()
+
+
+def _files_in_doubt(archive: Path) -> list[str]:
+    with contextlib.closing(Snapshot.open(archive)) as snapshot:
+        return files_in_doubt(snapshot)
 
 
 def _result(task: "asyncio.Task[OpenSnapshot]") -> OpenSnapshot | None:

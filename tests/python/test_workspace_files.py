@@ -1,0 +1,146 @@
+"""Files without a folder that are called like a library's: they are the user's where the workspace has them."""
+
+import threading
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.python.conftest import real_profiles
+from tests.python.lsp_client import LspClient
+from tests.python.server_harness import open_view
+
+from memlens.ingest import ingest
+from memlens.model.frames import LIBRARY, USER
+from memlens.model.libraries import is_by_name_only
+from memlens.model.own_libraries import Libraries
+from memlens.store.cache import Cache
+from memlens.store.relabel import files_in_doubt
+from memlens.store.snapshot import Snapshot
+
+pytest_plugins = ("tests.python.server_fixtures",)
+
+# an allocator of the program's own, a header that it has in common with C++'s library, and a copy of one of C's files
+MASSIF = """\
+desc: --time-unit=B
+cmd: ./app
+time_unit: B
+#-----------
+snapshot=0
+#-----------
+time=10
+mem_heap_B=7000
+mem_heap_extra_B=0
+mem_stacks_B=0
+heap_tree=peak
+n3: 7000 (heap allocation functions) malloc/new/new[], --alloc-fns, etc.
+ n1: 4000 0x1: arena_get_block (malloc.c:30)
+  n0: 4000 0x2: main (main.c:5)
+ n1: 2000 0x3: std::allocator<int>::allocate(unsigned long) (allocator.h:31)
+  n1: 2000 0x4: grow (allocator.h:8)
+   n0: 2000 0x5: main (main.c:6)
+ n1: 1000 0x6: strdup (strdup.c:42)
+  n0: 1000 0x7: main (main.c:7)
+"""
+IN_DOUBT = ["malloc.c", "strdup.c"]
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> Path:
+    path = tmp_path / "massif.out.app"
+    path.write_text(MASSIF)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "doubtful"),
+    [
+        ("vector.tcc", "grow", True),
+        ("vector.tcc", "void std::vector<int>::_M_realloc_insert<int>(int*)", False),
+        ("marshal.c", "write_all", True),
+        ("marshal.c", "PyMarshal_ReadObjectFromFile", False),
+        ("libc-start.c", "__libc_start_main", False),
+        ("mine.cc", "std::vector<int>::push_back(int&&)", False),
+        ("mine.cc", "f", False),
+        ("/glibc-2.36/malloc/malloc.c", "arena_get_block", False),
+    ],
+)
+def test_a_folder_a_namespace_or_a_prefix_leaves_no_doubt(file: str, function: str, doubtful: bool) -> None:
+    assert is_by_name_only(file, function) is doubtful
+
+
+def test_a_file_of_the_workspace_is_one_without_a_folder_and_the_setting_has_the_last_word() -> None:
+    own = Libraries().with_own_files(["malloc.c", "a[b].c"])
+    assert own.kind_of("malloc.c", "f", LIBRARY) == USER
+    assert own.kind_of("a[b].c", "f", LIBRARY) == USER
+    assert own.kind_of("glibc/malloc.c", "f", LIBRARY) == LIBRARY
+    assert own.kind_of("list.c", "f", LIBRARY) == LIBRARY
+    assert Libraries(["malloc.c"]).with_own_files(["malloc.c"]).kind_of("malloc.c", "f", LIBRARY) == LIBRARY
+
+
+@pytest.mark.parametrize("path", real_profiles("massif/*", "dhat/*"), ids=lambda path: path.name)
+def test_real_files_leave_few_names_in_doubt(path: Path, cache: Cache) -> None:
+    archive = ingest(path, cache, lambda *_: None)
+    query = "SELECT id, file, function, kind FROM frames ORDER BY id"
+    with closing(Snapshot.open(archive)) as snapshot:
+        names = files_in_doubt(snapshot)
+        before: list[Any] = snapshot.text.execute(query).fetchall()
+    assert len(names) <= 20
+    with closing(Snapshot.open(archive, Libraries().with_own_files(names))) as snapshot:
+        after: list[Any] = snapshot.text.execute(query).fetchall()
+    changed = [old for old, new in zip(before, after, strict=True) if old != new]
+    assert {file for _, file, _, _ in changed} == set(names)
+    for _, file, function, kind in changed:
+        assert kind == LIBRARY
+        assert "/" not in file
+        # a module of the user's own has a PyInit_ as well
+        assert not function.replace("PyInit_", "").startswith(("std::", "__gnu_cxx::", "Py", "_Py", "__"))
+
+
+def own_bytes(server: LspClient, path: Path, view: str = "v1") -> dict[str, int]:
+    """What the lines that stacks are charged to had live at the peak, by the tables for SQL."""
+    snapshot = open_view(server, path, view)["snapshot"]
+    query = "SELECT file, line, live_at_peak_bytes FROM stacks JOIN frames USING (frame)"
+    rows = server.request("memlens/sql", {"snapshot": snapshot, "query": query})["rows"]
+    server.request("memlens/close", {"snapshot": snapshot, "view": view})
+    return {f"{file}:{line}": int(held) for file, line, held in rows if held}
+
+
+def test_the_workspace_says_whose_a_file_is(server: LspClient, workspace: Path, profile: Path) -> None:
+    assert own_bytes(server, profile) == {"main.c:5": 4000, "main.c:6": 2000, "main.c:7": 1000}
+    own = workspace / "code" / "malloc.c"
+    other = workspace / "third_party" / "libc" / "strdup.c"
+    other.parent.mkdir(parents=True)
+    for file in (own, workspace / "allocator.h", other):
+        file.write_text("\n" * 50)
+    added = {"uri": (workspace / "code").as_uri(), "name": "code"}
+    # what is known of files is forgotten
+    server.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": [added], "removed": []}})
+    assert own_bytes(server, profile) == {"malloc.c:30": 4000, "main.c:6": 2000, "main.c:7": 1000}
+    open_view(server, profile)
+    text = server.hover(own, 30)
+    assert text is not None
+    # a line that isn't charged with all of it says here how much it has itself
+    assert "Live at the peak: **3.91 KiB (4,000 bytes)**\n" in text
+
+
+def test_a_workspace_that_never_answers_keeps_no_snapshot_from_opening(
+    workspace: Path, cache_folder: Path, profile: Path
+) -> None:
+    (workspace / "malloc.c").write_text("\n" * 50)
+    asked: list[list[str]] = []
+    answered = threading.Event()
+
+    def find_files(params: Any) -> Any:
+        asked.append(params["names"])
+        answered.wait(60)
+        return {"paths": []}
+
+    with LspClient() as client:
+        client.handlers["memlens/findFiles"] = find_files
+        client.start(workspace, {"cache_directory": str(cache_folder)}, find_files=True)
+        try:
+            assert own_bytes(client, profile)["main.c:5"] == 4000
+        finally:
+            answered.set()
+    assert asked[0] == IN_DOUBT
