@@ -292,6 +292,9 @@ def test_no_inferred_module_is_wrong(opened: Opened, tmp_path: Path, path: Path)
     assert count > 100 or "mixed" in path.name
 
 
+QUERY = "SELECT inferred_module FROM allocations WHERE inferred_module IS NOT NULL GROUP BY 1"
+
+
 def paired(*, sources: int = 2) -> list[dict[str, Any]]:
     """A step in which linear layers of one size make gradients, of which ``sources`` have a forward operator."""
     caller = frame("/v/torch/nn/modules/module.py", 1, "_call_impl")
@@ -322,7 +325,12 @@ def paired(*, sources: int = 2) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("blocks", "sources", "expected"), [(2, 2, 2), (6, 2, 6), (2, 1, 0), (3, 2, 0)])
 def test_modules_go_by_sizes(
-    opened: Opened, tmp_path: Path, blocks: int, sources: int, expected: int
+    opened: Opened,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    blocks: int,
+    sources: int,
+    expected: int,
 ) -> None:
     """All gradients of a size have to lead to one module, and the blocks to be as many or a multiple."""
     held: list[dict[str, Any]] = [
@@ -338,6 +346,11 @@ def test_modules_go_by_sizes(
         assert device_of(snapshot, 0, f"{row.filter} is:before").info.allocations == row.count
     told = [stack(snapshot, row).inferred_module for row in range(blocks)]
     assert told == ["net.py:20" if expected else None] * blocks
+    assert (
+        cli.main(["sql", str(tmp_path / "s.pickle"), QUERY, "--json", "--cache-dir", str(tmp_path / "c")])
+        == 0
+    )
+    assert capsys.readouterr().out.count("net.py:20") == (1 if expected else 0)
 
 
 BUFFER = {"address": 0x500000, "size": 512, "requested_size": 300}
