@@ -1686,13 +1686,15 @@ export interface SqlTableColumn {
 /**
  * An allocation with its frames, innermost first.
  *
- * `freed_frames` is the stack of its free, where that is recorded; it counts for no line.
+ * `freed_frames` is the stack of its free, where that is recorded; it counts for no line. `inferred_module` is the
+ * path of the module that memory from before recording was inferred to belong to.
  */
 export interface StackAnswer {
   allocation: AllocationSummary;
   frames: Frame[];
   freed_frames: Frame[];
   same_stack: Totals;
+  inferred_module: string | null;
 }
 
 /** The stack that made an allocation. With `filter` its totals are of what fits it, on that device. */

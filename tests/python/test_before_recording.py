@@ -259,6 +259,100 @@ def test_no_inferred_category_is_wrong(opened: Opened, tmp_path: Path, path: Pat
     assert told["parameter_or_optimizer_state (inferred)"] > 100
 
 
+@pytest.mark.parametrize("path", real_files("niu__forward_and_backward*"), ids=lambda path: path.stem[:60])
+def test_no_inferred_module_is_wrong(opened: Opened, tmp_path: Path, path: Path) -> None:
+    """The same recordings, cut likewise: a parameter's module is the chain of ``__init__`` that made it."""
+    whole = oracle.load(path)
+    trace = whole["device_traces"][0]
+    allocs = oracle.allocations(whole, 0)
+    chain_of_size: dict[int, set[str]] = defaultdict(set)
+    for alloc in allocs:
+        if role_of(alloc) == "parameter":
+            made = [file.rpartition("/")[2] for file, _, name in alloc.frames if name == "__init__"]
+            chain_of_size[alloc.size].add(" / ".join(reversed(made)))
+    count = 0
+    for part in range(1, 14):
+        middle = len(trace) * part // 14
+        half = tmp_path / f"{part}.pickle"
+        half.write_bytes(pickle.dumps({**whole, "device_traces": [trace[middle:]]}))
+        snapshot = opened(half)
+        device, modules = snapshot.device(0), snapshot.modules()
+        if device.inferred_module is None:
+            continue
+        truth = {(a.addr, a.end): a for a in allocs if a.start <= middle}
+        for row in np.flatnonzero(device.inferred_module).tolist():
+            count += 1
+            end = int(device.end[row])
+            own = truth[int(device.address[row]), None if end == oracle.NEVER else end + middle]
+            assert role_of(own) in ("parameter", "backward", "optimizer_state", "step")
+            named = modules[int(device.inferred_module[row])][2]
+            files = " / ".join(part.partition(":")[0] for part in named.split(" / "))
+            assert chain_of_size[own.size] == {files}, (middle, own.size)
+    # mixed precision makes gradients by casts, which lead nowhere
+    assert count > 100 or "mixed" in path.name
+
+
+QUERY = "SELECT inferred_module FROM allocations WHERE inferred_module IS NOT NULL GROUP BY 1"
+
+
+def paired(*, sources: int = 2) -> list[dict[str, Any]]:
+    """A step in which linear layers of one size make gradients, of which ``sources`` have a forward operator."""
+    caller = frame("/v/torch/nn/modules/module.py", 1, "_call_impl")
+    own = "torch::autograd::VariableType::(anonymous namespace)::mm(c10::X)"
+    node = "torch::autograd::generated::MmBackward0::apply(std::X)"
+    engine = frame("??", 0, "torch::autograd::Engine::evaluate_function(X)")
+    trace: list[dict[str, Any]] = []
+    for number in range(sources):
+        stack = (
+            frame("??", 0, own),
+            frame("/p/net.py", 20, "forward"),
+            caller,
+            frame("/p/train.py", 5, "main"),
+        )
+        trace.append(event("alloc", 0x700000 + 0x1000 * number, 4000, *stack))
+    for number in range(2):
+        made = (frame("??", 0, node), engine) if number < sources else (engine,)
+        trace.append(event("alloc", 0x800000 + 0x1000 * number, 1000, *made))
+    for number in range(sources):
+        trace.append(event("free_requested", 0x700000 + 0x1000 * number, 4000, FREED))
+        trace.append(event("free_completed", 0x700000 + 0x1000 * number, 4000, FREED))
+    step = (
+        frame("/v/torch/optim/adam.py", 5, "step"),
+        frame("/v/torch/optim/optimizer.py", 526, "wrapper"),
+    )
+    return [*trace, event("alloc", 0xA00000, 64, *step)]
+
+
+@pytest.mark.parametrize(("blocks", "sources", "expected"), [(2, 2, 2), (6, 2, 6), (2, 1, 0), (3, 2, 0)])
+def test_modules_go_by_sizes(
+    opened: Opened,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    blocks: int,
+    sources: int,
+    expected: int,
+) -> None:
+    """All gradients of a size have to lead to one module, and the blocks to be as many or a multiple."""
+    held: list[dict[str, Any]] = [
+        {"address": 0x400000 + 0x1000 * n, "size": 1024, "requested_size": 1000, "state": "active_allocated"}
+        for n in range(blocks)
+    ]
+    snapshot = opened(written(tmp_path / "s.pickle", paired(sources=sources), blocks=held))
+    branch = Branch(AllocationSet(0, "live", 0), ["module"])
+    rows = groups(snapshot, branch, "bytes", 0, 100, descending=True).rows
+    found = {row.name: row.count for row in rows if row.name.endswith("(inferred)")}
+    assert found == ({"net.py:20 (inferred)": expected} if expected else {})
+    for row in rows:
+        assert device_of(snapshot, 0, f"{row.filter} is:before").info.allocations == row.count
+    told = [stack(snapshot, row).inferred_module for row in range(blocks)]
+    assert told == ["net.py:20" if expected else None] * blocks
+    assert (
+        cli.main(["sql", str(tmp_path / "s.pickle"), QUERY, "--json", "--cache-dir", str(tmp_path / "c")])
+        == 0
+    )
+    assert capsys.readouterr().out.count("net.py:20") == (1 if expected else 0)
+
+
 BUFFER = {"address": 0x500000, "size": 512, "requested_size": 300}
 
 

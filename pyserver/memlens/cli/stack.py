@@ -26,6 +26,8 @@ def run(options: argparse.Namespace) -> int:
         say("allocated before recording" + ("" if answer.frames else ", its stack is not in the file"))
     if allocation.category is not None:
         say(f"category: {allocation.category.replace('_', ' ')}")
+    if answer.inferred_module is not None:
+        say(f"module: {answer.inferred_module} (inferred)")
     if answer.frames:
         say(f"same stack: {counted(same.count, 'allocation')}, {format_bytes(same.total_bytes)} in all, "
               f"{format_bytes(same.live_at_peak_bytes)} at the peak")  # fmt: skip

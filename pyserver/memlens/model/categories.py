@@ -24,6 +24,7 @@ parameters; so it is a guess, and every name of a category says so.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,11 +39,17 @@ INFERRED_CATEGORIES = (
     "parameter (inferred)",
     "parameter_or_optimizer_state (inferred)",
 )
-_GRADIENT, _STATE, _PARAMETER, _EITHER = range(4)
-_MOST_COPIES = 4
+GRADIENT, STATE, PARAMETER, EITHER = range(4)
+MOST_COPIES = 4
 _ENOUGH = 0.75
 
-U32 = npt.NDArray[np.uint32]
+
+class Callers(NamedTuple):
+    """Which stacks are of ``zero_grad`` itself, of an optimizer's step itself, or of autograd's ``AccumulateGrad``."""
+
+    zeroing: npt.NDArray[np.bool_]
+    stepping: npt.NDArray[np.bool_]
+    accumulating: npt.NDArray[np.bool_]
 
 
 def infer_categories(frames: Frames, devices: Sequence[DeviceTimeline]) -> list[str]:
@@ -58,15 +65,15 @@ def infer_categories(frames: Frames, devices: Sequence[DeviceTimeline]) -> list[
         if not early.any() or not len(device.events.action):
             continue
         if not len(zeroing):
-            zeroing, stepping = _callers(frames)
+            zeroing, stepping, _ = callers_of(frames)
         categories = _categories(device, early, zeroing, stepping)
         rows["category"] = np.where(categories == NO_CATEGORY, rows["category"], categories)
         inferred = inferred or bool((categories != NO_CATEGORY).any())
     return list(INFERRED_CATEGORIES) if inferred else []
 
 
-def _callers(frames: Frames) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Which stacks are of ``zero_grad`` itself, and which of an optimizer's step itself."""
+def callers_of(frames: Frames) -> Callers:
+    """Tell by the names and files of their frames which stacks free gradients or are of an optimizer."""
     names = [frame.function.rpartition(".")[2] for frame in frames.frames]
     paths = [frame.file.replace("\\", "/") for frame in frames.frames]
     zero_grad = np.fromiter((name == "zero_grad" for name in names), bool, len(names))
@@ -90,7 +97,12 @@ def _callers(frames: Frames) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool
     within = np.zeros(len(stepping), bool)
     within[of_place[wrapper[frames.sequence]]] = True
     stepping[stacks] = step[innermost] & ~zero_grad[innermost]
-    return zeroing, stepping & within
+    accumulate = np.array(
+        ["torch::autograd::AccumulateGrad::" in frame.function for frame in frames.frames], bool
+    )
+    accumulating = np.zeros(len(stepping), bool)
+    accumulating[of_place[accumulate[frames.sequence]]] = True
+    return Callers(zeroing, stepping & within, accumulating)
 
 
 def _categories(
@@ -105,7 +117,7 @@ def _categories(
     freed = stacks_of_frees(events.action, device.owners, events.stack, len(rows))
     size = rows["size"]
     gradient = early & zeroing[freed]
-    found[gradient] = _GRADIENT
+    found[gradient] = GRADIENT
     by_step = ~early & stepping[rows["stack"]]
     if not gradient.any() and by_step.any():
         begins = int(rows["start"][by_step].min())
@@ -115,15 +127,15 @@ def _categories(
     made_by_step = stepping[rows["stack"][kept]]
     of_step, kept = kept[made_by_step], kept[~made_by_step]
     sizes, copies = _copies(size[kept], size[gradient])
-    found[kept[np.isin(size[kept], sizes)]] = _PARAMETER if copies == 1 else _EITHER
+    found[kept[np.isin(size[kept], sizes)]] = PARAMETER if copies == 1 else EITHER
     replaced = np.flatnonzero(early & stepping[freed])
     left = size[by_step & (rows["end"] == NEVER)]
     replaced = replaced[_count(size[replaced], left) >= _count(size[replaced], size[replaced])]
     of_step = np.concatenate((of_step, replaced))
     # an optimizer may replace the parameters, too
-    found[of_step] = _EITHER
+    found[of_step] = EITHER
     if copies == 1:
-        found[of_step[np.isin(size[of_step], sizes)]] = _STATE
+        found[of_step[np.isin(size[of_step], sizes)]] = STATE
     return found
 
 
@@ -133,7 +145,7 @@ def _copies(
     """How many were kept for each gradient, and the sizes for which that is sure."""
     sizes, counts = np.unique(gradients, return_counts=True)
     many, rest = np.divmod(_count(sizes, kept), counts)
-    many[(rest != 0) | (many > _MOST_COPIES)] = 0
+    many[(rest != 0) | (many > MOST_COPIES)] = 0
     agreeing = np.bincount(many, weights=counts, minlength=2)
     agreeing[0] = 0
     best = int(np.argmax(agreeing))

@@ -91,6 +91,12 @@ class Device:
             column("inferred") if f"{info.device}.inferred" in snapshot.manifest.columns else None
         )
         """The frame of each allocation's inferred line, NEVER for none; None where nothing was inferred at all."""
+        self.inferred_module: npt.NDArray[np.uint32] | None = (
+            column("inferred_module")
+            if f"{info.device}.inferred_module" in snapshot.manifest.columns
+            else None
+        )
+        """The number of each allocation's inferred module, 0 for none; None where nothing was inferred at all."""
         self._check()
 
     @property
@@ -121,6 +127,7 @@ class Device:
         for name in _PER_ALLOCATION:
             setattr(found, name, getattr(self, name)[rows])
         found.inferred = None if self.inferred is None else self.inferred[rows]
+        found.inferred_module = None if self.inferred_module is None else self.inferred_module[rows]
         found.end_64 = block_peaks(found.end, BLOCK)
         found.end_4096 = block_peaks(found.end_64, SUPER_BLOCK // BLOCK)
         moments = self.info.events + 1
@@ -162,6 +169,7 @@ class Device:
         )
         whole = all(len(column) == rows for column in (*own, self.flags))
         whole = whole and (self.inferred is None or len(self.inferred) == rows)
+        whole = whole and (self.inferred_module is None or len(self.inferred_module) == rows)
         whole = whole and len(self.live) == len(self.live_count) == moments
         whole = whole and all(
             len(fine) == max(-(-count // 64), 1) and len(coarse) == max(-(-len(fine) // 64), 1)

@@ -22,7 +22,7 @@ from memlens.store.table_schema import FILE_NAMES, PARTS, Part, statements
 from memlens.store.tables_long import fill_allocations, fill_base, fill_events
 from memlens.store.tables_short import fill_short
 
-TABLES_VERSION = 4
+TABLES_VERSION = 5
 """Kept in each database's ``user_version``; tables of another version are made anew."""
 
 _LONGEST_TEXT_BYTES = 200

@@ -180,6 +180,8 @@ def _event_rows(snapshot: Snapshot) -> Iterator[Rows]:
 
 def _allocation_rows(snapshot: Snapshot) -> Iterator[Rows]:
     categories, streams = _optional(categories_of(snapshot.info)), Texts(stream_names(snapshot))
+    # module 0 is none
+    modules = _optional([path for number, (_, _, path) in sorted(snapshot.modules().items()) if number])
     for info in devices_of(snapshot.info):
         device = snapshot.device(info.device)
         freed = freed_stacks(snapshot, device)
@@ -200,6 +202,7 @@ def _allocation_rows(snapshot: Snapshot) -> Iterator[Rows]:
                 "before_trace": _numbers(flags & kernel.BEFORE_TRACE != 0),
                 "pending_free": _numbers(flags & kernel.PENDING_FREE != 0),
                 "category": _named(categories, device.category[part], optional=True),
+                "inferred_module": _modules(device, part, modules),
                 "stack": _numbers(device.stack[part]),
                 "freed_stack": _numbers(freed[part], freed[part] == 0),
                 "stream": _named(streams, device.stream[part]),
@@ -293,6 +296,13 @@ def _optional(names: Iterable[str | None]) -> Texts:
 def _named(names: Texts, numbers: Column, *, optional: bool = False) -> TreeColumn:
     values = numbers.astype(np.int64)
     return np.minimum(values, len(names) - 1) if optional else values, None, names
+
+
+def _modules(device: Device, part: slice, names: Texts) -> TreeColumn:
+    if device.inferred_module is None:
+        return None
+    numbers = device.inferred_module[part].astype(np.int64) - 1
+    return _named(names, np.where(numbers < 0, kernel.NEVER, numbers), optional=True)
 
 
 def _numbers(values: Column, missing: npt.NDArray[np.bool_] | None = None) -> TreeColumn:

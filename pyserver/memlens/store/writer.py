@@ -7,14 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.trace import timeline as kernel
-from memlens.model.categories import infer_categories
+from memlens.model.categories import callers_of, infer_categories
 from memlens.model.charging import passed_over, ranks
 from memlens.model.frames import NATIVE, Frames
 from memlens.model.inference import infer_forward, operators_of
 from memlens.model.info import HOST_DEVICE, AxisRange, DeviceInfo, TimelineInfo, device_name
+from memlens.model.module_sizes import infer_modules
 from memlens.model.modules import Module, modules_of
 from memlens.model.profile import Profile
-from memlens.model.timeline import NEVER, OOM, Column, DeviceTimeline, Timeline
+from memlens.model.timeline import NEVER, OOM, DeviceTimeline, Timeline
 from memlens.progress import Report
 from memlens.store.column_files import ColumnFiles
 from memlens.store.columns import BLOCK, block_lows
@@ -40,9 +41,15 @@ def _write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report
     largest = np.full(len(totals), NEVER, np.uint32)
     labels = _labels(timeline.frames)
     roles, operators = operators_of(timeline.frames)
-    categories = timeline.categories
+    categories, callers = timeline.categories, None
     if not categories and not timeline.frees_repeat:
         categories = infer_categories(timeline.frames, timeline.devices)
+        callers = callers_of(timeline.frames) if categories else None
+    nodes = np.empty(len(totals), np.uint32)
+    parents, node_frames = map(
+        np.asarray, kernel.build_tree(timeline.frames.starts, timeline.frames.sequence, nodes)
+    )
+    stack_modules, modules = modules_of(timeline.frames, parents, node_frames, nodes)
     count = len(timeline.devices)
     for number in range(count):
         # each is let go when it is written, so that what follows doesn't add to the most memory that is needed
@@ -56,10 +63,25 @@ def _write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report
         )  # fmt: skip
         _write_device(columns, device)
         _write_inferred(columns, device, roles, operators, labels)
+        if callers is not None:
+            of_allocations = infer_modules(device, callers, roles, operators, stack_modules)
+            if of_allocations.any():
+                columns.write(f"{device.device}.inferred_module", of_allocations)
         first_allocations.append(first_allocations[-1] + len(rows))
         del device, rows
     report("writing", count / (count + 1))
-    modules = _write_stacks(columns, timeline.frames, totals, largest, labels)
+    columns.write_all(
+        {
+            "stack_node": nodes,
+            "stack_label": labels,
+            "stack_module": stack_modules,
+            "stack_totals": totals.reshape(-1),
+            "stack_largest": largest,
+            "node_parent": parents,
+            "node_frame": node_frames,
+            "frame_source": timeline.frames.sources,
+        }
+    )
     for name, table in timeline.tables.items():
         columns.write(name, table)
     text = folder / TEXT_NAME
@@ -132,27 +154,6 @@ def _write_inferred(
     inferred[early:] = infer_forward(stacks[early:], roles, operators, labels)
     if bool((inferred != NEVER).any()):
         columns.write(f"{device.device}.inferred", inferred)
-
-
-def _write_stacks(
-    columns: ColumnFiles,
-    frames: Frames,
-    totals: npt.NDArray[np.int64],
-    largest: Column,
-    labels: npt.NDArray[np.uint32],
-) -> list[Module]:
-    nodes = np.empty(len(totals), np.uint32)
-    parents, node_frames = map(np.asarray, kernel.build_tree(frames.starts, frames.sequence, nodes))
-    stack_modules, modules = modules_of(frames, parents, node_frames, nodes)
-    columns.write("stack_node", nodes)
-    columns.write("stack_label", labels)
-    columns.write("stack_module", stack_modules)
-    columns.write("stack_totals", totals.reshape(-1))
-    columns.write("stack_largest", largest)
-    columns.write("node_parent", parents)
-    columns.write("node_frame", node_frames)
-    columns.write("frame_source", frames.sources)
-    return modules
 
 
 def _write_text(path: Path, timeline: Timeline, totals: npt.NDArray[np.int64], modules: list[Module]) -> None:

@@ -80,13 +80,15 @@ class Totals(Struct, frozen=True):
 class StackAnswer(Struct, frozen=True):
     """An allocation with its frames, innermost first.
 
-    ``freed_frames`` is the stack of its free, where that is recorded; it counts for no line.
+    ``freed_frames`` is the stack of its free, where that is recorded; it counts for no line. ``inferred_module`` is the
+    path of the module that memory from before recording was inferred to belong to.
     """
 
     allocation: AllocationSummary
     frames: list[Frame]
     freed_frames: list[Frame]
     same_stack: Totals
+    inferred_module: str | None
 
 
 class MomentAnswer(Struct, frozen=True):

@@ -223,6 +223,7 @@ export class FakeServer {
       frames: framesOf(summary.label, summary.operator ?? ''),
       freed_frames: summary.state === 'freed' ? framesOf(summary.label, 'aten::free') : [],
       same_stack: this.sum((i) => this.run.allocations[i]?.stack === summary.stack),
+      inferred_module: null,
     };
   }
 

@@ -108,6 +108,12 @@ export class Panel {
       ...this.freedBy(answer.freed_frames, bare),
       element('h3', {}, 'Allocation'),
       allocationFacts(allocation),
+      answer.inferred_module !== null &&
+        element(
+          'p',
+          { class: 'hint' },
+          element('bdi', {}, `Module: ${shorten(answer.inferred_module, 200)} (inferred)`),
+        ),
     );
     this.body.scrollTop = 0;
   }

@@ -11,6 +11,7 @@ from memlens.store.frees import freed_stacks
 from memlens.store.snapshot import Device, Snapshot
 from memlens.store.totals import stack_totals
 from memlens.views.answers import Frame, StackAnswer, Totals
+from memlens.views.naming.modules import inferred_module
 from memlens.views.selection.columns import (
     NEVER,
     allocation_of,
@@ -34,7 +35,7 @@ def stack(snapshot: Snapshot, allocation: int, filter_text: str = "") -> StackAn
     same = totals(snapshot, [summary.stack])
     if filter_text.strip():
         same = totals_on(device_of(snapshot, device.info.device, filter_text), [summary.stack])
-    return StackAnswer(summary, frames, freed, same)
+    return StackAnswer(summary, frames, freed, same, inferred_module(snapshot, device, row))
 
 
 def stack_frames(snapshot: Snapshot, number: int) -> list[Frame]:

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.model.timeline import NEVER
-from memlens.store.snapshot import Snapshot
+from memlens.store.snapshot import Device, Snapshot
 
 
 def modules_of_stacks(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], list[str]]:
@@ -18,3 +18,22 @@ def modules_of_stacks(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], list[
     of_stacks = snapshot.column("stack_module")
     numbers = np.where(of_stacks == 0, np.uint32(NEVER), of_stacks - np.uint32(1)).astype(np.uint32)
     return numbers, names
+
+
+def with_inferred(device: Device, numbers: npt.NDArray[np.uint32], count: int) -> npt.NDArray[np.uint32]:
+    """The numbers of a device's allocations, of which those that were inferred come after the ``count`` recorded."""
+    if device.inferred_module is None:
+        return numbers
+    inferred = device.inferred_module
+    return np.where(inferred == 0, numbers, inferred + np.uint32(count - 1)).astype(np.uint32)
+
+
+def inferred_names(names: list[str]) -> list[str]:
+    """What modules are called where they are inferred."""
+    return [f"{name} (inferred)" for name in names]
+
+
+def inferred_module(snapshot: Snapshot, device: Device, row: int) -> str | None:
+    """The path of the module that an allocation was inferred to belong to (:mod:`memlens.model.module_sizes`)."""
+    number = 0 if device.inferred_module is None else int(device.inferred_module[row])
+    return snapshot.modules()[number][2] if number else None

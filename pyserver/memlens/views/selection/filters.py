@@ -39,7 +39,7 @@ from memlens.store.models import timeline_of
 from memlens.store.snapshot import Device, Snapshot
 from memlens.views.naming.attribution import CHARGED_AS, charged_frames
 from memlens.views.naming.labels import labels_of
-from memlens.views.naming.modules import modules_of_stacks
+from memlens.views.naming.modules import inferred_names, modules_of_stacks, with_inferred
 from memlens.views.naming.operators import operators_of_stacks
 from memlens.views.naming.pools import pool_name, pools_of
 from memlens.views.selection.texts import Pattern
@@ -287,10 +287,12 @@ def _native_stacks(snapshot: Snapshot) -> Mask:
 def _module(snapshot: Snapshot, device: Device, term: Term) -> Mask:
     modules, names = snapshot.derived("modules", lambda: modules_of_stacks(snapshot))
     patterns = [Pattern(value) for value in term.values]
-    fits = [number for number, name in enumerate(names) if any(p.matches(name) for p in patterns)]
+    every = names + inferred_names(names)
+    fits = [number for number, name in enumerate(every) if any(p.matches(name) for p in patterns)]
     if "none" in term.values:
         fits.append(NEVER)
-    return _of_stacks(device, np.isin(modules, np.asarray(fits, np.uint32)))
+    numbers = with_inferred(device, modules[device.stack], len(names))
+    return np.isin(numbers, np.asarray(fits, np.uint32))
 
 
 # ---- by what the allocation is -----------------------------------------------------------------------------

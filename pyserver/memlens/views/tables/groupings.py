@@ -19,7 +19,7 @@ from memlens.units import format_bytes
 from memlens.views.answers import Frame
 from memlens.views.naming.attribution import FILTER_FIELD, charged_frames
 from memlens.views.naming.labels import labels_of
-from memlens.views.naming.modules import modules_of_stacks
+from memlens.views.naming.modules import inferred_names, modules_of_stacks
 from memlens.views.naming.operators import operators_of_stacks
 from memlens.views.naming.pools import pool_name, pools_of
 from memlens.views.selection.columns import frame
@@ -86,6 +86,11 @@ def grouping(
             f"groups by {kind}, {attribution}", lambda: _BY_STACK[kind](snapshot, attribution)
         )
         codes = _bare_told(device, rows, stacks.codes[device.stack[rows]])
+        if kind == "module" and device.inferred_module is not None:
+            inferred = device.inferred_module[rows]
+            # they are the last groups, of which module 0 has none
+            first = stacks.groups - len(snapshot.modules())
+            codes = np.where(inferred == 0, codes, inferred + np.uint32(first)).astype(np.uint32)
         return Grouping(codes, stacks.groups, stacks.name)
     if kind in OF_SAMPLES:
         raise BadRequestError(f"Only samples of profiles can be grouped by {kind}")
@@ -296,7 +301,9 @@ def _modules(snapshot: Snapshot, _: Attribution) -> _Groups:
     codes = np.where(modules == NEVER, np.uint32(outside), modules + np.uint32(FIRST)).astype(np.uint32)
     codes[snapshot.column("stack_label") == NEVER] = NO_STACK
     named = [_plain(name, Term("module", ":", (f"={name}",))) for name in names]
-    every = [*_BARE, *named, GroupName("In no module", "", None, "module:none -stack:0")]
+    bare = [msgspec.structs.replace(name, filter=f"{name.filter} module:none") for name in _BARE]
+    guesses = [_plain(name, Term("module", ":", (f"={name}",))) for name in inferred_names(names)]
+    every = [*bare, *named, GroupName("In no module", "", None, "module:none -stack:0"), *guesses]
     return _Groups(codes, len(every), every.__getitem__)
 
 

@@ -1,0 +1,112 @@
+"""Which ``torch.nn`` module the parameters from before recording belong to, and their gradients and optimizer state.
+
+Such memory has no stack, but gradients that are made while recording lead to a module: the backward operator that made
+one is paired with its forward operator, as :mod:`memlens.model.inference` does for lines, and that one's stack names
+the module. What ``AccumulateGrad`` copies has the module of what it copied, the last block of that size before it.
+A gradient has its parameter's size, so the blocks of that size belong to that module, if
+
+* every gradient of the size leads to one and the same module. Those of the first backward don't count where there are
+  later ones, since the recording may have begun after their forward;
+* its blocks that were allocated before recording all have an inferred category, and of each category
+  (see :mod:`memlens.model.categories`) there are as many as gradients, or a multiple where it may be optimizer state.
+
+An embedding and a last layer of one size have no module, therefore; nor has a size of which one gradient leads nowhere,
+as those of sums and casts do. A module's path is no surer than that of any stack (:mod:`memlens.model.modules`).
+
+How often that is right: of recordings whose beginnings are known and were cut off, no module is wrong
+(``tests/python/test_before_recording.py``). But a frozen copy has the sizes of its model; so every name says that it is
+inferred.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels.trace import timeline as kernel
+from memlens.model.categories import EITHER, GRADIENT, MOST_COPIES, PARAMETER, STATE, Callers
+from memlens.model.inference import infer_forward
+from memlens.model.timeline import NEVER, NO_CATEGORY, DeviceTimeline, stacks_of_frees
+
+U32 = npt.NDArray[np.uint32]
+
+
+def infer_modules(
+    device: DeviceTimeline,
+    callers: Callers,
+    roles: npt.NDArray[np.uint8],
+    operators: npt.NDArray[np.int32],
+    stack_modules: U32,
+) -> U32:
+    """The number of the module of each allocation for which it was inferred, 0 for the others.
+
+    ``roles`` and ``operators`` are as :func:`memlens.model.inference.operators_of` gives them.
+    """
+    rows = device.allocations
+    inferred = np.zeros(len(rows), np.uint32)
+    early = (rows["flags"] & kernel.BEFORE_TRACE) != 0
+    named = early & (rows["category"] != NO_CATEGORY)
+    if not named.any() or not roles.any():
+        return inferred
+    modules = np.zeros(len(rows), np.uint32)
+    modules[~early] = infer_forward(rows["stack"][~early], roles, operators, stack_modules)
+    modules[modules == NEVER] = 0
+    _follow_copies(rows, np.flatnonzero(~early), callers.accumulating, modules)
+    size, category = rows["size"], rows["category"]
+    live, later = _gradients(device, early, callers)
+    # where the first backward was cut, the next one tells its modules
+    telling = np.where(np.isin(size, size[later]), later, live & ~early)
+    order = np.flatnonzero(telling)
+    order = order[np.argsort(size[order], kind="stable")]
+    sizes, first, counts = np.unique(size[order], return_index=True, return_counts=True)
+    if not len(sizes):
+        return inferred
+    least = np.minimum.reduceat(modules[order], first)
+    agreed = (least == np.maximum.reduceat(modules[order], first)) & (least != 0)
+    alive = live & np.isin(size, sizes)
+    parameters = np.bincount(np.searchsorted(sizes, size[alive]), minlength=len(sizes))
+    before = np.flatnonzero(early & np.isin(size, sizes))
+    place = np.searchsorted(sizes, size[before])
+    held = np.zeros((len(sizes), 256), np.int64)
+    np.add.at(held, (place, category[before]), 1)
+    agreed &= (parameters > 0) & (counts >= parameters) & _explained(held, np.maximum(parameters, 1))
+    of_module = agreed[place]
+    inferred[before[of_module]] = least[place[of_module]]
+    return inferred
+
+
+def _follow_copies(
+    rows: npt.NDArray[np.void], late: npt.NDArray[np.int64], accumulating: npt.NDArray[np.bool_], modules: U32
+) -> None:
+    """Give what ``AccumulateGrad`` copied the module of what it copied: the last block of that size before it."""
+    # allocations stand in the order of the trace; a stable sort keeps it within a size
+    order = late[np.argsort(rows["size"][late], kind="stable")]
+    copy, source = order[1:], order[:-1]
+    taken = (
+        accumulating[rows["stack"][copy]]
+        & ~accumulating[rows["stack"][source]]
+        & (rows["size"][copy] == rows["size"][source])
+        & (rows["end"][source] > rows["start"][copy])
+        & (rows["end"][source] < rows["end"][copy])
+    )
+    modules[copy[taken]] = modules[source[taken]]
+
+
+def _gradients(
+    device: DeviceTimeline, early: npt.NDArray[np.bool_], callers: Callers
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """The gradients that are live when the first step begins, or at the end; and those that are made later."""
+    rows, events = device.allocations, device.events
+    by_step = ~early & callers.stepping[rows["stack"]]
+    begins = int(rows["start"][by_step].min()) if by_step.any() else len(events.action)
+    made = early & (rows["category"] == GRADIENT) | ~early & ~by_step
+    freed = stacks_of_frees(events.action, device.owners, events.stack, len(rows))
+    lasting = (rows["end"] == NEVER) | callers.zeroing[freed]
+    live = made & (rows["start"] <= begins) & (rows["end"] >= begins)
+    return live, ~early & made & lasting & (rows["start"] > begins)
+
+
+def _explained(held: npt.NDArray[np.int64], gradients: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """For each size whether its blocks by category are those of as many parameters as it has gradients."""
+    fits: npt.NDArray[np.bool_] = held.sum(1) == held[:, [GRADIENT, STATE, PARAMETER, EITHER]].sum(1)
+    for category, most in ((GRADIENT, 1), (PARAMETER, 1), (STATE, MOST_COPIES - 1), (EITHER, MOST_COPIES)):
+        fits &= (held[:, category] % gradients == 0) & (held[:, category] <= most * gradients)
+    return fits
