@@ -273,7 +273,7 @@ class _Tables:
 
     def timeline(self, report: Report) -> Timeline:
         frames = self._frames()
-        has_python = _with_python(frames)
+        has_python = frames.stacks_with(frames.kinds != NATIVE)
         action_numbers, action_names = self._action_numbers()
         category_numbers, category_names = self._category_numbers()
         notices: list[Notice] = []
@@ -528,14 +528,6 @@ class _Texts:
 
 def _have(count: int) -> str:
     return "has" if count == 1 else "have"
-
-
-def _with_python(frames: Frames) -> npt.NDArray[np.bool_]:
-    """Which stacks have a frame of Python."""
-    before = np.zeros(len(frames.sequence) + 1, np.uint32)
-    np.cumsum(frames.kinds[frames.sequence] != NATIVE, out=before[1:])
-    found: npt.NDArray[np.bool_] = before[frames.starts[1:]] > before[frames.starts[:-1]]
-    return found
 
 
 def _file_notices(

@@ -52,21 +52,21 @@ class Callers(NamedTuple):
     accumulating: npt.NDArray[np.bool_]
 
 
-def infer_categories(frames: Frames, devices: Sequence[DeviceTimeline]) -> list[str]:
+def has_early(device: DeviceTimeline) -> bool:
+    """Whether a device has a trace, and allocations from before it."""
+    early = (device.allocations["flags"] & kernel.BEFORE_TRACE) != 0
+    return bool(early.any()) and len(device.events.action) > 0
+
+
+def infer_categories(callers: Callers, devices: Sequence[DeviceTimeline]) -> list[str]:
     """Write what is inferred into the devices' category columns; return the names that the numbers there mean.
 
     It is for files without categories whose frees have stacks of their own. The list is empty if nothing is inferred.
     """
-    zeroing, stepping = np.zeros(0, bool), np.zeros(0, bool)
     inferred = False
-    for device in devices:
+    for device in filter(has_early, devices):
         rows = device.allocations
-        early = (rows["flags"] & kernel.BEFORE_TRACE) != 0
-        if not early.any() or not len(device.events.action):
-            continue
-        if not len(zeroing):
-            zeroing, stepping, _ = callers_of(frames)
-        categories = _categories(device, early, zeroing, stepping)
+        categories = _categories(device, callers)
         rows["category"] = np.where(categories == NO_CATEGORY, rows["category"], categories)
         inferred = inferred or bool((categories != NO_CATEGORY).any())
     return list(INFERRED_CATEGORIES) if inferred else []
@@ -87,32 +87,25 @@ def callers_of(frames: Frames) -> Callers:
         bool,
         len(names),
     )
-    of_place = np.repeat(np.arange(len(frames.starts) - 1), np.diff(frames.starts).astype(np.int64))
+    of_place = frames.stack_of_places()
     python = np.flatnonzero(frames.kinds[frames.sequence] != NATIVE)
     # frames stand innermost first
     stacks, first = np.unique(of_place[python], return_index=True)
     innermost = frames.sequence[python[first]]
     zeroing, stepping = np.zeros((2, len(frames.starts) - 1), bool)
     zeroing[stacks] = zero_grad[innermost]
-    within = np.zeros(len(stepping), bool)
-    within[of_place[wrapper[frames.sequence]]] = True
     stepping[stacks] = step[innermost] & ~zero_grad[innermost]
     accumulate = np.array(
         ["torch::autograd::AccumulateGrad::" in frame.function for frame in frames.frames], bool
     )
-    accumulating = np.zeros(len(stepping), bool)
-    accumulating[of_place[accumulate[frames.sequence]]] = True
-    return Callers(zeroing, stepping & within, accumulating)
+    return Callers(zeroing, stepping & frames.stacks_with(wrapper), frames.stacks_with(accumulate))
 
 
-def _categories(
-    device: DeviceTimeline,
-    early: npt.NDArray[np.bool_],
-    zeroing: npt.NDArray[np.bool_],
-    stepping: npt.NDArray[np.bool_],
-) -> npt.NDArray[np.uint8]:
+def _categories(device: DeviceTimeline, callers: Callers) -> npt.NDArray[np.uint8]:
     """The category of each allocation of a device."""
     rows, events = device.allocations, device.events
+    zeroing, stepping, _ = callers
+    early = (rows["flags"] & kernel.BEFORE_TRACE) != 0
     found = np.full(len(rows), NO_CATEGORY, np.uint8)
     freed = stacks_of_frees(events.action, device.owners, events.stack, len(rows))
     size = rows["size"]

@@ -6,10 +6,14 @@ from typing import assert_never
 import numpy as np
 import numpy.typing as npt
 
+from memlens.kernels.tree.calltree import best_above
 from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE, POSSIBLE_ARENA, USER, is_recorder
 from memlens.model.info import Model
 from memlens.model.languages import is_allocation_function
+from memlens.model.timeline import NEVER
+
+U32 = npt.NDArray[np.uint32]
 
 PASSED_OVER = NATIVE + 1
 """The rank of frames in which every stack would end: they say less than any other frame."""
@@ -33,6 +37,17 @@ def passed_over(frames: Iterable[tuple[str, str, int]], model: Model) -> npt.NDA
         case _:
             assert_never(model)
     return np.array(found, np.bool_)
+
+
+def charged(parents: U32, frames: U32, nodes: U32, ranked: npt.NDArray[np.uint8]) -> U32:
+    """The frame that each stack is charged to: the innermost of the lowest rank; NEVER for a stack without frames.
+
+    Stacks are ``nodes`` of the prefix tree of ``parents`` and ``frames``; ``ranked`` has the rank of each frame.
+    """
+    best = np.full(len(parents), NEVER, np.uint32)
+    best_above(parents, frames, ranked, best)
+    found: U32 = best[nodes]
+    return found
 
 
 def ranks(

@@ -196,6 +196,17 @@ class Frames:
         if len(self.sources) != len(self.frames):
             self.sources = np.zeros(len(self.frames), np.uint8)
 
+    def stacks_with(self, wanted: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Which stacks hold a frame that is wanted; ``wanted`` has an item for each frame."""
+        before = np.zeros(len(self.sequence) + 1, np.uint32)
+        np.cumsum(wanted[self.sequence], out=before[1:])
+        found: npt.NDArray[np.bool_] = before[self.starts[1:]] > before[self.starts[:-1]]
+        return found
+
+    def stack_of_places(self) -> npt.NDArray[np.int64]:
+        """The stack of each place in ``sequence``."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts).astype(np.int64))
+
 
 _TRACEBACK_LINE = re.compile(
     r'^\s*File "(?P<file>[^"\n]*)", line (?P<line>\d{1,9})(?:, in (?P<function>[^\n]*))?', re.MULTILINE

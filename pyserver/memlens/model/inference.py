@@ -73,11 +73,13 @@ def operators_of(frames: Frames) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.
     )
     paths = [frame.file.replace("\\", "/") for frame in frames.frames]
     python = frames.kinds != NATIVE
-    quiet = _has(frames, [any(part in path for part in _NO_GRADIENT) for path in paths])
-    again = _has(frames, [path.endswith(_AGAIN) for path in paths])
-    engine = _has(frames, ["torch::autograd::Engine::" in function for function in functions])
-    recorded = _has(frames, (python & (frames.sources == RECORDED)).tolist())
-    told = _has(frames, (frames.sources != RECORDED).tolist())
+    quiet = frames.stacks_with(np.array([any(part in path for part in _NO_GRADIENT) for path in paths], bool))
+    again = frames.stacks_with(np.array([path.endswith(_AGAIN) for path in paths], bool))
+    engine = frames.stacks_with(
+        np.array(["torch::autograd::Engine::" in function for function in functions], bool)
+    )
+    recorded = frames.stacks_with(python & (frames.sources == RECORDED))
+    told = frames.stacks_with(frames.sources != RECORDED)
     node_of_stack = _outermost(frames, of_node)
     forward_of_stack = _outermost(frames, of_forward)
     forward = (forward_of_stack >= 0) & recorded & ~quiet & (~engine | again)
@@ -100,23 +102,12 @@ def _base(operator: str, nodes: Iterable[str]) -> str:
     return ""
 
 
-def _stack_of_place(frames: Frames) -> npt.NDArray[np.int64]:
-    return np.repeat(np.arange(len(frames.starts) - 1), np.diff(frames.starts).astype(np.int64))
-
-
-def _has(frames: Frames, wanted: list[bool]) -> npt.NDArray[np.bool_]:
-    """Which stacks hold a wanted frame."""
-    found = np.zeros(len(frames.starts) - 1, bool)
-    found[_stack_of_place(frames)[np.array(wanted, bool)[frames.sequence]]] = True
-    return found
-
-
 def _outermost(frames: Frames, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """The number that the outermost numbered frame of each stack has, -1 for none."""
     found = np.full(len(frames.starts) - 1, _NO_OPERATOR, np.int32)
     here = np.flatnonzero(numbers[frames.sequence] >= 0)
     # the last one written stays, and frames stand innermost first
-    found[_stack_of_place(frames)[here]] = numbers[frames.sequence[here]]
+    found[frames.stack_of_places()[here]] = numbers[frames.sequence[here]]
     return found
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from memlens.kernels.tree import calltree
 from memlens.kernels.tree.lines import LineFolder
-from memlens.model.charging import passed_over, ranks
+from memlens.model.charging import charged, passed_over, ranks
 from memlens.model.frames import Frames
 from memlens.model.info import ProfileInfo, ProfileValue
 from memlens.model.profile import Profile, ProfileTimes, StackTree, companions, standing_for
@@ -109,9 +109,7 @@ def _info(profile: Profile, source: SourceFile, stacks: int) -> ProfileInfo:
 def _labels(tree: StackTree, frames: Frames, nodes: U32) -> U32:
     """The frame to show first of each stack, which is charged as the user's own code; NEVER for none."""
     passed = passed_over(((frame.file, frame.function, frame.kind) for frame in frames.frames), "profile")
-    best = np.full(len(tree.parents), NEVER, np.uint32)
-    calltree.best_above(tree.parents, tree.frames, ranks(frames.kinds, passed, "mine", "profile"), best)
-    return best[nodes]
+    return charged(tree.parents, tree.frames, nodes, ranks(frames.kinds, passed, "mine", "profile"))
 
 
 def _by_line(profile: Profile, tree: StackTree, nodes: U32, lines: U32, count: int) -> tuple[I64, I64]:

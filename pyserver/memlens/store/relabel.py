@@ -10,8 +10,7 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels.tree.calltree import best_above
-from memlens.model.charging import passed_over, ranks
+from memlens.model.charging import charged, passed_over, ranks
 from memlens.model.frames import LIBRARY
 from memlens.model.libraries import is_by_name_only
 from memlens.model.own_libraries import Libraries
@@ -75,7 +74,8 @@ def relabel(snapshot: "Snapshot", libraries: Libraries) -> dict[str, npt.NDArray
         kinds[[number for number, _ in changed]] = [new for _, new in changed]
         model = snapshot.info.model
         passed = passed_over(((row[1], row[2], kind) for row, kind in zip(rows, kinds, strict=True)), model)
-        labels = _labels(snapshot, ranks(kinds, passed, "mine", model))
+        parents, frames = snapshot.column("node_parent"), snapshot.column("node_frame")
+        labels = charged(parents, frames, snapshot.column("stack_node"), ranks(kinds, passed, "mine", model))
     except (apsw.Error, IndexError, ValueError, OverflowError) as error:
         raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: {error}") from error
     return {"stack_label": labels, **_inferred(snapshot, labels)}
@@ -99,15 +99,6 @@ def files_in_doubt(snapshot: "Snapshot") -> list[str]:
     for file, function in rows:
         by_name[file] = by_name.get(file, True) and is_by_name_only(file, function)
     return [file for file, is_doubtful in by_name.items() if is_doubtful]
-
-
-def _labels(snapshot: "Snapshot", ranked: U8) -> U32:
-    """The frame to show first of each stack: the innermost of the lowest rank; NEVER for none."""
-    parents, frames = snapshot.column("node_parent"), snapshot.column("node_frame")
-    best = np.full(len(parents), NEVER, np.uint32)
-    best_above(parents, frames, ranked, best)
-    labels: U32 = best[snapshot.column("stack_node")]
-    return labels
 
 
 def _inferred(snapshot: "Snapshot", labels: U32) -> dict[str, U32]:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.trace import timeline as kernel
-from memlens.model.categories import callers_of, infer_categories
+from memlens.model.categories import callers_of, has_early, infer_categories
 from memlens.model.charging import passed_over, ranks
 from memlens.model.frames import NATIVE, Frames
 from memlens.model.inference import infer_forward, operators_of
@@ -42,9 +42,9 @@ def _write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report
     labels = _labels(timeline.frames)
     roles, operators = operators_of(timeline.frames)
     categories, callers = timeline.categories, None
-    if not categories and not timeline.frees_repeat:
-        categories = infer_categories(timeline.frames, timeline.devices)
-        callers = callers_of(timeline.frames) if categories else None
+    if not categories and not timeline.frees_repeat and any(map(has_early, timeline.devices)):
+        callers = callers_of(timeline.frames)
+        categories = infer_categories(callers, timeline.devices)
     nodes = np.empty(len(totals), np.uint32)
     parents, node_frames = map(
         np.asarray, kernel.build_tree(timeline.frames.starts, timeline.frames.sequence, nodes)

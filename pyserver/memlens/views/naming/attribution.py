@@ -5,9 +5,9 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from memlens.kernels.tree.calltree import add_by, best_above
+from memlens.kernels.tree.calltree import add_by
 from memlens.model.attribution import Attribution
-from memlens.model.charging import passed_over, ranks
+from memlens.model.charging import charged, passed_over, ranks
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import InconsistentError
 from memlens.store.models import profile_of
@@ -36,9 +36,7 @@ def _innermost(snapshot: Snapshot) -> U32:
     passed = passed_over(((file, function, kind) for file, _, function, kind in rows), model)
     kinds = np.array([row[3] for row in rows], np.uint8)
     parents, frames = snapshot.column("node_parent"), snapshot.column("node_frame")
-    best = np.full(len(parents), NEVER, np.uint32)
-    best_above(parents, frames, ranks(kinds, passed, "any", model), best)
-    return best[snapshot.column("stack_node")]
+    return charged(parents, frames, snapshot.column("stack_node"), ranks(kinds, passed, "any", model))
 
 
 def frame_rows(snapshot: Snapshot) -> list[FrameRow]:
