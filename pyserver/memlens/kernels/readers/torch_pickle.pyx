@@ -971,6 +971,11 @@ cdef class Scanner(Machine):
                 else rows[values[index].payload]
         return self.set_stack(list_row, old + end - first)
 
+    cdef inline void be_stack(self, size_t list_row, uint32_t stack) noexcept nogil:
+        """The list is a stack that is known."""
+        (<uint8_t *> self.list_kinds.data)[list_row] = FRAMES
+        (<uint32_t *> self.list_payloads.data)[list_row] = stack
+
     cdef int set_stack(self, size_t list_row, size_t depth) noexcept nogil:
         """The list is the stack of the first ``depth`` frames in ``sequence``."""
         cdef int64_t id
@@ -980,8 +985,7 @@ cdef class Scanner(Machine):
         id = intern_units(&self.stacks, self.sequence.data, depth)
         if id < 0 or id > MAX_ROWS:
             return self.fail_with(E_NO_MEMORY if id < 0 else E_TOO_MANY, 0)
-        (<uint8_t *> self.list_kinds.data)[list_row] = FRAMES
-        (<uint32_t *> self.list_payloads.data)[list_row] = <uint32_t> id
+        self.be_stack(list_row, <uint32_t> id)
         return 0
 
     cdef size_t list_run(self, size_t at) noexcept nogil:
@@ -1016,8 +1020,7 @@ cdef class Scanner(Machine):
                 return 0
         if at - begin == self.last_run_bytes and memcmp(data + begin, data + self.last_run, at - begin) == 0:
             # the request and the completion of a free stand side by side, with one stack
-            (<uint8_t *> self.list_kinds.data)[top.payload] = FRAMES
-            (<uint32_t *> self.list_payloads.data)[top.payload] = self.last_run_stack
+            self.be_stack(top.payload, self.last_run_stack)
             return at + 1
         run = intern_units(&self.runs, data + begin, at - begin)
         if run < 0:
@@ -1032,8 +1035,7 @@ cdef class Scanner(Machine):
                 return 0
             stacks[run] = (<uint32_t *> self.list_payloads.data)[top.payload]
         else:
-            (<uint8_t *> self.list_kinds.data)[top.payload] = FRAMES
-            (<uint32_t *> self.list_payloads.data)[top.payload] = stacks[run]
+            self.be_stack(top.payload, stacks[run])
         self.last_run = begin
         self.last_run_bytes = at - begin
         self.last_run_stack = stacks[run]
