@@ -100,15 +100,15 @@ def recordings() -> list[Path]:
 
 def by_stack(snapshot: Snapshot) -> np.ndarray:
     """Bytes live at the default device's peak, or a profile's default value, by stack."""
-    found = np.zeros(len(snapshot.column("stack_node")), np.int64)
+    found = np.zeros(len(snapshot.stacks.node), np.int64)
     match snapshot.info:
         case TimelineInfo():
             device = snapshot.device(snapshot.info.default_device)
             live = (device.start <= device.info.peak_moment) & (device.end > device.info.peak_moment)
             np.add.at(found, device.stack[live], device.size[live])
         case ProfileInfo():
-            values = snapshot.column(f"sample_value.{snapshot.info.default_value}")
-            np.add.at(found, snapshot.column("sample_stack"), values)
+            values = snapshot.samples.value[snapshot.info.default_value]
+            np.add.at(found, snapshot.samples.stack, values)
         case _:
             assert_never(snapshot.info)
     return found
@@ -120,7 +120,7 @@ def measure(snapshot: Snapshot, recording: str, table: list[Judgement]) -> Measu
         row[0]: row[1:] for row in snapshot.text.execute("SELECT id, file, line, function, kind FROM frames")
     }
     verdicts = {number: judged(table, recording, row) for number, row in rows.items() if row[1] > 0}
-    amounts, labels = by_stack(snapshot), snapshot.column("stack_label")
+    amounts, labels = by_stack(snapshot), snapshot.stacks.label
     lines: Counter[Line] = Counter()
     frame_of: dict[Line, int] = {}
     named = missed = 0

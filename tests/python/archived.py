@@ -37,8 +37,8 @@ class Archived:
         for frame, (_, _, _, kind) in zip(self.frames, rows, strict=True):
             self.kinds[frame] = kind
         self.tree = tree
-        parents = snapshot.column("node_parent").tolist()
-        frames = snapshot.column("node_frame").tolist()
+        parents = snapshot.tree.parent.tolist()
+        frames = snapshot.tree.frame.tolist()
         numbers, depths = [0] * len(parents), [0] * len(parents)
         # what marks a stack that was cut off is no frame of the file
         marks = {number for number, frame in enumerate(self.frames) if is_mark(frame)}
@@ -47,7 +47,7 @@ class Archived:
             depths[node] = depths[caller] + 1
             outer = numbers[caller]
             numbers[node] = outer if frame in marks else tree.call(outer, self.frames[frame])
-        nodes = snapshot.column("stack_node")
+        nodes = snapshot.stacks.node
         self.stacks: I64 = np.asarray(numbers, np.int64)[nodes]
         """The tree's number of each of the archive's stacks."""
         self.stack_frames = int(np.asarray(depths)[nodes].sum())

@@ -58,8 +58,8 @@ class Plain:
         self.value = info.default_value
         self.stacks: list[tuple[list[int], int]] = []
         sums: Counter[int] = Counter()
-        amounts = snapshot.column(f"sample_value.{self.value}").tolist()
-        for stack, amount in zip(snapshot.column("sample_stack").tolist(), amounts, strict=True):
+        amounts = snapshot.samples.value[self.value].tolist()
+        for stack, amount in zip(snapshot.samples.stack.tolist(), amounts, strict=True):
             sums[stack] += amount
         for stack, amount in sums.items():
             self.stacks.append((snapshot.stack_frame_ids(stack), amount))
@@ -229,7 +229,7 @@ def test_a_trace_is_charged_by_lines_of_python(opened: Callable[[Path], Snapshot
     device = snapshot.device(0)
     stacks = [
         [rows[number] for number in snapshot.stack_frame_ids(stack)]
-        for stack in range(len(snapshot.column("stack_node")))
+        for stack in range(len(snapshot.stacks.node))
     ]
     everything = AllocationSet(0, "live", 0, device.info.events)
     for attribution in BOTH:
@@ -263,21 +263,17 @@ def test_a_trace_is_charged_by_lines_of_python(opened: Callable[[Path], Snapshot
 
 def test_largest_is_a_block_where_sizes_are_known_else_a_stack(profile: Snapshot) -> None:
     info = profile.profile
-    stacks = profile.column("sample_stack").tolist()
+    stacks = profile.samples.stack.tolist()
     for number, value in enumerate(info.values):
-        amounts = profile.column(f"sample_value.{number}").tolist()
+        amounts = profile.samples.value[number].tolist()
         of = AllocationSet(0, value=number)
         answer = groups(profile, Branch(of, ["package"]), "largest", 0, 1000, descending=True)
         assert answer.largest == ("block" if info.has_sizes and value.unit == "bytes" else "stack")
         shown = [row.largest_bytes or 0 for row in answer.rows]
         assert shown == sorted(shown, reverse=True)
         if answer.largest == "block":
-            sizes = profile.column("sample_size").tolist()
-            counts = (
-                [0] * len(sizes)
-                if value.count is None
-                else profile.column(f"sample_value.{value.count}").tolist()
-            )
+            sizes = profile.samples.size.tolist()
+            counts = [0] * len(sizes) if value.count is None else profile.samples.value[value.count].tolist()
             held = [size for size, amount, many in zip(sizes, amounts, counts, strict=True) if amount or many]
             assert max(shown, default=0) == max(held, default=0)
         else:

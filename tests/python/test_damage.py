@@ -180,7 +180,7 @@ def test_a_command_reads_again_what_its_answer_came_from(model: str, tmp_path: P
     )
 
     def question(snapshot: Snapshot) -> bytes:
-        return snapshot.column("node_frame").tobytes()
+        return snapshot.tree.frame.tobytes()
 
     first = ask(options, question)
     (archive,) = options.cache_dir.iterdir()
@@ -270,7 +270,7 @@ def test_what_can_not_be_read_again_stays_open(cache: Cache, tmp_path: Path, run
         assert not damage.again
         assert "may be wrong" in damage.message
         assert views.registry.snapshots() == [opened]
-        assert await opened.ask(lambda snapshot: len(snapshot.column("0.size")))
+        assert await opened.ask(lambda snapshot: len(snapshot.device(0).size))
 
         def bug(_: Snapshot) -> None:
             raise IndexError

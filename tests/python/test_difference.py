@@ -227,7 +227,7 @@ def test_details_lead_to_the_views_own_lines_and_stacks(pair: Any) -> None:
                 assert [mine.after_bytes, mine.after_count] == held
             if held[0] and told.lines:
                 assert told.lines[0].file in files
-        assert len(snapshot.column("stack_node")) > max(root.stacks)
+        assert len(snapshot.stacks.node) > max(root.stacks)
 
 
 @settings(deadline=None, max_examples=100)

@@ -716,7 +716,8 @@ def test_rust_names_that_are_damaged_stay_as_they_are_and_end() -> None:
 def test_what_a_stretch_of_an_archive_comes_to(opened: Callable[[Path], Snapshot]) -> None:
     second = Recording(text_of(FIXTURE))
     snapshot = opened(FIXTURE)
-    edges = snapshot.column("time.edges").tolist()
+    assert snapshot.times is not None
+    edges = snapshot.times.edges.tolist()
     for first, last in ((0, len(edges) - 1), (3, 17), (20, 21), (40, 40)):
         answer = between(snapshot, first, last, "")
         within = (edges[first] <= second.time_ms * 1000) & (second.time_ms * 1000 < edges[last])

@@ -208,7 +208,7 @@ def test_modules(opened: Opened, tmp_path: Path) -> None:
     snapshot = opened(path)
     modules = snapshot.modules()
     device = snapshot.device(0)
-    numbers = snapshot.column("stack_module")[device.stack].tolist()
+    numbers = snapshot.trace.stack_module[device.stack].tolist()
     assert [modules[number][2] for number in numbers] == [
         "",
         "model.py:50 / model.py:20 / nn.Linear",
@@ -233,5 +233,5 @@ def test_modules_of_the_profiler(opened: Opened, tmp_path: Path) -> None:
     path = tmp_path / "s.pickle"
     path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace_of(stacks)]}))
     snapshot = opened(path)
-    number = int(snapshot.column("stack_module")[snapshot.device(0).stack[0]])
+    number = int(snapshot.trace.stack_module[snapshot.device(0).stack[0]])
     assert snapshot.modules()[number][2] == "Sequential_0 / Linear_3"

@@ -468,6 +468,6 @@ def test_a_request_without_python_names_operators(opened: Callable[[Path], Snaps
 @pytest.mark.parametrize("path", real_files("*.pickle"), ids=lambda path: path.stem[:40])
 def test_the_recorder_names_nothing(path: Path, opened: Callable[[Path], Snapshot]) -> None:
     snapshot = opened(path)
-    labels = set(snapshot.column("stack_label").tolist())
+    labels = set(snapshot.stacks.label.tolist())
     named = {row[2] for number, row in snapshot.frames(labels - {0xFFFFFFFF}).items()}
     assert not [name for name in named if name.startswith(("torch::unwind", "torch::CapturedTraceback"))]

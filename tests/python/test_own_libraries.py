@@ -99,8 +99,8 @@ def test_an_archive_opened_with_patterns(path: Path, cache: Cache) -> None:
     with closing(Snapshot.open(archive)) as plain:
         query = "SELECT id, file, line, function, kind FROM frames ORDER BY id"
         rows: list[Any] = plain.text.execute(query).fetchall()
-        stacks = [plain.stack_frame_ids(stack) for stack in range(len(plain.column("stack_node")))]
-        assert plain.column("stack_label").tolist() == labels(plain, rows, stacks)
+        stacks = [plain.stack_frame_ids(stack) for stack in range(len(plain.stacks.node))]
+        assert plain.stacks.label.tolist() == labels(plain, rows, stacks)
         mine = next(row[1] for row in rows if row[4] == USER)
         theirs = next((row[1] for row in rows if row[4] == LIBRARY and row[2]), mine)
         libraries = Libraries([name_of(mine), f"!{name_of(theirs)}"])
@@ -112,7 +112,7 @@ def test_an_archive_opened_with_patterns(path: Path, cache: Cache) -> None:
         assert {number: (*row,) for number, row in snapshot.frames(range(len(rows))).items()} == {
             row[0]: row[1:] for row in wanted
         }
-        assert snapshot.column("stack_label").tolist() == labels(snapshot, wanted, stacks)
+        assert snapshot.stacks.label.tolist() == labels(snapshot, wanted, stacks)
         lines: list[Any] = snapshot.text.execute(
             "SELECT s.file, s.function, s.kind, o.kind FROM source_lines AS s "
             "JOIN main.source_lines AS o ON o.file = s.file AND o.line = s.line"
@@ -159,15 +159,20 @@ def test_inferred_lines_follow(cache: Cache) -> None:
     for path in real_files("*training_memory_snapshot*", "*backward_memory_snapshot_100*"):
         archive = ingest(path, cache, lambda *_: None)
         with closing(Snapshot.open(archive)) as plain:
-            names = [name for name in plain.manifest.columns if name.endswith(".inferred")]
-            if not names:
+            devices = [plain.device(info.device) for info in plain.timeline.devices]
+            number, recorded = next(
+                ((each.info.device, each.inferred) for each in devices if each.inferred is not None),
+                (0, None),
+            )
+            if recorded is None:
                 continue
-            inferred = plain.column(names[0]).copy()
-            old = plain.column("stack_label").copy()
+            inferred = recorded.copy()
+            old = plain.stacks.label.copy()
             frames = plain.frames(np.unique(inferred[inferred != NEVER]).tolist())
             pattern = name_of(next(iter(frames.values()))[0])
         with closing(Snapshot.open(archive, Libraries([pattern]))) as snapshot:
-            new, changed = snapshot.column("stack_label"), snapshot.column(names[0])
+            new, changed = snapshot.stacks.label, snapshot.device(number).inferred
+            assert changed is not None
             for frame in frames:
                 followers = set(new[old == frame].tolist())
                 moved = set(changed[inferred == frame].tolist())

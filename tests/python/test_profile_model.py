@@ -91,10 +91,10 @@ def test_lines_have_what_their_samples_have(tmp_path: Path, seed: int, as_tree: 
         assert (all_bytes, count, peak) == (total[(*key, 1)], total[(*key, 0)], total[(*key, 2)])
     # samples, their stacks and the frame that stands for each
     for sample, stack in enumerate(stacks):
-        number = int(snapshot.column("sample_stack")[sample])
+        number = int(snapshot.samples.stack[sample])
         assert snapshot.stack_frame_ids(number) == stack
         shown = min(stack, key=lambda frame: (frames[frame].kind, stack.index(frame)), default=NEVER)
-        assert int(snapshot.column("stack_label")[number]) == shown
+        assert int(snapshot.stacks.label[number]) == shown
     snapshot.close()
 
 
@@ -108,7 +108,7 @@ def test_info_says_what_the_values_are(tmp_path: Path) -> None:
     assert snapshot.info.model == "profile"
     for ask in (
         lambda: snapshot.device(0),
-        lambda: snapshot.column("stack_totals"),
+        lambda: snapshot.trace.stack_totals,
         lambda: snapshot.timeline,
     ):
         with pytest.raises(

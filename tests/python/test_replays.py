@@ -324,10 +324,8 @@ def test_profiles(
     order = [replay.names.index(name) for name in known]
     raw = replay.sums()
     sums = Sums(tree, [numbers[stack] for stack in raw.stacks.tolist()], raw.values[:, order], len(order))
-    columns = [snapshot.column(f"sample_value.{names.index(name)}") for name in known]
-    mine = Sums(
-        tree, archived.stacks[snapshot.column("sample_stack")].tolist(), np.stack(columns, axis=1), len(known)
-    )
+    columns = [snapshot.samples.value[names.index(name)] for name in known]
+    mine = Sums(tree, archived.stacks[snapshot.samples.stack].tolist(), np.stack(columns, axis=1), len(known))
     assert mine.by_stack() == sums.by_stack()
     totals = dict(zip(known, sums.values.sum(axis=0).tolist(), strict=True))
     assert {value.name: value.total for value in profile.values if value.name in totals} == totals

@@ -91,11 +91,10 @@ def check_against_columns(snapshot: Snapshot, session: SqlSession) -> None:
     number = 0
     for info in snapshot.timeline.devices:
         device = snapshot.device(info.device)
-        prefix = f"{info.device}."
         times = None if device.time is None else device.time.tolist()
         address, size, stream, owner = (
-            snapshot.column(f"{prefix}event_{name}").tolist()
-            for name in ("address", "size", "stream", "owner")
+            column.tolist()
+            for column in (device.event_address, device.event_size, device.event_stream, device.event_owner)
         )
         told = all_rows(session, "SELECT event, moment, time_us, action, size_bytes, live_bytes, allocation, stack, "
                         f"stream, address FROM events WHERE device = {info.device} ORDER BY event")  # fmt: skip
@@ -161,7 +160,7 @@ def test_the_tables_say_what_the_columns_say(
     told = all_rows(made, "SELECT file, line, total_bytes, live_at_peak_bytes FROM by_line")
     assert sorted(told) == sorted(lines)
     assert [row[3] for row in told] == [row[3] for row in lines]
-    for stack in range(0, len(snapshot.column("stack_node")), 7):
+    for stack in range(0, len(snapshot.stacks.node), 7):
         frames = all_rows(made, f"SELECT frame FROM stack_frames WHERE stack = {stack} ORDER BY level")
         assert [row[0] for row in frames] == snapshot.stack_frame_ids(stack)
         assert all_rows(made, f"SELECT depth FROM stacks WHERE stack = {stack}") == [(len(frames),)]

@@ -22,7 +22,7 @@ from memlens.errors import MemlensError
 from memlens.ingest import ingest
 from memlens.kernels.trace import stacked
 from memlens.store.cache import Cache
-from memlens.store.columns import block_peaks
+from memlens.store.peaks import block_peaks
 from memlens.store.snapshot import Snapshot
 from memlens.views.trace.picture import viewport as viewport_view
 from memlens.views.trace.picture.hit import hit

@@ -132,7 +132,7 @@ def test_fx_traces_stand_inside_the_code_that_was_generated_from_them(
         ("call_function", "addmm_1", "aten.addmm.default")
     ]
     modules = snapshot.modules()
-    assert modules[int(snapshot.column("stack_module")[one.allocation.stack])][2] == "net.py:30 / net.py:8"
+    assert modules[int(snapshot.trace.stack_module[one.allocation.stack])][2] == "net.py:30 / net.py:8"
     assert cli.main(["stack", str(tmp_path / "s.pickle"), "0", "--cache-dir", str(tmp_path / "c")]) == 0
     assert "/p/net.py:8 forward (FX trace)" in capsys.readouterr().out
 
@@ -146,7 +146,7 @@ def compiled(line: int, info: Any, **more: Any) -> dict[str, Any]:
 
 def module_paths(snapshot: Snapshot) -> list[str]:
     """The module of each allocation of the first device, in order."""
-    modules, numbers = snapshot.modules(), snapshot.column("stack_module")
+    modules, numbers = snapshot.modules(), snapshot.trace.stack_module
     return [modules[int(numbers[stack])][2] for stack in snapshot.device(0).stack]
 
 
@@ -239,7 +239,7 @@ def test_notes_name_the_event_of_the_device(opened: Opened, tmp_path: Path) -> N
             int(note["value"]) if kind == "device_free" else texts[int(note["value"])],
         )
         for number in (0, 2)
-        for note in snapshot.column(f"{number}.notes")
+        for note in snapshot.device(number).notes
         for kind in [NOTE_KINDS[note["kind"]]]
     ]
     assert sorted(told, key=str) == [
@@ -278,5 +278,5 @@ def test_pinned_host_memory_is_a_device_of_its_own(opened: Opened, tmp_path: Pat
         (1 << 30) + 60,
     )
     assert (pinned.live_at_end_bytes, pinned.reserved_at_end_bytes, zero.reserved_at_end_bytes) == (60, 64, 0)
-    assert np.all(snapshot.column("segments")["device"] == HOST_DEVICE)
+    assert np.all(snapshot.trace.segments["device"] == HOST_DEVICE)
     assert "host-memory" in {warning.code for warning in snapshot.info.warnings}

@@ -237,7 +237,9 @@ def test_times_never_run_back_and_two_devices_may_share_a_trace(opened: Opened, 
         latest = max(latest, time)
         meant.append(latest - first)
     for device in (0, 1):
-        assert snapshot.column(f"{device}.time").tolist() == meant
+        times_us = snapshot.device(device).time
+        assert times_us is not None
+        assert times_us.tolist() == meant
         assert snapshot.timeline.devices[device].time_origin_us == first
 
 
@@ -710,7 +712,7 @@ def test_rare_facts_stay_with_their_devices_events(opened: Opened, tmp_path: Pat
     texts: dict[Any, Any] = dict(read.text.execute("SELECT id, text FROM strings"))
 
     def facts_of(device: int) -> list[tuple[int, int | str]]:
-        rows = read.column(f"{device}.notes").tolist()
+        rows = read.device(device).notes.tolist()
         return [
             (event, value if NOTE_KINDS[kind] == "device_free" else texts[value])
             for event, kind, value in rows

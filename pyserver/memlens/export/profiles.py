@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.export.samples import Label, Recording, Samples, ValueName, samples_of
-from memlens.store.manifest import InconsistentError
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame.calltree import Stacks
@@ -30,13 +29,11 @@ def of_profile(snapshot: Snapshot, filter_text: str, *, merged: bool) -> Samples
     rows = np.arange(info.samples)
     if filter_text:
         rows = np.flatnonzero(matching(snapshot, filter_text))
-    stack_of = snapshot.column("sample_stack")[rows]
-    ends = snapshot.column("stack_node")
+    stack_of = snapshot.samples.stack[rows]
+    ends = snapshot.stacks.node
     values = np.array(
-        [snapshot.column(f"sample_value.{number}")[rows] for number in range(len(info.values))], np.int64
+        [snapshot.samples.value[number][rows] for number in range(len(info.values))], np.int64
     ).reshape(len(info.values), -1)
-    if len(stack_of) and int(stack_of.max()) >= len(ends):
-        raise InconsistentError("A sample has an unknown stack")
     stacks, of = np.unique(stack_of, return_inverse=True)
     settings = snapshot.manifest.settings
     labels: list[Label] = []
@@ -48,10 +45,10 @@ def of_profile(snapshot: Snapshot, filter_text: str, *, merged: bool) -> Samples
     else:
         labels = list(_labels(snapshot, rows))
         if info.has_sizes and "bytes" not in info.labels:
-            labels += _sizes(snapshot.column("sample_size")[rows])
+            labels += _sizes(snapshot.samples.size[rows])
     tree = Stacks(
-        snapshot.column("node_parent"),
-        snapshot.column("node_frame"),
+        snapshot.tree.parent,
+        snapshot.tree.frame,
         ends[stacks],
         values,
         stacks.astype(np.uint32),
@@ -67,7 +64,7 @@ def of_profile(snapshot: Snapshot, filter_text: str, *, merged: bool) -> Samples
 
 def _labels(snapshot: Snapshot, rows: I64) -> Iterator[Label]:
     """The labels of some samples, which are numbered by their places in ``rows``."""
-    labels = snapshot.column("labels")
+    labels = snapshot.samples.labels
     places = np.searchsorted(rows, labels["sample"])
     known = places < len(rows)
     known[known] = rows[places[known]] == labels["sample"][known]

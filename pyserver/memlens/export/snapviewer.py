@@ -18,7 +18,8 @@ from memlens.errors import BadRequestError, MemlensError
 from memlens.formats.snapviewer import ALLOCATIONS, ELEMENTS, SCHEMA, STEPS_TO_COME_DOWN
 from memlens.progress import Report
 from memlens.store.models import timeline_of
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.selection.columns import NEVER, device_of
 
 MOST_POINTS = 100_000_000

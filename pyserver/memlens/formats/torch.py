@@ -285,7 +285,6 @@ class _Tables:
         shown = sorted(traced | set(segments["device"].tolist())) or [0]
         self._check_amounts(shown)
         devices = []
-        notes = {}
         for number, device in enumerate(shown):
             report("matching", number / len(shown))
             mine = self.segment_rows[segments["device"] == device]
@@ -293,20 +292,21 @@ class _Tables:
             rows = self._trace_of(device)
             if self.odd_events:
                 rows = usable_events(self.events, rows, self.actions, blocks, self.odd)
-            notes[f"{device}.notes"] = self._notes(rows)
+            notes = self._notes(rows)
             events = self._events(rows, action_numbers, category_numbers)
             # the events stand in their order now: their rows are no longer needed
             del rows
             self._forget_trace_of(device)
             devices.append(build_device(device, events, blocks, self._reserved(mine)))
+            devices[-1].notes = notes
         frees_repeat = drop_stacks_of_frees(devices)
         for built in devices:
             notices += self._device_notices(built)
         notices += odd_notices(self.odd) + _file_notices(frames, has_python, devices)
-        tables = notes | self._further_tables()
+        tables = self._further_tables()
         return Timeline(
             KIND, frames, devices, action_names, category_names, self.streams.tolist(), self.pools, self.settings,
-            notices, frees_repeat, tables, self._strings(tables),
+            notices, frees_repeat, tables, self._strings(tables, devices),
         )  # fmt: skip
 
     def _reserved(self, segments: npt.NDArray[np.uint32]) -> int | None:
@@ -492,8 +492,8 @@ class _Tables:
             "annotations": self.annotations,
         }
 
-    def _strings(self, tables: dict[str, Column]) -> dict[int, str]:
-        """The strings that rows of the tables refer to."""
+    def _strings(self, tables: dict[str, Column], devices: list[DeviceTimeline]) -> dict[int, str]:
+        """The strings that rows of the tables and the devices' notes refer to."""
         ids = [
             tables["segments"]["type"],
             tables["blocks"]["state"],
@@ -501,8 +501,7 @@ class _Tables:
             self.annotations["stage"],
         ]
         number = NOTE_KINDS.index("device_free")
-        notes = [table for table in tables.values() if table.dtype == NOTE_DTYPE]
-        ids += [table["value"][table["kind"] != number].astype(np.uint32) for table in notes]
+        ids += [built.notes["value"][built.notes["kind"] != number].astype(np.uint32) for built in devices]
         return {row: self.scanner.string_at(row) for row in _distinct(np.concatenate(ids))}
 
 

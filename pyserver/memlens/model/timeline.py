@@ -28,6 +28,28 @@ NOTE_KINDS = ("device_free", "user_metadata", "compile_context")
 NOTE_DTYPE = np.dtype([("event", "<u4"), ("kind", "<u4"), ("value", "<u8")])
 """A row of a device's notes: ``event`` numbers the device's own events from 0, ``kind`` indexes NOTE_KINDS."""
 
+SEGMENT_DTYPE = np.dtype(
+    [
+        ("address", "<u8"), ("total", "<i8"), ("allocated", "<i8"), ("active", "<i8"), ("requested", "<i8"),
+        ("device", "<i4"), ("stack", "<u4"), ("blocks", "<u4"), ("type", "<u4"), ("stream", "<u2"), ("pool", "<u2"),
+        ("expandable", "<u4"),
+    ]
+)  # fmt: skip
+"""A final segment. Sizes are bytes, -1 where the file doesn't say; ``type`` is a string's id."""
+
+BLOCK_DTYPE = np.dtype(
+    [
+        ("address", "<u8"), ("size", "<i8"), ("requested", "<i8"), ("stack", "<u4"), ("state", "<u4"),
+        ("has_address", "<u4"), ("unused", "<u4"),
+    ]
+)  # fmt: skip
+"""A block of a final segment; ``state`` is a string's id."""
+
+ANNOTATION_DTYPE = np.dtype(
+    [("time_us", "<i8"), ("device", "<i4"), ("name", "<u4"), ("stage", "<u4"), ("unused", "<u4")]
+)
+"""An external annotation; ``name`` and ``stage`` are ids of strings."""
+
 NEVER = kernel.NEVER
 NO_CATEGORY = 255
 _STRETCH_ROWS = 1 << 14
@@ -83,6 +105,8 @@ class DeviceTimeline:
     """Frees of what was allocated in the trace whose stack is their allocation's."""
     differing_frees: int = 0
     """Frees of what was allocated in the trace whose stack is another."""
+    notes: Column = field(default_factory=lambda: np.empty(0, NOTE_DTYPE))
+    """Rare facts of events, by event."""
 
     @property
     def peak_moment(self) -> int:
@@ -190,6 +214,6 @@ class Timeline:
     frees_repeat: bool = False
     """Whether a free's stack is only its allocation's once more, see :func:`drop_stacks_of_frees`."""
     tables: dict[str, Column] = field(default_factory=dict)
-    """Further tables of the format as structured arrays: segments, blocks, annotations, each device's notes."""
+    """Further tables of the format: "segments", "blocks" and "annotations", of the types above."""
     strings: dict[int, str] = field(default_factory=dict)
-    """The strings that rows of ``tables`` refer to."""
+    """The strings that rows of ``tables`` and of notes refer to."""

@@ -2,20 +2,19 @@
 
 import contextlib
 import mmap
+import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 
 from memlens.kernels.base.checksum import Checksum
-from memlens.store.columns import BLOCK, SUPER_BLOCK, block_peaks
-from memlens.store.manifest import ColumnEntry
+from memlens.store.columns import Array, Columns, Count, Declared
+from memlens.store.manifest import ArchiveError, ColumnEntry, InconsistentError, Manifest
 
 _STRETCH_ROWS = 1 << 14
-
-Column = npt.NDArray[Any]
 
 
 def mapped(file: BinaryIO) -> mmap.mmap:
@@ -32,17 +31,36 @@ class ColumnFiles:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.entries: dict[str, ColumnEntry] = {}
+        self._counts: dict[tuple[str, Count], int] = {}
 
-    def write(self, name: str, column: Column) -> None:
-        """Write one column."""
-        self.write_all({name: column})
+    def write(self, kind: type[Columns], columns: Mapping[str, Array], scope: str = "") -> None:
+        """Write some columns of ``kind`` by the names of its attributes, those of a StoredMany as ``name.key``.
 
-    def write_all(self, columns: dict[str, Column]) -> None:
-        """Write columns of one length together, a stretch of rows at a time.
-
-        Columns are often fields of wide rows; so the rows stay in the processor's cache until each field is out and
-        summed up, and no copy of a whole column is ever made.
+        Columns of one length are written together, a stretch of rows at a time: they are often fields of wide rows,
+        so the rows stay in the processor's cache until each field is out and summed up, and no copy of a whole column
+        is ever made. Raises ValueError for a column that isn't declared as it is: that is the writer's mistake.
         """
+        declared = {column.name: column for column in kind.declared()}
+        by_length: dict[int, dict[str, Array]] = {}
+        for name, column in columns.items():
+            attribute, point, key = name.partition(".")
+            self._check(declared[attribute], column, scope)
+            file = f"{scope}{declared[attribute].file}{point}{key}"
+            by_length.setdefault(column.size, {})[file] = column.reshape(-1)
+        for together in by_length.values():
+            self._write_together(together)
+
+    def _check(self, declared: Declared, column: Array, scope: str) -> None:
+        if column.dtype.newbyteorder("<") not in declared.dtypes:
+            raise ValueError(f"column {declared.name} is of type {column.dtype}")
+        if declared.of is None:
+            return
+        if declared.per == 1:
+            self._counts.setdefault((scope, declared.of), len(column))
+        if column.size != declared.length(self._counts[scope, declared.of]):
+            raise ValueError(f"column {declared.name} has another length")
+
+    def _write_together(self, columns: Mapping[str, Array]) -> None:
         with contextlib.ExitStack() as stack:
             opened = []
             for name, column in columns.items():
@@ -59,9 +77,48 @@ class ColumnFiles:
         for name, description, column, _, _, checksum in opened:
             self.entries[name] = ColumnEntry(description, len(column), column.nbytes, checksum.hexdigest())
 
-    def write_with_peaks(self, name: str, column: Column) -> None:
-        """Write a column and the largest value of each 64 and each 4,096 rows."""
-        self.write(name, column)
-        peaks = block_peaks(column, BLOCK)
-        self.write(f"{name}_64", peaks)
-        self.write(f"{name}_4096", block_peaks(peaks, SUPER_BLOCK // BLOCK))
+
+class MappedFiles:
+    """The column files of an open archive, mapped when they are asked for."""
+
+    def __init__(self, archive: Path, manifest: Manifest) -> None:
+        self._archive = archive
+        self._entries = manifest.columns
+        self.replaced: Mapping[str, Array] = {}
+        """Columns that stand in the place of those of the archive."""
+        self.mapped: set[str] = set()
+        """The files that were mapped."""
+
+    def description(self, file: str) -> tuple[np.dtype[Any], int] | None:
+        """The type and the number of items of a file's column; None for a file that the archive hasn't."""
+        entry = self._entries.get(file)
+        return None if entry is None else (_dtype_of(file, entry), entry.count)
+
+    def array(self, file: str) -> Array:
+        """A column. Raises :class:`ArchiveError` when its file can't be read or has another size."""
+        replaced = self.replaced.get(file)
+        if replaced is not None:
+            return replaced
+        entry = self._entries[file]
+        dtype = _dtype_of(file, entry)
+        self.mapped.add(file)
+        if entry.count == 0:
+            return np.empty(0, dtype)
+        try:
+            with (self._archive / file).open("rb") as opened:
+                if os.fstat(opened.fileno()).st_size != entry.bytes:
+                    raise ArchiveError(
+                        f"The archive {self._archive.name} is damaged: column {file} has another size"
+                    )
+                return np.frombuffer(mapped(opened), dtype)
+        except OSError as error:
+            raise ArchiveError(f"The archive {self._archive.name} is damaged: {error}") from error
+
+
+def _dtype_of(file: str, entry: ColumnEntry) -> np.dtype[Any]:
+    dtype = np.dtype(
+        entry.dtype if isinstance(entry.dtype, str) else [(name, kind) for name, kind in entry.dtype]
+    )
+    if dtype.hasobject or dtype.itemsize * entry.count != entry.bytes:
+        raise InconsistentError(f"Column {file} does not fit its description")
+    return dtype

@@ -1,21 +1,237 @@
-"""Companions of columns: the largest value of each few rows, by which searches skip what can't match."""
+"""The columns of an archive as typed attributes: name, type and length of each are declared once.
 
-from typing import Any
+A subclass of :class:`Columns` declares columns that belong together. Writers pass its arrays to ``column_files.py`` by
+the names of its attributes, and readers get an instance from an open snapshot; so nothing is written that can't be
+read, and a column has the type and the length that its declaration says. A file's name is the prefix of its class (and
+before that the scope of an instance: the device) and the name of the attribute.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, Final, Generic, Literal, Protocol, Self, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
-BLOCK, SUPER_BLOCK = 64, 4096
-"""Rows summed up by one row of a column's ``_64`` and ``_4096`` companions."""
+from memlens.model.timeline import NEVER
+from memlens.store.manifest import InconsistentError
+
+S = TypeVar("S", bound=np.generic)
+Array = npt.NDArray[Any]
+
+Count = Literal[
+    "stacks", "nodes", "frames", "events", "moments", "allocations", "samples", "edges", "change offsets"
+]
+"""What columns have an item for each of. "moments" are one more than events; "change offsets" one more than edges."""
 
 
-def block_peaks(column: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
-    """The largest value of each ``rows`` rows, the last block perhaps shorter."""
-    if not len(column):
-        return np.zeros(1, column.dtype)
-    return np.maximum.reduceat(column, np.arange(0, len(column), rows))
+class Declared:
+    """A column as it is declared: its type (one of several), and how many items it has."""
+
+    name: str
+    file: str
+    """The name of its file, without the scope; a :class:`StoredMany` has a point and a key after that."""
+
+    def __init__(
+        self, dtypes: tuple[np.dtype[Any], ...], of: Count | None, *, per: int = 1, width: int = 1
+    ) -> None:
+        self.dtypes = tuple(dtype.newbyteorder("<") for dtype in dtypes)
+        self.of = of
+        self.per = per
+        self.width = width
+
+    def __set_name__(self, owner: type["Columns"], name: str) -> None:
+        self.name = name
+        self.file = owner.prefix + name
+
+    def length(self, count: int) -> int:
+        """How many items the column has when there are ``count`` of what it is of."""
+        return self.width * (count if self.per == 1 else max(-(-count // self.per), 1))
+
+    def check(self, column: Array, counts: Mapping[Count, int]) -> None:
+        """Raises :class:`InconsistentError` for a value that is out of range."""
 
 
-def block_lows(column: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
-    """The smallest value of each ``rows`` rows of a column that is not empty, the last block perhaps shorter."""
-    return np.minimum.reduceat(column, np.arange(0, len(column), rows))
+class _Numbers(Declared, Generic[S]):
+    """Columns of plain numbers.
+
+    There is an item for each ``of`` something, or for each ``per`` of them, or ``width`` items for each. ``below`` says
+    that values are numbers of something (or of earlier items of the same column), so that kernels may use them as
+    indexes; then they are checked when the column is mapped. ``or_never`` allows NEVER among them, and the item
+    ``first`` is the first that is checked.
+    """
+
+    def __init__(
+        self,
+        kind: type[S],
+        of: Count,
+        *,
+        per: int = 1,
+        width: int = 1,
+        below: Count | Literal["itself"] | None = None,
+        or_never: bool = False,
+        first: int = 0,
+    ) -> None:
+        super().__init__((np.dtype(kind),), of, per=per, width=width)
+        self._below = below
+        self._or_never = or_never
+        self._first = first
+
+    def check(self, column: Array, counts: Mapping[Count, int]) -> None:
+        if self._below is None:
+            return
+        values = column[self._first :]
+        if self._below == "itself":
+            fits = bool((values < np.arange(self._first, len(column), dtype=values.dtype)).all())
+        elif self._or_never:
+            fits = bool(((values < counts[self._below]) | (values == NEVER)).all())
+        else:
+            fits = not len(values) or int(values.max()) < counts[self._below]
+        if not fits:
+            raise InconsistentError(f"Column {self.file} has a number that names nothing")
+
+
+class Stored(_Numbers[S]):
+    """A column of numbers that all archives of its model have."""
+
+    @overload
+    def __get__(self, columns: None, owner: type["Columns"]) -> Self: ...
+    @overload
+    def __get__(self, columns: "Columns", owner: type["Columns"]) -> npt.NDArray[S]: ...
+    def __get__(self, columns: "Columns | None", owner: type["Columns"]) -> Self | npt.NDArray[S]:
+        return self if columns is None else columns.needed(self)
+
+
+class StoredIfAny(_Numbers[S]):
+    """A column of numbers that is None where the archive lacks it, since nothing is known of it."""
+
+    @overload
+    def __get__(self, columns: None, owner: type["Columns"]) -> Self: ...
+    @overload
+    def __get__(self, columns: "Columns", owner: type["Columns"]) -> npt.NDArray[S] | None: ...
+    def __get__(self, columns: "Columns | None", owner: type["Columns"]) -> Self | npt.NDArray[S] | None:
+        return self if columns is None else columns.mapped(self)
+
+
+class StoredMany(_Numbers[S]):
+    """Columns of numbers of one kind, told apart by a key."""
+
+    @overload
+    def __get__(self, columns: None, owner: type["Columns"]) -> Self: ...
+    @overload
+    def __get__(self, columns: "Columns", owner: type["Columns"]) -> "Keyed[S]": ...
+    def __get__(self, columns: "Columns | None", owner: type["Columns"]) -> "Self | Keyed[S]":
+        return self if columns is None else columns.keyed(self)
+
+
+class StoredTable(Declared):
+    """Structured rows of one of some types, as many as there are; none where the archive has no such column.
+
+    ``file`` names a file whose name has no prefix.
+    """
+
+    def __init__(self, *dtypes: np.dtype[Any], file: str | None = None) -> None:
+        super().__init__(dtypes, None)
+        self._own_file = file
+
+    def __set_name__(self, owner: type["Columns"], name: str) -> None:
+        super().__set_name__(owner, name)
+        self.file = self._own_file or self.file
+
+    @overload
+    def __get__(self, columns: None, owner: type["Columns"]) -> Self: ...
+    @overload
+    def __get__(self, columns: "Columns", owner: type["Columns"]) -> npt.NDArray[np.void]: ...
+    def __get__(self, columns: "Columns | None", owner: type["Columns"]) -> Self | npt.NDArray[np.void]:
+        return self if columns is None else columns.table(self)
+
+
+class Keyed(Generic[S]):
+    """Columns by key, each mapped when it is first asked for."""
+
+    def __init__(self, find: Callable[[str], npt.NDArray[S]]) -> None:
+        self._find = find
+        self._found: dict[str, npt.NDArray[S]] = {}
+
+    def __getitem__(self, key: int | str) -> npt.NDArray[S]:
+        found = self._found.get(str(key))
+        if found is None:
+            found = self._found[str(key)] = self._find(str(key))
+        return found
+
+
+class Source(Protocol):
+    """Where columns come from: the files of an archive."""
+
+    def description(self, file: str) -> tuple[np.dtype[Any], int] | None:
+        """The type and the number of items of a file's column; None for a file that the archive hasn't."""
+
+    def array(self, file: str) -> Array:
+        """A column that has a description. Raises ``ArchiveError`` when its file isn't as the manifest says."""
+
+
+class Columns:
+    """Columns that belong together, each mapped and checked when it is first asked for; never assigned to.
+
+    A column that isn't as declared raises :class:`InconsistentError`.
+    """
+
+    prefix: ClassVar[str] = ""
+
+    def __init__(self, source: Source, counts: Mapping[Count, int], scope: str = "") -> None:
+        self._source: Final = source
+        self._counts: Final = counts
+        self._scope: Final = scope
+
+    @classmethod
+    def declared(cls) -> Iterator[Declared]:
+        """The columns."""
+        for each in cls.__mro__:
+            yield from (column for column in vars(each).values() if isinstance(column, Declared))
+
+    def needed(self, column: _Numbers[S]) -> npt.NDArray[S]:
+        """A column that must be there."""
+        found = self.mapped(column)
+        if found is None:
+            raise InconsistentError(f"The archive has no column {column.file}")
+        return found
+
+    def mapped(self, column: _Numbers[S]) -> npt.NDArray[S] | None:
+        """A column, or None."""
+        found = self._find(column, column.file)
+        vars(self)[column.name] = found
+        return found
+
+    def keyed(self, column: _Numbers[S]) -> Keyed[S]:
+        """The columns of a :class:`StoredMany`."""
+
+        def find(key: str) -> npt.NDArray[S]:
+            array = self._find(column, f"{column.file}.{key}")
+            if array is None:
+                raise InconsistentError(f"The archive has no column {column.file}.{key}")
+            return array
+
+        found = Keyed(find)
+        vars(self)[column.name] = found
+        return found
+
+    def table(self, column: StoredTable) -> npt.NDArray[np.void]:
+        """The rows of a table."""
+        found = self._find(column, column.file)
+        if found is None:
+            found = np.empty(0, column.dtypes[0])
+        vars(self)[column.name] = found
+        return found
+
+    def _find(self, column: Declared, file: str) -> Array | None:
+        file = self._scope + file
+        described = self._source.description(file)
+        if described is None:
+            return None
+        dtype, items = described
+        if dtype not in column.dtypes:
+            raise InconsistentError(f"Column {file} is of another type")
+        if column.of is not None and items != column.length(self._counts[column.of]):
+            raise InconsistentError(f"Column {file} has another length")
+        array = self._source.array(file)
+        column.check(array, self._counts)
+        return array if column.width == 1 else array.reshape(-1, column.width)

@@ -4,7 +4,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.model.timeline import stacks_of_frees
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 
 
 def freed_stacks(snapshot: Snapshot, device: Device) -> npt.NDArray[np.uint32]:
@@ -17,7 +18,6 @@ def freed_stacks(snapshot: Snapshot, device: Device) -> npt.NDArray[np.uint32]:
         count = device.whole.info.allocations
         if snapshot.manifest.frees_repeat:
             return np.zeros(count, np.uint32)
-        owners = snapshot.column(f"{device.info.device}.event_owner")
-        return stacks_of_frees(device.event_action, owners, device.event_stack, count)
+        return stacks_of_frees(device.event_action, device.event_owner, device.event_stack, count)
 
     return snapshot.derived(f"{device.info.device}.freed_stacks", find)

@@ -16,6 +16,8 @@ from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.column_files import ColumnFiles
 from memlens.store.manifest import FORMAT_VERSION, TEXT_NAME, Manifest, SourceFile, write_manifest
+from memlens.store.samples.columns import Samples, Times
+from memlens.store.stacks import FrameColumns, Stacks, Tree
 from memlens.store.text import LineRow, lines_of_frames, open_text, write_frames
 from memlens.store.verify import file_checksum
 
@@ -29,11 +31,9 @@ def write_profile(profile: Profile, source: SourceFile, folder: Path, report: Re
     columns = ColumnFiles(folder)
     tree, nodes = profile.stack_tree()
     stack_nodes, stacks = np.unique(nodes, return_inverse=True)
-    columns.write("stack_node", stack_nodes)
-    columns.write("stack_label", _labels(tree, profile.frames, stack_nodes))
-    columns.write("node_parent", tree.parents)
-    columns.write("node_frame", tree.frames)
-    columns.write("frame_source", profile.frames.sources)
+    columns.write(FrameColumns, {"source": profile.frames.sources})
+    columns.write(Tree, {"parent": tree.parents, "frame": tree.frames})
+    columns.write(Stacks, {"node": stack_nodes, "label": _labels(tree, profile.frames, stack_nodes)})
     _write_samples(columns, profile, stacks.astype(np.uint32))
     if profile.times is not None:
         _write_times(columns, profile.times)
@@ -58,23 +58,17 @@ def write_profile(profile: Profile, source: SourceFile, folder: Path, report: Re
 
 
 def _write_samples(columns: ColumnFiles, profile: Profile, stacks: U32) -> None:
-    columns.write("sample_stack", stacks)
-    for number, values in enumerate(profile.values):
-        columns.write(f"sample_value.{number}", values)
+    labels = profile.labels[np.argsort(profile.labels["sample"], kind="stable")]
+    columns.write(Samples, {"stack": stacks, "labels": labels})
+    columns.write(Samples, {f"value.{number}": values for number, values in enumerate(profile.values)})
     if profile.sizes is not None:
-        columns.write("sample_size", profile.sizes)
-    columns.write("labels", profile.labels[np.argsort(profile.labels["sample"], kind="stable")])
+        columns.write(Samples, {"size": profile.sizes})
 
 
 def _write_times(columns: ColumnFiles, times: ProfileTimes) -> None:
-    columns.write("time.edges", times.time_us)
-    for name, series in times.series.items():
-        columns.write(f"time.series.{name}", series)
-    columns.write("time.peaks", times.peaks)
-    columns.write("time.change_offsets", times.change_offsets)
-    columns.write("time.changes", times.changes)
-    if times.told is not None:
-        columns.write("time.told", times.told.astype(np.uint8))
+    columns.write(Times, {"edges": times.time_us, "peaks": times.peaks})
+    columns.write(Times, {f"series.{name}": series for name, series in times.series.items()})
+    columns.write(Times, {"change_offsets": times.change_offsets, "changes": times.changes})
 
 
 def _info(profile: Profile, source: SourceFile, stacks: int) -> ProfileInfo:

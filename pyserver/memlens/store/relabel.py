@@ -16,6 +16,9 @@ from memlens.model.libraries import is_by_name_only
 from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import ArchiveError
+from memlens.store.models import devices_of
+from memlens.store.stacks import Stacks
+from memlens.store.trace.device import Device, scope_of
 
 if TYPE_CHECKING:
     from memlens.store.snapshot import Snapshot
@@ -74,11 +77,11 @@ def relabel(snapshot: "Snapshot", libraries: Libraries) -> dict[str, npt.NDArray
         kinds[[number for number, _ in changed]] = [new for _, new in changed]
         model = snapshot.info.model
         passed = passed_over(((row[1], row[2], kind) for row, kind in zip(rows, kinds, strict=True)), model)
-        parents, frames = snapshot.column("node_parent"), snapshot.column("node_frame")
-        labels = charged(parents, frames, snapshot.column("stack_node"), ranks(kinds, passed, "mine", model))
+        tree = snapshot.tree
+        labels = charged(tree.parent, tree.frame, snapshot.stacks.node, ranks(kinds, passed, "mine", model))
     except (apsw.Error, IndexError, ValueError, OverflowError) as error:
         raise ArchiveError(f"The archive {snapshot.archive.name} is damaged: {error}") from error
-    return {"stack_label": labels, **_inferred(snapshot, labels)}
+    return {Stacks.label.file: labels, **_inferred(snapshot, labels)}
 
 
 def files_in_doubt(snapshot: "Snapshot") -> list[str]:
@@ -103,10 +106,11 @@ def files_in_doubt(snapshot: "Snapshot") -> list[str]:
 
 def _inferred(snapshot: "Snapshot", labels: U32) -> dict[str, U32]:
     """The inferred lines of each device: they are labels of other stacks, and follow where those all agree."""
-    names = [name for name in snapshot.manifest.columns if name.endswith(".inferred")]
-    if not names:
+    devices = [snapshot.device(info.device) for info in devices_of(snapshot.info)]
+    inferred = {device.info.device: device.inferred for device in devices if device.inferred is not None}
+    if not inferred:
         return {}
-    old = snapshot.column("stack_label")
+    old = snapshot.stacks.label
     named = np.flatnonzero(old != NEVER)
     frames, first, numbers = np.unique(old[named], return_index=True, return_inverse=True)
     new = labels[named]
@@ -114,11 +118,11 @@ def _inferred(snapshot: "Snapshot", labels: U32) -> dict[str, U32]:
     agree[numbers[new != new[first][numbers]]] = False
     follow = np.where(agree, new[first], frames)
     found = {}
-    for name in names:
-        column = snapshot.column(name).copy()
+    for number, recorded in inferred.items():
+        column = recorded.copy()
         rows = np.flatnonzero(column != NEVER)
         places = np.minimum(np.searchsorted(frames, column[rows]), len(frames) - 1)
         known = frames[places] == column[rows]
         column[rows[known]] = follow[places[known]]
-        found[name] = column
+        found[scope_of(number) + Device.inferred.file] = column
     return found

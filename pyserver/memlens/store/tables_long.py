@@ -18,9 +18,10 @@ from memlens.store.database_file import Column as TreeColumn
 from memlens.store.database_file import Filler, Rows
 from memlens.store.frees import freed_stacks
 from memlens.store.models import categories_of, devices_of
-from memlens.store.snapshot import Column, Device, Snapshot
+from memlens.store.snapshot import Column, Snapshot
 from memlens.store.tables_short import STACK_FIGURES, known_figures, pool_names, stream_names
 from memlens.store.totals import stack_totals
+from memlens.store.trace.device import Device
 
 _STRETCH_ROWS = 1 << 15
 
@@ -42,7 +43,7 @@ def fill_base(snapshot: Snapshot, filler: Filler) -> None:
 
 
 def _fill_stacks(snapshot: Snapshot, filler: Filler) -> None:
-    nodes, parents, frames = (snapshot.column(name) for name in ("stack_node", "node_parent", "node_frame"))
+    nodes, parents, frames = snapshot.stacks.node, snapshot.tree.parent, snapshot.tree.frame
     depths = np.empty(len(nodes), np.int64)
     (frame_count,) = next(snapshot.text.execute("SELECT count(*) FROM frames"))
     frame_ends = np.empty(int(frame_count), np.int64)
@@ -56,10 +57,10 @@ def _fill_stacks(snapshot: Snapshot, filler: Filler) -> None:
 
 
 def _stack_rows(snapshot: Snapshot, depths: Column) -> Iterator[Rows]:
-    labels, totals = snapshot.column("stack_label"), stack_totals(snapshot)
+    labels, totals = snapshot.stacks.label, stack_totals(snapshot)
     match snapshot.info:
         case TimelineInfo():
-            largest = snapshot.column("stack_largest")
+            largest = snapshot.trace.stack_largest
         case ProfileInfo():
             largest = np.full(len(labels), kernel.NEVER, np.uint32)
         case _:
@@ -95,9 +96,9 @@ def _frame_rows(frame_ends: Column, stacks: Column, levels: Column) -> Iterator[
 
 
 def _fill_samples(snapshot: Snapshot, info: ProfileInfo, filler: Filler) -> None:
-    stacks = snapshot.column("sample_stack")
-    sizes = snapshot.column("sample_size") if info.has_sizes else None
-    values = [snapshot.column(f"sample_value.{number}") for number in range(len(info.values))]
+    stacks = snapshot.samples.stack
+    sizes = snapshot.samples.size if info.has_sizes else None
+    values = [snapshot.samples.value[number] for number in range(len(info.values))]
 
     def samples() -> Iterator[Rows]:
         for part in _stretches(len(stacks)):
@@ -152,29 +153,25 @@ def _event_rows(snapshot: Snapshot) -> Iterator[Rows]:
     first = 0
     for info in devices_of(snapshot.info):
         device = snapshot.device(info.device)
-        address, size, stream, pool, owner = (
-            snapshot.column(f"{info.device}.event_{name}")
-            for name in ("address", "size", "stream", "pool", "owner")
-        )
         for part in _stretches(info.events):
             count = part.stop - part.start
-            owners = owner[part]
+            sizes, owners = device.event_size[part], device.event_owner[part]
             columns = {
                 "device": _numbers(np.full(count, info.device)),
                 "moment": _numbers(np.arange(part.start + 1, part.stop + 1)),
                 "time_us": None if device.time is None else _numbers(device.time[part]),
                 "action": _named(actions, device.event_action[part]),
-                "size_bytes": _numbers(size[part], size[part] < 0),
+                "size_bytes": _numbers(sizes, sizes < 0),
                 "live_bytes": _numbers(device.live[part.start + 1 : part.stop + 1]),
                 "allocation": _numbers(device.allocations(owners), owners == kernel.NEVER),
                 "stack": _numbers(device.event_stack[part]),
-                "stream": _named(streams, stream[part]),
-                "pool": _named(pools, pool[part], optional=True),
-                "address_int": _numbers(address[part].view(np.int64)),
+                "stream": _named(streams, device.event_stream[part]),
+                "pool": _named(pools, device.event_pool[part], optional=True),
+                "address_int": _numbers(device.event_address[part].view(np.int64)),
             }
             yield Rows(count, columns, first + part.start)
         first += info.events
-        del device, address, size, stream, pool, owner
+        del device
         snapshot.forget(info.device)
 
 
@@ -227,7 +224,7 @@ def _action_rows(snapshot: Snapshot) -> Iterator[Rows]:
         numbers = [number for number, each in enumerate(names) if each == name]
         first = 0
         for info in devices_of(snapshot.info):
-            column = snapshot.column(f"{info.device}.event_action")
+            column = snapshot.device(info.device).event_action
             for part in _stretches(info.events, 32 * _STRETCH_ROWS):
                 mine = np.flatnonzero(np.isin(column[part], numbers))
                 for some in _stretches(len(mine)):

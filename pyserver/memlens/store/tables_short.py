@@ -13,7 +13,8 @@ from memlens.model.profile import standing_for
 from memlens.model.timeline import NOTE_KINDS
 from memlens.store.database_file import insert
 from memlens.store.models import devices_of
-from memlens.store.snapshot import Column, Device, Snapshot
+from memlens.store.snapshot import Column, Snapshot
+from memlens.store.trace.device import Device
 
 
 def fill_short(snapshot: Snapshot, database: apsw.Connection) -> None:
@@ -21,10 +22,6 @@ def fill_short(snapshot: Snapshot, database: apsw.Connection) -> None:
     insert(
         database, "devices", [_device_row(snapshot.device(info.device)) for info in devices_of(snapshot.info)]
     )
-    first_event = 0
-    for info in devices_of(snapshot.info):
-        _notes(snapshot, database, info.device, first_event)
-        first_event += info.events
     kinds = " ".join(f"WHEN {number} THEN '{name}'" for number, name in enumerate(KIND_NAMES))
     known = known_figures(snapshot.info)
     figures = ", ".join(figure if stands_for in known else "NULL" for figure, stands_for in _LINE_FIGURES)
@@ -36,11 +33,11 @@ def fill_short(snapshot: Snapshot, database: apsw.Connection) -> None:
         "FROM source_lines ORDER BY file, line"
     )
     insert(database, "lines", snapshot.text.execute(lines))
-    _memory(snapshot, database)
-    _annotations(snapshot, database)
     match snapshot.info:
         case TimelineInfo():
-            pass
+            _all_notes(snapshot, database)
+            _memory(snapshot, database)
+            _annotations(snapshot, database)
         case ProfileInfo():
             _labels(snapshot, snapshot.info, database)
         case _:
@@ -87,11 +84,16 @@ def _device_row(device: Device) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+def _all_notes(snapshot: Snapshot, database: apsw.Connection) -> None:
+    first_event = 0
+    for info in devices_of(snapshot.info):
+        _notes(snapshot, database, info.device, first_event)
+        first_event += info.events
+
+
 def _notes(snapshot: Snapshot, database: apsw.Connection, device: int, first: int) -> None:
-    name = f"{device}.notes"
-    if name not in snapshot.manifest.columns:
-        return
-    notes, strings = snapshot.column(name), _strings(snapshot)
+    notes = snapshot.device(device).notes
+    strings = _strings(snapshot) if len(notes) else {}
     number = NOTE_KINDS.index("device_free")
     rows = zip(
         (notes["event"].astype(np.int64) + first).tolist(),
@@ -109,7 +111,7 @@ def _labels(snapshot: Snapshot, info: ProfileInfo, database: apsw.Connection) ->
     """What the values of a profile are, and the labels of its samples."""
     kinds = ((n, v.name, v.unit, v.meaning, v.title, v.total) for n, v in enumerate(info.values))
     insert(database, "value_types", kinds)
-    rows = snapshot.column("labels")
+    rows = snapshot.samples.labels
     strings = _strings(snapshot) if len(rows) else {}
     insert(
         database,
@@ -128,9 +130,7 @@ def _labels(snapshot: Snapshot, info: ProfileInfo, database: apsw.Connection) ->
 
 def _memory(snapshot: Snapshot, database: apsw.Connection) -> None:
     """Segments and blocks, where the format has them."""
-    if "segments" not in snapshot.manifest.columns or "blocks" not in snapshot.manifest.columns:
-        return
-    segments, blocks = snapshot.column("segments"), snapshot.column("blocks")
+    segments, blocks = snapshot.trace.segments, snapshot.trace.blocks
     strings = _strings(snapshot)
     rows = zip(
         range(len(segments)),
@@ -192,9 +192,8 @@ def _holds(segments: Column, blocks: Column) -> npt.NDArray[np.bool_]:
 
 
 def _annotations(snapshot: Snapshot, database: apsw.Connection) -> None:
-    if "annotations" not in snapshot.manifest.columns:
-        return
-    rows, strings = snapshot.column("annotations"), _strings(snapshot)
+    rows = snapshot.trace.annotations
+    strings = _strings(snapshot) if len(rows) else {}
     numbers = {info.device for info in devices_of(snapshot.info)}
     times, moments = rows["time_us"].astype(np.int64), np.full(len(rows), -1, np.int64)
     for number in np.unique(rows["device"]).tolist():

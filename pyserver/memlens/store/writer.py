@@ -18,10 +18,13 @@ from memlens.model.profile import Profile
 from memlens.model.timeline import NEVER, OOM, DeviceTimeline, Timeline
 from memlens.progress import Report
 from memlens.store.column_files import ColumnFiles
-from memlens.store.columns import BLOCK, block_lows
 from memlens.store.manifest import FORMAT_VERSION, TEXT_NAME, Manifest, SourceFile, write_manifest
+from memlens.store.peaks import BLOCK, SUPER_BLOCK, block_lows, block_peaks
 from memlens.store.profile_writer import write_profile
+from memlens.store.stacks import FrameColumns, Stacks, Tree
 from memlens.store.text import lines_of_frames, open_text, write_frames
+from memlens.store.trace.columns import TraceColumns
+from memlens.store.trace.device import Device, scope_of
 from memlens.store.verify import file_checksum
 
 
@@ -66,24 +69,19 @@ def _write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report
         if callers is not None:
             of_allocations = infer_modules(device, callers, roles, operators, stack_modules)
             if of_allocations.any():
-                columns.write(f"{device.device}.inferred_module", of_allocations)
+                columns.write(Device, {"inferred_module": of_allocations}, scope_of(device.device))
         first_allocations.append(first_allocations[-1] + len(rows))
         del device, rows
     report("writing", count / (count + 1))
-    columns.write_all(
+    columns.write(FrameColumns, {"source": timeline.frames.sources})
+    columns.write(Tree, {"parent": parents, "frame": node_frames})
+    columns.write(Stacks, {"node": nodes, "label": labels})
+    columns.write(
+        TraceColumns,
         {
-            "stack_node": nodes,
-            "stack_label": labels,
-            "stack_module": stack_modules,
-            "stack_totals": totals.reshape(-1),
-            "stack_largest": largest,
-            "node_parent": parents,
-            "node_frame": node_frames,
-            "frame_source": timeline.frames.sources,
-        }
-    )
-    for name, table in timeline.tables.items():
-        columns.write(name, table)
+            "stack_module": stack_modules, "stack_totals": totals, "stack_largest": largest, **timeline.tables
+        },
+    )  # fmt: skip
     text = folder / TEXT_NAME
     _write_text(text, timeline, totals, modules)
     info = TimelineInfo(
@@ -105,27 +103,42 @@ def _write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report
 
 
 def _write_device(columns: ColumnFiles, device: DeviceTimeline) -> None:
-    prefix = f"{device.device}."
+    scope = scope_of(device.device)
     events, rows = device.events, device.allocations
-    columns.write_all(
+    columns.write(
+        Device,
         {
-            f"{prefix}event_action": events.action,
-            f"{prefix}event_address": events.address,
-            f"{prefix}event_size": events.size,
-            f"{prefix}event_stack": events.stack,
-            f"{prefix}event_stream": events.stream,
-            f"{prefix}event_pool": events.pool,
-            f"{prefix}event_owner": device.owners,
-        }
+            "event_action": events.action,
+            "event_address": events.address,
+            "event_size": events.size,
+            "event_stack": events.stack,
+            "event_stream": events.stream,
+            "event_pool": events.pool,
+            "event_owner": device.owners,
+        },
+        scope,
     )
     if device.time_us is not None:
-        columns.write(f"{prefix}time", device.time_us)
-    columns.write_with_peaks(f"{prefix}live", device.live)
-    columns.write(f"{prefix}low_64", block_lows(device.live, BLOCK))
-    columns.write(f"{prefix}live_count", device.live_counts)
+        columns.write(Device, {"time": device.time_us}, scope)
+    live_64 = block_peaks(device.live, BLOCK)
+    columns.write(
+        Device,
+        {
+            "live": device.live,
+            "live_64": live_64,
+            "live_4096": block_peaks(live_64, SUPER_BLOCK // BLOCK),
+            "low_64": block_lows(device.live, BLOCK),
+            "live_count": device.live_counts,
+            "notes": device.notes,
+        },
+        scope,
+    )
     names = ("address", "size", "rounded", "start", "stack", "stream", "category", "flags")
-    columns.write_all({f"{prefix}{name}": rows[name] for name in names})
-    columns.write_with_peaks(f"{prefix}end", np.ascontiguousarray(rows["end"]))
+    columns.write(Device, {name: rows[name] for name in names}, scope)
+    end = np.ascontiguousarray(rows["end"])
+    end_64 = block_peaks(end, BLOCK)
+    end_4096 = block_peaks(end_64, SUPER_BLOCK // BLOCK)
+    columns.write(Device, {"end": end, "end_64": end_64, "end_4096": end_4096}, scope)
 
 
 def _labels(frames: Frames) -> npt.NDArray[np.uint32]:
@@ -153,7 +166,7 @@ def _write_inferred(
     inferred = np.full(len(stacks), NEVER, np.uint32)
     inferred[early:] = infer_forward(stacks[early:], roles, operators, labels)
     if bool((inferred != NEVER).any()):
-        columns.write(f"{device.device}.inferred", inferred)
+        columns.write(Device, {"inferred": inferred}, scope_of(device.device))
 
 
 def _write_text(path: Path, timeline: Timeline, totals: npt.NDArray[np.int64], modules: list[Module]) -> None:

@@ -57,7 +57,7 @@ def side_of(snapshot: Snapshot, of: AllocationSet) -> Side:
         # a side of a difference has no two of its own: what is less than nothing has no width here
         net = np.maximum(stacks.values[AFTER : AFTER + 2] - stacks.values[BEFORE : BEFORE + 2], 0)
         stacks = replace(stacks, values=np.ascontiguousarray(net))
-    return Side(stacks, frame_names(snapshot), snapshot.column("stack_node").copy())
+    return Side(stacks, frame_names(snapshot), snapshot.stacks.node.copy())
 
 
 @dataclass(slots=True, eq=False)

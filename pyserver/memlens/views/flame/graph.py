@@ -42,7 +42,6 @@ from memlens.kernels.trace.timeline import BEFORE_TRACE as FLAG_BEFORE_TRACE
 from memlens.kernels.tree import calltree as calltree_kernel
 from memlens.kernels.tree import flame as kernel
 from memlens.model.info import ProfileInfo, TimelineInfo
-from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import calltree
 from memlens.views.flame import first as first_flame
@@ -120,7 +119,7 @@ class HeldBy:
 
 def held_by(snapshot: Snapshot) -> HeldBy:
     """For the prefix tree of :func:`set_stacks`."""
-    return HeldBy(snapshot.column("stack_node"), len(snapshot.column("node_parent")))
+    return HeldBy(snapshot.stacks.node, len(snapshot.tree.parent))
 
 
 def set_stacks(snapshot: Snapshot, of: AllocationSet) -> Stacks:
@@ -143,7 +142,7 @@ def _stacks_of(snapshot: Snapshot, of: AllocationSet) -> Stacks:
 
 def _stacks_of_allocations(snapshot: Snapshot, of: AllocationSet) -> Stacks:
     device, rows = rows_of(snapshot, of)
-    stack_node = snapshot.column("stack_node")
+    stack_node = snapshot.stacks.node
     parents, frames, ends = snapshot.derived("flame_stacks", lambda: _all_stacks(snapshot))
     sums = np.zeros((2, len(stack_node)), np.int64)
     first = np.full(len(stack_node), NEVER, np.uint32)
@@ -175,7 +174,7 @@ def _stacks_of_samples(snapshot: Snapshot, of: AllocationSet) -> Stacks:
     """
     found = samples_of(snapshot, of)
     parents, frames, ends = snapshot.derived("flame_stacks", lambda: _all_stacks(snapshot))
-    stacks = snapshot.column("sample_stack")[found.rows]
+    stacks = snapshot.samples.stack[found.rows]
 
     def summed(amounts: calltree.I64, counts: calltree.I64) -> calltree.I64:
         sums = np.zeros((2, len(ends)), np.int64)
@@ -212,12 +211,9 @@ def _all_stacks(snapshot: Snapshot) -> tuple[calltree.U32, calltree.U32, calltre
     """
     names = frame_names(snapshot)
     specials = [names.special(which) for which in range(len(SPECIAL_NAMES))]
-    parents = np.concatenate((snapshot.column("node_parent"), np.zeros(len(specials), np.uint32)))
-    frames = np.concatenate((snapshot.column("node_frame"), np.array(specials, np.uint32)))
-    ends = snapshot.column("stack_node")
-    if len(ends) and int(ends.max()) >= len(parents) - len(specials):
-        raise InconsistentError("A stack ends nowhere")
-    return parents, frames, ends
+    parents = np.concatenate((snapshot.tree.parent, np.zeros(len(specials), np.uint32)))
+    frames = np.concatenate((snapshot.tree.frame, np.array(specials, np.uint32)))
+    return parents, frames, snapshot.stacks.node
 
 
 class Picture(Struct, frozen=True):

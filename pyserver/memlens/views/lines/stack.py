@@ -8,8 +8,9 @@ import numpy as np
 
 from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.store.frees import freed_stacks
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
 from memlens.store.totals import stack_totals
+from memlens.store.trace.device import Device
 from memlens.views.answers import Frame, StackAnswer, Totals
 from memlens.views.naming.modules import inferred_module
 from memlens.views.selection.columns import (
@@ -42,7 +43,7 @@ def stack_frames(snapshot: Snapshot, number: int) -> list[Frame]:
     """The frames of a stack, innermost first."""
     ids = snapshot.stack_frame_ids(number)
     rows = snapshot.frames(ids)
-    sources = snapshot.column("frame_source")[ids].tolist()
+    sources = snapshot.frame_columns.source[ids].tolist()
     return [frame(rows[row], source) for row, source in zip(ids, sources, strict=True)]
 
 
@@ -56,7 +57,7 @@ def totals(snapshot: Snapshot, stacks: Sequence[int]) -> Totals:
     biggest = int(np.argmax(table[:, 5]))
     match snapshot.info:
         case TimelineInfo():
-            largest = int(snapshot.column("stack_largest")[chosen[biggest]])
+            largest = int(snapshot.trace.stack_largest[chosen[biggest]])
         case ProfileInfo():
             largest = NEVER
         case _:

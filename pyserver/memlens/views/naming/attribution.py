@@ -26,7 +26,7 @@ FILTER_FIELD = {attribution: field for field, attribution in CHARGED_AS.items()}
 def charged_frames(snapshot: Snapshot, attribution: Attribution) -> U32:
     """The frame that each stack is charged to; NEVER for a stack without frames."""
     if attribution == "mine":
-        return snapshot.column("stack_label")
+        return snapshot.stacks.label
     return snapshot.derived("frames charged as any code", lambda: _innermost(snapshot))
 
 
@@ -35,8 +35,8 @@ def _innermost(snapshot: Snapshot) -> U32:
     model = snapshot.info.model
     passed = passed_over(((file, function, kind) for file, _, function, kind in rows), model)
     kinds = np.array([row[3] for row in rows], np.uint8)
-    parents, frames = snapshot.column("node_parent"), snapshot.column("node_frame")
-    return charged(parents, frames, snapshot.column("stack_node"), ranks(kinds, passed, "any", model))
+    parents, frames = snapshot.tree.parent, snapshot.tree.frame
+    return charged(parents, frames, snapshot.stacks.node, ranks(kinds, passed, "any", model))
 
 
 def frame_rows(snapshot: Snapshot) -> list[FrameRow]:
@@ -68,15 +68,10 @@ def own_values(snapshot: Snapshot, attribution: Attribution) -> dict[tuple[str, 
 
 def _own_values(snapshot: Snapshot, attribution: Attribution) -> dict[tuple[str, int], list[int]]:
     profile = profile_of(snapshot.info)
-    stacks = snapshot.column("sample_stack")
-    sums = np.zeros((len(profile.values), len(snapshot.column("stack_node"))), np.int64)
-    if len(stacks) and int(stacks.max()) >= sums.shape[1]:
-        raise InconsistentError("A sample has an unknown stack")
+    stacks = snapshot.samples.stack
+    sums = np.zeros((len(profile.values), len(snapshot.stacks.node)), np.int64)
     for number in range(len(sums)):
-        values = snapshot.column(f"sample_value.{number}")
-        if len(values) != len(stacks):
-            raise InconsistentError("Some samples lack a value")
-        add_by(stacks, values[np.newaxis], sums[number : number + 1])
+        add_by(stacks, snapshot.samples.value[number][np.newaxis], sums[number : number + 1])
     return _by_line(snapshot, attribution, sums)
 
 

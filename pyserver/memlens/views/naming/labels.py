@@ -6,7 +6,8 @@ import numpy.typing as npt
 from memlens.kernels.trace.timeline import NEVER
 from memlens.model.attribution import Attribution
 from memlens.model.frames import INFERRED, RECORDED
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.naming.attribution import charged_frames
 
 
@@ -22,7 +23,7 @@ def labels_of(
     """
     frames = charged_frames(snapshot, attribution)[device.stack[rows]]
     known = frames != NEVER
-    of_frame = snapshot.column("frame_source")
+    of_frame = snapshot.frame_columns.source
     sources = np.full(len(frames), RECORDED, np.uint8)
     sources[known] = of_frame[frames[known]]
     if device.inferred is not None:

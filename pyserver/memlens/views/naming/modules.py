@@ -4,7 +4,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.model.timeline import NEVER
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 
 
 def modules_of_stacks(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], list[str]]:
@@ -15,7 +16,7 @@ def modules_of_stacks(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], list[
     modules = snapshot.modules()
     # number 0 is "in no module"
     names = [path for number, (_, _, path) in sorted(modules.items()) if number]
-    of_stacks = snapshot.column("stack_module")
+    of_stacks = snapshot.trace.stack_module
     numbers = np.where(of_stacks == 0, np.uint32(NEVER), of_stacks - np.uint32(1)).astype(np.uint32)
     return numbers, names
 

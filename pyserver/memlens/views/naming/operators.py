@@ -16,7 +16,7 @@ def operators_of_stacks(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], lis
     of the native frames on top says what was asked for, entries of operators before kernels.
     """
     names: dict[str, int] = {}
-    parents, frames = snapshot.column("node_parent"), snapshot.column("node_frame")
+    parents, frames = snapshot.tree.parent, snapshot.tree.frame
     highest = int(snapshot.text.execute("SELECT coalesce(max(id), 0) FROM frames").get)
     entries, kernels = (np.full(highest + 2, NEVER, np.uint32) for _ in range(2))
     python = np.zeros(highest + 2, np.uint8)
@@ -35,4 +35,4 @@ def operators_of_stacks(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], lis
         above = np.empty(len(parents), np.uint32)
         kernel.farthest_above(parents, table[numbers], python[numbers], above)
         found = np.where(above != NEVER, above, found)
-    return found[snapshot.column("stack_node")], list(names)
+    return found[snapshot.stacks.node], list(names)

@@ -4,7 +4,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.model.timeline import ACTIONS, NEVER
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 
 NOT_TOLD = 0
 """The pool's number where the file does not tell it."""
@@ -29,14 +30,14 @@ def pools_of(snapshot: Snapshot, device: Device) -> npt.NDArray[np.uint16]:
     number = device.info.device
     pools = np.zeros(len(device.start), np.uint16)
     told = device.start > 0
-    pools[told] = snapshot.column(f"{number}.event_pool")[device.start[told] - 1]
-    segments = snapshot.column("segments")
+    pools[told] = device.event_pool[device.start[told] - 1]
+    segments = snapshot.trace.segments
     segments = segments[(segments["device"] == number) & (segments["total"] > 0)]
     segments = segments[np.argsort(segments["address"], kind="stable")]
     unknown = np.flatnonzero(pools == NOT_TOLD)
     if not len(segments) or not len(unknown):
         return pools
-    since = _made_at(snapshot, number, segments["address"])
+    since = _made_at(device, segments["address"])
     address = device.address[unknown]
     place = np.searchsorted(segments["address"], address, "right").astype(np.int64) - 1
     before = np.maximum(place, 0)
@@ -49,11 +50,11 @@ def pools_of(snapshot: Snapshot, device: Device) -> npt.NDArray[np.uint16]:
     return pools
 
 
-def _made_at(snapshot: Snapshot, number: int, addresses: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
+def _made_at(device: Device, addresses: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
     """The moment at which the segment that is last at each of some sorted addresses was made; 0 before the trace."""
     since = np.zeros(len(addresses), np.uint32)
-    events = np.flatnonzero(snapshot.column(f"{number}.event_action") == _SEGMENT_ALLOC)
-    made = snapshot.column(f"{number}.event_address")[events]
+    events = np.flatnonzero(device.event_action == _SEGMENT_ALLOC)
+    made = device.event_address[events]
     place = np.minimum(np.searchsorted(addresses, made), len(addresses) - 1)
     known = addresses[place] == made
     np.maximum.at(since, place[known], (events[known] + 1).astype(np.uint32))

@@ -8,7 +8,6 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
-from memlens.store.manifest import InconsistentError
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.profile_filters import matching
@@ -72,18 +71,17 @@ _TITLES = {
 
 def times(snapshot: Snapshot) -> ProfileTimesAnswer:
     """The lines. Raises :class:`BadRequestError` for a profile without times."""
-    info = profile_of(snapshot.info)
-    if not info.bins:
+    info, stored = profile_of(snapshot.info), snapshot.times
+    if stored is None:
         raise BadRequestError("The profile has no times, so there is nothing to show over time")
-    peaks = _column(snapshot, "time.peaks", info.bins + 1)
-    edges = _column(snapshot, "time.edges", info.bins + 1)
+    peaks, edges = stored.peaks, stored.edges
     series = []
     for name in info.series:
         title, unit, within = _TITLES.get(name, (name.replace("_", " ").capitalize(), _unit_of(name), False))
-        values = _column(snapshot, f"time.series.{name}", info.bins + 1)
+        counts, values = stored.series[name], None
         if within and info.time_unit == "microseconds":
-            title, unit, values = f"{title} per second", "per_second", per_second(edges, values)
-        series.append(ProfileSeries(name, title, unit, within, _packed(values)))
+            title, unit, values = f"{title} per second", "per_second", per_second(edges, counts)
+        series.append(ProfileSeries(name, title, unit, within, _packed(counts if values is None else values)))
     peak = int(np.argmax(peaks))
     return ProfileTimesAnswer(_packed(edges), _packed(peaks), peak, int(peaks[peak]), series)
 
@@ -126,13 +124,6 @@ def between(snapshot: Snapshot, first: int, last: int, filter_text: str) -> Prof
 
 def _unit_of(name: str) -> str:
     return "bytes" if name.endswith("_bytes") else "count"
-
-
-def _column(snapshot: Snapshot, name: str, rows: int) -> npt.NDArray[Any]:
-    found = snapshot.column(name)
-    if len(found) != rows:
-        raise InconsistentError(f"Column {name} has another length")
-    return found
 
 
 def _packed(column: npt.NDArray[Any]) -> str:

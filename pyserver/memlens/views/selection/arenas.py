@@ -20,7 +20,7 @@ def _in_pools(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
         (POSSIBLE_ARENA.function, NATIVE),
     )
     marks = np.array([cast("int", row[0]) for row in rows], np.uint32)
-    leaves = snapshot.column("stack_node")[snapshot.column("sample_stack")]
+    leaves = snapshot.stacks.node[snapshot.samples.stack]
     # the root, where a stack is empty, has no frame
-    found: npt.NDArray[np.bool_] = np.isin(snapshot.column("node_frame")[leaves], marks) & (leaves > 0)
+    found: npt.NDArray[np.bool_] = np.isin(snapshot.tree.frame[leaves], marks) & (leaves > 0)
     return found

@@ -11,7 +11,8 @@ from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import KIND_NAMES, NATIVE, RECORDED, SOURCE_NAMES, operator_of
 from memlens.model.info import AxisRange, device_name
 from memlens.store.models import timeline_of
-from memlens.store.snapshot import Device, FrameRow, Snapshot
+from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.answers import AllocationSummary, Axis, Frame
 from memlens.views.naming.labels import labels_of
 from memlens.views.selection.filters import narrowed

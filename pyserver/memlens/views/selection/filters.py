@@ -36,7 +36,8 @@ from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import INFERRED, NATIVE
 from memlens.model.timeline import NEVER, NO_CATEGORY
 from memlens.store.models import timeline_of
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.naming.attribution import CHARGED_AS, charged_frames
 from memlens.views.naming.labels import labels_of
 from memlens.views.naming.modules import inferred_names, modules_of_stacks, with_inferred
@@ -281,7 +282,7 @@ def _operators(snapshot: Snapshot, term: Term) -> Mask:
 def _native_stacks(snapshot: Snapshot) -> Mask:
     """The stacks that have frames, but none of Python: the frame to show is a native one only then."""
     frames = [row[0] for row in snapshot.text.execute("SELECT id FROM frames WHERE kind = ?", (NATIVE,))]
-    return np.isin(snapshot.column("stack_label"), np.asarray(frames, np.uint32))
+    return np.isin(snapshot.stacks.label, np.asarray(frames, np.uint32))
 
 
 def _module(snapshot: Snapshot, device: Device, term: Term) -> Mask:
@@ -448,7 +449,7 @@ def stacks_where(snapshot: Snapshot, term: Term) -> Mask | None:
             return np.isin(charged, np.asarray(frames, np.uint32))
         return stacks_through(snapshot, frames)
     if term.field == "stack":
-        stacks = np.arange(len(snapshot.column("stack_label")), dtype=np.uint32)
+        stacks = np.arange(len(snapshot.stacks.label), dtype=np.uint32)
         return np.isin(stacks, _numbers(term))
     if term.field == "is" and set(term.values) == {"native"}:
         return _native_stacks(snapshot)

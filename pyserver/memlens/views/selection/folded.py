@@ -75,7 +75,7 @@ def places_of(snapshot: Snapshot, attribution: Attribution = "mine") -> Places:
         if number != len(frames):
             raise InconsistentError("A frame is missing")
         frames.append((row[0], row[1], row[2], row[3]))
-    labels, own = snapshot.column("stack_label"), charged_frames(snapshot, attribution).copy()
+    labels, own = snapshot.stacks.label, charged_frames(snapshot, attribution).copy()
     empty = labels == NEVER
     if bool(np.any(np.maximum(labels, own)[~empty] >= len(frames))):
         raise InconsistentError("A stack has an unknown frame")
@@ -150,7 +150,7 @@ def _fold_allocations(snapshot: Snapshot, of: AllocationSet, places: Places) -> 
 
 def _fold_samples(snapshot: Snapshot, of: AllocationSet, places: Places) -> Folded:
     samples = samples_of(snapshot, of)
-    stacks, of_sample = np.unique(snapshot.column("sample_stack")[samples.rows], return_inverse=True)
+    stacks, of_sample = np.unique(snapshot.samples.stack[samples.rows], return_inverse=True)
     values = np.zeros((len(stacks), 2), np.int64)
     np.add.at(values, of_sample, np.stack((samples.amounts, samples.counts), axis=1))
     starts, sequence = _unrolled(snapshot, stacks, len(places.frames))
@@ -173,8 +173,8 @@ def _unrolled(
     snapshot: Snapshot, stacks: npt.NDArray[np.uint32], frames: int
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
     """Where each of ``stacks`` begins, and the frames of all of them, every number below ``frames``."""
-    parents, node_frames = snapshot.column("node_parent"), snapshot.column("node_frame")
-    nodes = snapshot.column("stack_node")[stacks]
+    parents, node_frames = snapshot.tree.parent, snapshot.tree.frame
+    nodes = snapshot.stacks.node[stacks]
     starts = np.empty(len(stacks) + 1, np.uint64)
     if not kernel.measure(parents, nodes, starts):
         raise InconsistentError("The stacks run in a circle")

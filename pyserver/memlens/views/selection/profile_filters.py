@@ -15,7 +15,7 @@ Mask = npt.NDArray[np.bool_]
 
 def matching(snapshot: Snapshot, text: str) -> Mask:
     """Which samples fit all terms of a filter. Raises :class:`BadRequestError` for terms about events."""
-    stacks = snapshot.column("sample_stack")
+    stacks = snapshot.samples.stack
     mask = np.ones(len(stacks), bool)
     for term in filters.parse(text):
         found = _of_samples(snapshot, term, stacks)
@@ -29,7 +29,7 @@ def _of_samples(snapshot: Snapshot, term: Term, stacks: npt.NDArray[np.uint32]) 
     if term.field == "size":
         if not profile_of(snapshot.info).has_sizes:
             raise BadRequestError(f"'{term}': the profile has no sizes of blocks")
-        return filters.sizes_where(snapshot.column("sample_size"), term)
+        return filters.sizes_where(snapshot.samples.size, term)
     of_stacks = filters.stacks_where(snapshot, term)
     if of_stacks is None:
         raise BadRequestError(
@@ -41,9 +41,9 @@ def _of_samples(snapshot: Snapshot, term: Term, stacks: npt.NDArray[np.uint32]) 
 
 def _labelled(snapshot: Snapshot, term: Term) -> Mask:
     """``label:worker`` is a part of a label's text, ``label:thread:worker`` of the text of the label "thread"."""
-    labels = snapshot.column("labels")
+    labels = snapshot.samples.labels
     strings = dict(snapshot.text.execute("SELECT id, text FROM strings"))
-    mask = np.zeros(len(snapshot.column("sample_stack")), bool)
+    mask = np.zeros(len(snapshot.samples.stack), bool)
     patterns = [Pattern(value) for value in term.values]
     for key, text, number in np.unique(labels[["key", "text", "number"]]).tolist():
         name = strings.get(key, "")

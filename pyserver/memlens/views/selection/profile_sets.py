@@ -1,7 +1,7 @@
 """Sets of a profile's samples: what its tables, trees and flame graphs are about."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, assert_never
+from typing import NamedTuple, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from memlens.model.info import ProfileInfo, ProfileValue, TimelineInfo, ValueMea
 from memlens.model.profile import BLOCK_CHANGE_DTYPE
 from memlens.store.manifest import InconsistentError
 from memlens.store.models import profile_of
+from memlens.store.samples.columns import Times
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.profile_filters import matching
 from memlens.views.selection.sets import AllocationSet
@@ -114,18 +115,13 @@ def samples_of(snapshot: Snapshot, of: AllocationSet) -> SampleSet:
 def _samples_of(snapshot: Snapshot, of: AllocationSet) -> SampleSet:
     info = profile_of(snapshot.info)
     number = _number(info, of)
-    stacks = snapshot.column("sample_stack")
     counted = True
-    if len(stacks) != info.samples or (
-        len(stacks) and int(stacks.max()) >= len(snapshot.column("stack_node"))
-    ):
-        raise InconsistentError("A sample has an unknown stack")
     if of.from_moment is None and of.to_moment is None:
-        amounts = _column(snapshot, f"sample_value.{number}", info.samples)
+        amounts = snapshot.samples.value[number]
         count = info.values[number].count
         counts = np.ones(info.samples, np.int64)
         if count is not None:
-            counts = _column(snapshot, f"sample_value.{count}", info.samples)
+            counts = snapshot.samples.value[count]
         told = (amounts != 0) | ((counts != 0) if count is not None else False)
     else:
         flow = flow_of(snapshot, of)
@@ -152,21 +148,14 @@ def _number(info: ProfileInfo, of: AllocationSet) -> int:
     return number
 
 
-def _column(snapshot: Snapshot, name: str, rows: int) -> npt.NDArray[Any]:
-    found = snapshot.column(name)
-    if len(found) != rows:
-        raise InconsistentError(f"Column {name} has another length")
-    return found
-
-
 def order_of_samples(snapshot: Snapshot) -> U32:
     """When each sample was first seen: the first of its changes, else its place in the file."""
 
     def make() -> U32:
         samples = profile_of(snapshot.info).samples
         order = np.arange(samples, dtype=np.uint32)
-        if profile_of(snapshot.info).bins and len(snapshot.column("time.changes")):
-            changed = snapshot.column("time.changes")["sample"]
+        if snapshot.times is not None and len(snapshot.times.changes):
+            changed = snapshot.times.changes["sample"]
             order = np.full(samples, len(changed), np.uint32)
             # leaves out the samples that a damaged archive hasn't
             first_rows(changed, order)
@@ -184,22 +173,22 @@ class Flow(NamedTuple):
 
 def flow_of(snapshot: Snapshot, of: AllocationSet) -> Flow:
     """What a set's range comes to for each sample: live at its one edge, or what went on between its two."""
-    info = profile_of(snapshot.info)
-    if not info.bins:
+    info, times = profile_of(snapshot.info), snapshot.times
+    if times is None:
         raise BadRequestError("The profile has no times, so no part of its run can be asked about")
     first = _edge(info, 0 if of.from_moment is None else of.from_moment)
     if of.to_moment is None:
-        return _summed(snapshot, 0, first, 1, 1)
+        return _summed(snapshot, times, 0, first, 1, 1)
     last = _edge(info, of.to_moment)
     first, last = min(first, last), max(first, last)
     if of.kind == "allocated":
-        return _summed(snapshot, first + 1, last, 1, 0)
+        return _summed(snapshot, times, first + 1, last, 1, 0)
     if of.kind == "freed":
-        return _summed(snapshot, first + 1, last, 0, 1)
+        return _summed(snapshot, times, first + 1, last, 0, 1)
     if of.kind == "survived":
-        return Flow(*(np.maximum(column, 0) for column in _summed(snapshot, first + 1, last, 1, 1)))
+        return Flow(*(np.maximum(column, 0) for column in _summed(snapshot, times, first + 1, last, 1, 1)))
     # alive at some time: what was live at first, and what was allocated since
-    before, since = _summed(snapshot, 0, first, 1, 1), _summed(snapshot, first + 1, last, 1, 0)
+    before, since = _summed(snapshot, times, 0, first, 1, 1), _summed(snapshot, times, first + 1, last, 1, 0)
     return Flow(before.amounts + since.amounts, before.counts + since.counts)
 
 
@@ -209,13 +198,13 @@ def _edge(info: ProfileInfo, number: int) -> int:
     return number
 
 
-def _summed(snapshot: Snapshot, first: int, last: int, allocated: int, freed: int) -> Flow:
+def _summed(snapshot: Snapshot, times: Times, first: int, last: int, allocated: int, freed: int) -> Flow:
     """Add up the changes of the edges ``first`` to ``last``: what was allocated, and less what was freed.
 
     With ``allocated`` 0 what was freed is positive.
     """
     samples = profile_of(snapshot.info).samples
-    offsets, changes = snapshot.column("time.change_offsets"), snapshot.column("time.changes")
+    offsets, changes = times.change_offsets, times.changes
     begin, end = int(offsets[first]), int(offsets[last + 1])
     rows = changes[min(begin, len(changes)) : min(max(end, begin), len(changes))]
     if len(rows) and int(rows["sample"].max()) >= samples:
@@ -234,4 +223,4 @@ def _summed(snapshot: Snapshot, first: int, last: int, allocated: int, freed: in
     counts = sums("count")
     if changes.dtype != BLOCK_CHANGE_DTYPE:
         return Flow(sums("bytes"), counts)
-    return Flow(counts * _column(snapshot, "sample_size", samples), counts)
+    return Flow(counts * snapshot.samples.size, counts)

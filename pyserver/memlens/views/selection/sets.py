@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.answers import MomentAnswer
 from memlens.views.selection.columns import check_moment, device_of, live_rows, time_of_moment
 

@@ -13,8 +13,8 @@ def stacks_through(snapshot: Snapshot, frames: Sequence[int]) -> npt.NDArray[np.
     """Of each stack of the snapshot, whether any of some frames (numbers of the archive's) stands in it."""
     wanted = np.zeros(max(frames, default=0) + 1, np.uint8)
     wanted[list(frames)] = 1
-    below = np.zeros(len(snapshot.column("node_parent")), np.uint8)
+    below = np.zeros(len(snapshot.tree.parent), np.uint8)
     if frames:
-        kernel.mark_below(snapshot.column("node_parent"), snapshot.column("node_frame"), wanted, below)
-    through: npt.NDArray[np.bool_] = below[snapshot.column("stack_node")] != 0
+        kernel.mark_below(snapshot.tree.parent, snapshot.tree.frame, wanted, below)
+    through: npt.NDArray[np.bool_] = below[snapshot.stacks.node] != 0
     return through

@@ -12,7 +12,8 @@ import numpy as np
 
 from memlens.errors import BadRequestError
 from memlens.store.models import timeline_of
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.selection.columns import NEVER, check_moment, device_of, live_rows
 
 TABLE_FUNCTIONS: dict[str, tuple[str, str]] = {
@@ -184,7 +185,7 @@ class _Cursor:
             self.rows = []
             return
         stacks = device.stack[rows]
-        labels = snapshot.column("stack_label")[stacks].tolist()
+        labels = snapshot.stacks.label[stacks].tolist()
         frames = snapshot.frames(label for label in labels if label != NEVER)
         self.rows = [
             (allocation, size, *(frames[label][:3] if label in frames else _NOWHERE), stack, start)

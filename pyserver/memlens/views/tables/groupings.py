@@ -14,7 +14,8 @@ from memlens.model.attribution import Attribution
 from memlens.model.frames import INFERRED, NATIVE
 from memlens.model.timeline import NEVER, NO_CATEGORY
 from memlens.store.models import devices_of, timeline_of
-from memlens.store.snapshot import Device, FrameRow, Snapshot
+from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.store.trace.device import Device
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
 from memlens.views.naming.attribution import FILTER_FIELD, charged_frames
@@ -179,9 +180,7 @@ class _Labels:
         self.of_frame = np.zeros(len(frames), np.uint32)
         self.native = np.zeros(len(frames), bool)
         # a line that is inferred for others is told apart from the line itself
-        guesses = any(
-            f"{info.device}.inferred" in snapshot.manifest.columns for info in devices_of(snapshot.info)
-        )
+        guesses = any(snapshot.device(info.device).inferred is not None for info in devices_of(snapshot.info))
         for number, *row in frames:
             told = cast("FrameRow", tuple(row))
             native = told[3] == NATIVE
@@ -299,7 +298,7 @@ def _modules(snapshot: Snapshot, _: Attribution) -> _Groups:
     modules, names = snapshot.derived("modules", lambda: modules_of_stacks(snapshot))
     outside = len(names) + FIRST
     codes = np.where(modules == NEVER, np.uint32(outside), modules + np.uint32(FIRST)).astype(np.uint32)
-    codes[snapshot.column("stack_label") == NEVER] = NO_STACK
+    codes[snapshot.stacks.label == NEVER] = NO_STACK
     named = [_plain(name, Term("module", ":", (f"={name}",))) for name in names]
     bare = [msgspec.structs.replace(name, filter=f"{name.filter} module:none") for name in _BARE]
     guesses = [_plain(name, Term("module", ":", (f"={name}",))) for name in inferred_names(names)]

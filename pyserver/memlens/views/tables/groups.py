@@ -13,7 +13,8 @@ from memlens.model.attribution import Attribution
 from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.model.timeline import NEVER
 from memlens.store.models import timeline_of
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 from memlens.units import format_value
 from memlens.views.answers import AllocationSummary, Frame
 from memlens.views.selection import filters

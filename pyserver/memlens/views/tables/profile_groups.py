@@ -81,11 +81,9 @@ def sample_groups(
     keys = np.flatnonzero(np.bincount(codes, minlength=found.groups))
     if profile_of(snapshot.info).has_sizes and unit_of(snapshot, of) == "bytes":
         largest = np.zeros(found.groups, np.int64)
-        np.maximum.at(largest, codes, snapshot.column("sample_size")[samples.rows])
+        np.maximum.at(largest, codes, snapshot.samples.size[samples.rows])
         return SampleGroups(samples, every, keys, amounts, counts, pools, largest, "block", found.name)
-    largest = _largest_stacks(
-        snapshot.column("sample_stack")[samples.rows], samples.amounts, codes, found.groups
-    )
+    largest = _largest_stacks(snapshot.samples.stack[samples.rows], samples.amounts, codes, found.groups)
     return SampleGroups(samples, every, keys, amounts, counts, pools, largest, "stack", found.name)
 
 
@@ -160,7 +158,7 @@ def _by_charged(
                 names.append(_native(row, field) if row[3] == NATIVE else name_of(row, field))
             of_frame[number] = known[key]
         of_stack = of_frame[np.minimum(charged_frames(snapshot, attribution), len(rows))]
-        return _Groups(of_stack[snapshot.column("sample_stack")], len(names), names.__getitem__)
+        return _Groups(of_stack[snapshot.samples.stack], len(names), names.__getitem__)
 
     return make
 
@@ -203,7 +201,7 @@ def _packages(snapshot: Snapshot) -> _Groups:
     of_stack = of_frame[np.minimum(charged_frames(snapshot, "any"), len(rows))]
     words = list(names)
     return _Groups(
-        of_stack[snapshot.column("sample_stack")],
+        of_stack[snapshot.samples.stack],
         len(words),
         lambda code: (words[code], "", None, "") if code else _NOTHING,
     )
@@ -211,9 +209,9 @@ def _packages(snapshot: Snapshot) -> _Groups:
 
 def _stacks(snapshot: Snapshot, attribution: Attribution) -> _Groups:
     lines = _grouping(snapshot, "line", attribution)
-    stacks = snapshot.column("sample_stack")
+    stacks = snapshot.samples.stack
     # a sample of each stack, to be called by its line
-    some = np.zeros(len(snapshot.column("stack_node")), np.uint32)
+    some = np.zeros(len(snapshot.stacks.node), np.uint32)
     some[stacks] = np.arange(len(stacks), dtype=np.uint32)
 
     def name(code: int) -> tuple[str, str, Frame | None, str]:
@@ -225,7 +223,7 @@ def _stacks(snapshot: Snapshot, attribution: Attribution) -> _Groups:
 
 def _labelled(snapshot: Snapshot, wanted: Callable[[str], bool], nothing: str) -> _Groups:
     """By the texts of some labels together, as "request: 7, user: me"."""
-    labels = snapshot.column("labels")
+    labels = snapshot.samples.labels
     strings = dict(snapshot.text.execute("SELECT id, text FROM strings"))
     keys = [key for key in np.unique(labels["key"]).tolist() if wanted(strings.get(key, ""))]
     labels = labels[np.isin(labels["key"], keys)]
@@ -261,7 +259,7 @@ def _is_thread(key: str) -> bool:
 def _sizes(snapshot: Snapshot) -> _Groups:
     if not profile_of(snapshot.info).has_sizes:
         raise BadRequestError("The profile doesn't tell the sizes of blocks")
-    codes = np.searchsorted(_POWERS, snapshot.column("sample_size"), "right").astype(np.uint32)
+    codes = np.searchsorted(_POWERS, snapshot.samples.size, "right").astype(np.uint32)
 
     def name(code: int) -> tuple[str, str, Frame | None, str]:
         if code == 0:

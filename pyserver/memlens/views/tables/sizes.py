@@ -56,7 +56,7 @@ def _sizes_of_samples(snapshot: Snapshot, profile: ProfileInfo, of: AllocationSe
     if not profile.has_sizes:
         raise BadRequestError("The profile has no sizes of blocks, so there is no histogram")
     samples = samples_of(snapshot, of)
-    of_samples = snapshot.column("sample_size")[samples.rows]
+    of_samples = snapshot.samples.size[samples.rows]
     return _histogram(of_samples, samples.amounts, samples.counts, of_samples <= 0)
 
 

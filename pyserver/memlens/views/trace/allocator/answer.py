@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import allocator as kernel
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.selection.columns import NEVER, device_of, time_of_moment
 from memlens.views.trace.allocator.blocks import block_sizes
 from memlens.views.trace.allocator.state import BLOCK, SEGMENT, AllocatorState, state_at
@@ -210,13 +211,13 @@ def _segment(
 def _event(snapshot: Snapshot, own: Device, moment: int) -> TraceEvent | None:
     if moment == 0:
         return None
-    prefix, event = f"{own.info.device}.", moment - 1
-    owner = int(snapshot.column(f"{prefix}event_owner")[event])
+    event = moment - 1
+    owner = int(own.event_owner[event])
     return TraceEvent(
         action=snapshot.manifest.actions[int(own.event_action[event])],
-        address=hex(int(snapshot.column(f"{prefix}event_address")[event])),
-        size_bytes=int(snapshot.column(f"{prefix}event_size")[event]),
-        stream=str(snapshot.manifest.streams[int(snapshot.column(f"{prefix}event_stream")[event])]),
+        address=hex(int(own.event_address[event])),
+        size_bytes=int(own.event_size[event]),
+        stream=str(snapshot.manifest.streams[int(own.event_stream[event])]),
         allocation=own.first_allocation + owner if owner != NEVER else None,
     )
 

@@ -5,7 +5,8 @@ import numpy.typing as npt
 
 from memlens.kernels.trace import allocator
 from memlens.kernels.trace import timeline as kernel
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.selection.columns import NEVER, device_of
 from memlens.views.trace.allocator.segments import segments_of, span_of_allocations
 
@@ -105,13 +106,13 @@ def pending_moments(snapshot: Snapshot, device: int) -> npt.NDArray[np.uint32]:
     An allocation is pending from this moment until its end. Of one that was live before the trace and whose free
     completes without a request in the trace, the request was before the trace, unless the trace has no requests.
     """
-    return snapshot.derived(f"{device}.pending", lambda: _pending(snapshot, device_of(snapshot, device)))
+    return snapshot.derived(f"{device}.pending", lambda: _pending(device_of(snapshot, device)))
 
 
-def _pending(snapshot: Snapshot, device: Device) -> npt.NDArray[np.uint32]:
+def _pending(device: Device) -> npt.NDArray[np.uint32]:
     pending = np.full(len(device.start), NEVER, np.uint32)
     requests = np.flatnonzero(device.event_action == kernel.FREE_REQUESTED)
-    owners = snapshot.column(f"{device.info.device}.event_owner")[requests]
+    owners = device.event_owner[requests]
     known = owners < len(pending)
     # the first request counts, so it is written last
     pending[owners[known][::-1]] = (requests[known][::-1] + 1).astype(np.uint32)

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from memlens.kernels.trace import allocator as kernel
 from memlens.model.timeline import ACTIONS
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.selection.columns import NEVER, device_of
 
 Column = npt.NDArray[Any]
@@ -123,7 +124,7 @@ def _stops(addresses: Column, sizes: Column) -> npt.NDArray[np.uint64]:
 
 
 def _final_segments(snapshot: Snapshot, device: int) -> Column:
-    table = snapshot.column("segments")
+    table = snapshot.trace.segments
     return np.asarray(table[(table["device"] == device) & (table["total"] > 0)])
 
 
@@ -132,11 +133,11 @@ def _spans(snapshot: Snapshot, device: Device) -> Column:
     finals = _final_segments(snapshot, number)
     low, high = min(*COMES, *GOES), max(*COMES, *GOES)
     events = np.flatnonzero((device.event_action >= low) & (device.event_action <= high))
-    sizes = snapshot.column(f"{number}.event_size")[events]
+    sizes = device.event_size[events]
     events = events[sizes > 0]
     actions = device.event_action[events]
-    address = snapshot.column(f"{number}.event_address")[events]
-    size = snapshot.column(f"{number}.event_size")[events]
+    address = device.event_address[events]
+    size = device.event_size[events]
     stops = _stops(address, size)
     final_stops = _stops(finals["address"], finals["total"])
     boundaries = np.unique(
@@ -157,8 +158,8 @@ def _spans(snapshot: Snapshot, device: Device) -> Column:
         places(address),
         places(stops),
         device.event_stack[events],
-        snapshot.column(f"{number}.event_stream")[events],
-        snapshot.column(f"{number}.event_pool")[events],
+        device.event_stream[events],
+        device.event_pool[events],
         flags,
     )
     kinds = np.where(finals["expandable"] != 0, kernel.EXPANDABLE, 0).astype(np.uint8)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.selection.columns import NEVER, check_moment, device_of, live_rows
 from memlens.views.trace.allocator.blocks import block_sizes, pending_moments
 from memlens.views.trace.allocator.segments import joined, segments_of, walls_of

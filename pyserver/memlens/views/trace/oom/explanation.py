@@ -16,7 +16,8 @@ from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.model.info import device_name
 from memlens.model.timeline import ACTIONS, NOTE_KINDS
 from memlens.store.models import devices_of
-from memlens.store.snapshot import Device, FrameRow, Snapshot
+from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.answers import Frame
 from memlens.views.lines.stack import stack_frames
 from memlens.views.naming.frame_names import BEFORE_TRACE, SPECIAL_NAMES
@@ -73,8 +74,8 @@ def marks(snapshot: Snapshot) -> MarksAnswer:
             found += [
                 Mark(
                     kind, info.device, event, event + 1, time_of_moment(device, event + 1),
-                    _size_of(snapshot, info.device, event),
-                    _device_free(snapshot, info.device, event) if kind == "oom" else None,
+                    _size_of(device, event),
+                    _device_free(device, event) if kind == "oom" else None,
                 )
                 for event in events[: MOST_MARKS - len(found)].tolist()
             ]  # fmt: skip
@@ -94,7 +95,7 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
     gap = gap_at(usage, event + 1)
     returned_segments, returned_bytes = case.returned()
     pool = int(case.pool)
-    free = _device_free(snapshot, number, event)
+    free = _device_free(device, event)
     request_stack = int(device.event_stack[event])
     asked_at = _asked_at(snapshot, request_stack)
     retry = case.retry() if case.size_known else None
@@ -172,9 +173,9 @@ def _switch(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _size_of(snapshot: Snapshot, device: int, event: int) -> int:
+def _size_of(device: Device, event: int) -> int:
     # sizes of events that are no allocations are kept as the file has them
-    return max(int(snapshot.column(f"{device}.event_size")[event]), 0)
+    return max(int(device.event_size[event]), 0)
 
 
 def _rows_of(snapshot: Snapshot, stack: int) -> list[FrameRow]:
@@ -186,15 +187,15 @@ def _rows_of(snapshot: Snapshot, stack: int) -> list[FrameRow]:
 
 def _asked_at(snapshot: Snapshot, stack: int) -> Frame | None:
     """The line of Python that stands for a stack; None where no frame of Python was recorded."""
-    label = int(snapshot.column("stack_label")[stack])
+    label = int(snapshot.stacks.label[stack])
     if label == NEVER:
         return None
-    told = frame(snapshot.frames([label])[label], int(snapshot.column("frame_source")[label]))
+    told = frame(snapshot.frames([label])[label], int(snapshot.frame_columns.source[label]))
     return None if told.kind == "native" else told
 
 
-def _device_free(snapshot: Snapshot, device: int, event: int) -> int | None:
-    notes = snapshot.column(f"{device}.notes")
+def _device_free(device: Device, event: int) -> int | None:
+    notes = device.notes
     at = int(np.searchsorted(notes["event"], np.uint32(event)))
     mine = notes[at : int(np.searchsorted(notes["event"], np.uint32(event), "right"))]
     values: list[int] = mine["value"][mine["kind"] == NOTE_KINDS.index("device_free")].tolist()
@@ -211,14 +212,13 @@ class _Case:
     """A request that failed, and what stood in its way."""
 
     def __init__(self, snapshot: Snapshot, device: Device, event: int, state: AllocatorState) -> None:
-        number = device.info.device
         self.snapshot, self.device, self.event, self.state = snapshot, device, event, state
-        self.size = _size_of(snapshot, number, event)
-        self.size_known = int(snapshot.column(f"{number}.event_size")[event]) >= 0
+        self.size = _size_of(device, event)
+        self.size_known = int(device.event_size[event]) >= 0
         self.expandable = bool((state.segments["flags"] & flags.EXPANDABLE).any())
         self.driver_bytes = driver_bytes(self.size, expandable=self.expandable)
-        self.stream = int(snapshot.column(f"{number}.event_stream")[event])
-        self.pool = int(snapshot.column(f"{number}.event_pool")[event])
+        self.stream = int(device.event_stream[event])
+        self.pool = int(device.event_pool[event])
         self.why = self._why()
         free = state.blocks["state"] == INACTIVE
         self.free = state.blocks[free]
@@ -318,7 +318,7 @@ class _Case:
 
     def _labels(self, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
         """The frame that stands for each allocation."""
-        labels: npt.NDArray[np.uint32] = self.snapshot.column("stack_label")[self.device.stack[rows]]
+        labels: npt.NDArray[np.uint32] = self.snapshot.stacks.label[self.device.stack[rows]]
         early = (self.device.flags[rows] & BEFORE_FLAG) != 0
         return np.where(early & (labels == NEVER), _EARLY, labels)
 
@@ -389,32 +389,30 @@ class _Case:
             return None, None
         if label == _EARLY:
             return None, SPECIAL_NAMES[BEFORE_TRACE]
-        told = frame(self.snapshot.frames([label])[label], int(self.snapshot.column("frame_source")[label]))
+        told = frame(self.snapshot.frames([label])[label], int(self.snapshot.frame_columns.source[label]))
         return told, operator_of_stack(self.snapshot, stack) if told.kind == "native" else None
 
     def returned(self) -> tuple[int, int]:
         """What the allocator gave back right before the event: how many, and their bytes."""
-        number = self.device.info.device
         kept = np.flatnonzero(~np.isin(self.device.event_action[: self.event], GOES))
         first = int(kept[-1]) + 1 if len(kept) else 0
-        sizes = self.snapshot.column(f"{number}.event_size")[first : self.event]
+        sizes = self.device.event_size[first : self.event]
         return len(sizes), int(np.clip(sizes, 0, 1 << 50).sum())
 
     def retry(self) -> Retry | None:
         """The next allocation of the same size on the same stream, if the trace has one."""
-        number = self.device.info.device
         behind = self.event + 1
         actions = self.device.event_action[behind:]
-        same = self.snapshot.column(f"{number}.event_stream")[behind:] == self.stream
+        same = self.device.event_stream[behind:] == self.stream
         divisions = divisions_of(self.snapshot)
-        sizes = self.snapshot.column(f"{number}.event_size")[behind:]
+        sizes = self.device.event_size[behind:]
         same &= rounded_up(sizes, divisions) == rounded_up(np.asarray([self.size], np.int64), divisions)
         found = np.flatnonzero(same & (actions == _ALLOC))
         if not len(found):
             return None
         first = int(found[0])
         event = behind + first
-        owner = int(self.snapshot.column(f"{number}.event_owner")[event])
+        owner = int(self.device.event_owner[event])
         return Retry(
             event,
             event + 1,

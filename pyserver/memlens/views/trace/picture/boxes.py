@@ -6,7 +6,7 @@ import numpy as np
 
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import stacked
-from memlens.store.snapshot import Device
+from memlens.store.trace.device import Device
 from memlens.views.answers import Axis
 from memlens.views.selection.columns import axis_range, moments_between
 from memlens.views.trace.picture.packing import Grid

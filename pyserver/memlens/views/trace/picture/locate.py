@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import stacked
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.answers import AllocationSummary, Axis, LocateAnswer
 from memlens.views.selection.columns import (
     NEVER,

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.trace import memory_map as kernel
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.answers import Axis, HitAnswer, LocateAnswer
 from memlens.views.selection.columns import (
     NEVER,

@@ -46,7 +46,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.model.timeline import NEVER, NO_CATEGORY
-from memlens.store.snapshot import Device
+from memlens.store.trace.device import Device
 
 Lit = npt.NDArray[np.bool_]
 """By row of a device: what is lit up."""

@@ -22,7 +22,8 @@ import numpy as np
 
 from memlens.kernels.trace import stacked
 from memlens.store.models import devices_of
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.answers import Axis
 from memlens.views.selection.columns import axis_range, device_of
 from memlens.views.trace.picture.boxes import Box, grid_of

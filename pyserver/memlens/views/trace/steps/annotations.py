@@ -21,7 +21,8 @@ from memlens.errors import BadRequestError
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.timeline import ACTIONS, NOTE_KINDS
 from memlens.store.models import devices_of
-from memlens.store.snapshot import Column, Device, Snapshot
+from memlens.store.snapshot import Column, Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.answers import Axis
 from memlens.views.selection.columns import axis_range, check_columns, device_of
 
@@ -142,11 +143,11 @@ def _stretches(snapshot: Snapshot, device: Device) -> Intervals:
     nothing = np.empty(0, np.int64)
     origin, time = device.info.time_origin_us, device.time
     extent = device.info.time_axis
-    if origin is None or time is None or extent is None or "annotations" not in snapshot.manifest.columns:
+    if origin is None or time is None or extent is None or not len(snapshot.trace.annotations):
         return Intervals(
             "annotations", [], nothing, nothing, nothing, nothing, nothing, np.empty(0, np.uint8)
         )
-    rows = snapshot.column("annotations")
+    rows = snapshot.trace.annotations
     devices = [info.device for info in devices_of(snapshot.info)]
     mine = rows[(rows["device"] == device.info.device) | ~np.isin(rows["device"], devices)]
     mine = mine[np.argsort(mine["time_us"], kind="stable")]
@@ -255,10 +256,7 @@ def _depths(found: Intervals) -> npt.NDArray[np.uint8]:
 
 def event_lanes(snapshot: Snapshot, device: Device) -> list[Intervals]:
     """``annotate`` events, and the stretches of one ``user_metadata`` and one ``compile_context``."""
-    number = device.info.device
-    if f"{number}.notes" not in snapshot.manifest.columns:
-        return []
-    notes = snapshot.column(f"{number}.notes")
+    notes = device.notes
     annotate = device.event_action == _ANNOTATE
     found = []
     for kind in ("user_metadata", "compile_context"):

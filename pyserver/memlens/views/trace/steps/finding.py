@@ -27,7 +27,8 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.kernels.trace import stacked
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.selection.columns import device_of, time_of_moment
 from memlens.views.trace.steps.annotations import NO_END, NO_START, Intervals, noise_of, stretches
 
@@ -226,7 +227,7 @@ def _from_period(snapshot: Snapshot, device: Device) -> Steps:
     squares = np.bincount(of_gap, gaps[within] ** 2, len(groups))
     mean = total / np.maximum(counts - 1, 1)
     variance = squares / np.maximum(counts - 1, 1) - mean**2
-    framed = snapshot.column("stack_node")[ids] > 0
+    framed = snapshot.stacks.node[ids] > 0
     even = (counts >= 3) & framed & (np.sqrt(np.maximum(variance, 0)) <= mean * _EVEN) & (mean >= 4)
     if not even.any():
         return _none(

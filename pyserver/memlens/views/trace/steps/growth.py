@@ -12,7 +12,8 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.kernels.trace.timeline import NEVER
-from memlens.store.snapshot import Device, Snapshot
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.answers import Frame
 from memlens.views.naming.labels import labels_of
 from memlens.views.selection.columns import device_of, frame

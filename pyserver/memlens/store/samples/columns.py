@@ -1,0 +1,31 @@
+"""The columns of a profile."""
+
+import numpy as np
+
+from memlens.model.profile import BLOCK_CHANGE_DTYPE, CHANGE_DTYPE, LABEL_DTYPE
+from memlens.store.columns import Columns, Stored, StoredMany, StoredTable
+
+
+class Samples(Columns):
+    """An item a sample."""
+
+    prefix = "sample_"
+    stack = Stored(np.uint32, "samples", below="stacks")
+    value = StoredMany(np.int64, "samples")
+    """Columns by the number of the value."""
+    size = Stored(np.int64, "samples")
+    """Bytes of one block, 0 where that isn't known; for profiles that have sizes."""
+    labels = StoredTable(LABEL_DTYPE, file="labels")
+    """A row a label, sorted by sample."""
+
+
+class Times(Columns):
+    """How a profile came about, see :class:`memlens.model.profile.ProfileTimes`; for profiles that have times."""
+
+    prefix = "time."
+    edges = Stored(np.int64, "edges")
+    peaks = Stored(np.int64, "edges")
+    series = StoredMany(np.int64, "edges")
+    """Columns by the name of the series."""
+    change_offsets = Stored(np.uint64, "change offsets")
+    changes = StoredTable(CHANGE_DTYPE, BLOCK_CHANGE_DTYPE)

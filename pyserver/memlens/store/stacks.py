@@ -1,0 +1,34 @@
+"""The columns of what all models have: frames, and stacks as a prefix tree of them."""
+
+import numpy as np
+
+from memlens.store.columns import Columns, Stored
+
+
+class FrameColumns(Columns):
+    """An item a frame."""
+
+    prefix = "frame_"
+    source = Stored(np.uint8, "frames")
+    """How the frame is known, as a number of ``SOURCE_NAMES``."""
+
+
+class Tree(Columns):
+    """An item a node of the prefix tree of all stacks. Node 0 is the root, which has no frame.
+
+    A stack's frames are, innermost first, those of its node and of all nodes above that.
+    """
+
+    prefix = "node_"
+    parent = Stored(np.uint32, "nodes", below="itself", first=1)
+    frame = Stored(np.uint32, "nodes", below="frames", first=1)
+
+
+class Stacks(Columns):
+    """An item a stack."""
+
+    prefix = "stack_"
+    node = Stored(np.uint32, "stacks", below="nodes")
+    """The stack's innermost node."""
+    label = Stored(np.uint32, "stacks", below="frames", or_never=True)
+    """The frame that is shown first and charged as the user's own; NEVER for a stack without frames."""

@@ -1,0 +1,146 @@
+"""One device's columns of a trace, whole or narrowed to some of its allocations."""
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels.trace import timeline as kernel
+from memlens.model.info import DeviceInfo
+from memlens.model.timeline import NOTE_DTYPE
+from memlens.store.columns import Array, Columns, Count, Source, Stored, StoredIfAny, StoredTable
+from memlens.store.manifest import InconsistentError
+from memlens.store.peaks import BLOCK, SUPER_BLOCK, block_lows, block_peaks
+
+_PER_ALLOCATION = ("address", "size", "rounded", "start", "end", "stack", "stream", "category", "flags")
+_INFERRED = ("inferred", "inferred_module")
+
+
+def scope_of(device: int) -> str:
+    """What the names of a device's files begin with."""
+    return f"{device}."
+
+
+class Device(Columns):
+    """One device's columns: items of events, of moments (one more) and of allocations.
+
+    A *narrowed* device holds some of a device's allocations only: fewer rows, and what was live is their sum. Its
+    ``info`` is of them; events, times and axes stay the whole device's. So a row is not an allocation's number less
+    the first one's: :meth:`allocations` and :meth:`row_of` convert between them.
+    """
+
+    time = StoredIfAny(np.int64, "events")
+    """Microseconds since the first event; None for a device whose events have no times."""
+    event_action = Stored(np.uint8, "events")
+    event_address = Stored(np.uint64, "events")
+    event_size = Stored(np.int64, "events")
+    event_stack = Stored(np.uint32, "events")
+    event_stream = Stored(np.uint16, "events")
+    event_pool = Stored(np.uint16, "events")
+    event_owner = Stored(np.uint32, "events")
+    """The row of the whole device's allocation that an event starts or frees, NEVER for none."""
+    notes = StoredTable(NOTE_DTYPE)
+    """Rare facts of events, in the order of these."""
+    live = Stored(np.int64, "moments")
+    live_64 = Stored(np.int64, "moments", per=BLOCK)
+    live_4096 = Stored(np.int64, "moments", per=SUPER_BLOCK)
+    low_64 = Stored(np.int64, "moments", per=BLOCK)
+    live_count = Stored(np.uint32, "moments")
+    address = Stored(np.uint64, "allocations")
+    size = Stored(np.int64, "allocations")
+    rounded = Stored(np.int64, "allocations")
+    start = Stored(np.uint32, "allocations")
+    end = Stored(np.uint32, "allocations")
+    end_64 = Stored(np.uint32, "allocations", per=BLOCK)
+    end_4096 = Stored(np.uint32, "allocations", per=SUPER_BLOCK)
+    stack = Stored(np.uint32, "allocations")
+    stream = Stored(np.uint16, "allocations")
+    category = Stored(np.uint8, "allocations")
+    flags = Stored(np.uint8, "allocations")
+    inferred = StoredIfAny(np.uint32, "allocations")
+    """The frame of each allocation's inferred line, NEVER for none; None where nothing was inferred at all."""
+    inferred_module = StoredIfAny(np.uint32, "allocations")
+    """The number of each allocation's inferred module, 0 for none; None where nothing was inferred at all."""
+
+    def __init__(
+        self, source: Source, counts: Mapping[Count, int], info: DeviceInfo, first_allocation: int
+    ) -> None:
+        own: dict[Count, int] = {
+            "events": info.events, "moments": info.events + 1, "allocations": info.allocations
+        }  # fmt: skip
+        super().__init__(source, {**counts, **own}, scope_of(info.device))
+        self.info = info
+        self.first_allocation = first_allocation
+        self._whole: Device | None = None
+        self.rows: npt.NDArray[np.uint32] | None = None
+        """The rows of the whole device that this narrowed one holds, ascending; None when it holds all."""
+
+    @property
+    def whole(self) -> "Device":
+        """The device with all of its allocations. Event columns that name rows name those of it."""
+        return self if self._whole is None else self._whole
+
+    def allocations(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
+        """The allocations' numbers in the snapshot, of some rows here."""
+        own = rows if self.rows is None else self.rows[rows]
+        return own.astype(np.uint32) + np.uint32(self.first_allocation)
+
+    def row_of(self, allocation: int) -> int | None:
+        """The row of an allocation; None where it is not of this device or its filter leaves it out."""
+        row = allocation - self.first_allocation
+        if not 0 <= row < self.whole.info.allocations:
+            return None
+        if self.rows is None:
+            return row
+        place = int(np.searchsorted(self.rows, np.uint32(row)))
+        return place if place < len(self.rows) and int(self.rows[place]) == row else None
+
+    def narrowed(self, rows: npt.NDArray[np.uint32]) -> "Device":
+        """The device with some of its rows only, ascending. Its columns are copies, about 12 bytes an event."""
+        narrow = copy.copy(self)
+        narrow._whole = self.whole
+        narrow.rows = rows if self.rows is None else self.rows[rows]
+        narrow._put({name: getattr(self, name)[rows] for name in _PER_ALLOCATION})
+        for name in _INFERRED:
+            column = getattr(self, name)
+            narrow._put({name: None if column is None else column[rows]})
+        end_64 = block_peaks(narrow.end, BLOCK)
+        moments = self.info.events + 1
+        live, live_count = np.empty(moments, np.int64), np.empty(moments, np.uint32)
+        if len(rows) and int(narrow.start.max()) >= moments:
+            raise InconsistentError("An allocation starts after the last event")
+        kernel.live_over_time(narrow.size, narrow.start, narrow.end, live, live_count)
+        live_64 = block_peaks(live, BLOCK)
+        narrow._put(
+            {
+                "end_64": end_64,
+                "end_4096": block_peaks(end_64, SUPER_BLOCK // BLOCK),
+                "live": live,
+                "live_count": live_count,
+                "live_64": live_64,
+                "live_4096": block_peaks(live_64, SUPER_BLOCK // BLOCK),
+                "low_64": block_lows(live, BLOCK),
+            }
+        )
+        peak = int(np.argmax(live))
+        peak_time = None
+        if self.time is not None:
+            peak_time = int(self.time[peak - 1]) if peak else 0
+        narrow.info = msgspec.structs.replace(
+            self.info,
+            allocations=len(rows),
+            peak_bytes=int(live[peak]),
+            peak_moment=peak,
+            peak_time_us=peak_time,
+            live_at_start_bytes=int(live[0]),
+            live_at_end_bytes=int(live[-1]),
+            live_at_end_count=int(live_count[-1]),
+        )
+        return narrow
+
+    def _put(self, columns: Mapping[str, Array | None]) -> None:
+        """Let columns stand in the place of the archive's."""
+        vars(self).update(columns)
