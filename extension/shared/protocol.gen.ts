@@ -180,7 +180,7 @@ export interface CellParams {
 }
 
 /**
- * `cells` were told by their code: several have the same. Without any, `candidates` are only likely.
+ * `cells` have the code that ran: several may have the same. Without any, `candidates` are only likely.
  *
  * `reason` says what makes them so, `notebooks` counts those that were looked at.
  */

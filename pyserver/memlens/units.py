@@ -1,4 +1,6 @@
-"""Figures as people read them."""
+"""Figures and names as people read them."""
+
+from unicodedata import category
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -53,6 +55,18 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+# Controls, and the format characters that hide text or turn its direction.
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+_LONGEST_NAME = 200
+
+
 def plain(text: str) -> str:
-    """Text from a file, safe for a terminal: no control or formatting characters."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    """Text from a file in one line, safe for a terminal and an editor: what can't be seen is replaced."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join("\N{REPLACEMENT CHARACTER}" if category(char) in _UNSEEN else char for char in text)
+
+
+def plain_name(name: str) -> str:
+    """A name from a file as :func:`plain` makes it, in no more than 200 characters."""
+    return shortened(plain(name[: _LONGEST_NAME + 1]), _LONGEST_NAME)

@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlens.server.handlers.code_lens import functions
-from memlens.server.markdown import command_link, count, escaped, plain, size
+from memlens.server.markdown import command_link, escaped, size
 from memlens.server.protocol.sources import ShowLineArguments
 from memlens.server.sources import BoundFile, PlacedLine
 from memlens.sources.edits import FileState
 from memlens.sources.functions import Functions
 from memlens.sources.line_map import LineEdit, LineMap
+from memlens.units import counted, plain_name
 from memlens.views.answers import SourceLine
 
 PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
@@ -39,18 +40,18 @@ def test_an_escaped_name_reads_as_the_name(name: str) -> None:
 
 
 def test_names_are_one_short_line_without_hidden_parts() -> None:
-    assert plain("a\u202eb\nc\x00d\u200be") == "a\ufffdb\ufffdc\ufffdd\ufffde"
-    assert len(plain("x" * 100_000)) == 200
-    assert plain("x" * 201).endswith("…")
-    assert plain("größe") == "größe"
+    assert plain_name("a\u202eb\nc\x00d\u200be") == "a\ufffdb\ufffdc\ufffdd\ufffde"
+    assert len(plain_name("x" * 100_000)) == 200
+    assert plain_name("x" * 201).endswith("…")
+    assert plain_name("größe") == "größe"
 
 
 def test_figures_are_exact_and_readable() -> None:
     assert size(0) == "0 bytes"
     assert size(1023) == "1,023 bytes"
     assert size(1_342_177_280) == "1.25 GiB (1,342,177,280 bytes)"
-    assert count(1, "allocation") == "1 allocation"
-    assert count(1234, "allocation") == "1,234 allocations"
+    assert counted(1, "allocation") == "1 allocation"
+    assert counted(1234, "allocation") == "1,234 allocations"
 
 
 @given(path=st.text(max_size=40), file=st.text(max_size=40))

@@ -14,7 +14,7 @@ import pytest
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import find_source, open_view, snapshot_of, wait_until, write_snapshot
 
-from memlens.server import sources
+from memlens.sources import binding
 from memlens.sources.paths import parse
 
 pytest_plugins = ("tests.python.server_fixtures",)
@@ -318,13 +318,13 @@ def test_shares_of_other_machines_are_never_looked_at(
     # two slashes are a share by the letter of POSIX, and on Linux the same file
     assert find_source(server, f"/{beside}")["how"] == "none"
     looked_at: list[Path] = []
-    monkeypatch.setattr(sources, "_is_file", looked_at.append)
+    monkeypatch.setattr(binding, "_is_file", looked_at.append)
     for text in (r"\\evil\share\train.py", "//evil/share/train.py", r"\\?\UNC\evil\share\train.py"):
         foreign = parse(text)
         assert foreign is not None
         with monkeypatch.context() as windows:
             windows.setattr("os.name", "nt")
-            assert sources._known(foreign, [], None, []) is None
+            assert binding._known(foreign, [], None, []) is None
     assert looked_at == []
 
 

@@ -20,13 +20,13 @@ from memlens.server.handlers import (
     workspace,
 )
 from memlens.server.log import configure_logging
-from memlens.server.notebooks import Notebooks
 from memlens.server.sessions.children import abandon_all
 from memlens.server.sessions.registry import Registry, end_verifying
 from memlens.server.settings import Configuration
 from memlens.server.sources import Sources
 from memlens.server.wire import Protocol, Server, make_converter, own_version
 from memlens.sources.finder import Finder
+from memlens.sources.notebooks import Notebooks
 
 
 def create_server() -> Server:

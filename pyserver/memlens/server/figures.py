@@ -4,8 +4,7 @@ from typing import Literal, NamedTuple, assert_never
 
 from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.model.profile import standing_for
-from memlens.server.markdown import plain
-from memlens.units import format_value
+from memlens.units import format_value, plain_name
 
 Measure = Literal["peak", "total"]
 
@@ -19,7 +18,7 @@ class Figure(NamedTuple):
 
     def say(self, amount: int) -> str:
         """An amount of it, as people read it."""
-        return plain(format_value(amount, self.unit))
+        return plain_name(format_value(amount, self.unit))
 
 
 def figure_of(info: SnapshotInfo, measure: Measure) -> Figure:
@@ -31,7 +30,7 @@ def figure_of(info: SnapshotInfo, measure: Measure) -> Figure:
         case ProfileInfo():
             number = standing_for(info.values, measure, "bytes")
             value = info.values[info.default_value if number is None else number]
-            title = plain(value.title)
+            title = plain_name(value.title)
             return Figure(title[:1].lower() + title[1:], value.unit, abs(value.total))
         case _:
             assert_never(info)

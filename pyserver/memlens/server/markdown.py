@@ -2,34 +2,21 @@
 
 import json
 import re
-import unicodedata
 from urllib.parse import quote
 
 import msgspec
 
 from memlens.server.protocol.editor import GoToArguments
 from memlens.server.protocol.sources import ShowLineArguments
-from memlens.units import format_bytes
+from memlens.units import format_bytes, plain_name
 
 SHOW_LINE_COMMAND = "memlens.showLine"
 GO_TO_COMMAND = "memlens.goToLine"
 
-_NAME_LIMIT = 200
-# Controls, and the format characters that hide text or turn its direction.
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-
-
-def plain(name: str) -> str:
-    """A name in one line: what can't be seen shows as a replacement, and too long ones are cut."""
-    shown = "".join(
-        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in _UNSEEN else c for c in name[:4096]
-    )
-    return shown if len(shown) <= _NAME_LIMIT else shown[: _NAME_LIMIT - 1] + "…"
-
 
 def escaped(name: str) -> str:
     """A name from a snapshot as Markdown that shows just that name."""
-    text = plain(name).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = plain_name(name).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     # Any ASCII punctuation may be escaped with a backslash (CommonMark 2.4); entities are left whole.
     return re.sub(r"&(?:amp|lt|gt);|[!-/:-@\[-`{-~]", lambda m: m[0] if len(m[0]) > 1 else f"\\{m[0]}", text)
 
@@ -38,11 +25,6 @@ def size(count_bytes: int) -> str:
     """A size as people read it, then the exact one: ``1.25 GiB (1,342,177,280 bytes)``."""
     exact = f"{count_bytes:,} bytes"
     return exact if abs(count_bytes) < 1024 else f"{format_bytes(count_bytes)} ({exact})"
-
-
-def count(number: int, singular: str) -> str:
-    """``1 allocation``, ``1,234 allocations``."""
-    return f"{number:,} {singular}" + ("" if number == 1 else "s")
 
 
 def command_link(label: str, arguments: ShowLineArguments) -> str:

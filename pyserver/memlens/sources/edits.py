@@ -10,11 +10,24 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from memlens.sources.functions import TEXT_LIMIT, Functions
 from memlens.sources.line_map import LineEdit, LineMap
+from memlens.units import plain_name
 
 _KEPT_FILES = 256
+_MOST_NAMED = 5
+"""Lines of functions that a remark names."""
+
 _PYTHON = (".py", ".pyw", ".pyi")
+
+
+class ChangedLine(Struct, frozen=True):
+    """The text here is not what ran: why, in a sentence, and where the function stands now, if anywhere."""
+
+    message: str
+    lines: list[int]
 
 
 class FileState(NamedTuple):
@@ -22,6 +35,24 @@ class FileState(NamedTuple):
 
     lines: LineMap
     functions: Functions | None
+
+    def changed(self, function: str, line: int) -> ChangedLine | None:
+        """Whether something else stands at the snapshot's ``line`` than ``function``, as far as names tell."""
+        elsewhere = self.functions.elsewhere(function, line) if self.functions is not None else None
+        if elsewhere is None:
+            return None
+        lines = [here for there in elsewhere if (here := self.lines.here(there))]
+        name = f"`{plain_name(function)}`"
+        if not lines:
+            what = f"{name} is not in it any more"
+        elif len(lines) == 1:
+            what = f"{name} now stands at line {lines[0]}"
+        else:
+            numbers = ", ".join(map(str, lines[:_MOST_NAMED]))
+            what = f"{name} now stands at lines {numbers}" + (
+                " and others" if len(lines) > _MOST_NAMED else ""
+            )
+        return ChangedLine(f"The file has changed since the run: {what}", lines)
 
 
 UNCHANGED = FileState(LineMap(), None)
@@ -37,7 +68,7 @@ class _Tracked:
 
 
 class Edits:
-    """For the event loop's thread only. Paths are keys as ``sources`` makes them."""
+    """For the event loop's thread only. Paths are keys, see :func:`memlens.sources.paths.path_key`."""
 
     def __init__(self) -> None:
         self._tracked: dict[str, dict[str, _Tracked]] = {}

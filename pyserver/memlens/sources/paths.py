@@ -5,10 +5,14 @@ compared component by component from the end, because the end of a path is what 
 machine.
 """
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import NamedTuple
+
+from memlens.errors import BadRequestError
+from memlens.units import plain_name
 
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
@@ -76,6 +80,21 @@ def parse(text: str) -> ForeignPath | None:
     pure = PureWindowsPath(text) if windows else PurePosixPath(text)
     parts = _resolve_dots(pure.parts[1:] if pure.anchor else pure.parts)
     return ForeignPath(text, windows, pure.anchor, parts) if parts else None
+
+
+def path_key(path: str) -> str:
+    """Equal for paths here that only differ in how they are spelt."""
+    return os.path.normcase(os.path.normpath(path))
+
+
+def check_path(path: str) -> None:
+    """Raises BadRequestError for what no file here can be called."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError as error:
+        raise BadRequestError(f"The path {plain_name(path)} can't be written in UTF-8") from error
+    if "\0" in path:
+        raise BadRequestError(f"The path {plain_name(path)} has a NUL in it")
 
 
 def best_matches(foreign: ForeignPath, candidates: Iterable[str | Path]) -> Match:

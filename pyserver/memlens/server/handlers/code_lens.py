@@ -11,11 +11,12 @@ from pygls.lsp.server import LanguageServer
 from memlens.errors import MemlensError
 from memlens.model.attribution import NAMES, Attribution
 from memlens.server.figures import Figure, Measure, figure_of
-from memlens.server.markdown import SHOW_LINE_COMMAND, count, plain
+from memlens.server.markdown import SHOW_LINE_COMMAND
 from memlens.server.protocol.sources import Document
 from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
 from memlens.sources.edits import FileState
+from memlens.units import counted, plain_name
 from memlens.views.answers import SourceLine, Totals
 from memlens.views.lines.totals import totals_of_lines
 
@@ -70,7 +71,7 @@ async def _lenses(sources: Sources, document: Document, measure: Measure) -> lis
                     title = _title(function, sums, measure, figure, sources.attribution)
                     if several:
                         # A lens title may hold icons, written $(name).
-                        title += f" · {plain(bound.snapshot.title).replace('$(', '$ (')}"
+                        title += f" · {plain_name(bound.snapshot.title).replace('$(', '$ (')}"
                     lenses.append(_lens(bound, function, title, measure))
         except MemlensError as error:
             logger.info("no totals of %s: %s", bound.file, error)
@@ -116,7 +117,7 @@ def _title(
         title = f"{figure.say(sums.live_at_peak_bytes)} {figure.words}"
     else:
         itself = sum(each.row.self_total_bytes for each in function.lines)
-        title = f"{figure.say(sums.total_bytes)} in {count(sums.count, 'allocation')}"
+        title = f"{figure.say(sums.total_bytes)} in {counted(sums.count, 'allocation')}"
         if not sums.count:
             title = f"{figure.say(sums.total_bytes)} {figure.words}"
     if itself != _bytes(sums, measure):

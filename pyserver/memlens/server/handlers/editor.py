@@ -5,11 +5,9 @@ from pygls.lsp.server import LanguageServer
 from memlens.errors import BadRequestError, MemlensError
 from memlens.server.figures import figure_of
 from memlens.server.handlers.hover import note_on
-from memlens.server.notebooks import Notebooks
 from memlens.server.protocol.base import Done
 from memlens.server.protocol.editor import (
     CellParams,
-    CellResult,
     FigureWords,
     FileHeat,
     HeatLine,
@@ -22,8 +20,9 @@ from memlens.server.protocol.editor import (
 from memlens.server.protocol.sources import Document
 from memlens.server.sources import BoundFile, Sources
 from memlens.server.wire import answer
-from memlens.sources.cells import cell_name
+from memlens.sources.cells import Cell, cell_name
 from memlens.sources.line_map import LineEdit
+from memlens.sources.notebooks import CellResult, Notebooks
 
 _MOST_EDITS = 10_000
 
@@ -58,7 +57,11 @@ def register(server: LanguageServer, sources: Sources, notebooks: Notebooks) -> 
         if name is None:
             raise BadRequestError(f"{params.file} is no name of a notebook's cell")
         function = await sources.function_at(params.snapshot, params.file, params.line)
-        return await notebooks.find(name, params.line, function, params.open_notebooks)
+        shown = {
+            notebook.path: [Cell(each.index, each.text, each.execution_count) for each in notebook.cells]
+            for notebook in params.open_notebooks
+        }
+        return await notebooks.find(name, params.line, function, shown)
 
     answer(server, "memlens/lineHeat", line_heat)
     answer(server, "memlens/knownDocuments", known_documents)

@@ -9,13 +9,13 @@ from pygls.lsp.server import LanguageServer
 
 from memlens.model.attribution import MEANINGS, NAMES, Attribution
 from memlens.model.info import ProfileInfo, TimelineInfo
-from memlens.server.markdown import command_link, count, escaped, go_to_link, plain, size
+from memlens.server.markdown import command_link, escaped, go_to_link, size
 from memlens.server.protocol.editor import HoverParams, HoverResult
 from memlens.server.protocol.sources import Document
 from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
 from memlens.server.wire import answer
-from memlens.units import format_value
+from memlens.units import counted, format_value, plain_name
 from memlens.views.answers import SourceLine
 from memlens.views.lines.totals import LineValue
 
@@ -91,9 +91,9 @@ async def _section(document: Document, placed: PlacedLine, attribution: Attribut
 
 
 def _of_allocations(row: SourceLine, strong: str, attribution: Attribution) -> list[str]:
-    itself = f"{size(row.self_total_bytes)} in {count(row.self_count, 'allocation')}"
+    itself = f"{size(row.self_total_bytes)} in {counted(row.self_count, 'allocation')}"
     return [
-        f"- Total allocated: {strong}{size(row.total_bytes)}{strong} in {count(row.count, 'allocation')}",
+        f"- Total allocated: {strong}{size(row.total_bytes)}{strong} in {counted(row.count, 'allocation')}",
         f"- Live at peak: {strong}{size(row.live_at_peak_bytes)}{strong}",
         f"- Largest: {size(row.largest_bytes)}",
         f"- By the line itself ({NAMES[attribution]}): {itself}, live at peak {size(row.self_live_at_peak_bytes)}",
@@ -103,16 +103,16 @@ def _of_allocations(row: SourceLine, strong: str, attribution: Attribution) -> l
 def _values(profile: ProfileInfo, told: list[LineValue], strong: str, attribution: Attribution) -> list[str]:
     """A line for each value of a profile; what counts the same allocations as another stands with that."""
     amounts = {each.value: each for each in told}
-    counting = {value.count for value in profile.values}
+    counts = {value.count for value in profile.values}
     figures = []
     for number, value in enumerate(profile.values):
-        if number in counting or number not in amounts:
+        if number in counts or number not in amounts:
             continue
         total, itself = amounts[number].total, amounts[number].itself
         said = f"- {escaped(value.title)}: {strong}{_said(total, value.unit)}{strong}"
-        counted = amounts.get(value.count) if value.count is not None else None
-        if counted is not None:
-            said += f" in {count(counted.total, 'allocation')}"
+        blocks = amounts.get(value.count) if value.count is not None else None
+        if blocks is not None:
+            said += f" in {counted(blocks.total, 'allocation')}"
         if itself != total:
             said += f", by the line itself ({NAMES[attribution]}) {_said(itself, value.unit)}"
         figures.append(said)
@@ -127,7 +127,9 @@ def note_on(bound: BoundFile) -> str:
     """What speaks against this file being the one that the snapshot means, as plain text."""
     if bound.binding.how == "ambiguous":
         others = len(bound.binding.paths) - 1
-        return f"{plain(bound.file)} in the snapshot may as well be {count(others, 'other file')} here."
+        return (
+            f"{plain_name(bound.file)} in the snapshot may as well be {counted(others, 'other file')} here."
+        )
     if bound.binding.by_name_only:
-        return f"Matched by file name only: the snapshot has {plain(bound.file)}."
+        return f"Matched by file name only: the snapshot has {plain_name(bound.file)}."
     return ""

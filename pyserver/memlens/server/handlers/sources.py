@@ -8,7 +8,6 @@ from pygls.lsp.server import LanguageServer
 
 from memlens.server.protocol.base import Done
 from memlens.server.protocol.sources import (
-    ChangedLine,
     LineTargetsParams,
     LineTargetsResult,
     RememberParams,
@@ -20,6 +19,7 @@ from memlens.server.sessions.registry import FileError
 from memlens.server.settings import Configuration
 from memlens.server.sources import Sources, show_line
 from memlens.server.wire import answer
+from memlens.sources.edits import ChangedLine
 
 
 def register(server: LanguageServer, configuration: Configuration, sources: Sources) -> None:
@@ -51,7 +51,7 @@ def register(server: LanguageServer, configuration: Configuration, sources: Sour
     def sources_changed() -> None:
         server.protocol.notify("memlens/sourcesChanged", msgspec.to_builtins(SourcesChangedParams()))
 
-    sources.listeners.append(sources_changed)
+    sources.indexes.listeners.append(sources_changed)
     answer(server, "memlens/source", source)
     answer(server, "memlens/lineTargets", line_targets)
     answer(server, "memlens/remember", remember)

@@ -6,7 +6,9 @@ from msgspec import Struct
 
 from memlens.model.attribution import Attribution
 from memlens.server.protocol.base import Count, Done, Line, Requests
-from memlens.server.protocol.sources import ChangedLine, Document
+from memlens.server.protocol.sources import Document
+from memlens.sources.edits import ChangedLine
+from memlens.sources.notebooks import CellResult
 
 
 class LineHeatParams(Struct, frozen=True):
@@ -128,27 +130,6 @@ class CellParams(Struct, frozen=True):
     file: str
     line: Line
     open_notebooks: list[OpenNotebook]
-
-
-class FoundCell(Struct, frozen=True):
-    """A cell; ``line`` counts from 1 in it. ``title`` is its first line that says something."""
-
-    path: str
-    index: int
-    line: int
-    title: str
-
-
-class CellResult(Struct, frozen=True):
-    """``cells`` were told by their code: several have the same. Without any, ``candidates`` are only likely.
-
-    ``reason`` says what makes them so, ``notebooks`` counts those that were looked at.
-    """
-
-    cells: list[FoundCell]
-    candidates: list[FoundCell]
-    reason: Literal["execution_count", "function", "none"]
-    notebooks: int
 
 
 class GoToArguments(Struct, frozen=True):

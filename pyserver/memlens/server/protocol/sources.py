@@ -1,10 +1,10 @@
 """From the paths in a snapshot to files here, and from lines here to snapshots."""
 
-from typing import Literal
-
 from msgspec import Struct
 
 from memlens.server.protocol.base import Done, Line, Requests
+from memlens.sources.binding import How
+from memlens.sources.edits import ChangedLine
 
 
 class SourceParams(Struct, frozen=True):
@@ -13,13 +13,6 @@ class SourceParams(Struct, frozen=True):
     snapshot: str
     file: str
     line: Line
-
-
-class ChangedLine(Struct, frozen=True):
-    """The text here is not what ran: why, in a sentence, and where the function stands now, if anywhere."""
-
-    message: str
-    lines: list[int]
 
 
 class SourceResult(Struct, frozen=True):
@@ -32,7 +25,7 @@ class SourceResult(Struct, frozen=True):
 
     path: str | None
     line: int
-    how: Literal["mapping", "remembered", "exact", "suffix", "ambiguous", "none", "cell"]
+    how: How
     candidates: list[str]
     looked_for: str
     changed: ChangedLine | None

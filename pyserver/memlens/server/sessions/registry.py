@@ -228,6 +228,10 @@ class OpenSnapshot:
             return "gone"
         return "same" if now == self._source else "changed"
 
+    async def source_files(self) -> list[str]:
+        """The files that its lines name. Raises DamagedError and NotOpenError."""
+        return await self.ask(lines.source_files)
+
     async def lines_of(self, file: str, attribution: Attribution) -> dict[int, list[SourceLine]]:
         """Totals of one file's lines by line, kept so that the next hover in the file is a look-up."""
         kept = self._lines.get((file, attribution))

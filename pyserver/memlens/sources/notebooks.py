@@ -3,11 +3,12 @@
 import asyncio
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from memlens.server.protocol.editor import CellResult, FoundCell, OpenNotebook
+from msgspec import Struct
+
 from memlens.sources.cells import Cell, CellName, defines, names_of, read_cells
 from memlens.sources.finder import Finder
 
@@ -17,6 +18,27 @@ MOST_NOTEBOOKS = 300
 _MOST_CANDIDATES = 50
 _TIME_LIMIT_S = 10.0
 _TITLE_LENGTH = 80
+
+
+class FoundCell(Struct, frozen=True):
+    """A cell; ``line`` counts from 1 in it. ``title`` is its first line that says something."""
+
+    path: str
+    index: int
+    line: int
+    title: str
+
+
+class CellResult(Struct, frozen=True):
+    """``cells`` have the code that ran: several may have the same. Without any, ``candidates`` are only likely.
+
+    ``reason`` says what makes them so, ``notebooks`` counts those that were looked at.
+    """
+
+    cells: list[FoundCell]
+    candidates: list[FoundCell]
+    reason: Literal["execution_count", "function", "none"]
+    notebooks: int
 
 
 class _NamedCell(NamedTuple):
@@ -38,25 +60,27 @@ class Notebooks:
         self._files: dict[str, _File] = {}
         self._one_at_a_time = asyncio.Lock()
 
-    async def find(self, name: CellName, line: int, function: str, shown: list[OpenNotebook]) -> CellResult:
+    async def find(
+        self, name: CellName, line: int, function: str, shown: Mapping[str, list[Cell]]
+    ) -> CellResult:
         """Where the code is that ran under ``name``; else the cells that it may have been edited into.
 
-        A notebook that is ``shown`` counts as it is in the editor, not as it is on disk.
+        ``shown`` are the notebooks in the editor, by path: they count as they are there, not as they are on disk.
         """
         on_disk = await self._finder.ending_with(".ipynb")
         async with self._one_at_a_time:
             return await asyncio.to_thread(self._find, name, line, function, shown, on_disk)
 
     def _find(
-        self, name: CellName, line: int, function: str, shown: list[OpenNotebook], on_disk: Iterable[str]
+        self,
+        name: CellName,
+        line: int,
+        function: str,
+        shown: Mapping[str, list[Cell]],
+        on_disk: Iterable[str],
     ) -> CellResult:
         deadline = time.monotonic() + _TIME_LIMIT_S
-        notebooks = {
-            notebook.path: [
-                _named(Cell(cell.index, cell.text, cell.execution_count)) for cell in notebook.cells
-            ]
-            for notebook in shown
-        }
+        notebooks = {path: list(map(_named, cells)) for path, cells in shown.items()}
         for path in on_disk:
             if len(notebooks) >= MOST_NOTEBOOKS or time.monotonic() > deadline:
                 logger.warning("the search for a cell was cut short after %d notebooks", len(notebooks))

@@ -1,0 +1,137 @@
+"""Binds the paths in a snapshot to files here: by the user's settings, as they stand, by a search for base names."""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from memlens.sources.cells import cell_name
+from memlens.sources.finder import Finder
+from memlens.sources.paths import ForeignPath, best_matches, mapped, parse
+
+How = Literal["mapping", "remembered", "exact", "suffix", "ambiguous", "none", "cell"]
+
+
+class Binding(NamedTuple):
+    """Where a foreign path is here. ``paths`` has one element unless it is ambiguous or nowhere."""
+
+    how: How
+    paths: list[str]
+    looked_for: str
+    components: int = 0
+    """How many components of both paths agree, where that decided."""
+
+    @property
+    def by_name_only(self) -> bool:
+        """Nothing but the base name speaks for it."""
+        return self.how in ("suffix", "ambiguous") and self.components == 1
+
+
+class Places(NamedTuple):
+    """Where the user says that files are."""
+
+    mappings: Mapping[str, Path]
+    """A prefix of foreign paths to a folder here."""
+    remembered: Mapping[str, str]
+    """A foreign path to the file here that the user chose for it."""
+    folders: list[Path]
+    """The workspace's."""
+
+
+class Searched(NamedTuple):
+    """A path that only a search of the workspace can find; ``looked_for`` is where it should have been."""
+
+    foreign: ForeignPath
+    looked_for: str
+
+    @property
+    def name(self) -> str:
+        """The base name that is searched for."""
+        return self.foreign.name.lower()
+
+
+class Binder:
+    """Binds foreign paths. ``places`` returns the settings in force."""
+
+    def __init__(self, finder: Finder, places: Callable[[], Places]) -> None:
+        self._finder = finder
+        self._places = places
+
+    async def bind(self, files: Iterable[str]) -> dict[str, Binding]:
+        """Bind each of ``files``, with one search for all of their base names."""
+        bindings, unknown = await self.without_search(files)
+        return bindings | await self.search(unknown)
+
+    async def without_search(self, files: Iterable[str]) -> tuple[dict[str, Binding], dict[str, Searched]]:
+        """The bindings that settings and the disk give without a search, and the files that need one."""
+        return await asyncio.to_thread(_without_search, list(files), self._places())
+
+    async def search(self, unknown: Mapping[str, Searched]) -> dict[str, Binding]:
+        """Bind by the base names that the workspace has."""
+        if not unknown:
+            return {}
+        by_name = await self._finder.find(searched.foreign.name for searched in unknown.values())
+        return await asyncio.to_thread(_match_all, unknown, by_name)
+
+
+def _without_search(files: list[str], places: Places) -> tuple[dict[str, Binding], dict[str, Searched]]:
+    bindings: dict[str, Binding] = {}
+    unknown: dict[str, Searched] = {}
+    for file in files:
+        if cell_name(file) is not None:
+            bindings[file] = Binding("cell", [], file)
+            continue
+        foreign = parse(file)
+        if foreign is None:
+            bindings[file] = Binding("none", [], file)
+            continue
+        mapped_to = mapped(foreign, places.mappings)
+        binding = _known(foreign, mapped_to, places.remembered.get(file), places.folders)
+        if binding is None:
+            unknown[file] = Searched(foreign, str(mapped_to[0]) if mapped_to else file)
+        else:
+            bindings[file] = binding
+    return bindings, unknown
+
+
+def _known(
+    foreign: ForeignPath, mapped_to: list[Path], remembered: str | None, folders: list[Path]
+) -> Binding | None:
+    for path in mapped_to:
+        if _is_file(path):
+            return Binding("mapping", [str(path)], str(path))
+    if remembered is not None and _is_file(Path(remembered)):
+        return Binding("remembered", [remembered], foreign.text)
+    for path in _as_it_stands(foreign, folders):
+        if _is_file(path):
+            return Binding("exact", [str(path)], foreign.text)
+    return None
+
+
+def _as_it_stands(foreign: ForeignPath, folders: list[Path]) -> list[Path]:
+    if foreign.windows and os.name != "nt":
+        return []
+    if not foreign.anchor:
+        return [folder.joinpath(*foreign.parts) for folder in folders]
+    if foreign.remote:
+        return []  # to look at it would make Windows send the user's credentials to that machine
+    path = Path(foreign.anchor).joinpath(*foreign.parts)
+    return [path] if path.is_absolute() else []
+
+
+def _match_all(unknown: Mapping[str, Searched], by_name: dict[str, list[str]]) -> dict[str, Binding]:
+    bindings: dict[str, Binding] = {}
+    for file, searched in unknown.items():
+        match = best_matches(searched.foreign, by_name.get(searched.name, []))
+        paths = [path for path in match.paths if _is_file(Path(path))]
+        how: How = "none" if not paths else "suffix" if len(paths) == 1 else "ambiguous"
+        bindings[file] = Binding(how, paths, searched.looked_for, match.components if paths else 0)
+    return bindings
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
