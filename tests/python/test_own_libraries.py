@@ -22,6 +22,7 @@ from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
 from memlens.store import tables
 from memlens.store.cache import Cache
+from memlens.store.relabel import open_with
 from memlens.store.snapshot import Snapshot
 from memlens.store.table_schema import PARTS
 from memlens.views.flame import first as first_flame
@@ -104,7 +105,7 @@ def test_an_archive_opened_with_patterns(path: Path, cache: Cache) -> None:
         mine = next(row[1] for row in rows if row[4] == USER)
         theirs = next((row[1] for row in rows if row[4] == LIBRARY and row[2]), mine)
         libraries = Libraries([name_of(mine), f"!{name_of(theirs)}"])
-    with closing(Snapshot.open(archive, libraries)) as snapshot:
+    with closing(open_with(archive, libraries)) as snapshot:
         assert snapshot.relabelled == libraries.key
         wanted = [(*row[:4], libraries.kind_of(row[1], row[3], row[4])) for row in rows]
         assert wanted != rows
@@ -149,7 +150,7 @@ def digests(archive: Path) -> dict[str, str]:
 
 def test_patterns_that_change_nothing_share_what_is_kept(sample: Path, cache: Cache) -> None:
     archive = ingest(sample, cache, lambda *_: None)
-    with closing(Snapshot.open(archive, Libraries(["nowhere"]))) as snapshot:
+    with closing(open_with(archive, Libraries(["nowhere"]))) as snapshot:
         assert snapshot.relabelled == 0
 
 
@@ -170,7 +171,7 @@ def test_inferred_lines_follow(cache: Cache) -> None:
             old = plain.stacks.label.copy()
             frames = plain.frames(np.unique(inferred[inferred != NEVER]).tolist())
             pattern = name_of(next(iter(frames.values()))[0])
-        with closing(Snapshot.open(archive, Libraries([pattern]))) as snapshot:
+        with closing(open_with(archive, Libraries([pattern]))) as snapshot:
             new, changed = snapshot.stacks.label, snapshot.device(number).inferred
             assert changed is not None
             for frame in frames:
@@ -189,7 +190,7 @@ def test_tables_and_the_first_flame_are_of_the_setting(sample: Path, cache: Cach
     query = "SELECT DISTINCT kind FROM frames WHERE file LIKE '%model.py'"
 
     def kinds(chosen: Libraries) -> tuple[set[str], set[str]]:
-        with closing(Snapshot.open(archive, chosen)) as snapshot:
+        with closing(open_with(archive, chosen)) as snapshot:
             tables.fill(snapshot, lambda *_: None)
             for part in PARTS:
                 assert tables.are_filled(archive, [part], relabelled=snapshot.relabelled)
@@ -199,7 +200,7 @@ def test_tables_and_the_first_flame_are_of_the_setting(sample: Path, cache: Cach
             packages = {tree.names.packages[number] for number in tree.names.package.tolist()}
             snapshot.work_behind()
             assert first_flame.kept(snapshot) is not None
-        with closing(SqlSession(Snapshot.open(archive, chosen))) as session:
+        with closing(SqlSession(open_with(archive, chosen))) as session:
             _, rows = session.stream(query)
             return {row[0] for row in rows}, packages
 

@@ -15,7 +15,7 @@ from memlens.model.frames import LIBRARY, USER
 from memlens.model.libraries import is_by_name_only
 from memlens.model.own_libraries import Libraries
 from memlens.store.cache import Cache
-from memlens.store.relabel import files_in_doubt
+from memlens.store.relabel import files_in_doubt, open_with
 from memlens.store.snapshot import Snapshot
 
 pytest_plugins = ("tests.python.server_fixtures",)
@@ -86,7 +86,7 @@ def test_real_files_leave_few_names_in_doubt(path: Path, cache: Cache) -> None:
         names = files_in_doubt(snapshot)
         before: list[Any] = snapshot.text.execute(query).fetchall()
     assert len(names) <= 20
-    with closing(Snapshot.open(archive, Libraries().with_own_files(names))) as snapshot:
+    with closing(open_with(archive, Libraries().with_own_files(names))) as snapshot:
         after: list[Any] = snapshot.text.execute(query).fetchall()
     changed = [old for old, new in zip(before, after, strict=True) if old != new]
     assert {file for _, file, _, _ in changed} == set(names)

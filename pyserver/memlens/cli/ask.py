@@ -14,6 +14,7 @@ from memlens.ingest import ingest
 from memlens.model.own_libraries import Libraries
 from memlens.store.manifest import ArchiveError
 from memlens.store.models import LackingError
+from memlens.store.relabel import open_with
 from memlens.store.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -55,7 +56,7 @@ def libraries_of(options: argparse.Namespace) -> Libraries:
 
 
 def _asked(archive: Path, libraries: Libraries, question: Callable[[Snapshot], T]) -> T:
-    with contextlib.closing(Snapshot.open(archive, libraries)) as snapshot:
+    with contextlib.closing(open_with(archive, libraries)) as snapshot:
         answer = snapshot.ask(question)
         # nothing else will look at what the answer came from
         snapshot.verify_used()

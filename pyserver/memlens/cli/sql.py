@@ -18,6 +18,7 @@ from memlens.cli.progress import reporter
 from memlens.errors import MemlensError
 from memlens.model.own_libraries import NO_LIBRARIES, Libraries
 from memlens.store.manifest import ArchiveError
+from memlens.store.relabel import open_with
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill, remove
 from memlens.units import plain, shortened
@@ -45,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
     def filled(snapshot: Snapshot) -> Path:
         with closing(
-            SqlSession(Snapshot.open(snapshot.archive, libraries_of(options)), names_only=True)
+            SqlSession(open_with(snapshot.archive, libraries_of(options)), names_only=True)
         ) as session:
             parts = session.needs(query)
         report = reporter("auto")
@@ -69,7 +70,7 @@ def print_answer(
     archive: Path, query: str, form: Form, limit: int | None, libraries: Libraries = NO_LIBRARIES
 ) -> None:
     """Run a query against an archive whose tables are filled, and print its rows to stdout as they come."""
-    with closing(SqlSession(Snapshot.open(archive, libraries))) as session:
+    with closing(SqlSession(open_with(archive, libraries))) as session:
         names, rows = session.stream(query)
         if limit is None and form == "table":
             limit = TABLE_ROWS

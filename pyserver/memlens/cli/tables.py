@@ -8,7 +8,7 @@ from memlens.cli.ask import libraries_of
 from memlens.cli.cache import cache_of
 from memlens.cli.output import json_line, say
 from memlens.cli.progress import reporter
-from memlens.store.snapshot import Snapshot
+from memlens.store.relabel import open_with
 from memlens.store.table_schema import FILE_NAMES, PARTS
 from memlens.store.tables import fill
 
@@ -21,7 +21,7 @@ def run(options: argparse.Namespace) -> int:
         limits.give_way()
     report = reporter(options.progress)
     parts = [part for part in PARTS if not options.part or part in options.part]
-    with contextlib.closing(Snapshot.open(options.archive, libraries_of(options))) as snapshot:
+    with contextlib.closing(open_with(options.archive, libraries_of(options))) as snapshot:
         snapshot.ask(lambda asked: fill(asked, report, parts))
         cache_of(options).evict(keep=options.archive)
     report("done", 1.0)

@@ -4,7 +4,8 @@ Nothing is written. The text database gets views in place of its tables, and col
 anew in memory.
 """
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import apsw
 import numpy as np
@@ -17,11 +18,9 @@ from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import ArchiveError
 from memlens.store.models import devices_of
+from memlens.store.snapshot import Snapshot
 from memlens.store.stacks import Stacks
 from memlens.store.trace.device import Device, scope_of
-
-if TYPE_CHECKING:
-    from memlens.store.snapshot import Snapshot
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -38,7 +37,20 @@ CREATE TEMP VIEW source_lines AS
 """
 
 
-def relabel(snapshot: "Snapshot", libraries: Libraries) -> dict[str, npt.NDArray[np.uint32]]:
+def open_with(archive: Path, libraries: Libraries) -> Snapshot:
+    """Open an archive whose frames have the kinds that ``libraries`` give them. Raises :class:`ArchiveError`."""
+    snapshot = Snapshot.open(archive)
+    if libraries:
+        try:
+            columns = _relabel(snapshot, libraries)
+        except BaseException:
+            snapshot.close()
+            raise
+        snapshot.replace(columns, libraries.key if columns else 0)
+    return snapshot
+
+
+def _relabel(snapshot: Snapshot, libraries: Libraries) -> dict[str, npt.NDArray[np.uint32]]:
     """Put the setting's kinds in the place of the archive's, and return the columns that follow from them.
 
     There are none where no kind changes. Raises :class:`ArchiveError`.
@@ -84,7 +96,7 @@ def relabel(snapshot: "Snapshot", libraries: Libraries) -> dict[str, npt.NDArray
     return {Stacks.label.file: labels, **_inferred(snapshot, labels)}
 
 
-def files_in_doubt(snapshot: "Snapshot") -> list[str]:
+def files_in_doubt(snapshot: Snapshot) -> list[str]:
     """The files without a folder that only their names make a library's, in the order of their frames.
 
     A file is left out as a whole if one of its functions has a library's namespace or prefix.
@@ -104,7 +116,7 @@ def files_in_doubt(snapshot: "Snapshot") -> list[str]:
     return [file for file, is_doubtful in by_name.items() if is_doubtful]
 
 
-def _inferred(snapshot: "Snapshot", labels: U32) -> dict[str, U32]:
+def _inferred(snapshot: Snapshot, labels: U32) -> dict[str, U32]:
     """The inferred lines of each device: they are labels of other stacks, and follow where those all agree."""
     devices = [snapshot.device(info.device) for info in devices_of(snapshot.info)]
     inferred = {device.info.device: device.inferred for device in devices if device.inferred is not None}

@@ -14,12 +14,10 @@ import numpy.typing as npt
 from memlens.errors import BadRequestError, MemlensError
 from memlens.kernels.base import mapped_faults
 from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo, device_name
-from memlens.model.own_libraries import NO_LIBRARIES, Libraries
 from memlens.store.column_files import MappedFiles
 from memlens.store.columns import Columns, Count, Declared
 from memlens.store.manifest import TEXT_NAME, ArchiveError, Manifest, hold, read_manifest
 from memlens.store.models import profile_of, timeline_of
-from memlens.store.relabel import relabel
 from memlens.store.samples.columns import Samples, Times
 from memlens.store.stacks import FrameColumns, Stacks, Tree
 from memlens.store.trace.columns import TraceColumns
@@ -65,28 +63,17 @@ class Snapshot:
         """What can be done once an answer is out, so that the next one comes sooner; see :meth:`work_behind`."""
 
     @classmethod
-    def open(cls, archive: Path, libraries: Libraries = NO_LIBRARIES) -> "Snapshot":
-        """Open an archive folder. Raises :class:`ArchiveError` when it is damaged or of another version.
-
-        ``libraries`` are the user's: the kinds of frames follow them, and what follows from kinds.
-        """
+    def open(cls, archive: Path) -> "Snapshot":
+        """Open an archive folder. Raises :class:`ArchiveError` when it is damaged or of another version."""
         try:
             held = hold(archive)
         except OSError as error:
             raise ArchiveError(f"The archive {archive.name} can't be read: {error.strerror}") from error
         try:
-            snapshot = cls._open(archive, held)
+            return cls._open(archive, held)
         except BaseException:
             held.close()
             raise
-        if libraries:
-            try:
-                snapshot._replace(relabel(snapshot, libraries))
-            except BaseException:
-                snapshot.close()
-                raise
-            snapshot.relabelled = libraries.key if snapshot._files.replaced else 0
-        return snapshot
 
     @classmethod
     def _open(cls, archive: Path, held: BinaryIO) -> "Snapshot":
@@ -222,8 +209,9 @@ class Snapshot:
             found = self._holders[kind] = kind(self._files, counts_of(self.manifest))
         return cast("C", found)
 
-    def _replace(self, columns: Mapping[str, Column]) -> None:
-        """Let columns stand in the place of those of the archive's files."""
+    def replace(self, columns: Mapping[str, Column], relabelled: int) -> None:
+        """Let columns stand in the place of those of the archive's files; ``relabelled`` as the attribute."""
+        self.relabelled = relabelled
         self._files.replaced = columns
         self._holders.clear()
         self._devices.clear()

@@ -30,10 +30,9 @@ from memlens.views.answers import (
 from memlens.views.lines import stack
 from memlens.views.lines import totals as lines
 from memlens.views.selection import sets
-from memlens.views.selection.columns import device_of
+from memlens.views.selection.columns import Lit, device_of
 from memlens.views.tables import groups
 from memlens.views.trace.picture import hit, live, locate, overview, viewport
-from memlens.views.trace.picture.packing import Lit
 
 
 def lit_of(snapshot: Snapshot, p: ViewportParams | AllocatorStateParams) -> Lit | None:

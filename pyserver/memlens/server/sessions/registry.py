@@ -29,7 +29,7 @@ from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
 from memlens.store.artefacts import remove_damaged_tables
 from memlens.store.manifest import ArchiveError, SourceFile
-from memlens.store.relabel import files_in_doubt
+from memlens.store.relabel import files_in_doubt, open_with
 from memlens.store.snapshot import Snapshot
 from memlens.store.table_schema import Part
 from memlens.store.verify import StoppedError
@@ -424,7 +424,7 @@ class Registry:
     async def _enter(self, entry: _Entry, archive: Path) -> OpenSnapshot:
         libraries = await self._libraries(entry.identity, archive)
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="snapshot")
-        opening = thread.submit(Snapshot.open, archive, libraries)
+        opening = thread.submit(open_with, archive, libraries)
         try:
             snapshot = await asyncio.wrap_future(opening)
         except BaseException:
@@ -447,7 +447,7 @@ class Registry:
                 raise
 
         def open_again() -> Snapshot:
-            return Snapshot.open(archive, libraries)
+            return open_with(archive, libraries)
 
         desk = SqlDesk(archive, fill, open_again, snapshot.relabelled)
         opened = OpenSnapshot(uuid.uuid4().hex, entry.path, snapshot, thread, desk, self._give_up)

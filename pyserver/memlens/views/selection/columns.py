@@ -19,6 +19,9 @@ from memlens.views.selection.filters import narrowed
 
 NEVER = kernel.NEVER
 
+Lit = npt.NDArray[np.bool_]
+"""By row of a device: what is lit up."""
+
 _FAR = 2.0**62
 """Beyond every moment and time, and still a number that 64 bits hold."""
 _NO_LABEL: FrameRow = ("", 0, "", -1)

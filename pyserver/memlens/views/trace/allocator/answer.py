@@ -11,10 +11,9 @@ from memlens.errors import BadRequestError
 from memlens.kernels.trace import allocator as kernel
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
-from memlens.views.selection.columns import NEVER, device_of, time_of_moment
+from memlens.views.selection.columns import NEVER, Lit, device_of, time_of_moment
 from memlens.views.trace.allocator.blocks import block_sizes
 from memlens.views.trace.allocator.state import BLOCK, SEGMENT, AllocatorState, state_at
-from memlens.views.trace.picture.packing import Lit
 
 MOST_SEGMENTS = 500
 MOST_BLOCKS = 20_000

@@ -22,6 +22,7 @@ from memlens.store.trace.device import Device
 from memlens.views.answers import Axis, HitAnswer, LocateAnswer
 from memlens.views.selection.columns import (
     NEVER,
+    Lit,
     allocation_of,
     check_moment,
     device_of,
@@ -32,7 +33,7 @@ from memlens.views.selection.columns import (
 )
 from memlens.views.trace.picture.boxes import Box, grid_of
 from memlens.views.trace.picture.lanes import Layout, layout_of
-from memlens.views.trace.picture.packing import MOST_BYTES, Lit, pack
+from memlens.views.trace.picture.packing import MOST_BYTES, pack
 
 _RECT_BYTES = 17
 _LONG_RUN = 6

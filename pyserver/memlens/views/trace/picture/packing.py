@@ -47,9 +47,7 @@ import numpy.typing as npt
 
 from memlens.model.timeline import NEVER, NO_CATEGORY
 from memlens.store.trace.device import Device
-
-Lit = npt.NDArray[np.bool_]
-"""By row of a device: what is lit up."""
+from memlens.views.selection.columns import Lit
 
 MAGIC = 0x31474C4D
 MOST_BYTES = 640_000

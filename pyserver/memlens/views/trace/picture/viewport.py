@@ -25,9 +25,9 @@ from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.answers import Axis
-from memlens.views.selection.columns import axis_range, device_of
+from memlens.views.selection.columns import Lit, axis_range, device_of
 from memlens.views.trace.picture.boxes import Box, grid_of
-from memlens.views.trace.picture.packing import MOST_BYTES, Lit, pack
+from memlens.views.trace.picture.packing import MOST_BYTES, pack
 
 FIT_COLUMNS, FIT_ROWS = 2048, 1024
 FIT_HEADROOM = 1.05

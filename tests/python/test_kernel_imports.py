@@ -1,0 +1,21 @@
+"""What the kernels import. import-linter reads only .py files, so the rule for .pyx and .pxd is checked here."""
+
+import re
+from pathlib import Path
+
+KERNELS = Path(__file__).parents[2] / "pyserver" / "memlens" / "kernels"
+IMPORT = re.compile(
+    r"^\s*(?:from\s+(memlens[\w.]*)\s+c?import\s+(\w+)|c?import\s+(memlens[\w.]*))", re.MULTILINE
+)
+
+
+def test_kernels_import_nothing_but_their_own_folder_and_base() -> None:
+    seen = 0
+    for path in [each for kind in ("*.pyx", "*.pxd", "*.pyi") for each in KERNELS.rglob(kind)]:
+        folder = path.parent.name
+        for found in IMPORT.finditer(path.read_text()):
+            seen += 1
+            assert f"{found[1]}.".startswith(("memlens.kernels.base.", f"memlens.kernels.{folder}.")), (
+                f"{path}: {found[0]}"
+            )
+    assert seen > 20
