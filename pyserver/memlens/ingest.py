@@ -1,4 +1,7 @@
-"""Turns a snapshot file into an archive: the work of the ``memlens ingest`` child process."""
+"""Turns a snapshot file into an archive: the work of the ``memlens ingest`` child process.
+
+It reads the file, writes the archive, and then computes ahead what the first questions need.
+"""
 
 from pathlib import Path
 
@@ -9,9 +12,8 @@ from memlens.formats.tools import Tools
 from memlens.progress import Report
 from memlens.store.cache import Cache, check_place, making
 from memlens.store.manifest import SourceFile
-from memlens.store.snapshot import Snapshot
 from memlens.store.writer import write_archive
-from memlens.views.trace.picture.viewport import make_fits
+from memlens.views.ahead import compute_ahead
 
 # the part of the whole work that each stage is, measured on a trace of two million events
 _STAGES = {"unpacking": (0.0, 0.1), "reading": (0.1, 0.8), "matching": (0.8, 0.9), "writing": (0.9, 1.0)}
@@ -52,9 +54,7 @@ def ingest(
             raise ChangedFileError(f"{path} was written while it was read")
         write_archive(model, source, partial, overall)
         del model
-        snapshot = Snapshot.open(partial)
-        make_fits(snapshot)
-        snapshot.close()
+    compute_ahead(archive)
     if out is None:
         cache.evict(keep=archive)
     return archive

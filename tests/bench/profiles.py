@@ -19,7 +19,7 @@ from tests.bench.beside import ingest_beside  # noqa: E402
 from tests.bench.recordings import make_dhat, make_heaptrack, make_massif, make_memray  # noqa: E402
 from tests.python.lsp_client import LspClient  # noqa: E402
 
-from memlens.store.artefacts import COLUMNS_NAME  # noqa: E402
+from memlens.views.flame.graph import FIRST_FLAME  # noqa: E402
 
 REAL = Path(os.environ.get("MEMLENS_TEST_DATA", ROOT.parent / "shared" / "data")) / "profiles"
 MEMRAY = os.environ.get("MEMLENS_TEST_MEMRAY") or str(ROOT / ".cache" / "memray" / "bin" / "python")
@@ -116,7 +116,7 @@ def first_flame(path: Path, cache: Path, folder: Path) -> dict[str, list[float]]
             client.request("memlens/flame", asked)
             took["first" if number else "made"].append((time.perf_counter() - begun) * 1000)
             if not number:
-                while not list(cache.rglob(COLUMNS_NAME)):
+                while not list(cache.rglob(FIRST_FLAME.name)):
                     time.sleep(0.01)
                 continue
             for _ in range(20):

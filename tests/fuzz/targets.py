@@ -17,7 +17,6 @@ from tests.fuzz.questions import ask_everything
 from memlens.errors import BadRequestError, MemlensError
 from memlens.formats.heaptrack import read as read_heaptrack
 from memlens.ingest import ingest
-from memlens.store.artefacts import COLUMNS_NAME
 from memlens.store.cache import Cache
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
@@ -152,7 +151,7 @@ def _archive(name: str) -> Path:
         first_flame(snapshot)
         # what appears in an archive later is damaged with the rest
         snapshot.work_behind()
-    assert (made / COLUMNS_NAME).is_file()
+    assert (made / flame.FIRST_FLAME.name).is_file()
     return made
 
 

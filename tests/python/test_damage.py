@@ -29,13 +29,14 @@ from memlens.server.sessions.children import IngestError
 from memlens.server.sessions.registry import Damage, DamagedError, OpenSnapshot, Registry
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
-from memlens.store import artefacts as behind
 from memlens.store import tables
 from memlens.store.cache import Cache
 from memlens.store.manifest import FILE_NAME, ArchiveError, read_manifest
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.verify import StoppedError
+from memlens.views.ahead import artefacts_of
+from memlens.views.flame.graph import FIRST_FLAME
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
@@ -104,18 +105,21 @@ def test_a_flipped_bit_in_any_file_of_an_archive_is_found(made: Path) -> None:
     with contextlib.closing(Snapshot.open(made)) as snapshot:
         snapshot.verify()
         assert snapshot.verified
-    # what appeared later holds its own checksum, and is made again by itself
-    flip(made / behind.COLUMNS_NAME, chance)
-    assert behind.read_columns(made, 2) is None
-    assert not behind.remove_damaged_tables(made)
-    for name in behind.TABLES_NAMES:
-        flip(made / name, chance)
-        assert behind.remove_damaged_tables(made)
-        assert not (made / name).exists()
-        assert not behind.remove_damaged_tables(made)
-    known = {*read_manifest(made).columns, "text.db", FILE_NAME, behind.COLUMNS_NAME}
-    # the first pictures are held to theirs when they are read, see test_stacked_views.py
-    assert {path.name for path in made.iterdir() if ".fit_" not in path.name} == known
+        origin = snapshot.origin
+    # what was computed of it has its own checksum, and is made again by itself
+    artefacts = artefacts_of(snapshot.info)
+    assert len(artefacts) >= 4
+    known = {*read_manifest(made).columns, "text.db", FILE_NAME}
+    assert {path.name for path in made.iterdir()} == known | {each.name for each in artefacts}
+    for artefact in artefacts:
+        assert artefact.find(origin) == made / artefact.name
+        assert not artefact.drop_damaged(made)
+        flip(made / artefact.name, chance)
+        assert artefact.drop_damaged(made)
+        assert not (made / artefact.name).exists()
+        assert not artefact.drop_damaged(made)
+        assert not artefact.is_current(origin)
+    assert {path.name for path in made.iterdir()} == known
 
 
 def test_a_flipped_bit_in_the_manifest_is_found(made: Path) -> None:
@@ -230,7 +234,7 @@ def run(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def contents(archive: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in archive.iterdir() if path.name != behind.COLUMNS_NAME}
+    return {path.name: path.read_bytes() for path in archive.iterdir() if path.name != FIRST_FLAME.name}
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -314,15 +318,16 @@ def test_damaged_tables_are_removed_beside_those_that_are_whole(cache: Cache, ru
         archive = ingest(MODELS["timeline"], cache, quiet)
         with contextlib.closing(Snapshot.open(archive)) as snapshot:
             tables.fill(snapshot, quiet)
+            origin = snapshot.origin
         flip(archive / "sql_events.db", random.Random(10))
         opened = await views.open(MODELS["timeline"])
         assert opened._verifying is not None
         await opened._verifying
         assert not (archive / "sql_events.db").exists()
-        assert tables.are_filled(archive, ["base", "allocations"])
+        assert tables.are_filled(origin, ["base", "allocations"])
         answer = await opened.sql.ask("SELECT count(*) FROM events", 0, 1, None)
         assert answer.rows == [[sum(device.events for device in devices_of(opened.info))]]
-        assert tables.are_filled(archive)
+        assert tables.are_filled(origin)
         assert views.told.empty()
         await views.registry.close(opened.name, "v")
 

@@ -18,7 +18,8 @@ from tests.python.server_harness import open_view, wait_until, write_snapshot
 
 from memlens.ingest import ingest
 from memlens.kernels.tree import calltree as kernel
-from memlens.store import artefacts as behind
+from memlens.progress import Report
+from memlens.store.artefacts import read_columns, write_columns
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import first as first_flame
@@ -98,7 +99,7 @@ def test_what_is_read_is_what_is_made(
     assert not is_read(made)
     assert (path is None) == (made.placed < len(made))
     expected = everything(snapshot)
-    assert not (snapshot.archive / behind.COLUMNS_NAME).exists(), "the answer comes first"
+    assert not (snapshot.archive / flame.FIRST_FLAME.name).exists(), "the answer comes first"
     snapshot.work_behind()
     with contextlib.closing(again(snapshot)) as other:
         with monkeypatch.context() as without:
@@ -211,16 +212,24 @@ HOSTILE: dict[str, Callable[[Columns], Columns]] = {
 }  # fmt: skip
 
 
+def put(snapshot: Snapshot, columns: Columns, packages: list[str]) -> None:
+    """Let the archive have another tree, with a seal that is right."""
+    flame.FIRST_FLAME.drop(snapshot.archive)
+
+    def make(_snapshot: Snapshot, path: Path, _report: Report) -> None:
+        write_columns(path, columns, packages)
+
+    flame.FIRST_FLAME._replace(make=make).write(snapshot)
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_one_is_made_anew(name: str, opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
     snapshot = opened(with_nothing(tmp_path / "a.pickle"))
     expected = everything(snapshot)
     snapshot.work_behind()
-    found = behind.read_columns(snapshot.archive, first_flame.VERSION)
-    assert found is not None
-    columns, packages = found
+    columns, packages = read_columns(snapshot.archive / flame.FIRST_FLAME.name)
     assert {key: len(column) for key, column in columns.items()}["loose_parent"] > 0
-    behind.write_columns(snapshot.archive, first_flame.VERSION, HOSTILE[name](columns), packages)
+    put(snapshot, HOSTILE[name](columns), packages)
     with contextlib.closing(again(snapshot)) as other:
         assert not is_read(first_of(other))
         assert everything(other) == expected
@@ -236,10 +245,9 @@ def test_other_frames_and_packages_are_no_reason_to_mix_them(
     snapshot = opened(with_nothing(tmp_path / "a.pickle"))
     first_of(snapshot)
     snapshot.work_behind()
-    found = behind.read_columns(snapshot.archive, first_flame.VERSION)
-    assert found is not None
-    for packages in ([], ["mine", *found[1][1:]], [*found[1], *map(str, range(1000))]):
-        behind.write_columns(snapshot.archive, first_flame.VERSION, found[0], packages)
+    columns, known = read_columns(snapshot.archive / flame.FIRST_FLAME.name)
+    for packages in ([], ["mine", *known[1:]], [*known, *map(str, range(1000))]):
+        put(snapshot, columns, packages)
         with contextlib.closing(again(snapshot)) as other:
             frame_names(other)
             assert not is_read(first_of(other))
@@ -251,7 +259,7 @@ def test_flipped_bits_and_cut_ends_end_in_answers(
     snapshot = opened(sample)
     everything(snapshot)
     snapshot.work_behind()
-    path = snapshot.archive / behind.COLUMNS_NAME
+    path = snapshot.archive / flame.FIRST_FLAME.name
     whole, rng = path.read_bytes(), np.random.default_rng(5)
     monkeypatch.setattr(logging.getLogger("memlens"), "disabled", True)
     made = 0
@@ -275,7 +283,9 @@ def test_another_version_is_made_anew(
     snapshot = opened(sample)
     first_of(snapshot)
     snapshot.work_behind()
-    monkeypatch.setattr(first_flame, "VERSION", first_flame.VERSION + 1)
+    monkeypatch.setattr(
+        flame, "FIRST_FLAME", flame.FIRST_FLAME._replace(version=flame.FIRST_FLAME.version + 1)
+    )
     for expected in (False, True):
         with contextlib.closing(again(snapshot)) as other:
             assert is_read(first_of(other)) == expected
@@ -285,7 +295,7 @@ def test_another_version_is_made_anew(
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks for maps in /proc")
 def test_closing_releases_it(opened: Callable[[Path], Snapshot], sample: Path) -> None:
     def is_mapped() -> bool:
-        return behind.COLUMNS_NAME in Path("/proc/self/maps").read_text("utf-8")
+        return flame.FIRST_FLAME.name in Path("/proc/self/maps").read_text("utf-8")
 
     snapshot = opened(sample)
     first_of(snapshot)
@@ -299,7 +309,7 @@ def test_closing_releases_it(opened: Callable[[Path], Snapshot], sample: Path) -
 
 def test_it_appears_whole_and_is_counted(cache: Cache, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     archive = ingest(sample, cache, lambda *_: None)
-    kept, left = archive / behind.COLUMNS_NAME, archive / f"{behind.COLUMNS_NAME}.partial-999999999"
+    kept, left = archive / flame.FIRST_FLAME.name, archive / f"{flame.FIRST_FLAME.name}.partial-999999999"
     before = sum(file.stat().st_size for file in archive.iterdir())
     with contextlib.closing(Snapshot.open(archive)) as snapshot:
         with monkeypatch.context() as ended:
@@ -318,7 +328,7 @@ def test_it_appears_whole_and_is_counted(cache: Cache, sample: Path, monkeypatch
         cache.evict()
         assert not left.exists()
         left.write_bytes(b"x")
-        first_flame.keep(snapshot, first_of(snapshot))
+        flame.FIRST_FLAME.write(snapshot)
         assert not left.exists()
     with contextlib.closing(Snapshot.open(archive)) as snapshot:
         assert is_read(first_of(snapshot))
@@ -357,10 +367,10 @@ def test_a_server_keeps_it_and_the_next_one_says_the_same(
                 "snapshot": open_view(server, path)["snapshot"], "of": {"device": 0}, "value": "bytes",
                 "options": {},
             }  # fmt: skip
-            assert len(list(cache_folder.rglob(behind.COLUMNS_NAME))) == number
+            assert len(list(cache_folder.rglob(flame.FIRST_FLAME.name))) == number
             view = {"x0": 0.0, "x1": 1.0, "width_px": 900, "first_depth": 0, "rows": 50, "search": "step"}
             found = [server.request("memlens/flame", {**asked, **view})]
-            wait_until(lambda: list(cache_folder.rglob(behind.COLUMNS_NAME)))
+            wait_until(lambda: list(cache_folder.rglob(flame.FIRST_FLAME.name)))
             found += [server.request("memlens/flameNode", {**asked, "node": node}) for node in range(4)]
             found.append(server.request("memlens/flameSearch", {**asked, "text": "main"}))
             answers.append(found)

@@ -26,7 +26,7 @@ from memlens.store.relabel import open_with
 from memlens.store.snapshot import Snapshot
 from memlens.store.table_schema import PARTS
 from memlens.views.flame import first as first_flame
-from memlens.views.flame.graph import tree_of
+from memlens.views.flame.graph import FIRST_FLAME, tree_of
 from memlens.views.sql.query import SqlSession
 
 pytest_plugins = ("tests.python.server_fixtures",)
@@ -193,13 +193,13 @@ def test_tables_and_the_first_flame_are_of_the_setting(sample: Path, cache: Cach
         with closing(open_with(archive, chosen)) as snapshot:
             tables.fill(snapshot, lambda *_: None)
             for part in PARTS:
-                assert tables.are_filled(archive, [part], relabelled=snapshot.relabelled)
-                assert not tables.are_filled(archive, [part], relabelled=snapshot.relabelled + 1)
+                assert tables.are_filled(snapshot.origin, [part])
+                assert not tables.are_filled(snapshot.origin._replace(kinds=snapshot.relabelled + 1), [part])
             of = first_flame.opening_set(snapshot.info)
             tree = tree_of(snapshot, of, "bytes", first_flame.OPTIONS)
             packages = {tree.names.packages[number] for number in tree.names.package.tolist()}
             snapshot.work_behind()
-            assert first_flame.kept(snapshot) is not None
+            assert FIRST_FLAME.find(snapshot.origin) is not None
         with closing(SqlSession(open_with(archive, chosen))) as session:
             _, rows = session.stream(query)
             return {row[0] for row in rows}, packages

@@ -11,6 +11,8 @@ import pytest
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import children, open_view, problem_of, wait_until, write_snapshot
 
+from memlens.store.artefacts import SEAL_BYTES
+
 pytest_plugins = ("tests.python.server_fixtures",)
 
 LINUX = sys.platform.startswith("linux")
@@ -165,7 +167,8 @@ def test_damaged_tables_are_made_again(server: LspClient, tmp_path: Path, cache_
     server.request("memlens/sqlFill", {"snapshot": snapshot})
     for database in leftovers(cache_folder):
         whole = database.read_bytes()
-        database.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+        size = len(whole) - 4096 - SEAL_BYTES
+        database.write_bytes(whole[:4096] + b"\xff" * size + whole[-SEAL_BYTES:])
     query = asked(snapshot, "SELECT count(*), sum(size_bytes) FROM events")
     assert "Run the query again" in problem_of(server, "memlens/sql", query)["message"]
     assert server.request("memlens/sql", query)["rows"][0][0] == 400

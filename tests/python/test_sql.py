@@ -21,6 +21,7 @@ from memlens import cli
 from memlens.errors import BadRequestError
 from memlens.model.info import ProfileInfo
 from memlens.store import tables
+from memlens.store.artefacts import SEAL_BYTES
 from memlens.store.cache import Cache
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
@@ -447,12 +448,14 @@ def test_tables_appear_whole_and_are_counted(
     cache.evict()
     assert not [file for file in archive.iterdir() if file.name.startswith("sql")]
     tables.fill(snapshot, lambda *_: None)
-    assert tables.are_filled(archive)
-    # another version's tables are made again
-    monkeypatch.setattr(tables, "TABLES_VERSION", tables.TABLES_VERSION + 1)
-    assert not tables.are_filled(archive)
+    assert tables.are_filled(snapshot.origin)
+    # another version's tables are made again, and those of another archive
+    assert not tables.are_filled(snapshot.origin._replace(checksum="0" * 16))
+    newer = {part: table._replace(version=table.version + 1) for part, table in tables.TABLES.items()}
+    monkeypatch.setattr(tables, "TABLES", newer)
+    assert not tables.are_filled(snapshot.origin)
     tables.fill(snapshot, lambda *_: None)
-    assert tables.are_filled(archive)
+    assert tables.are_filled(snapshot.origin)
     snapshot.close()
     size = sum(file.stat().st_size for file in archive.iterdir())
     without = size - sum((archive / name).stat().st_size for name in FILE_NAMES.values())
@@ -511,11 +514,15 @@ def test_damaged_tables_are_told_and_made_again(
     for part, name in FILE_NAMES.items():
         database = snapshot.archive / name
         whole = database.read_bytes()
-        database.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+        seal = whole[-SEAL_BYTES:]
+        database.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096 - len(seal)) + seal)
         with pytest.raises(ArchiveError), closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
             session.ask(f"SELECT sum(stack) FROM {'stacks' if part == 'base' else part}")
         for damaged in (whole[:100], whole[:100] + b"\xff" * 8_192):
-            database.write_bytes(damaged)
+            database.write_bytes(damaged + seal)
             with pytest.raises(ArchiveError):
                 SqlSession(Snapshot.open(snapshot.archive))
-        database.write_bytes(whole)
+        # without its seal it counts as none, and is made anew
+        database.write_bytes(whole[: -len(seal)])
+        tables.fill(snapshot, lambda *_: None)
+        assert database.read_bytes()[-len(seal) : -8] == seal[:-8]

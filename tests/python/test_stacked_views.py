@@ -21,6 +21,7 @@ from tests.python.replays import torch as oracle
 from memlens.errors import MemlensError
 from memlens.ingest import ingest
 from memlens.kernels.trace import stacked
+from memlens.store.artefacts import content
 from memlens.store.cache import Cache
 from memlens.store.peaks import block_peaks
 from memlens.store.snapshot import Snapshot
@@ -413,8 +414,9 @@ def test_picture_made_ahead(opened: Any, sample: Path) -> None:
     heights = oracle.live_bytes(found, info.events)
     times = [extent.x0, *snapshot.device(0).time.tolist()]
     check(geometry, found, heights, highest(geometry, times, extent.x1, heights, timed=True))
-    for file in snapshot.archive.glob("*.fit_*"):
-        file.unlink()
+    (picture,) = viewport_view.pictures_of(snapshot.info)
+    assert content(picture.path(snapshot.archive)) == ready
+    picture.drop(snapshot.archive)
     size = viewport_view.FIT_COLUMNS, viewport_view.FIT_ROWS
     drawn = viewport(snapshot, 0, "time", extent.x0, extent.x1, 0, top, *size)
     assert drawn == ready

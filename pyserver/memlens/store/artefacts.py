@@ -1,149 +1,196 @@
-"""Files that appear in an archive after it was made: what is worked out once somebody asks, and kept.
+"""Files of an archive that are computed of the rest of it, ahead of a question or with the first one.
+
+Each is declared as an :class:`Artefact` beside what makes it: its name, its version, whether it follows the kinds of
+frames, and its maker. ``views/ahead.py`` lists them all.
 
 Such a file appears whole or not at all: it is written as ``NAME.partial-<process>`` and renamed. An archive without it
-is whole, too. The cache counts what they take, and removes what processes left that were ended while they wrote. The
-manifest was written before, so such a file has its checksum in itself: its last 16 bytes are a mark and the XXH64 of
-all before them. (SQLite goes by the size in its header, and never looks at them.)
+is whole, too. The cache counts what they take, and removes what processes left that were ended while they wrote.
 
-:data:`COLUMNS_NAME` holds columns that belong together, so that they appear together: a line of JSON that describes
-them, then their bytes, each from a multiple of 64 on.
+The manifest was written before, so such a file ends with a seal of its own: a mark, then what it was made of (see
+:meth:`Artefact.stamp`), then the XXH64 of all before that. (SQLite goes by the size in its header, and never looks at
+what follows.) An artefact of another version, of another archive or of other kinds is made anew.
 """
 
 import contextlib
+import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memlens.progress import Report
 from memlens.store.column_files import mapped
-from memlens.store.disk import make_private, room_in
+from memlens.store.disk import FullDiskError, make_private, room_in
+from memlens.store.manifest import Origin, checksum_of
 from memlens.store.processes import is_running
+from memlens.store.snapshot import Snapshot
 from memlens.store.verify import file_checksum
 
-TABLES_NAMES = ("sql.db", "sql_allocations.db", "sql_events.db")
-COLUMNS_NAME = "first_flame.columns"
+logger = logging.getLogger(__name__)
 
-_PARTIAL = re.compile(
-    rf"^({'|'.join(map(re.escape, (*TABLES_NAMES, COLUMNS_NAME)))})"
-    r"\.partial-(?P<pid>\d{1,9})(-journal)?$",
-    re.ASCII,
-)
+_PARTIAL = re.compile(r".+\.partial-(?P<pid>\d{1,9})(-journal)?", re.ASCII)
 _WHOLE_NUMBERS = re.compile(r"^[<|]u[1248]$", re.ASCII)
 _ALIGNED_TO = 64
 _MOST_HEADER_BYTES = 1 << 26
-_MARK = b"MLXXH64\n"
-_SEAL_BYTES = len(_MARK) + 8
+_MARK = b"MLSEAL1\n"
+_CHECKSUM_BYTES = 8
+SEAL_BYTES = len(_MARK) + 2 * _CHECKSUM_BYTES
 
 
-class _Header(Struct, frozen=True):
+def _quiet(_stage: str, _fraction: float) -> None:
+    pass
+
+
+class Artefact(NamedTuple):
+    """A file that can be computed of an archive."""
+
+    name: str
     version: int
-    columns: dict[str, tuple[str, int]]
-    """Type, as NumPy writes it, and rows of each, in the order in which they are written."""
-    texts: list[str]
+    """Raised whenever the maker would write something else of the same archive."""
+    make: Callable[[Snapshot, Path, Report], None]
+    """Writes the whole file to the path that it gets."""
+    by_kinds: bool = True
+    """Whether it follows the kinds of frames, which the user's rules for libraries decide."""
+    at_ingest: bool = False
+    """Whether it is made with the archive, or later, with the first question that needs it."""
 
+    def path(self, archive: Path) -> Path:
+        """The file, where it is there."""
+        return archive / self.name
 
-def partial_file(archive: Path, name: str, pid: int) -> Path:
-    """Where process ``pid`` writes what is to become the archive's file ``name``."""
-    return archive / f"{name}.partial-{pid}"
+    def partial(self, archive: Path, pid: int) -> Path:
+        """Where process ``pid`` writes what is to become the file."""
+        return archive / f"{self.name}.partial-{pid}"
 
+    def stamp(self, origin: Origin) -> bytes:
+        """What the file is made of, in 8 bytes: the archive (its format in that), the maker's version, the kinds."""
+        kinds = origin.kinds if self.by_kinds else 0
+        text = f"{origin.checksum} {self.name} {self.version} {kinds}"
+        return bytes.fromhex(checksum_of(text.encode()))
 
-@contextlib.contextmanager
-def appearing(archive: Path, name: str) -> Iterator[Path]:
-    """A file that becomes ``name`` when the block ends well, and is removed otherwise."""
-    remove_leftovers(archive)
-    partial = partial_file(archive, name, os.getpid())
-    partial.unlink(missing_ok=True)
-    with room_in(archive, name):
+    def is_current(self, origin: Origin) -> bool:
+        """Whether the file is there and was made of this. Its content is not read."""
+        return _seal(self.path(origin.archive))[:-_CHECKSUM_BYTES] == _MARK + self.stamp(origin)
+
+    def find(self, origin: Origin) -> Path | None:
+        """The file, if it is current and holds what was written into it. One that is damaged is removed."""
+        if not self.is_current(origin) or self.drop_damaged(origin.archive):
+            return None
+        return self.path(origin.archive)
+
+    def write(self, snapshot: Snapshot, report: Report = _quiet) -> None:
+        """Make the file unless it is current. Raises what the maker does, OSError and FullDiskError."""
+        origin = snapshot.origin
+        if self.is_current(origin):
+            return
+        archive = origin.archive
+        remove_leftovers(archive)
+        partial = self.partial(archive, os.getpid())
+        partial.unlink(missing_ok=True)
+        with room_in(archive, self.name):
+            try:
+                self.make(snapshot, partial, report)
+                make_private(partial)
+                with partial.open("ab") as file:
+                    file.write(_MARK + self.stamp(origin))
+                with partial.open("ab") as file:
+                    file.write(bytes.fromhex(file_checksum(partial)))
+                partial.replace(self.path(archive))
+            finally:
+                partial.unlink(missing_ok=True)
+
+    def try_to_write(self, snapshot: Snapshot) -> None:
+        """The same, for what nobody waits for: an archive that can't be written stays as it is."""
         try:
-            yield partial
-            make_private(partial)
-            with partial.open("ab") as file:
-                file.write(_MARK + bytes.fromhex(file_checksum(partial)))
-            partial.replace(archive / name)
-        finally:
-            partial.unlink(missing_ok=True)
+            self.write(snapshot)
+        except (OSError, FullDiskError) as error:
+            logger.warning("%s of %s is not kept: %s", self.name, snapshot.archive.name, error)
 
-
-def is_whole(path: Path, stop: Callable[[], bool] = lambda: False) -> bool:
-    """Whether a file that appeared later holds what was written into it. Raises OSError and ``StoppedError``."""
-    size = path.stat().st_size - _SEAL_BYTES
-    if size < 0:
-        return False
-    with path.open("rb") as file:
-        file.seek(size)
-        seal = file.read()
-    return seal == _MARK + bytes.fromhex(file_checksum(path, size, stop))
-
-
-def remove_damaged_tables(archive: Path, stop: Callable[[], bool] = lambda: False) -> bool:
-    """Hold the tables for SQL to their checksums, remove those that are damaged, and say whether some were."""
-    damaged = False
-    for name in TABLES_NAMES:
+    def drop(self, archive: Path) -> None:
+        """Remove the file, because it is damaged."""
         with contextlib.suppress(OSError):
-            if not is_whole(archive / name, stop):
-                (archive / name).unlink()
-                damaged = True
-    return damaged
+            self.path(archive).unlink(missing_ok=True)
+
+    def drop_damaged(self, archive: Path, stop: Callable[[], bool] = lambda: False) -> bool:
+        """Hold the file to its checksum; whether it was damaged, and is removed. Raises ``StoppedError``."""
+        path = self.path(archive)
+        try:
+            size = path.stat().st_size - _CHECKSUM_BYTES
+            is_whole = _seal(path)[-_CHECKSUM_BYTES:] == bytes.fromhex(file_checksum(path, size, stop))
+        except OSError:
+            return False
+        if not is_whole:
+            self.drop(archive)
+        return not is_whole
+
+
+def _seal(path: Path) -> bytes:
+    """The end of a file; shorter, or something else, where it has no seal."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(size - SEAL_BYTES, 0))
+            return file.read(SEAL_BYTES)
+    except OSError:
+        return b""
+
+
+def content(path: Path) -> bytes:
+    """What an artefact's maker has written. Raises OSError."""
+    return path.read_bytes()[:-SEAL_BYTES]
 
 
 def remove_leftovers(archive: Path) -> None:
     """Remove what processes left that were ended while they wrote."""
     with contextlib.suppress(OSError):
         for entry in list(archive.iterdir()):
-            found = _PARTIAL.match(entry.name)
-            if found is not None and not is_running(int(found["pid"])):
+            partial = _PARTIAL.fullmatch(entry.name)
+            if partial is not None and not is_running(int(partial["pid"])):
                 entry.unlink(missing_ok=True)
 
 
-def write_columns(
-    archive: Path, version: int, columns: Mapping[str, npt.NDArray[Any]], texts: list[str]
-) -> None:
-    """Keep columns of numbers, and words, of one version. Raises OSError; nothing is left behind then."""
+class _Header(Struct, frozen=True):
+    columns: dict[str, tuple[str, int]]
+    """Type, as NumPy writes it, and rows of each, in the order in which they are written."""
+    texts: list[str]
+
+
+def write_columns(path: Path, columns: Mapping[str, npt.NDArray[Any]], texts: list[str]) -> None:
+    """Write columns of numbers that belong together, and words.
+
+    The file is a line of JSON that describes the columns, then their bytes, each from a multiple of 64 on.
+    """
     little = {
         name: np.ascontiguousarray(column, column.dtype.newbyteorder("<")) for name, column in columns.items()
     }
-    header = _Header(
-        version, {name: (column.dtype.str, len(column)) for name, column in little.items()}, texts
-    )
-    with appearing(archive, COLUMNS_NAME) as partial, partial.open("wb") as file:
+    header = _Header({name: (column.dtype.str, len(column)) for name, column in little.items()}, texts)
+    with path.open("wb") as file:
         file.write(msgspec.json.encode(header) + b"\n")
         for column in little.values():
             file.write(b"\0" * (-file.tell() % _ALIGNED_TO))
             file.write(column.data)
 
 
-def read_columns(archive: Path, version: int) -> tuple[dict[str, npt.NDArray[Any]], list[str]] | None:
-    """The columns, mapped, and the words; None where there are none of that version, or they are damaged."""
-    try:
-        if not is_whole(archive / COLUMNS_NAME):
-            return None
-        with (archive / COLUMNS_NAME).open("rb") as file:
-            line = file.readline(_MOST_HEADER_BYTES)
-            header = msgspec.json.decode(line, type=_Header)
-            if header.version != version:
-                return None
-            data = mapped(file)
-        found, at = {}, len(line)
-        for name, (kind, rows) in header.columns.items():
-            if not _WHOLE_NUMBERS.match(kind) or rows < 0:
-                return None
-            dtype = np.dtype(kind)
-            at += -at % _ALIGNED_TO
-            found[name] = np.frombuffer(data, dtype, rows, at) if rows else np.empty(0, dtype)
-            at += dtype.itemsize * rows
-        return (found, header.texts) if at == len(data) - _SEAL_BYTES else None
-    except (OSError, ValueError, OverflowError, msgspec.DecodeError):
-        # what can't be read is worked out again
-        return None
-
-
-def remove_columns(archive: Path) -> None:
-    """Remove the columns, because they are damaged."""
-    with contextlib.suppress(OSError):
-        (archive / COLUMNS_NAME).unlink(missing_ok=True)
+def read_columns(path: Path) -> tuple[dict[str, npt.NDArray[Any]], list[str]]:
+    """The columns of an artefact, mapped, and the words. Raises OSError, and ValueError for what is no such file."""
+    with path.open("rb") as file:
+        line = file.readline(_MOST_HEADER_BYTES)
+        header = msgspec.json.decode(line, type=_Header)
+        data = mapped(file)
+    columns, at = {}, len(line)
+    for name, (kind, rows) in header.columns.items():
+        if not _WHOLE_NUMBERS.match(kind) or rows < 0:
+            raise ValueError(f"column {name} is not of whole numbers")
+        dtype = np.dtype(kind)
+        at += -at % _ALIGNED_TO
+        columns[name] = np.frombuffer(data, dtype, rows, at) if rows else np.empty(0, dtype)
+        at += dtype.itemsize * rows
+    if at != len(data) - SEAL_BYTES:
+        raise ValueError("its columns are not as long as its header says")
+    return columns, header.texts

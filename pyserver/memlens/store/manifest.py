@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -98,6 +98,16 @@ class Manifest(Struct, frozen=True):
     """Whether a free's stack is only its allocation's once more, so that where it was freed is not known."""
     checksum: str = _NO_CHECKSUM
     """Of the manifest itself, as it is with 16 zeros in this place."""
+
+
+class Origin(NamedTuple):
+    """What is computed of an open archive was computed of this."""
+
+    archive: Path
+    checksum: str
+    """The manifest's, which has those of all files and the format's version in it."""
+    kinds: int
+    """:attr:`memlens.store.snapshot.Snapshot.relabelled`."""
 
 
 def checksum_of(data: bytes) -> str:

@@ -16,7 +16,7 @@ from memlens.kernels.base import mapped_faults
 from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo, device_name
 from memlens.store.column_files import MappedFiles
 from memlens.store.columns import Columns, Count, Declared
-from memlens.store.manifest import TEXT_NAME, ArchiveError, Manifest, hold, read_manifest
+from memlens.store.manifest import TEXT_NAME, ArchiveError, Manifest, Origin, hold, read_manifest
 from memlens.store.models import profile_of, timeline_of
 from memlens.store.samples.columns import Samples, Times
 from memlens.store.stacks import FrameColumns, Stacks, Tree
@@ -52,7 +52,7 @@ class Snapshot:
         self._files = MappedFiles(archive, manifest)
         self._holders: dict[type[Columns], Columns] = {}
         self.relabelled = 0
-        """What tells apart what is worked out and kept in the archive with frames of other kinds; 0 without such."""
+        """What tells apart what is computed with frames of other kinds than the archive's; 0 for these."""
         self._devices: dict[int, Device] = {}
         self._narrowed: OrderedDict[tuple[int, str], Device] = OrderedDict()
         self._derived: dict[str, Any] = {}
@@ -160,6 +160,11 @@ class Snapshot:
         """Do what answers have left to be done."""
         while self.behind:
             self.behind.pop()()
+
+    @property
+    def origin(self) -> Origin:
+        """What answers about it are computed of."""
+        return Origin(self.archive, self.manifest.checksum, self.relabelled)
 
     @property
     def timeline(self) -> TimelineInfo:

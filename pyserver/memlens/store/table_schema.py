@@ -6,8 +6,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal, NamedTuple, get_args
 
-from memlens.store import artefacts
-
 Part = Literal["base", "allocations", "events"]
 """The two tables that grow with a trace lie in files of their own, so that a query waits for none that it doesn't name.
 
@@ -15,7 +13,11 @@ Another table is of the part ``base``.
 """
 
 PARTS: tuple[Part, ...] = get_args(Part)
-FILE_NAMES: dict[Part, str] = dict(zip(PARTS, artefacts.TABLES_NAMES, strict=True))
+FILE_NAMES: dict[Part, str] = {
+    "base": "sql.db",
+    "allocations": "sql_allocations.db",
+    "events": "sql_events.db",
+}
 
 _CREATE = re.compile(r"CREATE (?P<kind>TABLE|VIEW|INDEX) (?P<name>\"?\w+\"?)(?: ON (?P<table>\w+))?")
 

@@ -19,9 +19,9 @@ from typing import NamedTuple
 import msgspec
 
 from memlens.errors import MemlensError, Problem
-from memlens.store.artefacts import partial_file
 from memlens.store.cache import Cache, partial_folder
-from memlens.store.table_schema import FILE_NAMES, Part
+from memlens.store.table_schema import Part
+from memlens.store.tables import TABLES
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ async def fill_tables(archive: Path, part: Part, options: list[str], on_progress
     """Make that part of the tables for SQL in ``archive``; cancelled and failing as :func:`ingest`."""
 
     def remove(pid: int) -> None:
-        partial_file(archive, FILE_NAMES[part], pid).unlink(missing_ok=True)
+        TABLES[part].partial(archive, pid).unlink(missing_ok=True)
 
     await _run(
         _Work("filling of the tables", archive), ["tables", "--part", part, *options], on_progress, remove

@@ -27,12 +27,12 @@ from memlens.server.sessions.children import IngestError, ProgressListener, fill
 from memlens.server.sessions.sql import SqlDesk
 from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
-from memlens.store.artefacts import remove_damaged_tables
 from memlens.store.manifest import ArchiveError, SourceFile
 from memlens.store.relabel import files_in_doubt, open_with
 from memlens.store.snapshot import Snapshot
 from memlens.store.table_schema import Part
 from memlens.store.verify import StoppedError
+from memlens.views.ahead import artefacts_of
 from memlens.views.answers import SourceLine
 from memlens.views.lines import heat as line_heat
 from memlens.views.lines import totals as lines
@@ -200,15 +200,19 @@ class OpenSnapshot:
         loop = asyncio.get_running_loop()
         try:
             await loop.run_in_executor(threads, self._snapshot.verify, self._must_stop)
-            tables = await loop.run_in_executor(threads, remove_damaged_tables, self.archive, self._must_stop)
+            damaged = await loop.run_in_executor(threads, self._drop_damaged)
         except StoppedError:
             return
         except ArchiveError as error:
             await self._on_damaged(self, error)
             return
-        if tables:
-            logger.warning("the tables for SQL of %s were damaged on disk and are made again", self.path)
+        if damaged:
+            logger.warning("%s of %s were damaged on disk and are made again", ", ".join(damaged), self.path)
             await self.sql.forget()
+
+    def _drop_damaged(self) -> list[str]:
+        artefacts = artefacts_of(self.info)
+        return [each.name for each in artefacts if each.drop_damaged(self.archive, self._must_stop)]
 
     def _must_stop(self) -> bool:
         """Called in the verifying thread before each step: who asks goes first."""
@@ -449,7 +453,7 @@ class Registry:
         def open_again() -> Snapshot:
             return open_with(archive, libraries)
 
-        desk = SqlDesk(archive, fill, open_again, snapshot.relabelled)
+        desk = SqlDesk(snapshot.origin, fill, open_again)
         opened = OpenSnapshot(uuid.uuid4().hex, entry.path, snapshot, thread, desk, self._give_up)
         self._open[opened.name] = opened
         opened.verify_later(self._verifiers)

@@ -8,11 +8,10 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 from memlens import limits
 from memlens.server.sessions.children import ProgressListener
-from memlens.store.manifest import ArchiveError
+from memlens.store.manifest import ArchiveError, Origin
 from memlens.store.snapshot import Snapshot
 from memlens.store.table_schema import PARTS, Part
 from memlens.store.tables import are_filled, remove
@@ -54,15 +53,12 @@ class _Filling:
 class SqlDesk:
     """For the event loop's thread only. ``fill`` makes a part of the archive's tables.
 
-    ``open_again`` opens the snapshot once more, and ``relabelled`` is :attr:`Snapshot.relabelled` then.
+    ``open_again`` opens the snapshot once more, with the same ``origin``.
     """
 
-    def __init__(
-        self, archive: Path, fill: Fill, open_again: Callable[[], Snapshot], relabelled: int
-    ) -> None:
-        self._archive = archive
+    def __init__(self, origin: Origin, fill: Fill, open_again: Callable[[], Snapshot]) -> None:
+        self._origin = origin
         self._open_again = open_again
-        self._relabelled = relabelled
         self._fill = fill
         self._fillings: dict[Part, _Filling] = {}
         self._names: SqlSession | None = None
@@ -127,7 +123,7 @@ class SqlDesk:
             try:
                 parts = await self._needs(query, sort)
             except ArchiveError as error:
-                logger.warning("the names of %s can't be looked up: %s", self._archive, error)
+                logger.warning("the names of %s can't be looked up: %s", self._origin.archive, error)
                 # the filling finds it damaged as well, and has the snapshot given up
                 parts = PARTS
             await self.fill(parts)
@@ -159,9 +155,9 @@ class SqlDesk:
                 future.exception()
             raise
         except ArchiveError as error:
-            logger.warning("the tables of %s are given up: %s", self._archive, error)
+            logger.warning("the tables of %s are given up: %s", self._origin.archive, error)
             await self._drop(asked)
-            remove(self._archive)
+            remove(self._origin.archive)
             raise SqlError("The tables were damaged. Run the query again: they are made anew") from error
         finally:
             self._asked.discard(asked)
@@ -193,7 +189,7 @@ class SqlDesk:
             await asyncio.to_thread(self._idle.pop().close)
 
     def _has(self, parts: Iterable[Part]) -> bool:
-        return are_filled(self._archive, parts, relabelled=self._relabelled)
+        return are_filled(self._origin, parts)
 
     async def _needs(self, query: str, sort: SqlSort | None) -> tuple[Part, ...]:
         """The parts of the tables that a query reads. Raises SqlError for one that can't be run."""

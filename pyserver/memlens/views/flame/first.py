@@ -6,7 +6,7 @@ their count; all else follows from these, or from the archive's own columns when
 of its frames: their words stay where they are.
 """
 
-import logging
+from pathlib import Path
 from typing import Any, assert_never
 
 import numpy as np
@@ -14,23 +14,17 @@ import numpy.typing as npt
 
 from memlens.kernels.tree import calltree as kernel
 from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
-from memlens.store import artefacts as behind
-from memlens.store.disk import FullDiskError
+from memlens.store.artefacts import read_columns, write_columns
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame.calltree import MOST_VALUE, CallTree, FlameOptions, Later
 from memlens.views.naming.frame_names import FrameNames, words_of
 from memlens.views.selection.columns import NEVER
 from memlens.views.selection.sets import AllocationSet
 
-VERSION = 3
-"""Raised whenever a kept tree would differ from one that is made: in its nodes, their order or their names."""
-
 OPTIONS = FlameOptions()
 BYTES, COUNT = 0, 1
 
 Unsigned = npt.NDArray[np.unsignedinteger[Any]]
-
-logger = logging.getLogger(__name__)
 
 
 def opening_set(info: SnapshotInfo) -> AllocationSet:
@@ -62,32 +56,14 @@ def is_first(info: SnapshotInfo, of: AllocationSet, options: FlameOptions) -> bo
             assert_never(info)
 
 
-def keep(snapshot: Snapshot, tree: CallTree) -> None:
-    """Keep the tree, and the names of its frames; an archive that can't be written stays as it is."""
-    try:
-        behind.write_columns(snapshot.archive, _version(snapshot), _columns(tree), tree.names.packages)
-    except (OSError, FullDiskError) as error:
-        logger.warning("the first flame graph of %s is not kept: %s", snapshot.archive.name, error)
+def write(path: Path, tree: CallTree) -> None:
+    """Write the tree, and the names of its frames."""
+    write_columns(path, _columns(tree), tree.names.packages)
 
 
-def kept(snapshot: Snapshot) -> CallTree | None:
-    """The tree, if it is kept; one that is damaged is removed."""
-    found = behind.read_columns(snapshot.archive, _version(snapshot))
-    if found is None:
-        return None
-    try:
-        return _tree(snapshot, *found)
-    except (ValueError, TypeError, KeyError) as error:
-        logger.warning(
-            "the first flame graph of %s is made again: %s", snapshot.archive.name, error, exc_info=True
-        )
-        behind.remove_columns(snapshot.archive)
-        return None
-
-
-def _version(snapshot: Snapshot) -> int:
-    """Frames of other kinds have other packages."""
-    return VERSION + (snapshot.relabelled << 8)
+def read(path: Path, snapshot: Snapshot) -> CallTree:
+    """The tree as written. Raises OSError, ValueError, TypeError, KeyError and OverflowError for something else."""
+    return _tree(snapshot, *read_columns(path))
 
 
 def _columns(tree: CallTree) -> dict[str, Unsigned]:

@@ -29,8 +29,10 @@ the same in every answer about one tree.
 """
 
 import functools
+import logging
 import struct
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, assert_never
 
 import numpy as np
@@ -42,6 +44,8 @@ from memlens.kernels.trace.timeline import BEFORE_TRACE as FLAG_BEFORE_TRACE
 from memlens.kernels.tree import calltree as calltree_kernel
 from memlens.kernels.tree import flame as kernel
 from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.progress import Report
+from memlens.store.artefacts import Artefact
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import calltree
 from memlens.views.flame import first as first_flame
@@ -50,6 +54,8 @@ from memlens.views.naming.frame_names import BEFORE_TRACE, NO_STACK, SPECIAL_NAM
 from memlens.views.selection.columns import NEVER
 from memlens.views.selection.profile_sets import is_signed, order_of_samples, samples_of, value_of
 from memlens.views.selection.sets import AllocationSet, rows_of
+
+logger = logging.getLogger(__name__)
 
 MAGIC = 0x31464C4D
 THINNEST_PX = 0.5
@@ -88,14 +94,40 @@ def tree_of(snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: F
         )
         return calltree.build(stacks, names, options, VALUES.index(value), shape)
 
-    def keep_first() -> CallTree:
-        tree = first_flame.kept(snapshot)
+    def read_or_make() -> CallTree:
+        tree = _read_first(snapshot)
         if tree is None:
             tree = make()
-            snapshot.behind.append(functools.partial(first_flame.keep, snapshot, tree))
+            snapshot.behind.append(functools.partial(FIRST_FLAME.try_to_write, snapshot))
         return tree
 
-    return snapshot.keep(("call_tree", of, value, options), keep_first if first else make)
+    return snapshot.keep(("call_tree", of, value, options), read_or_make if first else make)
+
+
+def first_tree(snapshot: Snapshot) -> CallTree:
+    """The tree that the snapshot opens with."""
+    return tree_of(snapshot, first_flame.opening_set(snapshot.info), "bytes", first_flame.OPTIONS)
+
+
+def _read_first(snapshot: Snapshot) -> CallTree | None:
+    path = FIRST_FLAME.find(snapshot.origin)
+    if path is None:
+        return None
+    try:
+        return first_flame.read(path, snapshot)
+    except (OSError, ValueError, TypeError, KeyError, OverflowError):
+        logger.warning("the first flame graph of %s is made again", snapshot.archive.name, exc_info=True)
+        FIRST_FLAME.drop(snapshot.archive)
+        return None
+
+
+def _write_first(snapshot: Snapshot, path: Path, _report: Report) -> None:
+    first_flame.write(path, first_tree(snapshot))
+
+
+FIRST_FLAME = Artefact("first_flame.columns", version=3, make=_write_first)
+"""Its version is raised whenever the tree that is read would differ from one that is made: in its nodes, their order
+or their names."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -450,9 +450,7 @@ def _refusal(action: int, one: str | None, two: str | None) -> str:
 
 
 def _filled_parts(snapshot: Snapshot) -> tuple[Part, ...]:
-    return tuple(
-        part for part in PARTS if are_filled(snapshot.archive, (part,), relabelled=snapshot.relabelled)
-    )
+    return tuple(part for part in PARTS if are_filled(snapshot.origin, (part,)))
 
 
 def _connect(snapshot: Snapshot, parts: tuple[Part, ...]) -> apsw.Connection:

@@ -15,12 +15,15 @@ Rects of one column never overlap and leave no hole: their edges are rounded on 
 """
 
 import contextlib
-import zlib
+import functools
 from pathlib import Path
 
 import numpy as np
 
 from memlens.kernels.trace import stacked
+from memlens.model.info import DeviceInfo, SnapshotInfo
+from memlens.progress import Report
+from memlens.store.artefacts import Artefact, content
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
@@ -31,7 +34,9 @@ from memlens.views.trace.picture.packing import MOST_BYTES, pack
 
 FIT_COLUMNS, FIT_ROWS = 2048, 1024
 FIT_HEADROOM = 1.05
-"""The picture of a whole device that ingest makes ahead, from nothing to a little over the peak."""
+"""The picture of a whole device that is made ahead, from nothing to a little over the peak."""
+FIT_VERSION = 1
+"""Raised whenever that picture would be another, or packed otherwise."""
 
 
 def viewport(
@@ -65,29 +70,34 @@ def viewport(
             FIT_COLUMNS / 4 <= fit_columns <= FIT_COLUMNS * 1.25
             and FIT_ROWS / 4 <= fit_rows <= FIT_ROWS * 1.25
         ):
-            with contextlib.suppress(OSError):
-                stored = _fit_file(snapshot.archive, device, axis).read_bytes()
-                if zlib.crc32(stored[4:]).to_bytes(4, "little") == stored[:4]:
-                    return stored[4:]
+            ready = picture_of(found.info).find(snapshot.origin) if axis == _first_axis(found.info) else None
+            if ready is not None:
+                with contextlib.suppress(OSError):
+                    return content(ready)
     return _fine_as_fits(found, box, lit)
 
 
-def make_fits(snapshot: Snapshot) -> None:
-    """Draw each device's whole picture on its first axis into the archive, so that opening costs no more for more."""
-    for info in devices_of(snapshot.info):
-        axis: Axis = "time" if info.time_axis else "event"
-        extent = info.time_axis or info.event_axis
-        if info.peak_bytes > 0:
-            top = info.peak_bytes * FIT_HEADROOM
-            box = Box(axis, extent.x0, extent.x1, 0.0, top, FIT_COLUMNS, FIT_ROWS)
-            packed = _fine_as_fits(snapshot.device(info.device), box)
-            checksum = zlib.crc32(packed).to_bytes(4, "little")
-            _fit_file(snapshot.archive, info.device, axis).write_bytes(checksum + packed)
-        snapshot.forget(info.device)
+def pictures_of(info: SnapshotInfo) -> list[Artefact]:
+    """Each device's whole picture on its first axis, made ahead so that opening costs no more for more."""
+    return [picture_of(device) for device in devices_of(info) if device.peak_bytes > 0]
 
 
-def _fit_file(archive: Path, device: int, axis: Axis) -> Path:
-    return archive / f"{device}.fit_{axis}"
+def picture_of(device: DeviceInfo) -> Artefact:
+    """The whole picture of one device."""
+    name = f"{device.device}.fit_{_first_axis(device)}"
+    make = functools.partial(_write_whole, device)
+    return Artefact(name, FIT_VERSION, make, by_kinds=False, at_ingest=True)
+
+
+def _write_whole(info: DeviceInfo, snapshot: Snapshot, path: Path, _report: Report) -> None:
+    extent = info.time_axis or info.event_axis
+    top = info.peak_bytes * FIT_HEADROOM
+    box = Box(_first_axis(info), extent.x0, extent.x1, 0.0, top, FIT_COLUMNS, FIT_ROWS)
+    path.write_bytes(_fine_as_fits(snapshot.device(info.device), box))
+
+
+def _first_axis(info: DeviceInfo) -> Axis:
+    return "time" if info.time_axis else "event"
 
 
 def _fine_as_fits(device: Device, box: Box, lit: Lit | None = None) -> bytes:
