@@ -6,7 +6,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 SOURCE_WORDS = {"recorded": "", "forward": " (forward)", "fx": " (FX trace)", "inferred": " (inferred)"}
-"""How a line is known, to be said behind it."""
+"""How a line is known, to be said after it."""
 
 
 def format_bytes(count: int) -> str:
@@ -37,7 +37,7 @@ _IN_US = {"nanoseconds": 1e-3, "microseconds": 1.0, "milliseconds": 1e3, "second
 
 
 def format_value(amount: int, unit: str) -> str:
-    """A value of a profile: sizes and times as people read them, other units behind the number."""
+    """A value of a profile: sizes and times as people read them, other units after the number."""
     if unit == "bytes":
         return format_bytes(amount)
     if unit in _IN_US:
@@ -48,6 +48,11 @@ def format_value(amount: int, unit: str) -> str:
 def counted(count: int, noun: str) -> str:
     """``1 event``, ``2,000 events``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def part_has(count: int, total: int, noun: str) -> str:
+    """``1 of 542 samples has``, ``2 of 542 samples have``."""
+    return f"{count:,} of {counted(total, noun)} {'has' if count == 1 else 'have'}"
 
 
 def shortened(text: str, most: int) -> str:

@@ -60,7 +60,7 @@ WORKS = (
     ),
     Work(
         "memray, 34 M allocations", "bench.memray.bin", partial(make_memray, python=MEMRAY),
-        [MEMRAY, "-m", "memray", "flamegraph", "--force", "--output", os.devnull], "memray flamegraph", (1.2, 1.0),
+        [MEMRAY, "-m", "memray", "flamegraph", "--force", "--output", os.devnull], "memray flamegraph", (2.5, 1.2),
     ),
     Work(
         "memray, 7.9 M allocations, its peak early", "memray/ast-pymalloc.bin", None,

@@ -1,9 +1,9 @@
 """memray's captures: their header, and what memray's own reader tells of them against memray's own reports.
 
-Reading takes memray, which is no part of the development environment: it is installed in one of its own,
-``python3 -m venv .cache/memray && .cache/memray/bin/pip install "memray>=1.20,<1.21"`` (or MEMLENS_TEST_MEMRAY names
-its Python); without it those tests are skipped. Captures of another file format are read where ``.cache/memray-FORMAT``
-is an environment with the memray of it, such as ``.cache/memray-11`` for memray 1.18.
+Reading takes memray, which is no part of the development environment: ``npm test`` installs the one of
+``tests/python/memray.lock`` in ``.cache/memray`` (or MEMLENS_TEST_MEMRAY names its Python); without it those tests are
+skipped. Captures of another file format are read where ``.cache/memray-FORMAT`` is an environment with the memray of
+it, such as ``.cache/memray-11`` for memray 1.18, which nothing installs.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from tests.python.conftest import ROOT, real_profiles
@@ -27,7 +27,7 @@ from tests.python.server_harness import wait_until
 
 from memlens.cli import main
 from memlens.errors import MemlensError
-from memlens.formats import memray, memray_times, read
+from memlens.formats import memray, memray_reading, memray_times, read
 from memlens.formats.containers import open_source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.lz4_head import lz4_head
@@ -62,12 +62,14 @@ def header(
     version: int = 13, *, allocations: int = 5, end_ms: int = 2000, command: bytes = b"python x.py"
 ) -> bytes:
     python = struct.pack("<i", 0x030B07F0) if version > 11 else b""
-    fixed = struct.pack("<BBqqqq", 0, 0, allocations, 9, 1000, end_ms)
+    kind = b"\0" if version > 9 else b""
     return (
         b"memray\0"
         + struct.pack("<i", version)
         + python
-        + fixed
+        + b"\0"
+        + kind
+        + struct.pack("<qqqq", allocations, 9, 1000, end_ms)
         + command
         + b"\0"
         + struct.pack("<iQ", 77, 1)
@@ -322,11 +324,14 @@ def test_damaged_captures_are_told_or_read(tmp_path: Path) -> None:
 
 
 RAW = """
-import ctypes, json, memray, sys
+import ctypes, mmap, memray, os, sys
 take = ctypes.pythonapi.PyMem_RawMalloc  # goes by way of malloc, which memray records
 take.restype, take.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
-free = ctypes.CDLL(None).free  # called by its address, which memray doesn't see
+libc = ctypes.CDLL(None)  # called by address, which memray doesn't see
+free, unmap = libc.free, libc.munmap
 free.restype, free.argtypes = None, [ctypes.c_void_p]
+unmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+PAGE = 4096
 
 def reused():
     return take(4_000)
@@ -334,12 +339,31 @@ def reused():
 def kept():
     return take(5_000)
 
-addresses = []
+def wide(pages):
+    return mmap.mmap(-1, pages * PAGE)
+
+def narrow(pages):
+    return mmap.mmap(-1, pages * PAGE)
+
+def address_of(mapped):
+    return ctypes.addressof(ctypes.c_char.from_buffer(mapped))
+
+all = []
 with memray.Tracker(sys.argv[1]):
     kept()
     for _ in range(200):
-        addresses.append(reused())
-        free(addresses[-1])
+        free(reused())
+    for number in range(40):
+        all.append(wide(64))
+        # the system fills such gaps: wholly, partly, by one range or by several
+        unmap(address_of(all[-1]) + 8 * PAGE, (8 + number) * PAGE)
+        all += [narrow(4 + number % 9) for _ in range(3)]
+        if number == 30:  # the peak is before this, and some of what is covered ends
+            high = [take(1 << 20) for _ in range(8)]
+            for each in high:
+                ctypes.pythonapi.PyMem_RawFree(ctypes.c_void_p(each))
+    mmap.mmap(-1, PAGE).close()
+os._exit(0)  # what the objects would unmap now is somebody else's
 """
 
 REPLAY = """
@@ -347,52 +371,159 @@ import json, memray, sys
 reader = memray.FileReader(sys.argv[1])
 free = {int(kind) for kind in memray.AllocatorType if kind.name.endswith("FREE")}
 maps, unmaps = int(memray.AllocatorType.MMAP), int(memray.AllocatorType.MUNMAP)
-live, last, reused, temporary, size = {}, {}, [], [], {}
+live, last, reused, temporary = {}, {}, [], []
+pages, made, now, most, covered = {}, 0, 0, 0, 0
+at_peak = {}
+
+def by_function():
+    sums = {}
+    for size, function in live.values():
+        sums.setdefault("malloc " + function, [0, set()])[0] += size
+        sums["malloc " + function][1].add(len(sums["malloc " + function][1]))
+    for here in pages.values():
+        number, function = here[-1]  # the last one that was mapped there has the page
+        sums.setdefault("mmap " + function, [0, set()])[0] += 4096
+        sums["mmap " + function][1].add(number)
+    return {name: [size, len(numbers)] for name, (size, numbers) in sums.items()}
+
+watched = len(sys.argv) > 2
 for record in reader.get_allocation_records():
     address = record.address
-    if record.allocator in free or record.allocator == unmaps:
-        latest = last.get(record.tid)
-        # only what is unmapped whole is freed
-        if latest and latest[0] == address and (record.allocator in free or record.size == latest[1]):
+    latest = last.get(record.tid)
+    if record.allocator == unmaps:
+        # only what is unmapped whole is temporary
+        if latest and latest == (address, record.size):
             temporary.append(latest[1])
-        if record.allocator in free:
-            live.pop(address, None)
-            last.pop(record.tid, None) if latest and latest[0] == address else None
-        continue
-    last[record.tid] = (address, record.size)
-    if record.allocator != maps:
-        if address in live:
-            reused.append(live[address])
-        live[address] = record.size
-json.dump([[sum(each), len(each)] for each in (list(live.values()), reused, temporary)], sys.stdout)
+        for page in range(address // 4096, (address + record.size + 4095) // 4096):
+            now -= 4096 * len(pages.pop(page, ()))
+    elif record.allocator in free:
+        if latest and latest[0] == address:
+            temporary.append(latest[1])
+            last.pop(record.tid)
+        now -= live.pop(address, (0,))[0]
+    else:
+        last[record.tid] = (address, record.size)
+        function = (record.stack_trace() or [("?",)])[0][0]
+        now += record.size
+        if record.allocator == maps:
+            made += 1
+            for page in range(address // 4096, (address + record.size) // 4096):
+                covered += page in pages
+                pages.setdefault(page, []).append((made, function))
+        else:
+            if address in live:
+                reused.append(live[address][0])
+            live[address] = (record.size, function)
+    if watched and now >= most:  # as memray counts, which holds what lies below
+        most, at_peak = now, by_function()
+sums = [[sum(each), len(each)] for each in ([size for size, _ in live.values()], reused, temporary)]
+json.dump({"sums": sums, "covered": covered, "end": by_function(), "peak": at_peak}, sys.stdout)
 """
 
 
-def replayed(path: Path, python: Path) -> list[list[int]]:
-    """Bytes and number of what malloc left live at the end, of what lay at reused addresses, and of temporaries."""
-    said = subprocess.run([python, "-c", REPLAY, path], check=True, capture_output=True, timeout=300)
-    told: list[list[int]] = json.loads(said.stdout)
-    return told
+def replayed(path: Path, python: Path, *options: str) -> dict[str, Any]:
+    """An independent replay of every record: bytes and number of what malloc left live at the end, of what lay at
+    reused addresses, and of temporaries ("sums"); pages that were mapped over others; and, by the innermost function,
+    what was live at the end and, with an option, at the moment that memray takes for the peak."""
+    printed = subprocess.run(
+        [python, "-c", REPLAY, path, *options], check=True, capture_output=True, timeout=300
+    )
+    figures: dict[str, Any] = json.loads(printed.stdout)
+    return figures
 
 
 @needs_memray
-def test_an_address_that_is_given_out_again_ends_what_lay_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("most_whole", [20_000_000, 10])
+@pytest.mark.parametrize("version", [13, 12, 11, 10, 9])
+def test_an_address_that_is_used_again_ends_what_lay_there(
+    version: int, most_whole: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Allocations and mappings, at the peak and at the end, in small captures and in large ones."""
+    monkeypatch.setattr(memray, "_MOST_WHOLE", most_whole)
+    python = python_of(version)
     path = tmp_path / "reused.bin"
-    subprocess.run([PYTHON, "-c", RAW, path], check=True, timeout=120)
-    live, reused, _ = replayed(path, PYTHON)
+    subprocess.run([python, "-c", RAW, path], check=True, timeout=120)
+    replay = replayed(path, python, "peak")
+    live, reused, _ = replay["sums"]
     assert reused[1] >= 150
-    profile = read_with(path, PYTHON, tmp_path)
-    at_end = [0, 0]
-    for sample, (_, values) in enumerate(samples_of(profile)):
-        if "mmap" not in labels_of(profile, sample):
-            at_end = [at_end[0] + values[2], at_end[1] + values[3]]
-    assert at_end == live
+    assert replay["covered"] > 40
+    profile = read_with(path, python, tmp_path)
+    peak: Counter[tuple[str, int]] = Counter()
+    end: Counter[tuple[str, int]] = Counter()
+    for sample, (stack, values) in enumerate(samples_of(profile)):
+        kind = "mmap" if "mmap" in labels_of(profile, sample) else "malloc"
+        name = f"{kind} {unmarked(stack)[0].function if unmarked(stack) else '?'}"
+        for column in range(2):
+            peak[name, column] += values[column]
+            end[name, column] += values[2 + column]
+    for sums, figures in ((peak, replay["peak"]), (end, replay["end"])):
+        assert +sums == +Counter(
+            {(name, column): row[column] for name, row in figures.items() for column in range(2)}
+        )
+    assert sum(size for (name, column), size in end.items() if name[:3] == "mal" and not column) == live[0]
+    assert ("large" in {notice.code for notice in profile.notices}) == (most_whole == 10)
+    assert profile.settings["command"] == f"-c {path}"
+    if version == 9:
+        return  # memray before 1.8 has neither what lived when nor a curve to compare with
     assert profile.times is not None
     assert profile.times.series["live_bytes"][-1] == value(profile, "leaked_bytes")
     assert profile.times.series["live_count"][-1] == value(profile, "leaked_allocations")
-    said = [notice.message for notice in profile.notices if notice.code == "reused"]
-    assert len(said) == 1
-    assert format_bytes(reused[0]) in said[0]
+    messages = [notice.message for notice in profile.notices if notice.code == "reused"]
+    assert len(messages) == 1
+    assert format_bytes(reused[0] + replay["covered"] * 4096) in messages[0]
+
+
+class Mapped(NamedTuple):
+    """As much of memray's record as mappings need."""
+
+    address: int
+    size: int
+    tid: int = 1
+    stack_id: int = 0
+    native_stack_id: int = 0
+    native_segment_generation: int = 0
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_ranges_that_are_mapped_over_others(seed: int) -> None:
+    """Against the owners of every single byte, and against all that were ever mapped there and not unmapped."""
+    chance = random.Random(seed)
+    mappings = memray_reading._Mappings()
+    own: dict[int, int] = {}
+    held: dict[int, list[int]] = {}
+    places: list[int] = []
+    for _ in range(chance.randrange(1, 60)):
+        begin, size = chance.randrange(40), chance.randrange(12)
+        span = range(begin, begin + size)
+        if chance.random() < 0.6:
+            number = len(places)
+            places.append(chance.randrange(3))
+            mappings.map(Mapped(begin, size, stack_id=places[-1]))
+            own |= dict.fromkeys(span, number)
+            for at in span:
+                held.setdefault(at, []).append(number)
+        else:
+            gone = sum(len(held.pop(at, [])) for at in span)
+            assert mappings.unmap(Mapped(begin, size)) == gone
+            own = {at: number for at, number in own.items() if at not in span}
+    numbers = Counter(own.values())
+    covered = Counter(number for at, here in held.items() for number in here if own.get(at) != number)
+    expected = {
+        (1, place, 0, 0): [
+            (numbers[number], covered[number])
+            for number, of in enumerate(places)
+            if of == place and numbers[number] + covered[number]
+        ]
+        for place in range(3)
+    }
+    assert {place: list(rows) for place, rows in mappings.held().items()} == {
+        place: rows for place, rows in expected.items() if rows
+    }
+    assert mappings.covered_by_place() == {
+        place[:3]: (sum(row[1] for row in rows), sum(not row[0] for row in rows))
+        for place, rows in expected.items()
+        if any(row[1] for row in rows)
+    }
 
 
 def labels_of(profile: Profile, sample: int) -> set[str]:
@@ -414,11 +545,12 @@ def test_temporary_is_what_its_name_says(path: Path, tmp_path: Path) -> None:
     """Freed before the thread allocated anything else, by a replay of every record; and nothing is counted twice."""
     python = python_for(path)
     profile = read_with(path, python, tmp_path)
-    _, reused, temporary = replayed(path, python)
+    replay = replayed(path, python)
+    _, reused, temporary = replay["sums"]
     assert [value(profile, "temporary_bytes"), value(profile, "temporary_allocations")] == temporary
     title = next(kind.title for kind in profile.value_types if kind.name == "temporary_bytes")
     assert title == "Temporary: freed before the next allocation of the thread"
-    assert ("reused" in {notice.code for notice in profile.notices}) == bool(reused[1])
+    assert ("reused" in {notice.code for notice in profile.notices}) == bool(reused[1] or replay["covered"])
 
 
 # ---- pymalloc's pools ----
@@ -614,7 +746,11 @@ def format_of(path: Path) -> int:
 
 def python_for(path: Path) -> Path:
     """The Python with the memray of a capture; the test is skipped where there is none."""
-    version = format_of(path)
+    return python_of(format_of(path))
+
+
+def python_of(version: int) -> Path:
+    """The Python with the memray of a file format; the test is skipped where there is none."""
     python = PYTHON if version == 13 else ROOT / ".cache" / f"memray-{version}" / "bin" / "python"
     if not python.exists():
         pytest.skip(f"no memray for file format {version}: {python} isn't there")
@@ -719,14 +855,15 @@ def test_what_stacks_allocated_and_freed_over_time(
 def test_a_large_capture_tells_the_same_peak_and_end(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Read in one go for both, where that can be true; else, as with threads.bin, the peak by itself."""
+    """With few lines of memory, and none of what was temporary or allocated in all."""
     python = python_for(path)
     whole = read_with(path, python, tmp_path)
     monkeypatch.setattr(memray, "_MOST_WHOLE", 10)
     large = read_with(path, python, tmp_path)
     assert len(large.value_types) == 4
-    assert {"large", "curve-only"} <= {notice.code for notice in large.notices}
+    assert "large" in {notice.code for notice in large.notices}
     assert large.times is not None
+    assert large.times.tells_flow
     assert len(large.times.time_us) <= 17 or format_of(path) < 11
     assert large.times.peaks.max() == value(whole, "peak_bytes")
 

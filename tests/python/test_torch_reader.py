@@ -218,6 +218,44 @@ def test_absent_frames_and_times(opened: Opened, tmp_path: Path) -> None:
     assert {w.code for w in snapshot.info.warnings} >= {"no-times", "no-stacks"}
 
 
+def messages(snapshot: Snapshot) -> list[str]:
+    return [notice.message for notice in snapshot.info.warnings]
+
+
+@pytest.mark.parametrize("made", [0, 1, 3])
+@pytest.mark.parametrize("freed", [0, 1, 2])
+def test_one_notice_says_how_many_have_no_stack(
+    opened: Opened, tmp_path: Path, made: int, freed: int
+) -> None:
+    trace = [event("free_completed", 4096 * number, 64, time_us=1) for number in range(1, freed + 1)]
+    trace += [event("alloc", 64 * number, 64, time_us=2) for number in range(1, made + 1)]
+    path = tmp_path / "s.pickle"
+    path.write_bytes(
+        pickle.dumps({"segments": [], "device_traces": [[*trace, event("alloc", 7, 64, USER, time_us=3)]]})
+    )
+    expected = []
+    if freed:
+        early = "1 allocation (64 B)" if freed == 1 else f"{freed} allocations ({64 * freed} B)"
+        expected.append(
+            f"The trace of device 0 begins in the middle. Allocated before recording: {early}; when is not in the file."
+        )
+    if bare := freed + made:
+        has = "has" if bare == 1 else "have"
+        which = f", {f'{freed} of them ' if made else 'all of them ' if freed > 1 else ''}allocated before recording"
+        expected.append(
+            f"{bare} of {bare + 1} allocations {has} no stack in the file"
+            f"{which + ' (at most their frees are in the file)' if freed else ''}."
+        )
+    assert messages(opened(path)) == expected
+
+
+@pytest.mark.parametrize("path", real_files("nothanmin__memory_snapshot__96f7f9*"))
+def test_no_number_has_two_notices(opened: Opened, path: Path) -> None:
+    said = messages(opened(path))
+    assert sum("657" in message for message in said) == 1
+    assert sum("1,313" in message for message in said) == 1
+
+
 def test_times_never_run_back_and_two_devices_may_share_a_trace(opened: Opened, tmp_path: Path) -> None:
     chance = random.Random(5)
     # 0 is an event without a time; more events than are settled at a time

@@ -21,7 +21,7 @@ from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import LABEL_DTYPE, Column, Profile, fits
 from memlens.progress import Report
-from memlens.units import format_bytes
+from memlens.units import format_bytes, part_has
 
 KIND = "heap-text"
 I64 = npt.NDArray[np.int64]
@@ -268,7 +268,7 @@ def _frames(
     cut = _cut_off(both, stacks, depths)
     if cut.any():
         message = (
-            f"{int(np.count_nonzero(cut)):,} of {len(rows):,} samples have their stacks cut off after "
+            f"{part_has(int(np.count_nonzero(cut)), len(rows), 'sample')} a stack that is cut off after "
             f"{int(depths.max())} calls: what called those isn't known."
         )
         notices.append(Notice("cut-off", message))
@@ -277,7 +277,7 @@ def _frames(
         used = len(np.unique(addresses))
         where = "" if maps else ", and no map of the process to tell their libraries"
         message = (
-            f"{unnamed:,} of {len(rows):,} samples have addresses without names ({used:,} distinct){where}. Where the "
+            f"{part_has(unnamed, len(rows), 'sample')} addresses without names ({used:,} distinct){where}. Where the "
             "binaries are, `pprof -proto` (of google/pprof, or go tool) or jeprof name them."
         )
         notices.append(Notice("no-symbols", message))

@@ -20,7 +20,7 @@ from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice
 from memlens.model.profile import Profile, fits
 from memlens.progress import Report
-from memlens.units import format_bytes
+from memlens.units import format_bytes, part_has
 
 KIND = "java-heap"
 
@@ -137,8 +137,6 @@ def _notices(unnamed: int, addresses: int, *, cut: bool) -> list[Notice]:
             Notice("cut-file", "The file breaks off: its last stack may lack callers, and names are missing.")
         )
     elif unnamed:
-        message = (
-            f"{unnamed:,} of {addresses:,} places in the code have no name, only a number: the file has none."
-        )
+        message = f"{part_has(unnamed, addresses, 'location')} no name, only an address: the file doesn't name them."
         found.append(Notice("no-symbols", message))
     return found

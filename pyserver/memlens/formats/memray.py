@@ -64,17 +64,17 @@ VALUES = [
 """Two of each kind."""
 
 _WITHOUT_PYTHON = 11
-"""The last version of the header without the version of Python, which stands behind its own since."""
-_FIXED = struct.Struct("<BBqqqq")
+"""The last version of the header without the version of Python, which follows its own since."""
+_WITHOUT_KIND = 9
+"""The last one without a byte that says whether the capture is aggregated."""
+_FIXED, _FIXED_WITHOUT_KIND = struct.Struct("<BBqqqq"), struct.Struct("<Bqqqq")
 _HEAD_BYTES = 1 << 16
 _MOST_WHOLE = 20_000_000
-"""Allocations of a capture of which all is asked for: memray reads the file up to five times, some seconds each.
-
-Of larger ones it is asked for the peak and the end alone, which takes two readings as its own flame graph does.
-"""
+"""Records of a capture of which the temporary allocations are read, each of which memray holds in memory."""
 _MOST_COUNTED = 2_000_000
-"""Allocations and frees of a capture of which the totals are asked for, which Python adds up one by one."""
-_MOST_SECONDS = 900
+"""Records of a capture of which the totals are read, which Python adds up one by one."""
+_MOST_SECONDS = 3600
+"""A reader that takes longer has stopped: memray's takes about a second for a million records."""
 _MOST_LINE_BYTES = 1 << 24
 _MOST_RECORDS = 10_000_000
 _MOST_SUM = 2**60
@@ -89,7 +89,7 @@ class MemrayNeededError(MemlensError):
 
 
 class Header(NamedTuple):
-    """What the file tells before its private part. Times are in milliseconds since 1970."""
+    """What stands before the file's private part. Times are in milliseconds since 1970."""
 
     version: int
     native: bool
@@ -118,14 +118,14 @@ def read(source: Source, scratch: Path, report: Report) -> Profile:
     """
     header = _header(source)
     python = source.tools.memray_python or sys.executable
-    found = _Records(header)
+    records = _Records(header)
     with _on_disk(source, scratch) as path:
         for row in _rows(python, path, header, scratch):
-            found.take(row, python)
-            if found.count % 10_000 == 0:
-                report("reading", min(0.9, found.count / 1_000_000))
+            records.take(row, python)
+            if records.count % 10_000 == 0:
+                report("reading", min(0.9, records.count / 1_000_000))
     report("reading", 1.0)
-    return found.profile()
+    return records.profile()
 
 
 def _header(source: Source) -> Header:
@@ -137,8 +137,9 @@ def _header(source: Source) -> Header:
     at = len(MAGIC) + 4
     version = int.from_bytes(head[len(MAGIC) : at], "little", signed=True)
     at += 4 * (version > _WITHOUT_PYTHON)
-    native, kind, allocations, _, start, end = _FIXED.unpack_from(head, at)
-    command = head[at + _FIXED.size :].split(b"\0", 1)[0].decode("utf-8", "replace")
+    fixed = _FIXED if version > _WITHOUT_KIND else _FIXED_WITHOUT_KIND
+    native, *kind, allocations, _, start, end = fixed.unpack_from(head, at)
+    command = head[at + fixed.size :].split(b"\0", 1)[0].decode("utf-8", "replace")
     if version not in VERSIONS:
         older = version < min(VERSIONS)
         raise MemrayNeededError(
@@ -148,7 +149,7 @@ def _header(source: Source) -> Header:
             if older
             else "Update Memlens; or record with memray 1.20.",
         )
-    return Header(version, bool(native), kind == 1, allocations, start, end, command)
+    return Header(version, bool(native), kind == [1], allocations, start, end, command)
 
 
 @contextlib.contextmanager
@@ -225,7 +226,7 @@ def _advice(header: Header) -> str:
 
 
 class _Records:
-    """What memray's reader told so far."""
+    """What memray's reader printed so far."""
 
     def __init__(self, header: Header) -> None:
         self.header = header
@@ -236,10 +237,10 @@ class _Records:
         self.memory: list[tuple[int, int, int]] = []
         self.peaks: list[int] = []
         self.lived: list[tuple[int, I64]] = []
-        self.tells_lived = False
+        self.has_lifetimes = False
         self.whole = True
         self.samples: Numbers[tuple[int, str, str, int]] = Numbers()
-        """Stack, thread, allocator, and the size of one block where that is told, else 0."""
+        """Stack, thread, allocator, and the size of one block where that is known, else 0."""
         self.values: list[dict[int, list[int]]] = [{} for _ in KINDS]
         self.broken = ""
         self.arenas = Arenas()
@@ -270,7 +271,7 @@ class _Records:
             case ["done"]:
                 pass
             case _ if not self._takes_place(row) and not self._takes_figures(row):
-                raise DamagedSnapshotError("memray's reader told something that no capture holds")
+                raise DamagedSnapshotError("memray's reader printed something that no capture holds")
 
     def _takes_place(self, row: list[Any]) -> bool:
         match row:
@@ -298,15 +299,15 @@ class _Records:
             ):
                 self._add("total", (stack, thread, allocator, size), size * count, count)
             case ["lived", int(stack), str(thread), str(allocator), [*numbers]] if (
-                0 <= stack < len(self.stacks) and (told := self._told(numbers)) is not None
+                0 <= stack < len(self.stacks) and (rows := self._lifetimes(numbers)) is not None
             ):
-                self._counted(len(told))
+                self._counted(len(rows))
                 if allocator == "mmap":
-                    for _, _, size, count in told.tolist():
+                    for _, _, size, count in rows.tolist():
                         self.arenas.see((stack, thread, allocator), size, count)
-                self.lived.append((self.samples[stack, thread, allocator, 0], told))
+                self.lived.append((self.samples[stack, thread, allocator, 0], rows))
             case ["lived"]:
-                self.tells_lived = True
+                self.has_lifetimes = True
             case ["memory", int(time), int(rss), int(heap)] if (
                 max(abs(time), abs(rss), abs(heap)) < _MOST_SUM
             ):
@@ -339,8 +340,8 @@ class _Records:
         if self.count > _MOST_RECORDS:
             raise DamagedSnapshotError(f"The capture has more than {_MOST_RECORDS:,} distinct records")
 
-    def _told(self, numbers: list[Any]) -> I64 | None:
-        """Rows of (first, last, bytes, count) as memray's reader told them, or None for what no capture holds."""
+    def _lifetimes(self, numbers: list[Any]) -> I64 | None:
+        """Rows of (first, last, bytes, count), or None for what no capture holds."""
         if len(numbers) % 4 or not all(isinstance(n, int) and -1 <= n < _MOST_SUM for n in numbers):
             return None
         rows = np.array(numbers, np.int64).reshape(-1, 4)
@@ -368,13 +369,13 @@ class _Records:
                 columns[2 * number + 1][sample] = min(count, _LARGEST)
         if not fits(columns):
             raise DamagedSnapshotError("The sizes add up to more bytes than can be counted")
-        told = [at for at in range(len(VALUES)) if at < 4 or self.values[at // 2]]
+        present = [at for at in range(len(VALUES)) if at < 4 or self.values[at // 2]]
         labels, strings = _labels(keys)
         # stack 0 is the empty one
         return Profile(
             KIND, Frames(frames, starts.astype(np.uint64), numbers[sequence].astype(np.uint32)),
-            [VALUES[at] for at in told], 0,
-            np.array(numbered, np.uint32) + np.uint32(1), [columns[at] for at in told], labels, strings,
+            [VALUES[at] for at in present], 0,
+            np.array(numbered, np.uint32) + np.uint32(1), [columns[at] for at in present], labels, strings,
             sizes=np.array([size for *_, size in keys], np.int64) if self.values[3] else None, times=self._times(),
             settings=self._settings(),
             notices=[*self._notices(), *self.arenas.notices(_held(columns, arenas))],
@@ -398,11 +399,11 @@ class _Records:
         if self.peaks:
             left = sum(size for size, _ in self.values[KINDS.index("leaked")].values())
             end = End(self.header.end_ms, left, self.peaks)
-        lived = self.lived if self._tells_flow() else None
+        lived = self.lived if self._has_flow() else None
         return times_of(np.array(self.memory, np.int64), end, lived)
 
-    def _tells_flow(self) -> bool:
-        return self.tells_lived and bool(self.peaks) and not self.broken
+    def _has_flow(self) -> bool:
+        return self.has_lifetimes and bool(self.peaks) and not self.broken
 
     def _settings(self) -> dict[str, str | int]:
         header = self.header
@@ -413,48 +414,39 @@ class _Records:
         }  # fmt: skip
 
     def _notices(self) -> list[Notice]:
-        header, found = self.header, []
+        header, notices = self.header, []
+
+        def add(code: str, message: str) -> None:
+            notices.append(Notice(code, message))
+
         # the figures are written into the header when the recording ends; aggregated captures have none of them
         if not header.allocations and not header.aggregated:
-            message = "The recording didn't come to its end: the process was killed; what it did last may be missing."
-            found.append(Notice("killed", message))
+            add("killed", "The recording didn't come to its end: the process was killed; what it did last may be "
+                "missing.")  # fmt: skip
         if self.broken:
-            found.append(Notice("broken", f"The capture is damaged, what follows is missing: {self.broken}"))
+            add("broken", f"The capture is damaged, what follows is missing: {self.broken}")
         if header.aggregated:
-            message = "The capture was aggregated (--aggregate): it doesn't tell temporary allocations."
-            found.append(Notice("aggregated", message))
+            add("aggregated", "The capture was aggregated (--aggregate): it has no temporary allocations, and where an "
+                "address was used again without a free that memray saw, it has counted both allocations.")  # fmt: skip
         elif not self.whole:
-            message = (
-                f"The capture has more than {_MOST_WHOLE:,} allocations, and memray would read all of it again for "
-                "each further question: which allocations were temporary, and what stacks allocated and freed over "
-                "time, is left out, and the curves have few points. memray's own flame graphs tell it: "
-                "python -m memray flamegraph --temporary-allocations, and --temporal. Where an address was given out "
-                "again without a free that memray saw, both allocations count at the end."
-            )
-            found.append(Notice("large", message))
+            add("large", f"The capture has more than {_MOST_WHOLE:,} allocations and frees, so temporary allocations "
+                "and what each stack allocated in all are left out, and the curves have few points. memray's own "
+                "reports have them: python -m memray flamegraph --temporary-allocations, and --temporal.")  # fmt: skip
         elif not self.values[KINDS.index("total")] and self.count and not self.broken:
-            message = (
-                f"The capture has more than {_MOST_COUNTED:,} allocations and frees, so what each stack allocated in "
-                "all is left out; python -m memray stats tells the sums."
-            )
-            found.append(Notice("not-counted", message))
+            add("not-counted", f"The capture has more than {_MOST_COUNTED:,} allocations and frees, so what each stack "
+                "allocated in all is left out; python -m memray stats has the sums.")  # fmt: skip
         if self.reused_bytes:
-            message = (
-                f"{format_bytes(self.reused_bytes)} lay at addresses that were given out again though memray had seen "
-                "no free of them: the later allocation ends the earlier. memray's curve, and the moment that it takes "
-                "for the peak, hold them to the end."
-            )
-            found.append(Notice("reused", message))
-        if self.memory and self._tells_flow():
-            message = (
-                "memray marks the time every 10 milliseconds, less often in a long run. Over time, an allocation that "
-                "was freed before the next mark counts as neither allocated nor freed, only in the peak."
-            )
-            found.append(Notice("between-times", message))
+            add("reused", f"{format_bytes(self.reused_bytes)} lay at addresses that were used again without a free "
+                "that memray saw: here the later allocation ends the earlier. memray's curve, and the moment that it "
+                "takes for the peak, hold them to the end.")  # fmt: skip
+        if self.memory and self._has_flow():
+            add("between-times", "memray marks the time every 10 milliseconds, less often in a long run. Over time, an "
+                "allocation that was freed before the next mark counts as neither allocated nor freed, only in the "
+                "peak.")  # fmt: skip
         elif self.memory:
-            message = "memray tells how much was live over time, but stacks only of the peak and of the end."
-            found.append(Notice("curve-only", message))
-        return found
+            add("curve-only", "memray recorded how much was live over time, but stacks only of the peak and of the "
+                "end.")  # fmt: skip
+        return notices
 
 
 def _held(columns: list[I64], arenas: list[bool]) -> list[tuple[str, int]]:

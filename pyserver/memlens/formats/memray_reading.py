@@ -1,75 +1,93 @@
-"""Prints what memray's own reader tells of a file, as lines of JSON: a program of its own.
+"""Prints what memray's own reader finds in a capture, as lines of JSON: a program of its own.
 
 It is run by the interpreter that has memray (``python -c``), so it needs nothing of Memlens, and no Python newer than
-3.7. Lines: ``["version", TEXT]``, ``["missing"]``, ``["refused", TEXT]``, ``["broken", TEXT]``, ``["allocator", NAME,
-TRACED]`` of Python's own allocator, and whether what it gave out was recorded (1 or 0; -1 where memray before 1.11
-doesn't say), ``["memory", MS, RSS, HEAP]``, ``["frame", FUNCTION, FILE, LINE]``, ``["stack", [FRAME…]]`` innermost
-first, for each kind of records ``["record", KIND, STACK, THREAD, ALLOCATOR, BYTES, COUNT]``, of all that was allocated
-``["total", STACK, THREAD, ALLOCATOR, SIZE, COUNT]`` with the size of one of them, ``["peaks", [BYTES…]]`` the most that
-was live before each line of memory and after the last, and ``["lived", STACK, THREAD, ALLOCATOR, [FIRST, LAST, BYTES,
-COUNT…]]`` how many allocations were made before the line of memory FIRST (not before the one before it) and freed
-before LAST, -1 for never; ``["reused", BYTES]`` of allocations that memray's curve and peak still hold at the end
-though their addresses were given out again; ``["done"]`` is the last one.
+3.7. Lines:
 
-``["whole", 0 or 1]`` says whether all was asked for. memray reads the file from its start for each question, which is
-what takes the time: once to open it, when it looks for the peak; once for the stacks of the peak and once for those of
-the end, or in one reading for both (see :func:`_peak_and_end`); once for what lived when, which tells what was live at
-the end too; once for what was temporary; and record by record for what was allocated in all, which only captures with
-few records are asked for.
+``["version", TEXT]``, ``["missing"]``, ``["refused", TEXT]``, ``["broken", TEXT]``, and ``["done"]``, the last one
+``["allocator", NAME, TRACED]``  Python's own allocator, and whether what it gave out was recorded (1 or 0; -1 where
+    memray before 1.11 doesn't say)
+``["memory", MS, RSS, HEAP]``    a line of memory, as memray calls them: its mark of the time
+``["whole", 0 or 1]``            whether the temporary allocations follow
+``["frame", FUNCTION, FILE, LINE]``, ``["stack", [FRAME…]]`` innermost first
+``["record", KIND, STACK, THREAD, ALLOCATOR, BYTES, COUNT]``
+``["total", STACK, THREAD, ALLOCATOR, SIZE, COUNT]``  of all that was allocated, with the size of one of them
+``["peaks", [BYTES…]]``          the most that was live before each line of memory and after the last
+``["lived", STACK, THREAD, ALLOCATOR, [FIRST, LAST, BYTES, COUNT…]]``  how many allocations were made before the line of
+    memory FIRST (not before the one before it) and freed before LAST, -1 for never; ``["lived"]`` follows the last
+``["reused", BYTES]``            what memray's curve still holds at the end though its addresses were used again
+
+memray reads the file from its start for each question, which is what takes the time: once to open it, when it looks for
+the peak; once for the most in each stretch between two lines of memory; once for what lived when; once for the stacks
+of the peak; and record by record for ranges that were mapped over others, which :class:`_Mappings` says more of. A
+capture with few allocations is also read for what was temporary, one with very few for what was allocated in all.
 """
+
+from __future__ import annotations  # Python before 3.9 doesn't know list[int]
 
 import importlib
 import json
 import sys
-from typing import Any
+from bisect import bisect_left, bisect_right, insort
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Place = tuple[int, int, int]
+    """A thread, a stack of Python's and a native one, by memray's numbers."""
+    NativePlace = tuple[int, int, int, int]
+    """The same and the generation of native segments, by which the native stack's frames are named."""
+    Row = tuple[Any, int, int]
+    """One of memray's records, bytes, and how many allocations."""
+    Lifetime = tuple[int, int, int, int]
+    """Before which lines of memory allocations were made and freed, -1 for never; their bytes and their number."""
+    Piece = tuple[int, int, int, NativePlace]
+    """Where a part of a mapping begins and ends, the mapping's number, and the place that made it."""
 
 INTERVALS_A_LINE = 10_000
 FEW_LINES = 16
-"""Lines of memory of a large capture: the fewer there are, the more often one reading tells the peak truly.
-
-Of two captures with 34 M allocations it did with 16, and of one of them with 64.
-"""
+"""Lines of memory of a large capture, which bound how much there is to print."""
 
 
 def main(path: str, most: int, most_counted: int, *, whole: bool) -> None:
-    """Tell of the capture at ``path``; ``whole``: all of it, unless it is larger than its header says.
+    """Print what the capture at ``path`` holds.
 
-    Of up to ``most`` records all but the totals is told, of up to ``most_counted`` these, too.
+    Of up to ``most`` records the temporary allocations are printed, too (``whole`` is False where the header already
+    has more), and of up to ``most_counted`` what was allocated in all.
     """
 
-    def tell(*row: Any) -> None:
+    def emit(*row: Any) -> None:
         sys.stdout.write(json.dumps(row, separators=(",", ":")) + "\n")
 
     try:
         memray = importlib.import_module("memray")
     except ImportError:
-        tell("missing")
+        emit("missing")
         return
-    tell("version", str(memray.__version__))
+    emit("version", str(memray.__version__))
     try:
         reader = _opened(memray, path, whole=whole)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is told
-        tell("refused", str(error))
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
+        emit("refused", str(error))
         return
     try:
         traced = getattr(reader.metadata, "trace_python_allocators", None)
-        tell("allocator", str(reader.metadata.python_allocator), -1 if traced is None else int(traced))
+        emit("allocator", str(reader.metadata.python_allocator), -1 if traced is None else int(traced))
         for snapshot in reader.get_memory_snapshots():
-            tell("memory", snapshot.time, snapshot.rss, snapshot.heap)
+            emit("memory", snapshot.time, snapshot.rss, snapshot.heap)
         whole = whole and reader.metadata.total_allocations <= most
-        tell("whole", int(whole))
-        places = _Places(memray, reader, tell)
-        held_at_end = _peak_and_end(reader, places, tell, sure=whole)
+        emit("whole", int(whole))
+        places = _Places(memray, reader, emit)
+        _live(reader, places, emit)
         if whole:
-            if held_at_end is not None:
-                _lived(reader, places, tell, held_at_end)
-            # 0 others allocated in between: memray's own reports take 1 unless they are told otherwise
-            _records(reader, "temporary", places, tell, threshold=0)
+            # 0 others allocated in between: memray's own reports take 1 by default
+            _emit_kind(reader, "temporary", places, emit, threshold=0)
         if whole and reader.metadata.total_allocations <= most_counted:
-            _totals(reader, places, tell)
-        tell("done")
+            _totals(reader, places, emit)
+        emit("done")
     except Exception as error:  # noqa: BLE001
-        tell("broken", f"{type(error).__name__}: {error}")
+        emit("broken", f"{type(error).__name__}: {error}")
 
 
 def _opened(memray: Any, path: str, *, whole: bool) -> Any:
@@ -82,10 +100,10 @@ def _opened(memray: Any, path: str, *, whole: bool) -> Any:
 
 
 class _Places:
-    """Tells of stacks when they are first asked for. memray makes a stack anew each time, native ones by symbols."""
+    """Prints stacks when they first occur. memray makes a stack anew each time, native ones by symbols."""
 
-    def __init__(self, memray: Any, reader: Any, tell: Any) -> None:
-        self.tell = tell
+    def __init__(self, memray: Any, reader: Any, emit: Any) -> None:
+        self.emit = emit
         self.allocators = memray.AllocatorType
         self.native = bool(getattr(reader.metadata, "has_native_traces", False))
         self.main_thread = getattr(reader.metadata, "main_thread_id", None)
@@ -95,7 +113,7 @@ class _Places:
 
     def of(self, record: Any) -> tuple[int, str, str]:
         """The stack, thread and allocator of any kind of record."""
-        key = (record.stack_id, record.native_stack_id, record.native_segment_generation)
+        key = _native_place(record)[1:]
         number = self.known.get(key)
         if number is None:
             number = self.known[key] = self._stack(
@@ -110,137 +128,353 @@ class _Places:
         for frame in trace:
             if frame not in self.frames:
                 self.frames[frame] = len(self.frames)
-                self.tell("frame", frame[0], frame[1], frame[2])
+                self.emit("frame", frame[0], frame[1], frame[2])
             stack.append(self.frames[frame])
         key = tuple(stack)
         if key not in self.stacks:
             self.stacks[key] = len(self.stacks)
-            self.tell("stack", stack)
+            self.emit("stack", stack)
         return self.stacks[key]
 
 
-def _records(reader: Any, kind: str, places: _Places, tell: Any, **more: int) -> None:
+def _native_place(record: Any) -> NativePlace:
+    try:
+        return record.tid, record.stack_id, record.native_stack_id, record.native_segment_generation
+    except AttributeError:  # memray before 1.7 keeps the last two to itself
+        return record.tid, record.stack_id, hash(tuple(record.native_stack_trace())), 0
+
+
+def _place(record: Any) -> Place:
+    return _native_place(record)[:3]
+
+
+def _emit_kind(reader: Any, kind: str, places: _Places, emit: Any, **more: int) -> None:
     try:
         for record in getattr(reader, f"get_{kind}_allocation_records")(merge_threads=False, **more):
-            tell("record", kind, *places.of(record), record.size, record.n_allocations)
+            emit("record", kind, *places.of(record), record.size, record.n_allocations)
     except NotImplementedError:
-        pass  # captures that were aggregated tell no temporary allocations
+        pass  # aggregated captures have no temporary allocations
 
 
-def _totals(reader: Any, places: _Places, tell: Any) -> None:
-    """Tell what each stack allocated in all, whatever became of it."""
-    frees = {int(kind) for kind in places.allocators if kind.name.endswith("FREE") or kind.name == "MUNMAP"}
-    found: dict[tuple[int, ...], list[Any]] = {}
+def _totals(reader: Any, places: _Places, emit: Any) -> None:
+    """Print what each stack allocated in all, whatever became of it."""
+    frees = _frees(places.allocators)
+    sums: dict[tuple[int, ...], list[Any]] = {}
     try:
         for record in reader.get_allocation_records():
             if record.allocator in frees:
                 continue
-            key = (
-                record.stack_id, record.native_stack_id, record.native_segment_generation, record.tid,
-                record.allocator, record.size,
-            )  # fmt: skip
-            held = found.get(key)
+            key = (*_native_place(record), record.allocator, record.size)
+            held = sums.get(key)
             if held is None:
-                found[key] = held = [record, 0]
+                sums[key] = held = [record, 0]
             held[1] += record.n_allocations
     except NotImplementedError:
-        return  # captures that were aggregated tell no single allocations
-    for record, count in found.values():
-        tell("total", *places.of(record), record.size, count)
+        return  # aggregated captures have no single allocations
+    for record, count in sums.values():
+        emit("total", *places.of(record), record.size, count)
 
 
-def _peak_and_end(reader: Any, places: _Places, tell: Any, *, sure: bool) -> "int | None":
-    """Tell what was live at the peak and, where ``sure`` is False, at the end, in one reading if it can be.
+def _frees(allocators: Any) -> frozenset[int]:
+    return frozenset(int(kind) for kind in allocators if kind.name.endswith("FREE") or kind.name == "MUNMAP")
 
-    memray tells how each stack took part in the highest moment between any two lines of memory. Of a stack that
-    freed as many allocations as it made after such a moment, but others in size, it tells the old sum until it
-    allocates again. So a peak that doesn't add up to the one known is asked for by itself. Where an address was given
-    out again without a free that memray saw, this reading holds both allocations to the end; ``sure`` leaves the end to
-    :func:`_lived`, where the later one ends the earlier. Gives back what this reading holds at the end; None where all
-    is told.
-    """
-    temporal = getattr(reader, "get_temporal_high_water_mark_allocation_records", None)
+
+def _live(reader: Any, places: _Places, emit: Any) -> None:
+    """Print what was live at the peak and at the end and, where memray has it, what lived from when to when."""
+    stretches = _stretches(reader)
+    if stretches is None:
+        _live_without_times(reader, places, emit)
+        return
+    peaks, at_peak, held_at_end = stretches
+    emit("peaks", peaks)
+    maps = int(places.allocators.MMAP)
+    mappings_at_peak = sum(count for record, _, count in at_peak if record.allocator == maps)
+    left, mapped = _lifetimes(reader, places, emit)
+    mappings_at_end = sum(row[3] for _, rows in mapped for row in rows if row[1] < 0)
+    covered: dict[Place, tuple[int, int]] = {}
+    held: dict[NativePlace, Iterator[tuple[int, int]]] = {}
+    # a single range lies over no other
+    if max(mappings_at_peak, mappings_at_end) > 1:
+        mappings = _at_end(reader, places.allocators)
+        held = mappings.held()
+        if mappings.overlapped:
+            covered = _covered_at_peak(reader, places.allocators)
+    for record, rows in mapped:
+        left += _emit_lifetimes(record, list(_uncovered(record, rows, held)), places, emit)
+    emit("lived")
+    if held_at_end > left:
+        emit("reused", held_at_end - left)
+    by_place: dict[Place, list[Row]] = {}
+    for row in at_peak:
+        by_place.setdefault(_place(row[0]), []).append(row)
+    _emit_moment(reader, "high_watermark", places, emit, by_place, covered)
+
+
+def _live_without_times(reader: Any, places: _Places, emit: Any) -> None:
+    """The same by memray before 1.8, and of an aggregated capture, which has neither times nor addresses."""
+    at_peak: dict[Place, tuple[int, int]] = {}
+    at_end: dict[Place, tuple[int, int]] = {}
     try:
-        records, peaks = temporal(merge_threads=False) if temporal else (None, [])
-    except NotImplementedError:  # the capture was aggregated
-        records = None
-    if records is None:
-        _records(reader, "high_watermark", places, tell)
-        _records(reader, "leaked", places, tell)
+        mappings = _at_end(reader, places.allocators)
+        if mappings.overlapped:
+            at_peak, at_end = _covered_at_peak(reader, places.allocators), mappings.covered_by_place()
+    except NotImplementedError:
+        pass
+    _emit_moment(reader, "high_watermark", places, emit, {}, at_peak)
+    _emit_moment(reader, "leaked", places, emit, {}, at_end)
+
+
+def _stretches(reader: Any) -> tuple[list[int], list[Row], int] | None:
+    """The most bytes between any two lines of memory, what was live at the peak, and how many bytes at the end.
+
+    None where memray doesn't have it. These sums hold what lay at an address that was used again for good, and of a
+    stack that freed as many allocations as it made after the highest moment of a stretch, but others in size, the sum
+    from before until it allocates again. So they only tell the allocators of a place apart, see :func:`_emit_moment`.
+    """
+    try:
+        records, peaks = reader.get_temporal_high_water_mark_allocation_records(merge_threads=False)
+    except (AttributeError, NotImplementedError):
         return None
     peak, last = reader.metadata.peak_memory, len(peaks) - 1
     highest = max((number for number, size in enumerate(peaks) if size == peak), default=last)
     rows = []
-    total = total_last = total_end = 0
+    totals = [0, 0, 0]
     for record in records:
         sums = [0] * 6
         for lived in record.intervals:
             first, end = lived.allocated_before_snapshot, lived.deallocated_before_snapshot
-            for place, at in ((0, highest), (2, last), (4, last + 1)):
+            for number, at in enumerate((highest, last, last + 1)):
                 if first <= at and (end is None or at < end):
-                    sums[place] += lived.n_bytes
-                    sums[place + 1] += lived.n_allocations
-        total += sums[0]
-        total_last += sums[2]
-        total_end += sums[4]
-        if any(sums):
+                    sums[2 * number] += lived.n_bytes
+                    sums[2 * number + 1] += lived.n_allocations
+        for number in range(3):
+            totals[number] += sums[2 * number]
+        if any(sums[:4]):
             rows.append((record, sums))
     # where the last stretch still rises at its end memray has no peak of it
-    peaks[last] = max(peaks[last], total_last)
-    tell("peaks", peaks)
-    place = 2 if total_last >= peak else 0
-    if sure or (total, total_last)[place // 2] != peak:
-        _peak(reader, places, tell, [(record, *sums[place : place + 2]) for record, sums in rows])
-        place = -1
-    for record, sums in rows:
-        if place >= 0 and any(sums[place : place + 2]):
-            tell("record", "high_watermark", *places.of(record), *sums[place : place + 2])
-        if not sure and any(sums[4:]):
-            tell("record", "leaked", *places.of(record), *sums[4:])
-    return total_end
+    peaks[last] = max(peaks[last], totals[1])
+    at = 2 if totals[1] >= peak else 0
+    return peaks, [(record, sums[at], sums[at + 1]) for record, sums in rows], totals[2]
 
 
-def _peak(reader: Any, places: _Places, tell: Any, by_allocator: "list[tuple[Any, int, int]]") -> None:
-    """Tell what was live at the peak by a reading of its own, which is true but adds up a place's allocators.
+def _emit_moment(
+    reader: Any,
+    kind: str,
+    places: _Places,
+    emit: Any,
+    by_allocator: dict[Place, list[Row]],
+    covered: dict[Place, tuple[int, int]],
+) -> None:
+    """Print what was live at the peak (``high_watermark``) or at the end (``leaked``), in a reading of its own.
 
-    ``by_allocator`` tells them apart, a record with its bytes and their number; it is taken for each place of which it
-    comes to the same.
+    That adds up a place's allocators; ``by_allocator`` tells them apart where it comes to the same. ``covered`` are
+    bytes and a number of mappings that memray still counts though others lie there, see :class:`_Mappings`.
     """
-    apart: dict[Any, list[tuple[Any, int, int]]] = {}
-    for row in by_allocator:
-        apart.setdefault((row[0].tid, row[0].stack_id, row[0].native_stack_id), []).append(row)
-    for record in reader.get_high_watermark_allocation_records(merge_threads=False):
-        rows = apart.get((record.tid, record.stack_id, record.native_stack_id), [])
-        sums = sum(row[1] for row in rows), sum(row[2] for row in rows)
-        if sums != (record.size, record.n_allocations):
+    maps = int(places.allocators.MMAP)
+    for record in getattr(reader, f"get_{kind}_allocation_records")(merge_threads=False):
+        place = _place(record)
+        rows = by_allocator.get(place, [])
+        if (sum(row[1] for row in rows), sum(row[2] for row in rows)) != (record.size, record.n_allocations):
             rows = [(record, record.size, record.n_allocations)]
+        hidden_bytes, hidden_count = covered.get(place, (0, 0))
         for single, size, count in rows:
+            if single.allocator == maps or len(rows) == 1:
+                size, count = size - hidden_bytes, count - hidden_count  # noqa: PLW2901
             if size or count:
-                tell("record", "high_watermark", *places.of(single), size, count)
+                emit("record", kind, *places.of(single), size, count)
 
 
-def _lived(reader: Any, places: _Places, tell: Any, held_at_end: int) -> None:
-    """Tell what lived from when to when, and what of it is left at the end; memray's curve has ``held_at_end`` then."""
+def _lifetimes(reader: Any, places: _Places, emit: Any) -> tuple[int, list[tuple[Any, list[Lifetime]]]]:
+    """Print what lived from when to when, but what was mapped; what of it is live at the end (bytes), and the mapped.
+
+    An allocation at an address that is still in use ends the one that lay there, as if that had never been.
+    """
+    maps = int(places.allocators.MMAP)
     left = 0
+    mapped = []
     for record in reader.get_temporal_allocation_records(merge_threads=False):
-        row: list[int] = []
-        end_bytes = end_count = 0
+        rows = []
         for lived in record.intervals:
             end = lived.deallocated_before_snapshot
-            row += (lived.allocated_before_snapshot, -1 if end is None else end)
-            row += (lived.n_bytes, lived.n_allocations)
-            if end is None:
-                end_bytes += lived.n_bytes
-                end_count += lived.n_allocations
-        left += end_bytes
-        where = places.of(record)
-        if end_bytes or end_count:
-            tell("record", "leaked", *where, end_bytes, end_count)
-        for start in range(0, len(row), 4 * INTERVALS_A_LINE):
-            tell("lived", *where, row[start : start + 4 * INTERVALS_A_LINE])
-    tell("lived")
-    if held_at_end > left:
-        tell("reused", held_at_end - left)
+            rows.append(
+                (
+                    lived.allocated_before_snapshot,
+                    -1 if end is None else end,
+                    lived.n_bytes,
+                    lived.n_allocations,
+                )
+            )
+        if record.allocator == maps:
+            mapped.append((record, rows))
+        else:
+            left += _emit_lifetimes(record, rows, places, emit)
+    return left, mapped
+
+
+def _emit_lifetimes(record: Any, rows: list[Lifetime], places: _Places, emit: Any) -> int:
+    """Print a place's lifetimes and what of it is live at the end, and return these bytes."""
+    where = places.of(record)
+    size, count = (sum(row[column] for row in rows if row[1] < 0) for column in (2, 3))
+    if size or count:
+        emit("record", "leaked", *where, size, count)
+    for start in range(0, len(rows), INTERVALS_A_LINE):
+        emit("lived", *where, [number for row in rows[start : start + INTERVALS_A_LINE] for number in row])
+    return size
+
+
+def _uncovered(
+    record: Any, rows: list[Lifetime], held: dict[NativePlace, Iterator[tuple[int, int]]]
+) -> Iterator[Lifetime]:
+    """A place's lifetimes, less what others were mapped over; ``held`` is what :meth:`_Mappings.held` returned."""
+    mine = held.get(_native_place(record), iter(()))
+    for first, end, size, count in rows:
+        if end < 0:
+            mappings = list(islice(mine, count))
+            size -= sum(covered for _, covered in mappings)  # noqa: PLW2901
+            count -= sum(not own for own, _ in mappings)  # noqa: PLW2901
+        if size or count:
+            yield first, end, size, count
+
+
+class _Mappings:
+    """The ranges that mmap mapped and munmap hasn't unmapped.
+
+    What is mapped over a range that wasn't unmapped takes its place: that is how reserved addresses are filled (with
+    MAP_FIXED), and so it is where a munmap was called in a way that memray doesn't see. memray counts both until the
+    range is unmapped; here what others lie over is ``covered``. A piece is (begin, end, number of its mapping, place).
+    """
+
+    def __init__(self) -> None:
+        self.overlapped = False
+        """Whether anything was ever mapped over another range."""
+        self._pieces: list[Piece] = []
+        """Sorted; none lies over another."""
+        self._covered: list[Piece] = []
+        self._own: dict[int, int] = {}
+        """The bytes of each mapping that aren't covered; none where that is nothing."""
+        self._count = 0
+
+    def map(self, record: Any) -> None:
+        """Take an mmap's record."""
+        begin, end = record.address, record.address + record.size
+        if begin == end:
+            return
+        over = self._cut(begin, end)
+        self.overlapped = self.overlapped or bool(over)
+        self._covered += over
+        self._count += 1
+        self._own[self._count] = end - begin
+        insort(self._pieces, (begin, end, self._count, _native_place(record)))
+
+    def unmap(self, record: Any) -> int:
+        """Take a munmap's record, and return how many bytes that is as memray counts them."""
+        begin, end = record.address, record.address + record.size
+        gone = sum(piece[1] - piece[0] for piece in self._cut(begin, end))
+        if self._covered:
+            before = self._covered
+            self._covered = [rest for piece in before for rest in _without(piece, begin, end)]
+            gone += sum(map(_length, before)) - sum(map(_length, self._covered))
+        return gone
+
+    def _cut(self, begin: int, end: int) -> list[Piece]:
+        """Take what lies in a range out of the pieces, and return it."""
+        first = bisect_left(self._pieces, (begin,))
+        if first and self._pieces[first - 1][1] > begin:
+            first -= 1
+        last = bisect_right(self._pieces, (end,), lo=first)
+        touched = self._pieces[first:last]
+        self._pieces[first:last] = [rest for piece in touched for rest in _without(piece, begin, end)]
+        cut = [
+            (max(start, begin), min(stop, end), number, place)
+            for start, stop, number, place in touched
+            if start < end and begin < stop
+        ]
+        for start, stop, number, _ in cut:
+            self._own[number] -= stop - start
+            if not self._own[number]:
+                del self._own[number]
+        return cut
+
+    def held(self) -> dict[NativePlace, Iterator[tuple[int, int]]]:
+        """Bytes of each mapping that memray holds, its own and covered ones, by place in the order of their making."""
+        sums: dict[NativePlace, dict[int, list[int]]] = {}
+        for column, pieces in enumerate((self._pieces, self._covered)):
+            for begin, end, number, place in pieces:
+                sums.setdefault(place, {}).setdefault(number, [0, 0])[column] += end - begin
+        return {
+            place: iter([(of[number][0], of[number][1]) for number in sorted(of)])
+            for place, of in sums.items()
+        }
+
+    def covered_by_place(self) -> dict[Place, tuple[int, int]]:
+        """The bytes that are covered, and how many mappings wholly."""
+        sums: dict[Place, list[int]] = {}
+        seen = set()
+        for begin, end, number, place in self._covered:
+            held = sums.setdefault(place[:3], [0, 0])
+            held[0] += end - begin
+            if number not in seen and number not in self._own:
+                held[1] += 1
+            seen.add(number)
+        return {place: (size, count) for place, (size, count) in sums.items()}
+
+
+def _without(piece: Piece, begin: int, end: int) -> Iterator[Piece]:
+    """What is left of a piece when a range is taken out of it."""
+    start, stop, number, place = piece
+    if stop <= begin or end <= start:
+        yield piece
+        return
+    if start < begin:
+        yield start, begin, number, place
+    if end < stop:
+        yield end, stop, number, place
+
+
+def _length(piece: Piece) -> int:
+    return piece[1] - piece[0]
+
+
+def _at_end(reader: Any, allocators: Any) -> _Mappings:
+    """The ranges that are mapped at the end."""
+    maps, unmaps = int(allocators.MMAP), int(allocators.MUNMAP)
+    mappings = _Mappings()
+    for record in reader.get_allocation_records():
+        kind = record.allocator
+        if kind == maps:
+            mappings.map(record)
+        elif kind == unmaps:
+            mappings.unmap(record)
+    return mappings
+
+
+def _covered_at_peak(reader: Any, allocators: Any) -> dict[Place, tuple[int, int]]:
+    """What was covered at the moment that memray takes for the peak: the last one with the most, as it counts."""
+    maps, unmaps, frees = int(allocators.MMAP), int(allocators.MUNMAP), _frees(allocators)
+    mappings = _Mappings()
+    sizes: dict[int, int] = {}
+    now = most = 0
+    covered: dict[Place, tuple[int, int]] = {}
+    # whether the peak came after the last change of the mappings
+    due = False
+    for record in reader.get_allocation_records():
+        kind = record.allocator
+        if kind in (maps, unmaps):
+            if due:
+                covered, due = mappings.covered_by_place(), False
+            if kind == maps:
+                mappings.map(record)
+                now += record.size
+            else:
+                now -= mappings.unmap(record)
+        elif kind in frees:
+            now -= sizes.pop(record.address, 0)
+        else:
+            now += record.size
+            sizes[record.address] = record.size
+        if now >= most:
+            most, due = now, True
+    return mappings.covered_by_place() if due else covered
 
 
 def end_with_parent() -> None:

@@ -20,7 +20,7 @@ from memlens.model.frames import NATIVE, Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueMeaning, ValueType
 from memlens.model.profile import LABEL_DTYPE, Profile, fits
 from memlens.progress import Report
-from memlens.units import format_bytes, shortened
+from memlens.units import format_bytes, part_has, shortened
 
 KIND = "pprof"
 U32 = npt.NDArray[np.uint32]
@@ -300,8 +300,8 @@ class _Reader:
             frames.append(SourceFrame("", 0, f"(cut off after {depth} calls)", NATIVE))
             self._tell(
                 "cut-off",
-                f"{len(cut):,} of {len(starts) - 1:,} samples have their stacks cut off after {depth} calls: "
-                "what called those isn't known.",
+                f"{part_has(len(cut), len(starts) - 1, 'sample')} a stack that is cut off after {depth} calls: what "
+                "called those isn't known.",
             )
         return Frames(frames, starts.astype(np.uint64), sequence)
 
@@ -402,8 +402,8 @@ class _Reader:
         where = f", most of them in {', '.join(name for name in named if name)}" if any(named) else ""
         self._tell(
             "no-symbols",
-            f"{len(bare):,} of {len(self.locations):,} places in the code have no name, only an address{where}: "
-            "the profile was written without the symbols of its binaries.",
+            f"{part_has(len(bare), len(self.locations), 'location')} no name, only an address{where}: the profile was "
+            "written without the symbols of its binaries.",
         )
 
     def _tell_of_values(self) -> None:

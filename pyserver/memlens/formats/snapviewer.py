@@ -38,6 +38,7 @@ from memlens.model.frames import Frames, SourceFrame, source_frame
 from memlens.model.info import Notice
 from memlens.model.timeline import ACTIONS, NEVER, NO_CATEGORY, DeviceTimeline, Events, Timeline
 from memlens.progress import Report
+from memlens.units import counted, part_has
 
 KIND = "snapviewer-archive"
 ALLOCATIONS, ELEMENTS = "allocations.json", "elements.db"
@@ -410,20 +411,18 @@ def _notices(lives: _Lives, stacks: npt.NDArray[np.uint32]) -> list[Notice]:
     before = int(np.count_nonzero(lives.before))
     if before and not lives.by_memlens:
         message = (
-            f"{before:,} allocations were made before recording. SnapViewer's converter pairs stacks by "
+            f"Allocated before recording: {counted(before, 'allocation')}. SnapViewer's converter pairs stacks by "
             "position, which they shift: stacks may stand beside the wrong allocations. Open the snapshot itself to "
             "be sure."
         )
         found.append(Notice("stacks-unsure", message, 0))
     elif before:
-        found.append(
-            Notice("live-before", f"On device 0, {before:,} allocations were allocated before recording.", 0)
-        )
+        message = f"Allocated before recording, on device 0: {counted(before, 'allocation')}."
+        found.append(Notice("live-before", message, 0))
     if lives.end_unsure:
         message = "Whether the last allocation was freed by the last event is not in the archive; it is shown as live."
         found.append(Notice("end-unsure", message, 0))
     if bare := int(np.count_nonzero(stacks == 0)):
-        found.append(
-            Notice("no-stacks", f"{bare:,} of {len(stacks):,} allocations have no stack in the file.")
-        )
+        message = f"{part_has(bare, len(stacks), 'allocation')} no stack in the file."
+        found.append(Notice("no-stacks", message))
     return found

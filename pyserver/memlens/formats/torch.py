@@ -50,7 +50,7 @@ from memlens.model.timeline import (
     drop_stacks_of_frees,
 )
 from memlens.progress import Report
-from memlens.units import format_bytes
+from memlens.units import counted, format_bytes, part_has
 
 KIND = "pytorch-snapshot"
 
@@ -442,25 +442,20 @@ class _Tables:
             return [Notice("no-trace", message, device)]
         found = []
         early = built.allocations["start"] == 0
-        before = f"{int(np.count_nonzero(early)):,} allocations ({format_bytes(int(built.live[0]))})"
+        before = f"{counted(int(np.count_nonzero(early)), 'allocation')} ({format_bytes(int(built.live[0]))})"
         if bool(np.any(early & (built.allocations["end"] != NEVER))):
             message = (
-                f"The trace of {name.lower()} begins in the middle: {before} were allocated before recording, and when "
-                "is not in the file."
+                f"The trace of {name.lower()} begins in the middle. Allocated before recording: {before}; when is not "
+                "in the file."
             )
-            bare = int(np.count_nonzero(early & (built.allocations["stack"] == 0)))
-            if bare:
-                message += (
-                    f" {bare:,} of them {_have(bare)} no stack: at most the file says where they were freed."
-                )
             found.append(Notice("start-lost", message, device))
         elif bool(early.any()):
-            message = f"On {name.lower()}, {before} were allocated before recording."
+            message = f"Allocated before recording, on {name.lower()}: {before}."
             found.append(Notice("live-before", message, device))
         if built.implicit_frees:
             message = (
-                f"On {name.lower()}, {built.implicit_frees:,} frees were not recorded; those allocations are shown to "
-                "end when their address is used again."
+                f"The trace of {name.lower()} lacks {counted(built.implicit_frees, 'free')}: such an allocation is "
+                "shown to end when its address is used again."
             )
             found.append(Notice("frees-missing", message, device))
         if built.events.time_us is None:
@@ -525,8 +520,12 @@ class _Texts:
         return found
 
 
-def _have(count: int) -> str:
-    return "has" if count == 1 else "have"
+def _of_these(bare: int, before: int) -> str:
+    """How many of the allocations without a stack were allocated before recording, as a part of a sentence."""
+    if not before:
+        return ""
+    many = f"{before:,} of them " if before < bare else "all of them " if bare > 1 else ""
+    return f", {many}allocated before recording (at most their frees are in the file)"
 
 
 def _file_notices(
@@ -537,20 +536,23 @@ def _file_notices(
     depths = np.diff(frames.starts).astype(np.int64)
     total = sum(len(device.allocations) for device in devices)
     uses = np.zeros(len(depths), np.int64)
+    bare_before = 0
     for device in devices:
         stacks = device.allocations["stack"]
         for start in range(0, len(stacks), _STRETCH_ROWS):
             uses += np.bincount(stacks[start : start + _STRETCH_ROWS], minlength=len(uses))
+        if len(device.events.action):
+            before = stacks[device.allocations["start"] == 0]
+            bare_before += int(np.count_nonzero(depths[before] == 0))
     bare = int(uses[depths == 0].sum())
     native = int(uses[~has_python].sum()) - bare
     if bare:
-        found.append(
-            Notice("no-stacks", f"{bare:,} of {total:,} allocations {_have(bare)} no stack in the file.")
-        )
+        message = f"{part_has(bare, total, 'allocation')} no stack in the file{_of_these(bare, bare_before)}."
+        found.append(Notice("no-stacks", message))
     if native:
         message = (
-            f"{native:,} of {total:,} allocations {_have(native)} only C++ frames: "
-            "the operator is named, but no line of Python is known."
+            f"{part_has(native, total, 'allocation')} only C++ frames: the operator is named, but no line of Python is "
+            "known."
         )
         found.append(Notice("native-only", message))
     if any(device.device == HOST_DEVICE for device in devices):

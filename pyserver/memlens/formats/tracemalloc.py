@@ -19,6 +19,7 @@ from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
 from memlens.model.profile import LABEL_DTYPE, MOST_VALUE, Column, Profile
 from memlens.progress import Report
+from memlens.units import part_has
 
 KIND = "tracemalloc"
 
@@ -127,8 +128,8 @@ def _notices(
     if untold_limit is not None and 0 < untold_limit <= int(depths.max()):
         full = int(np.count_nonzero(depths >= untold_limit))
         message = (
-            f"{full:,} of {total:,} blocks have as many frames as tracemalloc kept ({untold_limit}), so their stacks "
-            f"may be cut; Python before 3.9 doesn't tell. {_advice(untold_limit, _MOST_FRAMES)}"
+            f"{part_has(full, total, 'block')} as many frames as tracemalloc kept ({untold_limit}) and may have had "
+            f"more; Python before 3.9 doesn't record it. {_advice(untold_limit, _MOST_FRAMES)}"
         )
         return [Notice("stacks-cut", message)]
     return []
