@@ -30,12 +30,12 @@ def archive_of(path: Path, cache: Cache) -> Path:
 
 
 def columns_of(snapshot: Snapshot) -> Iterator[Columns]:
-    yield from (snapshot.tree, snapshot.stacks, snapshot.frame_columns)
+    yield from (snapshot.strings, snapshot.frames, snapshot.lines, snapshot.tree, snapshot.stacks)
     if snapshot.info.model == "timeline":
-        yield snapshot.trace
+        yield from (snapshot.trace, snapshot.module_columns)
         yield from (snapshot.device(info.device) for info in devices_of(snapshot.info))
     else:
-        yield snapshot.samples
+        yield from (snapshot.samples, snapshot.line_values)
         if snapshot.times is not None:
             yield snapshot.times
 

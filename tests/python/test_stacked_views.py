@@ -23,8 +23,8 @@ from memlens.ingest import ingest
 from memlens.kernels.trace import stacked
 from memlens.store.artefacts import content
 from memlens.store.cache import Cache
-from memlens.store.peaks import block_peaks
 from memlens.store.snapshot import Snapshot
+from memlens.store.trace.peaks import block_peaks
 from memlens.views.trace.picture import viewport as viewport_view
 from memlens.views.trace.picture.hit import hit
 from memlens.views.trace.picture.live import live

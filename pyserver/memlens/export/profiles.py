@@ -68,11 +68,11 @@ def _labels(snapshot: Snapshot, rows: I64) -> Iterator[Label]:
     places = np.searchsorted(rows, labels["sample"])
     known = places < len(rows)
     known[known] = rows[places[known]] == labels["sample"][known]
-    strings = {0: "", **dict(snapshot.text.execute("SELECT id, text FROM strings"))}
+    strings = snapshot.strings.some(np.concatenate([labels[field] for field in ("key", "text", "unit")]))
     for place, (_, key, text, number, unit) in zip(
         places[known].tolist(), labels[known].tolist(), strict=True
     ):
-        yield Label(place, strings.get(key, ""), strings.get(text, ""), number, strings.get(unit, ""))
+        yield Label(place, strings[key], strings[text], number, strings[unit])
 
 
 def _sizes(sizes: I64) -> Iterator[Label]:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.tree import stacks as kernel
+from memlens.store.frames import FrameRow
 from memlens.store.manifest import InconsistentError
-from memlens.store.snapshot import FrameRow
 from memlens.views.flame.calltree import Stacks
 from memlens.views.naming.frame_names import FrameNames
 

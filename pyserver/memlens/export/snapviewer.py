@@ -193,7 +193,7 @@ def _call_stacks(snapshot: Snapshot, device: Device) -> Iterator[str]:
             if len(known) == _KEPT_STACKS:
                 known.clear()
             ids = snapshot.stack_frame_ids(stack)
-            frames = snapshot.frames(ids)
+            frames = snapshot.frames.rows(ids)
             text = known[stack] = "\n".join(
                 f"({level}) {_line(frames[number][0]) or '??'}:{frames[number][1]}:{_line(frames[number][2])}"
                 for level, number in enumerate(ids)

@@ -19,8 +19,9 @@ S = TypeVar("S", bound=np.generic)
 Array = npt.NDArray[Any]
 
 Count = Literal[
-    "stacks", "nodes", "frames", "events", "moments", "allocations", "samples", "edges", "change offsets"
-]
+    "strings", "string bytes", "frames", "lines", "nodes", "stacks", "modules", "events", "moments", "allocations",
+    "samples", "edges", "change offsets",
+]  # fmt: skip
 """What columns have an item for each of. "moments" are one more than events; "change offsets" one more than edges."""
 
 

@@ -18,13 +18,10 @@ from memlens.model.info import SnapshotInfo
 if sys.platform != "win32":
     import fcntl
 
-FORMAT_VERSION = 12
+FORMAT_VERSION = 13
 """Raised whenever an older archive could be misread; such archives are made anew."""
 
 FILE_NAME = "manifest.json"
-
-
-TEXT_NAME = "text.db"
 
 _NO_CHECKSUM = "0" * 16
 """Stands in the manifest's own checksum while that is computed."""
@@ -92,8 +89,6 @@ class Manifest(Struct, frozen=True):
     pools: list[tuple[int, int]]
     settings: dict[str, Any]
     columns: dict[str, ColumnEntry]
-    text_bytes: int
-    text_checksum: str
     frees_repeat: bool = False
     """Whether a free's stack is only its allocation's once more, so that where it was freed is not known."""
     checksum: str = _NO_CHECKSUM
@@ -183,6 +178,4 @@ def read_manifest(archive: Path) -> Manifest:
     for name, column in manifest.columns.items():
         if sizes.get(name) != column.bytes:
             raise ArchiveError(f"The archive {archive.name} is damaged: column {name} has another size")
-    if sizes.get(TEXT_NAME) != manifest.text_bytes:
-        raise ArchiveError(f"The archive {archive.name} is damaged: {TEXT_NAME} has another size")
     return manifest

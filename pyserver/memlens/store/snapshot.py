@@ -1,9 +1,9 @@
-"""An archive opened for reading: mapped columns and the text database, released at once by :meth:`close`."""
+"""An archive opened for reading: mapped columns, released at once by :meth:`close`."""
 
 import bisect
 import contextlib
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, assert_never, cast
 
@@ -16,11 +16,14 @@ from memlens.kernels.base import mapped_faults
 from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo, device_name
 from memlens.store.column_files import MappedFiles
 from memlens.store.columns import Columns, Count, Declared
-from memlens.store.manifest import TEXT_NAME, ArchiveError, Manifest, Origin, hold, read_manifest
+from memlens.store.frames import FrameColumns
+from memlens.store.lines import LineColumns
+from memlens.store.manifest import ArchiveError, Manifest, Origin, hold, read_manifest
 from memlens.store.models import profile_of, timeline_of
-from memlens.store.samples.columns import Samples, Times
-from memlens.store.stacks import FrameColumns, Stacks, Tree
-from memlens.store.trace.columns import TraceColumns
+from memlens.store.samples.columns import LineValues, Samples, Times
+from memlens.store.stacks import Stacks, Tree
+from memlens.store.strings import Strings
+from memlens.store.trace.columns import ModuleColumns, TraceColumns
 from memlens.store.trace.device import Device, scope_of
 from memlens.store.verify import StoppedError, verify
 
@@ -29,9 +32,6 @@ C = TypeVar("C", bound=Columns)
 Column = npt.NDArray[Any]
 
 mapped_faults.install()
-FrameRow = tuple[str, int, str, int]
-"""File, line, function, kind."""
-
 MOST_KEPT = 12
 """Answers of views that are kept with the snapshot because more questions about them will come."""
 
@@ -43,12 +43,11 @@ _MOST_NARROWED = 4
 class Snapshot:
     """An open archive; columns are mapped when they are first asked for. Not for two threads at once."""
 
-    def __init__(self, archive: Path, manifest: Manifest, text: apsw.Connection, held: BinaryIO) -> None:
+    def __init__(self, archive: Path, manifest: Manifest, held: BinaryIO) -> None:
         self.archive = archive
         self._held = held
         self.manifest = manifest
         self.info: SnapshotInfo = manifest.info
-        self.text = text
         self._files = MappedFiles(archive, manifest)
         self._holders: dict[type[Columns], Columns] = {}
         self.relabelled = 0
@@ -70,26 +69,13 @@ class Snapshot:
         except OSError as error:
             raise ArchiveError(f"The archive {archive.name} can't be read: {error.strerror}") from error
         try:
-            return cls._open(archive, held)
+            return cls(archive, read_manifest(archive), held)
         except BaseException:
             held.close()
             raise
 
-    @classmethod
-    def _open(cls, archive: Path, held: BinaryIO) -> "Snapshot":
-        manifest = read_manifest(archive)
-        try:
-            text = apsw.Connection(
-                f"{(archive / TEXT_NAME).resolve().as_uri()}?immutable=1",
-                flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
-            )
-            text.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-        except apsw.Error as error:
-            raise ArchiveError(f"The archive {archive.name} is damaged: {error}") from error
-        return cls(archive, manifest, text, held)
-
     def close(self) -> None:
-        """Release maps and database. The snapshot is of no use afterwards."""
+        """Release maps. The snapshot is of no use afterwards."""
         self._narrowed.clear()
         self._devices.clear()
         self._holders.clear()
@@ -97,7 +83,6 @@ class Snapshot:
         self._derived.clear()
         self._kept.clear()
         self.behind.clear()
-        self.text.close()
         self._held.close()
 
     def forget(self, number: int) -> None:
@@ -151,7 +136,7 @@ class Snapshot:
             self.verified = True
 
     def verify_used(self) -> None:
-        """The same for the columns that were mapped, and the texts: for a process that ends with its answer."""
+        """The same for the columns that were mapped, for a process that ends with its answer."""
         if not self.verified:
             with contextlib.suppress(StoppedError):
                 verify(self.archive, self.manifest, self._held, names=list(self._files.mapped))
@@ -187,9 +172,19 @@ class Snapshot:
         return self._holder(Stacks)
 
     @property
-    def frame_columns(self) -> FrameColumns:
-        """What is known of each frame, but for its words."""
+    def strings(self) -> Strings:
+        """The texts that others refer to by number."""
+        return self.frames.strings
+
+    @property
+    def frames(self) -> FrameColumns:
+        """What is known of each frame."""
         return self._holder(FrameColumns)
+
+    @property
+    def lines(self) -> LineColumns:
+        """The source lines that have something."""
+        return self._holder(LineColumns)
 
     @property
     def trace(self) -> TraceColumns:
@@ -198,10 +193,22 @@ class Snapshot:
         return self._holder(TraceColumns)
 
     @property
+    def module_columns(self) -> ModuleColumns:
+        """A trace's ``torch.nn`` modules. Raises :class:`LackingError` for another model."""
+        timeline_of(self.info, "modules")
+        return self._holder(ModuleColumns)
+
+    @property
     def samples(self) -> Samples:
         """A profile's samples. Raises :class:`LackingError` for another model."""
         profile_of(self.info, "samples")
         return self._holder(Samples)
+
+    @property
+    def line_values(self) -> LineValues:
+        """What source lines have of a profile's values. Raises :class:`LackingError` for another model."""
+        profile_of(self.info, "samples")
+        return self._holder(LineValues)
 
     @property
     def times(self) -> Times | None:
@@ -286,19 +293,16 @@ class Snapshot:
             node = int(parents[node])
         return ids
 
-    def modules(self) -> dict[int, tuple[int, str, str]]:
-        """The ``torch.nn`` modules by number: parent, name, path. ``trace.stack_module`` has each stack's number.
+    def modules(self) -> list[tuple[int, str, str]]:
+        """The ``torch.nn`` modules: parent, name, path. ``trace.stack_module`` has each stack's number here.
 
-        0 is "in no module", with an empty name.
+        0 is "in no module", with an empty name. A profile has none.
         """
-        return {row[0]: row[1:] for row in self.text.execute("SELECT id, parent, name, path FROM modules")}
-
-    def frames(self, ids: Iterable[int]) -> dict[int, FrameRow]:
-        """Some frames by id."""
-        rows = self.text.executemany(
-            "SELECT id, file, line, function, kind FROM frames WHERE id = ?", ((frame,) for frame in set(ids))
-        )
-        return {row[0]: row[1:] for row in rows}
+        if isinstance(self.info, ProfileInfo):
+            return []
+        modules = self.module_columns
+        names, paths = (self.strings.texts(column).tolist() for column in (modules.name, modules.path))
+        return list(zip(modules.parent.tolist(), names, paths, strict=True))
 
 
 def counts_of(manifest: Manifest) -> dict[Count, int]:
@@ -309,7 +313,9 @@ def counts_of(manifest: Manifest) -> dict[Count, int]:
         return 0 if entry is None else entry.count
 
     counts: dict[Count, int] = {
-        "stacks": length(Stacks.node), "nodes": length(Tree.parent), "frames": length(FrameColumns.source)
+        "strings": length(Strings.end), "string bytes": length(Strings.utf8), "frames": length(FrameColumns.kind),
+        "lines": length(LineColumns.frame), "stacks": length(Stacks.node), "nodes": length(Tree.parent),
+        "modules": length(ModuleColumns.parent),
     }  # fmt: skip
     match manifest.info:
         case TimelineInfo():

@@ -1,16 +1,8 @@
-"""The columns of what all models have: frames, and stacks as a prefix tree of them."""
+"""The columns of stacks, and of the prefix tree of their frames."""
 
 import numpy as np
 
 from memlens.store.columns import Columns, Stored
-
-
-class FrameColumns(Columns):
-    """An item a frame."""
-
-    prefix = "frame_"
-    source = Stored(np.uint8, "frames")
-    """How the frame is known, as a number of ``SOURCE_NAMES``."""
 
 
 class Tree(Columns):

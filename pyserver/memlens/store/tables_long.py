@@ -45,8 +45,7 @@ def fill_base(snapshot: Snapshot, filler: Filler) -> None:
 def _fill_stacks(snapshot: Snapshot, filler: Filler) -> None:
     nodes, parents, frames = snapshot.stacks.node, snapshot.tree.parent, snapshot.tree.frame
     depths = np.empty(len(nodes), np.int64)
-    (frame_count,) = next(snapshot.text.execute("SELECT count(*) FROM frames"))
-    frame_ends = np.empty(int(frame_count), np.int64)
+    frame_ends = np.empty(len(snapshot.frames), np.int64)
     sqlite_trees.stack_depths(nodes, parents, depths)
     rows = int(depths.sum())
     filler.fill("stacks", _stack_rows(snapshot, depths))
@@ -178,7 +177,7 @@ def _event_rows(snapshot: Snapshot) -> Iterator[Rows]:
 def _allocation_rows(snapshot: Snapshot) -> Iterator[Rows]:
     categories, streams = _optional(categories_of(snapshot.info)), Texts(stream_names(snapshot))
     # module 0 is none
-    modules = _optional([path for number, (_, _, path) in sorted(snapshot.modules().items()) if number])
+    modules = _optional([path for _, _, path in snapshot.modules()[1:]])
     for info in devices_of(snapshot.info):
         device = snapshot.device(info.device)
         freed = freed_stacks(snapshot, device)

@@ -1,6 +1,6 @@
 """The tables for SQL that are short, or of texts: their rows go through statements."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, assert_never
 
 import apsw
@@ -14,6 +14,7 @@ from memlens.model.timeline import NOTE_KINDS
 from memlens.store.database_file import insert
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Column, Snapshot
+from memlens.store.totals import line_totals
 from memlens.store.trace.device import Device
 
 
@@ -22,17 +23,8 @@ def fill_short(snapshot: Snapshot, database: apsw.Connection) -> None:
     insert(
         database, "devices", [_device_row(snapshot.device(info.device)) for info in devices_of(snapshot.info)]
     )
-    kinds = " ".join(f"WHEN {number} THEN '{name}'" for number, name in enumerate(KIND_NAMES))
-    known = known_figures(snapshot.info)
-    figures = ", ".join(figure if stands_for in known else "NULL" for figure, stands_for in _LINE_FIGURES)
-    # both are sorted as their tables are, and the names are those of our own schema
-    frames = f"SELECT id, file, line, function, CASE kind {kinds} END FROM frames ORDER BY id"  # noqa: S608
-    insert(database, "frames", snapshot.text.execute(frames))
-    lines = (
-        f"SELECT file, line, function, CASE kind {kinds} END, {figures} "  # noqa: S608
-        "FROM source_lines ORDER BY file, line"
-    )
-    insert(database, "lines", snapshot.text.execute(lines))
+    insert(database, "frames", _frames(snapshot))
+    insert(database, "lines", _lines(snapshot))
     match snapshot.info:
         case TimelineInfo():
             _all_notes(snapshot, database)
@@ -49,11 +41,27 @@ STACK_FIGURES = (
 )  # fmt: skip
 """The figures of a stack, in the order of :func:`stack_totals`."""
 _LINE_FIGURES = (
-    ("live_at_peak_bytes", "live_at_peak_bytes"), ("live_at_peak_count", "live_at_peak_count"),
-    ("total_bytes", "total_bytes"), ("count", "count"), ("live_at_end_bytes", "live_at_end_bytes"),
-    ("largest_bytes", "largest_bytes_of_line"), ("self_total_bytes", "total_bytes"), ("self_count", "count"),
+    ("live_at_peak_bytes", 2), ("live_at_peak_count", 3), ("total_bytes", 0), ("count", 1),
+    ("live_at_end_bytes", 4), ("largest_bytes_of_line", 5), ("total_bytes", 6), ("count", 7),
 )  # fmt: skip
-"""The figures of a line in the order of its table's columns, and by which name :func:`known_figures` has them."""
+"""By which names :func:`known_figures` has the figures of a line, in the order of its table, and their places in
+:func:`line_totals`."""
+
+
+def _frames(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
+    for number, (file, line, function, kind) in enumerate(snapshot.frames.all_rows()):
+        yield number, file, line, function, KIND_NAMES[kind]
+
+
+def _lines(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
+    frames, totals, known = snapshot.lines.frame, line_totals(snapshot), known_figures(snapshot.info)
+    figures = [
+        totals[:, place].tolist() if name in known else [None] * len(totals) for name, place in _LINE_FIGURES
+    ]
+    rows = snapshot.frames.rows(frames.tolist())
+    for number, *values in zip(frames.tolist(), *figures, strict=True):
+        file, line, function, kind = rows[number]
+        yield file, line, function, KIND_NAMES[kind], *values
 
 
 def known_figures(info: SnapshotInfo) -> set[str]:
@@ -93,13 +101,13 @@ def _all_notes(snapshot: Snapshot, database: apsw.Connection) -> None:
 
 def _notes(snapshot: Snapshot, database: apsw.Connection, device: int, first: int) -> None:
     notes = snapshot.device(device).notes
-    strings = _strings(snapshot) if len(notes) else {}
     number = NOTE_KINDS.index("device_free")
+    strings = snapshot.strings.some(notes["value"][notes["kind"] != number])
     rows = zip(
         (notes["event"].astype(np.int64) + first).tolist(),
         _named(_names(NOTE_KINDS), notes["kind"]),
         [
-            value if kind == number else strings.get(value, "")
+            value if kind == number else strings[value]
             for kind, value in zip(notes["kind"].tolist(), notes["value"].tolist(), strict=True)
         ],
         strict=True,
@@ -112,17 +120,12 @@ def _labels(snapshot: Snapshot, info: ProfileInfo, database: apsw.Connection) ->
     kinds = ((n, v.name, v.unit, v.meaning, v.title, v.total) for n, v in enumerate(info.values))
     insert(database, "value_types", kinds)
     rows = snapshot.samples.labels
-    strings = _strings(snapshot) if len(rows) else {}
+    strings = snapshot.strings.some(np.concatenate([rows[field] for field in ("key", "text", "unit")]))
     insert(
         database,
         "labels",
         (
-            (
-                sample,
-                strings.get(key, ""),
-                strings.get(text, "") if text else number,
-                strings.get(unit) if unit else None,
-            )
+            (sample, strings[key], strings[text] if text else number, strings[unit] if unit else None)
             for sample, key, text, number, unit in rows.tolist()
         ),
     )
@@ -131,11 +134,10 @@ def _labels(snapshot: Snapshot, info: ProfileInfo, database: apsw.Connection) ->
 def _memory(snapshot: Snapshot, database: apsw.Connection) -> None:
     """Segments and blocks, where the format has them."""
     segments, blocks = snapshot.trace.segments, snapshot.trace.blocks
-    strings = _strings(snapshot)
     rows = zip(
         range(len(segments)),
         segments["device"].tolist(),
-        [strings.get(row, "") for row in segments["type"].tolist()],
+        snapshot.strings.texts(segments["type"]).tolist(),
         *(
             _unless(segments[name] < 0, segments[name])
             for name in ("total", "allocated", "active", "requested")
@@ -155,7 +157,7 @@ def _memory(snapshot: Snapshot, database: apsw.Connection) -> None:
         range(len(blocks)),
         _unless(missing, owner),
         _unless(missing, device),
-        [strings.get(row, "") for row in blocks["state"].tolist()],
+        snapshot.strings.texts(blocks["state"]).tolist(),
         *(blocks[name].tolist() for name in ("size", "requested", "stack")),
         blocks["address"].view(np.int64).tolist(),
         strict=True,
@@ -193,7 +195,6 @@ def _holds(segments: Column, blocks: Column) -> npt.NDArray[np.bool_]:
 
 def _annotations(snapshot: Snapshot, database: apsw.Connection) -> None:
     rows = snapshot.trace.annotations
-    strings = _strings(snapshot) if len(rows) else {}
     numbers = {info.device for info in devices_of(snapshot.info)}
     times, moments = rows["time_us"].astype(np.int64), np.full(len(rows), -1, np.int64)
     for number in np.unique(rows["device"]).tolist():
@@ -212,16 +213,11 @@ def _annotations(snapshot: Snapshot, database: apsw.Connection) -> None:
             rows["device"].tolist(),
             times.tolist(),
             _unless(moments < 0, moments),
-            [strings.get(row, "") for row in rows["stage"].tolist()],
-            [strings.get(row, "") for row in rows["name"].tolist()],
+            snapshot.strings.texts(rows["stage"]).tolist(),
+            snapshot.strings.texts(rows["name"]).tolist(),
             strict=True,
         ),
     )
-
-
-def _strings(snapshot: Snapshot) -> dict[int, str]:
-    rows: list[Any] = snapshot.text.execute("SELECT id, text FROM strings").fetchall()
-    return dict(rows)
 
 
 def stream_names(snapshot: Snapshot) -> list[str]:

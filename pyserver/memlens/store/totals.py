@@ -1,4 +1,4 @@
-"""What each stack of an archive comes to, in the figures that all models have."""
+"""What each stack and each source line of an archive comes to, in the figures that all models have."""
 
 from typing import assert_never
 
@@ -28,14 +28,52 @@ def stack_totals(snapshot: Snapshot) -> I64:
             assert_never(info)
 
 
-def _of_samples(snapshot: Snapshot, info: ProfileInfo) -> I64:
-    stacks = snapshot.samples.stack
-    totals = np.zeros((6, len(snapshot.stacks.node)), np.int64)
-    figures = (("total", "bytes"), ("total", "count"), ("peak", "bytes"), ("peak", "count"), ("end", "bytes"))
-    for place, (figure, unit) in enumerate(figures):
+def line_totals(snapshot: Snapshot) -> I64:
+    """``int64[lines, 8]``: the figures of :func:`stack_totals`, then total bytes and count of the line itself.
+
+    A line itself has the stacks whose innermost frame with a line it is. The largest isn't known of a profile's lines.
+    """
+    info = snapshot.info
+    match info:
+        case TimelineInfo():
+            trace = snapshot.trace
+            return snapshot.derived("line totals", lambda: np.hstack((trace.line_totals, trace.line_own)))
+        case ProfileInfo():
+            return snapshot.derived("line totals", lambda: _of_values(snapshot, info))
+        case _:
+            assert_never(info)
+
+
+_FIGURES = (("total", "bytes"), ("total", "count"), ("peak", "bytes"), ("peak", "count"), ("end", "bytes"))
+
+
+def _values_of_figures(info: ProfileInfo) -> list[int | None]:
+    """The number of the value that stands for each of a profile's figures, None for none."""
+    numbers = []
+    for figure, unit in _FIGURES:
         number = standing_for(info.values, figure, unit)
         if number is None and figure != "end" and unit == "bytes":
             number = info.default_value
+        numbers.append(number)
+    return numbers
+
+
+def _of_values(snapshot: Snapshot, info: ProfileInfo) -> I64:
+    numbers, values = _values_of_figures(info), snapshot.line_values
+    totals = np.zeros((8, len(snapshot.lines.frame)), np.int64)
+    for place, number in enumerate(numbers):
+        if number is not None:
+            totals[place] = values.value[number]
+    for place, number in enumerate(numbers[:2], 6):
+        if number is not None:
+            totals[place] = values.own[number]
+    return totals.T
+
+
+def _of_samples(snapshot: Snapshot, info: ProfileInfo) -> I64:
+    stacks = snapshot.samples.stack
+    totals = np.zeros((6, len(snapshot.stacks.node)), np.int64)
+    for place, number in enumerate(_values_of_figures(info)):
         if number is not None:
             add_by(stacks, snapshot.samples.value[number][np.newaxis], totals[place : place + 1])
     if info.has_sizes:

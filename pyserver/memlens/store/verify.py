@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from memlens.kernels.base.checksum import Checksum
-from memlens.store.manifest import FILE_NAME, TEXT_NAME, ArchiveError, Manifest
+from memlens.store.manifest import FILE_NAME, ArchiveError, Manifest
 
 _STEP_BYTES = 1 << 20
 
@@ -42,17 +42,14 @@ def verify(
     stop: Callable[[], bool] = lambda: False,
     names: Iterable[str] | None = None,
 ) -> None:
-    """Check columns, of ``names`` or all, and the texts. Raises :class:`ArchiveError` and :class:`StoppedError`.
+    """Check columns, of ``names`` or all. Raises :class:`ArchiveError` and :class:`StoppedError`.
 
     ``held`` is the manifest's file as it was opened. Where another archive has taken the place of the one that is open,
     or none, there is nothing to hold to the manifest, and that counts as stopped.
     """
-    checksums = {TEXT_NAME: manifest.text_checksum}
     for name in manifest.columns if names is None else names:
-        checksums[name] = manifest.columns[name].checksum
-    for name, checksum in checksums.items():
         try:
-            whole = file_checksum(archive / name, stop=stop) == checksum
+            whole = file_checksum(archive / name, stop=stop) == manifest.columns[name].checksum
         except OSError as error:
             _check_place(archive, held)
             raise ArchiveError(f"The archive {archive.name} is damaged: {name}: {error.strerror}") from error

@@ -19,6 +19,16 @@ class Samples(Columns):
     """A row a label, sorted by sample."""
 
 
+class LineValues(Columns):
+    """What each source line has of each value of a profile: columns by the number of the value."""
+
+    prefix = "line_"
+    value = StoredMany(np.int64, "lines")
+    """Of all samples through the line, each once."""
+    own = StoredMany(np.int64, "lines")
+    """Of the samples whose innermost line it is; see :mod:`memlens.model.attribution` for what is charged to a line."""
+
+
 class Times(Columns):
     """How a profile came about, see :class:`memlens.model.profile.ProfileTimes`; for profiles that have times."""
 

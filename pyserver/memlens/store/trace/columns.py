@@ -5,6 +5,21 @@ import numpy as np
 from memlens.model.timeline import ANNOTATION_DTYPE, BLOCK_DTYPE, SEGMENT_DTYPE
 from memlens.store.columns import Columns, Stored, StoredTable
 
+FX_NODE_DTYPE = np.dtype(
+    [("frame", "<u4"), ("op", "<u4"), ("name", "<u4"), ("target", "<u4"), ("info", "<u4")]
+)
+"""A frame of generated code and its FX node, see :class:`memlens.model.frames.FxNode`; numbers of strings."""
+
+
+class ModuleColumns(Columns):
+    """An item a ``torch.nn`` module; 0 is "in no module", with an empty name."""
+
+    prefix = "module_"
+    parent = Stored(np.uint32, "modules", below="modules")
+    name = Stored(np.uint32, "modules", below="strings")
+    path = Stored(np.uint32, "modules", below="strings")
+    """As ``model.py:42 / model.py:17 / nn.Linear``."""
+
 
 class TraceColumns(Columns):
     """What a trace knows of each stack, and the tables of its file."""
@@ -15,8 +30,13 @@ class TraceColumns(Columns):
     """Bytes and count in all, bytes and count live at the peak, bytes live at the end, largest."""
     stack_largest = Stored(np.uint32, "stacks")
     """The largest allocation, NEVER for none."""
+    line_totals = Stored(np.int64, "lines", width=6)
+    """What stacks through each source line come to, in the figures of ``stack_totals``."""
+    line_own = Stored(np.int64, "lines", width=2)
+    """Bytes and count in all of the stacks whose innermost Python frame is the line."""
     segments = StoredTable(SEGMENT_DTYPE)
     """The final segments, in the order of the file."""
     blocks = StoredTable(BLOCK_DTYPE)
     """Their blocks, segment by segment."""
     annotations = StoredTable(ANNOTATION_DTYPE)
+    fx_nodes = StoredTable(FX_NODE_DTYPE)

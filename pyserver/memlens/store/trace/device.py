@@ -13,7 +13,7 @@ from memlens.model.info import DeviceInfo
 from memlens.model.timeline import NOTE_DTYPE
 from memlens.store.columns import Array, Columns, Count, Source, Stored, StoredIfAny, StoredTable
 from memlens.store.manifest import InconsistentError
-from memlens.store.peaks import BLOCK, SUPER_BLOCK, block_lows, block_peaks
+from memlens.store.trace.peaks import BLOCK, SUPER_BLOCK, block_lows, block_peaks
 
 _PER_ALLOCATION = ("address", "size", "rounded", "start", "end", "stack", "stream", "category", "flags")
 _INFERRED = ("inferred", "inferred_module")

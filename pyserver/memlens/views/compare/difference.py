@@ -13,14 +13,14 @@ total first, so a difference is one of shares.
 
 import threading
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from msgspec import structs
 
 from memlens.model.info import Model
 from memlens.store.manifest import InconsistentError
-from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.store.snapshot import Snapshot
 from memlens.views.compare.pairing import Pairing
 from memlens.views.flame import calltree
 from memlens.views.flame.calltree import I64, U32, CallTree, FlameOptions, Shape, Stacks
@@ -28,6 +28,9 @@ from memlens.views.flame.graph import SIDES, HeldBy, set_stacks
 from memlens.views.naming.frame_names import SPECIAL_NAMES, FrameNames, frame_names
 from memlens.views.selection.folded import NO_STACK
 from memlens.views.selection.sets import AllocationSet
+
+if TYPE_CHECKING:
+    from memlens.store.frames import FrameRow
 
 DifferenceScale = Literal["absolute", "normalised"]
 DifferenceWidth = Literal["both", "after", "before"]

@@ -88,7 +88,7 @@ def _columns(tree: CallTree) -> dict[str, Unsigned]:
 def _tree(snapshot: Snapshot, columns: dict[str, Unsigned], packages: list[str]) -> CallTree:
     """Raises ValueError, TypeError and KeyError for what no tree is kept as."""
     frames = [columns[f"frame_{each}"] for each in ("kind", "package", "function")]
-    if len(frames[0]) != len(snapshot.frame_columns.source):
+    if len(frames[0]) != len(snapshot.frames):
         raise ValueError("its frames are not the archive's")
     names = FrameNames.told(
         frames[0].astype(np.uint8, casting="safe"),

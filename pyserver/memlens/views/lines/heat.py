@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from memlens.store.snapshot import Snapshot
+from memlens.store.totals import line_totals
 
 
 class Most(NamedTuple):
@@ -14,5 +15,5 @@ class Most(NamedTuple):
 
 def most(snapshot: Snapshot) -> Most:
     """The hottest line's figures, against which others are measured."""
-    query = "SELECT coalesce(max(live_at_peak_bytes), 0), coalesce(max(total_bytes), 0) FROM source_lines"
-    return Most(*snapshot.text.execute(query).get)
+    totals = line_totals(snapshot)
+    return Most(*(int(totals[:, figure].max()) if len(totals) else 0 for figure in (2, 0)))

@@ -42,8 +42,8 @@ def stack(snapshot: Snapshot, allocation: int, filter_text: str = "") -> StackAn
 def stack_frames(snapshot: Snapshot, number: int) -> list[Frame]:
     """The frames of a stack, innermost first."""
     ids = snapshot.stack_frame_ids(number)
-    rows = snapshot.frames(ids)
-    sources = snapshot.frame_columns.source[ids].tolist()
+    rows = snapshot.frames.rows(ids)
+    sources = snapshot.frames.source[ids].tolist()
     return [frame(rows[row], source) for row, source in zip(ids, sources, strict=True)]
 
 

@@ -1,41 +1,63 @@
 """What source lines allocated."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, assert_never
+from collections.abc import Sequence
+from typing import NamedTuple, assert_never
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.model.attribution import Attribution
 from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.store.frames import FrameRow
+from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
-from memlens.store.totals import stack_totals
+from memlens.store.totals import line_totals, stack_totals
 from memlens.views.answers import LineAnswer, SourceLine, Totals
 from memlens.views.lines.stack import totals, totals_on
 from memlens.views.naming.attribution import NOTHING, own_figures, own_values
 from memlens.views.selection.columns import device_of
 from memlens.views.selection.through import stacks_through
 
-_COLUMNS = "file, line, function, total_bytes, count, live_at_peak_bytes, live_at_end_bytes, largest_bytes"
+_SHOWN = [0, 1, 2, 4, 5]
+"""Total bytes, count, bytes live at the peak and at the end, largest: their places in :func:`line_totals`."""
+_TOTAL, _AT_PEAK = 0, 2
 
 
 def source_files(snapshot: Snapshot) -> list[str]:
     """Every file that the snapshot's lines name, as it spells them: first those that hold the most at the peak."""
-    rows = snapshot.text.execute(
-        "SELECT file FROM source_lines GROUP BY file "
-        "ORDER BY max(live_at_peak_bytes) DESC, max(total_bytes) DESC, file"
-    )
-    return [row[0] for row in rows]
+    files = _lines_by_file(snapshot)
+    if not files:
+        return []
+    totals = np.maximum.reduceat(line_totals(snapshot), [lines.start for lines in files.values()])
+    order = np.lexsort((-totals[:, _TOTAL], -totals[:, _AT_PEAK]))
+    names = list(files)
+    return [names[place] for place in order.tolist()]
+
+
+def _lines_by_file(snapshot: Snapshot) -> dict[str, slice]:
+    """Each file, in their order, and which lines are its."""
+
+    def find() -> dict[str, slice]:
+        files = snapshot.frames.file[snapshot.lines.frame]
+        starts = np.flatnonzero(np.diff(files, prepend=np.uint32(0)))
+        ends = [*starts[1:].tolist(), len(files)]
+        names = snapshot.strings.texts(files[starts]).tolist()
+        return {
+            name: slice(start, end) for name, start, end in zip(names, starts.tolist(), ends, strict=True)
+        }
+
+    return snapshot.derived("lines by file", find)
+
+
+def _lines_of(snapshot: Snapshot, file: str) -> npt.NDArray[np.intp]:
+    lines = _lines_by_file(snapshot).get(file, slice(0, 0))
+    return np.arange(lines.start, lines.stop)
 
 
 def source_lines(snapshot: Snapshot, file: str, attribution: Attribution = "mine") -> list[SourceLine]:
     """The lines of one file (as the snapshot spells it) that allocated."""
-    rows = snapshot.text.execute(
-        # the column names are ours, values are bound
-        f"SELECT {_COLUMNS} FROM source_lines WHERE file = ? ORDER BY line",  # noqa: S608
-        (file,),
-    )
-    return _with_own(snapshot, rows, attribution)
+    return _source_lines(snapshot, _lines_of(snapshot, file), attribution)
 
 
 def top_lines(
@@ -45,19 +67,29 @@ def top_lines(
 
     Inclusive sums rise towards ``main``, so without that order an interpreter's own lines would lead.
     """
-    rows = snapshot.text.execute(
-        f"SELECT {_COLUMNS} FROM source_lines "  # noqa: S608
-        "ORDER BY kind, live_at_peak_bytes DESC, total_bytes DESC, file, line LIMIT ?",
-        (-1 if limit is None else limit,),
-    )
-    return _with_own(snapshot, rows, attribution)
+    totals = line_totals(snapshot)
+    kinds = snapshot.frames.kind[snapshot.lines.frame]
+    order = np.lexsort((-totals[:, _TOTAL], -totals[:, _AT_PEAK], kinds))
+    return _source_lines(snapshot, order[:limit], attribution)
 
 
-def _with_own(
-    snapshot: Snapshot, rows: Iterable[tuple[Any, ...]], attribution: Attribution
+def _source_lines(
+    snapshot: Snapshot, chosen: npt.NDArray[np.intp], attribution: Attribution
 ) -> list[SourceLine]:
+    """Some lines, by their numbers."""
     own = own_figures(snapshot, attribution)
-    return [SourceLine(*(*row, *own.get((row[0], row[1]), NOTHING))) for row in rows]
+    totals = line_totals(snapshot)[chosen][:, _SHOWN].tolist()
+    return [
+        SourceLine(*(file, line, function, *figures, *own.get((file, line), NOTHING)))
+        for (file, line, function, _), figures in zip(_rows_of(snapshot, chosen), totals, strict=True)
+    ]
+
+
+def _rows_of(snapshot: Snapshot, chosen: npt.NDArray[np.intp]) -> list[FrameRow]:
+    """The frames that have the words of some lines."""
+    frames = snapshot.lines.frame[chosen].tolist()
+    rows = snapshot.frames.rows(frames)
+    return [rows[frame] for frame in frames]
 
 
 class LineValue(NamedTuple):
@@ -72,12 +104,15 @@ def line_values(
     snapshot: Snapshot, file: str, attribution: Attribution = "mine"
 ) -> dict[int, list[LineValue]]:
     """Line to what it has of each value of a profile, for the lines of one file (as the profile spells it)."""
-    own = own_values(snapshot, attribution)
+    own, columns = own_values(snapshot, attribution), snapshot.line_values.value
+    chosen = _lines_of(snapshot, file)
+    values = range(len(profile_of(snapshot.info).values))
+    totals = zip(*(columns[value][chosen].tolist() for value in values), strict=True)
     found: dict[int, list[LineValue]] = {}
-    query = "SELECT line, value, total FROM line_values WHERE file = ? ORDER BY line, value"
-    for number, value, total in snapshot.text.execute(query, (file,)):
-        itself = own.get((file, number))
-        found.setdefault(number, []).append(LineValue(value, total, itself[value] if itself else 0))
+    for (_, line, _, _), of_line in zip(_rows_of(snapshot, chosen), totals, strict=True):
+        charged = own.get((file, line), [0] * len(values))
+        each = zip(values, of_line, charged, strict=True)
+        found[line] = [LineValue(value, total, itself) for value, total, itself in each if total or itself]
     return found
 
 
@@ -95,16 +130,15 @@ def top_profile_lines(
     snapshot: Snapshot, value: int, limit: int | None = None, attribution: Attribution = "mine"
 ) -> list[ProfileLine]:
     """The lines that have the most of a profile's value, user code before the rest where they are equal."""
-    own = own_values(snapshot, attribution)
-    rows = snapshot.text.execute(
-        "SELECT v.file, v.line, s.function, v.total, s.kind FROM line_values AS v "
-        "JOIN source_lines AS s ON s.file = v.file AND s.line = v.line WHERE v.value = ?",
-        (value,),
-    )
+    own, columns = own_values(snapshot, attribution), snapshot.line_values
+    totals = columns.value[value]
+    chosen = np.flatnonzero((totals != 0) | (columns.own[value] != 0))
     found = []
-    for file, number, function, total, kind in rows:
-        itself = own.get((file, number))
-        found.append((kind, ProfileLine(file, number, function, total, itself[value] if itself else 0)))
+    for (file, line, function, kind), total in zip(
+        _rows_of(snapshot, chosen), totals[chosen].tolist(), strict=True
+    ):
+        itself = own[file, line][value] if (file, line) in own else 0
+        found.append((kind, ProfileLine(file, line, function, total, itself)))
     found.sort(key=lambda each: (each[0], -each[1].total, -each[1].itself, each[1].file, each[1].line))
     return [each for _, each in found[:limit]]
 
@@ -128,9 +162,9 @@ def totals_of_lines(snapshot: Snapshot, file: str, numbers: Sequence[int]) -> To
 
 
 def _stacks_of_lines(snapshot: Snapshot, file: str, numbers: Sequence[int]) -> list[int]:
-    query = "SELECT id FROM frames WHERE file = ? AND line = ?"
-    frames = [row[0] for row in snapshot.text.executemany(query, ((file, number) for number in numbers))]
-    through = stacks_through(snapshot, frames)
+    frames = snapshot.frames
+    on_lines = frames.in_file(file.__eq__) & np.isin(frames.line, np.asarray(numbers, np.int64))
+    through = stacks_through(snapshot, on_lines)
     match snapshot.info:
         case TimelineInfo():
             through &= stack_totals(snapshot)[:, 1] > 0

@@ -1,17 +1,13 @@
 """What each stack and each source line of a snapshot is charged; see :mod:`memlens.model.attribution`."""
 
-from typing import cast
-
 import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.tree.calltree import add_by
 from memlens.model.attribution import Attribution
-from memlens.model.charging import charged, passed_over, ranks
-from memlens.model.timeline import NEVER
-from memlens.store.manifest import InconsistentError
+from memlens.store.charged import charged_by_rule
 from memlens.store.models import profile_of
-from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.store.snapshot import Snapshot
 from memlens.store.totals import stack_totals
 
 U32 = npt.NDArray[np.uint32]
@@ -27,22 +23,7 @@ def charged_frames(snapshot: Snapshot, attribution: Attribution) -> U32:
     """The frame that each stack is charged to; NEVER for a stack without frames."""
     if attribution == "mine":
         return snapshot.stacks.label
-    return snapshot.derived("frames charged as any code", lambda: _innermost(snapshot))
-
-
-def _innermost(snapshot: Snapshot) -> U32:
-    rows = frame_rows(snapshot)
-    model = snapshot.info.model
-    passed = passed_over(((file, function, kind) for file, _, function, kind in rows), model)
-    kinds = np.array([row[3] for row in rows], np.uint8)
-    parents, frames = snapshot.tree.parent, snapshot.tree.frame
-    return charged(parents, frames, snapshot.stacks.node, ranks(kinds, passed, "any", model))
-
-
-def frame_rows(snapshot: Snapshot) -> list[FrameRow]:
-    """All frames of a snapshot in the order of their numbers."""
-    rows = snapshot.text.execute("SELECT file, line, function, kind FROM frames ORDER BY id")
-    return cast("list[FrameRow]", rows.fetchall())
+    return snapshot.derived("frames charged as any code", lambda: charged_by_rule(snapshot, "any"))
 
 
 OwnFigures = tuple[int, int, int]
@@ -79,18 +60,14 @@ def _by_line(
     snapshot: Snapshot, attribution: Attribution, of_stacks: I64
 ) -> dict[tuple[str, int], list[int]]:
     """Sums by file and line of figures of each stack, int64[figures, stacks]."""
-    rows = frame_rows(snapshot)
+    frames = snapshot.frames
     charged = charged_frames(snapshot, attribution)
-    if bool(((charged >= len(rows)) & (charged != NEVER)).any()):
-        raise InconsistentError("A stack has an unknown frame")
-    of_frames = np.zeros((len(of_stacks), len(rows)), np.int64)
+    of_frames = np.zeros((len(of_stacks), len(frames)), np.int64)
     add_by(charged, of_stacks, of_frames)
-    sums = of_frames.T
-    found: dict[tuple[str, int], list[int]] = {}
-    for number in np.flatnonzero(sums.any(axis=1)).tolist():
-        file, line, _, _ = rows[number]
-        if file and line > 0:
-            before = found.get((file, line))
-            own = sums[number].tolist()
-            found[file, line] = own if before is None else [a + b for a, b in zip(before, own, strict=True)]
-    return found
+    chosen = np.flatnonzero(of_frames.any(axis=0) & (frames.file != 0) & (frames.line > 0))
+    files, lines = frames.file[chosen], frames.line[chosen]
+    _, first, places = np.unique(files.astype(np.int64) << 32 | lines, return_index=True, return_inverse=True)
+    sums = np.zeros((len(of_stacks), len(first)), np.int64)
+    add_by(places.astype(np.uint32), of_frames[:, chosen], sums)
+    keys = zip(snapshot.strings.texts(files[first]).tolist(), lines[first].tolist(), strict=True)
+    return dict(zip(keys, sums.T.tolist(), strict=True))

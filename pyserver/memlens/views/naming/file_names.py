@@ -23,8 +23,7 @@ class FileNamesAnswer(Struct, frozen=True):
 
 def file_names(snapshot: Snapshot) -> FileNamesAnswer:
     """The names of the files that a snapshot's frames are in."""
-    rows = snapshot.text.execute("SELECT DISTINCT file FROM frames")
-    return FileNamesAnswer(shortest_ends(row[0] for row in rows))
+    return FileNamesAnswer(shortest_ends(snapshot.strings.some(snapshot.frames.file).values()))
 
 
 def shortest_ends(paths: Iterable[str]) -> dict[str, str]:

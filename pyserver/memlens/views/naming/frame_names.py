@@ -15,8 +15,9 @@ from memlens.model.attribution import Attribution
 from memlens.model.charging import passed_over, ranks
 from memlens.model.frames import KIND_NAMES, NATIVE, NATIVE_CODE, package_of
 from memlens.model.info import Model
+from memlens.store.frames import FrameRow
 from memlens.store.manifest import InconsistentError
-from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.store.snapshot import Snapshot
 
 Merge = Literal["function", "line"]
 NameKind = Literal["user", "library", "native", "none"]
@@ -253,9 +254,10 @@ def words_of(snapshot: Snapshot) -> Words:
     """The words of a snapshot's frames, read as they are asked for."""
 
     def fetch(numbers: Iterable[int] | None) -> Iterable[tuple[int, FrameRow]]:
-        if numbers is not None:
-            return snapshot.frames(numbers).items()
-        rows = snapshot.text.execute("SELECT id, file, line, function, kind FROM frames")
-        return ((row[0], row[1:]) for row in rows)
+        return (
+            enumerate(snapshot.frames.all_rows())
+            if numbers is None
+            else snapshot.frames.rows(numbers).items()
+        )
 
     return Words(fetch)

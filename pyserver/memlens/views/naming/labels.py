@@ -23,7 +23,7 @@ def labels_of(
     """
     frames = charged_frames(snapshot, attribution)[device.stack[rows]]
     known = frames != NEVER
-    of_frame = snapshot.frame_columns.source
+    of_frame = snapshot.frames.source
     sources = np.full(len(frames), RECORDED, np.uint8)
     sources[known] = of_frame[frames[known]]
     if device.inferred is not None:

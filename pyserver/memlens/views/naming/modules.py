@@ -15,7 +15,7 @@ def modules_of_stacks(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], list[
     """
     modules = snapshot.modules()
     # number 0 is "in no module"
-    names = [path for number, (_, _, path) in sorted(modules.items()) if number]
+    names = [path for _, _, path in modules[1:]]
     of_stacks = snapshot.trace.stack_module
     numbers = np.where(of_stacks == 0, np.uint32(NEVER), of_stacks - np.uint32(1)).astype(np.uint32)
     return numbers, names

@@ -17,22 +17,22 @@ def operators_of_stacks(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], lis
     """
     names: dict[str, int] = {}
     parents, frames = snapshot.tree.parent, snapshot.tree.frame
-    highest = int(snapshot.text.execute("SELECT coalesce(max(id), 0) FROM frames").get)
-    entries, kernels = (np.full(highest + 2, NEVER, np.uint32) for _ in range(2))
-    python = np.zeros(highest + 2, np.uint8)
-    for row, function, kind in snapshot.text.execute("SELECT id, function, kind FROM frames"):
-        if kind != NATIVE:
-            python[row] = 1
-            continue
+    python = snapshot.frames.kind != NATIVE
+    native = np.flatnonzero(~python)
+    functions, function_of = np.unique(snapshot.frames.function[native], return_inverse=True)
+    of_functions = np.full((2, len(functions)), NEVER, np.uint32)
+    for row, function in enumerate(snapshot.strings.texts(functions).tolist()):
         name = operator_of([function])
         if name is not None:
-            table = entries if is_operator_entry(function) else kernels
-            table[row] = names.setdefault(name, len(names))
+            of_functions[int(is_operator_entry(function)), row] = names.setdefault(name, len(names))
     found = np.full(len(parents), NEVER, np.uint32)
-    # the root has no frame; what is out of range in a damaged archive names nothing
-    numbers = np.minimum(frames, highest + 1)
-    for table in (kernels, entries):
+    # the root has no frame
+    of_nodes = np.minimum(frames, len(python))
+    barriers = np.append(python, False)[of_nodes].astype(np.uint8)
+    for of_function in of_functions:
+        of_frames = np.full(len(python) + 1, NEVER, np.uint32)
+        of_frames[native] = of_function[function_of]
         above = np.empty(len(parents), np.uint32)
-        kernel.farthest_above(parents, table[numbers], python[numbers], above)
+        kernel.farthest_above(parents, of_frames[of_nodes], barriers, above)
         found = np.where(above != NEVER, above, found)
     return found[snapshot.stacks.node], list(names)

@@ -1,7 +1,5 @@
 """Samples that may be pools of Python's allocator, which say little of the line that they are counted for."""
 
-from typing import cast
-
 import numpy as np
 import numpy.typing as npt
 
@@ -15,12 +13,9 @@ def in_pools(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
 
 
 def _in_pools(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
-    rows = snapshot.text.execute(
-        "SELECT id FROM frames WHERE function = ? AND file = '' AND kind = ?",
-        (POSSIBLE_ARENA.function, NATIVE),
-    )
-    marks = np.array([cast("int", row[0]) for row in rows], np.uint32)
+    frames = snapshot.frames
+    marks = (frames.file == 0) & (frames.kind == NATIVE) & frames.in_function(POSSIBLE_ARENA.function.__eq__)
     leaves = snapshot.stacks.node[snapshot.samples.stack]
     # the root, where a stack is empty, has no frame
-    found: npt.NDArray[np.bool_] = np.isin(snapshot.tree.frame[leaves], marks) & (leaves > 0)
+    found: npt.NDArray[np.bool_] = np.isin(snapshot.tree.frame[leaves], np.flatnonzero(marks)) & (leaves > 0)
     return found

@@ -10,8 +10,9 @@ from memlens.kernels.trace import stacked
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import KIND_NAMES, NATIVE, RECORDED, SOURCE_NAMES, operator_of
 from memlens.model.info import AxisRange, device_name
+from memlens.store.frames import FrameRow
 from memlens.store.models import timeline_of
-from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.answers import AllocationSummary, Axis, Frame
 from memlens.views.naming.labels import labels_of
@@ -132,7 +133,7 @@ def summaries(snapshot: Snapshot, device: Device, rows: npt.NDArray[np.uint32]) 
     stacks = device.stack[rows].tolist()
     frames, known = labels_of(snapshot, device, rows)
     label_ids, sources = frames.tolist(), known.tolist()
-    labels = snapshot.frames(label for label in label_ids if label != NEVER)
+    labels = snapshot.frames.rows(label for label in label_ids if label != NEVER)
     # only native frames name an operator, and where a line of Python made the allocation nobody asks for it
     native = {
         stack
@@ -152,7 +153,7 @@ def summaries(snapshot: Snapshot, device: Device, rows: npt.NDArray[np.uint32]) 
 def operator_of_stack(snapshot: Snapshot, stack: int) -> str | None:
     """The operator that a stack's native frames name, those above its first line of Python."""
     ids = snapshot.stack_frame_ids(stack)
-    frames = snapshot.frames(ids)
+    frames = snapshot.frames.rows(ids)
     on_top = itertools.takewhile(lambda row: frames[row][3] == NATIVE, ids)
     return operator_of([frames[row][2] for row in on_top])
 

@@ -35,6 +35,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import INFERRED, NATIVE
 from memlens.model.timeline import NEVER, NO_CATEGORY
+from memlens.store.frames import FrameColumns
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
@@ -227,46 +228,53 @@ def _of_stacks(device: Device, stacks: Mask) -> Mask:
     return stacks[device.stack]
 
 
-FrameTest = Callable[[str, int, str, int], bool]
-"""Of a frame's file, line, function and kind."""
+FrameTest = Callable[[FrameColumns, str], Mask]
+"""Which frames fit a value of a term."""
 
 
-def _frames_where(snapshot: Snapshot, tests: list[FrameTest]) -> list[int]:
-    rows = snapshot.text.execute("SELECT id, file, line, function, kind FROM frames")
-    return [row[0] for row in rows if any(test(*row[1:]) for test in tests)]
+def _frames_where(snapshot: Snapshot, term: Term, test: FrameTest) -> Mask:
+    """The frames that fit any of a term's values."""
+    found = np.zeros(len(snapshot.frames), bool)
+    for value in term.values:
+        found |= test(snapshot.frames, value)
+    return found
 
 
-def _file_test(value: str) -> FrameTest:
-    whole = Pattern(value, path=True)
+def _in_file(frames: FrameColumns, value: str) -> Mask:
     place = _PLACE.fullmatch(value)
     if place is None:
-        return lambda file, _line, _function, _kind: bool(file) and whole.matches(file)
-    only_file, number = Pattern(place["file"], path=True), int(place["line"])
-    return lambda file, line, _function, _kind: line == number and bool(file) and only_file.matches(file)
+        return frames.in_file(Pattern(value, path=True).matches)
+    on_line: Mask = frames.line == int(place["line"])
+    return on_line & frames.in_file(Pattern(place["file"], path=True).matches)
 
 
-def _function_test(value: str) -> FrameTest:
-    pattern = Pattern(value)
-    return lambda _file, _line, function, _kind: pattern.matches(function)
+def _in_function(frames: FrameColumns, value: str) -> Mask:
+    return frames.in_function(Pattern(value).matches)
 
 
-def _place_tests(value: str) -> list[FrameTest]:
-    return [_file_test(value), _function_test(value)]
+def _at_place(frames: FrameColumns, value: str) -> Mask:
+    return _in_file(frames, value) | _in_function(frames, value)
 
 
-def _by_frames(tests: Callable[[str], list[FrameTest]]) -> Callable[[Snapshot, Device, Term], Mask]:
+def _by_frames(test: FrameTest) -> Callable[[Snapshot, Device, Term], Mask]:
     def mask(snapshot: Snapshot, device: Device, term: Term) -> Mask:
-        frames = _frames_where(snapshot, [test for value in term.values for test in tests(value)])
+        frames = _frames_where(snapshot, term, test)
         return _of_stacks(device, stacks_through(snapshot, frames))
 
     return mask
 
 
 def _by(snapshot: Snapshot, device: Device, term: Term) -> Mask:
-    frames = _frames_where(snapshot, [test for value in term.values for test in _place_tests(value)])
+    frames = _frames_where(snapshot, term, _at_place)
     rows = np.arange(len(device.start), dtype=np.uint32)
     labels, _ = labels_of(snapshot, device, rows, CHARGED_AS[term.field])
-    return np.isin(labels, np.asarray(frames, np.uint32))
+    return _at(frames, labels)
+
+
+def _at(frames: Mask, labels: npt.NDArray[np.uint32]) -> Mask:
+    """Which labels are among some frames; NEVER is not."""
+    found: Mask = np.append(frames, False)[np.minimum(labels, len(frames))]
+    return found
 
 
 def _operators(snapshot: Snapshot, term: Term) -> Mask:
@@ -281,8 +289,7 @@ def _operators(snapshot: Snapshot, term: Term) -> Mask:
 
 def _native_stacks(snapshot: Snapshot) -> Mask:
     """The stacks that have frames, but none of Python: the frame to show is a native one only then."""
-    frames = [row[0] for row in snapshot.text.execute("SELECT id FROM frames WHERE kind = ?", (NATIVE,))]
-    return np.isin(snapshot.stacks.label, np.asarray(frames, np.uint32))
+    return _at(snapshot.frames.kind == NATIVE, snapshot.stacks.label)
 
 
 def _module(snapshot: Snapshot, device: Device, term: Term) -> Mask:
@@ -396,7 +403,7 @@ def _allocation(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
 
 def _words(snapshot: Snapshot, device: Device, term: Term) -> Mask:
     """Files, functions, operators; and what looks like an address is also looked for as one."""
-    mask = _by_frames(_place_tests)(snapshot, device, term) | _operators(snapshot, term)[device.stack]
+    mask = _by_frames(_at_place)(snapshot, device, term) | _operators(snapshot, term)[device.stack]
     addresses = tuple(value for value in term.values if _ADDRESS.fullmatch(value))
     return mask | _address(snapshot, device, Term("address", ":", addresses)) if addresses else mask
 
@@ -435,15 +442,15 @@ def sizes_where(sizes: npt.NDArray[np.int64], term: Term) -> Mask:
 
 def stacks_where(snapshot: Snapshot, term: Term) -> Mask | None:
     """Which stacks fit a term that is about stacks alone, whatever was allocated there; None for other terms."""
-    tests: dict[str, Callable[[str], list[FrameTest]]] = {
-        "": _place_tests,
-        "file": lambda value: [_file_test(value)],
-        "function": lambda value: [_function_test(value)],
-        "by": _place_tests,
-        "innermost": _place_tests,
+    tests: dict[str, FrameTest] = {
+        "": _at_place,
+        "file": _in_file,
+        "function": _in_function,
+        "by": _at_place,
+        "innermost": _at_place,
     }
     if term.field in tests:
-        frames = _frames_where(snapshot, [test for value in term.values for test in tests[term.field](value)])
+        frames = _frames_where(snapshot, term, tests[term.field])
         if term.field in CHARGED_AS:
             charged = charged_frames(snapshot, CHARGED_AS[term.field])
             return np.isin(charged, np.asarray(frames, np.uint32))
@@ -458,8 +465,8 @@ def stacks_where(snapshot: Snapshot, term: Term) -> Mask | None:
 
 _MASKS: dict[str, Callable[[Snapshot, Device, Term], Mask]] = {
     "": _words,
-    "file": _by_frames(lambda value: [_file_test(value)]),
-    "function": _by_frames(lambda value: [_function_test(value)]),
+    "file": _by_frames(_in_file),
+    "function": _by_frames(_in_function),
     "operator": lambda snapshot, device, term: _operators(snapshot, term)[device.stack],
     "by": _by,
     "innermost": _by,

@@ -15,8 +15,9 @@ from memlens.kernels.tree import stacks as kernel
 from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE, operator_of
 from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.store.frames import FrameRow
 from memlens.store.manifest import InconsistentError
-from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.store.snapshot import Snapshot
 from memlens.views.naming.attribution import charged_frames
 from memlens.views.naming.frame_names import BEFORE_TRACE, SPECIAL_NAMES
 from memlens.views.selection.columns import NEVER
@@ -68,13 +69,7 @@ class Folded:
 
 def places_of(snapshot: Snapshot, attribution: Attribution = "mine") -> Places:
     """The frames of a snapshot, the same by either attribution. Takes time that grows with their number: keep it."""
-    frames: list[FrameRow] = []
-    for number, *row in snapshot.text.execute(
-        "SELECT id, file, line, function, kind FROM frames ORDER BY id"
-    ):
-        if number != len(frames):
-            raise InconsistentError("A frame is missing")
-        frames.append((row[0], row[1], row[2], row[3]))
+    frames = snapshot.frames.all_rows()
     labels, own = snapshot.stacks.label, charged_frames(snapshot, attribution).copy()
     empty = labels == NEVER
     if bool(np.any(np.maximum(labels, own)[~empty] >= len(frames))):

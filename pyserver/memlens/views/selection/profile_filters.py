@@ -42,12 +42,12 @@ def _of_samples(snapshot: Snapshot, term: Term, stacks: npt.NDArray[np.uint32]) 
 def _labelled(snapshot: Snapshot, term: Term) -> Mask:
     """``label:worker`` is a part of a label's text, ``label:thread:worker`` of the text of the label "thread"."""
     labels = snapshot.samples.labels
-    strings = dict(snapshot.text.execute("SELECT id, text FROM strings"))
+    strings = snapshot.strings.some(np.concatenate((labels["key"], labels["text"])))
     mask = np.zeros(len(snapshot.samples.stack), bool)
     patterns = [Pattern(value) for value in term.values]
     for key, text, number in np.unique(labels[["key", "text", "number"]]).tolist():
-        name = strings.get(key, "")
-        value = strings.get(text, "") if text else str(number)
+        name = strings[key]
+        value = strings[text] if text else str(number)
         if any(pattern.matches(value) or pattern.matches(f"{name}:{value}") for pattern in patterns):
             fits = (labels["key"] == key) & (labels["text"] == text) & (labels["number"] == number)
             mask[labels["sample"][fits]] = True

@@ -186,7 +186,7 @@ class _Cursor:
             return
         stacks = device.stack[rows]
         labels = snapshot.stacks.label[stacks].tolist()
-        frames = snapshot.frames(label for label in labels if label != NEVER)
+        frames = snapshot.frames.rows(label for label in labels if label != NEVER)
         self.rows = [
             (allocation, size, *(frames[label][:3] if label in frames else _NOWHERE), stack, start)
             for allocation, size, label, stack, start in zip(

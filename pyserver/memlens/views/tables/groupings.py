@@ -1,7 +1,7 @@
 """What allocations can be grouped by: a number for each allocation's group, and the groups' names."""
 
 from collections.abc import Callable
-from typing import Literal, cast
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -13,8 +13,9 @@ from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.model.attribution import Attribution
 from memlens.model.frames import INFERRED, NATIVE
 from memlens.model.timeline import NEVER, NO_CATEGORY
+from memlens.store.frames import FrameRow
 from memlens.store.models import devices_of, timeline_of
-from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
@@ -175,14 +176,12 @@ class _Labels:
         self.attribution = attribution
         field = FILTER_FIELD[attribution]
         known: dict[Key, int] = {}
-        rows = snapshot.text.execute("SELECT id, file, line, function, kind FROM frames ORDER BY id")
-        frames = cast("list[tuple[int, str, int, str, int]]", rows.fetchall())
+        frames = snapshot.frames.all_rows()
         self.of_frame = np.zeros(len(frames), np.uint32)
         self.native = np.zeros(len(frames), bool)
         # a line that is inferred for others is told apart from the line itself
         guesses = any(snapshot.device(info.device).inferred is not None for info in devices_of(snapshot.info))
-        for number, *row in frames:
-            told = cast("FrameRow", tuple(row))
+        for number, told in enumerate(frames):
             native = told[3] == NATIVE
             key = ("native", told[2]) if native else key_of(told)
             if key not in known:

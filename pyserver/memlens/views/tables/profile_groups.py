@@ -11,11 +11,12 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE, package_of
+from memlens.store.frames import FrameRow
 from memlens.store.models import LackingError, profile_of
-from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
-from memlens.views.naming.attribution import FILTER_FIELD, charged_frames, frame_rows
+from memlens.views.naming.attribution import FILTER_FIELD, charged_frames
 from memlens.views.selection.arenas import in_pools
 from memlens.views.selection.columns import frame
 from memlens.views.selection.filters import Term
@@ -146,7 +147,7 @@ def _by_charged(
     """Group by the frame that a stack is charged to. Names are of a frame and the filter's field that finds it."""
 
     def make(snapshot: Snapshot, attribution: Attribution) -> _Groups:
-        rows = frame_rows(snapshot)
+        rows = snapshot.frames.all_rows()
         field = FILTER_FIELD[attribution]
         names: list[tuple[str, str, Frame | None, str]] = [_NOTHING]
         known: dict[tuple[str, ...], int] = {}
@@ -193,7 +194,7 @@ def _file(row: FrameRow, field: str) -> tuple[str, str, Frame | None, str]:
 
 def _packages(snapshot: Snapshot) -> _Groups:
     """By the package of the innermost frame, no matter whose it is: whose code asked for the memory."""
-    rows = frame_rows(snapshot)
+    rows = snapshot.frames.all_rows()
     names: dict[str, int] = {"": 0}
     of_frame = np.zeros(len(rows) + 1, np.uint32)
     for number, (file, _, function, kind) in enumerate(rows):
@@ -224,17 +225,17 @@ def _stacks(snapshot: Snapshot, attribution: Attribution) -> _Groups:
 def _labelled(snapshot: Snapshot, wanted: Callable[[str], bool], nothing: str) -> _Groups:
     """By the texts of some labels together, as "request: 7, user: me"."""
     labels = snapshot.samples.labels
-    strings = dict(snapshot.text.execute("SELECT id, text FROM strings"))
-    keys = [key for key in np.unique(labels["key"]).tolist() if wanted(strings.get(key, ""))]
+    strings = snapshot.strings.some(np.concatenate([labels[field] for field in ("key", "text", "unit")]))
+    keys = [key for key in np.unique(labels["key"]).tolist() if wanted(strings[key])]
     labels = labels[np.isin(labels["key"], keys)]
     samples = profile_of(snapshot.info).samples
     distinct, kind = np.unique(labels[["key", "text", "number", "unit"]], return_inverse=True)
     texts, terms = [], []
     for key, text, number, unit in distinct.tolist():
-        value = strings.get(text, "") if text else f"{number:,} {strings.get(unit, '')}".strip()
-        texts.append(f"{strings.get(key, '')}: {value}" if len(keys) > 1 else value)
-        exact = strings.get(text, "") if text else str(number)
-        terms.append(str(Term("label", ":", (f"={strings.get(key, '')}:{exact}",))))
+        value = strings[text] if text else f"{number:,} {strings[unit]}".strip()
+        texts.append(f"{strings[key]}: {value}" if len(keys) > 1 else value)
+        exact = strings[text] if text else str(number)
+        terms.append(str(Term("label", ":", (f"={strings[key]}:{exact}",))))
     names: dict[tuple[int, ...], int] = {(): 0}
     codes = np.zeros(samples, np.uint32)
     of_sample: dict[int, list[int]] = {}

@@ -179,12 +179,4 @@ def _spans(snapshot: Snapshot, device: Device) -> Column:
 
 
 def _is_small(snapshot: Snapshot, finals: Column) -> npt.NDArray[np.bool_]:
-    small = [row for row in np.unique(finals["type"]).tolist() if text_of(snapshot, row) == "small"]
-    return np.isin(finals["type"], small)
-
-
-def text_of(snapshot: Snapshot, row: int) -> str:
-    """A string of the file that a table refers to; empty where there is none."""
-    for (text,) in snapshot.text.execute("SELECT text FROM strings WHERE id = ?", (row,)):
-        return str(text)
-    return ""
+    return snapshot.strings.where(finals["type"], "small".__eq__)

@@ -15,8 +15,9 @@ from memlens.kernels.trace import allocator as flags
 from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.model.info import device_name
 from memlens.model.timeline import ACTIONS, NOTE_KINDS
+from memlens.store.frames import FrameRow
 from memlens.store.models import devices_of
-from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.answers import Frame
 from memlens.views.lines.stack import stack_frames
@@ -181,7 +182,7 @@ def _size_of(device: Device, event: int) -> int:
 def _rows_of(snapshot: Snapshot, stack: int) -> list[FrameRow]:
     """The frames of a stack, innermost first."""
     ids = snapshot.stack_frame_ids(stack)
-    rows = snapshot.frames(ids)
+    rows = snapshot.frames.rows(ids)
     return [rows[number] for number in ids]
 
 
@@ -190,7 +191,7 @@ def _asked_at(snapshot: Snapshot, stack: int) -> Frame | None:
     label = int(snapshot.stacks.label[stack])
     if label == NEVER:
         return None
-    told = frame(snapshot.frames([label])[label], int(snapshot.frame_columns.source[label]))
+    told = frame(snapshot.frames.rows([label])[label], int(snapshot.frames.source[label]))
     return None if told.kind == "native" else told
 
 
@@ -389,7 +390,7 @@ class _Case:
             return None, None
         if label == _EARLY:
             return None, SPECIAL_NAMES[BEFORE_TRACE]
-        told = frame(self.snapshot.frames([label])[label], int(self.snapshot.frame_columns.source[label]))
+        told = frame(self.snapshot.frames.rows([label])[label], int(self.snapshot.frames.source[label]))
         return told, operator_of_stack(self.snapshot, stack) if told.kind == "native" else None
 
     def returned(self) -> tuple[int, int]:

@@ -22,8 +22,8 @@ import numpy.typing as npt
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import allocator, reserved, stacked
 from memlens.kernels.trace import timeline as kernel
-from memlens.store.peaks import BLOCK, SUPER_BLOCK, block_peaks
 from memlens.store.snapshot import Snapshot
+from memlens.store.trace.peaks import BLOCK, SUPER_BLOCK, block_peaks
 from memlens.views.answers import Axis, Gap, GapAnswer, ReservedAnswer
 from memlens.views.selection.columns import (
     NEVER,

@@ -10,7 +10,6 @@ device where each occurrence lasts less than a two-thousandth of the trace, unle
 """
 
 import re
-from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -151,7 +150,7 @@ def _stretches(snapshot: Snapshot, device: Device) -> Intervals:
     devices = [info.device for info in devices_of(snapshot.info)]
     mine = rows[(rows["device"] == device.info.device) | ~np.isin(rows["device"], devices)]
     mine = mine[np.argsort(mine["time_us"], kind="stable")]
-    texts = texts_of(snapshot, [*np.unique(mine["name"]).tolist(), *np.unique(mine["stage"]).tolist()])
+    texts = snapshot.strings.some(np.concatenate((mine["name"], mine["stage"])))
     starts_at = {number for number, text in texts.items() if text == "START"}
     ends_at = {number for number, text in texts.items() if text == "END"}
     is_start = np.isin(mine["stage"], list(starts_at))
@@ -222,14 +221,6 @@ def match_stack(
         np.concatenate((order[paired[places]], np.full(len(lonely), -1, np.int64))),
         np.concatenate((closed, lonely)),
     )
-
-
-def texts_of(snapshot: Snapshot, numbers: Iterable[int]) -> dict[int, str]:
-    """Some of the file's strings by number."""
-    rows = snapshot.text.executemany(
-        "SELECT id, text FROM strings WHERE id = ?", ((number,) for number in set(numbers))
-    )
-    return {row[0]: row[1] for row in rows}
 
 
 def noise_of(device: Device, found: Intervals) -> npt.NDArray[np.bool_]:
@@ -305,7 +296,7 @@ def _runs(snapshot: Snapshot, kind: LaneKind, notes: Column, annotate: npt.NDArr
 
 def _named(snapshot: Snapshot, values: Column) -> tuple[list[str], npt.NDArray[np.int64]]:
     ids, name = np.unique(values.astype(np.int64), return_inverse=True)
-    texts = texts_of(snapshot, ids.tolist())
+    texts = snapshot.strings.some(ids)
     return [texts.get(number, "") for number in ids.tolist()], name.astype(np.int64)
 
 

@@ -284,8 +284,9 @@ def _are_layers(
     That is so where, in most of some windows, all stands below one line of a ``forward`` that does other things on
     other lines, outside of the window. (A module that only wraps another one has no other lines.)
     """
-    rows = snapshot.text.execute("SELECT id, file, line, function FROM frames WHERE function LIKE '%forward'")
-    forwards = {row[0]: row[1:] for row in rows if row[3].rpartition(".")[2] == "forward"}
+    found = snapshot.frames.in_function(lambda name: name.rpartition(".")[2] == "forward")
+    rows = snapshot.frames.rows(np.flatnonzero(found).tolist())
+    forwards = {number: row[:3] for number, row in rows.items()}
     lines: dict[tuple[str, str], set[int]] = {}
     for file, line, function in forwards.values():
         lines.setdefault((file, function), set()).add(line)

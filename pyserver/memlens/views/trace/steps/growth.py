@@ -87,7 +87,7 @@ def growth(snapshot: Snapshot, number: int, limit: int, filter_text: str = "") -
     slopes = _slopes(alive[order]) / every
     at_last = (last[rows] == len(ends)) & (first[rows] < len(ends))
     answer = []
-    texts = snapshot.frames(keys[group][0] for group in order.tolist() if keys[group][0] != NEVER)
+    texts = snapshot.frames.rows(keys[group][0] for group in order.tolist() if keys[group][0] != NEVER)
     for group, slope in zip(order.tolist(), slopes.tolist(), strict=True):
         label, source = keys[group]
         mine = rows[(line == group) & at_last]
@@ -141,7 +141,7 @@ def _lines(
 ) -> tuple[list[tuple[int, int]], npt.NDArray[np.int64]]:
     """Frames of one line and one source as one: a frame for each, and which one each row's is."""
     pairs, place = np.unique(frames.astype(np.int64) << 8 | sources, return_inverse=True)
-    texts = snapshot.frames(pair >> 8 for pair in pairs.tolist() if pair >> 8 != NEVER)
+    texts = snapshot.frames.rows(pair >> 8 for pair in pairs.tolist() if pair >> 8 != NEVER)
     numbers: dict[tuple[object, ...], int] = {}
     keys: list[tuple[int, int]] = []
     of_pair = np.empty(len(pairs), np.int64)

@@ -1,6 +1,5 @@
 """Writes a Profile into an archive folder: columns of samples, the tree of their stacks, and what was when."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +10,16 @@ from memlens.kernels.tree.lines import LineFolder
 from memlens.model.charging import charged, passed_over, ranks
 from memlens.model.frames import Frames
 from memlens.model.info import ProfileInfo, ProfileValue
-from memlens.model.profile import Profile, ProfileTimes, StackTree, companions, standing_for
+from memlens.model.profile import Profile, ProfileTimes, StackTree, companions
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.column_files import ColumnFiles
-from memlens.store.manifest import FORMAT_VERSION, TEXT_NAME, Manifest, SourceFile, write_manifest
-from memlens.store.samples.columns import Samples, Times
-from memlens.store.stacks import FrameColumns, Stacks, Tree
-from memlens.store.text import LineRow, lines_of_frames, open_text, write_frames
-from memlens.store.verify import file_checksum
+from memlens.store.frames import write_frames
+from memlens.store.lines import LineColumns, lines_of_frames
+from memlens.store.manifest import FORMAT_VERSION, Manifest, SourceFile, write_manifest
+from memlens.store.samples.columns import LineValues, Samples, Times
+from memlens.store.stacks import Stacks, Tree
+from memlens.store.strings import StringWriter
 
 U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
@@ -28,37 +28,30 @@ I64 = npt.NDArray[np.int64]
 def write_profile(profile: Profile, source: SourceFile, folder: Path, report: Report) -> None:
     """Write ``profile`` into the existing empty ``folder``."""
     report("writing", 0.0)
-    columns = ColumnFiles(folder)
+    columns, strings = ColumnFiles(folder), StringWriter()
     tree, nodes = profile.stack_tree()
     stack_nodes, stacks = np.unique(nodes, return_inverse=True)
-    columns.write(FrameColumns, {"source": profile.frames.sources})
+    _write_samples(columns, profile, stacks.astype(np.uint32), strings)
+    write_frames(columns, profile.frames, strings)
+    strings.write(columns)
     columns.write(Tree, {"parent": tree.parents, "frame": tree.frames})
     columns.write(Stacks, {"node": stack_nodes, "label": _labels(tree, profile.frames, stack_nodes)})
-    _write_samples(columns, profile, stacks.astype(np.uint32))
     if profile.times is not None:
         _write_times(columns, profile.times)
     report("writing", 0.3)
-    rows, lines = lines_of_frames(profile.frames)
-    inclusive, own = _by_line(profile, tree, nodes, lines, len(rows))
-    report("writing", 0.8)
-    text = folder / TEXT_NAME
-    with open_text(text) as database:
-        write_frames(database, profile.strings, profile.frames)
-        database.executemany(
-            "INSERT INTO source_lines VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            _source_lines(profile, rows, inclusive, own),
-        )
-        database.executemany("INSERT INTO line_values VALUES (?, ?, ?, ?)", _values(rows, inclusive, own))
+    _write_lines(columns, profile, tree, nodes)
     info = _info(profile, source, len(stack_nodes))
     manifest = Manifest(
-        FORMAT_VERSION, source, info, [0], [], [], [], profile.settings, columns.entries, text.stat().st_size,
-        file_checksum(text),
+        FORMAT_VERSION, source, info, [0], [], [], [], profile.settings, columns.entries
     )  # fmt: skip
     write_manifest(folder, manifest)
 
 
-def _write_samples(columns: ColumnFiles, profile: Profile, stacks: U32) -> None:
+def _write_samples(columns: ColumnFiles, profile: Profile, stacks: U32, strings: StringWriter) -> None:
     labels = profile.labels[np.argsort(profile.labels["sample"], kind="stable")]
+    number_of = strings.renumbered(profile.strings)
+    for field in ("key", "text", "unit"):
+        labels[field] = number_of(labels[field])
     columns.write(Samples, {"stack": stacks, "labels": labels})
     columns.write(Samples, {f"value.{number}": values for number, values in enumerate(profile.values)})
     if profile.sizes is not None:
@@ -106,6 +99,18 @@ def _labels(tree: StackTree, frames: Frames, nodes: U32) -> U32:
     return charged(tree.parents, tree.frames, nodes, ranks(frames.kinds, passed, "mine", "profile"))
 
 
+def _write_lines(columns: ColumnFiles, profile: Profile, tree: StackTree, nodes: U32) -> None:
+    """Write what lines come to that have anything."""
+    first_frames, lines = lines_of_frames(profile.frames)
+    inclusive, own = _by_line(profile, tree, nodes, lines, len(first_frames))
+    known = (inclusive != 0).any(axis=0) | (own != 0).any(axis=0)
+    columns.write(LineColumns, {"frame": first_frames[known]})
+    for name, sums in (("value", inclusive), ("own", own)):
+        columns.write(
+            LineValues, {f"{name}.{number}": of_value[known] for number, of_value in enumerate(sums)}
+        )
+
+
 def _by_line(profile: Profile, tree: StackTree, nodes: U32, lines: U32, count: int) -> tuple[I64, I64]:
     """``int64[values, lines]``: what lines have with what they call, and by themselves."""
     inclusive = np.zeros((len(profile.values), count), np.int64)
@@ -122,32 +127,3 @@ def _by_line(profile: Profile, tree: StackTree, nodes: U32, lines: U32, count: i
         calltree.add_by(nodes, np.ascontiguousarray(values[np.newaxis]), sums)
         folder.fold(sums[0], inclusive[number], own[number])
     return inclusive, own
-
-
-def _values(rows: Sequence[LineRow], inclusive: I64, own: I64) -> list[tuple[str, int, int, int]]:
-    """Rows of ``line_values``, sorted by file and line."""
-    value, line = np.nonzero((inclusive != 0) | (own != 0))
-    found = zip(value.tolist(), line.tolist(), inclusive[value, line].tolist(), strict=True)
-    return sorted((*rows[at][:2], number, total) for number, at, total in found)
-
-
-def _source_lines(
-    profile: Profile, rows: Sequence[LineRow], inclusive: I64, own: I64
-) -> list[tuple[object, ...]]:
-    """Rows of ``source_lines``, with the values that come nearest to its figures; the default one where none does."""
-    types = profile.value_types
-
-    def figure(name: str, unit: str, sums: I64) -> I64:
-        number = standing_for(types, name, unit)
-        if number is None and name != "end" and unit == "bytes":
-            number = profile.default_value
-        return sums[number] if number is not None else np.zeros(len(rows), np.int64)
-
-    columns = (
-        figure("total", "bytes", inclusive), figure("total", "count", inclusive),
-        figure("peak", "bytes", inclusive), figure("peak", "count", inclusive), figure("end", "bytes", inclusive),
-        np.zeros(len(rows), np.int64), figure("total", "bytes", own), figure("total", "count", own),
-    )  # fmt: skip
-    any_value = (inclusive != 0).any(axis=0).tolist()
-    figures = zip(*(column.tolist() for column in columns), strict=True)
-    return sorted((*row, *sums) for row, sums, told in zip(rows, figures, any_value, strict=True) if told)

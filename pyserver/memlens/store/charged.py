@@ -1,0 +1,18 @@
+"""Which frame each stack of an open archive is charged to, by :mod:`memlens.model.attribution`."""
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.model.attribution import Attribution
+from memlens.model.charging import charged, passed_over, ranks
+from memlens.store.snapshot import Snapshot
+
+
+def charged_by_rule(snapshot: Snapshot, attribution: Attribution) -> npt.NDArray[np.uint32]:
+    """The frame of each stack, by the kinds that frames have now; NEVER for a stack without frames."""
+    frames, tree, model = snapshot.frames, snapshot.tree, snapshot.info.model
+    distinct, places = frames.distinct()
+    passed = passed_over(distinct, model)[places]
+    return charged(
+        tree.parent, tree.frame, snapshot.stacks.node, ranks(frames.kind, passed, attribution, model)
+    )

@@ -1,0 +1,36 @@
+"""The source lines of an archive: what each allocated, itself or through what it called, is in columns of its model."""
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.model.frames import Frames
+from memlens.model.timeline import NEVER
+from memlens.store.columns import Columns, Stored
+
+U32 = npt.NDArray[np.uint32]
+
+
+class LineColumns(Columns):
+    """An item a source line that has something, sorted by file and line."""
+
+    prefix = "line_"
+    frame = Stored(np.uint32, "lines", below="frames")
+    """The first frame on the line, which has its file, its number, a function there and its kind."""
+
+
+def lines_of_frames(frames: Frames) -> tuple[U32, U32]:
+    """The first frame of each source line, sorted by file and line; and each frame's line there, NEVER for none."""
+    firsts: dict[tuple[str, int], int] = {}
+    with_lines = [
+        (number, firsts.setdefault((frame.file, frame.line), number))
+        for number, frame in enumerate(frames.frames)
+        if frame.file and frame.line > 0
+    ]
+    ordered = np.array([firsts[place] for place in sorted(firsts)], np.uint32)
+    line_of_first = np.full(len(frames.frames), NEVER, np.uint32)
+    line_of_first[ordered] = np.arange(len(ordered), dtype=np.uint32)
+    lines = np.full(len(frames.frames), NEVER, np.uint32)
+    if with_lines:
+        numbers, first = np.array(with_lines, np.uint32).T
+        lines[numbers] = line_of_first[first]
+    return ordered, lines

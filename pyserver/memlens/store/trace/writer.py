@@ -1,0 +1,260 @@
+"""Writes a Timeline into an archive folder: columns of each device, of stacks and lines, and the file's tables."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels.trace import timeline as kernel
+from memlens.model.categories import callers_of, has_early, infer_categories
+from memlens.model.charging import passed_over, ranks
+from memlens.model.frames import NATIVE, Frames
+from memlens.model.inference import infer_forward, operators_of
+from memlens.model.info import HOST_DEVICE, AxisRange, DeviceInfo, TimelineInfo, device_name
+from memlens.model.module_sizes import infer_modules
+from memlens.model.modules import Module, modules_of
+from memlens.model.timeline import NEVER, NOTE_KINDS, OOM, Column, DeviceTimeline, Timeline
+from memlens.progress import Report
+from memlens.store.column_files import ColumnFiles
+from memlens.store.frames import write_frames
+from memlens.store.lines import LineColumns, lines_of_frames
+from memlens.store.manifest import FORMAT_VERSION, Manifest, SourceFile, write_manifest
+from memlens.store.stacks import Stacks, Tree
+from memlens.store.strings import StringWriter
+from memlens.store.trace.columns import FX_NODE_DTYPE, ModuleColumns, TraceColumns
+from memlens.store.trace.device import Device, scope_of
+from memlens.store.trace.peaks import BLOCK, SUPER_BLOCK, block_lows, block_peaks
+
+Renumbering = Callable[[Column], npt.NDArray[np.uint32]]
+"""Converts the reader's numbers of strings to the archive's."""
+
+
+def write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report: Report) -> None:
+    """Write ``timeline`` into the existing empty ``folder``. Its devices are gone afterwards."""
+    columns, strings = ColumnFiles(folder), StringWriter()
+    number_of = strings.renumbered(timeline.strings)
+    first_allocations = [0]
+    devices = []
+    totals = np.zeros((len(timeline.frames.starts) - 1, 6), np.int64)
+    largest = np.full(len(totals), NEVER, np.uint32)
+    labels = _labels(timeline.frames)
+    roles, operators = operators_of(timeline.frames)
+    categories, callers = timeline.categories, None
+    if not categories and not timeline.frees_repeat and any(map(has_early, timeline.devices)):
+        callers = callers_of(timeline.frames)
+        categories = infer_categories(callers, timeline.devices)
+    nodes = np.empty(len(totals), np.uint32)
+    parents, node_frames = map(
+        np.asarray, kernel.build_tree(timeline.frames.starts, timeline.frames.sequence, nodes)
+    )
+    stack_modules, modules = modules_of(timeline.frames, parents, node_frames, nodes)
+    count = len(timeline.devices)
+    for number in range(count):
+        # each is let go when it is written, so that what follows doesn't add to the most memory that is needed
+        device = timeline.devices.pop(0)
+        report("writing", number / (count + 1))
+        devices.append(_device_info(device))
+        rows = device.allocations
+        kernel.stack_totals(
+            rows["size"], rows["start"], rows["end"], rows["stack"], device.peak_moment, len(device.events.action),
+            totals, largest, first_allocations[-1],
+        )  # fmt: skip
+        _write_device(columns, device, number_of)
+        _write_inferred(columns, device, roles, operators, labels)
+        if callers is not None:
+            of_allocations = infer_modules(device, callers, roles, operators, stack_modules)
+            if of_allocations.any():
+                columns.write(Device, {"inferred_module": of_allocations}, scope_of(device.device))
+        first_allocations.append(first_allocations[-1] + len(rows))
+        del device, rows
+    report("writing", count / (count + 1))
+    write_frames(columns, timeline.frames, strings)
+    columns.write(Tree, {"parent": parents, "frame": node_frames})
+    columns.write(Stacks, {"node": nodes, "label": labels})
+    columns.write(
+        TraceColumns,
+        {
+            "stack_module": stack_modules, "stack_totals": totals, "stack_largest": largest,
+            **_tables(timeline.tables, number_of), "fx_nodes": _fx_nodes(timeline.frames, strings),
+        },
+    )  # fmt: skip
+    _write_lines(columns, timeline.frames, totals)
+    _write_modules(columns, modules, strings)
+    strings.write(columns)
+    info = TimelineInfo(
+        kind=timeline.kind,
+        path=source.path,
+        file_bytes=source.size,
+        devices=devices,
+        default_device=max(
+            devices, key=lambda device: (device.device != HOST_DEVICE, device.ooms > 0, device.peak_bytes)
+        ).device,
+        categories=categories,
+        warnings=timeline.notices,
+    )
+    manifest = Manifest(
+        FORMAT_VERSION, source, info, first_allocations, timeline.actions, timeline.streams, timeline.pools,
+        timeline.settings, columns.entries, timeline.frees_repeat,
+    )  # fmt: skip
+    write_manifest(folder, manifest)
+
+
+def _write_device(columns: ColumnFiles, device: DeviceTimeline, number_of: Renumbering) -> None:
+    scope = scope_of(device.device)
+    events, rows = device.events, device.allocations
+    columns.write(
+        Device,
+        {
+            "event_action": events.action,
+            "event_address": events.address,
+            "event_size": events.size,
+            "event_stack": events.stack,
+            "event_stream": events.stream,
+            "event_pool": events.pool,
+            "event_owner": device.owners,
+        },
+        scope,
+    )
+    if device.time_us is not None:
+        columns.write(Device, {"time": device.time_us}, scope)
+    live_64 = block_peaks(device.live, BLOCK)
+    columns.write(
+        Device,
+        {
+            "live": device.live,
+            "live_64": live_64,
+            "live_4096": block_peaks(live_64, SUPER_BLOCK // BLOCK),
+            "low_64": block_lows(device.live, BLOCK),
+            "live_count": device.live_counts,
+            "notes": _notes(device.notes, number_of),
+        },
+        scope,
+    )
+    names = ("address", "size", "rounded", "start", "stack", "stream", "category", "flags")
+    columns.write(Device, {name: rows[name] for name in names}, scope)
+    end = np.ascontiguousarray(rows["end"])
+    end_64 = block_peaks(end, BLOCK)
+    end_4096 = block_peaks(end_64, SUPER_BLOCK // BLOCK)
+    columns.write(Device, {"end": end, "end_64": end_64, "end_4096": end_4096}, scope)
+
+
+def _labels(frames: Frames) -> npt.NDArray[np.uint32]:
+    """The frame to show first of each stack."""
+    labels = np.empty(len(frames.starts) - 1, np.uint32)
+    passed = passed_over(((frame.file, frame.function, frame.kind) for frame in frames.frames), "timeline")
+    kinds = ranks(frames.kinds, passed, "mine", "timeline")
+    kernel.label_frames(frames.starts, frames.sequence, kinds, labels)
+    return labels
+
+
+def _write_inferred(
+    columns: ColumnFiles,
+    device: DeviceTimeline,
+    roles: npt.NDArray[np.uint8],
+    operators: npt.NDArray[np.int32],
+    labels: npt.NDArray[np.uint32],
+) -> None:
+    """Write ``inferred``, the frame of each allocation's inferred line; no column where nothing was inferred."""
+    if not roles.any():
+        return
+    stacks, starts = device.allocations["stack"], device.allocations["start"]
+    # what was live before the trace is not in the order in which it was made
+    early = int(np.count_nonzero(starts == 0))
+    inferred = np.full(len(stacks), NEVER, np.uint32)
+    inferred[early:] = infer_forward(stacks[early:], roles, operators, labels)
+    if bool((inferred != NEVER).any()):
+        columns.write(Device, {"inferred": inferred}, scope_of(device.device))
+
+
+def _notes(notes: Column, number_of: Renumbering) -> Column:
+    """Notes with the archive's numbers of their texts."""
+    values = notes["value"]
+    is_text = notes["kind"] != NOTE_KINDS.index("device_free")
+    return _with(notes, {"value": np.where(is_text, number_of(values), values)})
+
+
+def _tables(tables: Mapping[str, Column], number_of: Renumbering) -> dict[str, Column]:
+    """The tables of the file with the archive's numbers of their texts."""
+    texts = {"segments": ("type",), "blocks": ("state",), "annotations": ("name", "stage")}
+    return {
+        name: _with(table, {field: number_of(table[field]) for field in texts[name]})
+        for name, table in tables.items()
+    }
+
+
+def _with(table: Column, columns: Mapping[str, Column]) -> Column:
+    """A copy of a table with other columns in the place of its own."""
+    table = table.copy()
+    for name, column in columns.items():
+        table[name] = column
+    return table
+
+
+def _fx_nodes(frames: Frames, strings: StringWriter) -> Column:
+    nodes = np.empty(len(frames.fx_nodes), FX_NODE_DTYPE)
+    nodes["frame"] = [node.frame for node in frames.fx_nodes]
+    for name in ("op", "name", "target", "info"):
+        nodes[name] = strings.numbers(getattr(node, name) for node in frames.fx_nodes)
+    return nodes
+
+
+def _write_modules(columns: ColumnFiles, modules: Sequence[Module], strings: StringWriter) -> None:
+    columns.write(
+        ModuleColumns,
+        {
+            "parent": np.array([module.parent for module in modules], np.uint32),
+            "name": strings.numbers(module.name for module in modules),
+            "path": strings.numbers(module.path for module in modules),
+        },
+    )
+
+
+def _write_lines(columns: ColumnFiles, frames: Frames, totals: npt.NDArray[np.int64]) -> None:
+    """Write what lines come to that have allocated; native frames have no line that Memlens can show."""
+    first_frames, lines = lines_of_frames(frames)
+    inclusive = np.zeros((len(first_frames), 6), np.int64)
+    own = np.zeros((len(first_frames), 2), np.int64)
+    if len(first_frames):
+        kernel.fold_lines(
+            frames.starts,
+            frames.sequence,
+            lines,
+            totals,
+            inclusive,
+            own,
+            (frames.kinds != NATIVE).astype(np.uint8),
+        )
+    known = inclusive[:, 1] > 0
+    columns.write(LineColumns, {"frame": first_frames[known]})
+    columns.write(TraceColumns, {"line_totals": inclusive[known], "line_own": own[known]})
+
+
+def _device_info(device: DeviceTimeline) -> DeviceInfo:
+    events = len(device.events.action)
+    peak = device.peak_moment
+    time_axis, peak_time = None, None
+    if device.time_us is not None and device.time_origin_us is not None:
+        last = int(device.time_us[-1])
+        # a little room on both sides, so that the states before the first and after the last event can be seen
+        margin = max(1.0, last / 200)
+        # events that all have one time are told apart by their order only
+        time_axis = AxisRange(-margin, last + margin) if last else None
+        peak_time = int(device.time_us[peak - 1]) if peak else 0
+    return DeviceInfo(
+        device=device.device,
+        name=device_name(device.device),
+        events=events,
+        allocations=len(device.allocations),
+        peak_bytes=int(device.live[peak]),
+        peak_moment=peak,
+        peak_time_us=peak_time,
+        live_at_start_bytes=int(device.live[0]),
+        live_at_end_bytes=int(device.live[-1]),
+        live_at_end_count=int(device.live_counts[-1]),
+        reserved_at_end_bytes=device.reserved_at_end,
+        ooms=int(np.count_nonzero(device.events.action == OOM)),
+        event_axis=AxisRange(0.0, float(events + 1)),
+        time_axis=time_axis,
+        time_origin_us=device.time_origin_us,
+    )
