@@ -31,7 +31,8 @@ from memlens.ingest import ingest  # noqa: E402
 from memlens.model.frames import USER  # noqa: E402
 from memlens.model.info import ProfileInfo, TimelineInfo  # noqa: E402
 from memlens.store.cache import Cache  # noqa: E402
-from memlens.store.snapshot import FrameRow, Snapshot  # noqa: E402
+from memlens.store.frames import FrameRow  # noqa: E402
+from memlens.store.snapshot import Snapshot  # noqa: E402
 from memlens.units import format_bytes  # noqa: E402
 
 DATA = Path(os.environ.get("MEMLENS_TEST_DATA", ROOT.parent / "shared" / "data"))
@@ -116,9 +117,7 @@ def by_stack(snapshot: Snapshot) -> np.ndarray:
 
 def measure(snapshot: Snapshot, recording: str, table: list[Judgement]) -> Measured:
     """What one recording comes to."""
-    rows: dict[int, FrameRow] = {
-        row[0]: row[1:] for row in snapshot.text.execute("SELECT id, file, line, function, kind FROM frames")
-    }
+    rows = dict(enumerate(snapshot.frames.all_rows()))
     verdicts = {number: judged(table, recording, row) for number, row in rows.items() if row[1] > 0}
     amounts, labels = by_stack(snapshot), snapshot.stacks.label
     lines: Counter[Line] = Counter()

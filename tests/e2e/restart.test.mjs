@@ -34,7 +34,7 @@ const kill = async () => {
 };
 
 const made = () =>
-  readdirSync(vscode.cache).map((name) => [name, statSync(path.join(vscode.cache, name, 'text.db')).ino]);
+  readdirSync(vscode.cache).map((name) => [name, statSync(path.join(vscode.cache, name, 'string_utf8')).ino]);
 
 const standing = async () => ({
   camera: await view.camera(),

@@ -17,6 +17,7 @@ from memlens.formats.rust_names import demangled
 from memlens.model.charging import passed_over
 from memlens.model.frames import NATIVE, POSSIBLE_ARENA
 from memlens.store.snapshot import Snapshot
+from memlens.store.totals import line_totals
 
 I64 = npt.NDArray[np.int64]
 
@@ -24,14 +25,20 @@ Kinds = dict[Frame, int]
 """Whose code a frame is; the rules for that have tests of their own."""
 
 
+def source_lines(snapshot: Snapshot) -> list[tuple[str, int, str, int, list[int]]]:
+    """The source lines of an archive: file, line, function, kind, and the figures of :func:`line_totals`."""
+    rows, totals = snapshot.frames.all_rows(), line_totals(snapshot).tolist()
+    return [
+        (*rows[frame], figures) for frame, figures in zip(snapshot.lines.frame.tolist(), totals, strict=True)
+    ]
+
+
 class Archived:
     """A snapshot's archive, its stacks numbered as ``tree`` numbers them."""
 
     def __init__(self, snapshot: Snapshot, tree: Tree) -> None:
         self.snapshot = snapshot
-        rows: list[Any] = snapshot.text.execute(
-            "SELECT file, line, function, kind FROM frames ORDER BY id"
-        ).fetchall()
+        rows = snapshot.frames.all_rows()
         self.frames = [Frame(function, file, line) for file, line, function, _ in rows]
         self.kinds: Kinds = {}
         for frame, (_, _, _, kind) in zip(self.frames, rows, strict=True):

@@ -64,7 +64,7 @@ def test_found_again_until_the_file_changes(cache: Cache, tmp_path: Path) -> Non
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "column cut": lambda archive: os.truncate(archive / "0.size", 8),
     "column gone": lambda archive: (archive / "stack_node").unlink(),
-    "text cut": lambda archive: os.truncate(archive / "text.db", 100),
+    "strings cut": lambda archive: os.truncate(archive / "string_utf8", 100),
     "manifest cut": lambda archive: os.truncate(archive / "manifest.json", 100),
     "manifest gone": lambda archive: (archive / "manifest.json").unlink(),
     "manifest of another version": lambda archive: (archive / "manifest.json").write_text(
@@ -87,14 +87,6 @@ def test_damage_is_noticed_and_mended(name: str, cache: Cache, tmp_path: Path) -
     assert cache.find(path) == archive
     assert peak(archive) == 30
     assert [entry.name for entry in cache.folder.iterdir()] == [archive.name]
-
-
-def test_text_that_is_no_database(cache: Cache, tmp_path: Path) -> None:
-    archive = ingest(snapshot_file(tmp_path / "s.pickle", 10), cache, quiet)
-    text = archive / "text.db"
-    text.write_bytes(b"x" * text.stat().st_size)
-    with pytest.raises(ArchiveError):
-        Snapshot.open(archive)
 
 
 def test_private_and_whole(cache: Cache, tmp_path: Path) -> None:
@@ -181,7 +173,8 @@ def test_an_open_archive_is_not_evicted(cache: Cache, tmp_path: Path) -> None:
     assert not held.archive.is_dir()
 
 
-@pytest.mark.parametrize("name", ["text.db", "stack_node", "node_frame", "node_parent", "0.start", "0.end", "0.stack",
+@pytest.mark.parametrize("name", ["string_utf8", "string_end", "frame_function", "line_frame", "stack_node",
+                                  "node_frame", "node_parent", "0.start", "0.end", "0.stack",
                                   "0.fit_time", "stack_totals", "0.live", "0.live_64", "0.end_64"])  # fmt: skip
 def test_damage_within_a_file(name: str, cache: Cache, sample: Path) -> None:
     """Wrong bytes of the right length never end the process: an answer, or an error that has the archive made anew.
@@ -190,7 +183,7 @@ def test_damage_within_a_file(name: str, cache: Cache, sample: Path) -> None:
     """
     archive = ingest(sample, cache, quiet)
     data = bytearray((archive / name).read_bytes())
-    start = 4096 if name == "text.db" else len(data) // 4
+    start = len(data) // 4
     data[start:] = b"\xf0" * (len(data) - start)
     (archive / name).write_bytes(data)
 

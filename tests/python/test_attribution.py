@@ -13,7 +13,8 @@ from tests.python.replays import pprof
 from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE, USER
 from memlens.model.languages import is_allocation_function
-from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.store.frames import FrameRow
+from memlens.store.snapshot import Snapshot
 from memlens.views.compare.rows import compare
 from memlens.views.flame import tables as flame_tables
 from memlens.views.flame.calltree import CallTree, FlameOptions
@@ -52,8 +53,7 @@ class Plain:
     """A profile's stacks as lists of frames, innermost first, and the amounts of its default value."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        rows = snapshot.text.execute("SELECT file, line, function, kind FROM frames ORDER BY id")
-        self.frames: list[FrameRow] = [(row[0], row[1], row[2], row[3]) for row in rows]
+        self.frames = snapshot.frames.all_rows()
         info = snapshot.profile
         self.value = info.default_value
         self.stacks: list[tuple[list[int], int]] = []
@@ -225,7 +225,7 @@ def test_any_code_of_go_is_what_pprof_calls_flat(path: Path, opened: Callable[[P
 def test_a_trace_is_charged_by_lines_of_python(opened: Callable[[Path], Snapshot], sample: Path) -> None:
     """By any code C++ is passed over where there is Python: every stack would end in the device's allocator."""
     snapshot = opened(sample)
-    rows = snapshot.text.execute("SELECT file, line, function, kind FROM frames ORDER BY id").fetchall()
+    rows = snapshot.frames.all_rows()
     device = snapshot.device(0)
     stacks = [
         [rows[number] for number in snapshot.stack_frame_ids(stack)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.python.archived import source_lines
 from tests.python.conftest import ROOT, event, frame, real_files
 from tests.python.replays import torch as oracle
 
@@ -41,7 +42,7 @@ def stacks_of(snapshot: Snapshot, device: int) -> list[tuple[tuple[str, int, str
     known: dict[int, tuple[tuple[str, int, str], ...]] = {}
     for number in set(own.stack.tolist()):
         ids = snapshot.stack_frame_ids(number)
-        rows = snapshot.frames(ids)
+        rows = snapshot.frames.rows(ids)
         known[number] = tuple(rows[row][:3] for row in ids)
     return [known[number] for number in own.stack.tolist()]
 
@@ -77,20 +78,16 @@ def test_lines_are_charged_for_what_they_allocated(opened: Opened, path: Path) -
             for place in {(file, line) for file, line, _ in alloc.frames}:
                 totals[place] += alloc.size
                 peaks[place] += alloc.size if number in at_peak else 0
-    rows = snapshot.text.execute("SELECT file, line, live_at_peak_bytes, total_bytes FROM source_lines")
-    for file, line, at_peak_bytes, total in rows:
-        assert (peaks[file, line], totals[file, line]) == (at_peak_bytes, total), (file, line)
+    for file, line, _, _, figures in source_lines(snapshot):
+        assert (peaks[file, line], totals[file, line]) == (figures[2], figures[0]), (file, line)
 
 
 @pytest.mark.parametrize("path", real_files("nothanmin__memory_snapshot__*"), ids=lambda path: path.name)
 def test_a_call_of_zero_grad_allocated_nothing(opened: Opened, path: Path) -> None:
     """3.6 GiB of gradients from before recording were freed there, 17% of the peak."""
     snapshot = opened(path)
-    lines = snapshot.text.execute(
-        "SELECT coalesce(sum(live_at_peak_bytes), 0) FROM source_lines "
-        "WHERE file LIKE '%benchmarking_script.py' AND line = 105"
-    )
-    assert lines.fetchall() == [(0,)]
+    for file, line, _, _, figures in source_lines(snapshot):
+        assert not (file.endswith("benchmarking_script.py") and line == 105) or figures[2] == 0
     device = snapshot.device(0)
     freed_there = Counter[str]()
     for number in range(329 + 984):

@@ -233,9 +233,10 @@ def test_error_as_json(tmp_path: Path) -> None:
 
 def test_damaged_archive_is_made_anew(sample: Path, own_cache: Path) -> None:
     before = run("lines", sample, "--json").stdout
-    (text,) = own_cache.rglob("text.db")
-    data = text.read_bytes()
-    text.write_bytes(data[:4096] + b"\xf0" * (len(data) - 4096))
+    (strings,) = own_cache.rglob("string_utf8")
+    data = strings.read_bytes()
+    half = len(data) // 2
+    strings.write_bytes(data[:half] + b"\xf0" * (len(data) - half))
     assert run("lines", sample, "--json").stdout == before
 
 

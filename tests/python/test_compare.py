@@ -20,7 +20,8 @@ from tests.python.test_inference import backward, forward, trace_of
 
 from memlens.errors import MemlensError
 from memlens.model.frames import LIBRARY, NATIVE, USER, source_frame
-from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.store.frames import FrameRow
+from memlens.store.snapshot import Snapshot
 from memlens.views.compare.alignment import (
     Alignment,
     align,
@@ -241,7 +242,7 @@ def test_inferred_lines_are_paired_and_called_so(opened: Callable[[Path], Snapsh
         assert guesses == [row for row in guesses if row.after and row.after.source == "inferred"]
         for row in guesses:
             frames = [snapshots[0].stack_frame_ids(stack) for stack in whole.stacks(row.row, "own", "before")]
-            rows = [snapshots[0].frames(ids).values() for ids in frames]
+            rows = [snapshots[0].frames.rows(ids).values() for ids in frames]
             assert rows
             assert all(kind == NATIVE for each in rows for *_, kind in each)
     moved = {row.how for row in everything(sides[0], sides[1], "stack").rows if row.callers == []}

@@ -31,6 +31,7 @@ from memlens.server.settings import Configuration
 from memlens.sources.finder import Finder
 from memlens.store import tables
 from memlens.store.cache import Cache
+from memlens.store.frames import FrameRow
 from memlens.store.manifest import FILE_NAME, ArchiveError, read_manifest
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
@@ -64,8 +65,7 @@ def flip(path: Path, chance: random.Random) -> None:
 
 def checked_files(archive: Path) -> list[Path]:
     """The files that the manifest has checksums of, and that hold anything."""
-    names = [*read_manifest(archive).columns, "text.db"]
-    return [archive / name for name in names if (archive / name).stat().st_size]
+    return [archive / name for name in read_manifest(archive).columns if (archive / name).stat().st_size]
 
 
 def test_the_checksum_is_xxh64_however_the_bytes_come() -> None:
@@ -109,7 +109,7 @@ def test_a_flipped_bit_in_any_file_of_an_archive_is_found(made: Path) -> None:
     # what was computed of it has its own checksum, and is made again by itself
     artefacts = artefacts_of(snapshot.info)
     assert len(artefacts) >= 4
-    known = {*read_manifest(made).columns, "text.db", FILE_NAME}
+    known = {*read_manifest(made).columns, FILE_NAME}
     assert {path.name for path in made.iterdir()} == known | {each.name for each in artefacts}
     for artefact in artefacts:
         assert artefact.find(origin) == made / artefact.name
@@ -183,12 +183,12 @@ def test_a_command_reads_again_what_its_answer_came_from(model: str, tmp_path: P
         file=MODELS[model], cache_dir=tmp_path / "cache", cache_limit=0, libraries=[]
     )
 
-    def question(snapshot: Snapshot) -> bytes:
-        return snapshot.tree.frame.tobytes()
+    def question(snapshot: Snapshot) -> tuple[bytes, list[FrameRow]]:
+        return snapshot.tree.frame.tobytes(), snapshot.frames.all_rows()
 
     first = ask(options, question)
     (archive,) = options.cache_dir.iterdir()
-    for name in ("node_frame", "text.db"):
+    for name in ("node_frame", "frame_line", "string_end", "string_utf8"):
         flip(archive / name, random.Random(5))
         assert ask(options, question) == first
         with contextlib.closing(Snapshot.open(archive)) as snapshot:

@@ -19,8 +19,9 @@ from tests.python.test_profile_model import archived, random_profile
 from memlens.cli import main
 from memlens.errors import MemlensError
 from memlens.model.frames import NATIVE, SourceFrame
+from memlens.store.frames import FrameRow
 from memlens.store.manifest import InconsistentError
-from memlens.store.snapshot import FrameRow, Snapshot
+from memlens.store.snapshot import Snapshot
 from memlens.views.compare.difference import Joined, Side, join, normalised, side_of, tree_of
 from memlens.views.compare.pairing import Pairing
 from memlens.views.compare.rows import Comparison

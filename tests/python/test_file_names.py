@@ -41,6 +41,6 @@ def test_paths_without_end_are_told_whole() -> None:
 def test_a_snapshot_tells_its_files_apart(with_oracle: WithOracle) -> None:
     snapshot, _, _ = with_oracle
     names = file_names(snapshot).names
-    files = {row[0] for row in snapshot.text.execute("SELECT file FROM frames")}
+    files = {row[0] for row in snapshot.frames.all_rows()}
     called = [names.get(file, re.split(r"[/\\]", file)[-1]) for file in files]
     assert len(set(called)) == len(files)

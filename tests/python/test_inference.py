@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.python.archived import source_lines
 from tests.python.conftest import event, frame, real_files
 
 from memlens import cli
@@ -130,8 +131,7 @@ def test_inferred_is_said_everywhere(
     answer = stack(snapshot, 1)
     # the stack itself stays what was recorded, and totals of lines hold no guess
     assert {f.source for f in answer.frames} == {"recorded"}
-    (total,) = snapshot.text.execute("SELECT total_bytes FROM source_lines WHERE line = 12").fetchall()
-    assert total == (8,)
+    assert [figures[0] for _, line, _, _, figures in source_lines(snapshot) if line == 12] == [8]
     assert cli.main(["stack", str(tmp_path / "s.pickle"), "1", "--cache-dir", str(tmp_path / "c")]) == 0
     assert "inferred: /p/model.py:12 forward" in capsys.readouterr().out
 

@@ -526,9 +526,8 @@ def test_whose_lines_are_named_in_real_files(
     except MemlensError as error:
         pytest.skip(str(error))
     with closing(Snapshot.open(archive)) as snapshot:
-        files = snapshot.text.execute("SELECT DISTINCT file FROM frames WHERE kind = ?", (USER,)).fetchall()
-        for (file,) in files:
-            name = str(file).replace("\\", "/")
+        for file in {file for file, _, _, kind in snapshot.frames.all_rows() if kind == USER}:
+            name = file.replace("\\", "/")
             assert not any(place in name for place in PLACES), name
         found = measure(snapshot, str(path.relative_to(DATA)), judgements())
     wrong = [

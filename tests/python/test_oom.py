@@ -469,5 +469,5 @@ def test_a_request_without_python_names_operators(opened: Callable[[Path], Snaps
 def test_the_recorder_names_nothing(path: Path, opened: Callable[[Path], Snapshot]) -> None:
     snapshot = opened(path)
     labels = set(snapshot.stacks.label.tolist())
-    named = {row[2] for number, row in snapshot.frames(labels - {0xFFFFFFFF}).items()}
+    named = {row[2] for number, row in snapshot.frames.rows(labels - {0xFFFFFFFF}).items()}
     assert not [name for name in named if name.startswith(("torch::unwind", "torch::CapturedTraceback"))]

@@ -6,10 +6,10 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from tests.python.archived import source_lines
 from tests.python.conftest import ROOT, real_files, real_profiles
 from tests.python.lsp_client import LspClient
 from tests.python.server_harness import open_view, write_snapshot
@@ -22,6 +22,7 @@ from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
 from memlens.store import tables
 from memlens.store.cache import Cache
+from memlens.store.frames import FrameRow
 from memlens.store.relabel import open_with
 from memlens.store.snapshot import Snapshot
 from memlens.store.table_schema import PARTS
@@ -98,42 +99,38 @@ def test_an_archive_opened_with_patterns(path: Path, cache: Cache) -> None:
     archive = ingest(path, cache, lambda *_: None)
     before = digests(archive)
     with closing(Snapshot.open(archive)) as plain:
-        query = "SELECT id, file, line, function, kind FROM frames ORDER BY id"
-        rows: list[Any] = plain.text.execute(query).fetchall()
+        rows = plain.frames.all_rows()
+        lines = source_lines(plain)
         stacks = [plain.stack_frame_ids(stack) for stack in range(len(plain.stacks.node))]
         assert plain.stacks.label.tolist() == labels(plain, rows, stacks)
-        mine = next(row[1] for row in rows if row[4] == USER)
-        theirs = next((row[1] for row in rows if row[4] == LIBRARY and row[2]), mine)
+        mine = next(row[0] for row in rows if row[3] == USER)
+        theirs = next((row[0] for row in rows if row[3] == LIBRARY and row[1]), mine)
         libraries = Libraries([name_of(mine), f"!{name_of(theirs)}"])
     with closing(open_with(archive, libraries)) as snapshot:
         assert snapshot.relabelled == libraries.key
-        wanted = [(*row[:4], libraries.kind_of(row[1], row[3], row[4])) for row in rows]
+        wanted = [(*row[:3], libraries.kind_of(row[0], row[2], row[3])) for row in rows]
         assert wanted != rows
-        assert snapshot.text.execute(query).fetchall() == wanted
-        assert {number: (*row,) for number, row in snapshot.frames(range(len(rows))).items()} == {
-            row[0]: row[1:] for row in wanted
-        }
+        assert snapshot.frames.all_rows() == wanted
+        assert snapshot.frames.rows(range(len(rows))) == dict(enumerate(wanted))
         assert snapshot.stacks.label.tolist() == labels(snapshot, wanted, stacks)
-        lines: list[Any] = snapshot.text.execute(
-            "SELECT s.file, s.function, s.kind, o.kind FROM source_lines AS s "
-            "JOIN main.source_lines AS o ON o.file = s.file AND o.line = s.line"
-        ).fetchall()
         assert lines
-        for file, function, kind, old in lines:
-            assert kind == libraries.kind_of(file, function, old)
+        assert source_lines(snapshot) == [
+            (file, line, function, libraries.kind_of(file, function, kind), figures)
+            for file, line, function, kind, figures in lines
+        ]
     assert digests(archive) == before
 
 
-def labels(
-    snapshot: Snapshot, rows: list[tuple[int, str, int, str, int]], stacks: list[list[int]]
-) -> list[int]:
+def labels(snapshot: Snapshot, rows: list[FrameRow], stacks: list[list[int]]) -> list[int]:
     """The frame to show first of each stack, by the words of the rule."""
-    kinds = {row[0]: row[4] for row in rows}
-    if isinstance(snapshot.info, ProfileInfo):
-        last = [row[0] for row in rows if row[4] != USER and is_allocation_function(row[3], row[1])]
-    else:
-        last = [row[0] for row in rows if row[4] == NATIVE and is_recorder(row[3])]
-    kinds.update(dict.fromkeys(last, NATIVE + 1))
+    kinds = [row[3] for row in rows]
+    for number, (file, _, function, kind) in enumerate(rows):
+        if isinstance(snapshot.info, ProfileInfo):
+            is_last = kind != USER and is_allocation_function(function, file)
+        else:
+            is_last = kind == NATIVE and is_recorder(function)
+        if is_last:
+            kinds[number] = NATIVE + 1
     return [
         min(enumerate(stack), key=lambda place: (kinds[place[1]], place[0]))[1] if stack else NEVER
         for stack in stacks
@@ -169,7 +166,7 @@ def test_inferred_lines_follow(cache: Cache) -> None:
                 continue
             inferred = recorded.copy()
             old = plain.stacks.label.copy()
-            frames = plain.frames(np.unique(inferred[inferred != NEVER]).tolist())
+            frames = plain.frames.rows(np.unique(inferred[inferred != NEVER]).tolist())
             pattern = name_of(next(iter(frames.values()))[0])
         with closing(open_with(archive, Libraries([pattern]))) as snapshot:
             new, changed = snapshot.stacks.label, snapshot.device(number).inferred

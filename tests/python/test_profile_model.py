@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.python.archived import source_lines
 
 from memlens.model.frames import LIBRARY, NATIVE, USER, Frames, SourceFrame, package_of, profiled_frame
 from memlens.model.info import ValueType
@@ -74,8 +75,14 @@ def test_lines_have_what_their_samples_have(tmp_path: Path, seed: int, as_tree: 
                 total[(*line, value)] += amount
             if stack and frames[stack[0]].line:
                 own[(frames[stack[0]].file, frames[stack[0]].line, value)] += amount
-    rows = list(snapshot.text.execute("SELECT file, line, value, total FROM line_values"))
-    assert {tuple(row[:3]): row[3] for row in rows if row[3]} == {key: n for key, n in total.items() if n}
+    of_lines = source_lines(snapshot)
+    rows = {
+        (file, line, value): amount
+        for value in range(3)
+        for (file, line, *_), amount in zip(of_lines, snapshot.line_values.value[value].tolist(), strict=True)
+        if amount
+    }
+    assert rows == {key: n for key, n in total.items() if n}
     itself = {
         (file, line, number): amounts[number]
         for (file, line), amounts in own_values(snapshot, "any").items()
@@ -84,11 +91,9 @@ def test_lines_have_what_their_samples_have(tmp_path: Path, seed: int, as_tree: 
     }
     assert itself == {key: n for key, n in own.items() if n}
     # the figures that lines have in every model: in use stands for the peak, which such a profile has not
-    for file, line, all_bytes, count, peak in snapshot.text.execute(
-        "SELECT file, line, total_bytes, count, live_at_peak_bytes FROM source_lines"
-    ):
-        key = (file, line)
-        assert (all_bytes, count, peak) == (total[(*key, 1)], total[(*key, 0)], total[(*key, 2)])
+    for file, number, _, _, figures in of_lines:
+        place = (file, number)
+        assert tuple(figures[:3]) == (total[(*place, 1)], total[(*place, 0)], total[(*place, 2)])
     # samples, their stacks and the frame that stands for each
     for sample, stack in enumerate(stacks):
         number = int(snapshot.samples.stack[sample])

@@ -88,7 +88,7 @@ def test_an_archived_snapshot_opens_without_a_child(
     assert not [name for name, _ in server.notifications if name == "memlens/progress"]
 
 
-@pytest.mark.parametrize("damage", ["column", "text.db", "manifest.json", "garbage"])
+@pytest.mark.parametrize("damage", ["column", "string_utf8", "manifest.json", "garbage"])
 def test_a_damaged_archive_is_made_again(
     server: LspClient, tmp_path: Path, cache_folder: Path, damage: str
 ) -> None:
@@ -100,8 +100,8 @@ def test_a_damaged_archive_is_made_again(
         column = next(file for file in archive.iterdir() if file.name.endswith(".size"))
         column.write_bytes(column.read_bytes()[:-1])
     elif damage == "garbage":
-        text = archive / "text.db"
-        text.write_bytes(b"\xff" * text.stat().st_size)
+        ends = archive / "string_end"
+        ends.write_bytes(b"\xff" * ends.stat().st_size)
     else:
         (archive / damage).write_bytes(b"nothing")
     opened = open_view(server, path)

@@ -13,6 +13,7 @@ from typing import Any
 import apsw
 import numpy as np
 import pytest
+from tests.python.archived import source_lines
 from tests.python.conftest import event, frame, real_files, real_profiles
 from tests.python.profile_reading import FIXTURES
 from tests.python.replays.torch import allocations, live_bytes, load
@@ -154,10 +155,8 @@ def test_the_tables_say_what_the_columns_say(
     assert all_rows(made, "SELECT count(*) FROM survivors") == all_rows(
         made, "SELECT count(*) FROM allocations WHERE end_moment IS NULL AND start_moment > 0"
     )
-    lines = snapshot.text.execute(
-        "SELECT file, line, total_bytes, live_at_peak_bytes FROM source_lines "
-        "ORDER BY live_at_peak_bytes DESC, total_bytes DESC"
-    ).fetchall()
+    lines = [(file, line, figures[0], figures[2]) for file, line, _, _, figures in source_lines(snapshot)]
+    lines.sort(key=lambda row: (-row[3], -row[2]))
     told = all_rows(made, "SELECT file, line, total_bytes, live_at_peak_bytes FROM by_line")
     assert sorted(told) == sorted(lines)
     assert [row[3] for row in told] == [row[3] for row in lines]

@@ -128,9 +128,7 @@ def test_fx_traces_stand_inside_the_code_that_was_generated_from_them(
     ]
     assert one.allocation.label == one.frames[1]
     assert [f.line for f in stack(snapshot, 1).frames] == [0, 3, 90]
-    assert snapshot.text.execute("SELECT op, name, target FROM fx_nodes").fetchall() == [
-        ("call_function", "addmm_1", "aten.addmm.default")
-    ]
+    assert fx_nodes(snapshot) == [("call_function", "addmm_1", "aten.addmm.default", "")]
     modules = snapshot.modules()
     assert modules[int(snapshot.trace.stack_module[one.allocation.stack])][2] == "net.py:30 / net.py:8"
     assert cli.main(["stack", str(tmp_path / "s.pickle"), "0", "--cache-dir", str(tmp_path / "c")]) == 0
@@ -142,6 +140,13 @@ LINEAR = "torch.nn.modules.linear.Linear"
 
 def compiled(line: int, info: Any, **more: Any) -> dict[str, Any]:
     return frame("/tmp/fx_generated_ab.py", line, "forward", fx_node_info=info, **more)
+
+
+def fx_nodes(snapshot: Snapshot) -> list[tuple[str, ...]]:
+    """What frames tell of their FX nodes: op, name, target and info."""
+    rows, strings = snapshot.trace.fx_nodes, snapshot.strings
+    columns = [strings.texts(rows[field]) for field in ("op", "name", "target", "info")]
+    return list(zip(*columns, strict=True))
 
 
 def module_paths(snapshot: Snapshot) -> list[str]:
@@ -192,7 +197,7 @@ def test_modules_that_fx_nodes_tell(opened: Opened, tmp_path: Path) -> None:
     assert found[-1] == "net.py:8"
     # the lines of the trace stand in the stack all the same
     assert [f.line for f in stack(snapshot, 0).frames] == [0, 30, 1, 8, 1790, 90]
-    assert ("Net / fc (nn.Linear)",) in snapshot.text.execute("SELECT info FROM fx_nodes").fetchall()
+    assert "Net / fc (nn.Linear)" in [info for _, _, _, info in fx_nodes(snapshot)]
 
 
 def test_twenty_thousand_fx_nodes_leave_the_settings_their_room(opened: Opened, tmp_path: Path) -> None:
@@ -213,7 +218,7 @@ def test_module_names_without_end(opened: Opened, tmp_path: Path) -> None:
     (path,) = module_paths(snapshot)
     assert len(path) == 1000
     assert path.startswith("…")
-    assert max(len(name) for _, name, _ in snapshot.modules().values()) == 200
+    assert max(len(name) for _, name, _ in snapshot.modules()) == 200
 
 
 def test_notes_name_the_event_of_the_device(opened: Opened, tmp_path: Path) -> None:
@@ -230,13 +235,12 @@ def test_notes_name_the_event_of_the_device(opened: Opened, tmp_path: Path) -> N
         pickle.dumps({"device_traces": [first, [], second], "host_traces": [event("alloc", 5, 6)]})
     )
     snapshot = opened(path)
-    texts: dict[Any, Any] = dict(snapshot.text.execute("SELECT id, text FROM strings").fetchall())  # type: ignore[arg-type]
     told = [
         (
             number,
             int(note["event"]),
             kind,
-            int(note["value"]) if kind == "device_free" else texts[int(note["value"])],
+            int(note["value"]) if kind == "device_free" else snapshot.strings[int(note["value"])],
         )
         for number in (0, 2)
         for note in snapshot.device(number).notes

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.python.archived import source_lines
 from tests.python.conftest import event, frame, real_files
 from tests.python.replays import torch as oracle
 
@@ -467,10 +468,9 @@ def test_lines_of_the_interpreter_never_lead(path: Path, cache: Cache) -> None:
     snapshot = Snapshot.open(ingest(path, cache, lambda *_: None))
     try:
         files = [row.file for row in top_lines(snapshot)]
-        rows: Any = snapshot.text.execute("SELECT DISTINCT file, kind FROM source_lines").fetchall()
+        kinds = {file: kind for file, _, _, kind, _ in source_lines(snapshot)}
     finally:
         snapshot.close()
-    kinds = dict(rows)
     python = [file for file in files if not file.lower().endswith((".c", ".cc", ".cpp", ".h", ".s", ".cu"))]
     assert files[: len(python)] == python
     assert [kinds[file] for file in files] == sorted(kinds[file] for file in files)

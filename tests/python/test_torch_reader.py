@@ -747,12 +747,11 @@ def test_rare_facts_stay_with_their_devices_events(opened: Opened, tmp_path: Pat
     path = tmp_path / "s.pickle"
     path.write_bytes(pickle.dumps(snapshot, protocol=4))
     read = opened(path)
-    texts: dict[Any, Any] = dict(read.text.execute("SELECT id, text FROM strings"))
 
     def facts_of(device: int) -> list[tuple[int, int | str]]:
         rows = read.device(device).notes.tolist()
         return [
-            (event, value if NOTE_KINDS[kind] == "device_free" else texts[value])
+            (event, value if NOTE_KINDS[kind] == "device_free" else read.strings[value])
             for event, kind, value in rows
         ]
 

@@ -81,16 +81,15 @@ def test_a_file_of_the_workspace_is_one_without_a_folder_and_the_setting_has_the
 @pytest.mark.parametrize("path", real_profiles("massif/*", "dhat/*"), ids=lambda path: path.name)
 def test_real_files_leave_few_names_in_doubt(path: Path, cache: Cache) -> None:
     archive = ingest(path, cache, lambda *_: None)
-    query = "SELECT id, file, function, kind FROM frames ORDER BY id"
     with closing(Snapshot.open(archive)) as snapshot:
         names = files_in_doubt(snapshot)
-        before: list[Any] = snapshot.text.execute(query).fetchall()
+        before = snapshot.frames.all_rows()
     assert len(names) <= 20
     with closing(open_with(archive, Libraries().with_own_files(names))) as snapshot:
-        after: list[Any] = snapshot.text.execute(query).fetchall()
+        after = snapshot.frames.all_rows()
     changed = [old for old, new in zip(before, after, strict=True) if old != new]
-    assert {file for _, file, _, _ in changed} == set(names)
-    for _, file, function, kind in changed:
+    assert {file for file, _, _, _ in changed} == set(names)
+    for file, _, function, kind in changed:
         assert kind == LIBRARY
         assert "/" not in file
         # a module of the user's own has a PyInit_ as well

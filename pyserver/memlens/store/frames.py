@@ -38,9 +38,16 @@ class FrameColumns(Columns):
         return len(self.kind)
 
     def rows(self, numbers: Iterable[int]) -> dict[int, FrameRow]:
-        """Some frames in words, by number."""
-        chosen = np.array(sorted(set(numbers)), np.int64)
-        return dict(zip(chosen.tolist(), self._rows(chosen), strict=True))
+        """Some frames in words, by number. Raises IndexError for a number that names no frame."""
+        files, lines, functions, kinds = (
+            column.data for column in (self.file, self.line, self.function, self.kind)
+        )
+        chosen = set(numbers)
+        texts = self.strings.some([column[number] for column in (files, functions) for number in chosen])
+        return {
+            number: (texts[files[number]], lines[number], texts[functions[number]], kinds[number])
+            for number in chosen
+        }
 
     def all_rows(self) -> list[FrameRow]:
         """All frames in words, for what has to look at each of them."""
@@ -48,7 +55,7 @@ class FrameColumns(Columns):
 
     def _rows(self, chosen: npt.NDArray[np.int64] | slice) -> list[FrameRow]:
         files, functions = self.file[chosen], self.function[chosen]
-        texts = self.strings.texts(np.concatenate((files, functions))).tolist()
+        texts = self.strings.texts(np.concatenate((files, functions)))
         return list(
             zip(
                 texts[: len(files)],

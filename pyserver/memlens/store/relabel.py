@@ -65,7 +65,7 @@ def files_in_doubt(snapshot: Snapshot) -> list[str]:
     without_folder = frames.in_file(lambda file: "/" not in file and "\\" not in file)
     chosen = frames.rows(np.flatnonzero(without_folder & (frames.kind == LIBRARY)).tolist())
     by_name: dict[str, bool] = {}
-    for file, function in dict.fromkeys((file, function) for file, _, function, _ in chosen.values()):
+    for file, function in dict.fromkeys((row[0], row[2]) for _, row in sorted(chosen.items())):
         by_name[file] = by_name.get(file, True) and is_by_name_only(file, function)
     return [file for file, is_doubtful in by_name.items() if is_doubtful]
 

@@ -301,7 +301,7 @@ class Snapshot:
         if isinstance(self.info, ProfileInfo):
             return []
         modules = self.module_columns
-        names, paths = (self.strings.texts(column).tolist() for column in (modules.name, modules.path))
+        names, paths = (self.strings.texts(column) for column in (modules.name, modules.path))
         return list(zip(modules.parent.tolist(), names, paths, strict=True))
 
 

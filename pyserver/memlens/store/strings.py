@@ -4,7 +4,8 @@ Number 0 stands for "none", and reads as an empty text. Texts are stored as long
 of a long one is cut by whoever shows it, see :meth:`Strings.head`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from memlens.store.columns import Columns, Stored
 from memlens.store.manifest import InconsistentError
 
 U32 = npt.NDArray[np.uint32]
+Numbers = npt.NDArray[np.integer]
 
 _MOST_BYTES_OF_A_CHARACTER = 4
 
@@ -29,59 +31,58 @@ class Strings(Columns):
     """Where in ``utf8`` a string ends and the next one begins."""
     utf8 = Stored(np.uint8, "string bytes")
 
+    @functools.cached_property
+    def _views(self) -> tuple[memoryview, memoryview]:
+        """The columns as what single items are read from much sooner than from arrays."""
+        return self.end.data, self.utf8.data
+
     def __getitem__(self, number: int) -> str:
-        return self._decoded(np.array([number], np.int64))[0]
+        return self.some((number,))[number]
 
     def head(self, number: int, most: int) -> str:
         """The first ``most`` characters of a string, which may be long; only these are read."""
-        starts, ends = self._places(np.array([number], np.int64))
-        end = min(int(ends[0]), int(starts[0]) + most * _MOST_BYTES_OF_A_CHARACTER)
-        return str(self.utf8.data[int(starts[0]) : end], "utf-8", "replace")[:most]
+        ((_, start, end),) = self._places((number,))
+        end = min(end, start + most * _MOST_BYTES_OF_A_CHARACTER)
+        return str(self._views[1][start:end], "utf-8", "replace")[:most]
 
-    def texts(self, numbers: npt.NDArray[np.integer]) -> npt.NDArray[np.object_]:
-        """The strings of some numbers, as objects in an array; each is decoded once, however often it stands there."""
-        distinct, places = _distinct(numbers)
-        return np.array([*self._decoded(distinct), None], object)[places]
+    def some(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Some strings by number, each read once however often its number is there."""
+        _, utf8 = self._views
+        return {
+            number: str(utf8[start:end], "utf-8", "replace")
+            for number, start, end in self._places(_distinct(numbers))
+        }
 
-    def some(self, numbers: npt.NDArray[np.integer]) -> dict[int, str]:
-        """The strings of the distinct ones of some numbers, by number."""
-        distinct, _ = _distinct(numbers)
-        return dict(zip(distinct.tolist(), self._decoded(distinct), strict=True))
+    def texts(self, numbers: Numbers) -> list[str]:
+        """The string of each of some numbers."""
+        known = self.some(numbers)
+        return [known[number] for number in numbers.tolist()]
 
-    def where(self, numbers: npt.NDArray[np.integer], test: Callable[[str], bool]) -> npt.NDArray[np.bool_]:
+    def where(self, numbers: Numbers, test: Callable[[str], bool]) -> npt.NDArray[np.bool_]:
         """Which of some numbers are of strings that pass a test; each distinct one is tested once."""
-        distinct, places = _distinct(numbers)
-        passed = np.fromiter(map(test, self._decoded(distinct)), np.bool_, len(distinct))
-        found: npt.NDArray[np.bool_] = passed[places]
-        return found
+        passed = [number for number, text in self.some(numbers).items() if test(text)]
+        return np.isin(numbers, np.array(passed, numbers.dtype))
 
-    def _decoded(self, numbers: npt.NDArray[np.integer]) -> list[str]:
-        starts, ends = self._places(numbers)
-        utf8 = self.utf8.data
-        return [
-            str(utf8[start:end], "utf-8", "replace")
-            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        ]
-
-    def _places(
-        self, numbers: npt.NDArray[np.integer]
-    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-        """Where strings begin and end."""
-        if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(self.end):
-            raise InconsistentError("A number names no string")
-        ends = self.end[numbers]
-        starts = np.where(numbers > 0, self.end[np.maximum(numbers, 1) - 1], np.uint64(0))
-        if bool((starts > ends).any()) or int(ends.max(initial=0)) > len(self.utf8):
-            raise InconsistentError("A string ends before it begins, or after the last one")
-        return starts, ends
+    def _places(self, numbers: Iterable[int]) -> Iterator[tuple[int, int, int]]:
+        """Some numbers, and where the string of each begins and ends."""
+        ends, utf8 = self._views
+        count, size = len(ends), len(utf8)
+        for number in numbers:
+            if not 0 <= number < count:
+                raise InconsistentError("A number names no string")
+            start, end = ends[number - 1] if number else 0, ends[number]
+            if not start <= end <= size:
+                raise InconsistentError("A string ends before it begins, or after the last one")
+            yield number, start, end
 
 
-def _distinct(
-    numbers: npt.NDArray[np.integer],
-) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.intp]]:
-    """The distinct ones of some numbers, ascending, and the place there of each."""
-    distinct, places = np.unique(numbers, return_inverse=True)
-    return distinct, places
+def _distinct(numbers: Iterable[int]) -> Iterable[int]:
+    """The distinct ones of some numbers."""
+    if not isinstance(numbers, np.ndarray):
+        return set(numbers)
+    ordered = np.sort(numbers)
+    distinct: list[int] = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]].tolist()
+    return distinct
 
 
 class StringWriter:
@@ -95,7 +96,7 @@ class StringWriter:
         known = self._numbers
         return np.array([known.setdefault(text, len(known)) for text in texts], np.uint32)
 
-    def renumbered(self, texts: Mapping[int, str]) -> Callable[[npt.NDArray[np.integer]], U32]:
+    def renumbered(self, texts: Mapping[int, str]) -> Callable[[Numbers], U32]:
         """Converts a reader's numbers of ``texts`` to those of the archive; numbers that aren't there become 0.
 
         An empty text that isn't the reader's number 0 was recorded, so it isn't "none".
@@ -105,7 +106,7 @@ class StringWriter:
         old = np.array([number for number, _ in rows], np.int64)
         new = np.array([known.setdefault(text, len(known)) for _, text in rows] + [0], np.uint32)
 
-        def converted(numbers: npt.NDArray[np.integer]) -> U32:
+        def converted(numbers: Numbers) -> U32:
             numbers = numbers.astype(np.int64)
             places = np.searchsorted(old, numbers)
             places[np.append(old, -1)[places] != numbers] = len(old)

@@ -58,7 +58,7 @@ def _lines(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
     figures = [
         totals[:, place].tolist() if name in known else [None] * len(totals) for name, place in _LINE_FIGURES
     ]
-    rows = snapshot.frames.rows(frames.tolist())
+    rows = snapshot.frames.all_rows()
     for number, *values in zip(frames.tolist(), *figures, strict=True):
         file, line, function, kind = rows[number]
         yield file, line, function, KIND_NAMES[kind], *values
@@ -137,7 +137,7 @@ def _memory(snapshot: Snapshot, database: apsw.Connection) -> None:
     rows = zip(
         range(len(segments)),
         segments["device"].tolist(),
-        snapshot.strings.texts(segments["type"]).tolist(),
+        snapshot.strings.texts(segments["type"]),
         *(
             _unless(segments[name] < 0, segments[name])
             for name in ("total", "allocated", "active", "requested")
@@ -157,7 +157,7 @@ def _memory(snapshot: Snapshot, database: apsw.Connection) -> None:
         range(len(blocks)),
         _unless(missing, owner),
         _unless(missing, device),
-        snapshot.strings.texts(blocks["state"]).tolist(),
+        snapshot.strings.texts(blocks["state"]),
         *(blocks[name].tolist() for name in ("size", "requested", "stack")),
         blocks["address"].view(np.int64).tolist(),
         strict=True,
@@ -213,8 +213,8 @@ def _annotations(snapshot: Snapshot, database: apsw.Connection) -> None:
             rows["device"].tolist(),
             times.tolist(),
             _unless(moments < 0, moments),
-            snapshot.strings.texts(rows["stage"]).tolist(),
-            snapshot.strings.texts(rows["name"]).tolist(),
+            snapshot.strings.texts(rows["stage"]),
+            snapshot.strings.texts(rows["name"]),
             strict=True,
         ),
     )

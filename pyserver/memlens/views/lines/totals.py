@@ -26,32 +26,43 @@ _TOTAL, _AT_PEAK = 0, 2
 
 def source_files(snapshot: Snapshot) -> list[str]:
     """Every file that the snapshot's lines name, as it spells them: first those that hold the most at the peak."""
-    files = _lines_by_file(snapshot)
-    if not files:
+    starts = [lines.start for lines in _lines_by_file(snapshot).values()]
+    if not starts:
         return []
-    totals = np.maximum.reduceat(line_totals(snapshot), [lines.start for lines in files.values()])
+    totals = np.maximum.reduceat(line_totals(snapshot), starts)
     order = np.lexsort((-totals[:, _TOTAL], -totals[:, _AT_PEAK]))
-    names = list(files)
-    return [names[place] for place in order.tolist()]
+    files = np.fromiter(_lines_by_file(snapshot), np.uint32)[order]
+    names: list[str] = snapshot.strings.texts(files)
+    return names
 
 
-def _lines_by_file(snapshot: Snapshot) -> dict[str, slice]:
-    """Each file, in their order, and which lines are its."""
+def _lines_by_file(snapshot: Snapshot) -> dict[int, slice]:
+    """Which lines are of each file, by the number of its path, in the order of the paths."""
 
-    def find() -> dict[str, slice]:
+    def find() -> dict[int, slice]:
         files = snapshot.frames.file[snapshot.lines.frame]
         starts = np.flatnonzero(np.diff(files, prepend=np.uint32(0)))
-        ends = [*starts[1:].tolist(), len(files)]
-        names = snapshot.strings.texts(files[starts]).tolist()
+        ends = np.append(starts, len(files))[1:].tolist()
         return {
-            name: slice(start, end) for name, start, end in zip(names, starts.tolist(), ends, strict=True)
+            file: slice(start, end)
+            for file, start, end in zip(files[starts].tolist(), starts.tolist(), ends, strict=True)
         }
 
     return snapshot.derived("lines by file", find)
 
 
+def _file_number(snapshot: Snapshot, file: str) -> int | None:
+    """The number of a file's path, None for a file that no frame is in."""
+
+    def find() -> dict[str, int]:
+        return {text: number for number, text in snapshot.strings.some(snapshot.frames.file).items()}
+
+    return snapshot.derived("numbers of files", find).get(file) if file else None
+
+
 def _lines_of(snapshot: Snapshot, file: str) -> npt.NDArray[np.intp]:
-    lines = _lines_by_file(snapshot).get(file, slice(0, 0))
+    number = _file_number(snapshot, file)
+    lines = _lines_by_file(snapshot).get(-1 if number is None else number, slice(0, 0))
     return np.arange(lines.start, lines.stop)
 
 
@@ -162,8 +173,11 @@ def totals_of_lines(snapshot: Snapshot, file: str, numbers: Sequence[int]) -> To
 
 
 def _stacks_of_lines(snapshot: Snapshot, file: str, numbers: Sequence[int]) -> list[int]:
-    frames = snapshot.frames
-    on_lines = frames.in_file(file.__eq__) & np.isin(frames.line, np.asarray(numbers, np.int64))
+    frames, number = snapshot.frames, _file_number(snapshot, file)
+    on_lines = np.zeros(len(frames), bool)
+    if number is not None:
+        in_file = np.flatnonzero(frames.file == number)
+        on_lines[in_file] = np.isin(frames.line[in_file], np.asarray(numbers, np.int64))
     through = stacks_through(snapshot, on_lines)
     match snapshot.info:
         case TimelineInfo():

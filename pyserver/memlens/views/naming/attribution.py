@@ -68,6 +68,6 @@ def _by_line(
     files, lines = frames.file[chosen], frames.line[chosen]
     _, first, places = np.unique(files.astype(np.int64) << 32 | lines, return_index=True, return_inverse=True)
     sums = np.zeros((len(of_stacks), len(first)), np.int64)
-    add_by(places.astype(np.uint32), of_frames[:, chosen], sums)
-    keys = zip(snapshot.strings.texts(files[first]).tolist(), lines[first].tolist(), strict=True)
+    add_by(places.astype(np.uint32), np.take(of_frames, chosen, axis=1), sums)
+    keys = zip(snapshot.strings.texts(files[first]), lines[first].tolist(), strict=True)
     return dict(zip(keys, sums.T.tolist(), strict=True))

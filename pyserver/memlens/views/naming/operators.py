@@ -21,7 +21,7 @@ def operators_of_stacks(snapshot: Snapshot) -> tuple[npt.NDArray[np.uint32], lis
     native = np.flatnonzero(~python)
     functions, function_of = np.unique(snapshot.frames.function[native], return_inverse=True)
     of_functions = np.full((2, len(functions)), NEVER, np.uint32)
-    for row, function in enumerate(snapshot.strings.texts(functions).tolist()):
+    for row, function in enumerate(snapshot.strings.texts(functions)):
         name = operator_of([function])
         if name is not None:
             of_functions[int(is_operator_entry(function)), row] = names.setdefault(name, len(names))

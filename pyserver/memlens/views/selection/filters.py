@@ -452,8 +452,7 @@ def stacks_where(snapshot: Snapshot, term: Term) -> Mask | None:
     if term.field in tests:
         frames = _frames_where(snapshot, term, tests[term.field])
         if term.field in CHARGED_AS:
-            charged = charged_frames(snapshot, CHARGED_AS[term.field])
-            return np.isin(charged, np.asarray(frames, np.uint32))
+            return _at(frames, charged_frames(snapshot, CHARGED_AS[term.field]))
         return stacks_through(snapshot, frames)
     if term.field == "stack":
         stacks = np.arange(len(snapshot.stacks.label), dtype=np.uint32)
