@@ -41,7 +41,7 @@ from memlens.errors import MemlensError
 from memlens.ingest import ingest
 from memlens.model.info import Notice
 from memlens.store.cache import Cache
-from memlens.store.manifest import TEXT_NAME, ArchiveError
+from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
 
 ROOT = Path(__file__).parents[2]
@@ -243,7 +243,7 @@ def _opened(data: bytes) -> Iterator[Snapshot]:
 def _content(snapshot: Snapshot) -> bytes:
     """All that was read of a file, in short: equal for equal content."""
     digest = hashlib.blake2b()
-    for name in sorted([*snapshot.manifest.columns, TEXT_NAME]):
+    for name in sorted(snapshot.manifest.columns):
         digest.update(name.encode() + b"\0" + (snapshot.archive / name).read_bytes())
     info = msgspec.structs.replace(snapshot.info, path="", file_bytes=0)
     digest.update(msgspec.json.encode(info))

@@ -13,7 +13,6 @@ from memlens.model.libraries import is_by_name_only
 from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
 from memlens.store.charged import charged_by_rule
-from memlens.store.columns import Array
 from memlens.store.frames import FrameColumns
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
@@ -47,13 +46,12 @@ def _relabel(snapshot: Snapshot, libraries: Libraries) -> None:
     )[places]
     if bool((kinds == frames.kind).all()):
         return
-    replaced: dict[str, Array] = {FrameColumns.kind.file: kinds}
-    old = snapshot.stacks.label
-    snapshot.replace(replaced, libraries.key)
+    old, of_kinds = snapshot.stacks.label, {FrameColumns.kind.file: kinds}
+    # what follows from kinds is computed with the new ones
+    snapshot.replace(of_kinds, libraries.key)
     labels = charged_by_rule(snapshot, "mine")
-    snapshot.replace(
-        {**replaced, Stacks.label.file: labels, **_inferred(snapshot, old, labels)}, libraries.key
-    )
+    following = {Stacks.label.file: labels, **_inferred(snapshot, old, labels)}
+    snapshot.replace({**of_kinds, **following}, libraries.key)
 
 
 def files_in_doubt(snapshot: Snapshot) -> list[str]:
