@@ -245,20 +245,26 @@ def test_the_file_is_read_again_whichever_file_of_the_archive_is_damaged(
         archive = ingest(MODELS[model], cache, quiet)
         whole, chance = contents(archive), random.Random(6)
         names = [path.name for path in checked_files(archive)]
+        noticed: list[str] = []
         for number, name in enumerate(names, 1):
             flip(archive / name, chance)
-            opened = await views.open(MODELS[model])
-            damage = await views.told.get()
-            assert (damage.snapshot, damage.again) == (opened.name, True)
-            assert MODELS[model].name in damage.message
-            assert not views.registry.snapshots()
-            # what a view does then
-            again = await views.open(MODELS[model])
+            again = opened = await views.open(MODELS[model])
+            # whose code frames are is looked at before a snapshot is open
+            if name.startswith(("frame_", "string_")) and views.made == number:
+                noticed.append(name)
+            else:
+                damage = await views.told.get()
+                assert (damage.snapshot, damage.again) == (opened.name, True)
+                assert MODELS[model].name in damage.message
+                assert not views.registry.snapshots()
+                # what a view does then
+                again = await views.open(MODELS[model])
             await views.verified(again)
             assert (again.info, again.archive, views.made) == (opened.info, archive, number)
             assert contents(archive).keys() == whole.keys()
             assert {each: contents(archive)[each] for each in names} == {each: whole[each] for each in names}
             await views.registry.close(again.name, "v")
+        assert "frame_file" in noticed
 
     run(use)
 

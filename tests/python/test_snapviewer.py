@@ -26,6 +26,8 @@ from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.lines.stack import stack_frames
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.tables.groups import Branch, groups
 
 NEVER = 2**32 - 1
 Opened = Callable[[Path], Snapshot]
@@ -230,6 +232,19 @@ def test_archives_of_snapviewer_itself(tmp_path: Path, opened: Opened) -> None:
     snapshot = opened(write_zip(tmp_path / "c.zip", [polygon(5, 0, 1)], [(0, 5, 0, 1, "")]))
     assert snapshot.device(0).end.tolist() == [NEVER]
     assert "end-unsure" in {notice.code for notice in snapshot.info.warnings}
+
+
+def test_an_archive_without_segments_is_grouped_by_pool(tmp_path: Path, opened: Opened) -> None:
+    polygons = [polygon(10, 0, 2), polygon(20, 1, 2)]
+    rows = [(0, 10, 0, 2, "(0) a.py:1:f"), (1, 20, 1, 2, "(0) a.py:2:f")]
+    snapshot = opened(write_zip(tmp_path / "a.zip", polygons, rows))
+    assert "segments" not in snapshot.manifest.columns
+    answer = groups(
+        snapshot, Branch(AllocationSet(0, "live", None, None), ["pool"]), "bytes", 0, 9, descending=True
+    )
+    assert [(group.name, group.bytes, group.count) for group in answer.rows] == [
+        ("Pool not in the file", 30, 2)
+    ]
 
 
 ROW = (0, 5, 0, 1, "")

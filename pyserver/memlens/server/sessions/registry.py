@@ -533,7 +533,7 @@ class Registry:
 
 def _files_in_doubt(archive: Path) -> list[str]:
     with contextlib.closing(Snapshot.open(archive)) as snapshot:
-        return files_in_doubt(snapshot)
+        return snapshot.ask(files_in_doubt)
 
 
 def _result(task: "asyncio.Task[OpenSnapshot]") -> OpenSnapshot | None:

@@ -1,0 +1,118 @@
+"""The strings of an archive: what was numbered reads the same, whatever its bytes are and however many there are."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memlens.store.column_files import ColumnFiles, MappedFiles
+from memlens.store.manifest import InconsistentError
+from memlens.store.strings import Strings, StringWriter
+
+U8, U64 = np.uint8, np.uint64
+
+
+class Arrays:
+    """Columns that were never files."""
+
+    def __init__(self, **arrays: np.ndarray[Any, Any]) -> None:
+        self.arrays = arrays
+
+    def description(self, file: str) -> tuple[np.dtype[Any], int] | None:
+        return self.arrays[file].dtype, len(self.arrays[file])
+
+    def array(self, file: str) -> np.ndarray[Any, Any]:
+        return self.arrays[file]
+
+
+def strings_of(end: np.ndarray[Any, Any], utf8: np.ndarray[Any, Any]) -> Strings:
+    return Strings(Arrays(string_end=end, string_utf8=utf8), {"strings": len(end), "string bytes": len(utf8)})
+
+
+def written(writer: StringWriter, folder: Path) -> Strings:
+    """What was numbered, from its files."""
+    files = ColumnFiles(folder)
+    writer.write(files)
+
+    class Manifest:
+        columns = files.entries
+
+    source = MappedFiles(folder, Manifest())  # type: ignore[arg-type]
+    return Strings(
+        source, {"strings": files._counts["", "strings"], "string bytes": files._counts["", "string bytes"]}
+    )
+
+
+TEXTS = st.lists(st.text(st.characters(codec=None), max_size=8) | st.just("x" * 70_000), max_size=30)
+
+
+@given(texts=TEXTS)
+def test_numbered_texts_are_read_again(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
+    writer = StringWriter()
+    numbers = writer.numbers(texts)
+    strings = written(writer, tmp_path_factory.mktemp("strings"))
+    # half of a surrogate pair is no text
+    wanted = [text.encode("utf-8", "replace").decode() for text in texts]
+    assert strings.texts(numbers) == wanted
+    assert [strings[number] for number in numbers.tolist()] == wanted
+    assert [strings.head(number, 5) for number in numbers.tolist()] == [text[:5] for text in wanted]
+    assert strings.some(numbers) == dict(zip(numbers.tolist(), wanted, strict=True))
+    assert len(strings.end) == len({"", *texts})
+    assert strings[0] == ""
+    for part in ("", "x", "\ud800"):
+        found = strings.where(numbers, lambda text, part=part: part in text)  # type: ignore[misc]
+        assert found.tolist() == [part in text for text in wanted]
+
+
+def test_the_numbers_of_a_reader_become_those_of_the_archive(tmp_path: Path) -> None:
+    writer = StringWriter()
+    (known,) = writer.numbers(["train.py"]).tolist()
+    convert = writer.renumbered({7: "train.py", 3_000_000_000: "twice", 9: "twice", 4: "", 0: ""})
+    new = convert(np.array([7, 9, 3_000_000_000, 4, 0, 5, 2**40], U64))
+    strings = written(writer, tmp_path)
+    assert strings.texts(new) == ["train.py", "twice", "twice", "", "", "", ""]
+    assert new[0] == known
+    assert new[1] == new[2]
+    # an empty text that was recorded is not "none", and a number that names nothing is
+    assert (new[3:] == 0).tolist() == [False, True, True, True]
+
+
+def test_bytes_that_are_no_utf8_read_as_replacement_characters() -> None:
+    parts = [b"", b"ok", b"\xff\xfe", b"cut \xe2\x82", "€".encode(), b"\xed\xa0\x80", b"a\0b"]
+    end = np.cumsum([len(part) for part in parts]).astype(U64)
+    strings = strings_of(end, np.frombuffer(b"".join(parts), U8))
+    numbers = np.arange(len(parts), dtype=np.uint32)
+    assert strings.texts(numbers) == [part.decode("utf-8", "replace") for part in parts]
+    assert [strings.head(number, 3) for number in range(len(parts))] == [
+        part.decode("utf-8", "replace")[:3] for part in parts
+    ]
+
+
+def test_ends_out_of_order_are_refused_when_their_string_is_read() -> None:
+    strings = strings_of(np.array([0, 4, 2, 3, 9], U64), np.frombuffer(b"abcd", U8))
+    assert strings[1] == "abcd"
+    assert strings[3] == "c"
+    for number in (2, 4, 5, -1):
+        with pytest.raises(InconsistentError):
+            strings[number]
+        with pytest.raises(InconsistentError):
+            strings.head(number, 1)
+        with pytest.raises(InconsistentError):
+            strings.texts(np.array([1, number]))
+
+
+def test_texts_beyond_four_gibibytes_are_read_where_they_are(tmp_path: Path) -> None:
+    """The file is sparse: nothing but the pages of the strings that are read is ever touched."""
+    offset, text = 5 << 30, "über alles".encode()
+    with (tmp_path / "string_utf8").open("wb") as file:
+        file.seek(offset)
+        file.write(text)
+    utf8 = np.memmap(tmp_path / "string_utf8", U8, "r")
+    strings = strings_of(np.array([0, offset, offset + len(text)], U64), utf8)
+    assert strings[2] == "über alles"
+    assert strings.head(2, 4) == "über"
+    # a string of 5 GiB, of which no more is read than is shown
+    assert strings.head(1, 3) == "\0\0\0"
