@@ -228,7 +228,7 @@ Run = Callable[[Callable[[Views], Coroutine[Any, Any, None]]], None]
 @pytest.fixture
 def run(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> Run:
     async def started(use: Callable[[Views], Coroutine[Any, Any, None]]) -> None:
-        await asyncio.wait_for(use(Views(cache, monkeypatch)), 120)
+        await asyncio.wait_for(use(Views(cache, monkeypatch)), 240)
 
     return lambda use: asyncio.run(started(use))
 
