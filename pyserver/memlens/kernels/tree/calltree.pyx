@@ -439,6 +439,29 @@ def sum_samples(const uint32_t[::1] stacks, const int64_t[::1] amounts, const in
                 sums[1, stack] += counts[index]
 
 
+ctypedef fused Number:
+    uint32_t
+    int64_t
+
+
+def sum_changes(const uint32_t[:] samples, const Number[:] allocated, const Number[:] freed, int64_t more, int64_t less,
+                int64_t[::1] sums):
+    """Add ``more`` times what was allocated, and take ``less`` times what was freed, by sample.
+
+    Raises IndexError for a sample that there isn't.
+    """
+    cdef size_t index
+    cdef bint fits = samples.shape[0] == allocated.shape[0] == freed.shape[0]
+    with nogil:
+        for index in range(<size_t> samples.shape[0] if fits else 0):
+            if samples[index] >= <size_t> sums.shape[0]:
+                fits = False
+                break
+            sums[samples[index]] += more * <int64_t> allocated[index] - less * <int64_t> freed[index]
+    if not fits:
+        raise IndexError("a change has an unknown sample")
+
+
 def first_rows(const uint32_t[:] numbers, uint32_t[::1] first):
     """The first row that holds each number; those that are out of range, or in no row, keep what they have."""
     cdef size_t row
