@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.python.conftest import real_profiles
-from tests.python.test_flame import Boxes, check_picture
+from tests.python.test_flame import Boxes, check_picture, laid_out, nodes_of
 from tests.python.test_profile_model import archived, random_profile
 
 from memlens.cli import main
@@ -78,17 +78,17 @@ class Pair:
             strict=True,
         ):
             function_of.update(zip(lines, functions, strict=True))
-        paths: list[tuple[int, ...]] = [()]
+        paths: dict[int, tuple[int, ...]] = {0: ()}
         found = {}
-        for node in range(len(tree.parents)):
+        for node in nodes_of(tree):
             if node:
                 name = int(tree.name[node])
                 key = -1 if name >= tree.names.frames else name
                 if key >= 0 and tree.options.merge == "function":
                     key = function_of[key]
-                paths.append((*paths[int(tree.parents[node])], key))
+                paths[node] = (*paths[int(tree.parents[node])], key)
             found[paths[node]] = tree.inclusive[2:6, node].tolist()
-        assert len(found) == len(tree.parents)
+        assert len(found) == len(paths)
         return found
 
 
@@ -140,12 +140,13 @@ def check_boxes(tree: CallTree, x0: float, x1: float, width: int) -> None:
     """The picture is as any flame graph's, and each box tells both sides of what it stands for."""
     found: Boxes = check_picture(tree, x0, x1, width, 0, 50)
     assert found.compared
+    places = laid_out(tree)
     for box, before, after in zip(found.boxes, found.before, found.after, strict=True):
         begin, value, node, name, *_, flags, _unused = box
         nodes = [node]
         if flags & 1:
             nodes = [
-                child for child in tree.children(node).tolist() if begin <= tree.left[child] < begin + value
+                child for child in tree.children(node).tolist() if begin <= places[child][0] < begin + value
             ]
             assert len(nodes) == name
         assert (before, after) == tuple(int(tree.inclusive[row, nodes].sum()) for row in (2, 4))
@@ -216,7 +217,7 @@ def test_details_lead_to_the_views_own_lines_and_stacks(pair: Any) -> None:
         files = {row[0] for row in side.places.frames}
         root = flame_tables.details_of(tree, made.joined.stacks, made.joined.held_by, 0)
         assert set(side.stacks[side.values.any(axis=1)].tolist()) <= set(root.stacks)
-        for node in range(1, len(tree.parents)):
+        for node in nodes_of(tree)[1:]:
             told = flame_tables.details_of(tree, made.joined.stacks, made.joined.held_by, node)
             assert told.whole == root.node.sides
             assert told.node.sides is not None
@@ -246,9 +247,10 @@ def test_widths_add_up_at_every_zoom(
     tree = tree_of(joined(before, after), FlameOptions("bottom_up" if upwards else "top_down"), *how)
     check_boxes(tree, 0.0, 1.0, width)
     if tree.total:
-        node = data.draw(st.sampled_from(range(len(tree.parents))))
-        begin = int(tree.left[node]) / tree.total
-        end = (int(tree.left[node]) + int(tree.inclusive[tree.by, node])) / tree.total
+        places = laid_out(tree)
+        node = data.draw(st.sampled_from(sorted(places)))
+        begin = places[node][0] / tree.total
+        end = (places[node][0] + int(tree.inclusive[tree.by, node])) / tree.total
         if begin < min(end, 1.0):
             check_boxes(tree, begin, min(end, 1.0), width)
 

@@ -80,6 +80,26 @@ def key_of(tree: CallTree, node: int) -> Any:
     return (name.file, name.function, *([name.line] if tree.options.merge == "line" else []))
 
 
+def nodes_of(tree: CallTree) -> list[int]:
+    """The nodes that have anything, the root first."""
+    found: list[int] = np.flatnonzero(tree.inclusive.any(axis=0)).tolist()
+    return found or [0]
+
+
+def laid_out(tree: CallTree) -> dict[int, tuple[int, int]]:
+    """Where each node begins that has a place, and how deep it lies: what its siblings before it leave free."""
+    found = {0: (0, 0)}
+    todo = [0]
+    while todo:
+        node = todo.pop()
+        left, depth = found[node]
+        for child in tree.children(node).tolist():
+            found[child] = left, depth + 1
+            left += int(tree.inclusive[tree.by, child])
+            todo.append(child)
+    return found
+
+
 def sums_in(tree: CallTree) -> tuple[Sums, Sums]:
     paths: list[Path_] = [()]
     for node in range(1, len(tree.parents)):
@@ -236,7 +256,7 @@ def test_functions_searches_and_details_count_each_allocation_once(
                 ]
                 result = flame_tables.search(tree, text)
                 assert (result.bytes, result.count) == (sum(each.size for each in hits), len(hits))
-            for node in range(1, len(tree.parents), 1 if file == path else 6):
+            for node in nodes_of(tree)[1 :: 1 if file == path else 6]:
                 told = flame_tables.details(snapshot, of, "bytes", options, node)
                 way = [key_of(tree, step) for step in tree.path(node)]
                 inside = [each for each in found if stack_of(each, options)[: len(way)] == way]
@@ -262,7 +282,7 @@ def test_a_node_has_its_lines_where_the_focus_itself_is_hidden(opened: Any, samp
         for direction in ("top_down", "bottom_up"):
             options = FlameOptions(direction=direction, focus=focus, hide=(focus,))
             tree = tree_of(snapshot, of, "bytes", options)
-            for node in range(1, len(tree.parents), 3):
+            for node in nodes_of(tree)[1::3]:
                 told = flame_tables.details(snapshot, of, "bytes", options, node)
                 assert {row.function for row in told.lines} == {told.node.name.function}
                 if len(told.lines) < 20:
@@ -375,7 +395,10 @@ def made_tree(shape: list[tuple[int, int, int]], order: Any = "value", by: int =
 def check_picture(tree: CallTree, x0: float, x1: float, width: int, first_depth: int, rows: int) -> Boxes:
     """Every box by plain arithmetic: edges, who is drawn, who is merged, and that a row has no hole."""
     found = Boxes(picture(tree, x0, x1, first_depth, rows, width).geometry)
-    inclusive, left = tree.inclusive[tree.by].tolist(), tree.left.tolist()
+    inclusive, places = tree.inclusive[tree.by].tolist(), laid_out(tree)
+    left, depths = ({node: place[which] for node, place in places.items()} for which in (0, 1))
+    assert found.deepest == max(depths.values())
+    assert all(tree.layout.place(node) == places[node] for node in places)
     scale = width / (found.x1 - found.x0) if tree.total else 0
 
     def pixel(value: float) -> int:
@@ -391,12 +414,12 @@ def check_picture(tree: CallTree, x0: float, x1: float, width: int, first_depth:
             merged[node].append((begin, value, name, low, high, row))
         else:
             assert (begin, value) == (left[node], inclusive[node])
-            assert row + first_depth == tree.depth(node)
+            assert row + first_depth == depths[node]
             assert node == 0 or (name == tree.name[node] and value * scale >= 0.5)
             drawn[node] = (low, high)
     assert found.boxes == sorted(found.boxes, key=lambda box: (box[6], box[4]))
     for parent in [0, *(node for node in drawn if node)]:
-        depth = tree.depth(parent) + 1
+        depth = depths[parent] + 1
         children = tree.children(parent).tolist()
         if not (first_depth <= depth < first_depth + rows) or not children:
             continue
@@ -449,15 +472,15 @@ def test_widths_add_up_at_every_zoom(
     shape: list[tuple[int, int, int]], order: str, width: int, data: st.DataObject
 ) -> None:
     tree = made_tree(shape, order)
-    assert (np.diff(tree.parents.astype(np.int64)[1:]) >= -len(shape)).all()
-    views = [(0.0, 1.0)]
+    views, places = [(0.0, 1.0)], laid_out(tree)
     if tree.total:
-        node = data.draw(st.sampled_from(range(len(tree.parents))))
-        begin, end = tree.left[node] / tree.total, (tree.left[node] + tree.inclusive[0, node]) / tree.total
+        node = data.draw(st.sampled_from(sorted(places)))
+        left = places[node][0]
+        begin, end = left / tree.total, (left + int(tree.inclusive[0, node])) / tree.total
         views += [(begin, min(end, 1.0))] if begin < end else []
         a, b = sorted((data.draw(st.floats(0, 1)), data.draw(st.floats(0, 1))))
         views += [(a, b)] if b - a > 1e-12 else []
-    first_depth = data.draw(st.integers(0, max(3, len(tree.levels) - 1)))
+    first_depth = data.draw(st.integers(0, max(3, tree.deepest)))
     for x0, x1 in views:
         check_picture(tree, x0, x1, width, first_depth, data.draw(st.integers(1, 500)))
 
@@ -466,11 +489,9 @@ def test_a_real_tree_at_zooms_into_every_box(opened: Callable[[Path], Snapshot],
     snapshot = opened(sample)
     for options in OPTIONS:
         tree = tree_of(snapshot, AllocationSet(0), "bytes", options)
-        for node in range(len(tree.parents)):
-            if tree.inclusive[0, node]:
-                begin = int(tree.left[node])
-                end = begin + int(tree.inclusive[0, node])
-                check_picture(tree, begin / tree.total, min(end / tree.total, 1), 777, 0, 50)
+        for node, (begin, _) in laid_out(tree).items():
+            end = begin + int(tree.inclusive[0, node])
+            check_picture(tree, begin / tree.total, min(end / tree.total, 1), 777, 0, 50)
 
 
 def test_thousands_of_thin_boxes_are_one() -> None:
@@ -479,7 +500,7 @@ def test_thousands_of_thin_boxes_are_one() -> None:
     found = Boxes(picture(tree, 0, 1, 0, 10, 1000).geometry)
     # all of them together are thinner than half a pixel, and of the last row nothing is to be seen
     assert [box[6] for box in found.boxes] == [0, 1]
-    begin = tree.left[1] / tree.total
+    begin = laid_out(tree)[1][0] / tree.total
     near = check_picture(tree, begin, begin + 60_000 / tree.total, 1000, 0, 10)
     more = [box for box in near.boxes if box[7] & 1]
     assert [(box[3], box[1]) for box in more] == [(30_000, 30_000)]
@@ -557,7 +578,7 @@ def test_the_order_of_boxes_is_the_order_of_their_rows() -> None:
     assert [[box[3] for box in row] for row in rows] == [[2**32 - 1], [0, 1], [2, 3]]
 
 
-@pytest.mark.parametrize("names", [2, 5, 6, 7000])
+@pytest.mark.parametrize("names", [2, 9, 10, 7000])
 def test_nodes_with_few_and_with_many_children_are_merged_alike(names: int) -> None:
     draw = np.random.default_rng(names)
     count = 20_000
@@ -570,10 +591,14 @@ def test_nodes_with_few_and_with_many_children_are_merged_alike(names: int) -> N
     expected = [0]
     for parent, called in zip(parents[1:].tolist(), frames[1:].tolist(), strict=True):
         expected.append(known.setdefault((expected[parent], called), len(known) + 1))
-    merged = np.empty(count, np.uint32)
+    merged, above, under, child, sibling = (np.empty(count, np.uint32) for _ in range(5))
     none = np.zeros(names, np.uint8)
     same = np.arange(names, dtype=np.uint32)
-    found = kernel.merge(parents, frames, same, none, none, 0, kernel.NO_FOCUS, merged)
+    nodes = kernel.merge(
+        parents, frames, same, none, none, 0, kernel.NO_FOCUS, merged, above, under, child, sibling
+    )
     assert merged.tolist() == expected
-    above, under = (np.asarray(column).tolist()[1:] for column in found)
-    assert list(zip(above, under, strict=True)) == list(known)
+    assert list(zip(above[1:nodes].tolist(), under[1:nodes].tolist(), strict=True)) == list(known)
+    lists = np.empty(nodes, np.uint32), np.empty(nodes, np.uint32)
+    kernel.families(above[:nodes], *lists)
+    assert all((one == two[:nodes]).all() for one, two in zip(lists, (child, sibling), strict=True))

@@ -2,6 +2,9 @@
 
 import base64
 import pickle
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import find_source, open_view, problem_of, write_snapshot
 
 from memlens.server import protocol
+from memlens.server.requirements import PACKAGES
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
@@ -23,6 +27,22 @@ def test_says_what_it_can_do_and_wants_no_documents(workspace: Path, cache_folde
         sync = capabilities["textDocumentSync"]
         assert (sync["openClose"], sync["change"], sync["save"]) == (False, 0, False)
         assert client.end() == 0
+
+
+def test_the_extension_finds_out_what_the_package_needs() -> None:
+    needed = tomllib.loads((ROOT / "pyserver/pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    assert sorted(PACKAGES) == sorted(name.split(">")[0] for name in needed)
+    code = f"import sys; sys.path.append({str(ROOT / 'pyserver')!r}); import memlens.server.requirements"
+    for without, missing in (([], ""), (["-S"], "No module named 'apsw'")):
+        found = subprocess.run(
+            [sys.executable, "-I", *without, "-c", code],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert found.stderr.strip().rpartition("ModuleNotFoundError: ")[2] == missing
+        assert (found.returncode == 0) == (not missing)
 
 
 def test_open_shows_progress_and_answers_every_question(server: LspClient, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import * as vscode from 'vscode';
 import { type Logger, messageOf } from '../base/logger';
 import { interpreterSetting } from '../settings';
 
-const CHECK = 'import memlens.server.app';
+const CHECK = 'import memlens.server.requirements';
 const CHECK_LIMIT_MS = 20_000;
 const WINDOWS = process.platform === 'win32';
 
@@ -27,7 +27,7 @@ export class NoInterpreterError extends Error {
 }
 
 /**
- * Finds the Python that runs the server. The first one that can import Memlens is taken, of
+ * Finds the Python that runs the server. The first one that has Memlens and what it needs is taken, of
  *
  * 1. the setting `memlens.interpreter`; when it is set, nothing else is tried,
  * 2. the extension's own `.venv`, which `npm run setup` makes,

@@ -2,11 +2,13 @@
 
 import argparse
 import contextlib
+import gc
 import os
 import signal
 import sys
 import traceback
 from importlib import import_module
+from types import ModuleType
 from typing import NoReturn
 
 from memlens.cli.arguments import parser
@@ -32,8 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
         if options.command != "lsp" and hasattr(signal, name):
             signal.signal(getattr(signal, name), _terminated)
     try:
-        # a command brings only what it needs: `memlens ingest` must not wait for pygls, nor `memlens lsp` for NumPy
-        status: int = import_module(f"memlens.cli.{options.command}").run(options)
+        # a command brings only what it needs: `memlens ingest` must not wait for pygls
+        status: int = _command(options.command).run(options)
         sys.stdout.flush()
     except BrokenPipeError:
         # the reader (head, a pager) has seen enough
@@ -49,6 +51,15 @@ def main(arguments: list[str] | None = None) -> int:
             traceback.print_exception(error)
         return _fail(options, problem)
     return status
+
+
+def _command(name: str) -> ModuleType:
+    """A command's module. What modules make while they are imported stays: no garbage is looked for among it."""
+    gc.disable()
+    try:
+        return import_module(f"memlens.cli.{name}")
+    finally:
+        gc.enable()
 
 
 def problem_of(error: Exception) -> Problem:

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import assert_never
 
+import numpy as np
+
 from memlens.cli.ask import ask
 from memlens.cli.attribution import attribution_of, self_words
 from memlens.cli.output import json_line, say
@@ -147,18 +149,17 @@ def folded(tree: CallTree) -> Iterator[str]:
     The format is that of Brendan Gregg's ``stackcollapse`` scripts; a frame is written as py-spy writes it. Of two
     files each line has both values, as his ``difffolded.pl`` writes them; so it has of negative values, as a side.
     """
-    names: dict[int, str] = {}
-    paths: list[str] = [""]
-    for node in range(1, len(tree.parents)):
-        number = int(tree.name[node])
-        text = names.get(number)
+    rows = list(SIDES) if _compared(tree) else [tree.by]
+    nodes = np.flatnonzero(tree.inclusive[rows].any(axis=0))[1:]
+    columns = (nodes, tree.parents[nodes], tree.name[nodes], tree.ends[rows][:, nodes].T)
+    texts: dict[int, str] = {}
+    paths = {0: ""}
+    for node, parent, name, values in zip(*(column.tolist() for column in columns), strict=True):
+        text = texts.get(name)
         if text is None:
-            text = names[number] = _folded_name(tree.names.name(number, tree.options.merge))
-        above = paths[int(tree.parents[node])]
-        paths.append(f"{above};{text}" if above else text)
-    shown = tree.ends[list(SIDES)] if _compared(tree) else tree.ends[[tree.by]]
-    for path, values in zip(paths, shown.T.tolist(), strict=True):
-        if any(values) and path:
+            text = texts[name] = _folded_name(tree.names.name(name, tree.options.merge))
+        path = paths[node] = f"{paths[parent]};{text}" if parent else text
+        if any(values):
             yield f"{path} {' '.join(map(str, values))}"
 
 

@@ -63,7 +63,7 @@ def main() -> int:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _leave_at_once)
     server = create_server()
-    limits.settle()
+    limits.settle_later()
     try:
         server.start_io(sys.stdin.buffer, _own_stdout())
     finally:

@@ -58,7 +58,7 @@ class Snapshot:
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
         self.verified = False
         """Whether all files were held to their checksums since the archive was opened."""
-        self.behind: list[Callable[[], None]] = []
+        self.behind: list[Callable[[], object]] = []
         """What can be done once an answer is out, so that the next one comes sooner; see :meth:`work_behind`."""
 
     @classmethod

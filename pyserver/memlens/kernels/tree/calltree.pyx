@@ -24,6 +24,7 @@ NO_FOCUS, FROM_FOCUS, UP_TO_FOCUS = 0, 1, 2
 cdef enum:
     C_FROM_FOCUS = 1
     C_UP_TO_FOCUS = 2
+    FEW = 8                 # most nodes have a child or two, which are near them in memory, and a slot is not
     MUCH = 8                # from one end for so many nodes on, most of a tree is picked
 
 
@@ -33,56 +34,16 @@ cdef struct Slot:
     uint32_t node           # 0 for an empty slot: the root is nobody's child
 
 
-cdef struct Branch:
-    uint32_t name
-    uint32_t child          # the newest of its children, 0 for none
-    uint32_t sibling        # the one before it among its parent's
-    uint32_t children       # more than FEW of them are in the slots, and no longer listed
-
-
 cdef struct Tree:
-    Vector parents
-    Vector names
-    Vector branches         # a Branch a node
-    Slot *slots             # open addressing by (parent, name), for nodes with many children
+    uint32_t *parents
+    uint32_t *names
+    uint32_t *child         # the newest of a node's children, 0 for none
+    uint32_t *sibling       # the one before it among its parent's
+    size_t count
+    Slot *slots             # open addressing by (parent, name), for the children of nodes with more than FEW
     size_t size
     size_t used
     uint64_t seed           # drawn anew for every tree, so that no file can be made to collide
-
-
-# most nodes have a child or two, which are near it in memory, and a slot is not
-cdef uint32_t FEW = 4
-
-
-cdef int tree_init(Tree *tree, uint64_t seed) noexcept nogil:
-    cdef Branch root
-    root.name = NONE
-    root.child = root.sibling = root.children = 0
-    vector_init(&tree.parents, 4)
-    vector_init(&tree.names, 4)
-    vector_init(&tree.branches, sizeof(Branch))
-    tree.size = 1 << 12
-    tree.used = 0
-    tree.seed = seed
-    tree.slots = <Slot *> calloc(tree.size, sizeof(Slot))
-    if tree.slots == NULL or vector_push_u32(&tree.parents, NONE) < 0 \
-            or vector_push_u32(&tree.names, NONE) < 0 or vector_push(&tree.branches, &root) < 0:
-        tree_free(tree)
-        return -1
-    return 0
-
-
-cdef void tree_free(Tree *tree) noexcept nogil:
-    vector_free(&tree.parents)
-    vector_free(&tree.names)
-    tree_done(tree)
-
-
-cdef void tree_done(Tree *tree) noexcept nogil:
-    """Free all but the tree itself."""
-    vector_free(&tree.branches)
-    free(tree.slots)
-    tree.slots = NULL
 
 
 cdef inline size_t slot_of(Tree *tree, uint32_t parent, uint32_t name) noexcept nogil:
@@ -109,13 +70,13 @@ cdef int tree_grow(Tree *tree) noexcept nogil:
     return 0
 
 
-cdef int into_slot(Tree *tree, uint32_t parent, uint32_t name, uint32_t node) noexcept nogil:
+cdef int into_slot(Tree *tree, uint32_t node) noexcept nogil:
     cdef size_t slot
     if tree.used * 2 >= tree.size and tree_grow(tree) < 0:
         return -1
-    slot = slot_of(tree, parent, name)
-    tree.slots[slot].parent = parent
-    tree.slots[slot].name = name
+    slot = slot_of(tree, tree.parents[node], tree.names[node])
+    tree.slots[slot].parent = tree.parents[node]
+    tree.slots[slot].name = tree.names[node]
     tree.slots[slot].node = node
     tree.used += 1
     return 0
@@ -123,38 +84,34 @@ cdef int into_slot(Tree *tree, uint32_t parent, uint32_t name, uint32_t node) no
 
 cdef uint32_t child_of(Tree *tree, uint32_t parent, uint32_t name) noexcept nogil:
     """The child of that name, made when there is none; NONE without memory."""
-    cdef Branch *branches = <Branch *> tree.branches.data
-    cdef Branch fresh
-    cdef uint32_t node
-    if branches[parent].children > FEW:
-        node = tree.slots[slot_of(tree, parent, name)].node
-    else:
-        node = branches[parent].child
-        while node and branches[node].name != name:
-            node = branches[node].sibling
-    if node:
-        return node
-    node = <uint32_t> tree.parents.count
-    fresh.name = name
-    fresh.child = fresh.children = 0
-    fresh.sibling = branches[parent].child
-    if node == NONE or vector_push_u32(&tree.parents, parent) < 0 or vector_push_u32(&tree.names, name) < 0 \
-            or vector_reserve(&tree.branches, tree.branches.count + 1) < 0:
-        return NONE
-    branches = <Branch *> tree.branches.data
-    branches[node] = fresh
-    tree.branches.count += 1
-    branches[parent].children += 1
-    if branches[parent].children > FEW + 1:
-        return node if into_slot(tree, parent, name, node) == 0 else NONE
-    branches[parent].child = node
-    if branches[parent].children == FEW + 1:
-        fresh.child = node
-        while fresh.child:
-            if into_slot(tree, parent, branches[fresh.child].name, fresh.child) < 0:
+    cdef uint32_t fresh, node = tree.child[parent]
+    cdef int looked = 0
+    while node and looked < FEW:
+        if tree.names[node] == name:
+            return node
+        node = tree.sibling[node]
+        looked += 1
+    if node and tree.slots[slot_of(tree, parent, name)].node:
+        return tree.slots[slot_of(tree, parent, name)].node
+    fresh = <uint32_t> tree.count
+    tree.parents[fresh] = parent
+    tree.names[fresh] = name
+    tree.child[fresh] = 0
+    tree.sibling[fresh] = tree.child[parent]
+    tree.child[parent] = fresh
+    tree.count += 1
+    if looked == FEW:
+        if into_slot(tree, fresh) < 0:
+            return NONE
+        # the first that is too many brings the others
+        looked = 0 if node else FEW
+        node = tree.sibling[fresh]
+        while looked:
+            if into_slot(tree, node) < 0:
                 return NONE
-            fresh.child = branches[fresh.child].sibling
-    return node
+            node = tree.sibling[node]
+            looked -= 1
+    return fresh
 
 
 def sum_stacks(const uint32_t[::1] rows, const int64_t[:] sizes, const uint32_t[:] stacks, int64_t[::1] size_bytes,
@@ -181,21 +138,33 @@ def sum_stacks(const uint32_t[::1] rows, const int64_t[:] sizes, const uint32_t[
 
 def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_t[::1] names,
           const uint8_t[::1] foldable, const uint8_t[::1] hidden, uint32_t focus, int focus_mode,
-          uint32_t[::1] merged):
-    """Merge a prefix tree of frames into one of names; returns its ``(parents, names)``.
+          uint32_t[::1] merged, uint32_t[::1] new_parents, uint32_t[::1] new_names, uint32_t[::1] child,
+          uint32_t[::1] sibling):
+    """Merge a prefix tree of frames into one of names; returns how many nodes that has, with the root.
 
     A frame's name is ``names[frame]``. A name that is ``hidden`` is left out, and its callees stand under its caller;
     one that is ``foldable`` and called by itself is folded into its caller. ``merged`` gets each node's number in the
-    new tree, NEVER for those that the focus leaves out. Raises ValueError for a tree whose numbers are out of order.
+    new tree, NEVER for those that the focus leaves out. The new tree's columns have room for as many nodes as there
+    were: ``new_parents``, ``new_names``, and as lists each node's children (:func:`families`). Raises ValueError for a
+    tree whose numbers are out of order.
     """
     cdef size_t node, nodes = parents.shape[0]
     cdef uint32_t parent, name, above
     cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
     cdef Tree tree
     cdef bint failed = False, damaged = False
-    cdef uint8_t *reached = <uint8_t *> calloc(nodes + 1, 1)
-    if reached == NULL or tree_init(&tree, seed) < 0:
+    cdef uint8_t *reached = <uint8_t *> calloc(nodes + 1 if focus_mode else 1, 1)
+    tree.parents, tree.names, tree.child, tree.sibling = &new_parents[0], &new_names[0], &child[0], &sibling[0]
+    tree.parents[0] = tree.names[0] = NONE
+    tree.child[0] = tree.sibling[0] = 0
+    tree.count = 1
+    tree.size = 1 << 12
+    tree.used = 0
+    tree.seed = seed
+    tree.slots = <Slot *> calloc(tree.size, sizeof(Slot))
+    if reached == NULL or tree.slots == NULL:
         free(reached)
+        free(tree.slots)
         raise MemoryError
     with nogil:
         if nodes:
@@ -207,23 +176,18 @@ def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_
                 damaged = True
                 break
             above = merged[parent]
-            reached[node] = reached[parent]
             name = names[frames[node]]
-            if focus_mode == C_FROM_FOCUS:
-                if not reached[node]:
-                    if name != focus:
-                        # not reached yet: the way from here starts at the root
-                        merged[node] = 0
-                        continue
-                    reached[node] = 1
-            elif focus_mode == C_UP_TO_FOCUS:
-                if reached[node]:
+            if focus_mode:
+                reached[node] = reached[parent]
+                if focus_mode == C_UP_TO_FOCUS and reached[node]:
                     merged[node] = above
                     continue
-                if name == focus:
-                    reached[node] = 1
-            if hidden[name] or (foldable[name] and above != 0
-                                and (<uint32_t *> tree.names.data)[above] == name):
+                reached[node] |= name == focus
+                if focus_mode == C_FROM_FOCUS and not reached[node]:
+                    # not reached yet: the way from here starts at the root
+                    merged[node] = 0
+                    continue
+            if hidden[name] or (foldable[name] and above != 0 and tree.names[above] == name):
                 merged[node] = above
                 continue
             merged[node] = child_of(&tree, above, name)
@@ -236,14 +200,23 @@ def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_
                 if not reached[node]:
                     merged[node] = NONE
     free(reached)
+    free(tree.slots)
     if damaged:
-        tree_free(&tree)
         raise ValueError("a stack's numbers are out of order")
     if failed:
-        tree_free(&tree)
         raise MemoryError
-    tree_done(&tree)
-    return column_of(&tree.parents, b"I"), column_of(&tree.names, b"I")
+    return tree.count
+
+
+def families(const uint32_t[::1] parents, uint32_t[::1] child, uint32_t[::1] sibling):
+    """The children of each node as a list: ``child[node]`` is the last, ``sibling`` the one before; 0 for none."""
+    cdef size_t node
+    with nogil:
+        for node in range(<size_t> parents.shape[0]):
+            child[node] = sibling[node] = 0
+            if node:
+                sibling[node] = child[parents[node]]
+                child[parents[node]] = <uint32_t> node
 
 
 def pick(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] ends, uint32_t[::1] places):
@@ -466,6 +439,29 @@ def sum_samples(const uint32_t[::1] stacks, const int64_t[::1] amounts, const in
                 sums[1, stack] += counts[index]
 
 
+ctypedef fused Number:
+    uint32_t
+    int64_t
+
+
+def sum_changes(const uint32_t[:] samples, const Number[:] allocated, const Number[:] freed, int64_t more, int64_t less,
+                int64_t[::1] sums):
+    """Add ``more`` times what was allocated, and take ``less`` times what was freed, by sample.
+
+    Raises IndexError for a sample that there isn't.
+    """
+    cdef size_t index
+    cdef bint fits = samples.shape[0] == allocated.shape[0] == freed.shape[0]
+    with nogil:
+        for index in range(<size_t> samples.shape[0] if fits else 0):
+            if samples[index] >= <size_t> sums.shape[0]:
+                fits = False
+                break
+            sums[samples[index]] += more * <int64_t> allocated[index] - less * <int64_t> freed[index]
+    if not fits:
+        raise IndexError("a change has an unknown sample")
+
+
 def first_rows(const uint32_t[:] numbers, uint32_t[::1] first):
     """The first row that holds each number; those that are out of range, or in no row, keep what they have."""
     cdef size_t row
@@ -505,273 +501,105 @@ def least_up(const uint32_t[::1] parents, uint32_t[::1] values):
                 values[parents[node]] = values[node]
 
 
-cdef struct Child:
-    int64_t key
-    uint32_t name
-    uint32_t node
-
-
-cdef int by_key(const void *one, const void *other) noexcept nogil:
-    cdef const Child *left = <const Child *> one
-    cdef const Child *right = <const Child *> other
-    if left.key != right.key:
-        return -1 if left.key < right.key else 1
-    if left.name != right.name:
-        return -1 if left.name < right.name else 1
-    return 0
-
-
-cdef void sort_children(Child *children, size_t count) noexcept nogil:
-    """By key and name. Most nodes have a few children, and a call for each look at two would take the most time."""
-    cdef size_t place, at
-    cdef Child taken
-    if count > 16:
-        qsort(children, count, sizeof(Child), &by_key)
-        return
-    for place in range(1, count):
-        taken = children[place]
-        at = place
-        while at and (children[at - 1].key > taken.key
-                      or (children[at - 1].key == taken.key and children[at - 1].name > taken.name)):
-            children[at] = children[at - 1]
-            at -= 1
-        children[at] = taken
-
-
-def arrange(const uint32_t[::1] parents, const uint32_t[::1] names, const int64_t[::1] widths,
-            const uint32_t[::1] times, uint32_t[::1] nodes, uint32_t[::1] offsets, uint32_t[::1] new_names,
-            int64_t[::1] new_widths):
-    """Number a tree anew, level by level, so that the children of a node stand together; returns how many have a width.
-
-    Children stand by descending width, or by ascending time where there are ``times``, and where equal by name. The
-    root comes first; nodes without a width, which have none below them either, come behind all others as they stood.
-    ``nodes`` gets the node of each new number, and ``new_names`` and ``new_widths`` its name and width; the children
-    of ``n`` become ``offsets[n] + 1`` to ``offsets[n + 1]``.
-    """
-    cdef size_t node, count = parents.shape[0], index, placed = 1
-    cdef uint32_t first, last
-    cdef bint by_time = times.shape[0] > 0
-    cdef Vector family
-    cdef bint failed = False
-    cdef uint32_t *found = <uint32_t *> malloc((count + 1) * 4)
-    cdef uint32_t *begins = <uint32_t *> calloc(count + 2, 4)
-    if found == NULL or begins == NULL:
-        free(found)
-        free(begins)
+def deepest(const uint32_t[::1] parents, const int64_t[::1] widths):
+    """How deep the deepest node with a width lies; the root's depth is 0."""
+    cdef size_t node, nodes = parents.shape[0]
+    cdef uint32_t most = 0
+    cdef uint32_t *depths = <uint32_t *> malloc((nodes + 1) * 4)
+    if depths == NULL:
         raise MemoryError
-    vector_init(&family, sizeof(Child))
     with nogil:
-        for node in range(1, count):
-            if widths[node] > 0:
-                begins[parents[node] + 1] += 1
-        for node in range(count):
-            begins[node + 1] += begins[node]
-        # filled from behind, which moves each end to where its children begin
-        for node in range(count - 1, 0, -1):
-            if widths[node] > 0:
-                begins[parents[node] + 1] -= 1
-                found[begins[parents[node] + 1]] = <uint32_t> node
-        # begins[n + 1] is where the children of n begin now, and those of the next node end them
-        begins[count + 1] = begins[count]
-        nodes[0] = offsets[0] = 0
-        new_names[0] = names[0]
-        new_widths[0] = widths[0]
-        index = 0
-        while index < placed:
-            node = nodes[index]
-            first = begins[node + 1]
-            last = begins[node + 2] if node + 1 < count else first
-            if last - first > 1:
-                if sort_family(&family, found + first, last - first, names, widths, times, by_time) < 0:
-                    failed = True
-                    break
-            while first < last:
-                node = found[first]
-                nodes[placed] = <uint32_t> node
-                new_names[placed] = names[node]
-                new_widths[placed] = widths[node]
-                placed += 1
-                first += 1
-            index += 1
-            offsets[index] = <uint32_t> (placed - 1)
-        index = placed
-        for node in range(1, count):
-            if widths[node] <= 0:
-                nodes[index] = <uint32_t> node
-                new_names[index] = names[node]
-                new_widths[index] = widths[node]
-                index += 1
-    free(found)
-    free(begins)
-    vector_free(&family)
-    if failed:
-        raise MemoryError
-    return placed
+        depths[0] = 0
+        for node in range(1, nodes):
+            depths[node] = depths[parents[node]] + 1
+            if depths[node] > most and widths[node] > 0:
+                most = depths[node]
+    free(depths)
+    return most
 
 
-cdef int sort_family(Vector *family, uint32_t *nodes, size_t count, const uint32_t[::1] names,
-                     const int64_t[::1] widths, const uint32_t[::1] times, bint by_time) noexcept nogil:
-    """Sort the children of one node; -1 without memory."""
-    cdef size_t index
-    cdef Child *children
-    if vector_reserve(family, count) < 0:
-        return -1
-    children = <Child *> family.data
-    for index in range(count):
-        children[index].key = <int64_t> times[nodes[index]] if by_time else -widths[nodes[index]]
-        children[index].name = names[nodes[index]]
-        children[index].node = nodes[index]
-    sort_children(children, count)
-    for index in range(count):
-        nodes[index] = children[index].node
-    return 0
-
-
-def place(const uint32_t[::1] offsets, const int64_t[::1] widths, int64_t[::1] left):
-    """Where each node of an arranged tree begins on an axis of values.
-
-    Children stand side by side from their parent's beginning, and what the parent has of its own is left over behind
-    them. Raises ValueError for a tree that is not arranged, or in which children are wider than their parent.
-    """
-    cdef size_t node, child, placed = offsets.shape[0] - 1
-    cdef int64_t at, over
-    cdef bint fits = offsets.shape[0] > 1 and offsets[0] == 0 and offsets[placed] == placed - 1 \
-        and <size_t> widths.shape[0] >= placed and <size_t> left.shape[0] >= placed and widths[0] >= 0
-    with nogil:
-        if fits:
-            left[0] = 0
-            for node in range(placed):
-                # a node comes behind its parent, and so it has its own place by now
-                if offsets[node] < node or offsets[node + 1] < offsets[node] or offsets[node + 1] >= placed:
-                    fits = False
-                    break
-                at = left[node]
-                over = widths[node]
-                for child in range(<size_t> offsets[node] + 1, <size_t> offsets[node + 1] + 1):
-                    if widths[child] <= 0 or widths[child] > over:
-                        fits = False
-                        break
-                    left[child] = at
-                    at += widths[child]
-                    over -= widths[child]
-                if not fits:
-                    break
-    if not fits:
-        raise ValueError("a call tree's nodes are out of order, or wider than what holds them")
-
-
-def own_values(const uint32_t[::1] parents, int64_t[:, ::1] values):
-    """Take what each node has with all below it from its parent: what is left is its own."""
-    cdef size_t node, row
-    with nogil:
-        for row in range(<size_t> values.shape[0]):
-            for node in range(1, <size_t> parents.shape[0]):
-                values[row, parents[node]] -= values[row, node]
-
-
-def functions(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] offsets,
-              const int64_t[:, ::1] selves, const int64_t[:, ::1] inclusive, int64_t[:, ::1] self_sums,
-              int64_t[:, ::1] inclusive_sums):
-    """Sum an arranged tree by name; a name that stands twice on a way counts once, with its outermost."""
+def functions(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] child,
+              const uint32_t[::1] sibling, const int64_t[::1] widths, const int64_t[:, ::1] selves,
+              const int64_t[:, ::1] inclusive, int64_t[:, ::1] self_sums, int64_t[:, ::1] inclusive_sums):
+    """Sum the nodes with a width by name; a name that stands twice on a way counts once, with its outermost."""
     cdef size_t row, rows = selves.shape[0]
-    cdef uint32_t node = 0, child
-    cdef uint32_t *next = <uint32_t *> calloc(offsets.shape[0], 4)
+    cdef uint32_t node = child[0], name
     cdef uint32_t *open = <uint32_t *> calloc(self_sums.shape[1] + 1, 4)
-    if next == NULL or open == NULL:
-        free(next)
-        free(open)
+    if open == NULL:
         raise MemoryError
     with nogil:
-        while True:
-            if offsets[node] + next[node] < offsets[node + 1]:
-                next[node] += 1
-                child = offsets[node] + next[node]
-                node = child
+        while node:
+            if widths[node] > 0:
+                name = names[node]
                 for row in range(rows):
-                    self_sums[row, names[node]] += selves[row, node]
-                    if open[names[node]] == 0:
-                        inclusive_sums[row, names[node]] += inclusive[row, node]
-                open[names[node]] += 1
-            elif node == 0:
-                break
-            else:
-                open[names[node]] -= 1
+                    self_sums[row, name] += selves[row, node]
+                    if open[name] == 0:
+                        inclusive_sums[row, name] += inclusive[row, node]
+                if child[node]:
+                    open[name] += 1
+                    node = child[node]
+                    continue
+            while node and not sibling[node]:
                 node = parents[node]
-    free(next)
+                if node:
+                    open[names[node]] -= 1
+            node = sibling[node]
     free(open)
 
 
 def find(const uint32_t[::1] parents, const uint32_t[::1] names, const uint8_t[::1] wanted,
          const int64_t[:, ::1] inclusive, uint8_t[::1] held, int64_t[::1] totals):
-    """Sum what lies in or below nodes of the wanted names, each value once; returns how many nodes have such a name.
+    """Sum what lies in or below nodes of the wanted names, each value once.
 
-    ``held`` gets 1 for a node with a wanted name, and 2 for one that has such a node below it, both perhaps.
+    ``held`` gets 1 for a node with a wanted name, and 2 for one that has such a node below it, both perhaps. Nodes
+    without any value count nowhere.
     """
-    cdef size_t node, row, count = 0, nodes = parents.shape[0]
+    cdef size_t node, row, nodes = parents.shape[0], rows = inclusive.shape[0]
+    cdef int64_t any
     cdef uint8_t *inside = <uint8_t *> calloc(nodes + 1, 1)
     if inside == NULL:
         raise MemoryError
     with nogil:
-        for node in range(nodes):
-            held[node] = 0
+        held[0] = 0
         for node in range(1, nodes):
+            held[node] = 0
             inside[node] = inside[parents[node]]
-            if wanted[names[node]]:
-                held[node] = 1
-                count += 1
-                if not inside[node]:
-                    inside[node] = 1
-                    for row in range(<size_t> inclusive.shape[0]):
-                        totals[row] += inclusive[row, node]
+            if not wanted[names[node]]:
+                continue
+            any = 0
+            for row in range(rows):
+                any |= inclusive[row, node]
+            if not any:
+                continue
+            held[node] = 1
+            if not inside[node]:
+                inside[node] = 1
+                for row in range(rows):
+                    totals[row] += inclusive[row, node]
         for node in range(nodes - 1, 0, -1):
             if held[node]:
                 held[parents[node]] |= 2
     free(inside)
-    return count
 
 
-def below(const uint32_t[::1] parents, uint32_t node, uint8_t[::1] inside):
-    """Mark a node and all that is below it; ``inside`` holds zeroes before."""
-    cdef size_t at
+def below(const uint32_t[::1] parents, const uint32_t[::1] child, const uint32_t[::1] sibling, uint32_t node,
+          uint8_t[::1] inside):
+    """Mark a node and all that is below it."""
+    cdef uint32_t top = node
     if node >= <size_t> parents.shape[0]:
         raise IndexError(node)
     with nogil:
-        inside[node] = 1
-        for at in range(<size_t> node + 1, <size_t> parents.shape[0]):
-            inside[at] = inside[parents[at]]
-
-
-def along(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_t[::1] names,
-          const uint32_t[::1] way, uint32_t[::1] ends):
-    """Where a way of names from the root, outermost first and not empty, ends above each node of a prefix tree.
-
-    ``ends`` gets the node there, 0 for nodes that the way doesn't lead to. A frame's name is ``names[frame]``. Raises
-    ValueError for a tree whose numbers are out of order.
-    """
-    cdef size_t node, nodes = parents.shape[0], steps = way.shape[0]
-    cdef uint32_t parent
-    cdef bint damaged = frames.shape[0] != parents.shape[0] or ends.shape[0] != parents.shape[0] or not steps
-    # how many steps lead to each node, one more for those that are on the way
-    cdef uint32_t *gone = <uint32_t *> calloc(nodes + 1, 4)
-    if gone == NULL:
-        raise MemoryError
-    with nogil:
-        if nodes and not damaged:
-            gone[0] = 1
-            ends[0] = 0
-            for node in range(1, nodes):
-                parent = parents[node]
-                if parent >= node or frames[node] >= <size_t> names.shape[0]:
-                    damaged = True
-                    break
-                ends[node] = ends[parent]
-                if gone[parent] and gone[parent] <= steps and names[frames[node]] == way[gone[parent] - 1]:
-                    gone[node] = gone[parent] + 1
-                    if gone[node] > steps:
-                        ends[node] = <uint32_t> node
-    free(gone)
-    if damaged:
-        raise ValueError("a stack's numbers are out of order")
+        inside[top] = 1
+        node = child[top]
+        while node and node != top:
+            inside[node] = 1
+            if child[node]:
+                node = child[node]
+                continue
+            while node != top and not sibling[node]:
+                node = parents[node]
+            if node != top:
+                node = sibling[node]
 
 
 def best_above(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint8_t[::1] kinds,

@@ -5,6 +5,7 @@ import numpy.typing as npt
 from typing_extensions import Buffer
 
 BOX_FORMAT: bytes
+SIDES_FORMAT: bytes
 MORE: int
 MATCHES: int
 HOLDS_MATCH: int
@@ -16,13 +17,15 @@ I64: TypeAlias = npt.NDArray[np.int64]
 class Layout:
     def __init__(
         self,
-        offsets: U32,
-        left: I64,
-        inclusive: I64,
+        parents: U32,
         names: U32,
-        held: U8,
-        held_before: I64,
-        largest_first: bool,
+        child: U32,
+        sibling: U32,
+        widths: I64,
+        times: U32 | None = None,
+        numbers: U32 | None = None,
+        more: U32 | None = None,
+        more_width: I64 | None = None,
     ) -> None: ...
     def run(
         self,
@@ -33,4 +36,9 @@ class Layout:
         first_depth: int,
         rows: int,
         most: int,
-    ) -> Buffer | None: ...
+        held: U8 | None = None,
+        before: I64 | None = None,
+        after: I64 | None = None,
+    ) -> tuple[Buffer, Buffer] | None: ...
+    def children_of(self, node: int) -> Buffer: ...
+    def place(self, node: int) -> tuple[int, int]: ...

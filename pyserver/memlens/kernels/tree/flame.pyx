@@ -8,15 +8,20 @@ the parent has of its own) sum to the parent's at any zoom, without a gap or an 
 
 from libc.math cimport floor
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, int64_t
+from libc.stdlib cimport qsort
 
-from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
+from memlens.kernels.base.vectors cimport (
+    Vector, vector_init, vector_reserve, vector_push, vector_push_u32, vector_free, column_of,
+)
 
 BOX_FORMAT = b"T{d:left:d:value:I:node:I:name:H:x0:H:x1:H:row:B:flags:B:unused:}"
+SIDES_FORMAT = b"T{d:before:d:after:}"
 
 MORE, MATCHES, HOLDS_MATCH = 1, 2, 4
 """Flags of a box: it stands for several nodes; its name is looked for; so is one below it (or in it)."""
 
 cdef enum:
+    FEW = 16
     F_MORE = 1
     F_MATCHES = 2
     F_HOLDS_MATCH = 4
@@ -34,40 +39,114 @@ cdef struct Box:
     uint8_t unused
 
 
+cdef struct Sides:
+    double before
+    double after
+
+
+cdef struct Child:
+    int64_t key             # by which children stand, the least first
+    int64_t left
+    int64_t width
+    uint32_t name
+    uint32_t node
+
+
+cdef struct Open:
+    # a node whose children are to be looked at
+    int64_t left
+    uint32_t node
+
+
 cdef struct Run:
     # neighbours that are too thin for a box of their own
     int64_t left
     int64_t right
-    size_t first            # its number; they stand together
-    size_t count
+    int64_t before
+    int64_t after
+    uint32_t count
+    uint8_t held
+
+
+cdef int by_key(const void *one, const void *other) noexcept nogil:
+    cdef const Child *left = <const Child *> one
+    cdef const Child *right = <const Child *> other
+    if left.key != right.key:
+        return -1 if left.key < right.key else 1
+    return -1 if left.name < right.name else left.name > right.name
+
+
+cdef void sort_children(Child *children, size_t count) noexcept nogil:
+    """By key and name. Most nodes have a few children, and a call for each look at two would take the most time."""
+    cdef size_t place, at
+    cdef Child taken
+    if count > FEW:
+        qsort(children, count, sizeof(Child), &by_key)
+        return
+    for place in range(1, count):
+        taken = children[place]
+        at = place
+        while at and (children[at - 1].key > taken.key
+                      or (children[at - 1].key == taken.key and children[at - 1].name > taken.name)):
+            children[at] = children[at - 1]
+            at -= 1
+        children[at] = taken
 
 
 cdef class Layout:
-    """One viewport of one tree. Values ``[x0, x1]`` are spread over ``width`` pixels."""
+    """One tree as a flame graph. Only nodes that are looked at have their children put in order.
 
-    cdef const uint32_t[::1] offsets
-    cdef const int64_t[::1] left
-    cdef const int64_t[::1] inclusive
+    Children stand by descending width, or by ascending time where there are ``times``, and where equal by name; those
+    without a width stand nowhere. What a node has of its own is left over behind them.
+    """
+
+    cdef const uint32_t[::1] parents
     cdef const uint32_t[::1] names
+    cdef const uint32_t[::1] child
+    cdef const uint32_t[::1] sibling
+    cdef const int64_t[::1] widths
+    cdef const uint32_t[::1] times
+    cdef const uint32_t[::1] numbers
+    cdef const uint32_t[::1] more
+    cdef const int64_t[::1] more_width
     cdef const uint8_t[::1] held
-    cdef const int64_t[::1] held_before
+    cdef const int64_t[::1] before
+    cdef const int64_t[::1] after
     cdef bint largest_first
     cdef double x0, x1, scale, thinnest, width
-    cdef Vector boxes
+    cdef Vector boxes, sides, children
+    cdef Run rest           # the thinnest of the children, which stand behind the others
 
-    def __init__(self, const uint32_t[::1] offsets, const int64_t[::1] left, const int64_t[::1] inclusive,
-                 const uint32_t[::1] names, const uint8_t[::1] held, const int64_t[::1] held_before,
-                 bint largest_first):
-        """Of a tree as :func:`calltree.arrange` numbers it. ``held`` is :func:`calltree.find`'s, and
-        ``held_before[n]`` counts the nodes before ``n`` that it marks.
+    def __init__(self, const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] child,
+                 const uint32_t[::1] sibling, const int64_t[::1] widths, const uint32_t[::1] times=None,
+                 const uint32_t[::1] numbers=None, const uint32_t[::1] more=None,
+                 const int64_t[::1] more_width=None):
+        """``child`` and ``sibling`` are those of :func:`calltree.families`.
+
+        Of the largest nodes of a tree, ``numbers`` are those of the whole one, and nodes have ``more`` children that
+        together are ``more_width`` wide.
         """
-        self.offsets = offsets
-        self.left = left
-        self.inclusive = inclusive
+        self.parents = parents
         self.names = names
-        self.held = held
-        self.held_before = held_before
-        self.largest_first = largest_first
+        self.child = child
+        self.sibling = sibling
+        self.widths = widths
+        self.times = times
+        self.numbers = numbers
+        self.more = more
+        self.more_width = more_width
+        self.largest_first = times is None
+        vector_init(&self.boxes, sizeof(Box))
+        vector_init(&self.sides, sizeof(Sides))
+        vector_init(&self.children, sizeof(Child))
+
+    def __dealloc__(self):
+        vector_free(&self.boxes)
+        vector_free(&self.sides)
+        vector_free(&self.children)
+
+    cdef inline int64_t key(self, uint32_t node) noexcept nogil:
+        return -self.widths[node] if self.largest_first else <int64_t> self.times[node]
 
     cdef inline uint32_t pixel(self, int64_t value) noexcept nogil:
         cdef double at = floor((value - self.x0) * self.scale + 0.5)
@@ -75,137 +154,188 @@ cdef class Layout:
             return 0
         return <uint32_t> (self.width if at >= self.width else at)
 
-    cdef inline bint too_thin(self, uint32_t node) noexcept nogil:
-        cdef int64_t left = self.left[node], right = left + self.inclusive[node]
+    cdef inline bint too_thin(self, Child *child) noexcept nogil:
+        cdef int64_t left = child.left, right = left + child.width
         # where the view's edge cuts a box off, it is as thin as what can be seen of it
         return (right - left) * self.scale < self.thinnest or (
             self.pixel(right) <= self.pixel(left) and <double> right > self.x0 and <double> left < self.x1
         )
 
-    cdef int add(self, uint32_t node, uint32_t name, int64_t left, int64_t right, size_t row,
-                 uint8_t flags) noexcept nogil:
+    cdef int gather(self, uint32_t node, int64_t left) noexcept nogil:
+        """The children of a node in order, from ``left`` on, the thinnest as ``rest``; -1 without memory."""
+        cdef uint32_t at = self.child[node]
+        cdef size_t index
+        cdef Child child
+        cdef Child *found
+        self.children.count = 0
+        self.empty(&self.rest)
+        if self.more is not None:
+            self.rest.count = self.more[node]
+            self.rest.right = self.more_width[node]
+        while at:
+            child.width = self.widths[at]
+            if child.width > 0:
+                child.node = at
+                if self.largest_first and child.width * self.scale < self.thinnest:
+                    self.rest.right += child.width
+                    self.into(&self.rest, &child)
+                else:
+                    child.key = self.key(at)
+                    child.name = self.names[at]
+                    if vector_push(&self.children, &child) < 0:
+                        return -1
+            at = self.sibling[at]
+        found = <Child *> self.children.data
+        sort_children(found, self.children.count)
+        for index in range(self.children.count):
+            found[index].left = left
+            left += found[index].width
+        self.rest.left = left
+        self.rest.right += left
+        return 0
+
+    cdef inline void empty(self, Run *run) noexcept nogil:
+        run.count = 0
+        run.left = run.right = run.before = run.after = 0
+        run.held = 0
+
+    cdef inline void into(self, Run *run, Child *child) noexcept nogil:
+        """One more for a run, wherever it lies."""
+        run.count += 1
+        if self.held is not None:
+            run.held |= self.held[child.node]
+        if self.before is not None:
+            run.before += self.before[child.node]
+            run.after += self.after[child.node]
+
+    cdef int add(self, Box *box, int64_t left, int64_t right, Sides sides) noexcept nogil:
         """1 when the box is to be seen, 0 when it is too thin, -1 without memory."""
-        cdef Box box
         box.x0 = <uint16_t> self.pixel(left)
         box.x1 = <uint16_t> self.pixel(right)
         if box.x1 <= box.x0:
             return 0
         box.left = <double> left
         box.value = <double> (right - left)
+        box.unused = 0
+        if self.numbers is not None:
+            box.node = self.numbers[box.node]
+        if self.before is not None and vector_push(&self.sides, &sides) < 0:
+            return -1
+        return -1 if vector_push(&self.boxes, box) < 0 else 1
+
+    cdef int add_node(self, uint32_t node, uint32_t name, int64_t left, int64_t right, size_t row) noexcept nogil:
+        cdef Box box
+        cdef Sides sides
+        sides.before = sides.after = 0
         box.node = node
         box.name = name
         box.row = <uint16_t> row
-        box.flags = flags
-        box.unused = 0
-        return -1 if vector_push(&self.boxes, &box) < 0 else 1
+        box.flags = 0
+        if self.held is not None:
+            box.flags = (F_MATCHES if self.held[node] & 1 else 0) | (F_HOLDS_MATCH if self.held[node] & 2 else 0)
+        if self.before is not None:
+            sides.before = <double> self.before[node]
+            sides.after = <double> self.after[node]
+        return self.add(&box, left, right, sides)
 
     cdef int flush(self, uint32_t parent, Run *run, size_t row, bint seen) noexcept nogil:
         cdef int status = 0
-        cdef uint8_t flags = F_MORE
+        cdef Box box
+        cdef Sides sides
         if run.count and seen:
-            if self.held_before[run.first + run.count] > self.held_before[run.first]:
-                flags |= F_HOLDS_MATCH
-            status = self.add(parent, <uint32_t> run.count, run.left, run.right, row, flags)
-        run.count = 0
+            box.node = parent
+            box.name = run.count
+            box.row = <uint16_t> row
+            box.flags = F_MORE | (F_HOLDS_MATCH if run.held else 0)
+            sides.before = <double> run.before
+            sides.after = <double> run.after
+            status = self.add(&box, run.left, run.right, sides)
+        self.empty(run)
         return status
 
-    cdef int children(self, uint32_t node, size_t row, bint seen, Vector *below) noexcept nogil:
+    cdef int look_at(self, Open *parent, size_t row, bint seen, Vector *below) noexcept nogil:
         """The boxes of a node's children; those that are wide enough to have children to be seen go to ``below``."""
-        cdef size_t first = <size_t> self.offsets[node] + 1, last = <size_t> self.offsets[node + 1] + 1
-        cdef size_t low = first, high = last, middle, thin = last, index
-        cdef int64_t left, right
-        cdef uint32_t child
-        cdef int status
-        cdef uint8_t flags
+        cdef size_t index, count
+        cdef Child *child
+        cdef Open open
         cdef Run run
-        run.count = 0
+        if self.gather(parent.node, parent.left) < 0:
+            return -1
+        self.empty(&run)
+        child = <Child *> self.children.data
+        count = self.children.count
         # the first child that reaches into the view
-        while low < high:
-            middle = (low + high) // 2
-            child = <uint32_t> middle
-            if <double> (self.left[child] + self.inclusive[child]) > self.x0:
-                high = middle
-            else:
-                low = middle + 1
-        index = low
-        if self.largest_first:
-            # from some child on all are too thin: one run, found without a look at each
-            low = first
-            high = last
-            while low < high:
-                middle = (low + high) // 2
-                if self.inclusive[middle] * self.scale < self.thinnest:
-                    high = middle
-                else:
-                    low = middle + 1
-            thin = low
-            if index > thin:
-                index = thin
-        else:
-            # a run that the view's edge cuts is told whole
-            while index > first and self.too_thin(<uint32_t> (index - 1)):
-                index -= 1
-        while index < last:
-            child = <uint32_t> index
-            left = self.left[child]
-            right = left + self.inclusive[child]
-            if <double> left >= self.x1 and (run.count == 0 or not self.too_thin(child)):
-                break
-            if self.largest_first and index >= thin:
-                run.first = index if run.count == 0 else run.first
-                run.left = left if run.count == 0 else run.left
-                run.count += last - index
-                child = <uint32_t> (last - 1)
-                run.right = self.left[child] + self.inclusive[child]
-                break
-            if self.too_thin(child):
+        index = 0
+        while index < count and <double> (child[index].left + child[index].width) <= self.x0:
+            index += 1
+        # a run that the view's edge cuts is told whole
+        while not self.largest_first and index > 0 and self.too_thin(&child[index - 1]):
+            index -= 1
+        while index < count:
+            if <double> child[index].left >= self.x1 and (run.count == 0 or not self.too_thin(&child[index])):
+                return self.flush(parent.node, &run, row, seen)
+            if self.too_thin(&child[index]):
                 if run.count == 0:
-                    run.first = index
-                    run.left = left
-                run.count += 1
-                run.right = right
+                    run.left = child[index].left
+                run.right = child[index].left + child[index].width
+                self.into(&run, &child[index])
                 index += 1
                 continue
-            if self.flush(node, &run, row, seen) < 0:
+            if self.flush(parent.node, &run, row, seen) < 0:
                 return -1
-            if seen:
-                flags = (F_MATCHES if self.held[child] & 1 else 0) | (F_HOLDS_MATCH if self.held[child] & 2 else 0)
-                status = self.add(child, self.names[child], left, right, row, flags)
-                if status < 0:
-                    return -1
-            if vector_push(below, &child) < 0:
+            if seen and self.add_node(child[index].node, child[index].name, child[index].left,
+                                      child[index].left + child[index].width, row) < 0:
+                return -1
+            open.node = child[index].node
+            open.left = child[index].left
+            if vector_push(below, &open) < 0:
                 return -1
             index += 1
-        return self.flush(node, &run, row, seen)
+        if self.rest.count:
+            if run.count:
+                self.rest.left = run.left
+                self.rest.count += run.count
+                self.rest.before += run.before
+                self.rest.after += run.after
+                self.rest.held |= run.held
+            run = self.rest
+        return self.flush(parent.node, &run, row, seen)
 
-    def run(self, double x0, double x1, uint32_t width, double thinnest, size_t first_depth, size_t rows,
-            size_t most):
+    def run(self, double x0, double x1, uint32_t width, double thinnest, size_t first_depth, size_t rows, size_t most,
+            const uint8_t[::1] held=None, const int64_t[::1] before=None, const int64_t[::1] after=None):
         """The boxes at least ``thinnest`` pixels wide at depths from ``first_depth``, as rows of :data:`BOX_FORMAT`.
 
-        The root's depth is 0, and it is never merged. None when there are more than ``most`` boxes.
+        Values ``[x0, x1]`` are spread over ``width`` pixels. The root's depth is 0, and it is never merged. With
+        :func:`calltree.find`'s ``held`` boxes have its flags. With what nodes have ``before`` and ``after`` there is a
+        second column: two doubles for each box. None when there are more than ``most`` boxes.
         """
         cdef Vector now, below
         cdef size_t depth = 0, index
-        cdef uint32_t node, root = 0
+        cdef Open open
         cdef bint failed = False, full = False
         self.x0 = x0
         self.x1 = x1
         self.width = width
         self.scale = width / (x1 - x0)
         self.thinnest = thinnest
-        vector_init(&self.boxes, sizeof(Box))
-        vector_init(&now, 4)
-        vector_init(&below, 4)
+        self.held = held
+        self.before = before
+        self.after = after
+        self.boxes.count = self.sides.count = 0
+        open.node = 0
+        open.left = 0
+        vector_init(&now, sizeof(Open))
+        vector_init(&below, sizeof(Open))
         with nogil:
-            failed = vector_push(&now, &root) < 0
+            failed = vector_push(&now, &open) < 0
             if first_depth == 0 and rows and not failed:
-                failed = self.add(0, 0xFFFFFFFF, 0, self.inclusive[0], 0, F_HOLDS_MATCH if self.held[0] else 0) < 0
+                failed = self.add_node(0, 0xFFFFFFFF, 0, self.widths[0], 0) < 0
             while now.count and depth + 1 < first_depth + rows and not failed and not full:
                 depth += 1
                 below.count = 0
                 for index in range(now.count):
-                    node = (<uint32_t *> now.data)[index]
-                    if self.children(node, depth - first_depth, depth >= first_depth, &below) < 0:
+                    if self.look_at(&(<Open *> now.data)[index], depth - first_depth, depth >= first_depth,
+                                    &below) < 0:
                         failed = True
                         break
                     if self.boxes.count > most:
@@ -214,9 +344,47 @@ cdef class Layout:
                 now, below = below, now
         vector_free(&now)
         vector_free(&below)
-        if failed or full:
-            vector_free(&self.boxes)
-            if failed:
-                raise MemoryError
-            return None
-        return column_of(&self.boxes, BOX_FORMAT)
+        self.held = None
+        self.before = self.after = None
+        if failed:
+            raise MemoryError
+        return None if full else (column_of(&self.boxes, BOX_FORMAT), column_of(&self.sides, SIDES_FORMAT))
+
+    def children_of(self, uint32_t node):
+        """The children of a node in order, uint32."""
+        cdef Vector found
+        cdef size_t index
+        cdef bint failed
+        if node >= <size_t> self.parents.shape[0]:
+            raise IndexError(node)
+        vector_init(&found, 4)
+        with nogil:
+            self.scale = self.thinnest = 0
+            failed = self.gather(node, 0) < 0 or vector_reserve(&found, self.children.count) < 0
+            if not failed:
+                for index in range(self.children.count):
+                    vector_push_u32(&found, (<Child *> self.children.data)[index].node)
+        if failed:
+            vector_free(&found)
+            raise MemoryError
+        return column_of(&found, b"I")
+
+    def place(self, uint32_t node):
+        """Where a node begins on the axis of values, and how deep it lies; the root's depth is 0."""
+        cdef int64_t left = 0, key
+        cdef uint32_t depth = 0, at, parent
+        if node >= <size_t> self.parents.shape[0]:
+            raise IndexError(node)
+        with nogil:
+            while node:
+                parent = self.parents[node]
+                key = self.key(node)
+                at = self.child[parent]
+                while at:
+                    if self.widths[at] > 0 and (self.key(at) < key or (
+                            self.key(at) == key and self.names[at] < self.names[node])):
+                        left += self.widths[at]
+                    at = self.sibling[at]
+                node = parent
+                depth += 1
+        return left, depth

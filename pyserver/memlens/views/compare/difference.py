@@ -23,7 +23,7 @@ from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views.compare.pairing import Pairing
 from memlens.views.flame import calltree
-from memlens.views.flame.calltree import I64, U32, CallTree, FlameOptions, Shape, Stacks
+from memlens.views.flame.calltree import I64, U32, CallTree, FlameOptions, Merged, Stacks
 from memlens.views.flame.graph import SIDES, HeldBy, set_stacks
 from memlens.views.naming.frame_names import SPECIAL_NAMES, FrameNames, frame_names
 from memlens.views.selection.folded import NO_STACK
@@ -41,7 +41,7 @@ _SCALED = 6
 
 _SCALED_TOTAL = 2**50
 """What each side comes to when normalised; twice that is still exact as a double."""
-_MOST_SHAPES = 2
+_MOST_MERGED = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +74,7 @@ class Joined:
     names: FrameNames
     held_by: HeldBy
     lock: threading.Lock = field(default_factory=threading.Lock)
-    shapes: dict[FlameOptions, Shape] = field(default_factory=dict)
+    merged: dict[FlameOptions, Merged] = field(default_factory=dict)
 
 
 def join(before: Side, after: Side, pairing: Pairing, own: Literal["before", "after"]) -> Joined:
@@ -119,13 +119,13 @@ def tree_of(
 ) -> CallTree:
     """The call tree of both sides. Raises what :func:`calltree.build` does."""
     stacks = joined.stacks
-    of_shape = structs.replace(options, order="value")
-    shape = joined.shapes.get(of_shape)
-    if shape is None:
-        while len(joined.shapes) >= _MOST_SHAPES:
-            joined.shapes.pop(next(iter(joined.shapes)))
-        shape = calltree.shape_of(stacks.parents, stacks.frames, joined.names, of_shape)
-        joined.shapes[of_shape] = shape
+    in_any_order = structs.replace(options, order="value")
+    merged = joined.merged.get(in_any_order)
+    if merged is None:
+        while len(joined.merged) >= _MOST_MERGED:
+            joined.merged.pop(next(iter(joined.merged)))
+        merged = calltree.merged(stacks.parents, stacks.frames, joined.names, in_any_order)
+        joined.merged[in_any_order] = merged
     by = {"both": BOTH, "before": BEFORE, "after": AFTER}[width]
     if width == "both" and scale == "normalised":
         scaled = normalised(stacks.values[BEFORE]) + normalised(stacks.values[AFTER])
@@ -137,7 +137,7 @@ def tree_of(
             stacks.first,
         )
         by = _SCALED
-    return calltree.build(stacks, joined.names, options, by, shape)
+    return calltree.build(stacks, joined.names, options, by, merged)
 
 
 def normalised(values: I64) -> I64:

@@ -1,15 +1,14 @@
 """Call trees over stacks with values, whatever the values are of: made, turned round, summed and searched.
 
 What comes in (:class:`Stacks`) is a prefix tree of frames, and values of some of its nodes; what comes out
-(:class:`CallTree`) is a tree of names in which each node knows its own value, that of all below it, and where it begins
-when the tree is laid out as a flame graph. :mod:`memlens.views.flame.graph` makes the one of an allocation set and
-answers from the other.
+(:class:`CallTree`) is a tree of names in which each node knows what it has with all that is below it.
+:mod:`memlens.views.flame.graph` makes the one of an allocation set and answers from it.
 
-In between stands the :class:`Shape`: the whole prefix tree merged by name, whatever the values are. It is made once for
-the stacks of a snapshot or a profile, so the tree of another moment costs what that moment holds.
+In between stands what the stacks merge to by name, whatever the values are (:class:`Merged`). It is made once for the
+stacks of a snapshot, so the tree of another moment or value is that with other sums, and a node has the same number in
+each. Children are put in order, and placed side by side, where somebody looks at them and nowhere else.
 """
 
-import bisect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +20,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.kernels.tree import calltree as kernel
+from memlens.kernels.tree.flame import Layout
 from memlens.model.attribution import Attribution
 from memlens.views.naming.frame_names import FrameNames, Merge
 from memlens.views.selection.columns import NEVER
@@ -80,104 +80,136 @@ class Stacks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """A whole prefix tree of stacks merged by name, as :class:`FlameOptions` say; see :func:`shape_of`."""
+    """A tree of names, columns with a row a node. The root is node 0, and a parent's number is less than its child's.
+
+    ``parents`` and ``name`` are NEVER for the root. ``child`` and ``sibling`` list each node's children, as
+    :func:`memlens.kernels.tree.calltree.families` says.
+    """
 
     parents: U32
     name: U32
-    merged: U32
-    """The node here of each node of the stacks; NEVER for those that a focus leaves out."""
+    child: U32
+    sibling: U32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Merged:
+    """A whole prefix tree of stacks merged by name from the top down, as :class:`FlameOptions` say."""
+
+    shape: Shape
+    nodes: U32
+    """The node of the shape of each node of the stacks; NEVER for those that a focus leaves out."""
     used: U32
     """The name of each frame."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Origin:
-    """Where a tree's nodes come from."""
+class Nodes:
+    """A call tree's nodes: of the merged stacks, or of these turned round.
 
+    ``places`` are the nodes at which the stacks' items end, NEVER for those that a focus leaves out, and ``upright``
+    are those of the merged stacks at which they end there. ``widths`` are what nodes have with all below them of the
+    value that the tree is laid out by; ``times`` order them in the order of time, and are None in that of values.
+    """
+
+    stacks: Stacks
+    merged: Merged
     shape: Shape
     places: U32
-    """The node of each of the stacks' items, before the tree was turned round; NEVER for those left out."""
-    top_down_parents: U32
-    top_down_name: U32
-    top_down_shape: U32
-    """The node of the shape that each node was, before the tree was turned round."""
+    upright: U32
+    widths: I64
+    times: U32 | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Later:
-    """What the picture of a tree does without; each is asked for once at most.
+class Outline:
+    """The largest nodes of a call tree: all that a picture of the whole needs.
 
-    ``parents`` are the nodes' parents, NEVER for the root, and ``inclusive`` is int64[values, nodes]. ``origin`` is
-    None where each frame of a stack is a node from the top down, so that a node's way of names tells it.
+    It serves pictures in which a box is at least ``thinnest`` wide, on the axis of values.
     """
 
-    parents: Callable[[], U32]
-    inclusive: Callable[[], I64]
-    origin: Callable[[], Origin | None]
+    layout: Layout
+    thinnest: float
+    total: int
+    deepest: int
 
 
 @dataclass(eq=False)
 class CallTree:
-    """A tree of names. Columns have a row a node, level by level: the children of a node stand together, in order.
+    """A tree of names. Node 0 is the root, and a parent's number is less than its child's.
 
-    The root is node 0. Nodes that have nothing of the value that the tree is laid out by (``by``, one of ``values``)
-    stand behind all ``placed`` ones, and no picture shows them. The numbers of nodes follow from what a tree is asked
-    for alone, so that every answer about it means the same by them.
+    The numbers of nodes follow from the stacks and the options, so that every answer means the same by them. Nodes that
+    have nothing of the value that the tree is laid out by (``by``, one of ``values``) have no place in a picture, and
+    are nobody's children.
     """
 
     options: FlameOptions
     names: FrameNames
     by: int
     values: int
-    name: U32
-    offsets: U32
-    """uint32[placed + 1]: the children of ``n``, those with a value, are ``offsets[n] + 1`` to ``offsets[n + 1]``."""
-    widths: I64
-    """What each node has with all that is below it, of the value that the tree is laid out by."""
-    left: I64
-    """Where the node begins on the axis of that value."""
-    later: Later
+    make: Callable[[], Nodes]
+    """What makes the nodes when they are first asked for."""
+    outline: Outline | None = None
     searches: dict[str, "Search"] = field(default_factory=dict)
     charged: dict[Attribution, I64] = field(default_factory=dict)
     by_name: dict[Attribution, tuple[I64, I64]] = field(default_factory=dict)
     """int64[values, names]: own and inclusive sums, made when they are first asked for."""
-    sums_before: I64 | None = None
-    """int64[values, placed + 1]: inclusive sums of the nodes before each, made when they are first asked for."""
 
     def __len__(self) -> int:
-        return len(self.name)
+        return len(self.parents)
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """All nodes."""
+        return self.make()
 
     @property
-    def placed(self) -> int:
-        """How many nodes have a place in a picture: those with a value, and the root."""
-        return len(self.offsets) - 1
+    def parents(self) -> U32:
+        """Each node's parent; NEVER for the root."""
+        return self.nodes.shape.parents
+
+    @property
+    def name(self) -> U32:
+        """Each node's name; NEVER for the root."""
+        return self.nodes.shape.name
+
+    @property
+    def widths(self) -> I64:
+        """What each node has with all that is below it, of the value that the tree is laid out by."""
+        return self.nodes.widths
 
     @property
     def total(self) -> int:
         """The value of all of it."""
-        return int(self.widths[0])
+        return int(self.widths[0]) if self.outline is None else self.outline.total
 
     @cached_property
-    def parents(self) -> U32:
-        """Each node's parent, which stands before it; NEVER for the root."""
-        return self.later.parents()
+    def deepest(self) -> int:
+        """How deep the deepest node lies; the root's depth is 0."""
+        return kernel.deepest(self.parents, self.widths) if self.outline is None else self.outline.deepest
 
     @cached_property
-    def inclusive(self) -> I64:
-        """int64[values, nodes]: what the node has with all that is below it."""
-        return self.later.inclusive()
+    def layout(self) -> Layout:
+        """Where nodes lie."""
+        shape = self.nodes.shape
+        return Layout(shape.parents, shape.name, shape.child, shape.sibling, self.widths, self.nodes.times)
 
-    @cached_property
-    def origin(self) -> Origin | None:
-        """Where the nodes come from; None where their names tell it."""
-        return self.later.origin()
+    def layout_for(self, thinnest: float) -> Layout:
+        """What a picture is made of in which no box is thinner than that, on the axis of values."""
+        outline = self.outline
+        return outline.layout if outline is not None and thinnest >= outline.thinnest else self.layout
 
     @cached_property
     def ends(self) -> I64:
         """int64[values, nodes]: the stacks that end at the node; from the bottom up it is their outermost caller."""
-        own = self.inclusive.copy()
-        kernel.own_values(self.parents, own)
-        return own
+        return self._sums(self.nodes.places)
+
+    @cached_property
+    def inclusive(self) -> I64:
+        """int64[values, nodes]: what the node has with all that is below it."""
+        sums = self._sums(self.nodes.places)
+        kernel.sum_up(self.parents, sums)
+        return sums
 
     def own(self, attribution: Attribution) -> I64:
         """int64[values, nodes]: what is charged to the node itself.
@@ -191,33 +223,23 @@ class CallTree:
         found = self.charged.get(attribution)
         if found is None:
             ranks = np.zeros(len(self), np.uint8)
-            ranks[1:] = self.names.ranks(attribution)[self.name[1:]]
+            np.take(self.names.ranks(attribution), self.name[1:], out=ranks[1:])
             nodes = np.arange(len(self), dtype=np.uint32)
             best = np.empty(len(self), np.uint32)
             kernel.best_above(self.parents, nodes, ranks, best, self.options.direction == "bottom_up")
             best[0] = 0
-            found = np.zeros_like(self.ends)
-            kernel.add_by(best, self.ends, found)
-            self.charged[attribution] = found
+            found = self.charged[attribution] = self._sums(_at(best, self.nodes.places))
         return found
 
-    @cached_property
-    def levels(self) -> list[int]:
-        """Where each depth's nodes end; there are as many as the deepest node's depth and one more."""
-        ends = [1]
-        while (end := int(self.offsets[ends[-1]]) + 1) > ends[-1]:
-            ends.append(end)
-        return ends
-
-    def depth(self, node: int) -> int:
-        """How deep a node lies; the root's depth is 0."""
-        return bisect.bisect_right(self.levels, node) if node < self.placed else len(self.path(node))
+    def _sums(self, nodes: U32) -> I64:
+        """int64[values, nodes]: the values of the stacks' items by some node of each."""
+        sums = np.zeros((self.values, len(self)), np.int64)
+        kernel.add_by(nodes, self.nodes.stacks.values, sums)
+        return sums
 
     def children(self, node: int) -> U32:
         """A node's children in order."""
-        if node >= self.placed:
-            return np.empty(0, np.uint32)
-        return np.arange(int(self.offsets[node]) + 1, int(self.offsets[node + 1]) + 1, dtype=np.uint32)
+        return np.asarray(self.layout.children_of(node))
 
     def path(self, node: int) -> list[int]:
         """The nodes from the root's child down to the node itself."""
@@ -235,10 +257,9 @@ class CallTree:
             held = np.zeros(len(self), np.uint8)
             totals = np.zeros(self.values, np.int64)
             kernel.find(self.parents, self.name, wanted, self.inclusive, held, totals)
-            # nodes without a value are not to be seen
-            before = np.zeros(self.placed + 1, np.int64)
-            np.cumsum(held[: self.placed] != 0, out=before[1:])
-            found = Search(held, before, totals)
+            # nodes without a width are not to be seen
+            nodes = np.flatnonzero((held & 1 != 0) & (self.widths > 0))
+            found = Search(held, nodes, totals)
             while len(self.searches) >= 4:
                 self.searches.pop(next(iter(self.searches)))
             self.searches[text] = found
@@ -249,15 +270,15 @@ class CallTree:
 class Search:
     """``held`` is 1 for nodes that match and 2 for those above such a node (3 for both).
 
-    ``held_before[n]`` says how many nodes before ``n`` are either; ``totals`` count each value once.
+    ``nodes`` are those that match and have a width; ``totals`` count each value once.
     """
 
     held: U8
-    held_before: I64
+    nodes: npt.NDArray[np.intp]
     totals: I64
 
 
-def shape_of(parents: U32, frames: U32, names: FrameNames, options: FlameOptions) -> Shape:
+def merged(parents: U32, frames: U32, names: FrameNames, options: FlameOptions) -> Merged:
     """Merge a prefix tree of stacks by name. Of the options all but the order count.
 
     Raises :class:`BadRequestError` for a focus that isn't a name.
@@ -273,138 +294,68 @@ def shape_of(parents: U32, frames: U32, names: FrameNames, options: FlameOptions
     if options.focus is not None:
         focus = _checked(options.focus, names)
         mode = kernel.FROM_FOCUS if options.direction == "top_down" else kernel.UP_TO_FOCUS
-    merged = np.empty(len(parents), np.uint32)
-    shape, name = map(np.asarray, kernel.merge(parents, frames, used, foldable, hidden, focus, mode, merged))
-    return Shape(shape, name, merged, used)
+    nodes, *columns = (np.empty(len(parents), np.uint32) for _ in range(5))
+    count = kernel.merge(parents, frames, used, foldable, hidden, focus, mode, nodes, *columns)
+    return Merged(Shape(*(column[:count] for column in columns)), nodes, used)
 
 
 def build(
-    stacks: Stacks, names: FrameNames, options: FlameOptions, by: int, shape: Shape | None = None
+    stacks: Stacks, names: FrameNames, options: FlameOptions, by: int, found: Merged | None = None
 ) -> CallTree:
     """Make the call tree of some stacks, laid out by value number ``by``.
 
-    ``shape`` is :func:`shape_of` the same stacks, names and options, if it is there already. Raises what that does.
+    ``found`` is :func:`merged` of the same stacks, names and options, if it is there already. Raises what that does,
+    and :class:`BadRequestError` for a tree that gets too large.
     """
     if stacks.values.sum(axis=1, dtype=np.float64).max(initial=0) >= MOST_VALUE:
         raise BadRequestError("The sizes in this snapshot are too large to be summed")
-    if shape is None:
-        shape = shape_of(stacks.parents, stacks.frames, names, options)
-    places = np.empty(len(stacks.nodes), np.uint32)
-    ends = shape.merged[stacks.nodes]
-    parents, name, nodes = map(np.asarray, kernel.pick(shape.parents, shape.name, ends, places))
-    summed = _Summed(stacks, places, parents, name, nodes)
+    if found is None:
+        found = merged(stacks.parents, stacks.frames, names, options)
+    shape, places = found.shape, found.nodes[stacks.nodes]
+    upright = places
     if options.direction == "bottom_up":
-        summed = summed.turned()
-    return _arranged(summed, names, options, by, shape)
+        shape, ends = _turned(shape, places[(stacks.values > 0).any(axis=0)])
+        places = _at(ends, upright)
+    widths = np.zeros((1, len(shape.parents)), np.int64)
+    kernel.add_by(places, stacks.values[by : by + 1], widths)
+    kernel.sum_up(shape.parents, widths)
+    times = None
+    if options.order == "time":
+        times = np.full(len(shape.parents), NEVER, np.uint32)
+        kernel.least_by(places, stacks.times(), times)
+        kernel.least_up(shape.parents, times)
+    nodes = Nodes(stacks, found, shape, places, upright, widths[0], times)
+    return CallTree(options, names, by, len(stacks.values), lambda: nodes)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Summed:
-    """A tree that is not arranged yet, and what its nodes come to."""
+def _turned(shape: Shape, ends: U32) -> tuple[Shape, U32]:
+    """The stacks that end at some nodes of a tree from the bottom up, and where each node's ends there.
 
-    stacks: Stacks
-    places: U32
-    """The node of each of the stacks' items, before the tree was turned round."""
-    parents: U32
-    name: U32
-    nodes: U32
-    """The shape's nodes; of a turned tree it is still those of the tree before it."""
-    before: "_Summed | None" = None
-    """The tree from the top down that this one was turned from."""
-    ends: U32 | None = None
-    """Where each node of that one ends."""
-
-    def own(self, values: I64) -> I64:
-        """What the stacks have of some values, by node."""
-        found = np.zeros((len(values), len(self.parents)), np.int64)
-        if self.before is None or self.ends is None:
-            kernel.add_by(self.places, values, found)
-        else:
-            kernel.add_by(self.ends, self.before.own(values), found)
-        return found
-
-    def inclusive(self, values: I64) -> I64:
-        """The same with all that is below a node."""
-        found = self.own(values)
-        kernel.sum_up(self.parents, found)
-        return found
-
-    def own_times(self) -> U32:
-        """The first of the items that each node has itself."""
-        found = np.full(len(self.parents), NEVER, np.uint32)
-        if self.before is None or self.ends is None:
-            kernel.least_by(self.places, self.stacks.times(), found)
-        else:
-            kernel.least_by(self.ends, self.before.own_times(), found)
-        return found
-
-    def times(self) -> U32:
-        """The first of the items that each node has with all that is below it."""
-        found = self.own_times()
-        kernel.least_up(self.parents, found)
-        return found
-
-    def turned(self) -> "_Summed":
-        """From the bottom up. Raises :class:`BadRequestError` for a tree that gets too large."""
-        ends = np.empty(len(self.parents), np.uint32)
-        counted = has_value(self.own(self.stacks.values))
-        try:
-            parents, name = map(
-                np.asarray, kernel.invert(self.parents, self.name, counted, ends, MOST_TURNED)
-            )
-        except OverflowError:
-            raise BadRequestError(
-                f"From the bottom up these stacks have more than {MOST_TURNED:,} boxes",
-                advice="Collapse libraries, narrow the set with a filter, or look from the top down.",
-            ) from None
-        return _Summed(self.stacks, self.places, parents, name, self.nodes, self, ends)
+    Raises :class:`BadRequestError` for a tree that gets too large.
+    """
+    counted = np.zeros(len(shape.parents), np.uint8)
+    counted[ends[ends != NEVER]] = 1
+    turned = np.empty(len(counted), np.uint32)
+    try:
+        parents, name = map(
+            np.asarray, kernel.invert(shape.parents, shape.name, counted, turned, MOST_TURNED)
+        )
+    except OverflowError:
+        raise BadRequestError(
+            f"From the bottom up these stacks have more than {MOST_TURNED:,} boxes",
+            advice="Collapse libraries, narrow the set with a filter, or look from the top down.",
+        ) from None
+    child, sibling = np.empty_like(parents), np.empty_like(parents)
+    kernel.families(parents, child, sibling)
+    return Shape(parents, name, child, sibling), turned
 
 
-def _arranged(summed: _Summed, names: FrameNames, options: FlameOptions, by: int, shape: Shape) -> CallTree:
-    nodes = len(summed.parents)
-    widths = summed.inclusive(summed.stacks.values[by : by + 1])[0]
-    times = summed.times() if options.order == "time" else np.empty(0, np.uint32)
-    nodes_of, offsets = np.empty(nodes, np.uint32), np.empty(nodes + 1, np.uint32)
-    new_name, new_widths = np.empty(nodes, np.uint32), np.empty(nodes, np.int64)
-    placed = kernel.arrange(
-        summed.parents, summed.name, widths, times, nodes_of, offsets, new_name, new_widths
-    )
-    offsets = offsets[: placed + 1].copy()
-    left = np.zeros(nodes, np.int64)
-    kernel.place(offsets, new_widths, left)
-
-    def numbers() -> U32:
-        found = np.empty(nodes, np.uint32)
-        found[nodes_of] = np.arange(nodes, dtype=np.uint32)
-        return found
-
-    def parents() -> U32:
-        above = np.repeat(np.arange(placed, dtype=np.uint32), np.diff(offsets))
-        root = np.array([NEVER], np.uint32)
-        if placed == nodes:
-            return np.concatenate((root, above))
-        return np.concatenate((root, above, numbers()[summed.parents[nodes_of[placed:]]]))
-
-    def inclusive() -> I64:
-        return np.take(summed.inclusive(summed.stacks.values), nodes_of, axis=1)
-
-    def origin() -> Origin:
-        before = summed.before
-        if before is not None:
-            return Origin(shape, summed.places, before.parents, before.name, before.nodes)
-        some = summed.places != NEVER
-        places = summed.places.copy()
-        places[some] = numbers()[places[some]]
-        return Origin(shape, places, parents(), new_name, summed.nodes[nodes_of])
-
-    later = Later(parents, inclusive, origin)
-    values = len(summed.stacks.values)
-    return CallTree(options, names, by, values, new_name, offsets, new_widths, left, later)
-
-
-def has_value(values: I64) -> U8:
-    """1 for the nodes that have any value of their own."""
-    return np.asarray((values > 0).any(axis=0), np.uint8)
+def _at(values: U32, places: U32) -> U32:
+    """The values at some places; NEVER at NEVER."""
+    found = np.full(len(places), NEVER, np.uint32)
+    some = np.flatnonzero(places != NEVER)
+    found[some] = values[places[some]]
+    return found
 
 
 def _checked(number: int, names: FrameNames) -> int:

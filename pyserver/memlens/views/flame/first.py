@@ -1,11 +1,11 @@
-"""The tree of the flame graph that a snapshot opens with, kept in its archive once it was made.
+"""The flame graph that a snapshot opens with: its largest boxes, kept in the archive once they were drawn.
 
 It is what is live at the peak of the default device, or a profile's default value, from the top down, by bytes and by
-function. The archive keeps what its picture needs, of each node its name, how many children it has, its bytes and
-their count; all else follows from these, or from the archive's own columns when somebody asks for it. So do the names
-of its frames: their words stay where they are.
+function. The archive keeps what a picture of the whole needs: the nodes that are wide enough for it, what their other
+children come to, and whose code frames are. All else is made when somebody asks for it; so are the words of frames.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -13,16 +13,21 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.tree import calltree as kernel
+from memlens.kernels.tree.flame import Layout
 from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.artefacts import read_columns, write_columns
 from memlens.store.snapshot import Snapshot
-from memlens.views.flame.calltree import MOST_VALUE, CallTree, FlameOptions, Later
+from memlens.views.flame.calltree import MOST_VALUE, CallTree, FlameOptions, Nodes, Outline
 from memlens.views.naming.frame_names import FrameNames, words_of
 from memlens.views.selection.columns import NEVER
 from memlens.views.selection.sets import AllocationSet
 
+FINEST = 2**13
+"""Nodes of at least such a part of the whole are kept: enough for a view of half as many pixels."""
+
 OPTIONS = FlameOptions()
-BYTES, COUNT = 0, 1
+BYTES = 0
+VALUES = 2
 
 Unsigned = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -57,25 +62,36 @@ def is_first(info: SnapshotInfo, of: AllocationSet, options: FlameOptions) -> bo
 
 
 def write(path: Path, tree: CallTree) -> None:
-    """Write the tree, and the names of its frames."""
+    """Write the largest nodes, and whose code frames are."""
     write_columns(path, _columns(tree), tree.names.packages)
 
 
-def read(path: Path, snapshot: Snapshot) -> CallTree:
-    """The tree as written. Raises OSError, ValueError, TypeError, KeyError and OverflowError for something else."""
-    return _tree(snapshot, *read_columns(path))
+def read(path: Path, snapshot: Snapshot, make: Callable[[], Nodes]) -> CallTree:
+    """The tree of which the largest nodes were written; ``make`` makes all of them.
+
+    Raises OSError, ValueError, TypeError, KeyError and OverflowError for something else.
+    """
+    return _tree(snapshot, *read_columns(path), make)
 
 
 def _columns(tree: CallTree) -> dict[str, Unsigned]:
-    name = tree.name.copy()
-    name[0] = 0
-    names = tree.names
+    widths, parents, names = tree.widths, tree.parents, tree.names
+    large = widths >= _least(tree.total)
+    large[0] = True
+    numbers = np.flatnonzero(large)
+    smaller = np.flatnonzero((widths > 0) & ~large)
+    smaller = smaller[large[parents[smaller]]]
+    above = np.searchsorted(numbers, parents[smaller])
+    more_width = np.zeros((1, len(numbers)), np.int64)
+    kernel.add_by(above.astype(np.uint32), widths[np.newaxis, smaller], more_width)
     columns = {
-        "name": name,
-        "children": np.diff(tree.offsets),
-        "bytes": tree.widths[: tree.placed],
-        "count": tree.inclusive[COUNT],
-        "loose_parent": tree.parents[tree.placed :],
+        "number": numbers,
+        "parent": np.searchsorted(numbers, parents[numbers[1:]]),
+        "name": tree.name[numbers[1:]],
+        "bytes": widths[numbers],
+        "more": np.bincount(above, minlength=len(numbers)),
+        "more_bytes": more_width[0],
+        "deepest": np.array([tree.deepest]),
         "frame_kind": names.kind,
         "frame_package": names.package,
         "frame_function": names.of_function(),
@@ -85,8 +101,15 @@ def _columns(tree: CallTree) -> dict[str, Unsigned]:
     }
 
 
-def _tree(snapshot: Snapshot, columns: dict[str, Unsigned], packages: list[str]) -> CallTree:
-    """Raises ValueError, TypeError and KeyError for what no tree is kept as."""
+def _least(total: int) -> int:
+    """How wide a node is that is kept."""
+    return max(-(-total // FINEST), 1)
+
+
+def _tree(
+    snapshot: Snapshot, columns: dict[str, Unsigned], packages: list[str], make: Callable[[], Nodes]
+) -> CallTree:
+    """Raises ValueError, TypeError and KeyError for what nothing is kept as."""
     frames = [columns[f"frame_{each}"] for each in ("kind", "package", "function")]
     if len(frames[0]) != len(snapshot.frames):
         raise ValueError("its frames are not the archive's")
@@ -98,36 +121,39 @@ def _tree(snapshot: Snapshot, columns: dict[str, Unsigned], packages: list[str])
         frames[2].astype(np.uint32, casting="safe"),
         snapshot.info.model,
     )
-    name = columns["name"].astype(np.uint32, casting="safe")
-    children, counts, loose = columns["children"], columns["count"], columns["loose_parent"]
-    nodes, placed = len(name), len(children)
-    widths = np.zeros(nodes, np.int64)
-    if not 1 <= placed <= nodes or len(columns["bytes"]) != placed or len(counts) != nodes:
+    root = np.array([NEVER], np.uint32)
+    parents, name = (
+        np.concatenate((root, columns[each].astype(np.uint32, casting="safe"))) for each in ("parent", "name")
+    )
+    numbers, more, deepest = (
+        columns[each].astype(np.uint32, casting="safe") for each in ("number", "more", "deepest")
+    )
+    nodes, total = len(parents), int(columns["bytes"].max(initial=0))
+    if (
+        not len(name)
+        == len(numbers)
+        == len(more)
+        == len(columns["bytes"])
+        == len(columns["more_bytes"])
+        == nodes
+    ):
         raise ValueError("its columns don't fit each other")
-    widths[:placed] = columns["bytes"]
-    if len(loose) != nodes - placed or bool((loose >= np.arange(placed, nodes)).any()):
-        raise ValueError("a node stands before its parent")
-    if int(name.max()) >= names.count or int(children.max()) >= placed:
-        raise ValueError("a node has an unknown name or too many children")
-    if not 0 <= widths[0] < MOST_VALUE:
+    if not total < MOST_VALUE or int(columns["more_bytes"].max()) > total or len(deepest) != 1:
         raise ValueError("it is too large")
-    name[0] = NEVER
-    offsets = np.zeros(placed + 1, np.uint32)
-    offsets[1:] = children
-    # what goes beyond 32 bits gets less by that, which no arranged tree's does
-    np.cumsum(offsets, dtype=np.uint32, out=offsets)
-    left = np.zeros(nodes, np.int64)
-    kernel.place(offsets, widths, left)
-
-    def parents() -> npt.NDArray[np.uint32]:
-        above = np.repeat(np.arange(placed, dtype=np.uint32), children)
-        return np.concatenate((np.array([NEVER], np.uint32), above, loose.astype(np.uint32)))
-
-    def inclusive() -> npt.NDArray[np.int64]:
-        return np.stack((widths, counts.astype(np.int64)))
-
+    if bool((parents[1:] >= np.arange(1, nodes)).any()) or int(name[1:].max(initial=0)) >= names.count:
+        raise ValueError("a node stands before its parent, or has an unknown name")
+    widths, more_width = columns["bytes"].astype(np.int64), columns["more_bytes"].astype(np.int64)
+    inside = more_width[np.newaxis].copy()
+    kernel.add_by(parents, widths[np.newaxis], inside)
+    if bool((inside[0] > widths).any()):
+        raise ValueError("a node is wider than what holds it")
+    child, sibling = np.empty_like(parents), np.empty_like(parents)
+    kernel.families(parents, child, sibling)
+    layout = Layout(parents, name, child, sibling, widths, numbers=numbers, more=more, more_width=more_width)
     known = snapshot.keep("frame_names", lambda: names)
     if known.packages != names.packages:
         raise ValueError("its packages are not the archive's")
-    later = Later(parents, inclusive, lambda: None)
-    return CallTree(OPTIONS, known, BYTES, 2, name, offsets, widths, left, later)
+    least = _least(total)
+    # widths are whole numbers
+    outline = Outline(layout, least - 0.5 if least > 1 else 0, total, int(deepest[0]))
+    return CallTree(OPTIONS, known, BYTES, VALUES, make, outline)

@@ -31,6 +31,7 @@ the same in every answer about one tree.
 import functools
 import logging
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, assert_never
@@ -49,7 +50,7 @@ from memlens.store.artefacts import Artefact
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import calltree
 from memlens.views.flame import first as first_flame
-from memlens.views.flame.calltree import CallTree, FlameOptions, Stacks
+from memlens.views.flame.calltree import CallTree, FlameOptions, Nodes, Stacks
 from memlens.views.naming.frame_names import BEFORE_TRACE, NO_STACK, SPECIAL_NAMES, FlameName, frame_names
 from memlens.views.selection.columns import NEVER
 from memlens.views.selection.profile_sets import is_signed, order_of_samples, samples_of, value_of
@@ -86,19 +87,22 @@ def tree_of(snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: F
     def make() -> CallTree:
         stacks = set_stacks(snapshot, of)
         names = frame_names(snapshot)
-        # the shape is that of all stacks, so it serves every set
-        of_shape = structs.replace(options, order="value")
-        shape = snapshot.keep(
-            ("flame_shape", of_shape),
-            lambda: calltree.shape_of(stacks.parents, stacks.frames, names, of_shape),
+        # of all stacks, so it serves every set
+        in_any_order = structs.replace(options, order="value")
+        merged = snapshot.keep(
+            ("merged stacks", in_any_order),
+            lambda: calltree.merged(stacks.parents, stacks.frames, names, in_any_order),
         )
-        return calltree.build(stacks, names, options, VALUES.index(value), shape)
+        return calltree.build(stacks, names, options, VALUES.index(value), merged)
 
     def read_or_make() -> CallTree:
-        tree = _read_first(snapshot)
+        tree = _read_first(snapshot, lambda: make().nodes)
         if tree is None:
             tree = make()
             snapshot.behind.append(functools.partial(FIRST_FLAME.try_to_write, snapshot))
+        else:
+            # the next question is likely to be about smaller ones
+            snapshot.behind.append(lambda: tree.nodes)
         return tree
 
     return snapshot.keep(("call_tree", of, value, options), read_or_make if first else make)
@@ -109,12 +113,12 @@ def first_tree(snapshot: Snapshot) -> CallTree:
     return tree_of(snapshot, first_flame.opening_set(snapshot.info), "bytes", first_flame.OPTIONS)
 
 
-def _read_first(snapshot: Snapshot) -> CallTree | None:
+def _read_first(snapshot: Snapshot, make: Callable[[], Nodes]) -> CallTree | None:
     path = FIRST_FLAME.find(snapshot.origin)
     if path is None:
         return None
     try:
-        return first_flame.read(path, snapshot)
+        return first_flame.read(path, snapshot, make)
     except (OSError, ValueError, TypeError, KeyError, OverflowError):
         logger.warning("the first flame graph of %s is made again", snapshot.archive.name, exc_info=True)
         FIRST_FLAME.drop(snapshot.archive)
@@ -125,9 +129,9 @@ def _write_first(snapshot: Snapshot, path: Path, _report: Report) -> None:
     first_flame.write(path, first_tree(snapshot))
 
 
-FIRST_FLAME = Artefact("first_flame.columns", version=3, make=_write_first)
-"""Its version is raised whenever the tree that is read would differ from one that is made: in its nodes, their order
-or their names."""
+FIRST_FLAME = Artefact("first_flame.columns", version=4, make=_write_first)
+"""Its version is raised whenever what is read would differ from what is made: in nodes, their numbers, their order or
+their names."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -274,39 +278,30 @@ def picture(
     low, high = x0 * total, x1 * total
     if total and not low < high:
         raise BadRequestError("The part of the flame graph is too thin to be drawn")
-    held = np.zeros(len(tree), np.uint8)
-    held_before = np.zeros(tree.placed + 1, np.int64)
+    held = None
     matched, matching = 0, 0
     if search:
         found = tree.search(search)
-        held, held_before = found.held, found.held_before
-        matched = int(found.totals[tree.by])
-        matching = int(np.count_nonzero(held[: tree.placed] & 1))
-    layout = kernel.Layout(
-        tree.offsets,
-        tree.left,
-        tree.widths,
-        tree.name,
-        held,
-        held_before,
-        tree.options.order == "value",
-    )
+        held, matched, matching = found.held, int(found.totals[tree.by]), len(found.nodes)
+    compared = tree.values > 2
+    before, after = (tree.inclusive[row] for row in SIDES) if compared else (None, None)
     thinnest = THINNEST_PX
-    boxes = np.empty(0, _BOX)
+    boxes, sides = np.empty(0, _BOX), np.empty(0, _SIDES)
     while total:
-        packed = layout.run(low, high, width_px, thinnest, first_depth, rows, MOST_BOXES)
+        layout = tree.layout_for(0 if search else thinnest * (high - low) / width_px)
+        packed = layout.run(low, high, width_px, thinnest, first_depth, rows, MOST_BOXES, held, before, after)
         if packed is not None:
-            boxes = np.asarray(packed).astype(_BOX, copy=False)
+            boxes = np.asarray(packed[0]).astype(_BOX, copy=False)
+            sides = np.asarray(packed[1]).astype(_SIDES, copy=False)
             break
         thinnest *= 2
     named = np.where((boxes["flags"] & kernel.MORE) != 0, np.uint32(NEVER), boxes["name"])
     real = named != NEVER
     numbers = np.where(real, named, 0)
     kinds, packages = tree.names.kinds(), tree.names.package_numbers()
-    compared = tree.values > 2
     header = struct.pack(
         "<4I3d2Id2I", MAGIC, width_px, len(boxes), int(thinnest > THINNEST_PX) | 2 * compared, low, high, float(total),
-        first_depth, rows, float(matched), matching, len(tree.levels) - 1,
+        first_depth, rows, float(matched), matching, tree.deepest,
     )  # fmt: skip
     wide = named[real & (boxes["x1"] - boxes["x0"] >= NAMED_PX)]
     return Picture(
@@ -314,7 +309,8 @@ def picture(
             (
                 header,
                 boxes.tobytes(),
-                _of_sides(tree, boxes) if compared else b"",
+                sides["before"].tobytes(),
+                sides["after"].tobytes(),
                 np.where(real, packages[numbers], 0xFFFF).astype("<u2").tobytes(),
                 np.where(real, kinds[numbers], 3).astype(np.uint8).tobytes(),
             )
@@ -322,29 +318,6 @@ def picture(
         # NumPy's own takes twenty milliseconds the first time, for what it imports
         tree.names.names(sorted(set(wide.tolist()))[:MOST_NAMED], tree.options.merge),
     )
-
-
-def _of_sides(tree: CallTree, boxes: npt.NDArray[np.void]) -> bytes:
-    """What each box of a comparison has on each side; one of several nodes what these have together."""
-    if tree.sums_before is None:
-        tree.sums_before = np.zeros((tree.values, tree.placed + 1), np.int64)
-        np.cumsum(tree.inclusive[:, : tree.placed], axis=1, out=tree.sums_before[:, 1:])
-    node = boxes["node"].astype(np.int64)
-    more = np.flatnonzero((boxes["flags"] & kernel.MORE) != 0)
-    # the first of the children that a box stands for, by its left edge
-    low, high = (tree.offsets[node[more] + side].astype(np.int64) + 1 for side in (0, 1))
-    while bool((low < high).any()):
-        middle = (low + high) // 2
-        child = np.minimum(middle, tree.placed - 1)
-        below = (low < high) & (tree.left[child].astype(np.float64) < boxes["left"][more])
-        low, high = np.where(below, middle + 1, low), np.where(below, high, middle)
-    found = []
-    for row in SIDES:
-        values = tree.inclusive[row, node]
-        sums = tree.sums_before[row]
-        values[more] = sums[low + boxes["name"][more]] - sums[low]
-        found.append(values.astype("<f8").tobytes())
-    return b"".join(found)
 
 
 _BOX = np.dtype(
@@ -360,6 +333,7 @@ _BOX = np.dtype(
         ("unused", "u1"),
     ]
 )
+_SIDES = np.dtype([("before", "<f8"), ("after", "<f8")])
 
 
 def shown_frames(stacks: Stacks, tree: CallTree, node: int) -> tuple[npt.NDArray[np.intp], calltree.U32]:
@@ -367,47 +341,32 @@ def shown_frames(stacks: Stacks, tree: CallTree, node: int) -> tuple[npt.NDArray
 
     0 where there is no frame (the root has none).
     """
-    origin = tree.origin
-    if origin is None:
-        return _along(stacks, tree, node)
-    items = np.flatnonzero(origin.places != NEVER)
-    shown_as = origin.places[items]
+    of, shape = tree.nodes, tree.nodes.merged.shape
     if tree.options.direction == "top_down":
         inside = np.zeros(len(tree), np.uint8)
-        calltree_kernel.below(tree.parents, node, inside)
-        items = items[inside[shown_as] != 0]
+        calltree_kernel.below(tree.parents, of.shape.child, of.shape.sibling, node, inside)
+        items = np.flatnonzero(of.places != NEVER)
+        items = items[inside[of.places[items]] != 0]
         shown_as = np.full(len(items), node, np.uint32)
     else:
         # the stacks whose innermost names are those from the tree's root down to the node
+        items = np.flatnonzero(of.upright != NEVER)
+        shown_as = of.upright[items]
         for place, step in enumerate(tree.path(node)):
             if place:
-                shown_as = origin.top_down_parents[shown_as]
-            fits = (shown_as != 0) & (origin.top_down_name[shown_as] == tree.name[step])
+                shown_as = shape.parents[shown_as]
+            fits = (shown_as != 0) & (shape.name[shown_as] == tree.name[step])
             items, shown_as = items[fits], shown_as[fits]
     shown = stacks.nodes[items]
-    of_shape = origin.top_down_shape[shown_as]
     while node:
         # frames that are hidden, or below a focus, count for a node but are not what it shows; where the focus itself
         # is hidden its callers are shown, and the shape has no places for these
-        merged, frames = origin.shape.merged[shown], stacks.frames[shown]
+        merged, frames = of.merged.nodes[shown], stacks.frames[shown]
         frames[shown == 0] = 0
-        elsewhere = (merged != of_shape) & (merged != NEVER)
-        other = elsewhere | (origin.shape.used[frames] != tree.name[node])
+        elsewhere = (merged != shown_as) & (merged != NEVER)
+        other = elsewhere | (of.merged.used[frames] != tree.name[node])
         above = np.flatnonzero(other & (shown != 0))
         if not len(above):
             return items, shown
         shown[above] = stacks.parents[shown[above]]
     return items, np.zeros_like(shown)
-
-
-def _along(stacks: Stacks, tree: CallTree, node: int) -> tuple[npt.NDArray[np.intp], calltree.U32]:
-    """The same of a tree in which each frame of a stack is a node."""
-    if not node:
-        items = np.arange(len(stacks.nodes))
-        return items, np.zeros(len(items), np.uint32)
-    ends = np.zeros(len(stacks.parents), np.uint32)
-    merged = tree.names.merged(tree.options.merge)
-    calltree_kernel.along(stacks.parents, stacks.frames, merged, tree.name[tree.path(node)], ends)
-    shown = ends[stacks.nodes]
-    items = np.flatnonzero(shown)
-    return items, shown[items]

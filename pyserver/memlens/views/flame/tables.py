@@ -196,16 +196,14 @@ def search(tree: CallTree, text: str, attribution: Attribution = "mine") -> Flam
     if not text:
         raise BadRequestError("There is nothing to search for")
     found = tree.search(text)
-    nodes = np.flatnonzero(found.held[: tree.placed] & 1)
-    shown = nodes[np.argsort(-tree.widths[nodes], kind="stable")[:MOST_MATCHES]]
-    # numbers grow with the depth
-    shown = shown[np.lexsort((shown, tree.left[shown]))]
+    largest = found.nodes[np.argsort(-tree.widths[found.nodes], kind="stable")[:MOST_MATCHES]]
+    shown = sorted(largest.tolist(), key=tree.layout.place)
     return FlameSearchAnswer(
         int(found.totals[0]),
         int(found.totals[1]),
         *_total(tree),
-        len(nodes),
-        _nodes(tree, shown.tolist(), attribution),
+        len(found.nodes),
+        _nodes(tree, shown, attribution),
         _sides(found.totals),
     )
 
@@ -252,7 +250,10 @@ def _by_name(tree: CallTree, attribution: Attribution) -> tuple[I64, I64]:
         selves = np.zeros((tree.values, tree.names.count), np.int64)
         inclusive = np.zeros_like(selves)
         own = tree.own(attribution)
-        kernel.functions(tree.parents, tree.name, tree.offsets, own, tree.inclusive, selves, inclusive)
+        shape = tree.nodes.shape
+        kernel.functions(
+            shape.parents, shape.name, shape.child, shape.sibling, tree.widths, own, tree.inclusive, selves, inclusive
+        )  # fmt: skip
         found = tree.by_name[attribution] = selves, inclusive
     return found
 
@@ -309,14 +310,14 @@ def _nodes(tree: CallTree, nodes: Sequence[int], attribution: Attribution) -> li
 def _node(tree: CallTree, node: int, attribution: Attribution) -> FlameNode:
     total = max(tree.total, 1)
     own = tree.own(attribution)
-    left = int(tree.left[node])
+    left, depth = tree.layout.place(node)
     name = FlameName(-1, "all", "", 0, "none", "", False)
     if node:
         name = tree.names.name(int(tree.name[node]), tree.options.merge)
     return FlameNode(
         node,
         name,
-        tree.depth(node),
+        depth,
         int(own[0, node]),
         int(own[1, node]),
         int(tree.inclusive[0, node]),
@@ -330,6 +331,6 @@ def _node(tree: CallTree, node: int, attribution: Attribution) -> FlameNode:
 
 
 def _checked(tree: CallTree, node: int) -> int:
-    if not 0 <= node < len(tree):
+    if not 0 <= node < len(tree) or (node and not tree.inclusive[:, node].any()):
         raise BadRequestError(f"The flame graph has no box {node}")
     return node

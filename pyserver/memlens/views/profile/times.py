@@ -11,7 +11,7 @@ from memlens.errors import BadRequestError
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.profile_filters import matching
-from memlens.views.selection.profile_sets import counts_stretches, flow_of
+from memlens.views.selection.profile_sets import Flow, counts_stretches, flow_of
 from memlens.views.selection.sets import AllocationSet, SetKind
 
 
@@ -108,18 +108,19 @@ def between(snapshot: Snapshot, first: int, last: int, filter_text: str) -> Prof
     counted = counts_stretches(profile_of(snapshot.info))
     fits = matching(snapshot, filter_text) if filter_text else slice(None)
 
-    def sums(kind: SetKind, from_edge: int, to_edge: int | None) -> tuple[int, int | None]:
-        flow = flow_of(snapshot, AllocationSet(0, kind, from_edge, to_edge))
-        return int(flow.amounts[fits].sum()), int(flow.counts[fits].sum()) if counted else None
+    def flow(kind: SetKind, from_edge: int, to_edge: int | None) -> Flow:
+        found = flow_of(snapshot, AllocationSet(0, kind, from_edge, to_edge))
+        return Flow(found.amounts[fits], found.counts[fits])
+
+    def sums(flow: Flow) -> tuple[int, int | None]:
+        return int(flow.amounts.sum()), int(flow.counts.sum()) if counted else None
 
     first, last = min(first, last), max(first, last)
-    return ProfileRangeAnswer(
-        *sums("allocated", first, last),
-        *sums("freed", first, last),
-        *sums("survived", first, last),
-        sums("live", first, None)[0],
-        sums("live", last, None)[0],
-    )
+    allocated, freed = flow("allocated", first, last), flow("freed", first, last)
+    survived = Flow(*(np.maximum(more - less, 0) for more, less in zip(allocated, freed, strict=True)))
+    live = sums(flow("live", first, None))[0]
+    change = sums(allocated)[0] - sums(freed)[0]
+    return ProfileRangeAnswer(*sums(allocated), *sums(freed), *sums(survived), live, live + change)
 
 
 def _unit_of(name: str) -> str:

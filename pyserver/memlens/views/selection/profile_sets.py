@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError
-from memlens.kernels.tree.calltree import first_rows
+from memlens.kernels.tree.calltree import first_rows, sum_changes
 from memlens.model.info import ProfileInfo, ProfileValue, TimelineInfo, ValueMeaning
 from memlens.model.profile import BLOCK_CHANGE_DTYPE
 from memlens.store.manifest import InconsistentError
@@ -207,17 +207,17 @@ def _summed(snapshot: Snapshot, times: Times, first: int, last: int, allocated: 
     offsets, changes = times.change_offsets, times.changes
     begin, end = int(offsets[first]), int(offsets[last + 1])
     rows = changes[min(begin, len(changes)) : min(max(end, begin), len(changes))]
-    if len(rows) and int(rows["sample"].max()) >= samples:
-        raise InconsistentError("A change has an unknown sample")
 
     def sums(unit: str) -> I64:
         found = np.zeros(samples, np.int64)
-        if allocated:
-            np.add.at(found, rows["sample"], rows[f"allocated_{unit}"].astype(np.int64))
-        if freed:
-            np.add.at(
-                found, rows["sample"], rows[f"freed_{unit}"].astype(np.int64) * (-1 if allocated else 1)
-            )
+        of_unit = [rows[f"{what}_{unit}"] for what in ("allocated", "freed")]
+        if unit == "bytes":
+            # their rows are packed, and kernels read whole words
+            of_unit = [np.ascontiguousarray(column) for column in of_unit]
+        try:
+            sum_changes(rows["sample"], *of_unit, allocated, freed if allocated else -freed, found)
+        except IndexError:
+            raise InconsistentError("A change has an unknown sample") from None
         return found
 
     counts = sums("count")
