@@ -467,7 +467,7 @@ export interface EditedLines {
   added: number;
 }
 
-/** What a figure is called behind its number, and its unit: `bytes`, `nanoseconds` and others. */
+/** What a figure is called after its number, and its unit: `bytes`, `nanoseconds` and others. */
 export interface FigureWords {
   words: string;
   unit: string;
@@ -941,6 +941,7 @@ export interface GrowthRow {
 export interface HeatLine {
   line: number;
   function: string;
+  kind: 'library' | 'native' | 'user';
   live_at_peak_bytes: number;
   total_bytes: number;
   count: number;

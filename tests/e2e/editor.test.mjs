@@ -30,7 +30,7 @@ before(async () => {
       writeFileSync(path.join(folder, 'book.pickle'), kept(stacks));
     },
   });
-  const lines = await vscode.memlens('lines', 'train.pickle');
+  const lines = await vscode.lines('train.pickle');
   expected = new Map(lines.filter(({ file }) => file === 'model.py').map((line) => [line.line, line]));
   assert.ok(expected.size > 10);
 });
@@ -102,9 +102,7 @@ test('a button in the title shows what the lines allocated, and only where there
   await titleButton('Show What Lines Allocated').click();
   const seen = await besideIs((lines) => lines[22]?.text && lines[22]?.bar, 'figures behind lines');
   await titleButton('Hide What Lines Allocated').waitFor();
-  const hottest = Math.max(
-    ...(await vscode.memlens('lines', 'train.pickle')).map((line) => line.live_at_peak_bytes),
-  );
+  const hottest = Math.max(...(await vscode.lines('train.pickle')).map((line) => line.live_at_peak_bytes));
   for (const [line, { text, bar }] of Object.entries(seen)) {
     const { live_at_peak_bytes: live } = expected.get(Number(line));
     assert.ok(live > 0, `line ${line}`);

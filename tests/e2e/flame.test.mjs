@@ -35,7 +35,7 @@ async function drawn() {
 
 /** The only box of a function of the user's, not too narrow and on the screen, which has one line in the snapshot. */
 async function ownBox(share = 1.1) {
-  const lines = await vscode.memlens('lines', FILE);
+  const lines = await vscode.lines(FILE);
   const surface = await view.locator('.flame-surface').boundingBox();
   const all = await boxes();
   for (const box of all.toSorted((a, b) => b.width - a.width)) {

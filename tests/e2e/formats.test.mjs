@@ -105,9 +105,11 @@ for (const { kind, file, source, box, word, times, sizes } of RECORDINGS) {
   }
 
   test(`${kind}: its figures, its line and the line's hover`, async () => {
-    const [info, lines, flame] = await Promise.all(
-      ['info', 'lines', 'flame'].map((command) => vscode.memlens(command, file)),
-    );
+    const [info, lines, flame] = await Promise.all([
+      vscode.memlens('info', file),
+      vscode.lines(file),
+      vscode.memlens('flame', file),
+    ]);
     assert.equal(info.kind, kind);
     const { values, default_value: first } = info;
     const { total, title, unit } = values[first];

@@ -371,6 +371,11 @@ class VSCode {
     return JSON.parse(stdout);
   }
 
+  /** The lines that `memlens lines FILE --json` prints. */
+  async lines(file) {
+    return (await this.memlens('lines', file)).lines;
+  }
+
   /**
    * What a page's process holds once its garbage is collected: documents, DOM nodes (those that are in no document
    * included), listeners and the megabytes of its scripts' heap. Webviews are in the workbench's process.

@@ -20,7 +20,7 @@ let largest;
 before(async () => {
   vscode = await openVSCode();
   mouse = vscode.page.mouse;
-  const [info, lines] = await Promise.all([vscode.memlens('info', FILE), vscode.memlens('lines', FILE)]);
+  const [info, lines] = await Promise.all([vscode.memlens('info', FILE), vscode.lines(FILE)]);
   [device] = info.devices;
   largest = Math.max(...lines.map((line) => line.largest_bytes));
   view = await SnapshotView.opened(vscode, FILE);

@@ -14,7 +14,7 @@ let lines;
 
 before(async () => {
   vscode = await openVSCode();
-  const [info, found] = await Promise.all([vscode.memlens('info', FILE), vscode.memlens('lines', FILE)]);
+  const [info, found] = await Promise.all([vscode.memlens('info', FILE), vscode.lines(FILE)]);
   [device] = info.devices;
   lines = found;
   view = await SnapshotView.opened(vscode, FILE);

@@ -64,7 +64,7 @@ test('it opens with the flame graph of the value that it names, as wide as the v
 });
 
 test('Ctrl+click on a box opens its line, whose hover has the figure', async () => {
-  const lines = await vscode.memlens('lines', FILE);
+  const lines = await vscode.lines(FILE);
   const [line] = lines.filter((each) => each.function === 'Index.add').toSorted((a, b) => b.total - a.total);
   const row = told.rows.find(({ name }) => name.function === 'Index.add');
   await click(await boxOf('Index.add'));

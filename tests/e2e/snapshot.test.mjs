@@ -22,10 +22,7 @@ after(() => vscode?.close());
 const stack = (allocation) => vscode.memlens('stack', FILE, allocation);
 
 test('the picture has bands where allocations are, and nothing above them', async () => {
-  const [{ devices }, lines] = await Promise.all([
-    vscode.memlens('info', FILE),
-    vscode.memlens('lines', FILE),
-  ]);
+  const [{ devices }, lines] = await Promise.all([vscode.memlens('info', FILE), vscode.lines(FILE)]);
   const [device] = devices;
   view = await SnapshotView.opened(vscode, FILE);
   assert.match(
@@ -122,9 +119,7 @@ test('Ctrl+click on a band goes straight to its line of code; its hover has the 
 
   const source = readFileSync(path.join(vscode.folder, name), 'utf8').split('\n')[label.line - 1].trim();
   const word = source.match(/\w+/g).reduce((a, b) => (b.length > a.length ? b : a));
-  const rows = (await vscode.memlens('lines', FILE)).filter(
-    (row) => row.file === label.file && row.line === label.line,
-  );
+  const rows = (await vscode.lines(FILE)).filter((row) => row.file === label.file && row.line === label.line);
   assert.ok(rows.length > 0);
   const text = await vscode.hoverText(word, { line: source, expecting: /what this line allocated/ });
   for (const row of rows) {

@@ -16,7 +16,7 @@ const MIB = 1 << 20;
 
 function heatLine(line: number, peak: number, more: Partial<HeatLine> = {}): HeatLine {
   return {
-    ...{ line, function: 'f', live_at_peak_bytes: peak, total_bytes: peak * 2, count: 1 },
+    ...{ line, function: 'f', kind: 'user', live_at_peak_bytes: peak, total_bytes: peak * 2, count: 1 },
     ...{ self_live_at_peak_bytes: peak, self_total_bytes: peak * 2, changed: null, ...more },
   };
 }
@@ -59,6 +59,7 @@ describe('figures of lines', () => {
     const own = heatLine(3, MIB);
     const part = heatLine(5, 64 * MIB, { self_live_at_peak_bytes: MIB, self_total_bytes: 0 });
     const none = heatLine(4, 0, { total_bytes: MIB, self_total_bytes: MIB });
+    const library = heatLine(6, MIB, { kind: 'library', self_live_at_peak_bytes: 1024 });
     const told = [fileHeat('a.pickle', [part, own, none])];
     assert.deepEqual(hotLines(told, 'peak'), [
       { line: 3, step: 3, stale: false, text: '1 MiB live at peak' },
@@ -72,6 +73,10 @@ describe('figures of lines', () => {
         [5, '128 MiB in all, all in calls'],
       ],
     );
+    const [line] = hotLines([fileHeat('a.pickle', [library])], 'peak');
+    assert.equal(line?.text, '1 MiB live at peak, 1 KiB by itself (my code, library)');
+    const any = { ...fileHeat('a.pickle', [library]), attribution: 'any' as const };
+    assert.equal(hotLines([any], 'peak')[0]?.text, '1 MiB live at peak, 1 KiB by itself (any code)');
   });
 
   it('name each of several snapshots, and what has changed since', () => {

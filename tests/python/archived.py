@@ -145,6 +145,27 @@ class Commands:
         return rows
 
     def lines(self, *options: str) -> list[dict[str, Any]]:
-        """What lines come to."""
-        rows: list[dict[str, Any]] = self.json("lines", *options)
+        """What lines come to. They add up, with what is charged to no line, to all there is."""
+        answer = self.json("lines", *options)
+        assert answer["attribution"] == ("any" if "--any-code" in options else "mine")
+        check_charged(answer)
+        rows: list[dict[str, Any]] = answer["lines"]
         return rows
+
+
+def check_charged(answer: dict[str, Any]) -> None:
+    """What ``memlens lines`` says is charged to lines, by kind, is the sum of these, and all together is the total."""
+    rows, charged, total = answer["lines"], answer["charged"], answer["total"]
+    by_kind = {each["to"]: each for each in charged}
+    if isinstance(total, int):
+        figures = {"amount": "itself"}
+        total = {"amount": total}
+    else:
+        figures = {name: f"self_{name}" for name in ("total_bytes", "count", "live_at_peak_bytes")}
+        figures["live_at_end_bytes"] = ""
+    for figure, own in figures.items():
+        assert sum(each[figure] for each in charged) == total[figure]
+        for kind in ("user", "library", "native"):
+            if own:
+                lines = sum(row[own] for row in rows if row["kind"] == kind)
+                assert by_kind.get(kind, {}).get(figure, 0) == lines

@@ -93,8 +93,50 @@ def expected_lines(path: Path) -> dict[tuple[str, int], dict[str, int]]:
     return table
 
 
+def lines_of(path: Path, *options: object) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(run("lines", path, *options, "--json").stdout)["lines"]
+    return rows
+
+
+def test_what_is_charged_to_no_line(tmp_path: Path) -> None:
+    """In figures, in words, and which line of a library stands in for the user's."""
+    allocator = frame("CUDACachingAllocator.cpp", 0, "malloc")
+    library = frame("/v/site-packages/torch/nn/linear.py", 5, "forward")
+    mine = frame("/home/me/model.py", 7, "step")
+    trace = [
+        event("free_completed", 1 << 20, 1000),
+        event("alloc", 1 << 21, 30, allocator),
+        event("alloc", 1 << 22, 500),
+        event("alloc", 1 << 23, 60, allocator, library),
+        event("alloc", 1 << 24, 7, allocator, library, mine),
+    ]
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
+    answer = json.loads(run("lines", path, "--json").stdout)
+    assert answer["attribution"] == "mine"
+    figures = {each.pop("to"): tuple(each.values()) for each in answer["charged"]}
+    assert figures == {
+        "user": (7, 1, 0, 7), "library": (60, 1, 0, 60), "no_line": (30, 1, 0, 30), "no_stack": (500, 1, 0, 500),
+        "before_recording": (1000, 1, 1000, 0),
+    }  # fmt: skip
+    assert tuple(answer["total"].values()) == (1597, 5, 1000, 597)
+    words = [line.strip() for line in run("lines", path).stdout.splitlines()]
+    assert words[1].endswith("7 B  /home/me/model.py:7 step")
+    assert words[2].endswith("60 B  /v/site-packages/torch/nn/linear.py:5 forward (library)")
+    assert [line.rpartition("   ")[2].strip() for line in words[4:]] == [
+        "charged to", "lines of your own code", "lines of libraries, as no frame is your own code",
+        "no line: only C++ frames", "no line: no stack recorded",
+        "no line: allocated before recording, without a stack", "in all",
+    ]  # fmt: skip
+    anyone = json.loads(run("lines", path, "--json", "--any-code").stdout)
+    assert anyone["attribution"] == "any"
+    assert {each["to"]: each["total_bytes"] for each in anyone["charged"]}["library"] == 67
+    assert json.loads(run("flame", path, "--json", "--any-code").stdout)["attribution"] == "any"
+    assert json.loads(run("compare", path, path, "--json").stdout)["attribution"] == "mine"
+
+
 def test_lines(sample: Path) -> None:
-    rows = json.loads(run("lines", sample, "--json").stdout)
+    rows = lines_of(sample)
     expected = expected_lines(sample)
     assert len(rows) == len(expected)
     for row in rows:
@@ -106,12 +148,16 @@ def test_lines(sample: Path) -> None:
     # the user's code first, and the most first within it
     order = [("site-packages" in row["file"], -row["live_at_peak_bytes"]) for row in rows]
     assert order == sorted(order)
-    assert json.loads(run("lines", sample, "--top", 3, "--json").stdout) == rows[:3]
+    assert [row["kind"] for row in rows] == ["library" if of_library else "user" for of_library, _ in order]
+    assert lines_of(sample, "--top", 3) == rows[:3]
     words = run("lines", sample, "--top", 3).stdout.splitlines()
-    assert len(words) == 4
     assert f"{rows[0]['file']}:{rows[0]['line']}" in words[1]
     assert "self by my code" in words[0]
-    by_any = json.loads(run("lines", sample, "--any-code", "--json").stdout)
+    assert words[4] == ""
+    assert [line.partition("  charged to")[1] or line.split()[-1] for line in words[5:]] == [
+        "  charged to", "code", "all",
+    ]  # fmt: skip
+    by_any = lines_of(sample, "--any-code")
     assert {(row["file"], row["line"]): row["self_total_bytes"] for row in by_any} == {
         place: wanted["any"] for place, wanted in expected.items()
     }
@@ -127,7 +173,7 @@ def test_recursion_counts_once(tmp_path: Path) -> None:
     ]
     path = tmp_path / "s.pickle"
     path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace, copy.deepcopy(trace)]}))
-    rows = {row["line"]: row for row in json.loads(run("lines", path, "--json").stdout)}
+    rows = {row["line"]: row for row in lines_of(path)}
     assert (rows[7]["total_bytes"], rows[7]["count"], rows[7]["self_total_bytes"]) == (200, 2, 200)
     assert (rows[20]["total_bytes"], rows[20]["self_total_bytes"]) == (200, 0)
     assert rows[7]["live_at_peak_bytes"] == 200

@@ -35,7 +35,7 @@ def test_a_recording_leads_to_the_lines_of_its_program(
     monkeypatch.setenv("MEMLENS_MEMRAY_PYTHON", str(MEMRAY_PYTHON))
     program, kept = PROGRAMS[path.name]
     assert main(["lines", str(path), "--json", "--cache-dir", str(tmp_path)]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["lines"]
     source = (FIXTURES / "src" / program).read_text("utf-8").splitlines()
     mine = {
         source[row["line"] - 1].strip(): row

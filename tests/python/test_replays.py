@@ -82,8 +82,32 @@ def test_snapshots_of_pytorch(path: Path, opened: Opened, commands: Callable[[Pa
             for place, row in rows.items()
             if row["self_count"]
         } == {place: (total, count) for place, (total, count, *_) in charged.items()}
+    check_charged_to_no_line(replay, ask)
     check_sql(replay, archived, ask)
     check_folded(replay, ask, snapshot)
+
+
+def check_charged_to_no_line(replay: torch.Replay, ask: Commands) -> None:
+    """What ``memlens lines`` says of allocations without a stack, and of all."""
+    bare: Counter[tuple[str, str]] = Counter()
+    every: Counter[str] = Counter()
+    for device in replay.devices.values():
+        for alloc in device.allocations:
+            figures = {
+                "total_bytes": alloc.size, "count": 1,
+                "live_at_peak_bytes": alloc.size * bool(torch.alive([alloc], device.peak_moment)),
+                "live_at_end_bytes": alloc.size * (alloc.end is None),
+            }  # fmt: skip
+            every.update(figures)
+            if not replay.tree.stack(replay.stack_of(alloc)):
+                reason = "no_stack" if alloc.start else "before_recording"
+                bare.update({(reason, name): figure for name, figure in figures.items()})
+    answer = ask.json("lines", "--top", "1")
+    assert answer["total"] == dict(every)
+    reasons = [each for each in answer["charged"] if each["to"] in ("no_stack", "before_recording")]
+    assert {
+        (each["to"], name): figure for each in reasons for name, figure in each.items() if name != "to"
+    } == dict(bare)
 
 
 NOT_OF_LINES = ("live_at_peak_count", "self_total_bytes", "self_count")
@@ -393,6 +417,7 @@ def check_profile_folded(ask: Commands, sums: Sums, name: str, column: int) -> N
     printed = Counter[str]()
     for line in ask.printed("flame", "--value", name, "--folded", "--by-line").splitlines():
         text, _, value = line.rpartition(" ")
-        first, _, rest = text.partition(";")
-        printed[(rest or "no stack recorded") if is_mark(Frame(first, "", 0)) else text] += int(value)
+        # a cut stack's mark is the outermost frame, that of a possible pool the innermost
+        frames = [frame for frame in text.split(";") if not is_mark(Frame(frame, "", 0))]
+        printed[";".join(frames) or "no stack recorded"] += int(value)
     assert printed == {text: value for text, value in expected.items() if value}

@@ -84,7 +84,9 @@ def lines(*rows: tuple[int, str, int]) -> list[PlacedLine]:
     # functions() asks a line's own figures only
     bound = cast("BoundFile", None)
     return [
-        PlacedLine(bound, SourceLine("net.py", line, function, total, 1, 0, 0, total, 0, 0, 0), line, None)
+        PlacedLine(
+            bound, SourceLine("net.py", line, function, "user", total, 1, 0, 0, total, 0, 0, 0), line, None
+        )
         for line, function, total in rows
     ]
 

@@ -80,7 +80,7 @@ def test_hover_says_the_same_as_the_command_line(server: LspClient, tmp_path: Pa
         "--cache-dir",
         str(tmp_path / "c2"),
     ]
-    rows = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    rows = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["lines"]
     ours = [row for row in rows if (tmp_path / Path(row["file"]).name).exists()]
     assert ours
     for row in ours:

@@ -74,6 +74,12 @@ function textOf(told: { file: FileHeat; line: HeatLine }[], measure: Measure, se
   return parts.join(' · ');
 }
 
+/** "my code", or "my code, library" where it charges a library's line as a stack has none of the user's. */
+function ruleOf(attribution: FileHeat['attribution'], kind: HeatLine['kind']): string {
+  const name = ATTRIBUTIONS[attribution];
+  return attribution === 'mine' && kind !== 'user' ? `${name}, ${kind}` : name;
+}
+
 /** "13.5 MiB live at peak, 4.50 MiB by itself (my code)": with all that the line calls, then what is charged to it. */
 export function figures(file: FileHeat, line: HeatLine, measure: Measure): string {
   const own = measure === 'peak' ? line.self_live_at_peak_bytes : line.self_total_bytes;
@@ -84,6 +90,6 @@ export function figures(file: FileHeat, line: HeatLine, measure: Measure): strin
       ? ''
       : own === 0
         ? ', all in calls'
-        : `, ${formatValue(own, unit)} by itself (${ATTRIBUTIONS[file.attribution]})`;
+        : `, ${formatValue(own, unit)} by itself (${ruleOf(file.attribution, line.kind)})`;
   return `${formatValue(all, unit)} ${words}${itself}`;
 }

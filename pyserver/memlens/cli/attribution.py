@@ -1,6 +1,9 @@
 """``--any-code``: what the commands that name lines and functions charge to each itself."""
 
 import argparse
+from typing import Any
+
+import msgspec
 
 from memlens.model.attribution import MEANINGS, NAMES, Attribution
 
@@ -14,6 +17,11 @@ def self_words(options: argparse.Namespace) -> str:
     """What "self" is, as it stands in the head of a table."""
     attribution = attribution_of(options)
     return f"self by {NAMES[attribution]}: {MEANINGS[attribution]}"
+
+
+def with_attribution(options: argparse.Namespace, answer: Any) -> dict[str, Any]:
+    """An answer for JSON, which names the rule by which it is charged."""
+    return {"attribution": attribution_of(options), **msgspec.to_builtins(answer)}
 
 
 def add_any_code(command: argparse.ArgumentParser) -> None:

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from memlens.cli.ask import ask
-from memlens.cli.attribution import attribution_of, self_words
+from memlens.cli.attribution import attribution_of, self_words, with_attribution
 from memlens.cli.output import json_line, say
 from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
-from memlens.units import SOURCE_WORDS, format_bytes
+from memlens.units import KIND_WORDS, SOURCE_WORDS, format_bytes
 from memlens.views.compare.pairing import Pairing
 from memlens.views.compare.rows import CompareAnswer, ComparedRow, Comparison
 from memlens.views.selection.columns import MOST_ROWS
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     measure: Any = "inclusive" if options.inclusive else "own"
     answer = comparison.answer(measure, options.search, "difference", 0, min(options.top, MOST_ROWS))
     if options.json:
-        json_line(answer)
+        json_line(with_attribution(options, answer))
     else:
         _print_comparison(answer, self_words(options))
     return 0
@@ -68,7 +68,7 @@ def _print_comparison(answer: CompareAnswer, how: str) -> None:
         say(
             f"{format_bytes(row.before_bytes):>10} {format_bytes(row.after_bytes):>10} "
             f"{_signed(row.difference_bytes):>11}  {file}{f':{place.line}' if place.line else ''}"
-            f"{f' {name}' if name else ''}"
+            f"{f' {name}' if name else ''}{KIND_WORDS[place.kind] if place.line else ''}"
             f"{SOURCE_WORDS[place.source]}{moved}{renamed}{_one_sided(row)}".rstrip()
         )
     total = answer.total

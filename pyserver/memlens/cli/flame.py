@@ -8,13 +8,13 @@ from typing import assert_never
 import numpy as np
 
 from memlens.cli.ask import ask
-from memlens.cli.attribution import attribution_of, self_words
+from memlens.cli.attribution import attribution_of, self_words, with_attribution
 from memlens.cli.output import json_line, say
 from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
 from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
-from memlens.units import format_value
+from memlens.units import KIND_WORDS, format_value
 from memlens.views.compare import difference
 from memlens.views.compare.difference import Side
 from memlens.views.compare.pairing import Pairing
@@ -37,12 +37,11 @@ def run(options: argparse.Namespace) -> int:
     if options.diff is not None:
         return _run_difference(options)
     if options.json:
-        json_line(
-            ask(
-                options,
-                lambda found: largest_functions(flame_tree(found, options), attribution_of(options)),
-            )
+        answer = ask(
+            options,
+            lambda snapshot: largest_functions(flame_tree(snapshot, options), attribution_of(options)),
         )
+        json_line(with_attribution(options, answer))
         return 0
 
     def lines(snapshot: Snapshot) -> list[str]:
@@ -91,7 +90,7 @@ def _run_difference(options: argparse.Namespace) -> int:
     pairing = Pairing(before_places.frames, after_places.frames)
     tree = difference.tree_of(difference.join(before, after, pairing, "before"), _how(options))
     if options.json:
-        json_line(largest_functions(tree, attribution_of(options)))
+        json_line(with_attribution(options, largest_functions(tree, attribution_of(options))))
     else:
         _print(folded(tree) if options.folded else text_tree(tree, unit, options))
     return 0
@@ -191,7 +190,8 @@ def text_tree(tree: CallTree, unit: str, options: argparse.Namespace) -> Iterato
         value, own = int(tree.inclusive[tree.by, node]), int(selves[node])
         name = "all"
         if node:
-            name = _folded_name(tree.names.name(int(tree.name[node]), tree.options.merge))
+            words = tree.names.name(int(tree.name[node]), tree.options.merge)
+            name = _folded_name(words) + (KIND_WORDS["library"] if own and words.kind == "library" else "")
         shown = [f"{format_value(number, unit):>11}" for number in (value, own)]
         shown.append(f"{value / tree.total if tree.total else 0:>6.1%}")
         if compared:

@@ -8,10 +8,19 @@ allocate.
 
 from typing import Literal
 
+FrameKind = Literal["user", "library", "native"]
+"""Whose code a frame is; native code is of nobody that could be named by a line."""
+
 Attribution = Literal["mine", "any"]
 
 NAMES: dict[Attribution, str] = {"mine": "my code", "any": "any code"}
 MEANINGS: dict[Attribution, str] = {
-    "mine": "charged to the innermost frame of your own code",
+    "mine": "charged to the innermost frame of your own code, or where a stack has none to that of a library",
     "any": "charged to the innermost frame, no matter whose code it is; functions such as malloc are passed over",
 }
+
+
+def rule_of(attribution: Attribution, kind: FrameKind) -> str:
+    """The rule by which a line's own figure is charged to it; others' lines are said to be so: ``my code, library``."""
+    name = NAMES[attribution]
+    return f"{name}, {kind}" if attribution == "mine" and kind != "user" else name

@@ -14,10 +14,10 @@ from typing import Literal
 
 from msgspec import Struct
 
+from memlens.model.attribution import FrameKind
 from memlens.model.info import DeviceInfo
 
 Axis = Literal["time", "event"]
-FrameKind = Literal["user", "library", "native"]
 AllocationState = Literal["freed", "live", "pending_free"]
 
 
@@ -160,6 +160,7 @@ class SourceLine(Struct, frozen=True):
     file: str
     line: int
     function: str
+    kind: FrameKind
     total_bytes: int
     count: int
     live_at_peak_bytes: int

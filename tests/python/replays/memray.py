@@ -39,10 +39,13 @@ def add(record, column, size, count):
     sums[numbers[stack]][column] += size
     sums[numbers[stack]][column + 1] += count
 
-aggregated = reader.metadata.file_format == memray.FileFormat.AGGREGATED_ALLOCATIONS
+# memray before 1.11 doesn't say it
+aggregated = getattr(reader.metadata, "file_format", None) == memray.FileFormat.AGGREGATED_ALLOCATIONS
 kinds = ["high_watermark", "leaked", "temporary"]
 for column, kind in enumerate(kinds[:2] if aggregated else kinds):
-    for record in getattr(reader, f"get_{kind}_allocation_records")(merge_threads=True):
+    # temporary: freed before anything else was allocated, where memray's own reports let one other come between
+    options = {"threshold": 0} if kind == "temporary" else {}
+    for record in getattr(reader, f"get_{kind}_allocation_records")(merge_threads=True, **options):
         add(record, 2 * column, record.size, record.n_allocations)
 frees = {memray.AllocatorType.FREE, memray.AllocatorType.MUNMAP, memray.AllocatorType.PYMALLOC_FREE}
 if not aggregated:

@@ -9,7 +9,7 @@ from pygls import uris
 from pygls.lsp.server import LanguageServer
 
 from memlens.errors import MemlensError
-from memlens.model.attribution import NAMES, Attribution
+from memlens.model.attribution import Attribution, rule_of
 from memlens.server.figures import Figure, Measure, figure_of
 from memlens.server.markdown import SHOW_LINE_COMMAND
 from memlens.server.protocol.sources import Document
@@ -121,7 +121,7 @@ def _title(
         if not sums.count:
             title = f"{figure.say(sums.total_bytes)} {figure.words}"
     if itself != _bytes(sums, measure):
-        title += f", {figure.say(itself)} by itself ({NAMES[attribution]})"
+        title += f", {figure.say(itself)} by itself ({rule_of(attribution, function.lines[0].row.kind)})"
     heaviest = _heaviest(function, measure)
     if len(function.lines) > 1 and heaviest.line:
         title += f", line {heaviest.line} most"

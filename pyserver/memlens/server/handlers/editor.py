@@ -78,6 +78,7 @@ async def _heat(sources: Sources, document: Document, bound: BoundFile) -> FileH
         HeatLine(
             line=each.line,
             function=each.row.function,
+            kind=each.row.kind,
             live_at_peak_bytes=each.row.live_at_peak_bytes,
             total_bytes=each.row.total_bytes,
             count=each.row.count,

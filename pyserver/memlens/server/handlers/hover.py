@@ -7,7 +7,7 @@ from lsprotocol import types
 from pygls import uris
 from pygls.lsp.server import LanguageServer
 
-from memlens.model.attribution import MEANINGS, NAMES, Attribution
+from memlens.model.attribution import MEANINGS, Attribution, rule_of
 from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.server.markdown import command_link, escaped, go_to_link, size
 from memlens.server.protocol.editor import HoverParams, HoverResult
@@ -68,7 +68,8 @@ async def _section(document: Document, placed: PlacedLine, attribution: Attribut
             verb, figures = "allocated", _of_allocations(row, strong, attribution)
         case ProfileInfo():
             values = await bound.snapshot.values_of(bound.file, attribution)
-            verb, figures = "has", _values(info, values.get(row.line, []), strong, attribution)
+            rule = rule_of(attribution, row.kind)
+            verb, figures = "has", _values(info, values.get(row.line, []), strong, rule)
         case _:
             assert_never(info)
     title = f"**{escaped(bound.snapshot.title)}** · what this line {verb}"
@@ -82,7 +83,7 @@ async def _section(document: Document, placed: PlacedLine, attribution: Attribut
         parts.append(" · ".join([f"*{escaped(changed.message)}*", *places]))
         parts.append(f"What ran as line {row.line} then:")
     parts.append("\n".join(figures) or "Nothing")
-    parts.append(f"*By the line itself ({NAMES[attribution]}): {MEANINGS[attribution]}.*")
+    parts.append(f"*By the line itself ({rule_of(attribution, row.kind)}): {MEANINGS[attribution]}.*")
     note = note_on(bound)
     if note:
         parts.append(escaped(note))
@@ -92,17 +93,18 @@ async def _section(document: Document, placed: PlacedLine, attribution: Attribut
 
 def _of_allocations(row: SourceLine, strong: str, attribution: Attribution) -> list[str]:
     itself = f"{size(row.self_total_bytes)} in {counted(row.self_count, 'allocation')}"
+    rule = rule_of(attribution, row.kind)
     return [
         f"- Total allocated: {strong}{size(row.total_bytes)}{strong} in {counted(row.count, 'allocation')}",
         f"- Live at peak: {strong}{size(row.live_at_peak_bytes)}{strong}",
         f"- Largest: {size(row.largest_bytes)}",
-        f"- By the line itself ({NAMES[attribution]}): {itself}, live at peak {size(row.self_live_at_peak_bytes)}",
+        f"- By the line itself ({rule}): {itself}, live at peak {size(row.self_live_at_peak_bytes)}",
     ]
 
 
-def _values(profile: ProfileInfo, told: list[LineValue], strong: str, attribution: Attribution) -> list[str]:
+def _values(profile: ProfileInfo, values: list[LineValue], strong: str, rule: str) -> list[str]:
     """A line for each value of a profile; what counts the same allocations as another stands with that."""
-    amounts = {each.value: each for each in told}
+    amounts = {each.value: each for each in values}
     counts = {value.count for value in profile.values}
     figures = []
     for number, value in enumerate(profile.values):
@@ -114,7 +116,7 @@ def _values(profile: ProfileInfo, told: list[LineValue], strong: str, attributio
         if blocks is not None:
             said += f" in {counted(blocks.total, 'allocation')}"
         if itself != total:
-            said += f", by the line itself ({NAMES[attribution]}) {_said(itself, value.unit)}"
+            said += f", by the line itself ({rule}) {_said(itself, value.unit)}"
         figures.append(said)
     return figures
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from memlens.model.attribution import Attribution
+from memlens.model.attribution import Attribution, FrameKind
 from memlens.server.protocol.base import Count, Done, Line, Requests
 from memlens.server.protocol.sources import Document
 from memlens.sources.edits import ChangedLine
@@ -25,6 +25,7 @@ class HeatLine(Struct, frozen=True):
 
     line: int
     function: str
+    kind: FrameKind
     live_at_peak_bytes: int
     total_bytes: int
     count: int
@@ -34,7 +35,7 @@ class HeatLine(Struct, frozen=True):
 
 
 class FigureWords(Struct, frozen=True):
-    """What a figure is called behind its number, and its unit: ``bytes``, ``nanoseconds`` and others."""
+    """What a figure is called after its number, and its unit: ``bytes``, ``nanoseconds`` and others."""
 
     words: str
     unit: str

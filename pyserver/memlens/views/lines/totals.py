@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from memlens.model.attribution import Attribution
+from memlens.model.attribution import Attribution, FrameKind
+from memlens.model.frames import KIND_NAMES
 from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.store.frames import FrameRow
 from memlens.store.models import profile_of
@@ -91,8 +92,8 @@ def _source_lines(
     own = own_figures(snapshot, attribution)
     totals = line_totals(snapshot)[chosen][:, _SHOWN].tolist()
     return [
-        SourceLine(*(file, line, function, *figures, *own.get((file, line), NOTHING)))
-        for (file, line, function, _), figures in zip(_rows_of(snapshot, chosen), totals, strict=True)
+        SourceLine(*(file, line, function, KIND_NAMES[kind], *figures, *own.get((file, line), NOTHING)))
+        for (file, line, function, kind), figures in zip(_rows_of(snapshot, chosen), totals, strict=True)
     ]
 
 
@@ -133,6 +134,7 @@ class ProfileLine(Struct, frozen=True):
     file: str
     line: int
     function: str
+    kind: FrameKind
     total: int
     itself: int
 
@@ -144,14 +146,14 @@ def top_profile_lines(
     own, columns = own_values(snapshot, attribution), snapshot.line_values
     totals = columns.value[value]
     chosen = np.flatnonzero((totals != 0) | (columns.own[value] != 0))
-    found = []
+    lines = []
     for (file, line, function, kind), total in zip(
         _rows_of(snapshot, chosen), totals[chosen].tolist(), strict=True
     ):
         itself = own[file, line][value] if (file, line) in own else 0
-        found.append((kind, ProfileLine(file, line, function, total, itself)))
-    found.sort(key=lambda each: (each[0], -each[1].total, -each[1].itself, each[1].file, each[1].line))
-    return [each for _, each in found[:limit]]
+        lines.append((kind, ProfileLine(file, line, function, KIND_NAMES[kind], total, itself)))
+    lines.sort(key=lambda each: (each[0], -each[1].total, -each[1].itself, each[1].file, each[1].line))
+    return [each for _, each in lines[:limit]]
 
 
 def line(snapshot: Snapshot, file: str, number: int, device: int = 0, filter_text: str = "") -> LineAnswer:

@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from memlens.kernels.tree.calltree import add_by
 from memlens.model.attribution import Attribution
+from memlens.model.timeline import NEVER
 from memlens.store.charged import charged_by_rule
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
@@ -61,9 +62,7 @@ def _by_line(
 ) -> dict[tuple[str, int], list[int]]:
     """Sums by file and line of figures of each stack, int64[figures, stacks]."""
     frames = snapshot.frames
-    charged = charged_frames(snapshot, attribution)
-    of_frames = np.zeros((len(of_stacks), len(frames)), np.int64)
-    add_by(charged, of_stacks, of_frames)
+    of_frames = by_charged_frame(snapshot, attribution, of_stacks)[:, :-1]
     chosen = np.flatnonzero(of_frames.any(axis=0) & (frames.file != 0) & (frames.line > 0))
     files, lines = frames.file[chosen], frames.line[chosen]
     _, first, places = np.unique(files.astype(np.int64) << 32 | lines, return_index=True, return_inverse=True)
@@ -71,3 +70,15 @@ def _by_line(
     add_by(places.astype(np.uint32), np.take(of_frames, chosen, axis=1), sums)
     keys = zip(snapshot.strings.texts(files[first]), lines[first].tolist(), strict=True)
     return dict(zip(keys, sums.T.tolist(), strict=True))
+
+
+def by_charged_frame(snapshot: Snapshot, attribution: Attribution, of_stacks: I64) -> I64:
+    """Sums by the frame that is charged of figures of each stack, int64[figures, stacks].
+
+    They are int64[figures, frames + 1]: the last ones are of stacks without frames.
+    """
+    count = len(snapshot.frames)
+    charged = charged_frames(snapshot, attribution)
+    sums = np.zeros((len(of_stacks), count + 1), np.int64)
+    add_by(np.where(charged == NEVER, np.uint32(count), charged), of_stacks, sums)
+    return sums

@@ -20,7 +20,7 @@ from memlens.store.trace.device import Device
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
 from memlens.views.naming.attribution import FILTER_FIELD, charged_frames
-from memlens.views.naming.labels import labels_of
+from memlens.views.naming.labels import detail_of, labels_of
 from memlens.views.naming.modules import inferred_names, modules_of_stacks
 from memlens.views.naming.operators import operators_of_stacks
 from memlens.views.naming.pools import pool_name, pools_of
@@ -236,14 +236,15 @@ def _inferred(name: GroupName) -> GroupName:
 
 
 def _line(row: FrameRow, field: str) -> GroupName:
-    file, line, function, _ = row
+    file, line, function, kind = row
     place = f"{file}:{line}"
-    return _plain(f"{_base(file)}:{line}", Term(field, ":", (f"={place}",)), function, frame(row))
+    detail = detail_of(function, kind)
+    return _plain(f"{_base(file)}:{line}", Term(field, ":", (f"={place}",)), detail, frame(row))
 
 
 def _function(row: FrameRow, field: str) -> GroupName:
-    file, _line, function, _ = row
-    detail = _base(file)
+    file, _line, function, kind = row
+    detail = detail_of(_base(file), kind)
     terms = f"{Term(field, ':', (f'={function}',))} {Term(field, ':', (f'={file}',))}"
     return GroupName(function, detail, frame(row), terms)
 
@@ -254,7 +255,7 @@ def _file(row: FrameRow, field: str) -> GroupName:
     return _plain(
         _base(file),
         Term(field, ":", (f"={file}",)),
-        folder,
+        detail_of(folder, row[3]),
         msgspec.structs.replace(frame(row), line=1, function=""),
     )
 

@@ -17,6 +17,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
 from memlens.views.naming.attribution import FILTER_FIELD, charged_frames
+from memlens.views.naming.labels import detail_of
 from memlens.views.selection.arenas import in_pools
 from memlens.views.selection.columns import frame
 from memlens.views.selection.filters import Term
@@ -176,20 +177,22 @@ def _base(file: str) -> str:
 
 
 def _line(row: FrameRow, field: str) -> tuple[str, str, Frame | None, str]:
-    file, line, function, _ = row
-    return f"{_base(file)}:{line}", function, frame(row), str(Term(field, ":", (f"={file}:{line}",)))
+    file, line, function, kind = row
+    term = str(Term(field, ":", (f"={file}:{line}",)))
+    return f"{_base(file)}:{line}", detail_of(function, kind), frame(row), term
 
 
 def _function(row: FrameRow, field: str) -> tuple[str, str, Frame | None, str]:
-    file, _, function, _ = row
+    file, _, function, kind = row
     terms = f"{Term(field, ':', (f'={function}',))} {Term(field, ':', (f'={file}',))}"
-    return function, _base(file), frame(row), terms
+    return function, detail_of(_base(file), kind), frame(row), terms
 
 
 def _file(row: FrameRow, field: str) -> tuple[str, str, Frame | None, str]:
     file = row[0]
     folder = file.replace("\\", "/").rpartition("/")[0]
-    return _base(file), folder, frame((file, 1, "", row[3])), str(Term(field, ":", (f"={file}",)))
+    term = str(Term(field, ":", (f"={file}",)))
+    return _base(file), detail_of(folder, row[3]), frame((file, 1, "", row[3])), term
 
 
 def _packages(snapshot: Snapshot) -> _Groups:

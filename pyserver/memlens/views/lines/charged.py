@@ -1,0 +1,102 @@
+"""What is charged to lines, by whose lines they are, and what to no line, by reason: they add up to all there is."""
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
+from memlens.kernels.tree.calltree import add_by
+from memlens.model.attribution import Attribution
+from memlens.model.frames import KIND_NAMES
+from memlens.model.timeline import NEVER
+from memlens.store.models import devices_of
+from memlens.store.snapshot import Snapshot
+from memlens.store.totals import stack_totals
+from memlens.views.naming.attribution import by_charged_frame
+
+I64 = npt.NDArray[np.int64]
+
+ChargedTo = Literal["user", "library", "native", "no_line", "no_stack", "before_recording"]
+"""Whose line is charged: the user's, a library's where no frame of the stack is the user's, or native code's; or why no
+line is: the stack has no frame with a line, there is no stack, or there is none as it was allocated before recording.
+"""
+
+_KINDS: tuple[ChargedTo, ...] = (*KIND_NAMES, "no_line", "no_stack", "before_recording")
+_NO_LINE, _NO_STACK, _BEFORE = 3, 4, 5
+
+
+class ChargedFigures(Struct, frozen=True):
+    """Sums over allocations, those at the peak at each device's own."""
+
+    total_bytes: int
+    count: int
+    live_at_peak_bytes: int
+    live_at_end_bytes: int
+
+
+class Charged(ChargedFigures, frozen=True):
+    """What of a trace is charged to lines of one kind, or to none for one reason."""
+
+    to: ChargedTo
+
+
+class ChargedAmount(Struct, frozen=True):
+    """The same of one value of a profile."""
+
+    to: ChargedTo
+    amount: int
+
+
+def charged_allocations(snapshot: Snapshot, attribution: Attribution) -> tuple[list[Charged], ChargedFigures]:
+    """What all allocations of a trace are charged to, without the kinds that have nothing, and their sum."""
+    figures = np.ascontiguousarray(stack_totals(snapshot)[:, [0, 1, 2, 4]].T)
+    sums = _by_kind(snapshot, attribution, figures)
+    early = _bare_before_recording(snapshot)
+    sums[:, _NO_STACK] -= early
+    sums[:, _BEFORE] += early
+    total = ChargedFigures(*figures.sum(axis=1).tolist())
+    charged = [
+        Charged(in_all, count, at_peak, at_end, kind)
+        for kind, (in_all, count, at_peak, at_end) in zip(_KINDS, sums.T.tolist(), strict=True)
+        if count
+    ]
+    return charged, total
+
+
+def charged_amounts(
+    snapshot: Snapshot, value: int, attribution: Attribution
+) -> tuple[list[ChargedAmount], int]:
+    """What one value of a profile's samples is charged to, without the kinds that have nothing, and its sum."""
+    amounts = np.zeros((1, len(snapshot.stacks.node)), np.int64)
+    add_by(snapshot.samples.stack, snapshot.samples.value[value][np.newaxis], amounts)
+    (sums,) = _by_kind(snapshot, attribution, amounts).tolist()
+    charged = [ChargedAmount(kind, amount) for kind, amount in zip(_KINDS, sums, strict=True) if amount]
+    return charged, int(amounts.sum())
+
+
+def _by_kind(snapshot: Snapshot, attribution: Attribution, of_stacks: I64) -> I64:
+    """Sums, int64[figures, kinds], of figures of each stack, int64[figures, stacks]; what has no stack together."""
+    frames = snapshot.frames
+    # a line has the kind of the first frame on it
+    keys = frames.file.astype(np.int64) << 32 | frames.line
+    _, first, lines = np.unique(keys, return_index=True, return_inverse=True)
+    kinds = np.where((frames.file != 0) & (frames.line > 0), frames.kind[first][lines], _NO_LINE)
+    sums = np.zeros((len(of_stacks), len(_KINDS)), np.int64)
+    of_frames = by_charged_frame(snapshot, attribution, of_stacks)
+    add_by(np.append(kinds, _NO_STACK).astype(np.uint32), of_frames, sums)
+    return sums
+
+
+def _bare_before_recording(snapshot: Snapshot) -> I64:
+    """The figures of what was allocated before recording and has no stack, int64[4]."""
+    sums = np.zeros(4, np.int64)
+    bare = snapshot.stacks.label == NEVER
+    for info in devices_of(snapshot.info):
+        device = snapshot.device(info.device)
+        rows = np.flatnonzero(bare[device.stack] & ((device.flags & BEFORE_FLAG) != 0))
+        size, start, end = device.size[rows], device.start[rows], device.end[rows]
+        at_peak = (start <= info.peak_moment) & (end > info.peak_moment)
+        sums += [size.sum(), len(rows), size[at_peak].sum(), size[end > info.events].sum()]
+    return sums
