@@ -12,6 +12,12 @@ from pathlib import Path
 SHARE = 0.8
 """Of the machine's memory, where no limit is set."""
 
+_KEPT_SHARE = 0.2
+_KEPT_MOST = 1 << 30
+
+FOUND_FILES_BYTES = 32 << 20
+"""What the workspace's answers about its files may take in memory."""
+
 _M_ARENA_MAX = -8
 _PR_SET_PDEATHSIG = 1
 _NICENESS = 10
@@ -33,6 +39,11 @@ def default_bytes() -> int:
     except OSError:
         pass
     return int(total * SHARE)
+
+
+def kept_bytes() -> int:
+    """What a process may keep in memory to answer the next question sooner: a share of the machine's, a GiB at most."""
+    return min(int((default_bytes() or _KEPT_MOST) * _KEPT_SHARE), _KEPT_MOST)
 
 
 def give_way() -> None:

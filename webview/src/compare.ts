@@ -7,9 +7,10 @@ import type {
   DeviceInfo,
   ProfileInfo,
   ProfileValue,
+  TimelineInfo,
 } from '../../extension/shared/protocol.gen';
 import type { Api, Pending } from './api';
-import { devicesOf, MODELS, never } from './model';
+import { devicesOf, MODELS, never, profileOf, type Model } from './model';
 import type { Axis } from './scene/state';
 import { figure } from './ui/figure';
 
@@ -43,8 +44,13 @@ export interface OwnProfile {
   setValue(value: number): void;
 }
 
-/** What the view's own snapshot brings into a comparison. */
-export type OwnSide = { readonly model: 'timeline' } | OwnProfile;
+interface OwnSides {
+  readonly timeline: { readonly model: 'timeline' };
+  readonly profile: OwnProfile;
+}
+
+/** What the view's own snapshot brings into a comparison; each model has its own. */
+export type OwnSide = { [M in Model]: OwnSides[M] }[Model];
 
 /** A value that two profiles have, by its number in each. */
 export interface SharedValue {
@@ -112,14 +118,26 @@ export class Compare {
   /** The other's profile, while it is open and one. */
   get otherProfile(): ProfileInfo | null {
     const { other } = this;
-    return other?.is === 'open' && other.info.model === 'profile' ? other.info : null;
+    return other?.is === 'open' ? profileOf(other.info) : null;
+  }
+
+  /** The view's own, where it is a profile. */
+  get ownProfile(): OwnProfile | null {
+    const { own } = this;
+    switch (own.model) {
+      case 'timeline':
+        return null;
+      case 'profile':
+        return own;
+      default:
+        return never(own);
+    }
   }
 
   /** The values that both profiles have, in the order of the view's own. */
   get sharedValues(): readonly SharedValue[] {
     const theirs = this.otherProfile?.values ?? [];
-    const { own } = this;
-    return (own.model === 'profile' ? own.info.values : []).flatMap((value, mine) => {
+    return (this.ownProfile?.info.values ?? []).flatMap((value, mine) => {
       const at = sameValue(value, theirs);
       return at === null ? [] : [{ value, mine, theirs: at }];
     });
@@ -127,19 +145,24 @@ export class Compare {
 
   /** The other's values that are measured as the view's is: what may stand beside it. */
   get otherValues(): readonly ProfileValue[] {
-    const { own, otherProfile } = this;
-    if (own.model !== 'profile' || !otherProfile) return [];
-    return otherProfile.values.filter(({ unit }) => unit === own.value.unit);
+    const { ownProfile, otherProfile } = this;
+    if (!ownProfile || !otherProfile) return [];
+    return otherProfile.values.filter(({ unit }) => unit === ownProfile.value.unit);
   }
 
   /** The number of the other's value that is compared; null where it has none like the view's. */
   get otherValue(): number | null {
-    const { own, otherProfile, settings } = this;
-    if (own.model !== 'profile' || !otherProfile) return null;
+    const { ownProfile, otherProfile, settings } = this;
+    if (!ownProfile || !otherProfile) return null;
     const chosen = otherProfile.values.findIndex(
-      ({ name, unit }) => name === settings.value && unit === own.value.unit,
+      ({ name, unit }) => name === settings.value && unit === ownProfile.value.unit,
     );
-    return chosen >= 0 ? chosen : sameValue(own.value, otherProfile.values);
+    return chosen >= 0 ? chosen : sameValue(ownProfile.value, otherProfile.values);
+  }
+
+  /** The profile whose value the other has nothing like; null where there is something to compare. */
+  get lacking(): OwnProfile | null {
+    return this.otherValue === null ? this.ownProfile : null;
   }
 
   /** Why two that are open can't be compared at all, in a sentence. */
@@ -177,35 +200,49 @@ export class Compare {
 
   /** The sides' names in the order in which they are told, "before" first. */
   names(device: DeviceInfo): { before: string; after: string } {
-    const { open } = this;
-    if (this.own.model === 'profile') {
-      const name = this.other?.name ?? '';
-      return this.settings.otherFirst
-        ? { before: name, after: this.ownName }
-        : { before: this.ownName, after: name };
+    const { own } = this;
+    switch (own.model) {
+      case 'timeline':
+        return this.namesWithDevices(device);
+      case 'profile':
+        return this.inOrder(this.ownName, this.other?.name ?? '');
+      default:
+        return never(own);
     }
+  }
+
+  private namesWithDevices(device: DeviceInfo): { before: string; after: string } {
+    const { open } = this;
     if (!open) return { before: this.ownName, after: '' };
     const mark = (name: string, side: DeviceInfo, all: readonly DeviceInfo[]): string =>
       all.length > 1 || open.itself ? `${name} device ${side.device}` : name;
     const mine = mark(this.ownName, device, open.itself ? open.devices : []);
     const theirs = mark(open.name, open.device, open.devices);
+    return this.inOrder(mine, theirs);
+  }
+
+  private inOrder(mine: string, theirs: string): { before: string; after: string } {
     return this.settings.otherFirst ? { before: theirs, after: mine } : { before: mine, after: theirs };
   }
 
   /** Which sets are meant; the moments that lie beside each other are asked for where it takes moments. */
   sets(mine: AllocationSet, device: DeviceInfo, axis: Axis): Pending<FoundSets> {
-    const { open, settings } = this;
-    const none: AllocationSet = { ...mine, kind: 'live', from_moment: null, to_moment: null };
-    const of = settings.mine === 'end' ? { ...none, from_moment: device.events } : mine;
-    const ready = (sets: ComparedSets): Pending<FoundSets> => ({
-      answer: Promise.resolve({ sets, inferredSteps: false }),
-      cancel: () => undefined,
-    });
-    // a stretch of one run's time is none of another's
-    if (this.own.model === 'profile') {
-      const all = { ...none, kind: 'live' as const, value: this.otherValue };
-      return ready({ of: mine, other_of: all });
+    const { own } = this;
+    switch (own.model) {
+      case 'timeline':
+        return this.setsOfAllocations(mine, device, axis);
+      case 'profile':
+        // a stretch of one run's time is none of another's
+        return ready({ of: mine, other_of: { ...wholeOf(mine), value: this.otherValue } });
+      default:
+        return never(own);
     }
+  }
+
+  private setsOfAllocations(mine: AllocationSet, device: DeviceInfo, axis: Axis): Pending<FoundSets> {
+    const { open, settings } = this;
+    const none = wholeOf(mine);
+    const of = settings.mine === 'end' ? { ...none, from_moment: device.events } : mine;
     if (!open) return ready({ of, other_of: none });
     const there = { ...none, device: open.device.device };
     const atEnd = { ...there, from_moment: open.device.events };
@@ -249,24 +286,44 @@ export class Compare {
     }
     this.restored = null;
     const { by, measure } = this.settings;
+    this.settings = { ...FIRST, by, measure, otherFirst: other.older };
     const { info } = other;
-    if (info.model !== 'timeline' || this.own.model !== 'timeline') {
-      this.settings = { ...FIRST, by, measure, otherFirst: other.older };
-      return;
+    // they can't be compared at all
+    if (info.model !== this.own.model) return;
+    switch (info.model) {
+      case 'timeline':
+        this.settings = { ...this.settings, ...firstDevices(other, info, ownDevice) };
+        return;
+      case 'profile':
+        return;
+      default:
+        never(info);
     }
-    const { devices, default_device: first } = info;
-    const sameNumber = devices.some(({ device }) => device === ownDevice);
-    // A snapshot beside itself: another device if there is one, else what became of the peak by the end.
-    const otherDevice = other.itself && devices.length > 1 ? nextDevice(devices, ownDevice) : null;
-    this.settings = {
-      ...FIRST,
-      by,
-      measure,
-      otherFirst: other.older,
-      device: otherDevice ?? (sameNumber ? ownDevice : first),
-      theirs: other.itself && otherDevice === null ? 'end' : 'same',
-    };
   }
+}
+
+/** The device of the other that is compared first, and what of it. */
+function firstDevices(
+  other: OtherSnapshot & { is: 'open' },
+  { devices, default_device: first }: TimelineInfo,
+  ownDevice: number,
+): Pick<CompareSettings, 'device' | 'theirs'> {
+  const sameNumber = devices.some(({ device }) => device === ownDevice);
+  // A snapshot beside itself: another device if there is one, else what became of the peak by the end.
+  const otherDevice = other.itself && devices.length > 1 ? nextDevice(devices, ownDevice) : null;
+  return {
+    device: otherDevice ?? (sameNumber ? ownDevice : first),
+    theirs: other.itself && otherDevice === null ? 'end' : 'same',
+  };
+}
+
+/** The same device and filter, live at the peak. */
+function wholeOf(set: AllocationSet): AllocationSet {
+  return { ...set, kind: 'live', from_moment: null, to_moment: null };
+}
+
+function ready(sets: ComparedSets): Pending<FoundSets> {
+  return { answer: Promise.resolve({ sets, inferredSteps: false }), cancel: () => undefined };
 }
 
 function nextDevice(devices: readonly DeviceInfo[], from: number): number {

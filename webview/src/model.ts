@@ -1,11 +1,13 @@
 // What differs by a snapshot's model and is asked for in more than one place.
 
-import type { DeviceInfo, SnapshotInfo } from '../../extension/shared/protocol.gen';
+import type { DeviceInfo, ProfileInfo, SnapshotInfo } from '../../extension/shared/protocol.gen';
 
 /** Stands where no model is left: a new one is a type error there until it has a branch of its own. */
 export function never(value: never): never {
   throw new Error(`There is no such model: ${JSON.stringify(value)}`);
 }
+
+export type Model = SnapshotInfo['model'];
 
 interface ModelTraits {
   /** "this one is a profile" */
@@ -24,7 +26,7 @@ interface ModelTraits {
   readonly done: string;
 }
 
-export const MODELS: Record<SnapshotInfo['model'], ModelTraits> = {
+export const MODELS: Record<Model, ModelTraits> = {
   timeline: {
     ...{ is: 'a trace of allocations', name: 'trace', plural: 'snapshots', single: 'snapshot' },
     ...{ hasAllocations: true, groups: 'Live set', done: 'was allocated ' },
@@ -42,6 +44,18 @@ export function devicesOf(info: SnapshotInfo): readonly DeviceInfo[] {
       return info.devices;
     case 'profile':
       return [];
+    default:
+      return never(info);
+  }
+}
+
+/** The profile that it is; null for other models. */
+export function profileOf(info: SnapshotInfo): ProfileInfo | null {
+  switch (info.model) {
+    case 'timeline':
+      return null;
+    case 'profile':
+      return info;
     default:
       return never(info);
   }

@@ -22,6 +22,8 @@ import sys
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
+from memlens.kept import remembered
+
 PYTHON, CPYTHON, TORCH, GENERATED, NODE, JAVA, QT = (
     "Python's library", "CPython", "PyTorch's C++", "generated code", "Node's library", "Java's library", "Qt",
 )  # fmt: skip
@@ -390,7 +392,7 @@ def is_by_name_only(file: str, function: str) -> bool:
     return _first("function", name) is None and not re.match(_CPYTHON_PREFIX, name)
 
 
-@functools.lru_cache(maxsize=1 << 16)
+@remembered(1 << 15)
 def _by_path(file: str) -> Match | None:
     """The first rule for paths that a file's fits. Frames are many and files are few."""
     path = canonical(file.replace("\\", "/"))
@@ -405,7 +407,7 @@ def _by_path(file: str) -> Match | None:
     return None
 
 
-@functools.lru_cache(maxsize=1 << 16)
+@remembered(1 << 15)
 def _is_bare(file: str) -> bool:
     """Whether a file of a compiled language stands without its folder."""
     return not ("/" in file or "\\" in file or file.startswith("<") or file.endswith(_NOT_COMPILED))
@@ -422,14 +424,14 @@ def _by_name(file: str, function: str) -> Match | None:
     return _first("function", qualified(function, rust=file.endswith(".rs")))
 
 
-@functools.lru_cache(maxsize=1 << 14)
+@remembered(1 << 14)
 def _named(file: str) -> list[tuple[Rule, Match]]:
     """The rules for names that a file's name fits."""
     found = ((rule, rule.pattern.search(file)) for rule in _OF["name"])
     return [(rule, _match(rule, match)) for rule, match in found if match is not None]
 
 
-@functools.lru_cache(maxsize=1 << 12)
+@remembered(1 << 12)
 def _by_module(module: str) -> Match | None:
     return _first("module", module.replace("\\", "/"))
 
@@ -470,7 +472,7 @@ _ARGUMENTS = re.compile(r"<[^<>]*>")
 _RUST_SIDE = re.compile(r"(?:&(?:'\w+ )?|mut |dyn |\*const |\*mut |\[|\()*(?P<crate>[a-z_]\w*)::")
 
 
-@functools.lru_cache(maxsize=1 << 12)
+@remembered(1 << 12)
 def qualified(function: str, *, rust: bool = False) -> str:
     """A function's own name, with its namespaces: what the rules for functions are held to.
 

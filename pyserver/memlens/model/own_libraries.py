@@ -1,12 +1,12 @@
 """The setting ``memlens.libraries``: what a person calls library code, or their own, whatever the table says."""
 
-import functools
 import re
 import zlib
 from collections.abc import Iterable
 from fnmatch import translate
 from glob import escape
 
+from memlens.kept import remembered
 from memlens.model.frames import LIBRARY, NATIVE, USER
 from memlens.model.libraries import canonical, qualified
 
@@ -40,7 +40,7 @@ class Libraries:
                 self._functions.append((number, mine, re.compile(translate(text))))
             else:
                 self._paths.append((number, mine, _segments(text)))
-        self._of_file = functools.lru_cache(maxsize=1 << 16)(self._decide)
+        self._of_file = remembered(1 << 15)(self._decide)
 
     def __bool__(self) -> bool:
         return bool(self.patterns)

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from memlens.kept import Kept
 from memlens.sources.functions import TEXT_LIMIT, Functions
 from memlens.sources.line_map import LineEdit, LineMap
 from memlens.units import plain_name
 
-_KEPT_FILES = 256
 _MOST_NAMED = 5
 """Lines of functions that a remark names."""
 
@@ -72,7 +72,7 @@ class Edits:
 
     def __init__(self) -> None:
         self._tracked: dict[str, dict[str, _Tracked]] = {}
-        self._scanned: dict[str, tuple[tuple[int, int], Functions]] = {}
+        self._scanned = Kept()
 
     async def state(self, path: str, snapshot: str) -> FileState:
         """How a file here stands to a snapshot."""
@@ -123,16 +123,13 @@ class Edits:
         """The functions of a Python file on disk, read again when it changed; None for other files."""
         if not path.lower().endswith(_PYTHON):
             return None
-        known = self._scanned.get(path)
-        found = await asyncio.to_thread(_scan, path, known)
-        if found is None:
-            self._scanned.pop(path, None)
+        known: _Scanned | None = self._scanned.find(path)
+        scanned = await asyncio.to_thread(_scan, path, known)
+        if scanned is None:
             return None
-        if found is not known:
-            while len(self._scanned) >= _KEPT_FILES:
-                del self._scanned[next(iter(self._scanned))]
-            self._scanned[path] = found
-        return found[1]
+        if scanned is not known:
+            self._scanned.put(path, scanned)
+        return scanned[1]
 
 
 _Scanned = tuple[tuple[int, int], Functions]

@@ -3,9 +3,14 @@
 import asyncio
 import logging
 import os
+import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
+
+from cachetools import TTLCache
+
+from memlens.limits import FOUND_FILES_BYTES
 
 logger = logging.getLogger(__name__)
 
@@ -29,41 +34,47 @@ class Finder:
         self.ask_client: AskClient | None = None
         """Set when the client can search; it may raise."""
         self.folders: list[Path] = []
-        self._known: dict[str, tuple[float, list[str]]] = {}
-        self._by_ending: dict[str, tuple[float, list[str]]] = {}
+        self._known: TTLCache[str, list[str]] = TTLCache(
+            FOUND_FILES_BYTES, KEPT_S, time.monotonic, getsizeof=_size_of
+        )
+        """By base name in lower case, and by ending after a slash."""
         self._one_at_a_time = asyncio.Lock()
 
     def forget(self) -> None:
         """The workspace changed."""
         self._known.clear()
-        self._by_ending.clear()
 
     async def find(self, names: Iterable[str]) -> dict[str, list[str]]:
         """All files with these base names, whatever their case; the answer's keys are in lower case."""
         wanted = {name.lower(): name for name in names}
-        missing = self._missing(wanted)
+        found = self._known_of(wanted)
+        missing = [name for key, name in wanted.items() if key not in found]
         for start in range(0, len(missing), _NAMES_PER_QUESTION):
             # One question at a time, so that the same name is never looked for twice at once, and who has
             # few names gets its turn between two questions of who has many.
             async with self._one_at_a_time:
                 names_now = missing[start : start + _NAMES_PER_QUESTION]
-                still = self._missing({name.lower(): name for name in names_now})
+                found |= self._known_of(map(str.lower, names_now))
+                still = [name for name in names_now if name.lower() not in found]
                 if still:
-                    await self._look_for(still)
-        return {key: self._known[key][1] for key in wanted if key in self._known}
+                    found |= await self._look_for(still)
+        return found
 
-    def _missing(self, wanted: dict[str, str]) -> list[str]:
-        fresh_after = time.monotonic() - KEPT_S
-        return [name for key, name in wanted.items() if self._known.get(key, (0.0, []))[0] <= fresh_after]
+    def _known_of(self, keys: Iterable[str]) -> dict[str, list[str]]:
+        return {key: paths for key in keys if (paths := self._known.get(key)) is not None}
+
+    def _keep(self, key: str, paths: list[str]) -> None:
+        if _size_of(paths) <= FOUND_FILES_BYTES:
+            self._known[key] = paths
 
     async def ending_with(self, ending: str) -> list[str]:
         """All files whose name ends so (``.ipynb``)."""
         async with self._one_at_a_time:
-            known = self._by_ending.get(ending)
-            if known is None or known[0] <= time.monotonic() - KEPT_S:
+            paths = self._known.get(f"/{ending}")
+            if paths is None:
                 paths = sorted(path for path in await self._search([], ending) if path.endswith(ending))
-                known = self._by_ending[ending] = (time.monotonic(), paths)
-        return known[1]
+                self._keep(f"/{ending}", paths)
+        return paths
 
     async def _search(self, names: list[str], ending: str = "") -> list[str]:
         if self.ask_client is not None:
@@ -73,15 +84,21 @@ class Finder:
                 logger.warning("the client could not search its files (%r); searching here", error)
         return await asyncio.to_thread(walk, self.folders, {name.lower() for name in names}, ending)
 
-    async def _look_for(self, names: list[str]) -> None:
+    async def _look_for(self, names: list[str]) -> dict[str, list[str]]:
         paths = await self._search(names)
         found: dict[str, list[str]] = {name.lower(): [] for name in names}
         for path in paths:
             same_name = found.get(Path(path).name.lower())
             if same_name is not None:
                 same_name.append(path)
-        now = time.monotonic()
-        self._known.update({key: (now, same_name) for key, same_name in found.items()})
+        for key, same_name in found.items():
+            self._keep(key, same_name)
+        return found
+
+
+def _size_of(paths: list[str]) -> int:
+    """In bytes, with a key of about the same length as a path's."""
+    return 200 + sum(map(sys.getsizeof, paths)) + sys.getsizeof(paths)
 
 
 def walk(folders: Iterable[Path], names: set[str], ending: str = "") -> list[str]:

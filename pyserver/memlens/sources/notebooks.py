@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
+from memlens.kept import Kept
 from memlens.sources.cells import Cell, CellName, defines, names_of, read_cells
 from memlens.sources.finder import Finder
 
@@ -57,7 +58,7 @@ class Notebooks:
 
     def __init__(self, finder: Finder) -> None:
         self._finder = finder
-        self._files: dict[str, _File] = {}
+        self._files = Kept()
         self._one_at_a_time = asyncio.Lock()
 
     async def find(
@@ -87,7 +88,6 @@ class Notebooks:
                 break
             if path not in notebooks:
                 notebooks[path] = self._read(path)
-        self._files = {path: file for path, file in self._files.items() if path in notebooks}
         everywhere = [(path, named) for path, cells in notebooks.items() for named in cells]
         exact = [
             _found(path, named.cell, line + named.names[name.key])
@@ -111,14 +111,15 @@ class Notebooks:
         return CellResult(exact, candidates[:_MOST_CANDIDATES], reason, len(notebooks))
 
     def _read(self, path: str) -> list[_NamedCell]:
-        known = self._files.get(path)
+        known: _File | None = self._files.find(path)
         try:
             status = Path(path).stat()
         except (OSError, ValueError):
             return []
         version = (status.st_mtime_ns, status.st_size)
         if known is None or known.version != version:
-            known = self._files[path] = _File(version, [_named(cell) for cell in read_cells(path)])
+            known = _File(version, [_named(cell) for cell in read_cells(path)])
+            self._files.put(path, known)
         return known.cells
 
 

@@ -20,4 +20,4 @@ def freed_stacks(snapshot: Snapshot, device: Device) -> npt.NDArray[np.uint32]:
             return np.zeros(count, np.uint32)
         return stacks_of_frees(device.event_action, device.event_owner, device.event_stack, count)
 
-    return snapshot.derived(f"{device.info.device}.freed_stacks", find)
+    return snapshot.keep(f"{device.info.device}.freed_stacks", find)

@@ -2,7 +2,6 @@
 
 import bisect
 import contextlib
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, assert_never, cast
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError, MemlensError
+from memlens.kept import Apart, Kept
 from memlens.kernels.base import mapped_faults
 from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo, device_name
 from memlens.store.column_files import MappedFiles
@@ -32,15 +32,9 @@ C = TypeVar("C", bound=Columns)
 Column = npt.NDArray[Any]
 
 mapped_faults.install()
-MOST_KEPT = 12
-"""Answers of views that are kept with the snapshot because more questions about them will come."""
 
 
-_MOST_NARROWED = 4
-"""Narrowed devices that a snapshot keeps: one for each filter that is in use, and the last few."""
-
-
-class Snapshot:
+class Snapshot(Apart):
     """An open archive; columns are mapped when they are first asked for. Not for two threads at once."""
 
     def __init__(self, archive: Path, manifest: Manifest, held: BinaryIO) -> None:
@@ -53,13 +47,11 @@ class Snapshot:
         self.relabelled = 0
         """What tells apart what is computed with frames of other kinds than the archive's; 0 for these."""
         self._devices: dict[int, Device] = {}
-        self._narrowed: OrderedDict[tuple[int, str], Device] = OrderedDict()
-        self._derived: dict[str, Any] = {}
-        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
         self.verified = False
         """Whether all files were held to their checksums since the archive was opened."""
         self.behind: list[Callable[[], object]] = []
         """What can be done once an answer is out, so that the next one comes sooner; see :meth:`work_behind`."""
+        self._kept = Kept(later=self.behind.append)
 
     @classmethod
     def open(cls, archive: Path) -> "Snapshot":
@@ -76,35 +68,26 @@ class Snapshot:
 
     def close(self) -> None:
         """Release maps. The snapshot is of no use afterwards."""
-        self._narrowed.clear()
         self._devices.clear()
         self._holders.clear()
         self._files.replaced = {}
-        self._derived.clear()
         self._kept.clear()
         self.behind.clear()
         self._held.close()
 
     def forget(self, number: int) -> None:
         """Unmap a device's columns; they are mapped again when asked for."""
-        for key in [key for key in self._narrowed if key[0] == number]:
-            del self._narrowed[key]
         self._devices.pop(number, None)
         scope = scope_of(number)
         self._files.mapped -= {file for file in self._files.mapped if file.startswith(scope)}
-        for name in [name for name in self._derived if name.startswith(scope)]:
-            del self._derived[name]
+        self._kept.drop(lambda key: key[0] == number if isinstance(key, tuple) else key.startswith(scope))
 
     def keep(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What ``make`` returned when the key was last new; what was not asked for lately is let go."""
-        if key in self._kept:
-            self._kept.move_to_end(key)
-        else:
-            self._kept[key] = make()
-            while len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
-        found: T = self._kept[key]
-        return found
+        """What ``make`` returned when ``key`` was last asked for; it may have to make it again, see ``kept.py``.
+
+        Names are like those of columns: what belongs to a device begins with its number and a point.
+        """
+        return self._kept.get(key, make)
 
     def ask(self, question: Callable[["Snapshot"], T]) -> T:
         """Answer a question. Raises :class:`ArchiveError` where the archive fails one of its own checks.
@@ -228,16 +211,6 @@ class Snapshot:
         self._holders.clear()
         self._devices.clear()
 
-    def derived(self, name: str, make: Callable[[], T]) -> T:
-        """What views compute of the columns once and keep as long as the snapshot is open.
-
-        Names are like those of columns: what belongs to a device begins with its number and a point.
-        """
-        if name not in self._derived:
-            self._derived[name] = make()
-        found: T = self._derived[name]
-        return found
-
     def device(self, number: int) -> Device:
         """A device's columns. Raises :class:`BadRequestError` for a device that the snapshot has not."""
         found = self._devices.get(number)
@@ -260,19 +233,16 @@ class Snapshot:
         return found
 
     def narrowed(self, number: int, name: str, rows: Callable[[Device], npt.NDArray[np.uint32]]) -> Device:
-        """A device narrowed to some of its rows, kept by ``name`` as long as it is among the last few asked for.
+        """A device narrowed to some of its rows, kept by ``name``.
 
         Raises :class:`BadRequestError` for a device that the snapshot has not.
         """
-        found = self._narrowed.get((number, name))
-        if found is None:
+
+        def narrow() -> Device:
             whole = self.device(number)
-            found = whole.narrowed(rows(whole))
-            self._narrowed[number, name] = found
-            if len(self._narrowed) > _MOST_NARROWED:
-                self._narrowed.popitem(last=False)
-        self._narrowed.move_to_end((number, name))
-        return found
+            return whole.narrowed(rows(whole))
+
+        return self.keep((number, "narrowed", name), narrow)
 
     def device_of(self, allocation: int) -> Device:
         """The device that an allocation lies on. Raises :class:`BadRequestError` for a number that there isn't."""

@@ -23,7 +23,7 @@ def stack_totals(snapshot: Snapshot) -> I64:
         case TimelineInfo():
             return snapshot.trace.stack_totals
         case ProfileInfo():
-            return snapshot.derived("stack totals", lambda: _of_samples(snapshot, info))
+            return snapshot.keep("stack totals", lambda: _of_samples(snapshot, info))
         case _:
             assert_never(info)
 
@@ -37,9 +37,9 @@ def line_totals(snapshot: Snapshot) -> I64:
     match info:
         case TimelineInfo():
             trace = snapshot.trace
-            return snapshot.derived("line totals", lambda: np.hstack((trace.line_totals, trace.line_own)))
+            return snapshot.keep("line totals", lambda: np.hstack((trace.line_totals, trace.line_own)))
         case ProfileInfo():
-            return snapshot.derived("line totals", lambda: _of_values(snapshot, info))
+            return snapshot.keep("line totals", lambda: _of_values(snapshot, info))
         case _:
             assert_never(info)
 

@@ -8,9 +8,10 @@ import type {
   ProfileValue,
 } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Pending } from '../api';
-import { signed, withSign, type ComparedSets, type FoundSets } from '../compare';
+import { signed, withSign, type ComparedSets, type FoundSets, type OwnSide } from '../compare';
 import type { Attribution } from '../attribution';
 import type { ViewContext } from '../context';
+import { never } from '../model';
 import { Choice } from '../ui/choice';
 import { debounce, element, replace, setText } from '../ui/dom';
 import { figure, figureIn } from '../ui/figure';
@@ -39,8 +40,7 @@ class ComparePane implements Pane {
   private readonly theirs: HTMLSelectElement;
   /** Of profiles: the values that both have, and the other's that may stand beside it. */
   private readonly value = select('What is compared', (number) => {
-    const { own } = this.context.compare;
-    if (own.model === 'profile') own.setValue(Number(number));
+    this.context.compare.ownProfile?.setValue(Number(number));
   });
   private readonly otherValue = select('What of the other profile', (name) => {
     this.context.compare.set({ value: name === '' ? null : name });
@@ -162,14 +162,24 @@ class ComparePane implements Pane {
         this.by.root,
         this.measure.root,
         this.attribution.root,
-        ...(context.compare.own.model === 'profile'
-          ? [labelled('compared ', this.value), labelled('other ', this.otherValue)]
-          : [labelled('this ', this.mine), labelled('other ', this.theirs)]),
+        ...this.choosers(compare.own),
         this.search,
       ),
       this.summary,
       this.table.root,
     );
+  }
+
+  /** What of both is compared. */
+  private choosers(own: OwnSide): HTMLElement[] {
+    switch (own.model) {
+      case 'timeline':
+        return [labelled('this ', this.mine), labelled('other ', this.theirs)];
+      case 'profile':
+        return [labelled('compared ', this.value), labelled('other ', this.otherValue)];
+      default:
+        return never(own);
+    }
   }
 
   update(changes: ReadonlySet<string>): void {
@@ -198,11 +208,12 @@ class ComparePane implements Pane {
     this.measure.set(settings.measure);
     this.mine.value = settings.mine;
     this.theirs.value = settings.theirs;
-    if (compare.own.model === 'profile') this.tellValues();
-    if (compare.own.model === 'profile' && compare.otherValue === null) {
+    this.showValues();
+    const { lacking } = compare;
+    if (lacking) {
       this.cancel();
       this.sets = null;
-      const { title } = compare.own.value;
+      const { title } = lacking.value;
       setText(this.summary, '');
       this.table.clear(
         `${compare.other?.name ?? 'The other'} does not measure “${title}”. ` +
@@ -220,8 +231,7 @@ class ComparePane implements Pane {
 
   /** Table or flame graph; without sets there is only the table, which says why. */
   private arrange(): void {
-    const { own, otherValue } = this.context.compare;
-    const drawn = this.shown === 'graph' && !(own.model === 'profile' && otherValue === null);
+    const drawn = this.shown === 'graph' && !this.context.compare.lacking;
     this.form.set(this.shown);
     for (const control of [this.by.root, this.measure.root, this.attribution.root, this.search])
       control.hidden = drawn;
@@ -244,10 +254,11 @@ class ComparePane implements Pane {
     graph.show(sets, otherFirst, JSON.stringify([compare.other?.uri, otherFirst]));
   }
 
-  private tellValues(): void {
+  /** The values to choose from, of profiles. */
+  private showValues(): void {
     const { compare } = this.context;
-    const { own } = compare;
-    if (own.model !== 'profile') return;
+    const { ownProfile: own } = compare;
+    if (!own) return;
     const shared = compare.sharedValues;
     const mine = own.info.values.indexOf(own.value);
     // what is shown may be a value that the other hasn't

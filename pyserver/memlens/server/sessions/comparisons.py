@@ -7,14 +7,14 @@ two with the first of them.
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
 from typing import Any, Literal, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from memlens.errors import BadRequestError
+from memlens.kept import Kept
 from memlens.model.attribution import Attribution
 from memlens.server.protocol.compare import (
     CompareCurvesParams,
@@ -38,18 +38,13 @@ from memlens.views.selection.sets import AllocationSet
 
 T = TypeVar("T")
 
-_KEPT_PAIRINGS = 4
-_KEPT_COMPARISONS = 8
-
 
 class Comparisons:
     """For the event loop's thread only."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._places: WeakKeyDictionary[OpenSnapshot, dict[Attribution, Places]] = WeakKeyDictionary()
-        self._pairings: Kept = Kept(_KEPT_PAIRINGS, registry)
-        self._comparisons: Kept = Kept(_KEPT_COMPARISONS, registry)
+        self._shared = Shared(registry)
 
     async def compare(self, params: CompareParams) -> CompareAnswer:
         """A page of differences. Raises NotOpenError, BadRequestError."""
@@ -154,18 +149,18 @@ class Comparisons:
             pairing = await self.pairing(first, second)
             return await asyncio.to_thread(Comparison, before, after, pairing, params.by)
 
-        key = (first.name, second.name, first_of, second_of, params.by, params.attribution)
-        return await self._comparisons.get(key, make)
+        key = ("comparison", first_of, second_of, params.by, params.attribution)
+        return await self._shared.get((first.name, second.name), key, make)
 
     async def _folded(self, opened: OpenSnapshot, of: AllocationSet, attribution: Attribution) -> Folded:
         places = await self._places_of(opened, attribution)
         return await opened.ask(lambda snapshot: fold(snapshot, of, places))
 
     async def _places_of(self, opened: OpenSnapshot, attribution: Attribution = "mine") -> Places:
-        kept = self._places.setdefault(opened, {})
-        if attribution not in kept:
-            kept[attribution] = await opened.ask(lambda snapshot: places_of(snapshot, attribution))
-        return kept[attribution]
+        async def make() -> Places:
+            return await opened.ask(lambda snapshot: places_of(snapshot, attribution))
+
+        return await self._shared.get((opened.name,), ("places", attribution), make)
 
     async def pairing(self, first: OpenSnapshot, second: OpenSnapshot) -> Pairing:
         """The frames of two snapshots, paired."""
@@ -174,7 +169,7 @@ class Comparisons:
             before, after = await asyncio.gather(self._places_of(first), self._places_of(second))
             return await asyncio.to_thread(Pairing, before.frames, after.frames)
 
-        return await self._pairings.get((first.name, second.name), make)
+        return await self._shared.get((first.name, second.name), ("pairing",), make)
 
 
 def before_and_after(
@@ -185,37 +180,42 @@ def before_and_after(
     return (others, own) if sets.other_first else (own, others)
 
 
-class Kept:
-    """The latest few results about two snapshots, by keys that begin with the names of both.
+class Shared:
+    """Results about some snapshots, each made once for all who ask for it, and kept for a while.
 
-    One that is being made is made once for all who ask for it. A snapshot that is closed leaves nothing behind.
+    A snapshot that is closed leaves nothing behind.
     """
 
-    def __init__(self, most: int, registry: Registry) -> None:
-        self._most = most
+    def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._tasks: OrderedDict[Any, asyncio.Task[Any]] = OrderedDict()
+        self._kept = Kept()
+        self._making: dict[Hashable, asyncio.Task[Any]] = {}
         registry.listeners.append(self._forget_closed)
 
-    async def get(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
-        """The result for ``key``. Who is cancelled stops waiting; the making goes on for the others, and for later."""
-        task = self._tasks.get(key)
-        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
-            task = self._tasks[key] = asyncio.ensure_future(make())
-            task.add_done_callback(_noticed)
-        self._tasks.move_to_end(key)
-        while len(self._tasks) > self._most:
-            self._tasks.popitem(last=False)
+    async def get(self, snapshots: tuple[str, ...], what: Hashable, make: Callable[[], Awaitable[T]]) -> T:
+        """A result about the snapshots of these names.
+
+        Who is cancelled stops waiting; the making goes on for the others, and for later.
+        """
+        key = (snapshots, what)
+        kept: T | None = self._kept.find(key)
+        if kept is not None:
+            return kept
+        task = self._making.get(key)
+        if task is None:
+            task = self._making[key] = asyncio.ensure_future(make())
+            task.add_done_callback(partial(self._made, key))
         result: T = await asyncio.shield(task)
         return result
 
+    def _made(self, key: tuple[tuple[str, ...], Hashable], task: "asyncio.Task[Any]") -> None:
+        del self._making[key]
+        # an error that nobody waits for any more is no error
+        if not task.cancelled() and task.exception() is None and self._are_open(key[0]):
+            self._kept.put(key, task.result())
+
+    def _are_open(self, snapshots: tuple[str, ...]) -> bool:
+        return {*snapshots} <= {opened.name for opened in self._registry.snapshots()}
+
     def _forget_closed(self) -> None:
-        names = {opened.name for opened in self._registry.snapshots()}
-        for key in [key for key in self._tasks if key[0] not in names or key[1] not in names]:
-            del self._tasks[key]
-
-
-def _noticed(task: "asyncio.Task[Any]") -> None:
-    """An error that nobody waits for any more is no error."""
-    if not task.cancelled():
-        task.exception()
+        self._kept.drop(lambda key: not self._are_open(key[0]))

@@ -13,7 +13,7 @@ from memlens.server.protocol.compare import (
     CompareFlameSearchParams,
     OfComparedTree,
 )
-from memlens.server.sessions.comparisons import Comparisons, Kept, before_and_after
+from memlens.server.sessions.comparisons import Comparisons, Shared, before_and_after
 from memlens.server.sessions.registry import Registry
 from memlens.views.compare.difference import Joined, join, side_of, tree_of
 from memlens.views.flame import graph as flame
@@ -24,10 +24,6 @@ from memlens.views.flame.tables import FlameChildrenAnswer, FlameNodeAnswer, Fla
 T = TypeVar("T")
 Asked = CompareFlameParams | OfComparedTree
 
-_KEPT_JOINED = 2
-_KEPT_TREES = 3
-"""A tree of a million nodes is a hundred megabytes."""
-
 
 class Differences:
     """For the event loop's thread only."""
@@ -35,8 +31,7 @@ class Differences:
     def __init__(self, registry: Registry, comparisons: Comparisons) -> None:
         self._registry = registry
         self._comparisons = comparisons
-        self._joined: Kept = Kept(_KEPT_JOINED, registry)
-        self._trees: Kept = Kept(_KEPT_TREES, registry)
+        self._shared = Shared(registry)
 
     async def flame(self, p: CompareFlameParams) -> CompareFlameResult:
         """The boxes of a viewport. Raises NotOpenError, BadRequestError."""
@@ -76,7 +71,7 @@ class Differences:
         mine, other = self._registry.get(p.snapshot), self._registry.get(p.other)
         (first, first_of), (second, second_of) = before_and_after(mine, other, asked)
         own: Literal["before", "after"] = "after" if asked.other_first else "before"
-        key = (first.name, second.name, first_of, second_of, own)
+        names, sets = (first.name, second.name), (first_of, second_of, own)
 
         async def make_joined() -> Joined:
             before, after, pairing = await asyncio.gather(
@@ -86,7 +81,7 @@ class Differences:
             )
             return await asyncio.to_thread(join, before, after, pairing, own)
 
-        joined: Joined = await self._joined.get(key, make_joined)
+        joined: Joined = await self._shared.get(names, sets, make_joined)
 
         async def make_tree() -> CallTree:
             def make() -> CallTree:
@@ -95,7 +90,8 @@ class Differences:
 
             return await asyncio.to_thread(make)
 
-        tree: CallTree = await self._trees.get((*key, asked.options, asked.scale, asked.width), make_tree)
+        shown = (*sets, asked.options, asked.scale, asked.width)
+        tree: CallTree = await self._shared.get(names, shown, make_tree)
 
         def answered() -> T:
             with joined.lock:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from memlens import limits
 from memlens.errors import MemlensError
+from memlens.kept import Kept
 from memlens.model.attribution import Attribution
 from memlens.model.frames import LIBRARY, USER
 from memlens.model.libraries import library_of
@@ -133,8 +134,7 @@ class OpenSnapshot:
         self.is_kept_damaged = False
         """Its archive is damaged, and kept: the file that it was made of is not there to be read again."""
         self.sql = sql
-        self._lines: dict[tuple[str, Attribution], dict[int, list[SourceLine]]] = {}
-        self._values: dict[tuple[str, Attribution], dict[int, list[lines.LineValue]]] = {}
+        self._kept = Kept()
         self._most: line_heat.Most | None = None
         self._source = snapshot.manifest.source
         self._snapshot = snapshot
@@ -238,20 +238,22 @@ class OpenSnapshot:
 
     async def lines_of(self, file: str, attribution: Attribution) -> dict[int, list[SourceLine]]:
         """Totals of one file's lines by line, kept so that the next hover in the file is a look-up."""
-        kept = self._lines.get((file, attribution))
+        key = ("lines", file, attribution)
+        kept: dict[int, list[SourceLine]] | None = self._kept.find(key)
         if kept is None:
             kept = {}
             for row in await self.ask(lambda snapshot: lines.source_lines(snapshot, file, attribution)):
                 kept.setdefault(row.line, []).append(row)
-            self._lines[file, attribution] = kept
+            self._kept.put(key, kept)
         return kept
 
     async def values_of(self, file: str, attribution: Attribution) -> dict[int, list[lines.LineValue]]:
         """What the lines of one file have of each value of a profile, by line; kept like the totals."""
-        kept = self._values.get((file, attribution))
+        key = ("values", file, attribution)
+        kept: dict[int, list[lines.LineValue]] | None = self._kept.find(key)
         if kept is None:
             kept = await self.ask(lambda snapshot: lines.line_values(snapshot, file, attribution))
-            self._values[file, attribution] = kept
+            self._kept.put(key, kept)
         return kept
 
     async def most(self) -> line_heat.Most:
@@ -262,8 +264,7 @@ class OpenSnapshot:
 
     async def release(self) -> None:
         """Give back maps, files and database; returns when they are given back."""
-        self._lines.clear()
-        self._values.clear()
+        self._kept.clear()
         self._stop_verifying.set()
         # what the verifying found may be why the snapshot is released
         if self._verifying is not None and self._verifying is not asyncio.current_task():

@@ -179,7 +179,7 @@ def _stacks_of(snapshot: Snapshot, of: AllocationSet) -> Stacks:
 def _stacks_of_allocations(snapshot: Snapshot, of: AllocationSet) -> Stacks:
     device, rows = rows_of(snapshot, of)
     stack_node = snapshot.stacks.node
-    parents, frames, ends = snapshot.derived("flame_stacks", lambda: _all_stacks(snapshot))
+    parents, frames, ends = snapshot.keep("flame_stacks", lambda: _all_stacks(snapshot))
     sums = np.zeros((2, len(stack_node)), np.int64)
     first = np.full(len(stack_node), NEVER, np.uint32)
     calltree_kernel.sum_stacks(rows, device.size, device.stack, sums[0], sums[1], first)
@@ -209,7 +209,7 @@ def _stacks_of_samples(snapshot: Snapshot, of: AllocationSet) -> Stacks:
     ones come to is "after", and both together are as large as they are without their signs.
     """
     found = samples_of(snapshot, of)
-    parents, frames, ends = snapshot.derived("flame_stacks", lambda: _all_stacks(snapshot))
+    parents, frames, ends = snapshot.keep("flame_stacks", lambda: _all_stacks(snapshot))
     stacks = snapshot.samples.stack[found.rows]
 
     def summed(amounts: calltree.I64, counts: calltree.I64) -> calltree.I64:

@@ -49,7 +49,7 @@ def _lines_by_file(snapshot: Snapshot) -> dict[int, slice]:
             for file, start, end in zip(files[starts].tolist(), starts.tolist(), ends, strict=True)
         }
 
-    return snapshot.derived("lines by file", find)
+    return snapshot.keep("lines by file", find)
 
 
 def _file_number(snapshot: Snapshot, file: str) -> int | None:
@@ -58,7 +58,7 @@ def _file_number(snapshot: Snapshot, file: str) -> int | None:
     def find() -> dict[str, int]:
         return {text: number for number, text in snapshot.strings.some(snapshot.frames.file).items()}
 
-    return snapshot.derived("numbers of files", find).get(file) if file else None
+    return snapshot.keep("numbers of files", find).get(file) if file else None
 
 
 def _lines_of(snapshot: Snapshot, file: str) -> npt.NDArray[np.intp]:

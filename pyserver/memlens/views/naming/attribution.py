@@ -24,7 +24,7 @@ def charged_frames(snapshot: Snapshot, attribution: Attribution) -> U32:
     """The frame that each stack is charged to; NEVER for a stack without frames."""
     if attribution == "mine":
         return snapshot.stacks.label
-    return snapshot.derived("frames charged as any code", lambda: charged_by_rule(snapshot, "any"))
+    return snapshot.keep("frames charged as any code", lambda: charged_by_rule(snapshot, "any"))
 
 
 OwnFigures = tuple[int, int, int]
@@ -40,12 +40,12 @@ def own_figures(snapshot: Snapshot, attribution: Attribution) -> dict[tuple[str,
         found = _by_line(snapshot, attribution, np.ascontiguousarray(stack_totals(snapshot)[:, :3].T))
         return {place: (total, count, at_peak) for place, (total, count, at_peak) in found.items()}
 
-    return snapshot.derived(f"own figures, {attribution}", made)
+    return snapshot.keep(f"own figures, {attribution}", made)
 
 
 def own_values(snapshot: Snapshot, attribution: Attribution) -> dict[tuple[str, int], list[int]]:
     """File and line to what is charged to it of each value of a profile, of those that are charged anything."""
-    return snapshot.derived(f"own values, {attribution}", lambda: _own_values(snapshot, attribution))
+    return snapshot.keep(f"own values, {attribution}", lambda: _own_values(snapshot, attribution))
 
 
 def _own_values(snapshot: Snapshot, attribution: Attribution) -> dict[tuple[str, int], list[int]]:

@@ -9,7 +9,7 @@ from memlens.store.snapshot import Snapshot
 
 def in_pools(snapshot: Snapshot) -> npt.NDArray[np.bool_]:
     """Which samples of a profile a reader has marked as perhaps pools: their innermost frame is the mark."""
-    return snapshot.derived("samples in pools", lambda: _in_pools(snapshot))
+    return snapshot.keep("samples in pools", lambda: _in_pools(snapshot))
 
 
 def _in_pools(snapshot: Snapshot) -> npt.NDArray[np.bool_]:

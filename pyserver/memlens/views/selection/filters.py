@@ -279,7 +279,7 @@ def _at(frames: Mask, labels: npt.NDArray[np.uint32]) -> Mask:
 
 def _operators(snapshot: Snapshot, term: Term) -> Mask:
     """The stacks whose operator fits."""
-    operators, names = snapshot.derived("operators", lambda: operators_of_stacks(snapshot))
+    operators, names = snapshot.keep("operators", lambda: operators_of_stacks(snapshot))
     patterns = [Pattern(value) for value in term.values]
     fits = [number for number, name in enumerate(names) if any(p.matches(name) for p in patterns)]
     if term.field and "none" in term.values:
@@ -293,7 +293,7 @@ def _native_stacks(snapshot: Snapshot) -> Mask:
 
 
 def _module(snapshot: Snapshot, device: Device, term: Term) -> Mask:
-    modules, names = snapshot.derived("modules", lambda: modules_of_stacks(snapshot))
+    modules, names = snapshot.keep("modules", lambda: modules_of_stacks(snapshot))
     patterns = [Pattern(value) for value in term.values]
     every = names + inferred_names(names)
     fits = [number for number, name in enumerate(every) if any(p.matches(name) for p in patterns)]

@@ -161,7 +161,7 @@ def order_of_samples(snapshot: Snapshot) -> U32:
             first_rows(changed, order)
         return order
 
-    return snapshot.derived("sample_order", make)
+    return snapshot.keep("sample_order", make)
 
 
 class Flow(NamedTuple):

@@ -84,7 +84,7 @@ def grouping(
         codes = _bare_told(device, rows, labels.codes_of(snapshot, device, rows))
         return Grouping(codes, len(labels.names), labels.name)
     if kind in _BY_STACK:
-        stacks = snapshot.derived(
+        stacks = snapshot.keep(
             f"groups by {kind}, {attribution}", lambda: _BY_STACK[kind](snapshot, attribution)
         )
         codes = _bare_told(device, rows, stacks.codes[device.stack[rows]])
@@ -190,7 +190,7 @@ class _Labels:
                 self.names += [_recorded(name) if guesses else name, _inferred(name)]
             self.of_frame[number] = known[key]
             self.native[number] = native
-        operators, operator_names = snapshot.derived("operators", lambda: operators_of_stacks(snapshot))
+        operators, operator_names = snapshot.keep("operators", lambda: operators_of_stacks(snapshot))
         self.of_operator = np.where(
             operators == NEVER, np.uint32(NO_STACK), operators + np.uint32(len(self.names))
         )
@@ -278,7 +278,7 @@ _BY_LABEL: dict[str, tuple[Callable[[FrameRow], Key], Callable[[FrameRow, str], 
 
 
 def _labels(snapshot: Snapshot, kind: str, attribution: Attribution) -> _Labels:
-    return snapshot.derived(
+    return snapshot.keep(
         f"groups by {kind}, {attribution}", lambda: _Labels(snapshot, *_BY_LABEL[kind], attribution)
     )
 
@@ -295,7 +295,7 @@ class _Groups(Struct, frozen=True):
 
 
 def _modules(snapshot: Snapshot, _: Attribution) -> _Groups:
-    modules, names = snapshot.derived("modules", lambda: modules_of_stacks(snapshot))
+    modules, names = snapshot.keep("modules", lambda: modules_of_stacks(snapshot))
     outside = len(names) + FIRST
     codes = np.where(modules == NEVER, np.uint32(outside), modules + np.uint32(FIRST)).astype(np.uint32)
     codes[snapshot.stacks.label == NEVER] = NO_STACK

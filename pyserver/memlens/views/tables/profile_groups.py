@@ -131,11 +131,11 @@ def _chosen(samples: SampleSet, which: npt.NDArray[np.bool_]) -> SampleSet:
 def _grouping(snapshot: Snapshot, kind: str, attribution: Attribution) -> _Groups:
     if kind in _BY_PLACE:
         of_place = _BY_PLACE[kind]
-        return snapshot.derived(f"samples by {kind}, {attribution}", lambda: of_place(snapshot, attribution))
+        return snapshot.keep(f"samples by {kind}, {attribution}", lambda: of_place(snapshot, attribution))
     make = _KINDS.get(kind)
     if make is None:
         raise BadRequestError(f"A profile's samples can't be grouped by {kind}")
-    return snapshot.derived(f"samples by {kind}", lambda: make(snapshot))
+    return snapshot.keep(f"samples by {kind}", lambda: make(snapshot))
 
 
 _NOTHING = ("No stack in the file", "", None, "stack:0")

@@ -34,7 +34,7 @@ def block_sizes(snapshot: Snapshot, device: int) -> npt.NDArray[np.int64]:
         own = device_of(snapshot, device)
         return np.where(own.rounded > 0, own.rounded, inferred_sizes(snapshot, own))
 
-    return snapshot.derived(f"{device}.block_sizes", make)
+    return snapshot.keep(f"{device}.block_sizes", make)
 
 
 def inferred_sizes(snapshot: Snapshot, own: Device) -> npt.NDArray[np.int64]:
@@ -106,7 +106,7 @@ def pending_moments(snapshot: Snapshot, device: int) -> npt.NDArray[np.uint32]:
     An allocation is pending from this moment until its end. Of one that was live before the trace and whose free
     completes without a request in the trace, the request was before the trace, unless the trace has no requests.
     """
-    return snapshot.derived(f"{device}.pending", lambda: _pending(device_of(snapshot, device)))
+    return snapshot.keep(f"{device}.pending", lambda: _pending(device_of(snapshot, device)))
 
 
 def _pending(device: Device) -> npt.NDArray[np.uint32]:

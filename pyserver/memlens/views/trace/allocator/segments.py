@@ -41,7 +41,7 @@ def segments_of(snapshot: Snapshot, device: int) -> Column:
     lists; pool 0 is "not told"), ``flags`` (see ``kernels/trace/allocator.pyx``). At a moment no two overlap. A
     cudaMalloc'd segment is one row, an expandable one a row for each piece that was mapped and unmapped at once.
     """
-    return snapshot.derived(f"{device}.spans", lambda: _spans(snapshot, device_of(snapshot, device)))
+    return snapshot.keep(f"{device}.spans", lambda: _spans(snapshot, device_of(snapshot, device)))
 
 
 def reserved_steps(snapshot: Snapshot, device: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
@@ -57,7 +57,7 @@ def reserved_steps(snapshot: Snapshot, device: int) -> tuple[npt.NDArray[np.uint
         np.add.at(sums, step, changes)
         return distinct, np.cumsum(sums)
 
-    return snapshot.derived(f"{device}.reserved", make)
+    return snapshot.keep(f"{device}.reserved", make)
 
 
 def reserved_at(snapshot: Snapshot, device: int, moment: int) -> int:
@@ -90,7 +90,7 @@ def walls_of(snapshot: Snapshot, device: int) -> npt.NDArray[np.uint64]:
         finals = _final_segments(snapshot, device)
         return np.intersect1d(finals["address"], _stops(finals["address"], finals["total"]))
 
-    return snapshot.derived(f"{device}.walls", make)
+    return snapshot.keep(f"{device}.walls", make)
 
 
 def span_of_allocations(snapshot: Snapshot, device: int) -> npt.NDArray[np.uint32]:
@@ -114,7 +114,7 @@ def span_of_allocations(snapshot: Snapshot, device: int) -> npt.NDArray[np.uint3
         )
         return found
 
-    return snapshot.derived(f"{device}.span_of_allocations", make)
+    return snapshot.keep(f"{device}.span_of_allocations", make)
 
 
 def _stops(addresses: Column, sizes: Column) -> npt.NDArray[np.uint64]:

@@ -60,7 +60,7 @@ RANGE = np.dtype(
 
 def layout_of(snapshot: Snapshot, device: int) -> Layout:
     """The map's lanes of a device, of all of its allocations whatever the filter."""
-    return snapshot.derived(f"{device}.map", lambda: _layout(snapshot, device))
+    return snapshot.keep(f"{device}.map", lambda: _layout(snapshot, device))
 
 
 def _layout(snapshot: Snapshot, device: int) -> Layout:

@@ -80,7 +80,7 @@ class Usage:
 def usage_of(snapshot: Snapshot, device: int) -> Usage:
     """A device's memory at every moment; computed once while the snapshot is open. Raises BadRequestError."""
     device_of(snapshot, device)
-    return snapshot.derived(f"{device}.usage", lambda: _usage(snapshot, device))
+    return snapshot.keep(f"{device}.usage", lambda: _usage(snapshot, device))
 
 
 def _usage(snapshot: Snapshot, number: int) -> Usage:

@@ -135,7 +135,7 @@ def annotations(
 
 def stretches(snapshot: Snapshot, device: Device) -> Intervals:
     """The device's annotations. They have times only, so there are none where events have no times."""
-    return snapshot.derived(f"{device.info.device}.stretches", lambda: _stretches(snapshot, device))
+    return snapshot.keep(f"{device.info.device}.stretches", lambda: _stretches(snapshot, device))
 
 
 def _stretches(snapshot: Snapshot, device: Device) -> Intervals:

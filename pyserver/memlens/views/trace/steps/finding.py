@@ -111,7 +111,7 @@ def steps(snapshot: Snapshot, number: int, offset: int, limit: int, filter_text:
 def find_steps(snapshot: Snapshot, device: Device) -> Steps:
     """The steps of a device, whatever narrows it."""
     whole = device.whole
-    return snapshot.derived(f"{device.info.device}.steps", lambda: _find(snapshot, whole))
+    return snapshot.keep(f"{device.info.device}.steps", lambda: _find(snapshot, whole))
 
 
 def _find(snapshot: Snapshot, device: Device) -> Steps:

@@ -1,0 +1,311 @@
+"""What is kept in memory because more questions about it will come: all of it together within a number of bytes."""
+
+import gc
+import itertools
+import mmap
+import sys
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable, Iterable
+from functools import lru_cache, wraps
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from weakref import WeakSet
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens import limits
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+_LOOKED_AT = 64
+"""So many items of a longer list or dict are measured; the rest is taken to be like them."""
+_LARGE_BYTES = 4096
+_MOST_UNMEASURED = 8
+_LONGEST_TEXT = 512
+_MISSING: Any = object()
+
+
+class Apart:
+    """A base of classes whose objects live on without the caches that refer to them: they are not counted there."""
+
+
+class Size(NamedTuple):
+    """About how many bytes a value holds. What is ``large`` counts once, however many values refer to it."""
+
+    small: int
+    large: dict[int, int]
+    """Bytes of arrays and of long lists and dicts, by their ids."""
+
+    @property
+    def bytes(self) -> int:
+        """All of it."""
+        return self.small + sum(self.large.values())
+
+
+class _Entry(NamedTuple):
+    value: Any
+    size: Size
+
+
+class _Count:
+    """What some results hold together."""
+
+    def __init__(self, entries: Iterable[_Entry]) -> None:
+        self.bytes = 0
+        self._users: dict[int, int] = {}
+        self._large: dict[int, int] = {}
+        for entry in entries:
+            self._add(entry.size)
+
+    def _add(self, size: Size) -> None:
+        self.bytes += size.small
+        for each, large_bytes in size.large.items():
+            self._users[each] = self._users.get(each, 0) + 1
+            if self._users[each] == 1:
+                self._large[each] = large_bytes
+                self.bytes += large_bytes
+
+    def remove(self, size: Size) -> None:
+        """Without one of them."""
+        self.bytes -= size.small
+        for each in size.large:
+            self._users[each] -= 1
+            if not self._users[each]:
+                self.bytes -= self._large[each]
+
+
+class Budget:
+    """How many bytes several :class:`Kept` may hold together.
+
+    When they hold more, results go: first those of the :class:`Kept` that nobody has used for longest, in it the one
+    that nobody has used for longest. The latest result stays, however large it is, for somebody is looking at it.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        self.lock = threading.RLock()
+        self._members: WeakSet[Kept] = WeakSet()
+        self._uses = itertools.count()
+
+    @property
+    def size_bytes(self) -> int:
+        """What they hold together, as it was when it was measured."""
+        with self.lock:
+            return self._count().bytes
+
+    def join(self, member: "Kept") -> None:
+        """Let a new one have a part of it."""
+        with self.lock:
+            self._members.add(member)
+
+    def next_use(self) -> int:
+        """The number of a use, higher than all before."""
+        return next(self._uses)
+
+    def make_room(self) -> None:
+        """Let results go until what is left is within the budget, or the latest is alone."""
+        with self.lock:
+            members = sorted(self._members, key=lambda member: member.used)
+            count, left = self._count(), sum(map(len, members))
+            for member in members:
+                while len(member) and left > 1 and count.bytes > self.most_bytes:
+                    count.remove(member.pop_oldest())
+                    left -= 1
+
+    def _count(self) -> _Count:
+        return _Count(entry for member in self._members for entry in member.entries())
+
+
+SHARED = Budget(limits.kept_bytes())
+"""The budget of this process."""
+
+
+class Kept:
+    """Results by key, within a budget that it shares. For one thread at a time; others may push results out.
+
+    A new result is measured at once, or when ``later`` runs what it gets: that is for whoever has an answer waiting.
+    """
+
+    def __init__(
+        self, budget: Budget | None = None, later: Callable[[Callable[[], None]], None] | None = None
+    ) -> None:
+        self._budget = SHARED if budget is None else budget
+        self._later = later
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        """The one that nobody has used for longest comes first."""
+        self._touched: set[Hashable] = set()
+        """Results that were used since they were measured, and may have grown by that."""
+        self._unmeasured = 0
+        self.used = 0
+        """The number of its latest use."""
+        self._budget.join(self)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def entries(self) -> list[_Entry]:
+        """Its results, with their sizes. The caller holds the budget's lock."""
+        return list(self._entries.values())
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The result that is kept by ``key``, else what ``make`` returns, which is kept from now on."""
+        value = self.find(key, _MISSING)
+        if value is _MISSING:
+            value = make()
+            self.put(key, value)
+        result: T = value
+        return result
+
+    def find(self, key: Hashable, default: Any = None) -> Any:
+        """The result that is kept by ``key``, or ``default``."""
+        with self._budget.lock:
+            entry = self._entries.get(key)
+            self.used = self._budget.next_use()
+            if entry is None:
+                return default
+            self._entries.move_to_end(key)
+            self._touched.add(key)
+            return entry.value
+
+    def put(self, key: Hashable, value: object) -> None:
+        """Keep a result by ``key``."""
+        with self._budget.lock:
+            self.used = self._budget.next_use()
+            self._entries[key] = _Entry(value, Size(0, {}))
+            self._entries.move_to_end(key)
+            self._touched.add(key)
+        self._unmeasured += 1
+        if self._later is None or self._unmeasured > _MOST_UNMEASURED:
+            self.measure()
+        elif self._unmeasured == 1:
+            self._later(self.measure)
+
+    def measure(self) -> None:
+        """Measure what is new and what was used, and let results go where they are too many."""
+        with self._budget.lock:
+            values = {key: self._entries[key].value for key in self._touched if key in self._entries}
+            self._touched.clear()
+            self._unmeasured = 0
+        # without the lock, for it takes a while
+        measured = {key: _Entry(value, size_of(value)) for key, value in values.items()}
+        with self._budget.lock:
+            for key, entry in measured.items():
+                if key in self._entries:
+                    self._entries[key] = entry
+            self._budget.make_room()
+
+    def drop(self, fits: Callable[[Any], bool]) -> None:
+        """Let the results go whose keys fit."""
+        with self._budget.lock:
+            for key in [key for key in self._entries if fits(key)]:
+                del self._entries[key]
+
+    def pop_oldest(self) -> Size:
+        """Let the result go that nobody has used for longest; its size. The caller holds the budget's lock."""
+        _, entry = self._entries.popitem(last=False)
+        return entry.size
+
+    def clear(self) -> None:
+        """Let all results go."""
+        with self._budget.lock:
+            self._entries.clear()
+            self._touched.clear()
+            self._unmeasured = 0
+
+
+def size_of(value: object) -> Size:
+    """About how much memory a value holds, with all that it refers to.
+
+    Arrays count with what they are slices of; mapped ones with nothing, for the system takes their pages back as it
+    likes. Of long lists and dicts some items are measured. Classes, modules and what is :class:`Apart` don't count.
+    """
+    small, large = 0.0, dict[int, int]()
+    seen: set[int] = set()
+    waiting: list[tuple[object, float, int]] = [(value, 1.0, 0)]
+    while waiting:
+        # what is found in something long is counted there, unless it is large itself
+        each, weight, within = waiting.pop()
+        if id(each) in seen or isinstance(each, _UNCOUNTED):
+            continue
+        seen.add(id(each))
+        own_bytes = sys.getsizeof(each)
+        if isinstance(each, np.ndarray):
+            holder = _holder(each)
+            if holder is not None and id(holder) not in large and (holder is each or id(holder) not in seen):
+                seen.add(id(holder))
+                own_bytes += 0 if holder is each and each.base is None else holder.nbytes
+                if own_bytes >= _LARGE_BYTES:
+                    large[id(holder)], own_bytes = own_bytes, 0
+        else:
+            items, long = _items(each)
+            if long:
+                # the rest of it is like what is looked at
+                weight *= long / max(len(items), 1)
+                large[id(each)], own_bytes, within = own_bytes, 0, id(each)
+            waiting += [(item, weight, within) for item in items]
+        if within:
+            large[within] += round(weight * own_bytes)
+        else:
+            small += weight * own_bytes
+    return Size(round(small), large)
+
+
+_UNCOUNTED = (type, ModuleType, BuiltinFunctionType, CodeType, Apart, type(None), bool)
+
+
+def _items(value: object) -> tuple[list[Any], int]:
+    """What a value refers to, or some of it, and then how many there are; 0 where it is all.
+
+    Other threads may change the value meanwhile.
+    """
+    match value:
+        case str() | bytes() | int() | float() | np.generic():
+            return [], 0
+        case dict():
+            step = len(value) // _LOOKED_AT + 1
+            pairs = list(itertools.islice(value.items(), 0, None, step))
+            return [part for pair in pairs for part in pair], 2 * len(value) if step > 1 else 0
+        case list() | tuple() | set() | frozenset() | deque():
+            step = len(value) // _LOOKED_AT + 1
+            return list(itertools.islice(value, 0, None, step)), len(value) if step > 1 else 0
+        case FunctionType():
+            # not its globals, which are its module's
+            return [*(value.__closure__ or ()), *(value.__defaults__ or ())], 0
+        case _:
+            return gc.get_referents(value), 0
+
+
+def _holder(array: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+    """The array that holds the bytes of one; None where a mapped file does."""
+    holder = array
+    while isinstance(base := _base(holder), np.ndarray):
+        holder = base
+    return None if isinstance(base, mmap.mmap) else holder
+
+
+def _base(array: npt.NDArray[Any]) -> object:
+    base: object = array.base
+    return base.obj if isinstance(base, memoryview) else base
+
+
+def remembered(most: int) -> Callable[[Callable[Concatenate[str, P], T]], Callable[Concatenate[str, P], T]]:
+    """Let a function of a text remember what it returned for ``most`` texts.
+
+    Texts of more than 512 characters are not remembered, so that what is remembered is bounded in bytes as well.
+    """
+
+    def decorate(function: Callable[Concatenate[str, P], T]) -> Callable[Concatenate[str, P], T]:
+        remembering: Any = lru_cache(maxsize=most)(function)
+
+        @wraps(function)
+        def returned(text: str, /, *rest: P.args, **named: P.kwargs) -> T:
+            chosen = remembering if len(text) <= _LONGEST_TEXT else function
+            result: T = chosen(text, *rest, **named)
+            return result
+
+        return returned
+
+    return decorate

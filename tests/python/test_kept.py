@@ -1,0 +1,317 @@
+"""What is kept in memory stays within its budget, and is measured as the interpreter measures it."""
+
+import asyncio
+import contextlib
+import functools
+import gc
+import mmap
+import random
+import threading
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import pytest
+from tests.fuzz.questions import ask_everything, make
+from tests.python.conftest import ROOT
+
+from memlens import kept, limits
+from memlens.errors import MemlensError
+from memlens.kept import Apart, Budget, Kept, remembered, size_of
+from memlens.server.handlers.views import QUESTIONS
+from memlens.server.protocol import VIEW_REQUESTS
+from memlens.sources.finder import Finder
+from memlens.store.snapshot import Snapshot
+
+
+class Plain:
+    def __init__(self) -> None:
+        self.column = np.zeros(30_000)
+        self.words = [f"word {number}" for number in range(500)]
+
+
+@dataclass(slots=True)
+class Slotted:
+    column: Any
+    more: dict[str, Any]
+
+
+class Tuple(NamedTuple):
+    column: Any
+    text: str
+
+
+class Record(msgspec.Struct, frozen=True):
+    names: list[str]
+    column: Any
+
+
+def closure() -> Callable[[], Any]:
+    column = np.ones(50_000)
+    return lambda: column
+
+
+def sliced() -> Any:
+    whole = np.zeros(100_000, np.uint32)
+    return [whole[:10], whole[5:].reshape(-1, 5), whole]
+
+
+MADE: dict[str, Callable[[], Any]] = {
+    "an array": lambda: np.zeros(100_000, np.int64),
+    "slices of one array": sliced,
+    "structured rows": lambda: np.zeros(5_000, [("a", "<u2"), ("b", "<f8")]),
+    "a long dict": lambda: {
+        number: (f"/file/{number}.py", number, "f" * (number % 50)) for number in range(40_000)
+    },
+    "a short dict of columns": lambda: {name: np.zeros(9_000) for name in "abcdef"},
+    "a long list of texts": lambda: [str(number) * 20 for number in range(30_000)],
+    "a set": lambda: {str(number) for number in range(10_000)},
+    "an object": Plain,
+    "slots": lambda: Slotted(np.zeros(7_000), {"x": bytes(10_000)}),
+    "a named tuple": lambda: Tuple(np.zeros(7_000), "x" * 9_000),
+    "a struct": lambda: Record([f"name {number}" for number in range(900)], np.zeros(3_000)),
+    "what a function closes over": closure,
+    "a partial": lambda: functools.partial(print, np.zeros(40_000)),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_size_is_what_the_interpreter_frees(name: str) -> None:
+    tracemalloc.start()
+    try:
+        value = MADE[name]()
+        size_bytes = size_of(value).bytes
+        before = tracemalloc.get_traced_memory()[0]
+        del value
+        gc.collect()
+        freed_bytes = before - tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert freed_bytes > 30_000
+    assert 0.85 * freed_bytes < size_bytes < 1.15 * freed_bytes + 2_000
+
+
+def test_what_is_mapped_or_apart_or_code_is_not_counted(tmp_path: Path) -> None:
+    class Owner(Apart):
+        def __init__(self) -> None:
+            self.column = np.zeros(100_000)
+
+        def method(self) -> None:
+            pass
+
+    (tmp_path / "column").write_bytes(bytes(800_000))
+    with (tmp_path / "column").open("rb") as file:
+        column = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.int64)
+    for value in (
+        column,
+        column[7:].reshape(-1, 1),
+        {"of": Owner()},
+        Owner,
+        np,
+        lambda: Owner,
+        [Owner().method],
+    ):
+        assert size_of(value).bytes < 2_000
+
+
+def test_two_values_with_one_array_hold_it_once() -> None:
+    budget = Budget(10_000_000)
+    one, two = Kept(budget), Kept(budget)
+    column = np.zeros(100_000)
+    one.put("a", (column, 1))
+    two.put("b", [column[:50]])
+    two.put("c", {"c": column})
+    assert 800_000 < budget.size_bytes < 802_000
+    one.clear()
+    two.drop(lambda key: key == "c")
+    assert 800_000 < budget.size_bytes < 802_000
+    two.clear()
+    assert budget.size_bytes == 0
+
+
+def test_what_grows_is_measured_again() -> None:
+    budget = Budget(1_000_000)
+    some = Kept(budget)
+    grown: list[Any] = []
+    some.put("old", np.zeros(10_000))
+    some.put("growing", grown)
+    assert budget.size_bytes < 100_000
+    some.find("growing").append(np.zeros(120_000))
+    some.put("another", 1)
+    assert budget.size_bytes < 1_000_000
+    assert some.find("old") is None
+    assert some.find("growing") is grown
+    # one that is larger than all there is stays until the next one comes
+    some.find("growing").append(np.zeros(120_000))
+    some.measure()
+    assert some.find("growing") is grown
+    assert len(some) == 1
+    some.put("another", 1)
+    assert some.find("growing") is None
+
+
+def test_the_budget_holds_and_what_was_used_longest_ago_goes() -> None:
+    """Against a list of all uses, in which each result has its place."""
+    chance = random.Random(4)
+    budget = Budget(100_000)
+    members = [Kept(budget) for _ in range(4)]
+    held: dict[tuple[int, int], int] = {}
+    used, used_member = dict[tuple[int, int], int](), dict[int, int]()
+    overhead = size_of(np.zeros(0, np.uint8)).bytes
+    for now in range(3_000):
+        member, key = chance.randrange(4), chance.randrange(12)
+        place = (member, key)
+        size = chance.choice((0, 500, 5_000, 20_000, 60_000, 150_000))
+        used_member[member] = now
+        value = members[member].find(key)
+        assert (value is not None) == (place in held)
+        if value is None:
+            members[member].put(key, np.zeros(size, np.uint8))
+            held[place] = size + overhead
+        used[place] = now
+        while sum(held.values()) > budget.most_bytes and len(held) > 1:
+            first = min({each for each, _ in held}, key=lambda each: used_member[each])
+            del held[min((each for each in held if each[0] == first), key=lambda each: used[each])]
+        assert budget.size_bytes == sum(held.values())
+        assert budget.size_bytes <= budget.most_bytes or len(held) == 1
+        assert [len(each) for each in members] == [
+            sum(one == number for one, _ in held) for number in range(4)
+        ]
+
+
+def test_threads_share_a_budget() -> None:
+    budget = Budget(300_000)
+
+    def work(number: int) -> None:
+        chance = random.Random(number)
+        some = Kept(budget)
+        for _ in range(400):
+            key = chance.randrange(20)
+            column = some.get(key, lambda key=key: np.full(chance.randrange(9_000), key))  # type: ignore[misc]
+            assert bool((column == key).all())
+            if number == 0 and chance.random() < 0.02:
+                some.clear()
+        members.append(some)
+
+    members: list[Kept] = []
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(members) == 4
+    assert 0 < budget.size_bytes <= budget.most_bytes
+
+
+def answers(snapshot: Snapshot, seed: int, *, check: Callable[[], None] = lambda: None) -> list[bytes]:
+    chance, found = random.Random(seed), []
+    for _ in range(3):
+        for method, ask in QUESTIONS.items():
+            params = make(VIEW_REQUESTS[method][0], snapshot.info, chance)
+            if params is None:
+                continue
+            with contextlib.suppress(MemlensError):
+                found.append(msgspec.json.encode(snapshot.ask(functools.partial(asked, ask, params))))
+            snapshot.ask(Snapshot.work_behind)
+            check()
+    return found
+
+
+def asked(ask: Callable[[Snapshot, Any], Any], params: Any, snapshot: Snapshot) -> Any:
+    return ask(snapshot, params)
+
+
+@pytest.mark.parametrize("name", ["train.pickle", "words.pb.gz"])
+def test_a_snapshot_answers_the_same_with_hardly_any_memory(
+    name: str, opened: Callable[[Path], Snapshot], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = opened(ROOT / "samples" / name)
+    ask_everything(snapshot, random.Random(1))
+    snapshot.work_behind()
+    with contextlib.closing(Snapshot.open(snapshot.archive)) as rich:
+        expected = answers(rich, 7)
+    snapshot.close()
+    assert len(expected) > 8
+    most = 200_000
+    monkeypatch.setattr(kept, "SHARED", Budget(most))
+
+    def check() -> None:
+        assert kept.SHARED.size_bytes <= most or len(poor._kept) == 1
+
+    with contextlib.closing(Snapshot.open(snapshot.archive)) as poor:
+        assert answers(poor, 7, check=check) == expected
+
+
+def test_what_a_snapshot_keeps_is_measured_as_it_is(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+    snapshot = opened(sample)
+    ask_everything(snapshot, random.Random(1))
+    snapshot.close()
+    with contextlib.closing(Snapshot.open(snapshot.archive)) as measured:
+        tracemalloc.start()
+        try:
+            ask_everything(measured, random.Random(2), 4)
+            measured.behind.clear()
+            measured._kept.measure()
+            measured._devices.clear()
+            measured._holders.clear()
+            gc.collect()
+            size_bytes = kept.SHARED.size_bytes
+            before = tracemalloc.get_traced_memory()[0]
+            measured._kept.clear()
+            gc.collect()
+            freed_bytes = before - tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+    assert freed_bytes > 1_000_000
+    # what kernels allocate for arrays is not traced
+    assert 0.9 * freed_bytes < size_bytes < 1.3 * freed_bytes
+
+
+def test_a_function_remembers_short_texts_only() -> None:
+    asked_for: list[str] = []
+
+    @remembered(2)
+    def length(text: str, *, twice: bool = False) -> int:
+        asked_for.append(text)
+        return len(text) * (1 + twice)
+
+    long = "x" * 513
+    assert [length("a"), length("a"), length("a", twice=True), length(long), length(long)] == [
+        1,
+        1,
+        2,
+        513,
+        513,
+    ]
+    assert asked_for == ["a", "a", long, long]
+    length("b")
+    length("c")
+    length("a")
+    assert asked_for[4:] == ["b", "c", "a"]
+
+
+def test_files_that_were_found_take_so_much_memory_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def paths(names: list[str], _ending: str) -> list[str]:
+        return [f"/{'x' * 4_000}{number}/{name}" for name in names for number in range(10)]
+
+    async def search() -> int:
+        finder = Finder()
+        finder.ask_client = paths
+        tracemalloc.start()
+        try:
+            for start in range(0, 2_000, 500):
+                names = [f"file{number}.py" for number in range(start, start + 500)]
+                found = await finder.find(names)
+                assert {name: len(each) for name, each in found.items()} == dict.fromkeys(names, 10)
+            del found
+            before = tracemalloc.get_traced_memory()[0]
+            finder.forget()
+            return before - tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+
+    assert 0.8 * limits.FOUND_FILES_BYTES < asyncio.run(search()) < 1.05 * limits.FOUND_FILES_BYTES
