@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlens.store.column_files import ColumnFiles, MappedFiles
@@ -50,6 +50,7 @@ TEXTS = st.lists(st.text(st.characters(codec=None), max_size=8) | st.just("x" * 
 
 
 @given(texts=TEXTS)
+@settings(deadline=None)
 def test_numbered_texts_are_read_again(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     writer = StringWriter()
     numbers = writer.numbers(texts)
@@ -61,6 +62,8 @@ def test_numbered_texts_are_read_again(texts: list[str], tmp_path_factory: pytes
     assert [strings.head(number, 5) for number in numbers.tolist()] == [text[:5] for text in wanted]
     assert strings.some(numbers) == dict(zip(numbers.tolist(), wanted, strict=True))
     assert len(strings.end) == len({"", *texts})
+    for text in {*wanted, "no such text"} - {""}:
+        assert strings.find(numbers, text) in ([n for n in numbers.tolist() if strings[n] == text] or [-1])
     assert strings[0] == ""
     for part in ("", "x", "\ud800"):
         found = strings.where(numbers, lambda text, part=part: part in text)  # type: ignore[misc]

@@ -75,13 +75,19 @@ class FrameColumns(Columns):
         """Which frames have a function whose name passes a test."""
         return self.strings.where(self.function, test)
 
-    def distinct(self) -> tuple[list[tuple[str, str, int]], npt.NDArray[np.intp]]:
-        """The distinct files, functions and kinds that frames have together, and the place there of each frame."""
-        _, places = np.unique(
-            self.file.astype(np.uint64) << np.uint64(32) | self.function, return_inverse=True
-        )
-        _, first, places = np.unique(places << 8 | self.kind, return_index=True, return_inverse=True)
-        return [(file, function, kind) for file, _, function, kind in self._rows(first)], places
+    def distinct(
+        self, chosen: npt.NDArray[np.intp] | None = None
+    ) -> tuple[list[tuple[str, str, int]], npt.NDArray[np.intp]]:
+        """The distinct files, functions and kinds that frames have together, and the place there of each frame.
+
+        ``chosen`` are the frames, None for all.
+        """
+        numbers = np.arange(len(self)) if chosen is None else chosen
+        texts = self.file[numbers].astype(np.uint64) << np.uint64(32) | self.function[numbers]
+        _, places = np.unique(texts, return_inverse=True)
+        _, first, places = np.unique(places << 8 | self.kind[numbers], return_index=True, return_inverse=True)
+        rows = self._rows(numbers[first])
+        return [(file, function, kind) for file, _, function, kind in rows], places
 
 
 def write_frames(columns: ColumnFiles, frames: Frames, strings: StringWriter) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from memlens.model.frames import LIBRARY
+from memlens.model.frames import LIBRARY, NATIVE
 from memlens.model.libraries import is_by_name_only
 from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
-from memlens.store.charged import charged_by_kinds
+from memlens.store.charged import charged_by_rule
 from memlens.store.frames import FrameColumns
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
@@ -40,17 +40,19 @@ def _relabel(snapshot: Snapshot, libraries: Libraries) -> None:
     Where no kind changes, nothing does, and :attr:`Snapshot.relabelled` stays 0.
     """
     frames = snapshot.frames
-    distinct, places = frames.distinct()
-    relabelled = [
-        (file, function, libraries.kind_of(file, function, kind) if file else kind)
-        for file, function, kind in distinct
-    ]
-    if relabelled == distinct:
+    # native code, and what has no file, stays what it is
+    others = np.flatnonzero((frames.kind != NATIVE) & (frames.file != 0))
+    distinct, places = frames.distinct(others)
+    kinds = frames.kind.copy()
+    kinds[others] = np.array([libraries.kind_of(*each) for each in distinct], np.uint8)[places]
+    if bool((kinds == frames.kind).all()):
         return
-    kinds = np.array([kind for _, _, kind in relabelled], frames.kind.dtype)[places]
-    labels = charged_by_kinds(snapshot, "mine", relabelled, places)
-    following = {Stacks.label.file: labels, **_inferred(snapshot, labels)}
-    snapshot.replace({FrameColumns.kind.file: kinds, **following}, libraries.key)
+    old, of_kinds = snapshot.stacks.label, {FrameColumns.kind.file: kinds}
+    # what follows from kinds is computed with the new ones
+    snapshot.replace(of_kinds, libraries.key)
+    labels = charged_by_rule(snapshot, "mine")
+    following = {Stacks.label.file: labels, **_inferred(snapshot, old, labels)}
+    snapshot.replace({**of_kinds, **following}, libraries.key)
 
 
 def files_in_doubt(snapshot: Snapshot) -> list[str]:
@@ -67,13 +69,12 @@ def files_in_doubt(snapshot: Snapshot) -> list[str]:
     return [file for file, is_doubtful in by_name.items() if is_doubtful]
 
 
-def _inferred(snapshot: Snapshot, labels: U32) -> dict[str, U32]:
+def _inferred(snapshot: Snapshot, old: U32, labels: U32) -> dict[str, U32]:
     """The inferred lines of each device: they are labels of other stacks, and follow where those all agree."""
     devices = [snapshot.device(info.device) for info in devices_of(snapshot.info)]
     inferred = {device.info.device: device.inferred for device in devices if device.inferred is not None}
     if not inferred:
         return {}
-    old = snapshot.stacks.label
     named = np.flatnonzero(old != NEVER)
     frames, first, numbers = np.unique(old[named], return_index=True, return_inverse=True)
     new = labels[named]

@@ -63,6 +63,13 @@ class Strings(Columns):
         passed = [number for number, text in self.some(numbers).items() if test(text)]
         return np.isin(numbers, np.array(passed, numbers.dtype))
 
+    def find(self, numbers: Numbers, text: str) -> int:
+        """Which of some numbers is a text's, which isn't empty; -1 for none. Only strings of its length are read."""
+        distinct = np.array(_distinct(numbers[numbers > 0]), np.int64)
+        lengths = self.end[distinct] - self.end[distinct - 1]
+        alike = distinct[lengths == len(text.encode("utf-8", "replace"))].tolist()
+        return next((number for number, each in self.some(alike).items() if each == text), -1)
+
     def _places(self, numbers: Iterable[int]) -> Iterator[tuple[int, int, int]]:
         """Some numbers, and where the string of each begins and ends."""
         ends, utf8 = self._views

@@ -27,44 +27,19 @@ _TOTAL, _AT_PEAK = 0, 2
 
 def source_files(snapshot: Snapshot) -> list[str]:
     """Every file that the snapshot's lines name, as it spells them: first those that hold the most at the peak."""
-    starts = [lines.start for lines in _lines_by_file(snapshot).values()]
-    if not starts:
+    files = snapshot.frames.file[snapshot.lines.frame]
+    if not len(files):
         return []
+    starts = np.flatnonzero(np.diff(files, prepend=np.uint32(0)))
     totals = np.maximum.reduceat(line_totals(snapshot), starts)
     order = np.lexsort((-totals[:, _TOTAL], -totals[:, _AT_PEAK]))
-    files = np.fromiter(_lines_by_file(snapshot), np.uint32)[order]
-    names: list[str] = snapshot.strings.texts(files)
+    names: list[str] = snapshot.strings.texts(files[starts[order]])
     return names
 
 
-def _lines_by_file(snapshot: Snapshot) -> dict[int, slice]:
-    """Which lines are of each file, by the number of its path, in the order of the paths."""
-
-    def find() -> dict[int, slice]:
-        files = snapshot.frames.file[snapshot.lines.frame]
-        starts = np.flatnonzero(np.diff(files, prepend=np.uint32(0)))
-        ends = np.append(starts, len(files))[1:].tolist()
-        return {
-            file: slice(start, end)
-            for file, start, end in zip(files[starts].tolist(), starts.tolist(), ends, strict=True)
-        }
-
-    return snapshot.keep("lines by file", find)
-
-
-def _file_number(snapshot: Snapshot, file: str) -> int | None:
-    """The number of a file's path, None for a file that no frame is in."""
-
-    def find() -> dict[str, int]:
-        return {text: number for number, text in snapshot.strings.some(snapshot.frames.file).items()}
-
-    return snapshot.keep("numbers of files", find).get(file) if file else None
-
-
 def _lines_of(snapshot: Snapshot, file: str) -> npt.NDArray[np.intp]:
-    number = _file_number(snapshot, file)
-    lines = _lines_by_file(snapshot).get(-1 if number is None else number, slice(0, 0))
-    return np.arange(lines.start, lines.stop)
+    files = snapshot.frames.file[snapshot.lines.frame]
+    return np.flatnonzero(files == snapshot.strings.find(files, file))
 
 
 def source_lines(snapshot: Snapshot, file: str, attribution: Attribution = "mine") -> list[SourceLine]:
@@ -175,11 +150,10 @@ def totals_of_lines(snapshot: Snapshot, file: str, numbers: Sequence[int]) -> To
 
 
 def _stacks_of_lines(snapshot: Snapshot, file: str, numbers: Sequence[int]) -> list[int]:
-    frames, number = snapshot.frames, _file_number(snapshot, file)
+    frames = snapshot.frames
     on_lines = np.zeros(len(frames), bool)
-    if number is not None:
-        in_file = np.flatnonzero(frames.file == number)
-        on_lines[in_file] = np.isin(frames.line[in_file], np.asarray(numbers, np.int64))
+    in_file = np.flatnonzero(frames.file == snapshot.strings.find(frames.file, file))
+    on_lines[in_file] = np.isin(frames.line[in_file], np.asarray(numbers, np.int64))
     through = stacks_through(snapshot, on_lines)
     match snapshot.info:
         case TimelineInfo():
