@@ -210,12 +210,12 @@ def _summed(snapshot: Snapshot, times: Times, first: int, last: int, allocated: 
 
     def sums(unit: str) -> I64:
         found = np.zeros(samples, np.int64)
-        of_unit = [rows[f"{what}_{unit}"] for what in ("allocated", "freed")]
+        more, less = rows[f"allocated_{unit}"], rows[f"freed_{unit}"]
         if unit == "bytes":
-            # their rows are packed, and kernels read whole words
-            of_unit = [np.ascontiguousarray(column) for column in of_unit]
+            # rows are packed, and kernels read whole words
+            more, less = np.ascontiguousarray(more), np.ascontiguousarray(less)
         try:
-            sum_changes(rows["sample"], *of_unit, allocated, freed if allocated else -freed, found)
+            sum_changes(rows["sample"], more, less, allocated, freed if allocated else -freed, found)
         except IndexError:
             raise InconsistentError("A change has an unknown sample") from None
         return found
