@@ -72,7 +72,7 @@ def share_one_heap() -> None:
 
 
 def freeze_objects_later() -> None:
-    """Exclude the objects that exist after the start from garbage collection, which makes :func:`release_memory` faster.
+    """Exclude the objects of the start from garbage collection, which makes :func:`release_memory` faster.
 
     That takes a sixth of the time of the server's imports, so it is delayed until after the first answers, and garbage
     collection is off until then.
