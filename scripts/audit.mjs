@@ -1,17 +1,17 @@
-// Are there advisories for what the lock files pin? `npm test` asks as well, and passes over it without a network.
+// Checks the packages pinned in the lock files for advisories. `npm test` does so too, except without a network.
 import { NoAnswer, advisories, pinned } from './lib/audit.mjs';
 
-/** Says what was found; the exit status is 1 for what users get, 75 (EX_TEMPFAIL) where nobody could be asked. */
+/** Prints the advisories; the exit status is 1 if users get such a package, 75 (EX_TEMPFAIL) without an answer. */
 try {
   const packages = pinned();
-  const found = await advisories(packages);
-  for (const { ecosystem, name, version, ships, ids } of found) {
+  const affected = await advisories(packages);
+  for (const { ecosystem, name, version, ships, ids } of affected) {
     console.log(
       `${ecosystem} ${name} ${version}, ${ships ? 'shipped' : 'for development'}: ${ids.join(', ')}`,
     );
   }
-  console.log(`${packages.length} packages asked about, ${found.length} with advisories`);
-  if (found.some(({ ships }) => ships)) process.exitCode = 1;
+  console.log(`${packages.length} packages checked, ${affected.length} with advisories`);
+  if (affected.some(({ ships }) => ships)) process.exitCode = 1;
 } catch (error) {
   if (!(error instanceof NoAnswer)) throw error;
   console.log(error.message);

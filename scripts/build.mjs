@@ -1,5 +1,5 @@
 // Bundles the two TypeScript programs: dist/extension.js (Node, loaded by VS Code) and dist/webview.js with
-// dist/webview.css (the browser side). `--watch` keeps going, `--production` minifies and leaves source maps out.
+// dist/webview.css (the browser side). `--watch` rebuilds on changes, `--production` minifies and omits source maps.
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -9,7 +9,7 @@ import { ROOT } from './lib/paths.mjs';
 const watch = process.argv.includes('--watch');
 const production = process.argv.includes('--production');
 
-/** Says in the words of .vscode/tasks.json when bundling starts and ends, and where the errors are. */
+/** Prints when bundling starts and ends, and its errors, in the format that .vscode/tasks.json expects. */
 let running = 0;
 const reporter = {
   name: 'reporter',
@@ -52,7 +52,7 @@ const programs = [
     target: 'node20',
     format: 'cjs',
     external: ['vscode'],
-    // The language client's ES modules are the ones that bundle to what is really used.
+    // Only the language client's ES modules allow esbuild to drop unused code.
     mainFields: ['module', 'main'],
   },
   {
@@ -77,7 +77,7 @@ let failed = false;
 for (const options of programs) {
   const entry = options.entryPoints[0];
   if (!existsSync(path.join(ROOT, entry))) {
-    console.error(`${entry} is not there: nothing to bundle for ${options.outfile}`);
+    console.error(`${entry} does not exist: nothing to bundle for ${options.outfile}`);
     failed = true;
     continue;
   }
@@ -89,7 +89,7 @@ for (const options of programs) {
   try {
     await build.rebuild();
   } catch {
-    failed = true; // esbuild has printed what and where
+    failed = true; // esbuild has printed the error
   }
   await build.dispose();
 }

@@ -1,4 +1,4 @@
-// node scripts/pictures.mjs [THEME [FOLDER]]: makes the README's pictures of each view anew, in a real VS Code.
+// node scripts/pictures.mjs [THEME [FOLDER]]: takes the README's pictures of all views in a real VS Code.
 // THEME is dark, light, hc or hc-light.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -11,12 +11,12 @@ import { ROOT, venvProgram } from './lib/paths.mjs';
 import { main } from './lib/steps.mjs';
 
 const MEDIA = path.join(ROOT, 'extension', 'media');
-/** For what has no sign of its own that it is done. */
+/** A delay for changes whose end can't be detected. */
 const SETTLED_MS = 2500;
 
 const RECORDING = 'heaptrack.service.zst';
 
-/** The sample as it would be if nothing were remembered from step to step any more, and model.py had grown at its top. */
+/** The sample as if nothing were kept from step to step, and lines had been added at the top of model.py. */
 const MENDED = `
 import pickle, sys
 data = pickle.load(open(sys.argv[1], 'rb'))
@@ -52,7 +52,7 @@ main(async () => {
     },
   });
   const take = async (name) => {
-    await vscode.page.mouse.move(620, 8); // over nothing that would say something
+    await vscode.page.mouse.move(620, 8); // over nothing with a tooltip
     await vscode.page.waitForTimeout(SETTLED_MS);
     const file = path.join(out, `${name}.png`);
     await vscode.page.screenshot({ path: file });

@@ -1,4 +1,4 @@
-// npm run setup: brings a checkout to where it can be started and tested, and says what it does meanwhile.
+// npm run setup: prepares a checkout to be started and tested, and prints its progress.
 import { setup } from './lib/setup.mjs';
 import { main } from './lib/steps.mjs';
 

@@ -1,10 +1,10 @@
-// npm start: opens samples/ with its snapshot in VS Code. Desktop VS Code where there is one and a screen to show
-// it on; else VS Code's server, installed into .vscode-test/, and an address for a browser.
+// npm start: opens samples/ with its snapshot in desktop VS Code, if it is installed and there is a display; else in
+// VS Code's server, installed into .vscode-test/, at an address for a browser.
 //
-//   npm start -- FILE              another snapshot, with the folder that it is in
+//   npm start -- FILE              another snapshot, in its folder
 //   npm start -- --folder DIR      another folder (its snapshot stays closed unless FILE names one)
-//   npm start -- --browser         the browser even where desktop VS Code is installed
-//   npm start -- --print-url       for scripts: one line of JSON on standard output when ready, all else on the other
+//   npm start -- --browser         the browser even if desktop VS Code is installed
+//   npm start -- --print-url       for scripts: one line of JSON on stdout when ready, all else on stderr
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -26,7 +26,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 
-/** Paths on the command line are meant from where npm was called. */
+/** Paths on the command line are relative to the folder in which npm was called. */
 const fromCaller = (name) => path.resolve(process.env.INIT_CWD ?? process.cwd(), name);
 
 function whatToOpen() {
@@ -41,7 +41,7 @@ function whatToOpen() {
   return { folder: folder ?? path.dirname(file), file };
 }
 
-/** The `code` of a desktop, if this is one; inside VS Code's own remote terminals it is another program. */
+/** The `code` of desktop VS Code, if there is one; in VS Code's remote terminals it is another program. */
 function desktopCode() {
   if (values.browser || values['print-url'] || process.env.VSCODE_IPC_HOOK_CLI) return undefined;
   const screen =
@@ -54,7 +54,7 @@ async function openDesktop(code, { folder, file }) {
   const developed = [ROOT, path.join(ROOT, 'scripts', 'opener')].map(
     (each) => `--extensionDevelopmentPath=${each}`,
   );
-  // The opener shows the file once custom editors are known, as in a browser's first window.
+  // The opener shows the file once custom editors are registered, as in a browser's first window.
   await must([code, '--new-window', ...developed, folder], { env: file ? { MEMLENS_OPEN_FIRST: file } : {} });
   console.log(`Opened ${file ?? folder} in VS Code.`);
 }
@@ -71,11 +71,11 @@ async function openBrowser({ folder, file }, log) {
     process.stdout.write(`${JSON.stringify({ url, folder, file, log: server.log })}\n`);
   } else {
     console.log(`\nMemlens is ready. Open this address in a browser:\n\n  ${url}\n`);
-    console.log(`It shows ${file ?? folder}, answers on this machine only, and ends with Ctrl-C.`);
+    console.log(`It shows ${file ?? folder}, is reachable only from this machine, and ends with Ctrl-C.`);
   }
   const why = await ended;
   await server.stop();
-  if (why === 'closed') throw new UserError(`VS Code's server ended by itself:\n${server.output()}`);
+  if (why === 'closed') throw new UserError(`VS Code's server ended unexpectedly:\n${server.output()}`);
   log('\nended\n');
 }
 

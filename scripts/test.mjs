@@ -1,6 +1,6 @@
-// npm test: set-up, then every check there is, then a table. `npm test -- --only python,e2e` picks steps,
-// `--verbose` shows the output of steps that pass too. What stands after a second `--` goes to the one step
-// that was picked: `npm test -- --only python -- -k timeline`.
+// npm test: set-up, then all checks, then a table. `npm test -- --only python,e2e` selects steps, `--verbose` also
+// shows the output of steps that pass. Arguments after a second `--` are passed to the one selected step:
+// `npm test -- --only python -- -k timeline`.
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
@@ -17,20 +17,20 @@ const exists = (file) => existsSync(path.join(ROOT, file));
 const present = (...files) => files.filter(exists);
 const node = (script, ...args) => [process.execPath, script, ...args];
 const PYTHON_FOLDERS = () => present('pyserver', 'tests', 'samples');
-/** The exit status of scripts/audit.mjs where there is no network. */
+/** The exit status of scripts/audit.mjs without a network. */
 const NOBODY_TO_ASK = 75;
-/** Each runs its share of the end-to-end tests. */
+/** The number of processes that share the end-to-end tests. */
 const LANES = ['tests/e2e/lanes/first.mjs', 'tests/e2e/lanes/second.mjs'];
 const CONTRACT = 'extension/shared/protocol.gen.ts';
 
 let codeServer;
 
-/** A step that found nothing to check; shown as such, and neither passed nor failed. */
+/** A step had nothing to check; it is shown as skipped. */
 class Nothing extends Error {}
 
 /**
- * name: for --only. what: for people. commands: run one after another until one fails. shown: its output is of
- * interest even when it passes. alone: nothing runs beside it, since it measures or is measured.
+ * name: for --only. what: the description. commands: run one after another until one fails. shown: its output is
+ * printed even when it passes. alone: no other step runs at the same time, because it measures time.
  */
 const STEPS = [
   {
@@ -128,7 +128,7 @@ const STEPS = [
     commands: async (rest) => {
       process.env.CHROMIUM = await findChromium({ install: true });
       await codeServer;
-      // Files that are named stand for all.
+      // If files are named, only these are run.
       const wanted = rest.some((argument) => argument.endsWith('.test.mjs')) ? [] : LANES;
       const together = `--test-concurrency=${Math.min(LANES.length, availableParallelism())}`;
       return [node('--test', together, '--test-reporter=spec', ...rest, ...wanted)];
@@ -154,11 +154,11 @@ function selected() {
     );
   }
   if (rest.length && wanted.length !== 1)
-    throw new UserError('Arguments after -- go to one step: pick it by --only.');
+    throw new UserError('Arguments after -- are passed to one step: select it with --only.');
   return STEPS.filter((step) => wanted.includes(step.name));
 }
 
-/** Plain output, and the environment's own programs first: cython-lint calls pycodestyle by name. */
+/** Plain output, and the environment's programs first: cython-lint calls pycodestyle by name. */
 const STEP_ENV = {
   FORCE_COLOR: '0',
   NO_COLOR: '1',
@@ -193,7 +193,7 @@ async function perform(step) {
   return result;
 }
 
-/** Two at a time, since most steps use one core; a step that wants to be alone gets that. */
+/** Runs two steps at a time, since most use one core, except those that must run alone. */
 async function performAll(steps) {
   const results = [];
   const queue = steps.filter((step) => !step.alone);
@@ -208,9 +208,9 @@ async function performAll(steps) {
 main(async () => {
   const steps = selected();
   const since = performance.now();
-  // It is large: it comes while other things are done.
+  // It is large, so it is downloaded while other steps run.
   if (steps.some(({ name }) => name === 'e2e')) codeServer = installCodeServer();
-  codeServer?.catch(() => undefined); // told where it is waited for
+  codeServer?.catch(() => undefined); // reported where it is awaited
   await setup();
   const results = await performAll(steps);
   const width = Math.max(...results.map(({ step }) => step.name.length));

@@ -1,11 +1,11 @@
-// node scripts/venv.mjs PROGRAM ARGUMENTS...: sets the checkout up if need be, then runs a program of .venv.
+// node scripts/venv.mjs PROGRAM ARGUMENTS...: sets the checkout up if necessary, then runs a program of .venv.
 import { spawn } from 'node:child_process';
 import { ROOT, venvProgram } from './lib/paths.mjs';
 import { setup } from './lib/setup.mjs';
 import { main } from './lib/steps.mjs';
 
 main(async () => {
-  // What the program prints is its own; set-up speaks on the other stream.
+  // Set-up prints to stderr, so that stdout has only the program's output.
   await setup((text) => void process.stderr.write(text));
   const [program, ...args] = process.argv.slice(2);
   const child = spawn(venvProgram(program), args, { cwd: ROOT, stdio: 'inherit' });

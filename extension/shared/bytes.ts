@@ -1,12 +1,12 @@
-// How sizes read everywhere: in the views, beside lines of code, and (`memlens.units`) in what the server writes.
+// The format of sizes in the views and beside lines of code; `memlens.units` is the server's equivalent.
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];
 
-/** "1.23 GiB": three significant digits, or whole bytes. */
+/** Formats a size with three significant digits, "1.23 GiB", or as whole bytes. */
 export function bytes(value: number): string {
   let unit = 0;
   let scaled = value;
-  // 1023.5 KiB would be printed as 1024 KiB: it is 1 MiB already.
+  // 1023.5 KiB would be printed as 1024 KiB instead of 1 MiB.
   while (unit < UNITS.length - 1 && Math.abs(scaled) >= (unit === 0 ? 1024 : 999.5)) {
     scaled /= 1024;
     unit++;

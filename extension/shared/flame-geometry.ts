@@ -1,7 +1,7 @@
 /* eslint-disable @typescript-eslint/no-non-null-assertion -- every index here is below a length that was just checked */
 // The packed flame graph of one viewport, as `pyserver/memlens/views/flame/graph.py` describes it.
 //
-// As with geometry.ts, decoding copies nothing and checks everything that drawing relies on.
+// As in geometry.ts, decoding checks everything that drawing relies on.
 
 import { GeometryError } from './geometry';
 
@@ -24,36 +24,36 @@ export const KIND_NONE = 3;
 export interface FlameGeometry {
   readonly boxes: number;
   readonly widthPx: number;
-  /** More had to be merged than asked, to stay small. */
+  /** More boxes are merged than requested, to limit the size. */
   readonly coarser: boolean;
-  /** The part of the axis of values (0 to `total`) that is covered, and the depths. */
+  /** The covered range of values (0 to `total`) and of depths. */
   readonly x0: number;
   readonly x1: number;
   readonly total: number;
   readonly firstDepth: number;
   readonly rows: number;
   readonly deepest: number;
-  /** What a search found: the value, each byte once, and how many nodes. */
+  /** The matches of a search: their value, counting each byte once, and the number of nodes. */
   readonly matched: number;
   readonly matching: number;
 
-  /** By box, row by row and from left to right: where it begins on the axis of values, and its value. */
+  /** By box, row by row and from left to right: its start on the axis of values, and its value. */
   readonly left: Float64Array;
   readonly value: Float64Array;
   readonly node: Uint32Array;
-  /** Of a box of several nodes (`MORE`): how many; `node` is their parent then. */
+  /** The number of nodes of a merged box (`MORE`), whose `node` is their parent. */
   readonly name: Uint32Array;
   readonly row: Uint16Array;
   readonly flags: Uint8Array;
   readonly package: Uint16Array;
   readonly kind: Uint8Array;
-  /** Of a comparison: what each box has on either side; a box of several nodes what these have together. */
+  /** In a comparison: the values of each box on both sides; for a merged box the sums of its nodes. */
   readonly sides: { readonly before: Float64Array; readonly after: Float64Array } | null;
-  /** The first box of each row, and behind the last row the number of boxes. */
+  /** The first box of each row, and after the last row the number of boxes. */
   readonly rowStart: Uint32Array;
 }
 
-/** Decodes a packed flame graph. Throws a GeometryError that says what is wrong. */
+/** Decodes a packed flame graph. Throws a GeometryError with the reason. */
 export function decodeFlame(buffer: ArrayBuffer): FlameGeometry {
   if (buffer.byteLength < FLAME_HEADER_BYTES) {
     throw new GeometryError(`The flame graph ends within its header, after ${buffer.byteLength} bytes.`);

@@ -1,22 +1,22 @@
 /* eslint-disable @typescript-eslint/no-non-null-assertion -- every index here is below a length that was just checked */
 // The packed geometry of one viewport, as `pyserver/memlens/views/trace/picture/packing.py` describes it.
 //
-// Decoding makes views on the buffer and copies nothing; it checks everything that drawing relies on, so the code
-// behind it may index without looking.
+// Decoding creates views of the buffer without copying, and checks everything that drawing relies on, so that drawing
+// may index without checks.
 
 /** "MLG1", read as a little-endian number. */
 export const GEOMETRY_MAGIC = 0x31474c4d;
 export const HEADER_BYTES = 64;
 export const RECT_BYTES = 12;
-/** A rect's `band` with this bit holds a count of merged allocations in the other 31. */
+/** A rect's `band` with this bit has the number of merged allocations in the other 31. */
 export const MERGED_BIT = 0x80000000;
-/** `category` of an allocation that has none. */
+/** The `category` of an allocation without one. */
 export const NO_CATEGORY = 255;
-/** The allocation of a band that is none: memory that is reserved. */
+/** The allocation of a band of reserved memory. */
 export const NO_ALLOCATION = 0xffffffff;
-/** The stack of a merged rect in which none leads. */
+/** The stack of a merged rect without a dominant one. */
 export const NO_STACK = 0xffffffff;
-/** What is lit up does not lead a merged rect, nor does the rest. */
+/** Neither highlighted nor other allocations dominate a merged rect. */
 export const LIT_NEITHER = 2;
 
 export class GeometryError extends Error {
@@ -34,10 +34,10 @@ export interface Geometry {
   readonly y1: number;
   /** Bytes per unit of a rect's y. */
   readonly yQuantum: number;
-  /** The picture had to be coarser than asked, to stay small. */
+  /** The picture is coarser than requested, to limit its size. */
   readonly coarser: boolean;
 
-  /** By column: bytes live at the column's moment, that moment, how many live, how many came and went unseen. */
+  /** By column: live bytes at the column's moment, that moment, the live count, and allocations too short to show. */
   readonly total: Float64Array;
   readonly moment: Uint32Array;
   readonly live: Uint32Array;
@@ -49,22 +49,22 @@ export interface Geometry {
   readonly stack: Uint32Array;
   readonly category: Uint8Array;
 
-  /** Six to a rect: x0, x1 (columns), y0, y1 (quanta above `y0`), then the two halves of `band`. */
+  /** Six numbers per rect: x0, x1 (columns), y0, y1 (quanta above `y0`), then the two halves of `band`. */
   readonly edges: Uint16Array;
-  /** Three to a rect; the third is `band`. */
+  /** Three numbers per rect; the third is `band`. */
   readonly words: Uint32Array;
-  /** By rect: its stack and category; of a merged one those that lead it, NO_STACK and NO_CATEGORY when none does. */
+  /** By rect: its stack and category; for a merged one the dominant ones, NO_STACK and NO_CATEGORY without any. */
   readonly rectStack: Uint32Array;
   readonly rectCategory: Uint8Array;
 
-  /** By band, 1 for what is lit up; by rect, what leads a merged one, LIT_NEITHER for none. Null where not asked. */
+  /** By band, 1 if highlighted; by rect, which kind dominates a merged one, else LIT_NEITHER. Null if not requested. */
   readonly lit: Uint8Array | null;
   readonly rectLit: Uint8Array | null;
 }
 
 const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
-/** Decodes a packed viewport. Throws a GeometryError that says what is wrong and where. */
+/** Decodes a packed viewport. Throws a GeometryError with the reason and the position. */
 export function decodeGeometry(packed: ArrayBuffer | Uint8Array): Geometry {
   if (!LITTLE_ENDIAN) throw new GeometryError('This machine stores numbers big end first.');
   const buffer = aligned(packed);
@@ -124,14 +124,14 @@ export function decodeGeometry(packed: ArrayBuffer | Uint8Array): Geometry {
   return geometry;
 }
 
-/** How many allocations a rect's `band` merges, or 0 when it is one allocation's. */
+/** The number of allocations that a rect's `band` merges, 0 if it is a single allocation. */
 export function mergedCount(band: number): number {
   return band >= MERGED_BIT ? band - MERGED_BIT : 0;
 }
 
 function aligned(packed: ArrayBuffer | Uint8Array): ArrayBuffer {
   if (packed instanceof ArrayBuffer) return packed;
-  // A view into a larger buffer may start anywhere; typed arrays may not.
+  // A view of a larger buffer may start at any offset, but typed arrays must be aligned.
   const copy = new ArrayBuffer(packed.byteLength);
   new Uint8Array(copy).set(packed);
   return copy;

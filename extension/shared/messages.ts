@@ -1,8 +1,8 @@
-// What the extension host and the webview say to each other: one union each way.
+// The messages between the extension host and the webview: one union for each direction.
 
 import type { FlameName, FlameOptions, Problem, Requests, SnapshotInfo, VIEW_METHODS } from './protocol.gen';
 
-/** The requests that a view may make. The host adds the `snapshot`, and the `other` that it is compared with. */
+/** The requests that a view may send. The host adds the `snapshot`, and the `other` that it is compared with. */
 export type ViewMethod = (typeof VIEW_METHODS)[number];
 
 export type ViewParams<M extends ViewMethod> = Omit<Requests[M]['params'], 'snapshot' | 'other'>;
@@ -12,13 +12,13 @@ export type ViewResult<M extends ViewMethod> = Unpacked<Requests[M]['result']>;
 
 type Unpacked<R> = R extends { geometry: string } ? Omit<R, 'geometry'> & { geometry: ArrayBuffer } : R;
 
-/** The panes below the picture and the pictures, by name; each has a command of the palette. */
+/** The names of the panes below the picture, and of the pictures; each has a command in the palette. */
 export const PANE_IDS = ['liveSet', 'flame', 'oom', 'steps', 'state', 'compare', 'sql', 'sizes'] as const;
 export const PICTURE_IDS = ['stacked', 'map', 'reserved', 'compare'] as const;
 export type PaneId = (typeof PANE_IDS)[number];
 export type PictureId = (typeof PICTURE_IDS)[number];
 
-/** Commands of the palette and its key bindings that act on the view in front. */
+/** Commands of the palette and key bindings that act on the active view. */
 export type ViewCommand =
   | `pane.${PaneId}`
   | `picture.${PictureId}`
@@ -33,44 +33,44 @@ export type ViewCommand =
   | 'nextDevice'
   | 'clearSelection';
 
-/** The snapshot that a view's own is compared with, opened under a reference of the same view. `uri` names its file. */
+/** The snapshot that a view's is compared with, opened with a second reference. `uri` is that of its file. */
 export type OtherSnapshot =
   | { is: 'opening'; uri: string; name: string; stage: string; fraction: number | null }
   | { is: 'open'; uri: string; name: string; info: SnapshotInfo; itself: boolean; older: boolean }
   | { is: 'failed'; uri: string; name: string; problem: Problem };
 
-/** What a view is compared with, and how. */
+/** The comparison of a view, and its options. */
 export interface CompareState {
   uri: string;
-  /** The other one is "before". */
+  /** Whether the other snapshot is "before". */
   otherFirst: boolean;
   device: number;
-  /** What of this snapshot: what the dock's head says, or what is live at the end. */
+  /** The set of this snapshot: that of the dock's head, or what is live at the end. */
   mine: 'set' | 'end';
-  /** What of the other: the same, laid beside it; or what is live at its peak or its end. */
+  /** The set of the other: the aligned one, or what is live at its peak or its end. */
   theirs: 'same' | 'peak' | 'end';
   by: 'line' | 'function' | 'file' | 'stack';
   measure: 'own' | 'inclusive';
   byStep: boolean;
-  /** Of the other to the right, in the axis' unit, or in steps. */
+  /** By how much the other is shifted to the right, in the axis' unit, or in steps. */
   offset: number;
-  /** Of profiles: the name of the other's value; null for the one that is compared here. */
+  /** For profiles: the name of the other's value; null for the same one. */
   value: string | null;
 }
 
-/** What the flame graph shows, and how. `fileBytes` tells whether the names' numbers are those of the file now. */
+/** The state of the flame graph. `fileBytes` shows whether the numbers of names are still those of the file. */
 export interface FlameState {
   form: 'icicle' | 'flame' | 'table' | 'functions';
   direction: FlameOptions['direction'];
   merge: FlameOptions['merge'];
   order: FlameOptions['order'];
-  /** "total" is what was allocated in the whole run, whichever set is chosen. */
+  /** "total" is everything allocated in the whole run, whichever set is chosen. */
   value: 'bytes' | 'count' | 'total';
   colour: 'package' | 'value';
   fold: boolean;
   /** All libraries and native code, each package one box. */
   collapse: boolean;
-  /** Files by their whole path, not by the shortest end that tells them apart. */
+  /** Files by their whole path, not by their shortest unique ending. */
   wholePaths: boolean;
   /** Packages that are collapsed one by one. */
   packages: string[];
@@ -79,14 +79,14 @@ export interface FlameState {
   search: string;
   /** The function whose callers and callees are shown beside the functions. */
   sandwich: FlameName | null;
-  /** Where the graph stands; null for all of it with nothing chosen. */
+  /** The visible part and selection; null for the whole graph without a selection. */
   place: FlamePlace | null;
   fileBytes: number;
 }
 
-/** A part of one graph, and the box that is chosen in it. */
+/** A part of one graph, and the selected box. */
 export interface FlamePlace {
-  /** Which graph: what was asked for it. */
+  /** The parameters of the graph's request. */
   of: string;
   x0: number;
   x1: number;
@@ -94,7 +94,7 @@ export interface FlamePlace {
   node: number | null;
 }
 
-/** Where a view stands; it survives hiding the tab and reloading the window. */
+/** The state of a view, which is restored after hiding the tab or reloading the window. */
 export interface ViewState {
   device: number;
   axis: 'time' | 'event';
@@ -108,18 +108,18 @@ export interface ViewState {
   /** The pane that is shown; null when the dock is closed. */
   pane: PaneId | null;
   filter: string;
-  /** Which allocations the panes are about, and the moments that were picked. */
+  /** The set of allocations in the panes, and the chosen moments. */
   scope: 'peak' | 'cursor' | 'between';
   kind: 'live' | 'allocated' | 'freed' | 'survived';
   first: number | null;
   second: number | null;
   compare: CompareState | null;
   flame: FlameState | null;
-  /** Of a profile: the number of the value that is shown. */
+  /** For a profile: the number of the shown value. */
   value: number | null;
 }
 
-/** A file that a view shows: its own, or the one that it is compared with. */
+/** A file of a view: its own, or the one that it is compared with. */
 export type ShownFile = 'own' | 'other';
 
 export type FileState = Requests['memlens/fileState']['result']['state'];
@@ -130,14 +130,14 @@ export type ToWebviewMessage =
   | { type: 'failed'; problem: Problem; canOpenAsText: boolean }
   | { type: 'response'; id: number; ok: true; result: unknown }
   | { type: 'response'; id: number; ok: false; problem: Problem }
-  /** Light up what a source line allocated (from a hover's link or a command). */
+  /** Highlight what a source line allocated (from a hover's link or a command). */
   | { type: 'showLine'; file: string; line: number }
   | { type: 'showAllocation'; allocation: number }
   /** A frame's file was not found; shown in the stack panel, not as a popup. */
   | { type: 'sourceMissing'; file: string; line: number; lookedFor: string }
-  /** What it is compared with, or null for nothing; `fresh` when the user has just chosen it. */
+  /** The snapshot that it is compared with, or null; `fresh` if the user has just chosen it. */
   | { type: 'other'; other: OtherSnapshot | null; fresh: boolean }
-  /** What became of a file since it was read. */
+  /** Whether a file has changed since it was read. */
   | { type: 'file'; of: ShownFile; state: FileState }
   | { type: 'command'; command: ViewCommand };
 
@@ -151,13 +151,13 @@ export type FromWebviewMessage =
   | { type: 'openSource'; file: string; line: number; beside: boolean }
   | { type: 'chooseOther' }
   | { type: 'retryOther' }
-  /** Read a file again that has changed. */
+  /** Read a changed file again. */
   | { type: 'reload'; of: ShownFile }
-  /** The user has seen that a file has changed, and goes on with what was read. */
+  /** The user dismissed the notice that a file has changed. */
   | { type: 'dismissFile'; of: ShownFile }
   | { type: 'closeOther' }
-  /** Something failed by a mistake of ours, and the user wants to see what. */
+  /** Show the log after an internal error. */
   | { type: 'showLog' }
-  /** The user is asked for a file, and the text is written there. */
+  /** Let the user choose a file, and write the text to it. */
   | { type: 'saveText'; form: 'csv' | 'json'; text: string }
   | { type: 'state'; state: ViewState };

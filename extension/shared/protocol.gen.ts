@@ -147,9 +147,9 @@ export interface AnnotationsParams {
 }
 
 /**
- * The whole extent of a device on one axis, the states before the first and after the last event included.
+ * The extent of a device on one axis, including the states before the first and after the last event.
  *
- * On the time axis the first event is at 0, so `x0` is negative there.
+ * On the time axis the first event is at 0, so `x0` is negative.
  */
 export interface AxisRange {
   x0: number;
@@ -1206,7 +1206,7 @@ export interface MomentParams {
   filter?: string;
 }
 
-/** Something that the file could not tell, in a sentence for people. `code` is stable for tests. */
+/** A message for people about something that the file does not have or does not say. `code` is stable. */
 export interface Notice {
   code: string;
   message: string;
@@ -1328,7 +1328,7 @@ export interface PinningLine {
   stacks: number[];
 }
 
-/** An error for people: what, where in the file, what to do. */
+/** An error for users: what happened, where in the file, what to do. */
 export interface Problem {
   code: string;
   message: string;
@@ -1337,7 +1337,7 @@ export interface Problem {
   retry: boolean;
 }
 
-/** Samples of stacks with values, which are numbered by their places in `values`. */
+/** Samples of stacks with values; a value's number is its index in `values`. */
 export interface ProfileInfo {
   model: 'profile';
   kind: string;
@@ -1415,7 +1415,7 @@ export interface ProfileTimesParams {
   snapshot: string;
 }
 
-/** A value of a profile: its type, and what all samples come to. */
+/** A value of a profile: its type, and the sum of all samples. */
 export interface ProfileValue {
   name: string;
   unit: string;

@@ -1,4 +1,4 @@
-// Wiring, and nothing else: what exists, and who knows whom.
+// Creates all parts of the extension and connects them.
 
 import type * as vscode from 'vscode';
 import { createLogger, messageOf } from './base/logger';
@@ -54,7 +54,7 @@ export function activate(context: vscode.ExtensionContext): void {
     registerOpenCommands(),
     registerServerCommands(server, memory, log),
   );
-  // Whatever activated us needs the server soon; who asks first waits for this start.
+  // Start now, because whatever activated the extension needs the server soon; the first request waits for it.
   server.start().catch((error: unknown) => {
     log.error(messageOf(error));
   });

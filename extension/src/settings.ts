@@ -6,12 +6,12 @@ export const SECTION = 'memlens';
 const REMEMBERED_KEY = 'memlens.rememberedPaths';
 const BYTES_PER_GB = 2 ** 30;
 
-/** The setting, without what an untrusted workspace says about it (`capabilities` in package.json). */
+/** The setting; VS Code ignores its value in an untrusted workspace (`capabilities` in package.json). */
 export function interpreterSetting(): string {
   return configuration().get('interpreter', '').trim();
 }
 
-/** All that the server wants to know. A value of the wrong type counts as not set. */
+/** The server's settings. A value of the wrong type counts as not set. */
 export function readSettings(memory: vscode.Memento): Settings {
   const settings = configuration();
   return {
@@ -29,17 +29,17 @@ export function readSettings(memory: vscode.Memento): Settings {
   };
 }
 
-/** What lines of source say first: what was live at the peak, or all that was ever allocated. */
+/** Which figure is shown beside source lines: bytes live at the peak, or all bytes ever allocated. */
 export function measure(): 'peak' | 'total' {
   return configuration().get('lines.measure') === 'total' ? 'total' : 'peak';
 }
 
-/** Whether figures stand behind the lines while their heat is shown. */
+/** Whether figures are shown after the lines while their heat is shown. */
 export function lineTotals(): boolean {
   return configuration().get('lines.totals') !== false;
 }
 
-/** Which file the user chose for a path of a snapshot, in this workspace. */
+/** The files that the user chose for paths in snapshots, in this workspace. */
 export function rememberedPaths(memory: vscode.Memento): Record<string, string> {
   return strings(memory.get(REMEMBERED_KEY));
 }
@@ -52,8 +52,8 @@ export async function forgetPaths(memory: vscode.Memento): Promise<void> {
   await memory.update(REMEMBERED_KEY, undefined);
 }
 
-function gigabytes(value: unknown, otherwise: number): number {
-  return Math.round((typeof value === 'number' && value >= 0 ? value : otherwise) * BYTES_PER_GB);
+function gigabytes(value: unknown, fallback: number): number {
+  return Math.round((typeof value === 'number' && value >= 0 ? value : fallback) * BYTES_PER_GB);
 }
 
 function configuration(): vscode.WorkspaceConfiguration {

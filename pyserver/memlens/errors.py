@@ -1,24 +1,24 @@
-"""The errors that Memlens shows to people: what happened, where in the file, what to do about it."""
+"""The errors that Memlens shows to users: what happened, where in the file, what to do about it."""
 
 from msgspec import Struct
 
 
 class Problem(Struct, frozen=True):
-    """An error for people: what, where in the file, what to do."""
+    """An error for users: what happened, where in the file, what to do."""
 
     code: str
     message: str
     advice: str
     offset: int | None = None
-    """Byte offset in the (decompressed) file, where one is to blame."""
+    """Byte offset in the (decompressed) file, if the error has one."""
     retry: bool = True
     """Whether trying again can help."""
 
 
 class MemlensError(Exception):
-    """An error with a sentence that a user can act on.
+    """An error with a message that a user can act on.
 
-    ``code`` is stable (tests and clients compare it), ``offset`` is a byte offset in the decompressed file.
+    ``code`` is stable (tests and clients compare it). ``offset`` is a byte offset in the decompressed file.
     """
 
     code = "error"
@@ -33,7 +33,7 @@ class MemlensError(Exception):
             self.advice = advice
 
     def problem(self) -> Problem:
-        """The same as data, for the wire."""
+        """Return the error as data, for the wire."""
         return Problem(self.code, self.message, self.advice, self.offset, self.retry)
 
     def __str__(self) -> str:
@@ -43,14 +43,14 @@ class MemlensError(Exception):
 
 
 class BadRequestError(MemlensError):
-    """A question about something that the snapshot has not, or that makes no sense."""
+    """A request for something that the snapshot does not have, or that makes no sense."""
 
     code = "bad-request"
     retry = False
 
 
 class OutOfMemoryError(MemlensError):
-    """Reading takes more memory than it may."""
+    """Reading needs more memory than the limit allows."""
 
     code = "out-of-memory"
     advice = "Raise the setting memlens.memory.limit, or open the file on a machine with more memory."

@@ -15,7 +15,7 @@ from memlens.store.manifest import SourceFile
 from memlens.store.writer import write_archive
 from memlens.views.ahead import compute_ahead
 
-# the part of the whole work that each stage is, measured on a trace of two million events
+# the start and end of each stage as fractions of the whole work, measured on a trace of two million events
 _STAGES = {"unpacking": (0.0, 0.1), "reading": (0.1, 0.8), "matching": (0.8, 0.9), "writing": (0.9, 1.0)}
 
 
@@ -24,9 +24,9 @@ def ingest(
 ) -> Path:
     """Make the archive of ``path`` in the cache, or at ``out``, and return its folder.
 
-    ``report`` gets ``(stage, fraction of the whole)``. Without ``tools`` the environment names them. Raises
-    :class:`memlens.errors.MemlensError`, MemoryError, and OSError when the archive can't be written. Nothing is left
-    behind when it fails.
+    ``report`` gets ``(stage, fraction of the whole)``. Without ``tools`` they come from the environment. Raises
+    :class:`memlens.errors.MemlensError`, MemoryError, and OSError if the archive can't be written; all partial files
+    are removed then.
     """
 
     def overall(stage: str, fraction: float) -> None:
@@ -47,7 +47,7 @@ def ingest(
             try:
                 model = read(opened, partial, overall)
             except MemlensError:
-                opened.check()  # what looks damaged may be half written
+                opened.check()  # a file that is still being written looks damaged
                 raise
             opened.check()
         if _changed(path, source):
@@ -61,7 +61,7 @@ def ingest(
 
 
 def _changed(path: Path, source: SourceFile) -> bool:
-    """Whether another content stands at the path now. A file that is gone was read all the same."""
+    """Whether the file has changed. A file that was deleted meanwhile counts as unchanged: it was read whole."""
     try:
         return SourceFile.of(path) != source
     except OSError:

@@ -1,4 +1,4 @@
-"""What work may take of the machine: a huge file should cost an error and not all memory, a slow query no hover."""
+"""Limits on memory and CPU, so that a huge file ends in an error and long work does not delay short answers."""
 
 import contextlib
 import ctypes
@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 SHARE = 0.8
-"""Of the machine's memory, where no limit is set."""
+"""The share of the machine's memory to use if no limit is set."""
 
 _KEPT_SHARE = 0.2
 _KEPT_MOST = 1 << 30
@@ -21,13 +21,13 @@ FOUND_FILES_BYTES = 32 << 20
 _M_ARENA_MAX = -8
 _PR_SET_PDEATHSIG = 1
 _NICENESS = 10
-_SETTLE_AFTER_S = 5.0
+_FREEZE_AFTER_S = 5.0
 
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 def default_bytes() -> int:
-    """A share of what this machine (or its container) has; 0 when the system doesn't tell."""
+    """Return the default limit: a share of the memory of the machine or container, or 0 if that is unknown."""
     try:
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -46,10 +46,10 @@ def kept_bytes() -> int:
     return min(int((default_bytes() or _KEPT_MOST) * _KEPT_SHARE), _KEPT_MOST)
 
 
-def give_way() -> None:
-    """Let what waits for an answer run before this thread, and before threads that it starts later.
+def lower_priority() -> None:
+    """Lower the priority of this thread and of the threads that it starts later.
 
-    On Linux niceness is a thread's own (sched(7)); elsewhere nothing changes.
+    Linux has a niceness per thread (sched(7)); elsewhere nothing changes.
     """
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
@@ -57,15 +57,15 @@ def give_way() -> None:
 
 
 def end_with(parent: int) -> None:
-    """Let this process, one that ``parent`` started and waits for, not outlive it: nobody would look at its work.
+    """End this process when the process ``parent``, which started it, ends.
 
-    On Linux the system sees to it when the thread that started it ends (PR_SET_PDEATHSIG, prctl(2)). Elsewhere the
-    parent is gone when stdin ends, which it must keep open.
+    Linux kills it when the thread that started it ends (PR_SET_PDEATHSIG, prctl(2)). Elsewhere it ends when stdin
+    does, which the parent must keep open.
     """
     if sys.platform == "linux":
         _glibc("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
-            os._exit(1)  # it was quicker
+            os._exit(1)  # the parent ended before the call
     else:
         threading.Thread(target=_end_with_stdin, daemon=True).start()
 
@@ -77,32 +77,33 @@ def _end_with_stdin() -> None:
     os._exit(1)
 
 
-def keep_little() -> None:
-    """Let this process' threads share one heap: glibc gives each its own, and each keeps its holes (mallopt(3))."""
+def share_one_heap() -> None:
+    """Let this process's threads share one heap. By default glibc has one per thread, each with holes (mallopt(3))."""
     _glibc("mallopt", _M_ARENA_MAX, 1)
 
 
-def settle_later() -> None:
-    """Count what this process holds as there for good, so that :func:`give_back` need not look through it.
+def freeze_objects_later() -> None:
+    """Exclude the objects of the start from garbage collection, which makes :func:`release_memory` faster.
 
-    That takes as long as a sixth of the server's imports: the first answers come before it, and without any collection.
+    That takes a sixth of the time of the server's imports, so it is delayed until after the first answers, and garbage
+    collection is off until then.
     """
 
-    def settle() -> None:
+    def freeze() -> None:
         gc.collect()
         gc.freeze()
         gc.enable()
 
     gc.disable()
-    later = threading.Timer(_SETTLE_AFTER_S, settle)
-    later.daemon = True
-    later.start()
+    timer = threading.Timer(_FREEZE_AFTER_S, freeze)
+    timer.daemon = True
+    timer.start()
 
 
-def give_back() -> None:
-    """Free what only circles hold, and give the system what was freed and kept for later.
+def release_memory() -> None:
+    """Collect garbage, and return free memory to the system.
 
-    malloc_trim(3) does the latter for glibc; other C libraries do it by themselves.
+    glibc does the latter only in malloc_trim(3); other C libraries do it by themselves.
     """
     gc.collect()
     _glibc("malloc_trim", 0)
@@ -115,10 +116,10 @@ def _glibc(name: str, *arguments: int) -> None:
 
 
 def limit(most_bytes: int) -> bool:
-    """Let this process have no more than ``most_bytes`` of memory of its own; whether the system does that.
+    """Limit this process's private memory to ``most_bytes``, and return whether the system enforces it.
 
-    What counts are private pages that may be written (RLIMIT_DATA, setrlimit(2), since Linux 4.7): mapped files,
-    of which the system takes pages back as it likes, don't. Other systems have no such limit.
+    Private writable pages count (RLIMIT_DATA, setrlimit(2), since Linux 4.7). Mapped files don't: the system can
+    drop their pages at any time. Other systems have no such limit.
     """
     if sys.platform != "linux" or most_bytes <= 0:
         return False

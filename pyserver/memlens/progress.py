@@ -1,6 +1,6 @@
-"""How work that takes long says how far it has come."""
+"""How long work reports its progress."""
 
 from collections.abc import Callable
 
 Report = Callable[[str, float], None]
-"""Called with a phase in a word or two, and the fraction of it that is done."""
+"""Called with the name of a stage and the fraction of it that is done, 0 to 1."""

@@ -1,4 +1,4 @@
-"""Figures and names as people read them."""
+"""Sizes, times, counts and names as text for people."""
 
 from unicodedata import category
 
@@ -9,14 +9,14 @@ KIND_WORDS = {"user": "", "library": " (library)", "native": " (native)"}
 """Whose code a line is, to be said after it where it isn't the user's."""
 
 SOURCE_WORDS = {"recorded": "", "forward": " (forward)", "fx": " (FX trace)", "inferred": " (inferred)"}
-"""How a line is known, to be said after it."""
+"""How a line is known, as a suffix of the line."""
 
 
 def format_bytes(count: int) -> str:
-    """A size with three digits as the views show it (``ui/format.ts``), ``1.25 GiB``; what is whole has no more."""
+    """Format a size with three digits as the views do (``ui/format.ts``), ``1.25 GiB``; whole numbers as ``1 KiB``."""
     value = float(count)
     for unit in _UNITS:
-        # 1023.5 KiB would be printed as 1024 KiB: it is 1 MiB already
+        # 1023.5 KiB would be printed as 1024 KiB instead of 1 MiB
         if abs(value) < (1024 if unit == "B" else 999.5) or unit == _UNITS[-1]:
             break
         value /= 1024
@@ -27,7 +27,7 @@ def format_bytes(count: int) -> str:
 
 
 def format_time(microseconds: float) -> str:
-    """A span of time with three digits, ``1.25 s``; whole seconds from a thousand on."""
+    """Format a duration with three digits, ``1.25 s``; whole seconds from a thousand on."""
     value, unit = microseconds, "µs"
     if abs(microseconds) >= 1e6:
         value, unit = microseconds / 1e6, "s"
@@ -39,42 +39,42 @@ def format_time(microseconds: float) -> str:
 _IN_US = {"nanoseconds": 1e-3, "microseconds": 1.0, "milliseconds": 1e3, "seconds": 1e6}
 
 
-def format_value(amount: int, unit: str) -> str:
-    """A value of a profile: sizes and times as people read them, other units after the number."""
+def format_value(value: int, unit: str) -> str:
+    """Format a value of a profile: a size, a time, or a number followed by its unit."""
     if unit == "bytes":
-        return format_bytes(amount)
+        return format_bytes(value)
     if unit in _IN_US:
-        return format_time(amount * _IN_US[unit])
-    return f"{amount:,}" if unit in ("count", "") else f"{amount:,} {unit}"
+        return format_time(value * _IN_US[unit])
+    return f"{value:,}" if unit in ("count", "") else f"{value:,} {unit}"
 
 
 def counted(count: int, noun: str) -> str:
-    """``1 event``, ``2,000 events``."""
+    """Format a count and its noun: ``1 event``, ``2,000 events``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def part_has(count: int, total: int, noun: str) -> str:
-    """``1 of 542 samples has``, ``2 of 542 samples have``."""
+    """Format a share and its verb: ``1 of 542 samples has``, ``2 of 542 samples have``."""
     return f"{count:,} of {counted(total, noun)} {'has' if count == 1 else 'have'}"
 
 
 def shortened(text: str, most: int) -> str:
-    """``text`` in no more than ``most`` characters."""
+    """Cut ``text`` to ``most`` characters, the last of which is then an ellipsis."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-# Controls, and the format characters that hide text or turn its direction.
+# controls, and format characters that hide text or change its direction
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _LONGEST_NAME = 200
 
 
 def plain(text: str) -> str:
-    """Text from a file in one line, safe for a terminal and an editor: what can't be seen is replaced."""
+    """Replace control characters and invisible ones, so that text from a file is safe in a terminal or an editor."""
     if text.isascii() and text.isprintable():
         return text
     return "".join("\N{REPLACEMENT CHARACTER}" if category(char) in _UNSEEN else char for char in text)
 
 
 def plain_name(name: str) -> str:
-    """A name from a file as :func:`plain` makes it, in no more than 200 characters."""
+    """Return a name from a file as :func:`plain` does, cut to 200 characters."""
     return shortened(plain(name[: _LONGEST_NAME + 1]), _LONGEST_NAME)

@@ -1,4 +1,4 @@
-// Asks the OSV database (osv.dev), which knows the advisories of both registries, for what the lock files pin.
+// Queries the OSV database (osv.dev), which has the advisories of both registries, for the packages in the lock files.
 import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { ROOT } from './paths.mjs';
@@ -8,11 +8,11 @@ const PATIENCE_MS = 20_000;
 const MOST_QUERIES = 1000;
 const BUNDLED = ['extension/src', 'extension/shared', 'webview/src'];
 
-/** The service can't be asked, as on a machine without a network. */
+/** The service can't be reached, for example without a network. */
 export class NoAnswer extends Error {}
 
 /**
- * The pinned packages, each with whether it comes to users or is for development only.
+ * Returns the pinned packages; `ships` is false for those that are for development only.
  * @returns {{ecosystem: 'npm' | 'PyPI', name: string, version: string, ships: boolean}[]}
  */
 export function pinned(root = ROOT) {
@@ -23,13 +23,13 @@ export function pinned(root = ROOT) {
   ];
 }
 
-/** All of them are development dependencies; what the bundles are made of is what their sources import. */
+/** All of npm's are development dependencies; those that ship are what the sources of the bundles import. */
 function npmPackages(lock, root) {
   const shipped = new Set();
   const queue = importedPackages(root).map((name) => ['', name]);
   for (let next = queue.shift(); next; next = queue.shift()) {
     const [parent, name] = next;
-    // what the parent brings along for itself comes before what all share
+    // a package's nested dependencies take precedence over shared ones
     const place = [`${parent}/node_modules/${name}`, `node_modules/${name}`].find(
       (one) => lock.packages[one],
     );
@@ -68,7 +68,7 @@ function pythonPackages(lock, project) {
       ([, name]) => name,
     ),
   );
-  // A package's block ends with a comment that names who wants it.
+  // A package's block ends with a comment about the packages that require it.
   const blocks = [...lock.matchAll(/^([\w.-]+)==([^\s;\\]+)(.*?)(?=^[\w.-]+==|$(?![^]))/gms)];
   const parents = new Map(
     blocks.map(([, name, , rest]) => [
@@ -86,11 +86,11 @@ function pythonPackages(lock, project) {
 }
 
 /**
- * The packages that have advisories, with the advisories' ids.
- * @throws {NoAnswer} when the service can't be reached or answers with something else.
+ * Returns the packages that have advisories, with the advisories' ids.
+ * @throws {NoAnswer} if the service can't be reached or its answer is invalid.
  */
 export async function advisories(packages, service = SERVICE) {
-  const found = [];
+  const affected = [];
   for (let start = 0; start < packages.length; start += MOST_QUERIES) {
     const part = packages.slice(start, start + MOST_QUERIES);
     const queries = part.map(({ ecosystem, name, version }) => ({ package: { ecosystem, name }, version }));
@@ -98,10 +98,10 @@ export async function advisories(packages, service = SERVICE) {
     if (results?.length !== part.length) throw new NoAnswer(`${service} answers something else`);
     for (const [index, result] of results.entries()) {
       const ids = (result?.vulns ?? []).map(({ id }) => id);
-      if (ids.length) found.push({ ...part[index], ids });
+      if (ids.length) affected.push({ ...part[index], ids });
     }
   }
-  return found;
+  return affected;
 }
 
 async function asked(url, body) {
@@ -112,7 +112,7 @@ async function asked(url, body) {
       headers: { 'content-type': 'application/json' },
       signal: AbortSignal.timeout(PATIENCE_MS),
     });
-    if (!answer.ok) throw new Error(`it answers ${answer.status}`);
+    if (!answer.ok) throw new Error(`its status is ${answer.status}`);
     return (await answer.json()).results;
   } catch (error) {
     throw new NoAnswer(`${new URL(url).host} can't be asked: ${error.cause?.code ?? error.message}`);

@@ -1,4 +1,4 @@
-// Finds a Chromium for the end-to-end tests; on Debian and Ubuntu, as root, it is installed when there is none.
+// Finds a Chromium for the end-to-end tests; on Debian and Ubuntu, as root, it is installed if it is missing.
 import { accessSync, constants, existsSync } from 'node:fs';
 import path from 'node:path';
 import { UserError, must, seconds } from './steps.mjs';
@@ -27,7 +27,7 @@ const runnable = (file) => {
   }
 };
 
-/** The first runnable of the names on the path. */
+/** Returns the first of the programs that is on the path. */
 export function onPath(...names) {
   const folders = (process.env.PATH ?? '').split(path.delimiter).filter(Boolean);
   for (const name of names) {
@@ -39,14 +39,14 @@ export function onPath(...names) {
   return undefined;
 }
 
-/** @param {{install?: boolean}} [options] install: put Debian's package there when nothing is found */
+/** @param {{install?: boolean}} [options] install: install Debian's package if there is no Chromium */
 export async function findChromium({ install = false } = {}) {
   if (process.env.CHROMIUM) {
     if (runnable(process.env.CHROMIUM)) return process.env.CHROMIUM;
-    throw new UserError(`CHROMIUM is ${process.env.CHROMIUM}, which is no program.`);
+    throw new UserError(`CHROMIUM is ${process.env.CHROMIUM}, which is not a program.`);
   }
-  const found = onPath(...NAMES) ?? ELSEWHERE.find((file) => existsSync(file));
-  if (found) return found;
+  const program = onPath(...NAMES) ?? ELSEWHERE.find((file) => existsSync(file));
+  if (program) return program;
   if (install && process.getuid?.() === 0 && onPath('apt-get')) {
     const since = performance.now();
     console.log('Chromium: apt-get install chromium fonts-dejavu-core');

@@ -1,9 +1,8 @@
-// Installs VS Code's own server and workbench into .vscode-test/, from npm packages alone.
+// Installs VS Code's server and workbench into .vscode-test/, only from npm packages.
 //
-// The npm package `code-server` carries them under lib/vscode, bundled and ready to run; what is missing are
-// their dependencies and a Node of the version that they were built for. Nothing of code-server's own front end
-// is used. Install scripts never run: two native modules are replaced by small stand-ins, so no compiler is
-// needed and nothing is fetched from elsewhere.
+// The npm package `code-server` contains them in lib/vscode, bundled and ready to run, without their dependencies and a
+// Node of the version that they were built for. code-server's front end is not used. Install scripts never run: two
+// native modules are replaced by small substitutes, so that no compiler is needed and nothing else is downloaded.
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -26,7 +25,7 @@ const MODULES = path.join(VSCODE, 'node_modules');
 export const SERVER_NODE = path.join(CODE_SERVER, 'node', 'bin', 'node');
 export const SERVER_MAIN = path.join(VSCODE, 'out', 'server-main.js');
 
-/** Optional parts of VS Code that are for other systems, or for services that are not used here. */
+/** Optional parts of VS Code for other systems, or for services that are not used here. */
 const UNWANTED = [
   '@devcontainers/cli',
   '@github/copilot-sdk',
@@ -82,7 +81,7 @@ export async function installCodeServer(log = (text) => void process.stdout.writ
   });
 }
 
-/** Fetches a package by npm, holds it to its known hash, and unpacks one of its folders. */
+/** Downloads a package with npm, checks its hash, and unpacks one of its folders. */
 async function unpack(spec, folder, target) {
   const download = path.join(CODE_SERVER, 'download');
   rmSync(download, { recursive: true, force: true });
@@ -91,8 +90,7 @@ async function unpack(spec, folder, target) {
   const [name] = readdirSync(download);
   const file = path.join(download, name);
   const integrity = `sha512-${createHash('sha512').update(readFileSync(file)).digest('base64')}`;
-  if (integrity !== INTEGRITY[spec])
-    throw new UserError(`${spec} is not the package it was: its hash is ${integrity}.`);
+  if (integrity !== INTEGRITY[spec]) throw new UserError(`${spec} has the unexpected hash ${integrity}.`);
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
   const strip = folder.split('/').length;
@@ -105,16 +103,16 @@ async function installDependencies(arch) {
   const contents = JSON.parse(readFileSync(manifest, 'utf8'));
   for (const name of UNWANTED) delete contents.dependencies[name];
   writeFileSync(manifest, JSON.stringify(contents, null, 2));
-  // `npm ci` refuses the package's shrinkwrap for a missing entry; `npm install` keeps to the versions in it.
+  // `npm ci` rejects the package's shrinkwrap because of a missing entry; `npm install` uses its versions.
   const flags = ['--omit=dev', '--ignore-scripts', '--no-save', '--no-audit', '--no-fund'];
   await must(npm('install', ...flags, `--cpu=${arch}`, '--os=linux', '--libc=glibc'), {
     cwd: VSCODE,
-    // Settings of the npm that runs this script are about another project.
+    // The settings of the npm that runs this script are for another project.
     env: { npm_config_omit: 'dev', npm_config_loglevel: 'error' },
   });
 }
 
-/** Replaces the native modules that would have to be compiled by the little of them that the server needs. */
+/** Replaces native modules, which would have to be compiled, by the functions that the server needs. */
 function writeStandIns() {
   const write = (name, source) => {
     const folder = path.join(MODULES, ...name.split('/'));
@@ -168,7 +166,7 @@ exports.createAsyncRotatingLogger = create;
   );
 }
 
-/** Leaves out what only costs room: other systems' binaries, source maps, the AI extension. */
+/** Removes what is not needed: other systems' binaries, source maps, the AI extension. */
 function prune(arch) {
   const remove = (...parts) => rmSync(path.join(VSCODE, ...parts), { recursive: true, force: true });
   remove('extensions', 'copilot');

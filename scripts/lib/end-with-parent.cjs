@@ -1,8 +1,8 @@
-// Preloaded into VS Code's server (node --require): it ends when the script that started it is gone, however
-// that ended. The server's own children watch the server in the same way.
+// Preloaded into VS Code's server (node --require): ends it when the script that started it has ended for any reason.
+// The server's children watch the server in the same way.
 'use strict';
 const parent = Number(process.env.MEMLENS_SERVER_PARENT);
-// Children of the server load this too where NODE_OPTIONS reach them; only the direct child is meant.
+// Children of the server may load this, too, through NODE_OPTIONS; it applies only to the direct child.
 if (parent && process.ppid === parent) {
   delete process.env.MEMLENS_SERVER_PARENT;
   setInterval(() => {

@@ -1,4 +1,4 @@
-// memray for the tests of its captures, in an environment of its own: nothing that is shipped needs it.
+// Installs memray for the tests of its captures, in a separate environment because nothing that is shipped needs it.
 import { existsSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { CACHE, ROOT, VENV_PYTHON, WINDOWS } from './paths.mjs';

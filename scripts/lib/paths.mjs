@@ -1,4 +1,4 @@
-// Where things are. Everything is named from the repository's root, wherever the script was called from.
+// Paths, relative to the repository's root, whatever the current folder is.
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 

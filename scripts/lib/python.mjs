@@ -1,4 +1,4 @@
-// Finds a Python that can run the server, and tells what it lacks to build the kernels.
+// Finds a Python that can run the server, and checks whether it can build the kernels.
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { WINDOWS } from './paths.mjs';
@@ -6,7 +6,7 @@ import { UserError, run } from './steps.mjs';
 
 const MINIMUM = [3, 11];
 
-/** Newest first; versions are asked, not trusted, since a name may be a shim without a Python behind it. */
+/** Newest first; each is run to get its version, since a name may be a shim without a Python. */
 const CANDIDATES = [
   ...['3.14', '3.13', '3.12', '3.11'].map((version) => [`python${version}`]),
   ['python3'],
@@ -24,10 +24,10 @@ print(json.dumps({
 }))`;
 
 /**
- * Asks a Python about itself.
+ * Runs a Python to get its properties.
  * @param {string[]} command
  * @returns {Promise<{executable: string, version: number[], base: string, cc: string[], headers: string,
- *                    cacheTag: string, bits: number} | undefined>} undefined when it does not run
+ *                    cacheTag: string, bits: number} | undefined>} undefined if it does not run
  */
 export async function describe(command) {
   try {
@@ -42,7 +42,7 @@ export async function describe(command) {
 const newEnough = ({ version }) =>
   version[0] > MINIMUM[0] || (version[0] === MINIMUM[0] && version[1] >= MINIMUM[1]);
 
-/** The Python to make the virtual environment with. */
+/** Returns the Python for the virtual environment. */
 export async function findPython() {
   const wanted = process.env.MEMLENS_PYTHON;
   if (wanted) {
@@ -65,7 +65,7 @@ export async function findPython() {
   );
 }
 
-/** Throws a sentence when kernels cannot be compiled for this Python. */
+/** Throws a UserError if kernels can't be compiled for this Python. */
 export async function checkCompiler(python) {
   if (!existsSync(python.headers)) {
     throw new UserError(
@@ -73,13 +73,13 @@ export async function checkCompiler(python) {
         'install them (Debian, Ubuntu: apt-get install python3-dev).',
     );
   }
-  if (WINDOWS) return; // setuptools finds MSVC by itself and says what to install when it cannot
+  if (WINDOWS) return; // setuptools finds MSVC, or prints what to install
   const compiler = process.env.CC ?? python.cc[0] ?? 'cc';
   try {
     const { code } = await run([...compiler.split(' '), '--version']);
     if (code === 0) return;
   } catch {
-    // not there: said below
+    // missing: reported below
   }
   throw new UserError(
     `A C compiler is needed to compile the kernels and \`${compiler}\` is not there: install one ` +

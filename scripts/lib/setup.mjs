@@ -1,4 +1,4 @@
-// Everything a checkout needs before it can be started or tested. Each step is skipped while its inputs stand.
+// Everything a checkout needs before it can be started or tested. Each step is skipped if its inputs are unchanged.
 import { existsSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { ROOT, VENV, VENV_PYTHON, WINDOWS, venvProgram } from './paths.mjs';
@@ -9,14 +9,14 @@ const PYSERVER = path.join(ROOT, 'pyserver');
 const PIP = [VENV_PYTHON, '-m', 'pip', '--disable-pip-version-check'];
 const relative = (file) => path.relative(ROOT, file);
 
-/** @param {(text: string) => void} [log] where the lines go; standard output unless told */
+/** @param {(text: string) => void} [log] prints a line, to standard output by default */
 export async function setup(log = (text) => void process.stdout.write(text)) {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major < 20) throw new UserError(`Memlens needs Node.js 20 or later; this is ${major}.${minor}.`);
 
   const since = performance.now();
   const did = await exclusively('setup', async () => {
-    // Node's part is mostly waiting, so it runs beside Python's; what it says comes in one piece.
+    // Node's part is mostly waiting, so it runs in parallel with Python's; its output is printed at once.
     let said = '';
     const chains = await Promise.allSettled([
       inTurn([environment, pythonPackages, kernels, editableInstall], log),
@@ -29,7 +29,7 @@ export async function setup(log = (text) => void process.stdout.write(text)) {
   log(did ? `set-up: done in ${seconds(since)}\n` : `set-up: everything is current (${seconds(since)})\n`);
 }
 
-/** Whether any of the steps had something to do. */
+/** Whether any of the steps was not skipped. */
 async function inTurn(steps, log) {
   let did = false;
   for (const one of steps) did = (await one(log)) || did;
@@ -47,7 +47,7 @@ const nodePackages = (log) =>
   });
 
 async function environment(log) {
-  // Asking the environment's own Python also notices one whose base was removed or upgraded.
+  // Running the environment's Python also detects that its base was removed or upgraded.
   const here = existsSync(VENV_PYTHON) ? await describe([VENV_PYTHON]) : undefined;
   const wanted = process.env.MEMLENS_PYTHON || !here ? await findPython() : here;
   if (here && here.base === wanted.base && here.version.join() === wanted.version.join()) return false;
@@ -79,7 +79,7 @@ async function pythonPackages(log) {
     stamp: '.venv/.memlens-packages',
     key: hashOf(['pyserver/requirements.lock'], version),
     work: () => {
-      // what is imported is compiled then, which is a small part of all
+      // only imported modules are compiled then, a small part of all
       const flags = ['--quiet', '--no-compile', '--require-hashes'];
       return must([...PIP, 'install', ...flags, '-r', 'pyserver/requirements.lock']);
     },
@@ -91,7 +91,7 @@ async function kernels(log) {
   const python = await describe([VENV_PYTHON]);
   const sources = filesUnder('pyserver/memlens', ['.pyx', '.pxd']);
   const recipe = ['pyserver/setup.py', 'pyserver/requirements.lock'];
-  // The compiled files are named after the interpreter; one that is missing is compiled again.
+  // The compiled files are named after the interpreter; missing ones are compiled again.
   const suffix = WINDOWS ? '.pyd' : '.so';
   const present = new Set(
     filesUnder('pyserver/memlens', [suffix])

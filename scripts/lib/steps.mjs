@@ -1,11 +1,11 @@
-// Steps of set-up: each says what it does and how long it took, and is skipped while its inputs are unchanged.
+// Steps of set-up: each prints what it does and its time, and is skipped if its inputs are unchanged.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { CACHE, ROOT, WINDOWS } from './paths.mjs';
 
-/** An error whose message is meant for a person: what is wrong and what to do. Printed without a stack. */
+/** An error with a message for users: what is wrong and what to do. It is printed without a stack. */
 export class UserError extends Error {}
 
 export const seconds = (since) => `${((performance.now() - since) / 1000).toFixed(1)} s`;
@@ -21,7 +21,7 @@ export function filesUnder(folder, endings) {
     .sort();
 }
 
-/** A hash over the contents of files (relative to the root, absent ones count as absent) and some words. */
+/** Returns a hash of the contents of files (relative to the root; some may be absent) and further texts. */
 export function hashOf(files, words = []) {
   const hash = createHash('sha256');
   for (const word of words) hash.update(`${word}\0`);
@@ -34,7 +34,7 @@ export function hashOf(files, words = []) {
 }
 
 /**
- * Runs a command and resolves with its exit code and output; rejects only when it could not be started.
+ * Runs a command and resolves with its exit code and output; rejects only if it could not be started.
  * @param {string[]} command
  * @param {{cwd?: string, env?: Record<string, string>, onOutput?: (text: string) => void, signal?: AbortSignal}} options
  * @returns {Promise<{code: number, output: string}>}
@@ -79,7 +79,7 @@ export async function must(command, options = {}) {
   return result.output;
 }
 
-/** npm as a command: the one that runs us when there is one, else the one on the path. */
+/** npm as a command: the one that runs this script, else the one on the path. */
 export function npm(...args) {
   const cli = process.env.npm_execpath;
   if (cli?.endsWith('.js')) return [process.execPath, cli, ...args];
@@ -87,10 +87,10 @@ export function npm(...args) {
 }
 
 /**
- * Does `work` unless the stamp says that it was done with these inputs and the outputs are still there.
+ * Runs `work` unless the stamp has the same key and all outputs exist.
  * @param {{name: string, doing: string, stamp: string, key: string, outputs?: string[],
  *          work: () => Promise<unknown>, log?: (text: string) => void}} step
- * @returns {Promise<boolean>} whether there was anything to do
+ * @returns {Promise<boolean>} whether `work` was run
  */
 export async function step({ name, doing, stamp, key, outputs = [], work, log = defaultLog }) {
   const stampFile = path.join(ROOT, stamp);
@@ -125,7 +125,7 @@ const alive = (pid) => {
   }
 };
 
-/** Holds `.cache/NAME.lock` while `work` runs, so that two calls at once do not install over each other. */
+/** Holds `.cache/NAME.lock` while `work` runs, so that concurrent calls do not interfere. */
 export async function exclusively(name, work) {
   const lock = path.join(CACHE, `${name}.lock`);
   mkdirSync(CACHE, { recursive: true });
@@ -143,9 +143,9 @@ export async function exclusively(name, work) {
       holder = Number(readFileSync(lock, 'utf8'));
       age = Date.now() - statSync(lock).mtimeMs;
     } catch {
-      continue; // released in this moment
+      continue; // just released
     }
-    // An empty lock is one that is being written right now, unless it has stayed so.
+    // An empty lock is being written, unless it stays empty.
     if (holder ? !alive(holder) : age > 5000) {
       rmSync(lock, { force: true });
       continue;
@@ -164,7 +164,7 @@ export async function exclusively(name, work) {
   }
 }
 
-/** Runs a script's main function; a UserError is printed as its sentence, anything else with its stack. */
+/** Runs a script's main function; a UserError is printed as its message, any other error with its stack. */
 export function main(work) {
   work().catch((error) => {
     console.error(error instanceof UserError ? `\n${error.message}` : error);

@@ -1,4 +1,4 @@
-// Bundles the TypeScript unit tests for Node's own test runner: one file each, under .cache/unit.
+// Bundles the TypeScript unit tests for Node's test runner, each to one file in .cache/unit.
 import { existsSync, readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -15,7 +15,7 @@ export async function bundleUnitTests() {
   await rm(outdir, { recursive: true, force: true });
   if (!tests.length) return [];
 
-  // Here and not above: set-up runs before node_modules exist, and shares this folder.
+  // Imported here because set-up, which uses this folder too, runs before node_modules exist.
   const { build } = await import('esbuild');
   const standIn = 'tests/extension/vscode.ts';
   await build({
@@ -31,11 +31,11 @@ export async function bundleUnitTests() {
     sourcemap: 'inline',
     logLevel: 'warning',
     loader: { '.glsl': 'text', '.vert': 'text', '.frag': 'text', '.svg': 'text' },
-    // Node has no `vscode` module: tests of the extension bring a stand-in.
+    // Node has no `vscode` module: tests of the extension have a fake.
     ...(existsSync(path.join(ROOT, standIn))
       ? { alias: { vscode: `./${standIn}` } }
       : { external: ['vscode'] }),
-    // Packages written as CommonJS call require; a module has to be given one.
+    // CommonJS packages call require, which ES modules don't have.
     banner: {
       js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url);",
     },

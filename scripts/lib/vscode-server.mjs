@@ -1,4 +1,4 @@
-// Starts VS Code's server from .vscode-test/ on a random port of the loopback interface, and ends it again.
+// Starts VS Code's server from .vscode-test/ on a random port of the loopback interface, and stops it.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { createWriteStream, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ export const QUIET_SETTINGS = {
   'workbench.tips.enabled': false,
 };
 
-/** Built-in extensions that sign in somewhere. */
+/** Built-in extensions that require signing in. */
 const SKIPPED = ['vscode.github', 'vscode.github-authentication', 'vscode.microsoft-authentication'];
 
 const freePort = () =>
@@ -54,9 +54,9 @@ export async function startVSCodeServer({ settings = {}, develop = false, open, 
   const log = path.join(dataDir, 'server.log');
   for (const scope of ['Machine', 'User']) mkdirSync(path.join(userDir, scope), { recursive: true });
   mkdirSync(extensionsDir);
-  /** The settings of windows that are opened from now on, on top of QUIET_SETTINGS. */
+  /** Writes the settings of windows that are opened from now on, in addition to QUIET_SETTINGS. */
   const writeSettings = (own) => {
-    // The server reads the first; a browser without stored settings has no other way to be told the same.
+    // The server reads the first file; the second has the same for browsers without stored settings.
     const text = JSON.stringify({ ...QUIET_SETTINGS, ...own }, null, 2);
     for (const scope of ['Machine', 'User']) writeFileSync(path.join(userDir, scope, 'settings.json'), text);
   };
@@ -72,7 +72,7 @@ export async function startVSCodeServer({ settings = {}, develop = false, open, 
   const authority = `127.0.0.1:${port}`;
   const token = randomBytes(16).toString('hex');
   const tokenFile = path.join(dataDir, 'token');
-  writeFileSync(tokenFile, token, { mode: 0o600 }); // not an argument: those can be read by every user
+  writeFileSync(tokenFile, token, { mode: 0o600 }); // not an argument: all users can read those
   const args = [
     ...['--host', '127.0.0.1', '--port', String(port), '--connection-token-file', tokenFile],
     ...['--server-data-dir', dataDir, '--user-data-dir', userDir, '--extensions-dir', extensionsDir],
@@ -85,7 +85,7 @@ export async function startVSCodeServer({ settings = {}, develop = false, open, 
     ['--require', path.join(ROOT, 'scripts/lib/end-with-parent.cjs'), SERVER_MAIN, ...args],
     {
       cwd: dataDir,
-      // A group of its own, so that its extension hosts and their children can be ended with it.
+      // A separate process group, so that its extension hosts and their children can be stopped with it.
       detached: true,
       env: {
         ...process.env,
@@ -112,7 +112,7 @@ export async function startVSCodeServer({ settings = {}, develop = false, open, 
     try {
       process.kill(-child.pid, name);
     } catch {
-      // the whole group is gone
+      // the whole group has ended
     }
   };
   const onExit = () => signal('SIGTERM');
@@ -123,7 +123,7 @@ export async function startVSCodeServer({ settings = {}, develop = false, open, 
     const late = setTimeout(() => signal('SIGKILL'), 5000);
     await closed;
     clearTimeout(late);
-    signal('SIGKILL'); // children that outlived it
+    signal('SIGKILL'); // remaining children
     file.end();
     rmSync(dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   };
@@ -147,7 +147,7 @@ export async function startVSCodeServer({ settings = {}, develop = false, open, 
   }
 
   const remote = (absolute) => `vscode-remote://${authority}${encodeURI(absolute)}`;
-  /** The address of a window over a folder; it holds the token, and works as it is. */
+  /** Returns the address of a window for a folder, including the token. */
   const page = ({ folder }) => {
     const payload = [
       ['skipWelcome', 'true'],

@@ -146,7 +146,7 @@ test('the next line that allocates is a key away, round and round', async () => 
     await vscode.page.keyboard.press('Alt+F11');
     await vscode.atLine('model.py', line);
   }
-  const status = vscode.page.locator('.statusbar', { hasText: `From the top again: line ${lines[0]}` });
+  const status = vscode.page.locator('.statusbar', { hasText: `Continued from the top: line ${lines[0]}` });
   await status.waitFor();
   await vscode.page.keyboard.press('Shift+Alt+F11');
   await vscode.atLine('model.py', lines.at(-1));

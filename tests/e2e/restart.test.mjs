@@ -74,12 +74,12 @@ test('what is asked while the server starts is answered late, and nothing is rea
   for (const [name, inode] of archives) assert.equal(now.get(name), inode);
 });
 
-const TOLD = /died 5 times within 3 minutes/;
+const CRASHED = /crashed 5 times within 3 minutes/;
 
 /** VS Code writes messages for people to its console as well. */
-const told = () => vscode.consoleErrors.filter((text) => TOLD.test(text));
+const messages = () => vscode.consoleErrors.filter((text) => CRASHED.test(text));
 
-test('after five deaths it is not started again by itself: one message says so', async () => {
+test('after five crashes it is not restarted automatically, and one message is shown', async () => {
   await vscode.tab('train.pickle').click();
   view = await SnapshotView.visible(vscode);
   while (deaths < 4) {
@@ -92,13 +92,13 @@ test('after five deaths it is not started again by itself: one message says so',
     await view.drawn();
     assert.deepEqual(servers(), [server]);
   }
-  assert.deepEqual(told(), [], 'until then nobody was bothered');
+  assert.deepEqual(messages(), [], 'no message until then');
   const [server] = servers();
   process.kill(server, 'SIGKILL');
-  await until(() => told().length > 0, 'it is told');
+  await until(() => messages().length > 0, 'the message is shown');
   await vscode.page.waitForTimeout(3000);
   assert.deepEqual(servers(), []);
-  assert.equal(told().length, 1);
+  assert.equal(messages().length, 1);
   // What was drawn is still there.
   assert.equal(await view.locator('#memlens').getAttribute('data-state'), 'ready');
 });
@@ -106,7 +106,7 @@ test('after five deaths it is not started again by itself: one message says so',
 test('its button starts the server, and the view comes back where it stood', async () => {
   // with the driver of tests VS Code keeps messages in its centre
   await vscode.runCommand('Notifications: Show Notifications');
-  const notice = vscode.page.locator('.notification-list-item', { hasText: TOLD });
+  const notice = vscode.page.locator('.notification-list-item', { hasText: CRASHED });
   await notice.waitFor();
   await vscode.screenshot('five-deaths');
   assert.equal(await notice.count(), 1);
@@ -128,7 +128,7 @@ test('nothing failed on the console', () => {
   // The language client says of each server that died while it started that it did.
   const ofDeaths = /Pending response rejected since connection got disposed/;
   assert.deepEqual(
-    vscode.consoleErrors.filter((text) => !ofDeaths.test(text) && !TOLD.test(text)),
+    vscode.consoleErrors.filter((text) => !ofDeaths.test(text) && !CRASHED.test(text)),
     [],
   );
 });

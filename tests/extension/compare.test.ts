@@ -42,9 +42,11 @@ async function openView(): Promise<SnapshotView> {
 }
 
 /** The latest opening of a file. */
-function opening(path: string): FakeServer['asked'][number] {
-  const found = server.asked.filter((each) => each.method === 'memlens/open' && each.params['path'] === path);
-  const last = found.at(-1);
+function opening(path: string): FakeServer['requests'][number] {
+  const openings = server.requests.filter(
+    (each) => each.method === 'memlens/open' && each.params['path'] === path,
+  );
+  const last = openings.at(-1);
   assert.ok(last, `${path} was opened`);
   return last;
 }
@@ -64,7 +66,7 @@ beforeEach(() => {
 });
 
 describe('the snapshot that a view is compared with', () => {
-  it('is opened under a name of the view, told with its progress, and part of questions about both', async () => {
+  it('is opened with a second reference, reports its progress, and is in requests about both', async () => {
     const view = await openView();
     panel.taken();
     panel.received.fire({ type: 'chooseOther' });
@@ -74,18 +76,18 @@ describe('the snapshot that a view is compared with', () => {
     server.progress.fire({ view: view.id, stage: 'writing', fraction: 0.5 });
     opening('/runs/b.pickle').resolve({ snapshot: 's2', info: INFO });
     await dated();
-    const told = others(panel.taken());
+    const posted = others(panel.taken());
     assert.deepEqual(
-      told.map((other) => [other?.name, other?.is]),
+      posted.map((other) => [other?.name, other?.is]),
       [
         ['b.pickle', 'opening'],
         ['b.pickle', 'opening'],
         ['b.pickle', 'open'],
       ],
     );
-    assert.ok(told[1]?.is === 'opening' && told[1].fraction === 0.25);
-    assert.ok(told[2]?.is === 'open' && !told[2].itself && !told[2].older);
-    // The page may name neither of the two.
+    assert.ok(posted[1]?.is === 'opening' && posted[1].fraction === 0.25);
+    assert.ok(posted[2]?.is === 'open' && !posted[2].itself && !posted[2].older);
+    // The page can choose neither of the two.
     const params = { snapshot: 'x', other: 'y', row: 3 };
     panel.received.fire({ type: 'request', id: 1, method: 'memlens/compareStacks', params });
     assert.deepEqual(server.last('memlens/compareStacks').params, { snapshot: 's1', other: 's2', row: 3 });
@@ -93,7 +95,7 @@ describe('the snapshot that a view is compared with', () => {
     assert.deepEqual(server.last('memlens/stack').params, { snapshot: 's1', allocation: 1 });
   });
 
-  it('is released with the view, when it is closed, and when another takes its place', async () => {
+  it('is released with the view, when it is closed, and when it is replaced', async () => {
     const view = await openView();
     await Promise.all([view.compareWith(OTHER), settle().then(() => { opening('/runs/b.pickle').resolve({ snapshot: 's2', info: INFO }); })]); // prettier-ignore
     const released = { snapshot: 's2', view: `${view.id}.other` };
@@ -113,7 +115,7 @@ describe('the snapshot that a view is compared with', () => {
     assert.deepEqual(server.last('memlens/close').params, { ...released, snapshot: 's3' });
   });
 
-  it('fails in place, is tried again, and comes back with the server and with the window', async () => {
+  it('shows a failure, can be retried, and is opened again with a new server or window', async () => {
     const view = await openView();
     panel.taken();
     const chosen = view.compareWith(OTHER);

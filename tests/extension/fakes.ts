@@ -1,4 +1,4 @@
-// What a view meets: a panel, a server, a memory, a log.
+// Fakes of what a view uses: a panel, a server, a memento, a log.
 
 import type * as vscode from 'vscode';
 import type { ToWebviewMessage, ViewState } from '../../extension/shared/messages';
@@ -25,7 +25,7 @@ export const STATE: ViewState = {
   ...{ scope: 'peak', kind: 'live', first: null, second: null, compare: null, flame: null, value: null },
 };
 
-interface Asked {
+interface PendingRequest {
   method: keyof Requests;
   params: Record<string, unknown>;
   token: vscode.CancellationToken | undefined;
@@ -45,8 +45,8 @@ export class FakeServer {
   readonly onDidChangeOpen = this.openChanged.event;
   readonly sourcesChanged = new EventEmitter<void>();
   readonly onDidChangeSources = this.sourcesChanged.event;
-  readonly asked: Asked[] = [];
-  /** What became of the files: asked by every view by itself, and answered at once. */
+  readonly requests: PendingRequest[] = [];
+  /** The state of all files, which every view requests; it is answered at once. */
   fileState = 'same';
   open = 0;
   health = 'running';
@@ -54,7 +54,7 @@ export class FakeServer {
   request(method: keyof Requests, params: object, token?: vscode.CancellationToken): Promise<unknown> {
     if (method === 'memlens/fileState') return Promise.resolve({ state: this.fileState });
     return new Promise((resolve, reject) => {
-      this.asked.push({ method, params: { ...params }, token, resolve, reject });
+      this.requests.push({ method, params: { ...params }, token, resolve, reject });
     });
   }
 
@@ -63,15 +63,15 @@ export class FakeServer {
     this.openChanged.fire(open);
   }
 
-  /** The latest question of that kind. */
-  last(method: keyof Requests): Asked {
-    const found = this.asked.filter((each) => each.method === method).at(-1);
-    if (found === undefined) throw new Error(`${method} was never asked`);
-    return found;
+  /** The latest request of a method. */
+  last(method: keyof Requests): PendingRequest {
+    const latest = this.requests.filter((each) => each.method === method).at(-1);
+    if (latest === undefined) throw new Error(`${method} was never requested`);
+    return latest;
   }
 
   count(method: keyof Requests): number {
-    return this.asked.filter((each) => each.method === method).length;
+    return this.requests.filter((each) => each.method === method).length;
   }
 
   get typed(): Server {
@@ -115,7 +115,7 @@ export class FakePanel {
     this.disposed.fire();
   }
 
-  /** What was posted since the last look. */
+  /** The messages posted since the last call. */
   taken(): ToWebviewMessage[] {
     return this.posted.splice(0);
   }
@@ -146,7 +146,7 @@ export const log = {
   ...{ info: () => undefined, warn: () => undefined, error: () => undefined, debug: () => undefined },
 } as unknown as Logger;
 
-/** Lets everything that waits go on. */
+/** Lets all pending promises continue. */
 export const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** A JSON-RPC error as the language client throws it. */

@@ -38,14 +38,14 @@ describe('the Python that runs the server', { skip: process.platform === 'win32'
     rmSync(folder, { recursive: true });
   });
 
-  it('is the one of the Python extension in a workspace that is trusted', async () => {
+  it('is that of the Python extension in a trusted workspace', async () => {
     workspace.isTrusted = true;
-    const found = await findInterpreter(folder, log);
-    assert.equal(found.command, python);
+    const interpreter = await findInterpreter(folder, log);
+    assert.equal(interpreter.command, python);
     assert.ok(existsSync(ran));
   });
 
-  it('is not in one that is not trusted, and nothing of it is run', async () => {
+  it('is not that of the Python extension in an untrusted workspace, which is not run', async () => {
     workspace.isTrusted = false;
     await assert.rejects(findInterpreter(folder, log), (error) => {
       assert.ok(error instanceof NoInterpreterError);
@@ -59,7 +59,7 @@ describe('the Python that runs the server', { skip: process.platform === 'win32'
     assert.deepEqual([...extensions.activated], []);
   });
 
-  it('is the one of the setting, and no other, where that names one', async () => {
+  it('is only that of the setting, if it is set', async () => {
     settings['interpreter'] = path.join(folder, 'missing');
     await assert.rejects(findInterpreter(folder, log), NoInterpreterError);
     assert.ok(!existsSync(ran));

@@ -30,12 +30,12 @@ function fileHeat(title: string, lines: HeatLine[]): FileHeat {
 }
 
 describe('figures of lines', () => {
-  it('are sizes as the server writes them', () => {
+  it('are sizes, formatted as in the server', () => {
     const sizes = [0, 1023, 1024, 10_240, 1_342_177_280, 2 ** 60];
     assert.deepEqual(sizes.map(bytes), [...['0 B', '1023 B', '1 KiB', '10 KiB', '1.25 GiB', '1 EiB']]);
   });
 
-  it('are other values in their units, as those of profiles', () => {
+  it('are values of profiles in their units', () => {
     const said = [
       formatValue(2048, 'bytes'),
       formatValue(1234, 'count'),
@@ -46,7 +46,7 @@ describe('figures of lines', () => {
     assert.deepEqual(said, ['2 KiB', '1,234', '1.5 ms', '90 s', '7 widgets']);
   });
 
-  it('grow hotter by factors of four, in six steps', () => {
+  it('are hotter by factors of four, in six steps', () => {
     const bytes = [64, 17, 16, 4, 1, 0.25, 0.0625, 1e-9, 0];
     assert.deepEqual(
       bytes.map((each) => stepOf(each * MIB, 64 * MIB)),
@@ -55,18 +55,18 @@ describe('figures of lines', () => {
     assert.equal(stepOf(5, 0), 0);
   });
 
-  it('say what was made in calls, and leave out lines without any', () => {
+  it('show what was allocated in calls, and omit lines without any', () => {
     const own = heatLine(3, MIB);
     const part = heatLine(5, 64 * MIB, { self_live_at_peak_bytes: MIB, self_total_bytes: 0 });
     const none = heatLine(4, 0, { total_bytes: MIB, self_total_bytes: MIB });
     const library = heatLine(6, MIB, { kind: 'library', self_live_at_peak_bytes: 1024 });
-    const told = [fileHeat('a.pickle', [part, own, none])];
-    assert.deepEqual(hotLines(told, 'peak'), [
+    const files = [fileHeat('a.pickle', [part, own, none])];
+    assert.deepEqual(hotLines(files, 'peak'), [
       { line: 3, step: 3, stale: false, text: '1 MiB live at peak' },
       { line: 5, step: 6, stale: false, text: '64 MiB live at peak, 1 MiB by itself (my code)' },
     ]);
     assert.deepEqual(
-      hotLines(told, 'total').map(({ line, text }) => [line, text]),
+      hotLines(files, 'total').map(({ line, text }) => [line, text]),
       [
         [3, '2 MiB in all'],
         [4, '1 MiB in all'],
@@ -79,7 +79,7 @@ describe('figures of lines', () => {
     assert.equal(hotLines([any], 'peak')[0]?.text, '1 MiB live at peak, 1 KiB by itself (any code)');
   });
 
-  it('name each of several snapshots, and what has changed since', () => {
+  it('name each of several snapshots, and changed lines', () => {
     const changed = { message: 'Changed: `f` now stands at line 40', lines: [40] };
     const stale = fileHeat('b.pickle', [heatLine(3, MIB, { changed })]);
     assert.deepEqual(hotLines([fileHeat('a.pickle', [heatLine(3, 64 * MIB)]), stale], 'peak'), [
@@ -110,7 +110,7 @@ describe('the next line', () => {
 });
 
 describe('documents', () => {
-  it('are files of this machine and cells of their notebooks', () => {
+  it('are local files, and cells of local notebooks', () => {
     assert.deepEqual(documentOf(new FakeText('/w/a.py', 'x').typed), { path: '/w/a.py', cell: null });
     const remote = new FakeText(Uri.from({ scheme: 'git', path: '/w/a.py' }), 'x');
     assert.equal(documentOf(remote.typed), null);
@@ -131,7 +131,7 @@ function editOf(after: string, range: [number, number, number, number], text: st
 }
 
 describe('edits', () => {
-  it('move lines with what they say', () => {
+  it('move lines with their text', () => {
     // Enter before the first word pushes the line down, one after it doesn't
     assert.deepEqual(editOf('\n  x = 1', [0, 2, 0, 2], '\n  '), [{ line: 1, removed: 0, added: 1 }]);
     assert.deepEqual(editOf('x = 1\n', [0, 5, 0, 5], '\n'), [{ line: 2, removed: 0, added: 1 }]);
@@ -141,7 +141,7 @@ describe('edits', () => {
     assert.deepEqual(editOf('xy', [0, 1, 0, 1], 'y'), []);
   });
 
-  it('are told in order while a snapshot is open, with what becomes of the file', async () => {
+  it('are reported in order while a snapshot is open, and so are saving, discarding and reloading', async () => {
     const server = new FakeServer();
     const tracker = new EditTracker(server.typed, log);
     const text = new FakeText('/w/a.py', 'x\ny');
@@ -152,7 +152,7 @@ describe('edits', () => {
     };
     text.isDirty = true;
     events.changed.fire(enter);
-    assert.equal(server.asked.length, 0, 'nothing is open');
+    assert.equal(server.requests.length, 0, 'nothing is open');
     server.setOpen(1);
     events.changed.fire(enter);
     events.changed.fire({ ...enter, contentChanges: [{ range: range(0, 0, 0, 0), text: 'z' }] });
@@ -160,13 +160,13 @@ describe('edits', () => {
     events.closed.fire(text);
     events.closed.fire(text);
     const later = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 250));
-    const told = (): unknown[] => server.asked.map(({ params }) => params['what']);
-    assert.deepEqual(told(), ['edited', 'saved', 'discarded']);
-    assert.deepEqual(server.asked[0]?.params['edits'], [{ line: 1, removed: 0, added: 1 }]);
+    const reported = (): unknown[] => server.requests.map(({ params }) => params['what']);
+    assert.deepEqual(reported(), ['edited', 'saved', 'discarded']);
+    assert.deepEqual(server.requests[0]?.params['edits'], [{ line: 1, removed: 0, added: 1 }]);
     text.isDirty = false;
     events.changed.fire({ ...enter, reason: 1 });
     await later();
-    assert.deepEqual(told().slice(3), ['edited'], 'an undoing is no change by others');
+    assert.deepEqual(reported().slice(3), ['edited'], 'undo is not a change on disk');
     events.changed.fire(enter);
     text.isDirty = true;
     await later();
@@ -174,16 +174,16 @@ describe('edits', () => {
     text.isDirty = false;
     events.saved.fire(text);
     await later();
-    assert.deepEqual(told().slice(4), ['edited', 'edited', 'saved']);
+    assert.deepEqual(reported().slice(4), ['edited', 'edited', 'saved']);
     events.changed.fire(enter);
     await later();
-    assert.deepEqual(told().slice(7), ['edited', 'reloaded']);
+    assert.deepEqual(reported().slice(7), ['edited', 'reloaded']);
     const other = new FakeText(Uri.from({ scheme: 'untitled', path: 'x' }), '');
     events.changed.fire({ ...enter, document: other });
-    assert.equal(server.asked.length, 9);
+    assert.equal(server.requests.length, 9);
     let moved = 0;
     tracker.onDidMove(() => moved++);
-    for (const asked of server.asked) asked.resolve({});
+    for (const request of server.requests) request.resolve({});
     await settle();
     assert.equal(moved, 9);
     tracker.dispose();
@@ -207,11 +207,11 @@ describe('the heat of lines', () => {
     return { server, heat: new LineHeat(server.typed, memory.typed, tracker, log), editor };
   }
 
-  it('costs nothing without a snapshot, and little while it is not shown', async () => {
+  it('sends no requests without a snapshot, and few while it is not shown', async () => {
     const { server, heat, editor } = await shown();
     events.visible.fire([]);
     await wait();
-    assert.equal(server.asked.length, 0);
+    assert.equal(server.requests.length, 0);
     await commands.executeCommand('memlens.hideLineHeat');
     server.setOpen(1);
     await wait();
@@ -223,7 +223,7 @@ describe('the heat of lines', () => {
     heat.dispose();
   });
 
-  it('is drawn once things settle, and goes with the last snapshot', async () => {
+  it('is drawn after a delay, and removed with the last snapshot', async () => {
     const { server, heat, editor } = await shown();
     server.setOpen(1);
     server.setOpen(2);
@@ -257,7 +257,7 @@ describe('the heat of lines', () => {
     heat.dispose();
   });
 
-  it('leaves an answer that was overtaken undrawn', async () => {
+  it('does not draw superseded answers', async () => {
     const { server, heat, editor } = await shown();
     server.setOpen(1);
     await wait();

@@ -10,7 +10,7 @@ const html = page({
 });
 
 describe('the page of a view', () => {
-  it('lets nothing in but our script and our styles', () => {
+  it("allows only the extension's script and styles", () => {
     const policy = /Content-Security-Policy" content="([^"]*)"/.exec(html)?.[1];
     assert.ok(policy);
     const directives: Record<string, string> = Object.fromEntries(
@@ -24,7 +24,7 @@ describe('the page of a view', () => {
     assert.doesNotMatch(policy, /unsafe|\*|data:/);
   });
 
-  it('carries one script, with the nonce, and escapes addresses', () => {
+  it('has one script, with the nonce, and escapes URIs', () => {
     assert.equal(html.match(/<script/g)?.length, 1);
     assert.match(
       html,

@@ -16,32 +16,32 @@ describe('globs for file names', () => {
     assert.equal(globFor(['1.2', '3.4']), '**/{1.2,3.4}');
   });
 
-  it('match them whatever their case', () => {
+  it('ignore case', () => {
     assert.equal(globFor(['To.p_1']), '**/[tT][oO].[pP]_1');
   });
 
-  it('take nothing in a name for a pattern', () => {
+  it('escape special characters in names', () => {
     assert.equal(globFor(['*.{1,2}', '[3]?.4', '!..\\5']), '**/{?.?1?2?,?3??.4,?..?5}');
   });
 
-  it('are asked of the workspace; only files of this machine are answers', async () => {
-    files.found = [Uri.file('/w/a.py'), Uri.from({ scheme: 'vscode-vfs', path: '/w/a.py' })];
+  it('are used to search the workspace, of which only local files are returned', async () => {
+    files.results = [Uri.file('/w/a.py'), Uri.from({ scheme: 'vscode-vfs', path: '/w/a.py' })];
     const token = {} as vscode.CancellationToken;
     assert.deepEqual(await findFiles({ names: ['1'], ending: '' }, token), { paths: ['/w/a.py'] });
-    assert.equal(files.asked.at(-1), '**/1');
+    assert.equal(files.globs.at(-1), '**/1');
     await findFiles({ names: [], ending: '.ipynb' }, token);
-    assert.equal(files.asked.at(-1), '**/*.ipynb');
+    assert.equal(files.globs.at(-1), '**/*.ipynb');
   });
 });
 
 describe('problems', () => {
-  it('come from the server as they are', () => {
-    const told = problem('damaged', 'The file is damaged', 'Make another.');
-    assert.deepEqual(problemOf(responseError(-32803, told)), told);
-    assert.deepEqual(problemOf(new ProblemError(told)), told);
+  it('come unchanged from the server', () => {
+    const damaged = problem('damaged', 'The file is damaged', 'Make another.');
+    assert.deepEqual(problemOf(responseError(-32803, damaged)), damaged);
+    assert.deepEqual(problemOf(new ProblemError(damaged)), damaged);
   });
 
-  it('are made of whatever else goes wrong', () => {
+  it('are made from all other errors', () => {
     assert.equal(problemOf(responseError(-32800)).code, 'cancelled');
     assert.equal(problemOf(responseError(-32603, 'text')).code, 'no-server');
     assert.equal(problemOf('odd').code, 'no-server');
@@ -50,7 +50,7 @@ describe('problems', () => {
 });
 
 describe('settings', () => {
-  it('are sent as the server knows them, without what makes no sense', async () => {
+  it('are sent to the server without invalid values', async () => {
     const memory = new FakeMemory();
     Object.assign(settings, { pathMappings: { '/a': '/b', '/c': 5 }, codeLens: true, 'cache.limit': 2 });
     Object.assign(settings, {
@@ -97,8 +97,8 @@ describe('settings', () => {
   });
 });
 
-describe('places of views', () => {
-  it('are kept for the files used last', async () => {
+describe('states of views', () => {
+  it('are kept for the most recently used files', async () => {
     const states = new ViewStates(new FakeMemory().typed);
     for (let number = 0; number < 60; number++)
       await states.set(`file:///${number}`, { ...STATE, device: number });
@@ -109,14 +109,14 @@ describe('places of views', () => {
   });
 });
 
-describe('what owns disposables', () => {
+describe('an owner of disposables', () => {
   class Owner extends Disposable {
     add(name: string, gone: string[]): void {
       this.own({ dispose: () => gone.push(name) });
     }
   }
 
-  it('gives them back once, the last first, and late ones at once', () => {
+  it('disposes of them once, the last one first, and of late ones at once', () => {
     const gone: string[] = [];
     const owner = new Owner();
     owner.add('a', gone);

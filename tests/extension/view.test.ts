@@ -18,8 +18,8 @@ function makeView(uri = Uri.file('/a.pickle')): SnapshotView {
   const host = {
     openSource: () => Promise.resolve(),
     saveText: () => Promise.resolve(),
-    openAsText: (asked: vscode.Uri) => {
-      opened.push(asked.toString());
+    openAsText: (target: vscode.Uri) => {
+      opened.push(target.toString());
       return Promise.resolve();
     },
     chooseOther: () => Promise.resolve(),
@@ -46,7 +46,7 @@ beforeEach(() => {
 });
 
 describe('a view', () => {
-  it('opens its file at once and tells the page when it is ready', async () => {
+  it('opens its file at once, and posts its status when the page is ready', async () => {
     const view = makeView();
     assert.deepEqual(server.last('memlens/open').params, { path: '/a.pickle', view: view.id });
     assert.deepEqual(panel.taken(), []);
@@ -61,7 +61,7 @@ describe('a view', () => {
     assert.equal(view.snapshot, 's1');
   });
 
-  it('is told again when its page comes back, at the place where it was', async () => {
+  it('posts its status and state again to a new page', async () => {
     await openView();
     panel.received.fire({ type: 'state', state: STATE });
     panel.hide();
@@ -72,7 +72,7 @@ describe('a view', () => {
     assert.equal(server.count('memlens/open'), 1);
   });
 
-  it('comes back at the same place in a new window', async () => {
+  it('restores its state in a new window', async () => {
     await openView();
     panel.received.fire({ type: 'state', state: STATE });
     await settle();
@@ -84,16 +84,16 @@ describe('a view', () => {
     assert.deepEqual(panel.taken().at(-1), { type: 'opened', info: INFO, state: STATE });
   });
 
-  it('keeps what it is told to show until the page can show it', async () => {
+  it('queues messages until the page can show them', async () => {
     const view = makeView();
     const message = { type: 'showLine', file: 'a.py', line: 3 } as const;
-    view.tell(message);
-    view.tell({ type: 'command', command: 'fit' });
+    view.send(message);
+    view.send({ type: 'command', command: 'fit' });
     panel.received.fire({ type: 'ready' });
     server.last('memlens/open').resolve(OPENED);
     await settle();
     assert.deepEqual(panel.taken().slice(-2), [{ type: 'opened', info: INFO, state: null }, message]);
-    view.tell(message);
+    view.send(message);
     assert.deepEqual(panel.taken(), [message]);
   });
 
@@ -103,7 +103,7 @@ describe('a view', () => {
     assert.deepEqual(server.last('memlens/close').params, { snapshot: 's1', view: view.id });
   });
 
-  it('gives up the reading with its tab, and closes what was opened all the same', async () => {
+  it('cancels reading with its tab, and closes a snapshot that was opened nevertheless', async () => {
     const view = makeView();
     const opening = server.last('memlens/open');
     panel.dispose();
@@ -114,7 +114,7 @@ describe('a view', () => {
     assert.deepEqual(server.last('memlens/close').params, { snapshot: 's1', view: view.id });
   });
 
-  it('says what went wrong, offers the text editor, and tries again', async () => {
+  it('shows what went wrong, offers the text editor, and can retry', async () => {
     makeView();
     panel.received.fire({ type: 'ready' });
     server.last('memlens/open').reject(responseError(-32803, PROBLEM));
@@ -143,7 +143,7 @@ describe('a view', () => {
     assert.ok(failed?.type === 'failed' && failed.problem.code === 'cancelled' && failed.problem.retry);
   });
 
-  it('opens its file again in a server that was started again', async () => {
+  it('opens its file again in a restarted server', async () => {
     const view = await openView();
     server.started.fire();
     assert.equal(server.count('memlens/open'), 2);
@@ -162,7 +162,7 @@ describe('a view', () => {
     assert.equal(server.count('memlens/open'), 2);
   });
 
-  it('opens its file again when its stored copy was damaged and is made again, and only then', async () => {
+  it('opens its file again when its archive was damaged and is remade, and only then', async () => {
     await openView();
     server.damaged.fire({ snapshot: 'another', message: 'Damaged.', again: true });
     server.damaged.fire({ snapshot: 's1', message: 'Damaged, and all there is.', again: false });
@@ -172,7 +172,7 @@ describe('a view', () => {
     assert.equal(server.count('memlens/close'), 0);
   });
 
-  it('stays open when an answer fails by a mistake of ours, and shows the log', async () => {
+  it('stays open after an internal error, and shows the log', async () => {
     await openView();
     panel.received.fire({ type: 'request', id: 1, method: 'memlens/stack', params: { allocation: 1 } });
     const problem = { ...PROBLEM, code: 'internal' };
@@ -188,13 +188,13 @@ describe('a view', () => {
     assert.equal(shown, 1);
   });
 
-  it('says so when its file is none of this machine', async () => {
+  it('fails if its file is not on this machine', async () => {
     makeView(Uri.from({ scheme: 'git', path: '/a.pickle' }));
     panel.received.fire({ type: 'ready' });
     await settle();
     const failed = panel.taken().at(-1);
     assert.ok(failed?.type === 'failed');
-    assert.match(failed.problem.message, /not a file here/);
+    assert.match(failed.problem.message, /not a file on this machine/);
     assert.equal(server.count('memlens/open'), 0);
   });
 });
@@ -202,12 +202,12 @@ describe('a view', () => {
 describe('a file that changes on disk', () => {
   const happened = async (state: string): Promise<void> => {
     server.fileState = state;
-    events.disk.fire(Uri.file('/b.pickle')); // of no interest
+    events.disk.fire(Uri.file('/b.pickle')); // ignored
     events.focus.fire({ focused: true });
     await settle();
   };
 
-  it('is told once, with what was read still there, until it is as it was', async () => {
+  it('is reported once, with the old content still shown, until it is as before', async () => {
     await openView();
     await happened('changed');
     await happened('changed');
@@ -221,7 +221,7 @@ describe('a file that changes on disk', () => {
     assert.equal(server.count('memlens/open'), 1);
   });
 
-  it('is told to a page that comes back, unless the user knows it', async () => {
+  it('is reported to a new page, unless the user has dismissed it', async () => {
     await openView();
     await happened('changed');
     panel.received.fire({ type: 'ready' });
@@ -233,7 +233,7 @@ describe('a file that changes on disk', () => {
     assert.equal(panel.taken().at(-1)?.type, 'opened');
   });
 
-  it('is read again when the user says so: what had a number in it is forgotten, the place is not', async () => {
+  it('is read again on request: numbers in the state are dropped, the visible range is not', async () => {
     await openView();
     const state = { ...STATE, selection: 7, first: 3, second: 9 };
     panel.received.fire({ type: 'state', state });
@@ -242,7 +242,7 @@ describe('a file that changes on disk', () => {
     server.fileState = 'same';
     server.last('memlens/open').resolve({ ...OPENED, snapshot: 's2' });
     await settle();
-    const order = server.asked.map(({ method, params }) => [method, params['snapshot'] ?? params['path']]);
+    const order = server.requests.map(({ method, params }) => [method, params['snapshot'] ?? params['path']]);
     assert.deepEqual(order.slice(-2), [
       ['memlens/close', 's1'],
       ['memlens/open', '/a.pickle'],
@@ -250,7 +250,7 @@ describe('a file that changes on disk', () => {
     assert.deepEqual(panel.taken().at(-1), { type: 'opened', info: INFO, state: STATE });
   });
 
-  it('is noticed by the system telling of it', async () => {
+  it('is noticed by file system events', async () => {
     await openView();
     server.fileState = 'changed';
     events.disk.fire(Uri.file('/a.pickle'));
@@ -260,7 +260,7 @@ describe('a file that changes on disk', () => {
 });
 
 describe('requests of a view', () => {
-  it('are about its own snapshot, whatever the page says', async () => {
+  it('are about its own snapshot, whatever the page sends', async () => {
     await openView();
     panel.received.fire({
       ...{ type: 'request', id: 7, method: 'memlens/stack' },
@@ -272,18 +272,18 @@ describe('requests of a view', () => {
     assert.deepEqual(panel.taken(), [{ type: 'response', id: 7, ok: true, result: { frames: [] } }]);
   });
 
-  it('can only be of the kinds that a view may make', async () => {
+  it('are limited to the methods for views', async () => {
     await openView();
     for (const method of ['memlens/close', 'shutdown', 'toString']) {
       panel.received.fire({ type: 'request', id: 1, method, params: {} });
     }
     assert.deepEqual(
-      server.asked.map((each) => each.method),
+      server.requests.map((each) => each.method),
       ['memlens/open'],
     );
   });
 
-  it('give geometry as bytes', async () => {
+  it('return geometry as bytes', async () => {
     await openView();
     panel.received.fire({ type: 'request', id: 1, method: 'memlens/viewport', params: {} });
     server
@@ -297,7 +297,7 @@ describe('requests of a view', () => {
     assert.deepEqual([[...new Uint8Array(geometry)], rest], [[1, 2, 3, 255], { names: [] }]);
   });
 
-  it('for a viewport are given up when a newer one comes', async () => {
+  it('for a viewport are cancelled by newer ones', async () => {
     await openView();
     const ask = (id: number, method: string): void => {
       panel.received.fire({ type: 'request', id, method, params: {} });
@@ -305,7 +305,7 @@ describe('requests of a view', () => {
     ask(1, 'memlens/viewport');
     ask(2, 'memlens/stack');
     ask(3, 'memlens/viewport');
-    const [first, stack, second] = server.asked.slice(1);
+    const [first, stack, second] = server.requests.slice(1);
     assert.equal(first?.token?.isCancellationRequested, true);
     assert.equal(stack?.token?.isCancellationRequested, false);
     assert.equal(second?.token?.isCancellationRequested, false);
@@ -315,7 +315,7 @@ describe('requests of a view', () => {
     assert.ok(answer?.type === 'response' && !answer.ok && answer.problem.code === 'cancelled');
   });
 
-  it('are given up with the page', async () => {
+  it('are cancelled with the page', async () => {
     await openView();
     panel.received.fire({ type: 'request', id: 1, method: 'memlens/live', params: {} });
     panel.hide();

@@ -72,8 +72,8 @@ export class Uri {
 /** Set by tests: what `getConfiguration().get` returns. */
 export const settings: Record<string, unknown> = {};
 
-/** What `findFiles` was asked, and what it answers. */
-export const files = { asked: [] as string[], found: [] as Uri[] };
+/** The globs that `findFiles` was called with, and its results. */
+export const files = { globs: [] as string[], results: [] as Uri[] };
 
 /** What the editor tells: fired by tests. */
 export const events = {
@@ -124,8 +124,8 @@ export const workspace = {
     get: (key, fallback) => settings[key] ?? fallback,
   }),
   findFiles: (glob: string): Promise<Uri[]> => {
-    files.asked.push(glob);
-    return Promise.resolve(files.found);
+    files.globs.push(glob);
+    return Promise.resolve(files.results);
   },
 };
 

@@ -97,19 +97,19 @@ def heaptrack(data: bytes) -> str:
     path = Path("fuzzed")
     if not data:
         return "nothing"
-    piece = data[0] + 1
+    size = data[0] + 1
 
-    class Pieces:
-        """As much of a ``Source`` as the reader asks for."""
+    class Chunks:
+        """The part of ``Source`` that the reader uses."""
 
-        broken_off = bool(data[0] & 1)
+        truncated = bool(data[0] & 1)
 
-        def pieces(self, report: object) -> Iterator[memoryview]:
+        def chunks(self, report: object) -> Iterator[memoryview]:
             text = memoryview(data)[1:MOST_BYTES]
-            return (text[start : start + piece] for start in range(0, len(text), piece))
+            return (text[start : start + size] for start in range(0, len(text), size))
 
     try:
-        profile = read_heaptrack(cast("Source", Pieces()), path, quiet)
+        profile = read_heaptrack(cast("Source", Chunks()), path, quiet)
     except (MemlensError, MemoryError) as error:
         return type(error).__name__
     times = profile.times

@@ -1,4 +1,4 @@
-"""pprof profiles for tests, written: an encoder, and a builder that numbers functions and locations by itself."""
+"""Writes pprof profiles for tests: an encoder, and a builder that numbers functions and locations."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def encode(message: Message, kind: str = "PROFILE", *, packed: bool = True) -> b
 
 
 class Builder:
-    """A profile built by names: functions, locations and samples get their numbers by themselves."""
+    """Builds a profile by names: functions, locations and samples are numbered automatically."""
 
     def __init__(self, *types: tuple[str, str]) -> None:
         self.strings = [""]
@@ -85,13 +85,15 @@ class Builder:
 
     def sample(self, locations: list[int], *values: int, **labels: str | int) -> None:
         """A sample, its innermost location first."""
-        told = [
+        label_messages = [
             {"key": self.text(key)}
             | ({"str": self.text(value)} if isinstance(value, str) else {"num": value})
             for key, value in labels.items()
         ]
-        self.message["sample"].append({"location_id": locations, "value": list(values), "label": told})
+        self.message["sample"].append(
+            {"location_id": locations, "value": list(values), "label": label_messages}
+        )
 
     def bytes(self, *, packed: bool = True) -> bytes:
-        """The profile as it is now."""
+        """The encoded profile."""
         return encode(self.message, packed=packed)

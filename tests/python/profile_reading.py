@@ -1,4 +1,4 @@
-"""How the tests of the profiles' readers read: a file into a Profile, and its samples as plain Python."""
+"""Helpers for tests of profile readers: read a file into a Profile, and its samples as plain Python."""
 
 import random
 import tempfile
@@ -46,12 +46,12 @@ def value(profile: Profile, name: str) -> int:
 
 
 def damage(whole: bytes, path: Path, rounds: int, seed: int) -> tuple[int, int]:
-    """Read ``whole`` cut, with bytes flipped, and both. How many were told to be damaged, and how many could be read.
+    """Read ``whole`` cut, with bytes flipped, and both. Return the numbers of errors and of successful reads.
 
     Anything but a :class:`MemlensError` fails the test.
     """
     draw = random.Random(seed)
-    told = 0
+    errors = 0
     for number in range(rounds):
         data = bytearray(whole[: draw.randrange(1, len(whole))] if number % 2 else whole)
         for _ in range(draw.choice((1, 4, 40)) if number % 4 != 1 else 0):
@@ -60,5 +60,5 @@ def damage(whole: bytes, path: Path, rounds: int, seed: int) -> tuple[int, int]:
         try:
             load(path)
         except MemlensError:
-            told += 1
-    return told, rounds - told
+            errors += 1
+    return errors, rounds - errors

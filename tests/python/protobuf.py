@@ -1,25 +1,25 @@
-"""Protobuf's wire format, read slowly and plainly: what readers and writers of pprof are held to."""
+"""A simple decoder of protobuf's wire format, against which pprof's reader and writer are tested."""
 
 from typing import Any
 
 
 def varints(data: bytes) -> list[int]:
-    """Numbers that stand one after the other, as in a packed field."""
-    found, value, shift = [], 0, 0
+    """Consecutive numbers, as in a packed field."""
+    numbers, value, shift = [], 0, 0
     for byte in data:
         value |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
-            found.append(value)
+            numbers.append(value)
             value = shift = 0
-    assert shift == 0, "a number breaks off"
-    return found
+    assert shift == 0, "a number is truncated"
+    return numbers
 
 
 def fields(data: bytes) -> list[tuple[int, Any]]:
     """A message's fields in order, each with its number: an int, or the bytes of what has a length."""
     at = 0
-    found: list[tuple[int, Any]] = []
+    fields: list[tuple[int, Any]] = []
 
     def varint() -> int:
         nonlocal at
@@ -32,11 +32,11 @@ def fields(data: bytes) -> list[tuple[int, Any]]:
     while at < len(data):
         key = varint()
         if key & 7 == 0:
-            found.append((key >> 3, varint()))
+            fields.append((key >> 3, varint()))
         else:
             assert key & 7 == 2
             size = varint()
             assert at + size <= len(data)
-            found.append((key >> 3, data[at : at + size]))
+            fields.append((key >> 3, data[at : at + size]))
             at += size
-    return found
+    return fields

@@ -1,4 +1,4 @@
-"""What was allocated before recording: no line is charged for it but the one that the file tells."""
+"""Memory allocated before recording: lines are only charged for it if the file has its stack."""
 
 import pickle
 from collections import Counter, defaultdict
@@ -37,7 +37,7 @@ def written(path: Path, *traces: list[dict[str, Any]], blocks: list[dict[str, An
 
 
 def stacks_of(snapshot: Snapshot, device: int) -> list[tuple[tuple[str, int, str], ...]]:
-    """Each allocation's frames, those of the CPU profiler as the file has them."""
+    """Each allocation's frames, with those of the CPU profiler as in the file."""
     own = snapshot.device(device)
     known: dict[int, tuple[tuple[str, int, str], ...]] = {}
     for number in set(own.stack.tolist()):
@@ -48,7 +48,7 @@ def stacks_of(snapshot: Snapshot, device: int) -> list[tuple[tuple[str, int, str
 
 
 def as_read(frames: tuple[tuple[str, int, str], ...]) -> tuple[tuple[str, int, str], ...]:
-    """Frames as Memlens shows them: native ones have no line, and a profiler's tell their place in the name."""
+    """Frames as Memlens shows them: native ones have no line, and a profiler's have their place in the name."""
     return tuple(
         ("", 0, name) if file in ("", "??", "none") else (file, line, name)
         for file, line, name in frames
@@ -57,14 +57,14 @@ def as_read(frames: tuple[tuple[str, int, str], ...]) -> tuple[tuple[str, int, s
 
 REAL_FILES = [
     ROOT / "samples" / "train.pickle",
-    # the profiler's frames hold their places in their names, which other tests read
+    # the profiler's frames have their places in their names, which other tests cover
     *(path for path in real_files("*.pickle", "*.html") if not path.name.startswith("cpu_profile")),
 ]
 
 
 @pytest.mark.parametrize("path", REAL_FILES, ids=lambda path: path.stem[:40])
 def test_lines_are_charged_for_what_they_allocated(opened: Opened, path: Path) -> None:
-    """Every allocation's stack in every real file, and every line's sums, by the oracle's own rule."""
+    """Every allocation's stack in every real file, and every line's sums, by the oracle's rule."""
     raw = oracle.load(path)
     snapshot = opened(path)
     peaks: dict[Place, int] = defaultdict(int)
@@ -83,7 +83,7 @@ def test_lines_are_charged_for_what_they_allocated(opened: Opened, path: Path) -
 
 
 @pytest.mark.parametrize("path", real_files("nothanmin__memory_snapshot__*"), ids=lambda path: path.name)
-def test_a_call_of_zero_grad_allocated_nothing(opened: Opened, path: Path) -> None:
+def test_zero_grad_is_not_charged(opened: Opened, path: Path) -> None:
     """3.6 GiB of gradients from before recording were freed there, 17% of the peak."""
     snapshot = opened(path)
     for file, line, _, _, figures in source_lines(snapshot):
@@ -98,7 +98,7 @@ def test_a_call_of_zero_grad_allocated_nothing(opened: Opened, path: Path) -> No
             place = next(frame for frame in answer.freed_frames if frame.kind == "user")
             freed_there[f"{place.function}:{place.line}"] += answer.allocation.size_bytes
     assert freed_there["run_benchmark_with_nvtx:105"] == 3_877_647_360
-    # AdamW made two moments for each parameter in an earlier recording, whose stacks the blocks still have
+    # AdamW allocated two moments per parameter in an earlier recording; the blocks still have those stacks
     names = snapshot.timeline.categories
     early = device.category[device.start == 0]
     assert Counter(names[number] for number in early.tolist() if number < len(names)) == {
@@ -124,7 +124,7 @@ def cut(path: Path, target: Path) -> tuple[Any, list[oracle.Alloc], int]:
     ids=lambda path: path.stem[:40],
 )
 def test_a_recording_without_its_first_half(opened: Opened, tmp_path: Path, path: Path) -> None:
-    """What the whole recording says was allocated before the middle has its own stack, or none."""
+    """What was allocated before the middle has the same stack as in the whole recording, or none."""
     whole, allocs, middle = cut(path, tmp_path / "half.pickle")
     held = any(segment["blocks"] for segment in whole["segments"])
     truth = {
@@ -135,25 +135,25 @@ def test_a_recording_without_its_first_half(opened: Opened, tmp_path: Path, path
     snapshot = opened(tmp_path / "half.pickle")
     device = snapshot.device(0)
     known = 0
-    found = stacks_of(snapshot, 0)
+    stacks = stacks_of(snapshot, 0)
     early = [row for row in range(device.info.allocations) if device.start[row] == 0]
     assert len(early) == len(truth)
     for row in early:
         end = int(device.end[row])
         own = truth[int(device.address[row]), None if end == oracle.NEVER else end + middle]
-        assert found[row] in ((), as_read(own.frames))
-        if found[row]:
+        assert stacks[row] in ((), as_read(own.frames))
+        if stacks[row]:
             known += 1
         elif end != oracle.NEVER:
             assert as_read(own.freed) == tuple(
                 (frame.file, frame.line, frame.function) for frame in stack(snapshot, row).freed_frames
             )
     if oracle.frees_tell_their_allocations(whole):
-        # frees that repeat stacks tell all of them
+        # frees that repeat stacks provide all of them
         assert known == sum(bool(own.frames) for own in truth.values()) > 0
 
 
-def test_frees_that_repeat_stacks_are_told_over_all_devices(opened: Opened, tmp_path: Path) -> None:
+def test_frees_that_repeat_stacks_are_detected_across_devices(opened: Opened, tmp_path: Path) -> None:
     early = [event("free_requested", 0x10000, 512, USED), event("free_completed", 0x10000, 512, USED)]
     repeated = [event("alloc", 0x20000, 64, MADE), event("free_completed", 0x20000, 64, MADE)]
     other = [event("alloc", 0x20000, 64, MADE), event("free_completed", 0x20000, 64, FREED)]
@@ -167,12 +167,12 @@ def test_frees_that_repeat_stacks_are_told_over_all_devices(opened: Opened, tmp_
     assert label(early, repeated) == (1, 0)
     assert label(early + other) == (0, 1)
     assert label(early + repeated, other) == (0, 1)
-    # no free tells whether it repeats a stack
+    # no free of an allocation in the trace
     assert label(early + bare) == (0, 1)
     assert label(early) == (0, 1)
 
 
-def test_a_block_that_waits_for_its_free_has_its_own_stack(opened: Opened, tmp_path: Path) -> None:
+def test_block_with_a_pending_free_has_the_stack_of_its_allocation(opened: Opened, tmp_path: Path) -> None:
     block = {
         "address": 0x10000, "size": 512, "requested_size": 500, "state": "active_pending_free", "frames": [MADE],
     }  # fmt: skip
@@ -186,7 +186,9 @@ def test_a_block_that_waits_for_its_free_has_its_own_stack(opened: Opened, tmp_p
     assert [frame.line for frame in answer.freed_frames] == [30]
 
 
-def test_one_term_everywhere(opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_same_term_in_all_commands(
+    opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     trace = [
         event("free_requested", 0x10000, 500, FREED),
         event("free_completed", 0x10000, 500, USED),
@@ -196,24 +198,24 @@ def test_one_term_everywhere(opened: Opened, tmp_path: Path, capsys: pytest.Capt
     path = written(tmp_path / "s.pickle", trace)
     at = ["--cache-dir", str(tmp_path / "c")]
     assert cli.main(["stack", str(path), "0", *at]) == 0
-    told = capsys.readouterr().out
-    assert "allocated before recording" in told
-    # of a free the request counts, which was made by the line that freed
-    assert "freed by:\n  /p/train.py:30 zero_grad\n" in told
+    text = capsys.readouterr().out
+    assert "allocated before recording" in text
+    # the stack of a free is that of its request
+    assert "freed by:\n  /p/train.py:30 zero_grad\n" in text
     for command in (
         ["flame", str(path)],
         ["sql", str(path), "SELECT freed_stack IS NULL, stack FROM allocations ORDER BY allocation"],
     ):
         assert cli.main([*command, *at]) == 0
-    told = capsys.readouterr().out
-    assert "allocated before recording" in told
+    text = capsys.readouterr().out
+    assert "allocated before recording" in text
 
 
-# ---- what it probably holds --------------------------------------------------------------------------------
+# ---- inferred categories and modules --------------------------------------------------------------------------------
 
 
 def role_of(alloc: oracle.Alloc) -> str:
-    """What an allocation of the hand-written training runs of niu is, as their sources say."""
+    """The role of an allocation in the training runs of niu, according to their sources."""
     if any("torch::autograd::Engine::" in name for _, _, name in alloc.frames):
         return "backward"
     lines = [(file.rpartition("/")[2], name) for file, _, name in alloc.frames if file.endswith(".py")]
@@ -234,11 +236,11 @@ ROLES = {
 
 @pytest.mark.parametrize("path", real_files("niu__forward_and_backward*"), ids=lambda path: path.stem[:60])
 def test_no_inferred_category_is_wrong(opened: Opened, tmp_path: Path, path: Path) -> None:
-    """Recordings that know their beginnings, cut at 13 places: in forward, backward, zero_grad and step."""
+    """Complete recordings, cut at 13 places: in forward, backward, zero_grad and step."""
     whole = oracle.load(path)
     trace = whole["device_traces"][0]
     allocs = oracle.allocations(whole, 0)
-    told: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for part in range(1, 14):
         middle = len(trace) * part // 14
         half = tmp_path / f"{part}.pickle"
@@ -249,16 +251,16 @@ def test_no_inferred_category_is_wrong(opened: Opened, tmp_path: Path, path: Pat
         for row in np.flatnonzero(device.category < len(names)).tolist():
             assert device.start[row] == 0
             name, end = names[device.category[row]], int(device.end[row])
-            told[name] += 1
+            counts[name] += 1
             own = truth[int(device.address[row]), None if end == oracle.NEVER else end + middle]
             assert role_of(own) in ROLES[name], (middle, own.frames)
-    assert told["gradient (inferred)"] > 100
-    assert told["parameter_or_optimizer_state (inferred)"] > 100
+    assert counts["gradient (inferred)"] > 100
+    assert counts["parameter_or_optimizer_state (inferred)"] > 100
 
 
 @pytest.mark.parametrize("path", real_files("niu__forward_and_backward*"), ids=lambda path: path.stem[:60])
 def test_no_inferred_module_is_wrong(opened: Opened, tmp_path: Path, path: Path) -> None:
-    """The same recordings, cut likewise: a parameter's module is the chain of ``__init__`` that made it."""
+    """The same cut recordings: a parameter's module is the chain of ``__init__`` that allocated it."""
     whole = oracle.load(path)
     trace = whole["device_traces"][0]
     allocs = oracle.allocations(whole, 0)
@@ -285,7 +287,7 @@ def test_no_inferred_module_is_wrong(opened: Opened, tmp_path: Path, path: Path)
             named = modules[int(device.inferred_module[row])][2]
             files = " / ".join(part.partition(":")[0] for part in named.split(" / "))
             assert chain_of_size[own.size] == {files}, (middle, own.size)
-    # mixed precision makes gradients by casts, which lead nowhere
+    # in mixed precision casts allocate gradients, which lead to no module
     assert count > 100 or "mixed" in path.name
 
 
@@ -293,7 +295,7 @@ QUERY = "SELECT inferred_module FROM allocations WHERE inferred_module IS NOT NU
 
 
 def paired(*, sources: int = 2) -> list[dict[str, Any]]:
-    """A step in which linear layers of one size make gradients, of which ``sources`` have a forward operator."""
+    """A step with gradients of linear layers of one size, of which ``sources`` have a forward operator."""
     caller = frame("/v/torch/nn/modules/module.py", 1, "_call_impl")
     own = "torch::autograd::VariableType::(anonymous namespace)::mm(c10::X)"
     node = "torch::autograd::generated::MmBackward0::apply(std::X)"
@@ -321,7 +323,7 @@ def paired(*, sources: int = 2) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("blocks", "sources", "expected"), [(2, 2, 2), (6, 2, 6), (2, 1, 0), (3, 2, 0)])
-def test_modules_go_by_sizes(
+def test_modules_are_inferred_by_size(
     opened: Opened,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -329,7 +331,7 @@ def test_modules_go_by_sizes(
     sources: int,
     expected: int,
 ) -> None:
-    """All gradients of a size have to lead to one module, and the blocks to be as many or a multiple."""
+    """All gradients of a size must lead to one module, and the number of blocks be a multiple of theirs."""
     held: list[dict[str, Any]] = [
         {"address": 0x400000 + 0x1000 * n, "size": 1024, "requested_size": 1000, "state": "active_allocated"}
         for n in range(blocks)
@@ -337,12 +339,12 @@ def test_modules_go_by_sizes(
     snapshot = opened(written(tmp_path / "s.pickle", paired(sources=sources), blocks=held))
     branch = Branch(AllocationSet(0, "live", 0), ["module"])
     rows = groups(snapshot, branch, "bytes", 0, 100, descending=True).rows
-    found = {row.name: row.count for row in rows if row.name.endswith("(inferred)")}
-    assert found == ({"net.py:20 (inferred)": expected} if expected else {})
+    counts = {row.name: row.count for row in rows if row.name.endswith("(inferred)")}
+    assert counts == ({"net.py:20 (inferred)": expected} if expected else {})
     for row in rows:
         assert device_of(snapshot, 0, f"{row.filter} is:before").info.allocations == row.count
-    told = [stack(snapshot, row).inferred_module for row in range(blocks)]
-    assert told == ["net.py:20" if expected else None] * blocks
+    inferred = [stack(snapshot, row).inferred_module for row in range(blocks)]
+    assert inferred == ["net.py:20" if expected else None] * blocks
     assert (
         cli.main(["sql", str(tmp_path / "s.pickle"), QUERY, "--json", "--cache-dir", str(tmp_path / "c")])
         == 0
@@ -354,7 +356,7 @@ BUFFER = {"address": 0x500000, "size": 512, "requested_size": 300}
 
 
 def training(*, optimizer_replaces: bool = False, gradients: int = 3) -> list[dict[str, Any]]:
-    """A step of a run whose parameters, and what an optimizer keeps for them, were allocated before recording."""
+    """A step of a run whose parameters and optimizer state were allocated before recording."""
     zero = frame("/v/site-packages/torch/optim/optimizer.py", 975, "zero_grad")
     step = frame("/p/optimizer.py", 71, "step")
     wrapper = frame("/v/site-packages/torch/optim/optimizer.py", 526, "wrapper")
@@ -377,31 +379,31 @@ def training(*, optimizer_replaces: bool = False, gradients: int = 3) -> list[di
     [
         (1, {}, {"gradient": 3, "parameter": 3}),
         (3, {}, {"gradient": 3, "parameter_or_optimizer_state": 9}),
-        # what the optimizer replaces is its state where the parameters are known, else it may be these
+        # what the optimizer replaces is its state if the parameters are known, else it may be parameters
         (1, {"optimizer_replaces": True}, {"gradient": 3, "parameter": 3, "optimizer_state": 3}),
         (0, {"optimizer_replaces": True}, {"gradient": 3, "parameter_or_optimizer_state": 3}),
-        # too many copies to be of one model, none at all, and no gradients to compare with
+        # too many copies for one model, no copies, and no gradients to compare with
         (5, {}, {"gradient": 3}),
         (0, {}, {"gradient": 3}),
         (2, {"gradients": 0}, {}),
     ],
 )
-def test_categories_are_told_by_counts(
+def test_categories_are_inferred_by_counts(
     opened: Opened, tmp_path: Path, copies: int, more: dict[str, Any], expected: dict[str, int]
 ) -> None:
     blocks: list[dict[str, Any]] = [
         {"address": 0x400000 + 0x1000 * n, "size": 1024, "requested_size": 1000 + n % 3 % 2}
         for n in range(3 * copies)
     ]
-    # a buffer, of a size of its own
+    # a buffer of a distinct size
     blocks = [{**block, "state": "active_allocated"} for block in [*blocks, BUFFER]]
     snapshot = opened(written(tmp_path / "s.pickle", training(**more), blocks=blocks))
     device, names = snapshot.device(0), snapshot.timeline.categories
-    found = Counter(names[number] for number in device.category.tolist() if number < len(names))
-    assert found == {f"{name} (inferred)": count for name, count in expected.items()}
-    # they are groups that say so, and whose filters find them
+    counts = Counter(names[number] for number in device.category.tolist() if number < len(names))
+    assert counts == {f"{name} (inferred)": count for name, count in expected.items()}
+    # groups are marked as inferred, and their filters match the same allocations
     branch = Branch(AllocationSet(0, "live", 0), ["category"])
     for row in groups(snapshot, branch, "bytes", 0, 100, descending=True).rows if names else []:
         assert row.name == "No category" or row.name.endswith("(inferred)")
-        found_by_filter = device_of(snapshot, 0, f"{row.filter} is:before")
-        assert found_by_filter.info.allocations == row.count
+        filtered = device_of(snapshot, 0, f"{row.filter} is:before")
+        assert filtered.info.allocations == row.count

@@ -35,8 +35,8 @@ def run(*arguments: object, status: int = 0) -> subprocess.CompletedProcess[str]
     return done
 
 
-def test_sizes_read_as_in_the_views() -> None:
-    # the same cases as of ``bytes`` in tests/webview/words.test.ts
+def test_sizes_are_formatted_as_in_the_views() -> None:
+    # the same cases as for ``bytes`` in tests/webview/words.test.ts
     cases = {
         0: "0 B", 1023: "1023 B", 1024: "1 KiB", 1536: "1.50 KiB", 1023 * 1024: "1.00 MiB", 512 << 20: "512 MiB",
         int(1.234 * 2**30): "1.23 GiB", int(20.04 * 2**30): "20.0 GiB", 80 << 40: "80 TiB", -(512 << 20): "-512 MiB",
@@ -45,18 +45,18 @@ def test_sizes_read_as_in_the_views() -> None:
 
 
 def test_info(sample: Path) -> None:
-    told = json.loads(run("info", sample, "--json").stdout)
-    assert (told["kind"], told["model"]) == ("pytorch-snapshot", "timeline")
-    assert isinstance(told["warnings"], list)
+    info = json.loads(run("info", sample, "--json").stdout)
+    assert (info["kind"], info["model"]) == ("pytorch-snapshot", "timeline")
+    assert isinstance(info["warnings"], list)
     data = oracle.load(sample)
-    found = oracle.allocations(data, 0)
-    heights = oracle.live_bytes(found, len(data["device_traces"][0]))
-    (device,) = told["devices"]
+    allocations = oracle.allocations(data, 0)
+    heights = oracle.live_bytes(allocations, len(data["device_traces"][0]))
+    (device,) = info["devices"]
     peak = heights.index(max(heights))
     expected = {
         "device": 0,
         "events": len(data["device_traces"][0]),
-        "allocations": len(found),
+        "allocations": len(allocations),
         "peak_bytes": max(heights),
         "peak_time_us": data["device_traces"][0][peak - 1]["time_us"]
         - data["device_traces"][0][0]["time_us"],
@@ -64,21 +64,21 @@ def test_info(sample: Path) -> None:
         "live_at_end_bytes": heights[-1],
     }
     assert {key: device[key] for key in expected} == expected
-    words = run("info", sample).stdout
-    assert f"{max(heights):,} bytes" in words
-    assert "note:" in words or not told["warnings"]
+    text = run("info", sample).stdout
+    assert f"{max(heights):,} bytes" in text
+    assert "note:" in text or not info["warnings"]
 
 
 def expected_lines(path: Path) -> dict[tuple[str, int], dict[str, int]]:
     """Inclusive and self totals of every line, by walking every stack of every allocation."""
     data = oracle.load(path)
-    found = oracle.allocations(data, 0)
+    allocations = oracle.allocations(data, 0)
     events = len(data["device_traces"][0])
-    heights = oracle.live_bytes(found, events)
-    at_peak = set(oracle.alive(found, heights.index(max(heights))))
-    at_end = set(oracle.alive(found, events))
+    heights = oracle.live_bytes(allocations, events)
+    at_peak = set(oracle.alive(allocations, heights.index(max(heights))))
+    at_end = set(oracle.alive(allocations, events))
     table: dict[tuple[str, int], dict[str, int]] = {}
-    for number, alloc in enumerate(found):
+    for number, alloc in enumerate(allocations):
         places = [(file, line) for file, line, _ in alloc.frames if line]
         for place in set(places):
             row = table.setdefault(place, dict.fromkeys(("total", "count", "peak", "end", "any", "mine"), 0))
@@ -140,12 +140,12 @@ def test_lines(sample: Path) -> None:
     expected = expected_lines(sample)
     assert len(rows) == len(expected)
     for row in rows:
-        wanted = expected[row["file"], row["line"]]
-        assert (row["total_bytes"], row["count"]) == (wanted["total"], wanted["count"])
-        assert (row["live_at_peak_bytes"], row["live_at_end_bytes"]) == (wanted["peak"], wanted["end"])
-        assert row["self_total_bytes"] == wanted["mine"]
+        totals = expected[row["file"], row["line"]]
+        assert (row["total_bytes"], row["count"]) == (totals["total"], totals["count"])
+        assert (row["live_at_peak_bytes"], row["live_at_end_bytes"]) == (totals["peak"], totals["end"])
+        assert row["self_total_bytes"] == totals["mine"]
         assert row["function"]
-    # the user's code first, and the most first within it
+    # the user's code first, largest first
     order = [("site-packages" in row["file"], -row["live_at_peak_bytes"]) for row in rows]
     assert order == sorted(order)
     assert [row["kind"] for row in rows] == ["library" if of_library else "user" for of_library, _ in order]
@@ -159,7 +159,7 @@ def test_lines(sample: Path) -> None:
     ]  # fmt: skip
     by_any = lines_of(sample, "--any-code")
     assert {(row["file"], row["line"]): row["self_total_bytes"] for row in by_any} == {
-        place: wanted["any"] for place, wanted in expected.items()
+        place: totals["any"] for place, totals in expected.items()
     }
     assert "self by any code" in run("lines", sample, "--any-code").stdout
 
@@ -185,31 +185,31 @@ def test_function_counts_each_allocation_once(tmp_path: Path, opened: Any) -> No
     path.write_bytes(
         pickle.dumps({"segments": [], "device_traces": [[event("alloc", 1, 1_000_000, *frames)]]})
     )
-    told = totals_of_lines(opened(path), "/p/rec.py", [3, 5, 8])
-    assert (told.total_bytes, told.count, told.live_at_peak_bytes) == (1_000_000, 1, 1_000_000)
+    totals = totals_of_lines(opened(path), "/p/rec.py", [3, 5, 8])
+    assert (totals.total_bytes, totals.count, totals.live_at_peak_bytes) == (1_000_000, 1, 1_000_000)
 
 
 def test_stack(sample: Path) -> None:
-    found = oracle.allocations(oracle.load(sample), 0)
-    told = json.loads(run("stack", sample, 1000, "--json").stdout)
-    assert told["allocation"]["size_bytes"] == found[1000].size
-    assert told["allocation"]["address"] == hex(found[1000].addr)
-    assert [(f["line"], f["function"]) for f in told["frames"]] == [
-        (n, name) for _, n, name in found[1000].frames
+    allocations = oracle.allocations(oracle.load(sample), 0)
+    answer = json.loads(run("stack", sample, 1000, "--json").stdout)
+    assert answer["allocation"]["size_bytes"] == allocations[1000].size
+    assert answer["allocation"]["address"] == hex(allocations[1000].addr)
+    assert [(f["line"], f["function"]) for f in answer["frames"]] == [
+        (n, name) for _, n, name in allocations[1000].frames
     ]
-    same = [alloc for alloc in found if alloc.frames == found[1000].frames]
-    assert told["same_stack"]["count"] == len(same)
-    assert told["same_stack"]["total_bytes"] == sum(alloc.size for alloc in same)
-    assert told["frames"][0]["function"] in run("stack", sample, 1000).stdout
+    same = [alloc for alloc in allocations if alloc.frames == allocations[1000].frames]
+    assert answer["same_stack"]["count"] == len(same)
+    assert answer["same_stack"]["total_bytes"] == sum(alloc.size for alloc in same)
+    assert answer["frames"][0]["function"] in run("stack", sample, 1000).stdout
 
 
-def test_stack_of_what_has_no_line_and_a_category(tmp_path: Path) -> None:
+def test_stack_without_a_line_and_with_a_category(tmp_path: Path) -> None:
     made = event("alloc", 4096, 512, frame("Allocator.cpp", 0, "malloc"), category="optimizer_state")
     (tmp_path / "odd.pickle").write_bytes(pickle.dumps({"segments": [], "device_traces": [[made]]}))
-    said = run("stack", tmp_path / "odd.pickle", 0).stdout.splitlines()
-    assert "category: optimizer state" in said
-    assert said[-2].startswith("same stack: 1 allocation, ")
-    assert said[-1] == "  Allocator.cpp malloc"
+    lines = run("stack", tmp_path / "odd.pickle", 0).stdout.splitlines()
+    assert "category: optimizer state" in lines
+    assert lines[-2].startswith("same stack: 1 allocation, ")
+    assert lines[-1] == "  Allocator.cpp malloc"
 
 
 @pytest.mark.parametrize(
@@ -226,12 +226,12 @@ def test_notices_are_sentences(path: Path) -> None:
         assert not re.search(r"\b1 of [^.]* have\b|\d \d", warning["message"]), warning["message"]
 
 
-def test_ingest_tells_progress(sample: Path, tmp_path: Path, own_cache: Path) -> None:
+def test_ingest_reports_progress(sample: Path, tmp_path: Path, own_cache: Path) -> None:
     lines = [json.loads(line) for line in run("ingest", sample, "--progress", "json").stdout.splitlines()]
     assert lines[-1]["type"] == "done"
     assert Path(lines[-1]["archive"]).is_relative_to(own_cache)
-    told: list[Any] = [line["fraction"] for line in lines[:-1]]
-    assert told == sorted(told)
+    fractions: list[Any] = [line["fraction"] for line in lines[:-1]]
+    assert fractions == sorted(fractions)
     assert all(line["type"] == "progress" and 0 <= line["fraction"] <= 1 for line in lines[:-1])
     out = tmp_path / "archive"
     assert run("ingest", sample, "--out", out).stdout.strip() == str(out)
@@ -255,7 +255,7 @@ def test_ingest_on_a_terminal(sample: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["info"], ["lines"], ["stack", 0], ["ingest"]])
-def test_one_sentence_when_it_fails(command: list[Any], tmp_path: Path) -> None:
+def test_failures_print_one_line(command: list[Any], tmp_path: Path) -> None:
     bad = tmp_path / "evil\x1b[31m\n.pickle"
     bad.write_bytes(b"\x80\x04cos\nsystem\n.")
     for path in (bad, tmp_path / "missing.pickle", tmp_path):
@@ -272,12 +272,12 @@ def test_error_as_json(tmp_path: Path) -> None:
     bad = tmp_path / "bad.pickle"
     bad.write_bytes(b"\x80\x04cos\nsystem\n.")
     (line,) = run("ingest", bad, "--progress", "json", status=1).stdout.splitlines()
-    told = json.loads(line)
-    assert told["type"] == "error"
-    assert (told["problem"]["code"], told["problem"]["offset"]) == ("unsafe-pickle", 2)
+    error = json.loads(line)
+    assert error["type"] == "error"
+    assert (error["problem"]["code"], error["problem"]["offset"]) == ("unsafe-pickle", 2)
 
 
-def test_damaged_archive_is_made_anew(sample: Path, own_cache: Path) -> None:
+def test_damaged_archive_is_remade(sample: Path, own_cache: Path) -> None:
     before = run("lines", sample, "--json").stdout
     (strings,) = own_cache.rglob("string_utf8")
     data = strings.read_bytes()
@@ -295,8 +295,8 @@ def test_wrong_arguments(arguments: list[str]) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_told_to_end(tmp_path: Path) -> None:
-    """SIGTERM in the middle of it leaves nothing behind."""
+def test_sigterm(tmp_path: Path) -> None:
+    """SIGTERM in the middle of the work leaves no partial files."""
     generate(tmp_path / "large.pickle", 200_000)
     out = tmp_path / "out" / "archive"
     command = [sys.executable, "-m", "memlens", "ingest", str(tmp_path / "large.pickle"), "--out", str(out)]
@@ -313,20 +313,20 @@ def test_told_to_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_pipe_is_rejected_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert "not a regular file" in run("info", tmp_path / "pipe", status=1).stderr
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="file names are bytes there")
-def test_a_name_that_is_no_text(sample: Path, tmp_path: Path) -> None:
+def test_file_name_that_is_not_utf8(sample: Path, tmp_path: Path) -> None:
     path = os.fsencode(tmp_path) + b"/a\xff.pickle"
     Path(os.fsdecode(path)).write_bytes(sample.read_bytes())
     done = subprocess.run([sys.executable, "-m", "memlens", "info", path], capture_output=True, check=True)
     assert b"79.8 MiB" in done.stdout
 
 
-def test_links_in_a_circle(sample: Path, tmp_path: Path) -> None:
+def test_circular_symbolic_links(sample: Path, tmp_path: Path) -> None:
     loop = tmp_path / "a.pickle"
     loop.symlink_to(loop)
     for command in (
@@ -339,17 +339,17 @@ def test_links_in_a_circle(sample: Path, tmp_path: Path) -> None:
         ["ingest", sample, "--out", loop / "below"],
         ["export", sample, "--pprof", loop / "below"],
     ):
-        told = run(*command, status=1).stderr
-        assert told.startswith("memlens: ")
-        assert "Memlens failed" not in told, command
+        error = run(*command, status=1).stderr
+        assert error.startswith("memlens: ")
+        assert "Internal error" not in error, command
     assert "symbolic link" in run("info", loop, status=1).stderr
 
 
-def test_stack_that_is_not_there(sample: Path) -> None:
+def test_stack_of_a_missing_allocation(sample: Path) -> None:
     assert "no allocation 99999999" in run("stack", sample, 99999999, status=1).stderr
 
 
-def test_a_reader_that_leaves_early(sample: Path) -> None:
+def test_reader_that_closes_the_pipe_early(sample: Path) -> None:
     command = f"{sys.executable} -m memlens lines {sample} --json | head -c 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.stderr == ""

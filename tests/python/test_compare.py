@@ -631,7 +631,7 @@ def test_command_line(sample: Path, tmp_path: Path) -> None:
     text = run("compare", sample, sample, "--at", "end", "--top", 2).stdout.splitlines()
     assert text[0].split()[:4] == ["before", "after", "difference", "place"]
     assert "self by my code" in text[0]
-    assert text[-1].endswith("in all")
+    assert text[-1].endswith("total")
     assert len(text) == 4
     (tmp_path / "bare.pickle").write_bytes(pickle.dumps(BARE))
     assert (

@@ -341,10 +341,10 @@ def test_stacks_of_a_damaged_archive_are_refused() -> None:
 # --- the command line ----------------------------------------------------------------------------------------------
 
 
-def test_a_folder_that_is_not_there_is_named(sample: Path, tmp_path: Path) -> None:
+def test_missing_folder_is_reported(sample: Path, tmp_path: Path) -> None:
     for option in ("--snapviewer", "--speedscope", "--pprof"):
         done = run("export", sample, option, tmp_path / "nowhere" / "out", status=1)
-        assert f"no folder {tmp_path / 'nowhere'} to write out into" in done.stderr
+        assert f"out can't be written: there is no folder {tmp_path / 'nowhere'}" in done.stderr
 
 
 def test_command_line(sample: Path, tmp_path: Path) -> None:

@@ -43,12 +43,12 @@ def test_gperftools_as_pprof_converts_it() -> None:
         )
 
 
-def test_gperftools_cuts_its_files_off() -> None:
+def test_gperftools_truncates_its_files() -> None:
     profile = load(one("gperftools/tree.hp.0008.heap"))
-    told = next(notice.message for notice in profile.notices if notice.code == "rows-missing")
-    assert "919,422 made in all" not in told
-    assert "145 MiB in 919,422 allocations made in all" in told
-    assert "1 MiB" in told
+    message = next(notice.message for notice in profile.notices if notice.code == "rows-missing")
+    assert "919,422 in total" not in message
+    assert "145 MiB in 919,422 allocations in total" in message
+    assert "1 MiB" in message
     assert profile.settings["header_alloc_bytes"] == 151_755_900
     assert value(profile, "alloc_space") < 10**6
 
@@ -65,8 +65,8 @@ def test_go_text_is_go_proto() -> None:
 
 
 @pytest.mark.parametrize("path", real_profiles("jemalloc/*.heap"), ids=lambda path: path.name)
-def test_what_jemalloc_tells(path: Path) -> None:
-    """Beside the figures, which are in ``test_replays.py``."""
+def test_settings_and_labels_of_jemalloc(path: Path) -> None:
+    """Everything but the figures, which are in ``test_replays.py``."""
     profile = load(path)
     assert len(profile.labels) == len(profile.stacks)
     assert profile.strings == {1: "thread", 2: "t0"}
@@ -93,8 +93,8 @@ def test_the_files_of_google_pprof() -> None:
     assert go.settings["sampling_rate_bytes"] == 524_288
 
 
-def test_go_names_its_frames() -> None:
-    """The recording in the repository: the lines that Go's comments name."""
+def test_named_frames_of_go() -> None:
+    """The recording in the repository: the lines in Go's comments."""
     profile = load(GO)
     mine = {(frame.file, frame.line) for frame in profile.frames.frames if frame.kind == USER}
     assert mine
@@ -121,7 +121,7 @@ MAPPED_LIBRARIES:
 """
 
 
-def test_threads_that_do_not_come_to_their_sum_give_way_to_it(tmp_path: Path) -> None:
+def test_sum_is_used_if_threads_do_not_add_up(tmp_path: Path) -> None:
     profile = load(written(tmp_path / "x.heap", THREADS))
     scale = 1 / (1 - math.exp(-0.1))
     named = [profile.strings[row["text"]] for row in profile.labels]
@@ -186,29 +186,31 @@ def test_a_file_that_ends_within_a_line(tmp_path: Path) -> None:
 
 WRONG = {
     "a line of another kind": "heap profile: 1: 1 [1: 1] @ heapprofile\nnonsense\n",
-    "an address that is none": "heap profile: 1: 1 [1: 1] @ heapprofile\n1: 1 [1: 1] @ 0x1 y\n",
-    "a number beyond counting": "heap profile: 1: 1 [1: 1] @ heapprofile\n1: 9999999999999999999 [1: 1] @ 0x1\n",
-    "sums beyond counting": "heap profile: 1: 1 [1: 1] @ heapprofile\n"
+    "an invalid address": "heap profile: 1: 1 [1: 1] @ heapprofile\n1: 1 [1: 1] @ 0x1 y\n",
+    "a number that is too large": "heap profile: 1: 1 [1: 1] @ heapprofile\n1: 9999999999999999999 [1: 1] @ 0x1\n",
+    "sums that are too large": "heap profile: 1: 1 [1: 1] @ heapprofile\n"
     + "1: 999999999999999999 [1: 1] @ 0x1\n" * 9,
-    "a stack without bottom": "heap profile: 1: 1 [1: 1] @ heapprofile\n1: 1 [1: 1] @" + " 0x1" * 5000 + "\n",
+    "a stack that is too deep": "heap profile: 1: 1 [1: 1] @ heapprofile\n1: 1 [1: 1] @"
+    + " 0x1" * 5000
+    + "\n",
     "a thread without a number": THREADS.replace("t7", "tx"),
     "threads above a stack": THREADS.replace("t*: 5: 500 [0: 0]", "t*: 5: 500 0: 0"),
 }
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_it_cannot_hold_is_told(tmp_path: Path, what: str) -> None:
+def test_invalid_contents_are_reported(tmp_path: Path, what: str) -> None:
     with pytest.raises(DamagedSnapshotError):
         load(written(tmp_path / "x.heap", WRONG[what]))
 
 
-def test_kinds_it_does_not_know_are_named(tmp_path: Path) -> None:
+def test_unknown_kinds_are_reported(tmp_path: Path) -> None:
     profile = load(written(tmp_path / "x", "heap profile: 1: 5 [1: 5] @ heapest\n1: 5 [1: 5] @ 0x1\n"))
     assert "heapest" in next(notice.message for notice in profile.notices if notice.code == "unknown-kind")
 
 
 @pytest.mark.parametrize("text", [THREADS, None], ids=["threads", "go"])
-def test_steps_of_any_length_read_the_same(
+def test_step_size_makes_no_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None
 ) -> None:
     path = written(tmp_path / "x.heap", text) if text else GO
@@ -218,14 +220,14 @@ def test_steps_of_any_length_read_the_same(
 
 
 @pytest.mark.parametrize("text", [THREADS, None], ids=["threads", "go"])
-def test_damaged_ones_are_told_so(tmp_path: Path, text: str | None) -> None:
-    told, whole = damage(text.encode() if text else GO.read_bytes(), tmp_path / "x.heap", 300, 8)
-    assert told > 50
-    assert whole > 10
+def test_damaged_files_are_reported(tmp_path: Path, text: str | None) -> None:
+    errors, intact = damage(text.encode() if text else GO.read_bytes(), tmp_path / "x.heap", 300, 8)
+    assert errors > 50
+    assert intact > 10
 
 
-def test_another_version_of_jemallocs_format_is_told(tmp_path: Path) -> None:
+def test_other_versions_of_jemallocs_format_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "jeprof.heap"
     path.write_text("heap_v3/524288\n  t*: 1: 2 [0: 0]\n@ 0x1\n  t*: 1: 2 [0: 0]\n")
-    with pytest.raises(NotASnapshotError, match=r"version 3 .*heap_v3.* it reads heap_v2"):
+    with pytest.raises(NotASnapshotError, match=r"version 3 .*heap_v3.* Memlens reads heap_v2"):
         load(path)

@@ -75,7 +75,7 @@ def unrolled(profile: Profile) -> list[tuple[SourceFrame, ...]]:
 
 @cache
 def shown_frame(frame: Frame) -> SourceFrame:
-    """A frame of the second reader as the model has it."""
+    """A frame of the second reader in the model's form."""
     place = heaptrack_shown(frame)
     kind = profiled_frame(frame.file, frame.line, place.function, frame.module).kind
     return SourceFrame(place.file, place.line, place.function, kind)
@@ -89,7 +89,7 @@ def test_totals_are_those_of_heaptrack_print(name: str) -> None:
     printed, profile = PRINTED[name], load(PROFILES / name)
 
     def bytes_of(words: str) -> tuple[float, float]:
-        """A figure as printed, and by how much it may be off."""
+        """A printed figure, and its rounding error."""
         number, unit = float(words[:-1]), UNITS[words[-1]]
         return number * unit, unit * (0.00501 if unit > 1 else 0)
 
@@ -153,7 +153,7 @@ def test_totals_are_those_that_heaptrack_tests_for(name: str) -> None:
 
 
 def test_the_recording_of_the_service() -> None:
-    # as heaptrack_print 1.4.0 has it, and as src/service.cpp says
+    # the figures of heaptrack_print 1.4.0, which follow from src/service.cpp
     profile = load(FIXTURE)
     names = [kind.name for kind in profile.value_types]
     assert [total(profile, name) for name in names] == [420481, 767, 4200, 30, 1125869, 2089, 4]
@@ -208,7 +208,7 @@ def test_the_top_ten_are_those_of_heaptrack_print(name: str) -> None:
             found = re.match(pattern, head)
             if found is None:
                 continue
-            # told apart by the innermost frame alone, whatever it was inlined into
+            # distinguished only by the innermost frame, whatever it was inlined into
             function, file, line, module = lines[0], "", 0, ""
             place = re.fullmatch(r"  at (.*):(\d+)", lines[1])
             if place is not None:
@@ -216,7 +216,7 @@ def test_the_top_ten_are_those_of_heaptrack_print(name: str) -> None:
             module = next(text for text in lines if text.startswith("  in "))[5:]
             known = not function.startswith("0x")
             innermost = shown_frame(Frame(function if known else "", file, line, module))
-            # what has no name heaptrack_print adds up by its library; here its address stays in the name
+            # heaptrack_print adds up unnamed functions by library; here their names have addresses
             bare = innermost.function.removesuffix(">")
             mine = [
                 row
@@ -251,8 +251,8 @@ def recordings() -> list[Path]:
 
 
 @pytest.mark.parametrize("path", recordings(), ids=lambda path: path.name)
-def test_what_was_live_when(path: Path) -> None:
-    """Stack by stack at the edges of time; what stacks come to in all is in ``test_replays.py``."""
+def test_live_over_time(path: Path) -> None:
+    """Each stack at the edges of time; the totals are in ``test_replays.py``."""
     second = Recording(text_of(path))
     profile = load(path)
     assert profile.sizes is not None
@@ -293,7 +293,7 @@ def test_what_was_live_when(path: Path) -> None:
     assert times.series["temporary"].sum() == total(profile, "temporary_count")
 
 
-def test_gzip_and_zstd_and_text_are_the_same(tmp_path: Path) -> None:
+def test_gzip_zstd_and_plain_text(tmp_path: Path) -> None:
     path = recordings()[-1]
     text = text_of(path)
     expected = load(path)
@@ -308,11 +308,11 @@ def test_gzip_and_zstd_and_text_are_the_same(tmp_path: Path) -> None:
         assert "truncated" not in notices(found)
 
 
-# what time does
+# time
 
 
 def made(seed: int, stamps: int, kinds: int) -> str:
-    """A recording of many time stamps, with frees of what is live only."""
+    """A recording of many time stamps, with frees only of what is live."""
     draw = random.Random(seed)
     lines = [HEAD + TABLES]
     lines += [f"a {draw.randrange(1, 5000):x} {draw.randrange(5):x}\n" for _ in range(kinds)]
@@ -328,7 +328,7 @@ def made(seed: int, stamps: int, kinds: int) -> str:
     return "".join(lines)
 
 
-def test_many_time_stamps_become_few_stretches_that_add_up(tmp_path: Path) -> None:
+def test_many_time_stamps_are_merged_into_few_bins(tmp_path: Path) -> None:
     text = made(3, 30_000, 50)
     second = Recording(text.encode())
     times_ms, temporary_frees = second.time_ms.tolist(), second.temporary().tolist()
@@ -340,7 +340,7 @@ def test_many_time_stamps_become_few_stretches_that_add_up(tmp_path: Path) -> No
     assert kernel.MOST_BINS // 4 < bins <= kernel.MOST_BINS
     live, most, at = 0, 0, 0
     edges = (times.time_us // 1000).tolist()
-    # the events one by one, and at each edge what came of them
+    # replay the events, and record the state at each edge
     for edge in range(1, len(edges)):
         most = live
         temporary = 0
@@ -355,13 +355,13 @@ def test_many_time_stamps_become_few_stretches_that_add_up(tmp_path: Path) -> No
         assert len(np.unique(rows["sample"])) == len(rows)
     assert at == len(changes)
     assert times.changes["allocated_count"].sum() == total(profile, "total_count")
-    # what was resident is noted right behind the stamp that an edge is
+    # the resident set is recorded right after the time stamp of an edge
     assert [times.series["rss_bytes"][edge] for edge in (1, bins // 2)] == [
         4096 * (edges[edge] // 10 - 1) for edge in (1, bins // 2)
     ]
 
 
-def test_pieces_may_end_anywhere() -> None:
+def test_chunks_may_end_anywhere() -> None:
     text = made(5, 40, 9).encode()
     whole = figures(text, [])
     draw = random.Random(2)
@@ -383,13 +383,13 @@ def figures(text: bytes, cuts: list[int]) -> Any:
 # records
 
 
-def test_the_records_one_by_one(tmp_path: Path) -> None:
+def test_records(tmp_path: Path) -> None:
     text = HEAD + TABLES + KINDS + "+ 0\n+ 1\n- 1\nc a\nR 10\n+ 2\n- 0\n+ 3\n# remark\n\nc 14\nR 8\n"
     profile = load(written(tmp_path / "a", text))
     helper = profiled_frame("main.cpp", 20, "helper")
     outer, inner = profiled_frame("main.cpp", 30, "main"), profiled_frame("main.cpp", 10, "main")
     unresolved = SourceFrame("libc6", 0, "<unresolved function of libc6 at 0x400>", 2)
-    # operator new stands in no stack; the innermost of inlined frames comes first
+    # operator new is in no stack; the innermost of inlined frames comes first
     assert unrolled(profile) == [
         (inner,),
         (helper, outer, inner),
@@ -414,8 +414,8 @@ def test_the_records_one_by_one(tmp_path: Path) -> None:
     assert not profile.notices
 
 
-def test_temporary_is_what_heaptrack_calls_so(tmp_path: Path) -> None:
-    # another block of the same size and stack counts, and kind 0 after a free does, as heaptrack has it
+def test_temporary_allocations(tmp_path: Path) -> None:
+    # another block of the same size and stack counts, and so does kind 0 after a free, as in heaptrack
     text = HEAD + TABLES + KINDS + "+ 1\n+ 0\n+ 1\n- 1\n- 0\n+ 2\n- 1\n- 2\n"
     profile = load(written(tmp_path / "a", text))
     found = {
@@ -431,7 +431,7 @@ def test_older_versions(tmp_path: Path) -> None:
         found = load(written(tmp_path / "old", head + "X p\n" + unsized + KINDS + "+ 1\n+ 2\n- 1\nc 5\n"))
         assert unrolled(found) == unrolled(expected)
         assert all(map(np.array_equal, found.values, expected.values)), head
-    # version 0 tells size, stack and address with each event
+    # version 0 has size, stack and address in each event
     events = "+ 20 2 f000\n+ 40 3 f100\n+ 20 2 f200\n- f100\n- dead\n- f000\nc 5\n"
     oldest = load(written(tmp_path / "0", "v 10100\nX p\n" + unsized + events))
     names = [kind.name for kind in oldest.value_types]
@@ -446,7 +446,7 @@ def test_older_versions(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_version_0_knows_blocks_by_their_addresses(tmp_path: Path) -> None:
+def test_version_0_identifies_blocks_by_address(tmp_path: Path) -> None:
     draw = random.Random(11)
     live: dict[int, int] = {}
     lines, expected = [], Counter[int]()
@@ -468,7 +468,7 @@ def test_version_0_knows_blocks_by_their_addresses(tmp_path: Path) -> None:
     assert "damaged-lines" not in notices(profile)
 
 
-def test_a_raw_recording_is_refused_with_what_to_run(tmp_path: Path) -> None:
+def test_raw_recording_is_rejected_with_advice(tmp_path: Path) -> None:
     for text in ("v 10400 3\nx 4 prog\nX prog\n", HEAD + "m 1 x 1000 0 10\n"):
         with pytest.raises(MemlensError) as caught:
             load(written(tmp_path / "raw", text))
@@ -481,10 +481,10 @@ def test_a_raw_recording_is_refused_with_what_to_run(tmp_path: Path) -> None:
             load(raw)
 
 
-def test_attaching_begins_anew(tmp_path: Path) -> None:
+def test_attaching_resets_the_counts(tmp_path: Path) -> None:
     text = HEAD + TABLES + KINDS + "+ 3\n+ 3\nc 3\nA\n- 3\n+ 0\n+ 1\n- 1\nc 5\n"
     profile = load(written(tmp_path / "a", text))
-    # a free of what was allocated before says nothing about what came after
+    # a free of an earlier allocation does not make a later one temporary
     assert [total(profile, name) for name in ("total_count", "leaked_count", "temporary_count")] == [2, 1, 1]
     assert total(profile, "peak_bytes") == 0x30
     assert "attached" in notices(profile)
@@ -492,7 +492,7 @@ def test_attaching_begins_anew(tmp_path: Path) -> None:
     assert profile.times.series["live_bytes"][0] == 0
 
 
-def test_a_newer_version_says_what_can_be_shown(tmp_path: Path) -> None:
+def test_newer_version_has_a_notice(tmp_path: Path) -> None:
     text = HEAD.replace("10400 3", "20000 7") + TABLES + KINDS + "+ 0\nz what is new\n+ 1\n"
     profile = load(written(tmp_path / "a", text))
     assert total(profile, "total_count") == 2
@@ -501,7 +501,7 @@ def test_a_newer_version_says_what_can_be_shown(tmp_path: Path) -> None:
     assert messages["damaged-lines"].startswith("1 ")
 
 
-def test_lines_that_refer_to_nothing_are_passed_over_and_counted(tmp_path: Path) -> None:
+def test_invalid_lines_are_skipped_and_counted(tmp_path: Path) -> None:
     wrong = [
         "+ ffffffff", "+ 4", "+", "+ zz", "- 4", "- 0", "- 123456789abcdef01234", "t ffffffffffffffff 1", "t 1 ffff",
         "t", "i", "i zz", "i 1 ffff 2 2 2", "i 1 1 fff fff 1", "s ff short", "s", "c", "c fffffffffffffffff", "R",
@@ -516,7 +516,7 @@ def test_lines_that_refer_to_nothing_are_passed_over_and_counted(tmp_path: Path)
             assert "damaged-lines" in notices(profile) or line.startswith("t f"), line
 
 
-def test_what_is_absurd_is_refused(tmp_path: Path) -> None:
+def test_excessive_files_are_rejected(tmp_path: Path) -> None:
     big = "a 7fffffffffff 1\n"
     absurd = {
         "a line without end": HEAD + "s ffffff " + "x" * (17 << 20),
@@ -540,13 +540,13 @@ def test_what_is_absurd_is_refused(tmp_path: Path) -> None:
 # damage
 
 
-def test_a_recording_cut_off_anywhere_is_read_up_to_there(tmp_path: Path) -> None:
+def test_truncated_recording_is_read_up_to_its_end(tmp_path: Path) -> None:
     text = made(8, 60, 12)
     draw = random.Random(4)
     for number in range(200):
         place = draw.randrange(1, len(text))
         if number % 2:
-            # as killed: what was compressed is there, the frame has no end
+            # as if killed: the compressed data without the end of its frame
             packer = zstandard.ZstdCompressor().compressobj()
             data = packer.compress(text[:place].encode()) + packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
         else:
@@ -589,8 +589,8 @@ def test_a_compressed_file_cut_off_or_changed_anywhere(suffix: str, tmp_path: Pa
     )
 
 
-def test_what_unpacks_without_end_is_refused(tmp_path: Path) -> None:
-    """Twenty thousand times its size is enough for what is not kept; a block of one byte packs to a 32,768th."""
+def test_file_that_unpacks_to_too_much_is_rejected(tmp_path: Path) -> None:
+    """Streams may unpack to 20,000 times their size; a repeated byte compresses to a 32,768th."""
     empty = zstandard.compress(b"\n" * (1 << 27))
     path = written(tmp_path / "bomb.zst", zstandard.compress(HEAD.encode()) + empty * 4)
     with pytest.raises(MemlensError, match="unpacks to more than"):
@@ -678,7 +678,7 @@ def test_rust_names(name: str) -> None:
 
 
 def plain_of_binutils(names: list[str]) -> list[str]:
-    """What binutils make of Rust names, without the hashes of crates and the types of constants."""
+    """Rust names as binutils demangles them, without the hashes of crates and the types of constants."""
     done = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True)
     types = r": (?:usize|u8|u16|u32|u64|u128|isize|i8|i16|i32|i64|i128|bool|char)(?=[>,\]])"
     return [
@@ -695,10 +695,10 @@ def test_the_rust_names_of_a_real_recording_are_those_of_binutils() -> None:
     assert [demangled(name) for name in names] == plain_of_binutils(names)
 
 
-def test_rust_names_that_are_damaged_stay_as_they_are_and_end() -> None:
+def test_damaged_rust_names_are_unchanged() -> None:
     draw = random.Random(3)
     seeds = [name for name in NAMES if name.startswith("_R") and len(name) > 4]
-    # each back reference says twice what the one before says
+    # each back reference repeats the one before twice
     seeds.append("_RINvC1a1bT" + "TB7_B7_E" * 30 + "EE")
     unlike: defaultdict[bool, int] = defaultdict(int)
     for _ in range(5000):
@@ -713,7 +713,7 @@ def test_rust_names_that_are_damaged_stay_as_they_are_and_end() -> None:
     assert unlike[False] > 100
 
 
-def test_what_a_stretch_of_an_archive_comes_to(opened: Callable[[Path], Snapshot]) -> None:
+def test_totals_of_a_range_of_time(opened: Callable[[Path], Snapshot]) -> None:
     second = Recording(text_of(FIXTURE))
     snapshot = opened(FIXTURE)
     assert snapshot.times is not None

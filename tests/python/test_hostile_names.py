@@ -97,14 +97,14 @@ def renamed(value: Any, name: str) -> Any:
 
 
 class Terminal(io.TextIOWrapper):
-    """For commands that ask where they print to."""
+    """A stdout that looks like a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
 def shown(arguments: list[str]) -> str:
-    """What a command prints, whatever its status."""
+    """Return the output of a command, whether it succeeds or fails."""
     written = io.BytesIO()
     out = Terminal(written, encoding="utf-8", errors="surrogatepass", newline="")
     errors = io.StringIO()
@@ -112,10 +112,10 @@ def shown(arguments: list[str]) -> str:
         with contextlib.suppress(SystemExit):
             main(arguments)
         out.flush()
-    told = written.getvalue().decode("utf-8", "surrogatepass")
+    printed = written.getvalue().decode("utf-8", "surrogatepass")
     assert "Traceback" not in errors.getvalue()
-    assert told or errors.getvalue()
-    return told + errors.getvalue()
+    assert printed or errors.getvalue()
+    return printed + errors.getvalue()
 
 
 @pytest.mark.parametrize("kind", NASTY)
@@ -136,7 +136,7 @@ def test_names_of_profiles_are_only_text_on_a_terminal(form: str, kind: str, tmp
     file = tmp_path / form
     file.write_bytes(PROFILES[form](NASTY[kind]))
     check(file, OF_PROFILES)
-    assert "Memlens failed" not in shown(["info", str(file), "--cache-dir", str(tmp_path / "cache")])
+    assert "Internal error" not in shown(["info", str(file), "--cache-dir", str(tmp_path / "cache")])
 
 
 @pytest.mark.parametrize("kind", NASTY)
@@ -151,17 +151,17 @@ def test_figures_of_lines_are_only_text_in_an_editor(
         shown_first = structs.replace(info, default_value=number)
         for measure in get_args(Measure):
             figure = figure_of(shown_first, measure)
-            told = f"{figure.words}: {figure.say(5)}"
-            assert not {c for c in told if unicodedata.category(c) in HIDDEN}
-            assert len(told) < 500
+            text = f"{figure.words}: {figure.say(5)}"
+            assert not {c for c in text if unicodedata.category(c) in HIDDEN}
+            assert len(text) < 500
 
 
 @pytest.mark.parametrize("kind", [kind for kind in NASTY if kind != "long"])
 def test_the_name_of_the_file_is_only_text_on_a_terminal(kind: str, tmp_path: Path) -> None:
-    # a byte that is no UTF-8 in the place of half a character, which no name can have
+    # an undecodable byte instead of a lone surrogate, which no file name can contain
     name = NASTY[kind].replace("/", "").replace("\0", "").replace("\ud800", "\udcff")
     file = tmp_path / f"{name}.pickle"
-    check(file, [["info"], ["sql", "nonsense"]])  # there is none
+    check(file, [["info"], ["sql", "nonsense"]])  # no such file yet
     file.write_bytes(pickle.dumps(small(), 4))
     target = str(tmp_path / f"{name}.out")
     exports = [["export", f"--{form}", target] for form in ("snapviewer", "speedscope", "pprof")]
@@ -173,18 +173,18 @@ def test_the_name_of_the_file_is_only_text_on_a_terminal(kind: str, tmp_path: Pa
 def check(file: Path, commands: list[list[str]]) -> None:
     for command in commands:
         words = [str(file) if word == "ITSELF" else word for word in command[1:]]
-        told = shown([command[0], str(file), *words, "--cache-dir", str(file.parent / "cache")])
-        hidden = sorted({c for c in told if unicodedata.category(c) in HIDDEN and c != "\n"})
-        assert not hidden, f"{command} let {hidden} through"
-        if "--json" in command and not told.startswith("memlens:"):
-            json.loads(told)
+        text = shown([command[0], str(file), *words, "--cache-dir", str(file.parent / "cache")])
+        hidden = sorted({c for c in text if unicodedata.category(c) in HIDDEN and c != "\n"})
+        assert not hidden, f"{command} printed {hidden}"
+        if "--json" in command and not text.startswith("memlens:"):
+            json.loads(text)
             continue
-        longest = max(map(len, told.splitlines()))
+        longest = max(map(len, text.splitlines()))
         assert longest < LONGEST_LINE, f"{command} printed a line of {longest:,} characters"
 
 
 @pytest.mark.parametrize("form", ["pprof", "dhat", "massif"])
-def test_words_of_a_megabyte_are_cut_when_they_are_read(form: str, tmp_path: Path) -> None:
+def test_texts_of_a_megabyte_are_cut_by_the_readers(form: str, tmp_path: Path) -> None:
     file = tmp_path / form
     file.write_bytes(PROFILES[form](NASTY["long"]))
     profile = load(file)
@@ -193,5 +193,5 @@ def test_words_of_a_megabyte_are_cut_when_they_are_read(form: str, tmp_path: Pat
     words = [*(notice.message for notice in profile.notices), *profile.strings.values()]
     assert max(map(len, [json.dumps(profile.settings), *words])) < 20_000
     if form == "pprof":
-        told = next(notice.message for notice in profile.notices if notice.code == "no-symbols")
-        assert told.endswith("without the symbols of its binaries."), "the sentence is whole"
+        message = next(notice.message for notice in profile.notices if notice.code == "no-symbols")
+        assert message.endswith("without the symbols of its binaries."), "the sentence is complete"

@@ -26,7 +26,7 @@ LOOP = frame("/p/train.py", 9, "main")
 ENGINE = frame(
     "??", 0, "torch::autograd::Engine::evaluate_function(std::shared_ptr<torch::autograd::GraphTask>&)"
 )
-# the operator as VariableType spells it, and the node that it makes
+# operators as in VariableType, and the nodes that they make
 OPERATORS = {"mm": "Mm", "mul_Tensor": "Mul", "sum_dim_IntList": "Sum", "_to_copy": "ToCopy", "exp": "Exp"}
 
 
@@ -39,7 +39,7 @@ def forward(operator: str, line: int, *outer: dict[str, Any]) -> list[dict[str, 
 
 
 def backward(operator: str) -> list[dict[str, Any]]:
-    # a node calls operators of its own, which are no forward ones
+    # a node calls operators itself, which are not forward ones
     inner = frame(
         "??", 0, "torch::autograd::VariableType::(anonymous namespace)::mul_Tensor(c10::DispatchKeySet)"
     )
@@ -55,14 +55,14 @@ def labels(opened: Opened, tmp_path: Path, stacks: list[list[dict[str, Any]]]) -
     path = tmp_path / "s.pickle"
     path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace_of(stacks)]}))
     snapshot = opened(path)
-    found: list[tuple[int, str]] = []
+    lines: list[tuple[int, str]] = []
     for row in sorted(live(snapshot, 0, len(stacks), 0, 1000).rows, key=lambda row: row.allocation):
         assert row.label is not None
-        found.append((row.label.line, row.label.source))
-    return found
+        lines.append((row.label.line, row.label.source))
+    return lines
 
 
-def test_backward_goes_the_way_back(opened: Opened, tmp_path: Path) -> None:
+def test_backward_runs_in_reverse(opened: Opened, tmp_path: Path) -> None:
     """Random chains of operators, several steps: each node allocates as often as its operator, in reverse."""
     rng = random.Random(3)
     for _ in range(5):
@@ -71,7 +71,7 @@ def test_backward_goes_the_way_back(opened: Opened, tmp_path: Path) -> None:
             calls = [
                 (rng.choice(sorted(OPERATORS)), rng.randint(1, 400), rng.randint(1, 3)) for _ in range(60)
             ]
-            # no two neighbours of one operator: whose lines are dealt out is tested below
+            # no consecutive calls of one operator; those are tested below
             calls = [c for n, c in enumerate(calls) if n == 0 or calls[n - 1][0] != c[0]]
             for operator, line, times in calls:
                 stacks += [forward(operator, line)] * times
@@ -83,7 +83,7 @@ def test_backward_goes_the_way_back(opened: Opened, tmp_path: Path) -> None:
         assert labels(opened, tmp_path, stacks) == expected
 
 
-def test_neighbours_are_dealt_out_only_where_it_comes_out_even(opened: Opened, tmp_path: Path) -> None:
+def test_consecutive_calls_are_assigned_only_if_counts_divide(opened: Opened, tmp_path: Path) -> None:
     stacks = [
         forward("exp", 1),
         forward("mm", 10),
@@ -101,35 +101,35 @@ def test_neighbours_are_dealt_out_only_where_it_comes_out_even(opened: Opened, t
     ]  # fmt: skip
 
 
-def test_what_makes_no_nodes_does_not_count(opened: Opened, tmp_path: Path) -> None:
+def test_operators_without_nodes_do_not_count(opened: Opened, tmp_path: Path) -> None:
     optimizer = frame("/lib/python3.12/site-packages/torch/optim/adamw.py", 5, "step")
     quiet = frame("/lib/python3.12/site-packages/torch/utils/_contextlib.py", 120, "decorate_context")
     again = frame("/lib/python3.12/site-packages/torch/utils/checkpoint.py", 300, "recompute")
     stacks = [
         forward("mm", 1), forward("exp", 2), forward("mm", 77, optimizer), forward("mm", 78, quiet),
         backward("exp"),
-        # activation checkpointing computes 3 and 4 again, on the engine's thread
+        # activation checkpointing recomputes 3 and 4, on the engine's thread
         [*forward("exp", 3, again), ENGINE], [*forward("mm", 4, again), ENGINE], backward("mm"), backward("exp"),
     ]  # fmt: skip
-    found = labels(opened, tmp_path, stacks)
-    assert [line for line, source in found if source == "inferred"] == [2, 4, 3]
+    rows = labels(opened, tmp_path, stacks)
+    assert [line for line, source in rows if source == "inferred"] == [2, 4, 3]
 
 
-def test_a_pass_that_does_not_fit_is_left_alone(opened: Opened, tmp_path: Path) -> None:
-    """Backward in forward's order is no backward that the rules know."""
+def test_inconsistent_pass_is_not_inferred(opened: Opened, tmp_path: Path) -> None:
+    """Backward in the order of forward contradicts the rules."""
     calls = ["mm", "exp", "mul_Tensor", "sum_dim_IntList"]
     stacks = [forward(operator, n + 1) for n, operator in enumerate(calls)] + [backward(o) for o in calls]
     assert [source for _, source in labels(opened, tmp_path, stacks)[4:]] == ["recorded"] * 4
 
 
-def test_inferred_is_said_everywhere(
+def test_inferred_lines_are_marked(
     opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stacks = [forward("mm", 12), backward("mm")]
     assert labels(opened, tmp_path, stacks)[1] == (12, "inferred")
     snapshot = opened(tmp_path / "s.pickle")
     answer = stack(snapshot, 1)
-    # the stack itself stays what was recorded, and totals of lines hold no guess
+    # the stack is as recorded, and totals of lines contain nothing inferred
     assert {f.source for f in answer.frames} == {"recorded"}
     assert [figures[0] for _, line, _, _, figures in source_lines(snapshot) if line == 12] == [8]
     assert cli.main(["stack", str(tmp_path / "s.pickle"), "1", "--cache-dir", str(tmp_path / "c")]) == 0
@@ -182,7 +182,7 @@ def test_modules(opened: Opened, tmp_path: Path) -> None:
 
     stacks = [
         [LOOP],
-        # GPT.forward:50 calls Block.forward:20/22, which calls nn.Linear; Python's own C frames stand in between
+        # GPT.forward:50 calls Block.forward:20/22, which calls nn.Linear; with Python's C frames in between
         [LINEAR, PYTHON, CALL, WRAP, model(20), CALL, WRAP, model(50), PYTHON, CALL, WRAP, LOOP],
         [frame("/p/model.py", 3, "gelu"), model(22), CALL, WRAP, model(50), CALL, WRAP, LOOP],
         # another module of the same file, called at another line, through a decorator
@@ -200,7 +200,7 @@ def test_modules(opened: Opened, tmp_path: Path) -> None:
             LOOP,
         ],
         [frame("/p/model.py", 90, "Head.forward"), CALL, WRAP, model(54), CALL, WRAP, LOOP],
-        # a function that is called forward, but by nobody's __call__
+        # a function named forward that is not called by a module's __call__
         [frame("/p/flow.py", 7, "forward"), LOOP],
     ]
     path = tmp_path / "s.pickle"

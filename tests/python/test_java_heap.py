@@ -1,4 +1,4 @@
-"""Heap profiles of Java programs against ``go tool pprof``, and what is said of profiles that aren't of memory."""
+"""Heap profiles of Java programs against ``go tool pprof``, and the errors for profiles that aren't of memory."""
 
 import re
 import shutil
@@ -45,7 +45,7 @@ def recorded(folder: Path, text: str = HEAP) -> Path:
 
 
 def by_pprof(path: Path, value_name: str) -> tuple[Counter[str], Counter[str]]:
-    """What each function holds by itself and with what it calls, as ``go tool pprof -top`` prints it."""
+    """The flat and cumulative value of each function, as ``go tool pprof -top`` prints them."""
     command = [
         str(GO), "tool", "pprof", f"-sample_index={value_name}", "-top", "-nodecount=100000", "-nodefraction=0",
         "-edgefraction=0", "-unit=B", str(path),
@@ -74,7 +74,7 @@ def test_figures_are_those_of_pprof(tmp_path: Path, column: int) -> None:
             for name in {frame.function for frame in stack}:
                 cumulative[name] += values[column]
         theirs = by_pprof(path, profile.value_types[column].name)
-        # pprof calls every stub the same
+        # pprof gives all stubs the same name
         mine = [
             Counter({name.replace("generated stub/JIT", "STUB"): size for name, size in each.items()})
             for each in (flat, cumulative)
@@ -96,7 +96,7 @@ def test_places_are_those_of_pprof(path: Path) -> None:
 
 
 def test_the_lines_of_a_program(tmp_path: Path) -> None:
-    """Packages are folders, so that files of one name are told apart; what is Java's own isn't the user's."""
+    """Packages are folders, which distinguish files of the same name; Java's own library isn't the user's."""
     frames = {frame.function: frame for frame in load(recorded(tmp_path)).frames.frames}
     add, run, resize = (
         frames[name]
@@ -112,7 +112,7 @@ def test_the_lines_of_a_program(tmp_path: Path) -> None:
     assert "com.shop.Never.called" not in frames
 
 
-def test_what_is_missing_is_told(tmp_path: Path) -> None:
+def test_notices(tmp_path: Path) -> None:
     unnamed = load(recorded(tmp_path, HEAP.replace(" 0x00000097 GC\n", "")))
     assert [notice.code for notice in unnamed.notices] == ["sampled", "no-symbols"]
     assert "0x97" in {frame.function for frame in unnamed.frames.frames}
@@ -130,7 +130,7 @@ def test_what_is_missing_is_told(tmp_path: Path) -> None:
         ("= bytes", "= pages", "resolution = pages"),
     ],
 )
-def test_what_it_does_not_know_is_named(tmp_path: Path, old: str, new: str, words: str) -> None:
+def test_other_headers_are_rejected(tmp_path: Path, old: str, new: str, words: str) -> None:
     with pytest.raises(NotASnapshotError, match=words):
         load(recorded(tmp_path, HEAP.replace(old, new, 1)))
 
@@ -139,38 +139,39 @@ def test_what_it_does_not_know_is_named(tmp_path: Path, old: str, new: str, word
     ("old", "new"),
     [("4752     9 @", "4752     0 @"), ("     1 @", "     1 ?"), ("0x0000002b 0", "0x0000002g 0")],
 )
-def test_wrong_rows_are_told(tmp_path: Path, old: str, new: str) -> None:
+def test_invalid_rows_are_rejected(tmp_path: Path, old: str, new: str) -> None:
     with pytest.raises(DamagedSnapshotError):
         load(recorded(tmp_path, HEAP.replace(old, new, 1)))
 
 
-def test_steps_of_any_length_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_step_size_makes_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = recorded(tmp_path)
     whole = list(samples_of(load(path)))
     monkeypatch.setattr(scanning, "_STEP_BYTES", 20)
     assert list(samples_of(load(path))) == whole
 
 
-def test_damaged_ones_are_told_so(tmp_path: Path) -> None:
-    told, whole = damage(HEAP.encode(), tmp_path / "java.heap", 400, 8)
-    assert told > 50
-    assert whole > 10
+def test_damaged_files_are_reported(tmp_path: Path) -> None:
+    errors, intact = damage(HEAP.encode(), tmp_path / "java.heap", 400, 8)
+    assert errors > 50
+    assert intact > 10
 
 
-# ---- every other file of that kind ----
+# ---- other files ----
 
 OTHERS = {
-    "*.contention": "waiting for locks",
-    "cppbench.cpu": "CPU time",
-    "go*.cpu": "CPU time",
-    "java.cpu": "CPU time",
+    "*.contention": "lock contention",
+    "cppbench.cpu": "CPU profile",
+    "go*.cpu": "CPU profile",
+    "java.cpu": "CPU profile",
     "*collapsed*": "folded stacks",
     "*dump.txt": "folded stacks",
     "fuzz*": "doesn't belong in a heap profile",
 }
 
 
-def said_of(path: Path) -> str:
+def error_of(path: Path) -> str:
+    """The expected error, empty if the file can be read."""
     return next((words for pattern, words in OTHERS.items() if path.match(pattern)), "")
 
 
@@ -179,8 +180,8 @@ def said_of(path: Path) -> str:
     real_profiles("public/google-pprof/*", "public/flameshow/*", "public/parca/*", "public/firefox/*"),
     ids=lambda path: path.name,
 )
-def test_every_public_file_opens_or_is_named(path: Path) -> None:
-    words = said_of(path)
+def test_public_files_open_or_are_recognised(path: Path) -> None:
+    words = error_of(path)
     if not words:
         assert load(path).values[0].any()
         return
@@ -191,15 +192,15 @@ def test_every_public_file_opens_or_is_named(path: Path) -> None:
 @needs_go
 @pytest.mark.parametrize(
     "path",
-    [path for path in real_profiles("public/google-pprof/*") if said_of(path) and "fuzz" not in path.name],
+    [path for path in real_profiles("public/google-pprof/*") if error_of(path) and "fuzz" not in path.name],
     ids=lambda path: path.name,
 )
-def test_what_pprof_makes_of_the_others_opens(path: Path, tmp_path: Path) -> None:
-    """As their message advises."""
-    made = tmp_path / "made.pb.gz"
-    command = [str(GO), "tool", "pprof", "-proto", f"-output={made}", str(path)]
+def test_files_converted_by_pprof_open(path: Path, tmp_path: Path) -> None:
+    """As the error advises."""
+    converted = tmp_path / "converted.pb.gz"
+    command = [str(GO), "tool", "pprof", "-proto", f"-output={converted}", str(path)]
     subprocess.run(command, capture_output=True, check=True, timeout=120)
-    assert load(made).values[0].any()
+    assert load(converted).values[0].any()
 
 
 @pytest.mark.parametrize(
@@ -209,7 +210,7 @@ def test_what_pprof_makes_of_the_others_opens(path: Path, tmp_path: Path) -> Non
             b"--- threadz 1 ---\n\n--- Thread 7fbd9c7fe940 (name: main/14748) stack: ---\n",
             "stacks of threads",
         ),
-        (b"--- mutex:\ncycles/second=3201000000\n", "waiting for locks"),
+        (b"--- mutex:\ncycles/second=3201000000\n", "lock contention"),
         (b"goroutine profile: total 37\n1 @ 0x43\n", "counts goroutines"),
         (b"-" * 80 + b"\nCommand:            ./x\nMassif arguments:   (none)\n", "ms_print"),
         (b"BZh91AY&SY\x0e", "bzip2"),
@@ -217,7 +218,7 @@ def test_what_pprof_makes_of_the_others_opens(path: Path, tmp_path: Path) -> Non
         (b"a;b;" + b"c;" * 4000, "folded stacks"),
     ],
 )
-def test_what_else_a_file_may_be(tmp_path: Path, head: bytes, words: str) -> None:
+def test_other_files_are_recognised(tmp_path: Path, head: bytes, words: str) -> None:
     path = tmp_path / "x"
     path.write_bytes(head)
     with pytest.raises(NotASnapshotError, match=words):

@@ -1,4 +1,4 @@
-"""Whose code a frame is: each rule with what it is for and what only comes near it, and all real files."""
+"""Whose code a frame is: examples and near misses of each rule, and all real files."""
 
 from contextlib import closing
 from pathlib import Path
@@ -19,7 +19,7 @@ HASH = "c3uxhj5q2ablsqp5lrlrkd2ig2tub4do54ysdazmtvawnjje2knd"
 
 
 class At(NamedTuple):
-    """A frame where its file alone says too little."""
+    """A frame whose file is not sufficient."""
 
     file: str
     function: str = ""
@@ -28,7 +28,7 @@ class At(NamedTuple):
 
 
 class Case(NamedTuple):
-    """Frames that fit a rule, by the library that it names; and frames that come near and are the user's."""
+    """Frames that match a rule, by library, and near misses that are the user's."""
 
     library: str
     fits: tuple[str | At, ...]
@@ -453,20 +453,20 @@ CASES: dict[str, Case] = {
 }  # fmt: skip
 
 
-def test_every_rule_has_its_case() -> None:
+def test_every_rule_has_a_case() -> None:
     assert [rule.name for rule in RULES] == list(CASES)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_a_rule_is_for_and_what_only_comes_near(name: str) -> None:
+def test_examples_and_near_misses(name: str) -> None:
     case = CASES[name]
     assert case.fits
     assert case.near
     for each in case.fits:
         frame = At(each) if isinstance(each, str) else each
-        found = match_of(frame.file, frame.function, frame.module, cut=frame.cut)
-        assert found is not None, frame
-        assert (found.rule.name, found.library) == (name, case.library), frame
+        match = match_of(frame.file, frame.function, frame.module, cut=frame.cut)
+        assert match is not None, frame
+        assert (match.rule.name, match.library) == (name, case.library), frame
     for each in case.near:
         frame = At(each) if isinstance(each, str) else each
         assert library_of(frame.file, frame.function, frame.module, cut=frame.cut) == "", frame
@@ -483,7 +483,7 @@ def test_what_a_rule_is_for_and_what_only_comes_near(name: str) -> None:
         ("mine::A::operator()(int) const", "mine::A::operator{}"),
     ],
 )
-def test_a_functions_own_name(function: str, name: str) -> None:
+def test_qualified_name_of_a_function(function: str, name: str) -> None:
     assert qualified(function) == name
 
 
@@ -497,29 +497,29 @@ def test_kinds_of_frames_follow_the_table() -> None:
     assert profiled_frame("src/a.c", 7, "f", "/home/me/app").kind == USER
 
 
-def test_what_the_table_does_not_know_is_named_by_its_folder() -> None:
-    """Libraries that the setting alone calls so."""
+def test_libraries_of_the_setting_are_named_by_folder() -> None:
+    """Libraries only by the setting."""
     assert package_of("/home/me/shared/kit/a.py", "f", LIBRARY) == "kit"
     assert package_of("kit.py", "f", LIBRARY) == "kit.py"
     assert package_of("tree.cpp", "std::f(int)", LIBRARY) == "C++'s library"
 
 
-# where nobody's own code is, told as plainly as can be and not by the table
+# paths that are never the user's, independently of the table
 PLACES = (
     "site-packages/", "dist-packages/", "lib/python3.", "/uv/python/", "torchinductor_", "sysdeps/", "/pkg/mod/",
     "/go/src/runtime/", "@v0.", "@v1.", "/vendor/github.com/", "/rustc/", "/rust/deps/", "library/std/",
     "library/core/", "/usr/include/", "/usr/lib/", "/qtbase/src/", "Objects/", "3rdparty/", "./elf/", "./libio/",
     "<frozen ",
 )  # fmt: skip
-# uic's ui_*.h is like a header that somebody wrote, and KDE's style lies in a developer's home like the program
+# uic's ui_*.h looks like a hand-written header, and KDE's style is in a developer's home like the program
 UNKNOWABLE = ("ui_mainwindow.h", "/breeze/kstyle/")
 
 
 @pytest.mark.parametrize("path", recordings(), ids=lambda path: path.name[:40])
-def test_whose_lines_are_named_in_real_files(
+def test_top_lines_of_real_files_are_the_users(
     path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The ten lines with the most are the user's, by the table made by hand; and none of theirs is passed over."""
+    """The ten largest lines are the user's by the manual judgements, and none of theirs is missed."""
     monkeypatch.setenv("MEMLENS_MEMRAY_PYTHON", str(MEMRAY))
     try:
         archive = ingest(path, cache, lambda *_: None)
@@ -529,11 +529,11 @@ def test_whose_lines_are_named_in_real_files(
         for file in {file for file, _, _, kind in snapshot.frames.all_rows() if kind == USER}:
             name = file.replace("\\", "/")
             assert not any(place in name for place in PLACES), name
-        found = measure(snapshot, str(path.relative_to(DATA)), judgements())
+        result = measure(snapshot, str(path.relative_to(DATA)), judgements())
     wrong = [
         (line, verdict)
-        for line, _, verdict in found.top
+        for line, _, verdict in result.top
         if not verdict and not any(part in line[0] for part in UNKNOWABLE)
     ]
     assert wrong == []
-    assert found.missed == 0
+    assert result.missed == 0

@@ -39,7 +39,7 @@ def places(stack: tuple[SourceFrame, ...]) -> tuple[Frame, ...]:
 
 
 def held_over_time(profile: Profile) -> Iterator[Held]:
-    """What the changes add up to at each edge."""
+    """Sum up the changes at each edge."""
     assert profile.times is not None
     stacks = [without_cut(stack) for stack, _ in samples_of(profile)]
     now: Held = Counter()
@@ -51,15 +51,15 @@ def held_over_time(profile: Profile) -> Iterator[Held]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_every_tree_is_there(path: Path) -> None:
-    """The peak and the end are in ``test_replays.py``."""
+def test_all_trees_are_read(path: Path) -> None:
+    """All trees over time; the peak and the end are in ``test_replays.py``."""
     profile = load(path)
     assert profile.times is not None
-    assert profile.times.told is not None
+    assert profile.times.known is not None
     over_time = list(held_over_time(profile))
-    told = []
+    numbers = []
     for each in massif.snapshots(path):
-        told.append(each.number)
+        numbers.append(each.number)
         mine = Counter[tuple[Frame, ...]]()
         for stack, size in over_time[each.number].items():
             mine[places(stack)] += size
@@ -68,11 +68,11 @@ def test_every_tree_is_there(path: Path) -> None:
             theirs[tuple(map(shown, frames))] += size
         assert mine == theirs
         assert sum(theirs.values()) == profile.times.series["live_bytes"][each.number]
-    assert told == np.flatnonzero(profile.times.told).tolist()
+    assert numbers == np.flatnonzero(profile.times.known).tolist()
 
 
 def printed(path: Path) -> tuple[list[list[int]], list[Held]]:
-    """ms_print's table of snapshots, and what the innermost frames of each tree held."""
+    """ms_print's table of snapshots, and the bytes of the innermost frames of each tree."""
     command = ["ms_print", "--threshold=0", str(path)]
     text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
     rows: list[list[int]] = []
@@ -93,11 +93,11 @@ def printed(path: Path) -> tuple[list[list[int]], list[Held]]:
 
 @pytest.mark.skipif(shutil.which("ms_print") is None, reason="valgrind's ms_print isn't installed")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_what_ms_print_prints(path: Path) -> None:
+def test_same_figures_as_ms_print(path: Path) -> None:
     profile = load(path)
     times = profile.times
     assert times is not None
-    assert times.told is not None
+    assert times.known is not None
     rows, held = printed(path)
     scale = 1000 if times.unit == "microseconds" else 1
     heap, extra = times.series["live_bytes"], times.series["heap_extra_bytes"]
@@ -105,7 +105,7 @@ def test_what_ms_print_prints(path: Path) -> None:
     mine = zip((times.time_us // scale).tolist(), heap.tolist(), extra.tolist(), stacks.tolist(), strict=True)
     assert rows == [[n, time, a + b + c, a, b, c] for n, (time, a, b, c) in enumerate(mine)]
     over_time = list(held_over_time(profile))
-    for edge, innermost in zip(np.flatnonzero(times.told).tolist(), held, strict=True):
+    for edge, innermost in zip(np.flatnonzero(times.known).tolist(), held, strict=True):
         found: Held = Counter()
         for stack, size in over_time[edge].items():
             found[stack[:1]] += size
@@ -113,14 +113,14 @@ def test_what_ms_print_prints(path: Path) -> None:
 
 
 def test_the_ledger() -> None:
-    """The recording in the repository: the program's entries at the peak, on their lines, and the threshold told."""
+    """The recording in the repository: the program's entries at the peak, on their lines, and the threshold."""
     profile = load(FIXTURE)
     source = (FIXTURES / "src" / "ledger.cpp").read_text("utf-8").splitlines()
     held: Counter[str] = Counter()
     for stack, values in samples_of(profile):
         line = next((frame for frame in stack if frame.kind == USER), None)
         held[source[line.line - 1].split("//")[0].strip() if line else ""] += values[0]
-    # massif takes a peak for one when it is a hundredth higher than the last
+    # massif records a peak only if it is a hundredth higher than the last
     assert held["char *note = new char[64];"] in [count * 64 for count in range(145, 151)]
     assert {"below-threshold", "detailed-only"} <= {notice.code for notice in profile.notices}
     assert profile.times is not None
@@ -163,15 +163,15 @@ def test_units_of_time(tmp_path: Path, unit: str, called: str, time: int) -> Non
     assert (times.unit, times.time_us.tolist()) == (called, [time])
 
 
-def test_pages_are_no_heap(tmp_path: Path) -> None:
+def test_pages_are_not_heap(tmp_path: Path) -> None:
     profile = load(written(tmp_path / "massif.out.1", what="page allocation syscalls"))
     assert "pages" in {notice.code for notice in profile.notices}
     assert "pages" not in {notice.code for notice in load(written(tmp_path / "massif.out.2")).notices}
 
 
 @pytest.mark.parametrize(("depth", "cut"), [(2, True), (3, True), (4, False)])
-def test_stacks_of_the_depth_that_was_kept_are_cut(tmp_path: Path, depth: int, cut: bool) -> None:
-    """Three addresses: the first two lines are one, of which the inner was inlined; the last is recursion."""
+def test_stacks_of_the_recorded_depth_are_cut(tmp_path: Path, depth: int, cut: bool) -> None:
+    """Three addresses: the first two lines share one, as the inner is inlined; the last is recursion."""
     profile = load(written(tmp_path / "massif.out.1", desc=f"--depth=9 --depth={depth}"))
     assert any(stack[-1] == CUT for stack, _ in samples_of(profile)) is cut
 
@@ -184,32 +184,32 @@ SNAPSHOT = re.compile(
 
 
 def check_peak(path: Path) -> tuple[int, int, set[str]]:
-    """The peak is the highest heap, whatever has a tree: its bytes, those without a stack, and codes of notices."""
+    """Check the peak; return its bytes, those without a stack, and the codes of notices."""
     rows = [
         (int(heap), int(number), int(extra), int(stacks), tree, int(root or 0))
         for number, heap, extra, stacks, tree, root in SNAPSHOT.findall(path.read_text("utf-8"))
     ]
     highest = max(row[0] for row in rows)
     at_peak = [row for row in rows if row[0] == highest]
-    told = max((row[5] for row in rows if row[4] != "empty"), default=0)
+    in_tree = max((row[5] for row in rows if row[4] != "empty"), default=0)
     profile = load(path)
     assert profile.value_types[0].name == "peak_bytes"
     assert int(profile.values[0].sum()) == highest
     bare = [values for stack, values in samples_of(profile) if NO_TREE in stack]
-    untold = sum(values[0] for values in bare)
-    assert untold == highest - told
+    missing = sum(values[0] for values in bare)
+    assert missing == highest - in_tree
     assert all(sum(values[1:]) == 0 for values in bare)
     settings = profile.settings
     assert (
         highest, settings["peak_snapshot"], settings["peak_heap_extra_bytes"], settings["peak_stacks_bytes"],
     ) in [row[:4] for row in at_peak]  # fmt: skip
     codes = {notice.code for notice in profile.notices}
-    words = " ".join(notice.message for notice in profile.notices)
-    assert ("peak-without-tree" in codes) == (told > 0 and not any(row[4] != "empty" for row in at_peak))
-    if untold:
-        assert f"{highest:,} bytes" in words
-        assert told == 0 or f"the remaining {untold:,}" in words
-    return highest, untold, codes
+    text = " ".join(notice.message for notice in profile.notices)
+    assert ("peak-without-tree" in codes) == (in_tree > 0 and not any(row[4] != "empty" for row in at_peak))
+    if missing:
+        assert f"{highest:,} bytes" in text
+        assert in_tree == 0 or f"the remaining {missing:,}" in text
+    return highest, missing, codes
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -218,7 +218,7 @@ def test_the_peak_is_the_highest_snapshot(path: Path) -> None:
 
 
 def snapshots(*rows: tuple[int, int, int, str]) -> str:
-    """A file of (heap, extra, stacks, tree) where a tree is one line of code that holds all of the heap."""
+    """A file of (heap, extra, stacks, tree), where a tree is one line of code with all of the heap."""
     text = "desc: --detailed-freq=9\ncmd: ./x\ntime_unit: B\n"
     for number, (heap, extra, stacks, tree) in enumerate(rows):
         text += f"#-----------\nsnapshot={number}\n#-----------\ntime={number}\nmem_heap_B={heap}\n"
@@ -230,7 +230,7 @@ def snapshots(*rows: tuple[int, int, int, str]) -> str:
 
 
 PEAKS: dict[str, tuple[str, int, int, set[str]]] = {
-    # the largest is above 4 GiB, and its figures differ so that none can be taken for another
+    # the largest is above 4 GiB, and all its figures differ, so that none can be confused
     "no tree at all": (snapshots((5_021_305_210, 5_021_305_211, 5_021_305_212, "empty")), 5_021_305_210, 5_021_305_210,
                        {"no-samples"}),
     "the highest has none": (snapshots((9, 1, 0, "detailed"), (100, 1, 0, "peak"), (130, 0, 0, "empty")), 130, 30,
@@ -248,11 +248,11 @@ PEAKS: dict[str, tuple[str, int, int, set[str]]] = {
 
 @pytest.mark.parametrize("what", PEAKS)
 def test_a_peak_without_a_tree(tmp_path: Path, what: str) -> None:
-    text, highest, untold, codes = PEAKS[what]
+    text, highest, missing, codes = PEAKS[what]
     path = written(tmp_path / "massif.out.1", text)
-    found = check_peak(path)
-    assert found[:2] == (highest, untold)
-    assert found[2] - {"detailed-only"} == codes
+    *peak, notices = check_peak(path)
+    assert peak == [highest, missing]
+    assert notices - {"detailed-only"} == codes
     times = load(path).times
     assert times is not None
     assert times.peaks.max() == highest
@@ -265,7 +265,7 @@ WRONG: dict[str, tuple[str, str]] = {
     "a wrong depth": ("   n1: 90 0xB", "    n1: 90 0xB"),
     "no root": ("n2: 100 (heap", "x2: 100 (heap"),
     "a number without end": ("n0: 10 in", f"n0: {'1' * 40} in"),
-    "a tree of a kind of its own": ("heap_tree=peak", "heap_tree=oak"),
+    "an unknown kind of tree": ("heap_tree=peak", "heap_tree=oak"),
     "a tree twice": ("heap_tree=peak", "heap_tree=empty\nheap_tree=peak\nheap_tree=peak"),
     "a line that isn't massif's": ("mem_stacks_B=0", "mem_other_B=0"),
     "no snapshots": (TREE[TREE.index("snapshot=") :], ""),
@@ -274,7 +274,7 @@ WRONG: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_it_cannot_hold_is_told(tmp_path: Path, what: str) -> None:
+def test_invalid_contents_are_reported(tmp_path: Path, what: str) -> None:
     old, new = WRONG[what]
     assert old.format(**LINES) in TREE.format(**LINES)
     path = tmp_path / "massif.out.1"
@@ -283,12 +283,12 @@ def test_what_it_cannot_hold_is_told(tmp_path: Path, what: str) -> None:
         load(path)
 
 
-def test_an_unknown_unit_is_named(tmp_path: Path) -> None:
+def test_unknown_unit_is_reported(tmp_path: Path) -> None:
     with pytest.raises(NotASnapshotError, match="'weeks'"):
         load(written(tmp_path / "massif.out.1", unit="weeks"))
 
 
-def test_a_tree_without_bottom_is_refused(tmp_path: Path) -> None:
+def test_tree_that_is_too_deep_is_rejected(tmp_path: Path) -> None:
     head = TREE[: TREE.index("n2:")].format(**LINES)
     path = tmp_path / "massif.out.1"
     path.write_text(
@@ -298,19 +298,19 @@ def test_a_tree_without_bottom_is_refused(tmp_path: Path) -> None:
         load(path)
 
 
-def test_damaged_ones_are_told_so(tmp_path: Path) -> None:
-    told, whole = damage(FIXTURE.read_bytes(), tmp_path / "massif.out.1", 400, 6)
-    assert told > 150
-    assert whole > 50  # what is whole of a cut one, and a changed name is still a name
+def test_damaged_files_are_reported(tmp_path: Path) -> None:
+    errors, intact = damage(FIXTURE.read_bytes(), tmp_path / "massif.out.1", 400, 6)
+    assert errors > 150
+    assert intact > 50  # truncated files with complete snapshots, and changed names
 
 
-def test_what_is_whole_of_a_file_that_breaks_off_is_shown(tmp_path: Path) -> None:
-    """Wherever it breaks off: as many snapshots as are whole, and their trees as they are in the whole file."""
+def test_complete_snapshots_of_a_truncated_file_are_shown(tmp_path: Path) -> None:
+    """Truncated anywhere: the complete snapshots, with the same trees as in the whole file."""
     whole = FIXTURE.read_bytes()
     profile = load(FIXTURE)
     assert profile.times is not None
     every = list(held_over_time(profile))
-    starts = [found.start() for found in re.finditer(rb"#-----------\nsnapshot=", whole)]
+    starts = [match.start() for match in re.finditer(rb"#-----------\nsnapshot=", whole)]
     ends = [*starts[1:], len(whole)]
     for end in (*range(ends[0], len(whole), 37), *(end + by for end in ends[1:] for by in (-2, -1, 0))):
         path = tmp_path / "massif.out.1"
@@ -319,7 +319,7 @@ def test_what_is_whole_of_a_file_that_breaks_off_is_shown(tmp_path: Path) -> Non
         assert cut.times is not None
         edges = len(cut.times.time_us)
         count = sum(end >= each - 1 for each in ends)
-        # a line may be whole though a bracket within it is what was meant to be its last
+        # a line that is cut after a bracket looks complete
         assert edges == count or (edges == count + 1 and whole[:end].endswith(b")")), end
         begun = len(re.findall(rb"(?m)^snapshot=", whole[:end]))
         codes = {notice.code for notice in cut.notices}
@@ -330,7 +330,7 @@ def test_what_is_whole_of_a_file_that_breaks_off_is_shown(tmp_path: Path) -> Non
         load(path)
 
 
-def test_steps_of_any_length_read_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_step_size_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = list(samples_of(load(FIXTURE)))
     monkeypatch.setattr(scanning, "_STEP_BYTES", 90)
     assert list(samples_of(load(FIXTURE))) == whole
@@ -340,7 +340,7 @@ def test_steps_of_any_length_read_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     ("ends", "samples", "rows"),
     [([3], [0, 1], 2), ([2, 1], [0, 1], 2), ([2], [0, 2], 2), ([2], [0, -1], 2), ([2], [0, 1], 1)],
 )
-def test_differences_of_samples_that_are_not_there(ends: list[int], samples: list[int], rows: int) -> None:
+def test_differences_of_invalid_columns(ends: list[int], samples: list[int], rows: int) -> None:
     with pytest.raises(IndexError):
         massif_text.differences(
             np.array(ends, np.int64), np.array(samples, np.int64), np.ones(rows, np.int64), np.zeros(2, np.int64),

@@ -66,18 +66,18 @@ def test_patterns(patterns: list[str], file: str, function: str, kind: int) -> N
     assert libraries.kind_of(file, function, NATIVE) == NATIVE
 
 
-def test_what_fits_none_stays_what_it_was_and_the_user_may_claim_a_library() -> None:
+def test_patterns_override_the_table() -> None:
     assert Libraries(["vendor"]).kind_of("/v/site-packages/kit/x.py", "f", LIBRARY) == LIBRARY
     assert Libraries(["!kit"]).kind_of("/v/site-packages/kit/x.py", "f", LIBRARY) == USER
     assert Libraries(["!mine::*"]).kind_of("a.cc", "mine::f(int)", LIBRARY) == USER
 
 
-def test_a_pattern_of_many_stars_takes_no_longer_than_others() -> None:
+def test_patterns_with_many_stars_are_fast() -> None:
     hostile = Libraries(["a*" * 200 + "b", "**/" * 200 + "b"])
     assert hostile.kind_of("/".join(["a" * 200] * 20), "f", USER) == USER
 
 
-def test_keys_tell_settings_apart() -> None:
+def test_keys_of_different_settings_differ() -> None:
     keys = {Libraries(each).key for each in ([], ["a"], ["!a"], ["a", "b"], ["b", "a"])}
     assert len(keys) == 5
     assert Libraries(["", "!"]).key == Libraries().key == 0
@@ -95,7 +95,7 @@ FILES = [
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name[:30])
 def test_an_archive_opened_with_patterns(path: Path, cache: Cache) -> None:
-    """What follows from kinds, against kinds and labels decided frame by frame; the archive stays as it is."""
+    """Kinds and labels against ones computed frame by frame; the archive is unchanged."""
     archive = ingest(path, cache, lambda *_: None)
     before = digests(archive)
     with closing(Snapshot.open(archive)) as plain:
@@ -108,11 +108,11 @@ def test_an_archive_opened_with_patterns(path: Path, cache: Cache) -> None:
         libraries = Libraries([name_of(mine), f"!{name_of(theirs)}"])
     with closing(open_with(archive, libraries)) as snapshot:
         assert snapshot.relabelled == libraries.key
-        wanted = [(*row[:3], libraries.kind_of(row[0], row[2], row[3])) for row in rows]
-        assert wanted != rows
-        assert snapshot.frames.all_rows() == wanted
-        assert snapshot.frames.rows(range(len(rows))) == dict(enumerate(wanted))
-        assert snapshot.stacks.label.tolist() == labels(snapshot, wanted, stacks)
+        expected = [(*row[:3], libraries.kind_of(row[0], row[2], row[3])) for row in rows]
+        assert expected != rows
+        assert snapshot.frames.all_rows() == expected
+        assert snapshot.frames.rows(range(len(rows))) == dict(enumerate(expected))
+        assert snapshot.stacks.label.tolist() == labels(snapshot, expected, stacks)
         assert lines
         assert source_lines(snapshot) == [
             (file, line, function, libraries.kind_of(file, function, kind), figures)
@@ -122,7 +122,7 @@ def test_an_archive_opened_with_patterns(path: Path, cache: Cache) -> None:
 
 
 def labels(snapshot: Snapshot, rows: list[FrameRow], stacks: list[list[int]]) -> list[int]:
-    """The frame to show first of each stack, by the words of the rule."""
+    """The label of each stack, by the rule's definition."""
     kinds = [row[3] for row in rows]
     for number, (file, _, function, kind) in enumerate(rows):
         if isinstance(snapshot.info, ProfileInfo):
@@ -145,14 +145,14 @@ def digests(archive: Path) -> dict[str, str]:
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in archive.iterdir()}
 
 
-def test_patterns_that_change_nothing_share_what_is_kept(sample: Path, cache: Cache) -> None:
+def test_patterns_without_effect_share_cached_results(sample: Path, cache: Cache) -> None:
     archive = ingest(sample, cache, lambda *_: None)
     with closing(open_with(archive, Libraries(["nowhere"]))) as snapshot:
         assert snapshot.relabelled == 0
 
 
 def test_inferred_lines_follow(cache: Cache) -> None:
-    """A line that was inferred for backward is the label of forward stacks; it goes where these go."""
+    """A line inferred for backward is the label of forward stacks, and changes with them."""
     seen = 0
     for path in real_files("*training_memory_snapshot*", "*backward_memory_snapshot_100*"):
         archive = ingest(path, cache, lambda *_: None)
@@ -181,7 +181,7 @@ def test_inferred_lines_follow(cache: Cache) -> None:
     assert seen
 
 
-def test_tables_and_the_first_flame_are_of_the_setting(sample: Path, cache: Cache) -> None:
+def test_tables_and_the_first_flame_follow_the_setting(sample: Path, cache: Cache) -> None:
     archive = ingest(sample, cache, lambda *_: None)
     libraries = Libraries(["model.py"])
     query = "SELECT DISTINCT kind FROM frames WHERE file LIKE '%model.py'"
@@ -214,10 +214,10 @@ def test_the_command_line(sample: Path, tmp_path: Path) -> None:
     def kinds(*options: str) -> list[dict[str, str]]:
         command = [sys.executable, "-m", "memlens", "sql", str(sample), query, "--json", *options]
         command += ["--cache-dir", str(tmp_path / "cache")]
-        found: list[dict[str, str]] = json.loads(
+        rows: list[dict[str, str]] = json.loads(
             subprocess.run(command, capture_output=True, check=True).stdout
         )
-        return found
+        return rows
 
     assert kinds() == [{"kind": KIND_NAMES[USER]}]
     assert kinds("--libraries", "model.py") == [{"kind": KIND_NAMES[LIBRARY]}]

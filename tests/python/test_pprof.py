@@ -1,4 +1,4 @@
-"""The pprof reader, held to a decoding that shares no code with it, and to what damaged files must not do."""
+"""The pprof reader against an independent decoding, and with damaged files."""
 
 import gzip
 import random
@@ -21,7 +21,7 @@ from memlens.formats.pprof_prune import patterns_of, simplified
 from memlens.model.profile import Profile
 
 LEGACY = ("go.crc32.cpu", "gobench.cpu", "java.cpu", "cppbench.cpu")
-"""Profiles of the binary format that pprof had before."""
+"""Profiles in pprof's former binary format."""
 REAL = [
     path
     for where in ("pprof/*.pb.gz", "gperftools/*.pb.gz", "public/parca/*", "public/flameshow/*.out")
@@ -56,7 +56,7 @@ def made(data: bytes, tmp_path: Path) -> Profile:
 
 
 def stacks_of(profile: Profile) -> list[list[tuple[str, str, int]]]:
-    """Each sample's frames, innermost first, as function, file and line; marks of cut stacks left out."""
+    """Each sample's frames, innermost first, as function, file and line; without marks of cut stacks."""
     frames = [(each.function, each.file, each.line) for each in profile.frames.frames]
     starts = profile.frames.starts.tolist()
     ids = profile.frames.sequence.tolist()
@@ -71,7 +71,7 @@ def stacks_of(profile: Profile) -> list[list[tuple[str, str, int]]]:
 
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
-def test_real_profiles_read_as_they_are_decoded(path: Path, tmp_path: Path) -> None:
+def test_real_profiles_equal_their_decoding(path: Path, tmp_path: Path) -> None:
     """Samples in their order, labels and sizes; stacks and lines are in ``test_replays.py``."""
     message = message_of(path)
     strings = message["string_table"]
@@ -91,9 +91,9 @@ def test_real_profiles_read_as_they_are_decoded(path: Path, tmp_path: Path) -> N
             labels[number, key, text, label.get("num", 0), strings[label.get("num_unit", 0)]] += 1
             if key == "bytes" and not text:
                 sizes[number] = label["num"]
-    told = profile.strings | {0: ""}
+    strings = profile.strings | {0: ""}
     assert labels == Counter(
-        (sample, told[key], told[text], number, told[unit])
+        (sample, strings[key], strings[text], number, strings[unit])
         for sample, key, text, number, unit in profile.labels.tolist()
     )
     assert (profile.sizes is None) == (not sizes.any())
@@ -107,7 +107,7 @@ def test_other_files_are_not_taken_for_profiles(path: Path, tmp_path: Path) -> N
         with open_source(path, tmp_path, lambda *_: None) as source:
             assert not pprof.sniff(source.head())
     except MemlensError:
-        pass  # its wrapper is damaged
+        pass  # its compressed data is damaged
 
 
 def test_random_and_common_bytes_are_not_taken_for_profiles() -> None:
@@ -134,7 +134,7 @@ def build() -> Builder:
     return builder
 
 
-def test_what_is_legal_though_rare(tmp_path: Path) -> None:
+def test_rare_but_valid_profiles(tmp_path: Path) -> None:
     for packed in (True, False):
         profile = made(build().bytes(packed=packed), tmp_path)
         assert stacks_of(profile) == [
@@ -147,7 +147,7 @@ def test_what_is_legal_though_rare(tmp_path: Path) -> None:
         assert profile.sizes is not None
         assert profile.sizes.tolist() == [32, 0, 0]
         assert [notice.code for notice in profile.notices] == ["no-symbols"]
-    # fields of a later version are passed over, and numbers may come in another order
+    # fields of a later version are skipped, and numbers may come in another order
     whole = build().bytes()
     later = whole[6:12] + b"\xfa\x01\x03abc" + whole[12:] + b"\xf0\x01\x07" + whole[:6]
     assert (whole[:2], whole[6:8]) == (b"\x0a\x04", b"\x0a\x04")
@@ -155,7 +155,7 @@ def test_what_is_legal_though_rare(tmp_path: Path) -> None:
     assert stacks_of(made(gzip.compress(later), tmp_path)) == stacks_of(profile)
 
 
-def test_the_default_value_is_named_or_the_last(tmp_path: Path) -> None:
+def test_default_value(tmp_path: Path) -> None:
     builder = build()
     assert made(builder.bytes(), tmp_path).default_value == 1
     builder.message["default_sample_type"] = builder.text("alloc_objects")
@@ -164,7 +164,7 @@ def test_the_default_value_is_named_or_the_last(tmp_path: Path) -> None:
     assert made(builder.bytes(), tmp_path).default_value == 1
 
 
-def test_a_difference_says_so(tmp_path: Path) -> None:
+def test_difference_has_a_notice(tmp_path: Path) -> None:
     builder = build()
     builder.sample([builder.location(("main", "/src/main.cc", 20))], -2, -64, **{"pprof::base": "true"})
     profile = made(builder.bytes(), tmp_path)
@@ -177,11 +177,11 @@ def test_stacks_that_were_cut_off_are_marked(tmp_path: Path) -> None:
     deep = [builder.location((f"f{n}", "a.go", n + 1)) for n in range(31)]
     whole = [*deep, builder.location(("runtime.main", "proc.go", 250))]
     cut = [*deep, builder.location(("f99", "a.go", 99))]
-    # what was inlined counts, and all of the last location is written
+    # inlined frames count, and all frames of the last location are written
     inlined = [*deep[:30], builder.location(("g1", "a.go", 1), ("g2", "a.go", 2), ("g3", "a.go", 3))]
     # the allocator's own frame was the first of 32
     hidden = [*deep[:30], builder.location(("f98", "a.go", 98))]
-    # begun by what begins a shorter one, too
+    # its outermost function is also that of a shorter one
     begun = [*deep[:30], builder.location(("worker", "a.go", 7))]
     for stack in (whole, cut, cut, inlined, hidden, begun, begun[-9:], deep[:20]):
         builder.sample(stack, 10)
@@ -209,7 +209,7 @@ def test_a_cpu_profile_keeps_its_runtime_frames(tmp_path: Path) -> None:
     "text", real_profiles("pprof/go-heap-mid.debug1.txt.zst"), ids=lambda path: path.name
 )
 def test_both_forms_of_a_heap_have_the_same_stacks_cut_off(text: Path, tmp_path: Path) -> None:
-    """Addresses stand in the text as Go recorded them, so their number is what its limit counts."""
+    """The text has the addresses as Go recorded them, so their number is what Go limits."""
     found: list[Counter[tuple[str, ...]]] = []
     for path in (text, text.with_name("go-heap-mid.pb.gz")):
         profile = profile_of(path, tmp_path)
@@ -218,7 +218,7 @@ def test_both_forms_of_a_heap_have_the_same_stacks_cut_off(text: Path, tmp_path:
         stacks = [
             tuple(names[number] for number in ids[starts[s] : starts[s + 1]]) for s in profile.stacks.tolist()
         ]
-        # the text leaves out what is inlined beyond the limit
+        # the text does not have inlined frames beyond the limit
         found.append(
             Counter(stack[: min(len(stack) - 1, 29)] for stack in stacks if stack and "cut off" in stack[-1])
         )
@@ -251,7 +251,7 @@ def test_frames_are_dropped_as_pprof_drops_them(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_patterns_that_could_take_for_ever_are_not_taken() -> None:
+def test_slow_patterns_are_not_used() -> None:
     for pattern in (
         "(a+)+b",
         "(.*)*",
@@ -289,7 +289,7 @@ def _set(path: tuple[Any, ...], value: Any) -> Callable[[Message], None]:
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        (_without("sample_type"), NotASnapshotError, "says of no value"),
+        (_without("sample_type"), NotASnapshotError, "no types of values"),
         (_without("string_table"), DamagedSnapshotError, "refers to string"),
         (_set(("string_table", 0), "x"), DamagedSnapshotError, "first string"),
         (_without("location"), DamagedSnapshotError, "refers to location"),
@@ -298,12 +298,12 @@ def _set(path: tuple[Any, ...], value: Any) -> Callable[[Message], None]:
         (_set(("location", 0, "id"), 0), DamagedSnapshotError, "has no id"),
         (_set(("location", 0, "id"), 8), DamagedSnapshotError, "the same id"),
         (_set(("sample", 1, "value"), [1]), DamagedSnapshotError, "1 values"),
-        (_set(("sample", 1, "value"), [2**62, 1]), DamagedSnapshotError, "more than can be counted"),
+        (_set(("sample", 1, "value"), [2**62, 1]), DamagedSnapshotError, "sum of the values"),
         (_set(("function", 0, "name"), 2**40), DamagedSnapshotError, "refers to string"),
         (_set(("sample", 0, "label", 0, "key"), 2**63), DamagedSnapshotError, "refers to string"),
     ],
 )
-def test_what_contradicts_itself_is_refused(
+def test_inconsistent_profiles_are_rejected(
     change: Callable[[Message], None], error: type[MemlensError], words: str, tmp_path: Path
 ) -> None:
     builder = build()
@@ -312,7 +312,7 @@ def test_what_contradicts_itself_is_refused(
         made(encode(builder.message), tmp_path)
 
 
-def test_damaged_files_end_in_a_sentence(tmp_path: Path) -> None:
+def test_damaged_files_are_rejected(tmp_path: Path) -> None:
     whole = build().bytes()
     chance = random.Random(7)
     damaged = [whole[:end] for end in range(1, len(whole))]

@@ -1,4 +1,4 @@
-"""The Profile model from columns in memory to an archive and back, against sums made by hand."""
+"""The Profile model from columns in memory to an archive and back, against sums by brute force."""
 
 import random
 from collections import Counter
@@ -53,7 +53,7 @@ def random_profile(seed: int, *, as_tree: bool) -> tuple[Profile, list[list[int]
 
 
 def archived(profile: Profile, folder: Path) -> Snapshot:
-    """The archive of a profile that no file was read for."""
+    """Write a profile to an archive."""
     folder.mkdir()
     write_archive(profile, SourceFile("/tmp/test", 1, 1), folder, lambda *_: None)
     return Snapshot.open(folder)
@@ -61,7 +61,7 @@ def archived(profile: Profile, folder: Path) -> Snapshot:
 
 @pytest.mark.parametrize("as_tree", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_lines_have_what_their_samples_have(tmp_path: Path, seed: int, as_tree: bool) -> None:
+def test_lines_are_sums_of_their_samples(tmp_path: Path, seed: int, as_tree: bool) -> None:
     profile, stacks = random_profile(seed, as_tree=as_tree)
     snapshot = archived(profile, tmp_path / "archive")
     total: Counter[tuple[str, int, int]] = Counter()
@@ -90,11 +90,11 @@ def test_lines_have_what_their_samples_have(tmp_path: Path, seed: int, as_tree: 
         if amounts[number]
     }
     assert itself == {key: n for key, n in own.items() if n}
-    # the figures that lines have in every model: in use stands for the peak, which such a profile has not
+    # the figures that lines have in every model: in use serves as the peak, which such a profile does not have
     for file, number, _, _, figures in of_lines:
         place = (file, number)
         assert tuple(figures[:3]) == (total[(*place, 1)], total[(*place, 0)], total[(*place, 2)])
-    # samples, their stacks and the frame that stands for each
+    # samples, their stacks and their labels
     for sample, stack in enumerate(stacks):
         number = int(snapshot.samples.stack[sample])
         assert snapshot.stack_frame_ids(number) == stack
@@ -103,7 +103,7 @@ def test_lines_have_what_their_samples_have(tmp_path: Path, seed: int, as_tree: 
     snapshot.close()
 
 
-def test_info_says_what_the_values_are(tmp_path: Path) -> None:
+def test_values_in_info(tmp_path: Path) -> None:
     profile, _ = random_profile(3, as_tree=False)
     snapshot = archived(profile, tmp_path / "archive")
     info = snapshot.profile
@@ -123,7 +123,7 @@ def test_info_says_what_the_values_are(tmp_path: Path) -> None:
     snapshot.close()
 
 
-def test_values_of_the_same_allocations_belong_together() -> None:
+def test_companions_count_the_same_allocations() -> None:
     def kind(name: str, unit: str) -> ValueType:
         return ValueType(name, unit, "other", name)
 
@@ -131,20 +131,20 @@ def test_values_of_the_same_allocations_belong_together() -> None:
     assert companions(types) == [2, None, None]
 
 
-def test_a_profile_that_contradicts_itself_is_the_readers_mistake() -> None:
+def test_inconsistent_columns_are_rejected() -> None:
     profile, _ = random_profile(1, as_tree=False)
     empty = Frames([], np.zeros(1, np.uint64), np.empty(0, np.uint32))
     stacks, values = profile.stacks, profile.values
-    with pytest.raises(ValueError, match="fit"):
+    with pytest.raises(ValueError, match="inconsistent"):
         Profile("test", profile.frames, TYPES, 3, stacks, values)
-    with pytest.raises(ValueError, match="fit"):
+    with pytest.raises(ValueError, match="inconsistent"):
         Profile("test", empty, TYPES, 0, stacks, values)
-    with pytest.raises(ValueError, match="fit"):
+    with pytest.raises(ValueError, match="inconsistent"):
         Profile("test", profile.frames, TYPES, 0, stacks, [*values[:2], np.full(len(stacks), 2**61)])
-    one, amount = np.zeros(1, np.uint32), [np.ones(1, np.int64)]
-    with pytest.raises(ValueError, match="fit"):
+    one, value = np.zeros(1, np.uint32), [np.ones(1, np.int64)]
+    with pytest.raises(ValueError, match="inconsistent"):
         Profile(
-            "test", empty, TYPES[:1], 0, one, amount, tree=StackTree(np.array([0, 1], np.uint32), stacks[:2])
+            "test", empty, TYPES[:1], 0, one, value, tree=StackTree(np.array([0, 1], np.uint32), stacks[:2])
         )
 
 
@@ -177,7 +177,7 @@ def test_whose_code_a_file_is(file: str, kind: int, package: str) -> None:
     assert package_of(frame.file, frame.function, frame.kind) == package
 
 
-def test_frames_without_a_line_stand_with_their_module() -> None:
+def test_frames_without_a_line_have_their_module() -> None:
     frame = profiled_frame("", 0, "0x7f00", "/lib/libfoo.so.1.2")
     assert frame == SourceFrame("/lib/libfoo.so.1.2", 0, "0x7f00", NATIVE)
     assert package_of(frame.file, frame.function, frame.kind) == "libfoo.so"

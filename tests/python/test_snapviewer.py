@@ -1,4 +1,4 @@
-"""SnapViewer's archives: what Memlens exports, read by SnapViewer's rules, and what Memlens reads of others."""
+"""SnapViewer's archives: exports of Memlens read by SnapViewer's rules, and archives of SnapViewer."""
 
 import contextlib
 import io
@@ -75,7 +75,7 @@ def steps_of(found: list[Alloc]) -> list[tuple[int, list[int], list[int]]]:
 
 
 def read_as_snapviewer(path: Path, folder: Path) -> tuple[list[dict[str, Any]], list[tuple[Any, ...]]]:
-    """What its renderer reads: whole numbers that are not negative, as many rows as polygons, no empty polygon."""
+    """What its renderer expects: non-negative integers, as many rows as polygons, no empty polygon."""
     with zipfile.ZipFile(path) as archive:
         assert sorted(archive.namelist()) == ["allocations.json", "elements.db"]
         archive.extractall(folder)
@@ -103,7 +103,7 @@ def call_stack(snapshot: Snapshot, stack: int) -> str:
 
 
 def events_of(device: Device) -> list[tuple[int, int, bool]]:
-    """Allocations and frees in their order: moment, row, whether it is a free. Moments are the device's own."""
+    """Allocations and frees in order: the device's moment, the row, and whether it is a free."""
     starts, ends = device.start.tolist(), device.end.tolist()
     found = [(start, row, False) for row, start in enumerate(starts) if start]
     found += [(end, row, True) for row, end in enumerate(ends) if end != NEVER]
@@ -130,7 +130,7 @@ def check_round_trip(path: Path, folder: Path, opened: Opened, snapshot_data: An
             times = polygons[number]["timesteps"]
             assert row[:4] == (number, polygons[number]["size"], times[0], times[-1])
             assert row[4] == call_stack(snapshot, int(device.stack[number]))
-        # and back
+        # read the export
         again = opened(out)
         (back,) = again.timeline.devices
         other = again.device(0)
@@ -162,7 +162,7 @@ def test_real_files_there_and_back(path: Path, tmp_path: Path, opened: Opened) -
     check_round_trip(path, tmp_path, opened, load(path))
 
 
-def test_lives_that_only_an_export_of_ours_can_tell(tmp_path: Path, opened: Opened) -> None:
+def test_lives_in_exports_of_memlens(tmp_path: Path, opened: Opened) -> None:
     """Live before the trace, an address used twice, freed by the last event, alone at the end; names with colons."""
     one, two = frame("C:\\a b.py", 3, "f:12:g"), frame("/x/(3) y.py", 4, "operator()\n(1) z")
     traces = {
@@ -200,7 +200,7 @@ def polygon(size: int, *steps: int) -> dict[str, Any]:
 
 
 def test_archives_of_snapviewer_itself(tmp_path: Path, opened: Opened) -> None:
-    """The converter's own: nothing says what was there before, and stacks are paired by position."""
+    """As the converter writes them: without what was live before, and with stacks paired by position."""
     # live before: 10 and 20; free 10 (all above comes down: 4 steps), alloc 30, alloc 40, free 20
     polygons = [
         polygon(10, 0, 0),
@@ -223,12 +223,12 @@ def test_archives_of_snapviewer_itself(tmp_path: Path, opened: Opened) -> None:
     assert [(f.file, f.line, f.function, f.kind) for f in frames] == [
         ("C:\\m.py", 3, "f2", "user"), ("", 0, "at::g", "native")
     ]  # fmt: skip
-    # the first event is an allocation: what begins with it was not there before
+    # the first event is an allocation: what begins with it was not live before
     snapshot = opened(write_zip(tmp_path / "b.zip", [polygon(5, 0, 2), polygon(6, 1, 2)], [
         (0, 5, 0, 2, ""), (1, 6, 1, 2, "(0) a.py:1:f")]))  # fmt: skip
     assert snapshot.device(0).start.tolist() == [1, 2]
     assert "no-stacks" in {notice.code for notice in snapshot.info.warnings}
-    # whether it was freed can't be told
+    # whether it was freed is unknown
     snapshot = opened(write_zip(tmp_path / "c.zip", [polygon(5, 0, 1)], [(0, 5, 0, 1, "")]))
     assert snapshot.device(0).end.tolist() == [NEVER]
     assert "end-unsure" in {notice.code for notice in snapshot.info.warnings}
@@ -288,9 +288,7 @@ def damaged(folder: Path) -> dict[str, Path]:
     return made
 
 
-def test_damaged_archives_are_refused_in_a_sentence(
-    tmp_path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damaged_archives_are_rejected(tmp_path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memlens.formats.snapviewer.MOST_EXPANSION", 100)
     for what, path in damaged(tmp_path).items():
         with pytest.raises(MemlensError) as caught:
@@ -300,9 +298,7 @@ def test_damaged_archives_are_refused_in_a_sentence(
         assert not list(cache.folder.iterdir()), what
 
 
-def test_any_bytes_behind_a_zips_first_are_refused(
-    tmp_path: Path, cache: Cache, sample: Path, opened: Opened
-) -> None:
+def test_zip_files_with_changed_bytes(tmp_path: Path, cache: Cache, sample: Path, opened: Opened) -> None:
     whole = io.BytesIO()
     path = tmp_path / "out.zip"
     export.snapviewer(opened(sample), None, path, lambda *_: None)
@@ -314,7 +310,7 @@ def test_any_bytes_behind_a_zips_first_are_refused(
         places = random.integers(4, len(data), 40)
         broken[places] = random.integers(0, 256, 40)
         path.write_bytes(broken.tobytes())
-        # whatever else is raised fails the test
+        # any other exception fails the test
         with contextlib.suppress(MemlensError):
             ingest(path, cache, lambda *_: None)
 
@@ -329,16 +325,16 @@ def directory_of(entries: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("entries", "told"), [(65, "holds 65 files"), (1000, "holds 1,000 files"), (1_000_000, "directory takes")]
+    ("entries", "error"), [(65, "has 65 files"), (1000, "has 1,000 files"), (1_000_000, "directory has")]
 )
-def test_a_zip_of_many_files_is_refused(entries: int, told: str, tmp_path: Path, cache: Cache) -> None:
+def test_zip_of_many_files_is_rejected(entries: int, error: str, tmp_path: Path, cache: Cache) -> None:
     path = tmp_path / "many.zip"
     path.write_bytes(directory_of(entries))
-    with pytest.raises(MemlensError, match=told):
+    with pytest.raises(MemlensError, match=error):
         ingest(path, cache, lambda *_: None)
 
 
-def test_allocations_are_counted_while_they_are_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_allocations_are_limited_while_they_are_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "_MOST_ALLOCATIONS", 10_000)
     given = 0
 
@@ -356,7 +352,7 @@ def test_allocations_are_counted_while_they_are_unpacked(monkeypatch: pytest.Mon
 
 @given(st.data())
 @settings(max_examples=100, deadline=None)
-def test_json_is_the_same_in_any_pieces(data: st.DataObject) -> None:
+def test_json_in_any_chunks(data: st.DataObject) -> None:
     polygons = [
         {**polygon(n, n, n + 2), "of": {"a": [{"b": "}, {"}]}, "note": "[{}]"}
         for n in data.draw(st.lists(st.integers(0, 99), min_size=1, max_size=8))
@@ -371,7 +367,7 @@ def test_json_is_the_same_in_any_pieces(data: st.DataObject) -> None:
         reader._lives(iter([text[:-1]]))
 
 
-def test_a_database_may_not_unpack_without_end(
+def test_database_that_unpacks_to_too_much_is_rejected(
     tmp_path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader, "_LEAST_DATABASE_BYTES", 1 << 20)
@@ -383,7 +379,7 @@ def test_a_database_may_not_unpack_without_end(
         ingest(path, cache, lambda *_: None)
 
 
-def test_what_is_too_large_for_snapviewer_is_said(
+def test_traces_too_large_for_snapviewer_are_rejected(
     sample: Path, tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "MOST_POINTS", 1_000)

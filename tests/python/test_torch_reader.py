@@ -483,20 +483,20 @@ def huge(opcode: bytes, width: int) -> bytes:
 
 DAMAGED: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "empty"),
-    "text": (b"hello, world", "not of a kind that Memlens reads"),
+    "text": (b"hello, world", "not of a format that Memlens reads"),
     "protocol 0": (pickle.dumps({"segments": []}, 0), "protocol 0 or 1"),
     "protocol 1": (pickle.dumps({"segments": []}, 1), "protocol 0 or 1"),
     "protocol 0, large": (
         pickle.dumps({"segments": [[number] for number in range(5000)]}, 0),
         "protocol 0 or 1",
     ),
-    "words": (b"cats\ndogs\nand mice\n", "not of a kind that Memlens reads"),
-    "two words": (b"cats\ndogs\n", "not of a kind that Memlens reads"),
-    "a title": (b"N. B.\n", "not of a kind that Memlens reads"),
-    "hellos": (b"hello, world\n" * 1000, "not of a kind that Memlens reads"),
+    "words": (b"cats\ndogs\nand mice\n", "not of a format that Memlens reads"),
+    "two words": (b"cats\ndogs\n", "not of a format that Memlens reads"),
+    "a title": (b"N. B.\n", "not of a format that Memlens reads"),
+    "hellos": (b"hello, world\n" * 1000, "not of a format that Memlens reads"),
     "other pickle": (pickle.dumps([1, 2, 3]), "no memory snapshot"),
     "other dict": (pickle.dumps({"epoch": 3}), "no memory snapshot"),
-    "no stop": (pickle.dumps(small())[:-1], "breaks off"),
+    "no stop": (pickle.dumps(small())[:-1], "truncated"),
     "absurd string": (huge(b"X", 4), "larger than the whole file"),
     "absurd long string": (huge(b"\x8d", 8), "larger than the whole file"),
     "absurd bytes": (huge(b"\x8e", 8), "larger than the whole file"),
@@ -507,17 +507,17 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
     "memo put beyond": (HEAD + b"r\xff\xff\xff\x7f.", "not stored"),
     "deep marks": (b"\x80\x04" + b"(" * 100_000, "nested far deeper"),
     "deep lists": (b"\x80\x04" + b"]" * 8_000_000, "nested far deeper"),
-    "pop nothing": (b"\x80\x040.", "fit together"),
-    "append to nothing": (b"\x80\x04K\x01a.", "fit together"),
-    "odd items": (b"\x80\x04}(K\x01u.", "fit together"),
-    "items without a dict": (b"\x80\x04](K\x01K\x02u.", "fit together"),
-    "unknown opcode": (b"\x80\x04\xff.", "no opcode"),
-    "protocol 9": (b"\x80\x04\x80\x09.", "no opcode"),
+    "pop nothing": (b"\x80\x040.", "inconsistent"),
+    "append to nothing": (b"\x80\x04K\x01a.", "inconsistent"),
+    "odd items": (b"\x80\x04}(K\x01u.", "inconsistent"),
+    "items without a dict": (b"\x80\x04](K\x01K\x02u.", "inconsistent"),
+    "unknown opcode": (b"\x80\x04\xff.", "not an opcode"),
+    "protocol 9": (b"\x80\x04\x80\x09.", "not an opcode"),
     "half json": (b'{"segments": [', "not whole JSON"),
     "deep json": (b"[" * 200_000, "JSON"),
     "page without data": (b"<html><body>hello</body></html>", "embeds no snapshot"),
-    "text that begins like a page": (b"<module> (a:6);main (b:7) 3\n", "not of a kind that Memlens reads"),
-    "packed emptiness": (gzip.compress(b""), "is empty"),
+    "text that begins like a page": (b"<module> (a:6);main (b:7) 3\n", "not of a format that Memlens reads"),
+    "packed emptiness": (gzip.compress(b""), "contains no data"),
     "half gzip": (gzip.compress(pickle.dumps(small()) * 50)[:400], "damaged"),
     "half zstd": (zstandard.compress(random.Random(1).randbytes(5000))[:300], ""),
     "gzip bomb": (gzip.compress(pickle.dumps(bytes(50_000_000), 4)), "unpacks to more"),
@@ -531,7 +531,7 @@ def test_damaged(name: str, tmp_path: Path) -> None:
     assert words in error.message
     assert error.advice
     assert error.code in ("damaged", "not-a-snapshot")
-    if "not of a kind that Memlens reads" in words:
+    if "not of a format that Memlens reads" in words:
         for kind in (
             "PyTorch",
             "heaptrack",

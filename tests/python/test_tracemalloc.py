@@ -1,4 +1,4 @@
-"""tracemalloc's snapshots against what tracemalloc itself says of them, and against pickles that want to do harm."""
+"""tracemalloc's snapshots against tracemalloc itself, and against malicious pickles."""
 
 import pickle
 import re
@@ -37,7 +37,7 @@ TRACES = st.lists(
 
 
 def totals(profile: Profile, depth: int | None) -> Counter[Any]:
-    """Bytes and count by the innermost ``depth`` frames, without what marks a cut stack."""
+    """Bytes and count by the innermost ``depth`` frames, without the marks of cut stacks."""
     found: Counter[Any] = Counter()
     for stack, (size, count) in samples_of(profile):
         names = tuple(
@@ -49,7 +49,7 @@ def totals(profile: Profile, depth: int | None) -> Counter[Any]:
 
 
 def name_of(file: str, line: int) -> str:
-    """A frame as the reader tells it; what has no file is called by its place."""
+    """A frame as the reader returns it; one without a file is named by its place."""
     return f"{file}:{line}" if line or file != "<unknown>" else file
 
 
@@ -66,10 +66,10 @@ def test_totals_are_those_of_tracemalloc(path: Path, group: str, depth: int | No
 
 @given(TRACES, st.integers(2, 5), st.integers(0, 2))
 @settings(max_examples=150, deadline=None)
-def test_any_snapshot_of_any_python(
+def test_snapshots_of_all_versions_of_python(
     tmp_path_factory: pytest.TempPathFactory, traces: list[Any], protocol: int, older: int
 ) -> None:
-    """``older`` leaves out what Python before 3.9 and before 3.6 didn't write."""
+    """``older`` omits what Python before 3.9 and before 3.6 didn't write."""
     rows: list[Any] = [trace if not older else trace[:3] if older == 1 else trace[1:3] for trace in traces]
     rows += rows[:3]  # the same object again: a reference
     path = tmp_path_factory.mktemp("any") / "snapshot"
@@ -101,8 +101,8 @@ def test_any_snapshot_of_any_python(
         assert not traces or set(domains) == {0}
 
 
-def test_where_the_program_keeps_its_memory() -> None:
-    """The recording in the repository: the line that keeps the lines, and stacks that were cut."""
+def test_recording_in_the_repository() -> None:
+    """The recording in the repository: its largest line, and stacks that are cut."""
     profile = load(FIXTURE)
     source = (FIXTURES / "src" / "index.py").read_text("utf-8").splitlines()
     names = [
@@ -115,7 +115,7 @@ def test_where_the_program_keeps_its_memory() -> None:
 
 
 def recorded(folder: Path, kept: int, depth: int) -> Path:
-    """A snapshot of a block at the bottom of ``depth`` calls of which ``kept`` frames were kept, in its own process."""
+    """A snapshot, made in another process, of a block in ``depth`` calls with ``kept`` recorded frames."""
     path = folder / "deep.tracemalloc"
     code = (
         "import sys, tracemalloc\n"
@@ -138,7 +138,7 @@ def recorded(folder: Path, kept: int, depth: int) -> Path:
         (25, 4, None),
     ],
 )
-def test_the_advice_on_cut_stacks_keeps_more_than_was_kept(
+def test_advice_on_cut_stacks_keeps_more_frames(
     tmp_path: Path, kept: int, depth: int, advice: str | None
 ) -> None:
     notices = load(recorded(tmp_path, kept, depth)).notices
@@ -150,7 +150,7 @@ def test_the_advice_on_cut_stacks_keeps_more_than_was_kept(
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_the_advice_is_of_the_snapshots_own_figures(path: Path) -> None:
+def test_advice_uses_the_figures_of_the_snapshot(path: Path) -> None:
     snapshot = tracemalloc.Snapshot.load(str(path))
     totals = [(len(trace.traceback), trace.traceback.total_nframe or 0) for trace in snapshot.traces]
     kept, deepest = max(kept for kept, _ in totals), max(total for _, total in totals)
@@ -177,7 +177,7 @@ EVIL = {
 
 
 @pytest.mark.parametrize("what", EVIL)
-def test_nothing_else_is_taken(tmp_path: Path, what: str) -> None:
+def test_other_pickles_are_rejected(tmp_path: Path, what: str) -> None:
     path = tmp_path / "evil"
     path.write_bytes(EVIL[what])
     with pytest.raises(UnsafePickleError, match=r"opcode [A-Z_]+ would run code") as caught:
@@ -187,6 +187,6 @@ def test_nothing_else_is_taken(tmp_path: Path, what: str) -> None:
     assert EVIL[what][offset] in b"cR\x81\x93b"
 
 
-def test_damaged_ones_are_told_so(tmp_path: Path) -> None:
-    told, _ = damage(FIXTURE.read_bytes(), tmp_path / "damaged", 400, 4)
-    assert told > 250
+def test_damaged_files_are_reported(tmp_path: Path) -> None:
+    errors, _ = damage(FIXTURE.read_bytes(), tmp_path / "damaged", 400, 4)
+    assert errors > 250

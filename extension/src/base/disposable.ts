@@ -1,6 +1,6 @@
 import type * as vscode from 'vscode';
 
-/** Something that owns disposables and gives them back, last one first, when it is disposed of itself. */
+/** An object that owns disposables and disposes of them, last one first, when it is disposed of itself. */
 export class Disposable implements vscode.Disposable {
   readonly #owned: vscode.Disposable[] = [];
   #disposed = false;
@@ -15,7 +15,7 @@ export class Disposable implements vscode.Disposable {
     for (const owned of this.#owned.splice(0).reverse()) owned.dispose();
   }
 
-  /** Own `owned` from now on; what comes too late is disposed of at once. */
+  /** Own `owned` from now on; after `dispose` it is disposed of at once. */
   protected own<T extends vscode.Disposable>(owned: T): T {
     if (this.#disposed) owned.dispose();
     else this.#owned.push(owned);

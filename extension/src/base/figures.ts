@@ -2,7 +2,7 @@ import { bytes } from '../../shared/bytes';
 
 const IN_US: Record<string, number> = { nanoseconds: 1e-3, microseconds: 1, milliseconds: 1e3, seconds: 1e6 };
 
-/** A value of a profile in its unit, as the server writes it (`memlens.units.format_value`). */
+/** Formats a value of a profile in its unit, as the server does (`memlens.units.format_value`). */
 export function formatValue(amount: number, unit: string): string {
   if (unit === 'bytes') return bytes(amount);
   const inUs = IN_US[unit];

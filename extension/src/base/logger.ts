@@ -1,13 +1,13 @@
 import * as vscode from 'vscode';
 
-/** The one place where the extension writes what nobody needs to see at once. The server's stderr goes there too. */
+/** The log of the extension, which also has the server's stderr. */
 export type Logger = vscode.LogOutputChannel;
 
 export function createLogger(): Logger {
   return vscode.window.createOutputChannel('Memlens', { log: true });
 }
 
-/** Any thrown value as a sentence. */
+/** The message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -8,7 +8,7 @@ const FILTERS = {
   'All files': ['*'],
 };
 
-/** "Compare with Another Snapshot…" for the view in front, and "Compare Memory Snapshots" for two files. */
+/** "Compare with Another Snapshot…" for the active view, and "Compare Memory Snapshots" for two files. */
 export function registerCompareCommands(editors: SnapshotEditorProvider): vscode.Disposable {
   return vscode.Disposable.from(
     vscode.commands.registerCommand('memlens.compare', async () => {
@@ -29,7 +29,7 @@ export function registerCompareCommands(editors: SnapshotEditorProvider): vscode
   );
 }
 
-/** Ask which snapshot to compare a view's with: the open ones first, then any file. */
+/** Let the user choose the snapshot to compare a view's with: the open ones first, then any file. */
 export async function chooseOther(view: SnapshotView, editors: SnapshotEditorProvider): Promise<void> {
   const open = new Map(editors.views.map((each) => [each.uri.toString(), each.uri]));
   open.delete(view.uri.toString());
@@ -68,7 +68,7 @@ async function askForFile(view: SnapshotView): Promise<vscode.Uri | undefined> {
   return chosen?.[0];
 }
 
-/** The view of a file, opened if there is none. */
+/** Returns the view of a file, which is opened if there is none. */
 async function viewOf(uri: vscode.Uri, editors: SnapshotEditorProvider): Promise<SnapshotView | undefined> {
   const find = (): SnapshotView | undefined =>
     editors.views.find((view) => view.uri.toString() === uri.toString());

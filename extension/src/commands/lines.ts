@@ -6,18 +6,18 @@ import type { SnapshotView } from '../editor/view';
 import { documentOf } from '../lines/documents';
 import { GO_TO_LINE, type Server, SHOW_LINE } from '../server/client';
 
-/** From a line of source to what it allocated. */
+/** Commands that lead from a source line to what it allocated. */
 export function registerLineCommands(editors: SnapshotEditorProvider, server: Server): vscode.Disposable {
   const show = async (target: ShowLineArguments): Promise<void> => {
     const view = await viewOf(editors, target);
     if (view === undefined) return;
     view.reveal();
-    view.tell({ type: 'showLine', file: target.file, line: target.line });
+    view.send({ type: 'showLine', file: target.file, line: target.line });
   };
 
   return vscode.Disposable.from(
     vscode.commands.registerCommand(SHOW_LINE, async (target: unknown) => {
-      // Anybody may run a command, so its argument is checked.
+      // Other extensions may run the command with any argument.
       if (isShowLineArguments(target)) await show(target);
     }),
     vscode.commands.registerCommand(GO_TO_LINE, async (target: unknown) => {
@@ -46,7 +46,7 @@ export function registerLineCommands(editors: SnapshotEditorProvider, server: Se
   );
 }
 
-/** The view that shows the snapshot; one is opened when there is none (the link was older than the view). */
+/** Returns the view of the snapshot, which is opened again if it was closed after the link was made. */
 async function viewOf(
   editors: SnapshotEditorProvider,
   target: ShowLineArguments,

@@ -9,7 +9,7 @@ export function registerOpenCommands(): vscode.Disposable {
   });
 }
 
-/** What the active tab shows, whichever editor shows it. */
+/** The file of the active tab, whatever its editor. */
 function activeUri(): vscode.Uri | undefined {
   const input: unknown = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
   if (input instanceof vscode.TabInputText || input instanceof vscode.TabInputCustom) return input.uri;

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
+import { messageOf } from '../base/logger';
 import type { SnapshotView } from '../editor/view';
 
 const FORMS = {
@@ -7,7 +8,7 @@ const FORMS = {
   json: { name: 'JSON', extension: 'json' },
 };
 
-/** Asks where to and writes what a view has, the rows of a query for instance. */
+/** Lets the user choose a file, and writes text from a view to it, such as the rows of a query. */
 export async function saveText(view: SnapshotView, form: 'csv' | 'json', text: string): Promise<void> {
   const { name, extension } = FORMS[form];
   const folder = vscode.Uri.joinPath(view.uri, '..');
@@ -21,7 +22,8 @@ export async function saveText(view: SnapshotView, form: 'csv' | 'json', text: s
   try {
     await vscode.workspace.fs.writeFile(target, Buffer.from(text, 'utf8'));
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    await vscode.window.showErrorMessage(`The rows could not be written to ${target.fsPath}: ${why}`);
+    await vscode.window.showErrorMessage(
+      `The rows could not be written to ${target.fsPath}: ${messageOf(error)}`,
+    );
   }
 }

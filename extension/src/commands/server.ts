@@ -3,7 +3,7 @@ import { type Logger, messageOf } from '../base/logger';
 import type { Server } from '../server/client';
 import { forgetPaths } from '../settings';
 
-/** Commands about the server and what it remembers. */
+/** Commands about the server and the remembered paths. */
 export function registerServerCommands(
   server: Server,
   memory: vscode.Memento,
@@ -14,7 +14,7 @@ export function registerServerCommands(
       try {
         await server.restart();
       } catch (error) {
-        log.error(`restart: ${messageOf(error)}`); // the status item and the views say so too
+        log.error(`restart: ${messageOf(error)}`); // the status item and the views show it, too
       }
     }),
     vscode.commands.registerCommand('memlens.showLog', () => {

@@ -2,7 +2,7 @@ import * as vscode from 'vscode';
 import { PANE_IDS, PICTURE_IDS, type ViewCommand } from '../../shared/messages';
 import type { SnapshotEditorProvider } from '../editor/provider';
 
-/** Palette commands that the view in front carries out itself. */
+/** Palette commands that are passed on to the active view. */
 const COMMANDS: readonly ViewCommand[] = [
   'fit',
   'peak',
@@ -22,7 +22,7 @@ export function registerViewCommands(editors: SnapshotEditorProvider): vscode.Di
   return vscode.Disposable.from(
     ...COMMANDS.map((command) =>
       vscode.commands.registerCommand(`memlens.${command}`, () => {
-        editors.active?.tell({ type: 'command', command });
+        editors.active?.send({ type: 'command', command });
       }),
     ),
     vscode.commands.registerCommand('memlens.reload', async () => {

@@ -1,10 +1,10 @@
 import type * as vscode from 'vscode';
 
-/** A file as VS Code's editors see it. What is open in the server belongs to the views, one reference each. */
+/** A file in a custom editor. It owns nothing in the server: each of its views has a reference to the snapshot. */
 export class SnapshotDocument implements vscode.CustomDocument {
   constructor(readonly uri: vscode.Uri) {}
 
   dispose(): void {
-    // Each view has closed its own reference when its panel went.
+    // Each view has closed its reference with its panel.
   }
 }

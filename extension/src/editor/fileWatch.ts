@@ -5,12 +5,12 @@ import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
 import type { Server } from '../server/client';
 
-/** Who writes a file in place changes it many times: it is looked at this long after the first of them. */
-const LOOK_AFTER_MS = 300;
+/** A file that is written in place changes many times: it is checked this long after the first change. */
+const CHECK_AFTER_MS = 300;
 
 /**
- * Notices that a file on disk is not the one that was read any more. The system says that something happened, the
- * server says what it means; a file that is written again as it was counts as the same.
+ * Notices when a file on disk is no longer the one that was read. The system reports an event, and the server compares
+ * the file; a file that is rewritten with the same content counts as the same.
  */
 export class FileWatch extends Disposable {
   #watcher: vscode.Disposable | undefined;
@@ -21,47 +21,47 @@ export class FileWatch extends Disposable {
 
   constructor(
     private readonly server: Server,
-    /** Called when `state` is another one. */
+    /** Called when `state` changes. */
     private readonly changed: () => void,
     private readonly log: Logger,
   ) {
     super();
   }
 
-  /** What the user is to be told. */
+  /** The state to show to the user. */
   get state(): FileState {
     return this.#dismissed ? 'same' : this.#state;
   }
 
-  /** Whether the file was another one when it was last looked at. */
+  /** Whether the file had changed when it was last checked. */
   get differs(): boolean {
     return this.#state !== 'same';
   }
 
-  /** Watch the file that `snapshot` was made of from now on. */
+  /** Watch the file of `snapshot` from now on. */
   follow(uri: vscode.Uri, snapshot: string): void {
     this.stop();
     this.#following = { uri, snapshot };
-    // A pattern of the file's own name would need its brackets escaped, which VS Code's patterns can't for all.
+    // The file's name can't be the pattern, because VS Code's patterns can't escape all special characters.
     const folder = new vscode.RelativePattern(vscode.Uri.file(path.dirname(uri.fsPath)), '*');
     const watcher = vscode.workspace.createFileSystemWatcher(folder);
     const happened = (changed: vscode.Uri): void => {
-      if (changed.fsPath === uri.fsPath) this.#lookSoon();
+      if (changed.fsPath === uri.fsPath) this.#checkSoon();
     };
     this.#watcher = vscode.Disposable.from(
       watcher,
       watcher.onDidChange(happened),
       watcher.onDidCreate(happened),
       watcher.onDidDelete(happened),
-      // Some disks tell of nothing, those of other machines for instance.
+      // Some file systems report no events, those of other machines for instance.
       vscode.window.onDidChangeWindowState(({ focused }) => {
-        if (focused) this.look();
+        if (focused) this.check();
       }),
     );
-    this.look(); // it may have changed while it was read
+    this.check(); // it may have changed while it was read
   }
 
-  /** There is nothing to watch. */
+  /** Stop watching. */
   stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -72,14 +72,14 @@ export class FileWatch extends Disposable {
     this.#dismissed = false;
   }
 
-  /** Say no more of it until something else happens to the file. */
+  /** Report the current state as 'same' until it changes again. */
   dismiss(): void {
     this.#dismissed = true;
     this.changed();
   }
 
-  /** Ask the server what became of the file. */
-  look(): void {
+  /** Let the server check the file. */
+  check(): void {
     const following = this.#following;
     if (following === undefined || this.server.health !== 'running') return;
     const { uri, snapshot } = following;
@@ -91,8 +91,8 @@ export class FileWatch extends Disposable {
         this.changed();
       },
       (error: unknown) => {
-        // A snapshot that is closed meanwhile, or a server that died: what follows looks again.
-        this.log.debug(`${uri.fsPath} was not looked at: ${messageOf(error)}`);
+        // The snapshot was closed meanwhile, or the server died: the file is checked when it is opened again.
+        this.log.debug(`${uri.fsPath} was not checked: ${messageOf(error)}`);
       },
     );
   }
@@ -102,10 +102,10 @@ export class FileWatch extends Disposable {
     super.dispose();
   }
 
-  #lookSoon(): void {
+  #checkSoon(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      this.look();
-    }, LOOK_AFTER_MS);
+      this.check();
+    }, CHECK_AFTER_MS);
   }
 }

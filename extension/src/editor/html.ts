@@ -1,4 +1,4 @@
-/** What the page is made of; the addresses are the webview's own. */
+/** The parameters of the page; URIs are those of the webview. */
 export interface PageParts {
   /** `webview.cspSource` */
   cspSource: string;
@@ -8,8 +8,8 @@ export interface PageParts {
 }
 
 /**
- * The webview's page. Nothing may be loaded but our script and our styles: no network, no images, no inline script,
- * so that a name from a snapshot could not do anything even if it were taken for HTML.
+ * The webview's page. Only the extension's script and styles may be loaded: no network, no images, no inline script,
+ * so that a name in a snapshot would be harmless even if it were treated as HTML.
  */
 export function page(parts: PageParts): string {
   const policy = [

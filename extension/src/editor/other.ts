@@ -8,7 +8,7 @@ import { type Logger, messageOf } from '../base/logger';
 import type { Server } from '../server/client';
 import { problem, ProblemError, problemOf } from '../server/problem';
 
-/** The snapshot that a view is compared with: a second reference of the view's in the server, gone with the view. */
+/** The snapshot that a view is compared with: a second reference in the server, which is closed with the view. */
 export class OtherReference extends Disposable {
   #opening: vscode.CancellationTokenSource | undefined;
   #status: OtherSnapshot | null = null;
@@ -16,7 +16,7 @@ export class OtherReference extends Disposable {
 
   constructor(
     private readonly main: vscode.Uri,
-    /** The view's name in the server; the reference has one of its own. */
+    /** The view's name in the server, from which the name of the reference is made. */
     viewId: string,
     private readonly server: Server,
     private readonly changed: (status: OtherSnapshot | null, fresh: boolean) => void,
@@ -38,12 +38,12 @@ export class OtherReference extends Disposable {
     return this.#status;
   }
 
-  /** The server's name for it, while it is open. */
+  /** The server's name for the snapshot, while it is open. */
   get snapshot(): string | null {
     return this.#open?.snapshot ?? null;
   }
 
-  /** Open `uri` instead of what is open. `fresh`: the user has just chosen it. */
+  /** Open `uri` instead of the current file. `fresh`: the user has just chosen it. */
   async choose(uri: vscode.Uri, fresh: boolean): Promise<void> {
     this.close();
     const opening = new vscode.CancellationTokenSource();
@@ -52,8 +52,8 @@ export class OtherReference extends Disposable {
     this.#set({ is: 'opening', ...file, stage: '', fraction: null }, fresh);
     try {
       if (uri.scheme !== 'file') {
-        const advice = 'Choose a file of this machine.';
-        throw new ProblemError(problem('file', `${uri.path} is not a file here`, advice, false));
+        const advice = 'Choose a file on this machine.';
+        throw new ProblemError(problem('file', `${uri.path} is not a file on this machine`, advice, false));
       }
       const params = { path: uri.fsPath, view: this.view };
       const older = isOlder(uri, this.main);
@@ -72,20 +72,20 @@ export class OtherReference extends Disposable {
     }
   }
 
-  /** The server has lost it, or it failed: open the same file again. */
+  /** Open the same file again after it failed, or after the server lost it. */
   async again(): Promise<void> {
     const status = this.#status;
     this.#open = undefined;
     if (status !== null) await this.choose(vscode.Uri.parse(status.uri), false);
   }
 
-  /** Read the same file again, which is open. */
+  /** Read the open file again. */
   async reload(): Promise<void> {
     const status = this.#status;
     if (status !== null) await this.choose(vscode.Uri.parse(status.uri), false);
   }
 
-  /** Compare with nothing. */
+  /** End the comparison. */
   clear(): void {
     this.close();
     this.#set(null);
@@ -117,7 +117,7 @@ export class OtherReference extends Disposable {
   }
 }
 
-/** Whether the one file was written before the other; false when that can't be told. */
+/** Whether the first file was written before the other; false if that is unknown. */
 async function isOlder(one: vscode.Uri, other: vscode.Uri): Promise<boolean> {
   try {
     const [first, second] = await Promise.all([stat(one.fsPath), stat(other.fsPath)]);

@@ -7,10 +7,10 @@ import type { ViewStates } from './states';
 import { SnapshotView, type ViewHost } from './view';
 
 export const VIEW_TYPE = 'memlens.snapshot';
-/** The same editor for names that more often mean something else; VS Code has one priority for a view type. */
+/** The same editor with a lower priority, for file names that usually have another meaning. */
 export const OPTIONAL_VIEW_TYPE = 'memlens.snapshot.optional';
 
-/** Makes a view for each tab, and knows which are open. */
+/** Creates a view for each tab, and keeps a list of the open ones. */
 export class SnapshotEditorProvider
   extends Disposable
   implements vscode.CustomReadonlyEditorProvider<SnapshotDocument>
@@ -39,14 +39,14 @@ export class SnapshotEditorProvider
     }
   }
 
-  /** The open views, the one used last at the front. */
+  /** The open views, the most recently used one first. */
   get views(): SnapshotView[] {
     const last = this.#last;
     const others = [...this.#views].filter((view) => view !== last);
     return last === undefined ? others : [last, ...others];
   }
 
-  /** The view in front, if a view of ours is. */
+  /** The active view, if any. */
   get active(): SnapshotView | undefined {
     return this.views.find((view) => view.panel.active);
   }

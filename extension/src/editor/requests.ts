@@ -9,27 +9,27 @@ type RequestMessage = Extract<FromWebviewMessage, { type: 'request' }>;
 
 const METHODS: ReadonlySet<string> = new Set(VIEW_METHODS);
 
-/** Those about two snapshots. */
+/** The methods about two snapshots. */
 const COMPARING: ReadonlySet<string> = new Set(
   VIEW_METHODS.filter((method) => method.startsWith('memlens/compare')),
 );
 
-/** The requests that one view has under way. Of viewports and queries there is one at a time. */
+/** The pending requests of one view. There is one viewport and one query at a time. */
 export class ViewRequests extends Disposable {
   readonly #pending = new Map<number, { method: ViewMethod; cancel: vscode.CancellationTokenSource }>();
 
   constructor(
     private readonly server: Server,
     private readonly post: (message: ToWebviewMessage) => void,
-    /** Called when the server doesn't know the snapshot (any more). */
+    /** Called when the server has no such snapshot (any more). */
     private readonly onClosed: (snapshot: string) => void,
   ) {
     super();
   }
 
   /**
-   * Pass a request of the view's on to the server, about the view's own snapshot (and the one that it is compared
-   * with), and the answer back.
+   * Pass a request of the view on to the server, with the view's snapshot (and the one that it is compared with), and
+   * post the response.
    */
   async answer(message: RequestMessage, snapshot: string | null, other: string | null): Promise<void> {
     const { id, method } = message;
@@ -42,7 +42,7 @@ export class ViewRequests extends Disposable {
       this.#fail(id, problem('no-other', 'There is no snapshot to compare with', 'Choose another snapshot.'));
       return;
     }
-    // Of these only the latest is of any use; a query that nobody waits for must not go on.
+    // Only the latest of these is needed, and abandoned queries must not keep running.
     if (method === 'memlens/viewport' || method === 'memlens/sql') this.#cancelAll(method);
     const cancel = new vscode.CancellationTokenSource();
     this.#pending.set(id, { method, cancel });
@@ -70,7 +70,7 @@ export class ViewRequests extends Disposable {
     this.#pending.get(id)?.cancel.cancel();
   }
 
-  /** The page is gone: nobody waits for its answers. */
+  /** Cancel all requests of a page that no longer exists. */
   cancelAll(): void {
     this.#cancelAll();
   }
@@ -91,7 +91,7 @@ export class ViewRequests extends Disposable {
   }
 }
 
-/** A result whose base64 `geometry` is an ArrayBuffer, which crosses to the webview without becoming text again. */
+/** Decodes a result's base64 `geometry` to an ArrayBuffer, which is sent to the webview in binary form. */
 function unpacked(result: Requests[ViewMethod]['result']): unknown {
   if (!('geometry' in result) || typeof result.geometry !== 'string') return result;
   const bytes = Buffer.from(result.geometry, 'base64');

@@ -4,7 +4,7 @@ import type { ViewState } from '../../shared/messages';
 const KEY = 'memlens.views';
 const KEPT = 50;
 
-/** Where each file's view stood last, so that it comes back there after its tab was closed or the window reloaded. */
+/** The last state of each file's view, which is restored after its tab was closed or the window reloaded. */
 export class ViewStates {
   constructor(private readonly memory: vscode.Memento) {}
 
@@ -12,7 +12,7 @@ export class ViewStates {
     return this.#all().find(([known]) => known === uri)?.[1] ?? null;
   }
 
-  /** Keep `state`; the files used longest ago are forgotten. */
+  /** Store `state`; the states of the least recently used files are dropped. */
   async set(uri: string, state: ViewState): Promise<void> {
     const others = this.#all().filter(([known]) => known !== uri);
     await this.memory.update(KEY, [[uri, state], ...others].slice(0, KEPT));

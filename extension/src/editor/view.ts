@@ -12,11 +12,11 @@ import { OtherReference } from './other';
 import { ViewRequests } from './requests';
 import type { ViewStates } from './states';
 
-/** What a view asks of the rest of the extension. */
+/** The parts of the extension that a view uses. */
 export interface ViewHost {
   openSource(view: SnapshotView, file: string, line: number, beside: boolean): Promise<void>;
   openAsText(uri: vscode.Uri, column: vscode.ViewColumn | undefined): Promise<void>;
-  /** Asks the user which snapshot to compare with. */
+  /** Lets the user choose the snapshot to compare with. */
   chooseOther(view: SnapshotView): Promise<void>;
   saveText(view: SnapshotView, form: 'csv' | 'json', text: string): Promise<void>;
 }
@@ -26,7 +26,7 @@ type Status =
   | { is: 'open'; result: OpenResult }
   | { is: 'failed'; problem: Problem };
 
-/** Failures that say nothing about whether the file might be text. */
+/** Failures after which the file can't be expected to be text. */
 const NOT_THE_FILES_FAULT = new Set([
   NO_SERVER,
   CANCELLED,
@@ -42,21 +42,21 @@ const NOT_THE_FILES_FAULT = new Set([
 /**
  * One editor tab: its page, and its reference to the server's snapshot.
  *
- * The reference lives as long as the tab. The page comes and goes: VS Code drops it when the tab is hidden, and it
- * says `ready` again when it is back.
+ * The reference lives as long as the tab, but the page does not: VS Code destroys it when the tab is hidden, and the
+ * next page sends `ready` again.
  */
 export class SnapshotView extends Disposable {
   readonly id = randomBytes(8).toString('hex');
   readonly #requests: ViewRequests;
-  /** What it is compared with. */
+  /** The snapshot that it is compared with. */
   readonly #other: OtherReference;
   readonly #files: Record<ShownFile, FileWatch>;
   #status: Status = { is: 'opening', stage: '', fraction: null };
   #opening: vscode.CancellationTokenSource | undefined;
   #state: ViewState | null;
   #pageReady = false;
-  /** What to tell the page once it shows the snapshot. */
-  #later: ToWebviewMessage[] = [];
+  /** Messages to post once the page shows the snapshot. */
+  #queued: ToWebviewMessage[] = [];
 
   constructor(
     readonly uri: vscode.Uri,
@@ -78,7 +78,7 @@ export class SnapshotView extends Disposable {
         (snapshot) => {
           if (this.snapshot !== snapshot) return;
           this.#open();
-          // Either of the two may be the one that is gone.
+          // Either of the two snapshots may be the closed one.
           this.#reopenOther();
         },
       ),
@@ -88,7 +88,7 @@ export class SnapshotView extends Disposable {
         new FileWatch(
           server,
           () => {
-            this.#tellFile(of);
+            this.#postFile(of);
           },
           log,
         ),
@@ -106,7 +106,7 @@ export class SnapshotView extends Disposable {
           else this.#files.other.stop();
           if (this.#status.is !== 'open') return;
           this.#post({ type: 'other', other, fresh });
-          this.#tellFile('other');
+          this.#postFile('other');
         },
         log,
       ),
@@ -126,7 +126,7 @@ export class SnapshotView extends Disposable {
     );
     this.own(
       server.onDidStart(() => {
-        // A server that died took the snapshot with it. While `#open` waits for the server, that is its own start.
+        // A new server does not have the snapshot. If `#open` is waiting for the server, it has caused this start.
         if (this.#status.is === 'open' || this.#failedForWantOfServer) this.#open();
         this.#reopenOther();
       }),
@@ -135,7 +135,7 @@ export class SnapshotView extends Disposable {
     this.own(
       panel.onDidChangeViewState(() => {
         if (panel.visible) {
-          for (const file of Object.values(this.#files)) file.look();
+          for (const file of Object.values(this.#files)) file.check();
         } else {
           this.#pageReady = false;
           this.#requests.cancelAll();
@@ -158,31 +158,31 @@ export class SnapshotView extends Disposable {
     return this.#status.is === 'open' ? this.#status.result.snapshot : null;
   }
 
-  /** Send `message` when the page shows the snapshot: at once if it does. */
-  tell(message: ToWebviewMessage): void {
+  /** Send `message` as soon as the page shows the snapshot; commands are dropped until then. */
+  send(message: ToWebviewMessage): void {
     if (this.#pageReady && this.#status.is === 'open') this.#post(message);
-    else if (message.type !== 'command') this.#later.push(message);
+    else if (message.type !== 'command') this.#queued.push(message);
   }
 
-  /** Show the view beside another snapshot. */
+  /** Compare the view with another snapshot. */
   async compareWith(uri: vscode.Uri): Promise<void> {
     await this.#other.choose(uri, true);
   }
 
-  /** Read the file again, as it is now; the view stays at its place as far as the file still has it. */
+  /** Read the file again; the view's state is restored as far as it applies to the new content. */
   async reload(of: ShownFile = 'own'): Promise<void> {
     if (of === 'other') {
       await this.#other.reload();
       return;
     }
-    // What has a number in one file is something else in another.
+    // Numbers of allocations and moments are invalid in another file.
     if (this.#files.own.differs && this.#state !== null)
       this.#state = { ...this.#state, selection: null, first: null, second: null };
     this.#release();
     this.#open();
   }
 
-  /** Bring the tab to the front where it is; without its column VS Code would move it to the active one. */
+  /** Activate the tab in its column; without the column VS Code would move it to the active one. */
   reveal(): void {
     this.panel.reveal(this.panel.viewColumn, false);
   }
@@ -203,13 +203,13 @@ export class SnapshotView extends Disposable {
     const opening = new vscode.CancellationTokenSource();
     this.#opening = opening;
     this.#setStatus({ is: 'opening', stage: '', fraction: null });
-    this.#ask(opening.token)
+    this.#request(opening.token)
       .then(
         (result): Status => ({ is: 'open', result }),
         (error: unknown): Status => ({ is: 'failed', problem: problemOf(error) }),
       )
       .then((status) => {
-        // The answer to an opening that was given up must not replace its successor's, nor leave a reference behind.
+        // A superseded result must neither replace the new one nor leave a reference open.
         if (this.#opening !== opening || this.disposed) {
           if (status.is === 'open') this.#close(status.result.snapshot);
           return;
@@ -225,11 +225,13 @@ export class SnapshotView extends Disposable {
       });
   }
 
-  async #ask(token: vscode.CancellationToken): Promise<OpenResult> {
+  async #request(token: vscode.CancellationToken): Promise<OpenResult> {
     if (this.uri.scheme !== 'file') {
       const where =
-        this.uri.scheme === 'untitled' ? 'has not been saved' : `is not a file here (${this.uri.scheme}:)`;
-      const advice = 'Save it as a file of this machine and open that.';
+        this.uri.scheme === 'untitled'
+          ? 'has not been saved'
+          : `is not a file on this machine (${this.uri.scheme}:)`;
+      const advice = 'Save it as a file on this machine, and open that.';
       throw new ProblemError(problem('file', `${this.uri.path} ${where}`, advice, false));
     }
     return await this.server.request('memlens/open', { path: this.uri.fsPath, view: this.id }, token);
@@ -251,7 +253,7 @@ export class SnapshotView extends Disposable {
       switch (message.type) {
         case 'ready':
           this.#pageReady = true;
-          this.#tellStatus();
+          this.#postStatus();
           return;
         case 'request':
           await this.#requests.answer(message, this.snapshot, this.#other.snapshot);
@@ -318,10 +320,10 @@ export class SnapshotView extends Disposable {
     this.#status = status;
     if (status.is === 'open') this.#files.own.follow(this.uri, status.result.snapshot);
     else this.#files.own.stop();
-    this.#tellStatus();
+    this.#postStatus();
   }
 
-  #tellStatus(): void {
+  #postStatus(): void {
     if (!this.#pageReady) return;
     const status = this.#status;
     switch (status.is) {
@@ -337,12 +339,12 @@ export class SnapshotView extends Disposable {
         this.#post({ type: 'opened', info: status.result.info, state: this.#state });
         if (this.#other.status !== null)
           this.#post({ type: 'other', other: this.#other.status, fresh: false });
-        for (const of of ['own', 'other'] as const) if (this.#files[of].state !== 'same') this.#tellFile(of);
-        for (const message of this.#later.splice(0)) this.#post(message);
+        for (const of of ['own', 'other'] as const) if (this.#files[of].state !== 'same') this.#postFile(of);
+        for (const message of this.#queued.splice(0)) this.#post(message);
     }
   }
 
-  #tellFile(of: ShownFile): void {
+  #postFile(of: ShownFile): void {
     if (this.#status.is === 'open') this.#post({ type: 'file', of, state: this.#files[of].state });
   }
 

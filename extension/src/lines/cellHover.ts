@@ -2,7 +2,7 @@ import * as vscode from 'vscode';
 import { GO_TO_LINE, type Server, SHOW_LINE } from '../server/client';
 import { documentOf } from './documents';
 
-/** The language client has the hover of files; cells of notebooks are known by their text, which it never sends. */
+/** Hovers in notebook cells, which are identified by their text; the language client never sends it. */
 export function registerCellHover(server: Server): vscode.Disposable {
   return vscode.languages.registerHoverProvider(
     { scheme: 'vscode-notebook-cell', language: 'python' },

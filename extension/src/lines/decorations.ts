@@ -2,7 +2,7 @@ import * as vscode from 'vscode';
 import { Disposable } from '../base/disposable';
 import { type HotLine, STEPS } from './words';
 
-/** Colours of the bars, cool to hot. A bar's length says the same. */
+/** Colours of the bars, cool to hot. A bar's length has the same meaning. */
 const PALETTES = {
   light: ['#9db7d5', '#7fa3c7', '#c9a227', '#d9822b', '#cf5327', '#b3261e'],
   dark: ['#3f5f82', '#5580ad', '#b8952f', '#d98a3a', '#e56a45', '#f0544f'],
@@ -15,13 +15,13 @@ type Palette = (typeof PALETTES)[keyof typeof PALETTES];
 const RULERS = ['memlens.heatLow', 'memlens.heatLow', 'memlens.heatMedium', 'memlens.heatMedium'] as const;
 const RULER_HOT = 'memlens.heatHigh';
 
-/** Draws the heat of lines into editors: a bar in the gutter, a mark in the ruler, figures behind the line. */
+/** Draws the heat of lines into editors: a bar in the gutter, a mark in the ruler, figures after the line. */
 export class HeatDecorations extends Disposable {
   #bars: vscode.TextEditorDecorationType[] = [];
   #staleBar: vscode.TextEditorDecorationType | undefined;
   #text: vscode.TextEditorDecorationType | undefined;
 
-  /** Colours differ between kinds of themes; what is drawn has to be drawn again afterwards. */
+  /** Dispose of all decorations, because colours depend on the kind of theme; lines must be drawn again. */
   forget(): void {
     for (const type of this.#all()) type.dispose();
     this.#bars = [];
@@ -89,7 +89,7 @@ export class HeatDecorations extends Disposable {
   }
 }
 
-/** From the line's first word to its end, so that it goes with the words when lines are broken or joined. */
+/** Returns the range from the line's first word to its end, which moves with the words when lines are split or joined. */
 function rangeOf(document: vscode.TextDocument, line: number): vscode.Range {
   const { range, firstNonWhitespaceCharacterIndex } = document.lineAt(line - 1);
   return new vscode.Range(range.start.translate(0, firstNonWhitespaceCharacterIndex), range.end);
@@ -107,13 +107,13 @@ function textOf(document: vscode.TextDocument, { line, text, stale }: HotLine): 
 function palettes(kind: vscode.ColorThemeKind): { light: Palette; dark: Palette } {
   const contrast =
     kind === vscode.ColorThemeKind.HighContrast || kind === vscode.ColorThemeKind.HighContrastLight;
-  // VS Code takes the light one for light themes of high contrast as well.
+  // VS Code uses the light variant for light high-contrast themes, too.
   return contrast
     ? { light: PALETTES.contrastLight, dark: PALETTES.contrastDark }
     : { light: PALETTES.light, dark: PALETTES.dark };
 }
 
-/** A bar from the left, the longer the hotter; that of a line which has changed is only an outline. */
+/** Returns a bar, the longer the hotter; that of a line that has changed is an outline. */
 export function bar(step: number, palette: Palette, hollow: boolean): vscode.Uri {
   const colour = palette[step - 1] ?? palette[0];
   const width = 2 + step * 2;

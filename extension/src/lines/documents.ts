@@ -2,10 +2,10 @@ import * as vscode from 'vscode';
 import type { Document } from '../../shared/protocol.gen';
 
 const CELL = 'vscode-notebook-cell';
-/** Characters; the server takes no longer cell. */
+/** The most characters of a cell that the server accepts. */
 const MOST_CELL_TEXT = 1 << 18;
 
-/** What the server calls a text in the editor; null for what is no file of this machine, nor a cell of one. */
+/** Returns the server's identifier of a document; null if it is neither a local file nor a cell of one. */
 export function documentOf(document: vscode.TextDocument): Document | null {
   const { uri } = document;
   if (uri.scheme === 'file') return { path: uri.fsPath, cell: null };

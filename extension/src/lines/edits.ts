@@ -4,20 +4,20 @@ import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
 import type { Server } from '../server/client';
 
-/** Longer than VS Code takes to tell that a file has unsaved changes. */
+/** Longer than VS Code takes to mark a file as having unsaved changes. */
 const DOUBT_MS = 200;
 
 /**
- * Tells the server where lines go while files are edited: it counts the lines of snapshots, and only the editor knows
- * what became of them. Only counts are sent, never text, and nothing while no snapshot is open.
+ * Reports to the server how lines move while files are edited, since it has the line numbers of snapshots. Only counts
+ * are sent, never text, and nothing while no snapshot is open.
  */
 export class EditTracker extends Disposable {
   readonly #moved = this.own(new vscode.EventEmitter<vscode.TextDocument>());
-  /** Lines of a file moved; the server has been told. */
+  /** Lines of a file moved, and the server has processed it. */
   readonly onDidMove = this.#moved.event;
-  /** Files that were edited since some snapshot was opened. */
+  /** Files that were edited while a snapshot was open. */
   readonly #edited = new Set<string>();
-  /** Files that changed, perhaps on disk, with what will settle it. */
+  /** Files that changed, perhaps on disk, with the timers that decide it. */
   readonly #doubted = new Map<string, NodeJS.Timeout>();
   constructor(
     private readonly server: Server,
@@ -37,12 +37,12 @@ export class EditTracker extends Disposable {
     this.own(
       vscode.workspace.onDidSaveTextDocument((document) => {
         this.#trust(document);
-        if (this.#edited.has(document.uri.toString())) this.#tell(document, 'saved', []);
+        if (this.#edited.has(document.uri.toString())) this.#report(document, 'saved', []);
       }),
     );
     this.own(
       vscode.workspace.onDidCloseTextDocument((document) => {
-        if (this.#edited.delete(document.uri.toString())) this.#tell(document, 'discarded', []);
+        if (this.#edited.delete(document.uri.toString())) this.#report(document, 'discarded', []);
       }),
     );
   }
@@ -56,13 +56,13 @@ export class EditTracker extends Disposable {
     const { document } = event;
     if (this.server.open === 0 || document.uri.scheme !== 'file' || event.contentChanges.length === 0) return;
     const key = document.uri.toString();
-    // The first letter that is typed comes before the word that the file has unsaved changes. Without that word, and
-    // where nothing was undone, it was read again after somebody else changed it.
+    // The first edit arrives before the file is marked as having unsaved changes. If it is not marked later, and the
+    // edit is not an undo, the file was reloaded after a change on disk.
     if (!document.isDirty && event.reason === undefined) this.#doubt(document);
     const edits = editsOf(event);
     if (edits.length === 0) return;
     this.#edited.add(key);
-    this.#tell(document, 'edited', edits);
+    this.#report(document, 'edited', edits);
   }
 
   #doubt(document: vscode.TextDocument): void {
@@ -72,7 +72,7 @@ export class EditTracker extends Disposable {
       this.#doubted.delete(key);
       if (document.isDirty || document.isClosed) return;
       this.#edited.delete(key);
-      this.#tell(document, 'reloaded', []);
+      this.#report(document, 'reloaded', []);
     }, DOUBT_MS);
     this.#doubted.set(key, timer);
   }
@@ -83,7 +83,7 @@ export class EditTracker extends Disposable {
     this.#doubted.delete(key);
   }
 
-  #tell(
+  #report(
     document: vscode.TextDocument,
     what: 'edited' | 'saved' | 'discarded' | 'reloaded',
     edits: EditedLines[],
@@ -93,15 +93,15 @@ export class EditTracker extends Disposable {
         this.#moved.fire(document);
       },
       (error: unknown) => {
-        this.log.warn(`lines of ${document.uri.fsPath} moved unseen: ${messageOf(error)}`);
+        this.log.warn(`moved lines of ${document.uri.fsPath} were not reported: ${messageOf(error)}`);
       },
     );
   }
 }
 
 /**
- * The changes of one event that move lines, in the order in which they were made (the last place in the text first, so
- * that each one's lines are not yet moved by the others).
+ * Returns the changes of one event that move lines, in the event's order: from the end of the text to its beginning, so
+ * that no change moves the lines of the next one.
  */
 export function editsOf(
   event: Pick<vscode.TextDocumentChangeEvent, 'document' | 'contentChanges'>,
@@ -111,7 +111,7 @@ export function editsOf(
     const added = text.split(/\r\n|\r|\n/).length - 1;
     const removed = range.end.line - range.start.line;
     if (added === 0 && removed === 0) continue;
-    // A line goes with what it says: a new line before the first word pushes it down, one after that doesn't.
+    // A line moves with its text: a line break before its first word pushes it down, one after that doesn't.
     const head = event.document.lineAt(Math.min(range.start.line, event.document.lineCount - 1)).text;
     const stays = head.slice(0, range.start.character).trim() !== '';
     edits.push({ line: range.start.line + (stays ? 2 : 1), removed, added });

@@ -13,16 +13,17 @@ const SHOWN_KEY = 'memlens.heatShown';
 const SETTLE_MS = 150;
 
 /**
- * What the lines of the open files allocated, shown beside them while the user wants it.
+ * Shows beside the lines of open files what they allocated, if the user has turned it on.
  *
- * Asks the server when snapshots come and go, when other editors are shown, and when lines moved. While it is off it
- * only asks which of the visible files have lines, for the button in the editor's title; without a snapshot nothing.
+ * Figures are requested when snapshots are opened and closed, when other editors are shown, and when lines move. While
+ * turned off, only the list of visible files with lines is requested, for the button in the editor's title; without a
+ * snapshot nothing is.
  */
 export class LineHeat extends Disposable {
   readonly #decorations = this.own(new HeatDecorations());
   #shown: boolean;
   #timer: NodeJS.Timeout | undefined;
-  /** Counts rounds, so that one that was overtaken draws nothing. */
+  /** Counts updates, so that a superseded one draws nothing. */
   #round = 0;
   #drawn = false;
 
@@ -44,7 +45,7 @@ export class LineHeat extends Disposable {
     this.own(edits.onDidMove(soon));
     this.own(
       vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
-        // A cell is known by its text, so each letter makes it another.
+        // A cell is identified by its text, so every edit makes it a different one.
         if (document.uri.scheme !== 'file' && contentChanges.length > 0) this.#soon();
       }),
     );
@@ -124,22 +125,22 @@ export class LineHeat extends Disposable {
   #clear(editors: readonly vscode.TextEditor[]): void {
     if (!this.#drawn) return;
     for (const editor of editors) this.#decorations.clear(editor);
-    // Types that nobody has are gone from hidden editors as well.
+    // Disposing of the decoration types removes them from hidden editors, too.
     this.#decorations.forget();
     this.#drawn = false;
   }
 
-  /** The editors of documents that an open snapshot has lines of. */
+  /** Returns the editors whose documents have lines in an open snapshot. */
   async #known(editors: readonly vscode.TextEditor[]): Promise<vscode.TextEditor[]> {
-    const asked = editors.flatMap((editor) => {
+    const candidates = editors.flatMap((editor) => {
       const document = documentOf(editor.document);
       return document === null ? [] : [{ editor, document }];
     });
-    if (asked.length === 0) return [];
+    if (candidates.length === 0) return [];
     const { known } = await this.server.request('memlens/knownDocuments', {
-      documents: asked.map(({ document }) => document),
+      documents: candidates.map(({ document }) => document),
     });
-    return asked.filter((_, index) => known[index] === true).map(({ editor }) => editor);
+    return candidates.filter((_, index) => known[index] === true).map(({ editor }) => editor);
   }
 
   async #filesOf(text: vscode.TextDocument): Promise<FileHeat[]> {
@@ -147,15 +148,15 @@ export class LineHeat extends Disposable {
     if (document === null) return [];
     const { version } = text;
     const { files } = await this.server.request('memlens/lineHeat', { document });
-    // Lines that were counted in another text than the one that is shown now come again in a moment.
+    // The text was edited meanwhile, so request its lines again.
     if (text.version !== version) this.#soon();
     return files;
   }
 }
 
 /**
- * How the context key `resourcePath` may spell a file, for menus. The workbench makes it, perhaps on another system
- * than this one, from an address with another scheme.
+ * Returns the forms of a file's path in the context key `resourcePath`, for menus. The workbench, which may run on
+ * another system, derives it from a URI with another scheme.
  */
 function spellings(uri: vscode.Uri): string[] {
   const path = uri.path.replace(/^\/([a-z]:)/i, '$1');

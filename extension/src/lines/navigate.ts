@@ -6,7 +6,7 @@ import { measure } from '../settings';
 
 const SHOWN_MS = 5_000;
 
-/** "Next Line That Allocates" and "Previous…": round and round within the file. */
+/** "Next Line That Allocates" and "Previous…", which wrap around within the file. */
 export function registerNavigation(server: Server): vscode.Disposable {
   return vscode.Disposable.from(
     vscode.commands.registerTextEditorCommand('memlens.nextLine', (editor) => void step(server, editor, 1)),
@@ -24,22 +24,23 @@ async function step(server: Server, editor: vscode.TextEditor, direction: 1 | -1
   const lines = files.flatMap((file) => file.lines.map((line) => ({ file, line })));
   const numbers = [...new Set(lines.map(({ line }) => line.line))].sort((a, b) => a - b);
   const here = editor.selection.active.line + 1;
-  const found = next(numbers, here, direction);
-  if (found === null) {
-    tell('No open snapshot has an allocation in this file');
+  const target = next(numbers, here, direction);
+  if (target === null) {
+    showMessage('No open snapshot has an allocation in this file');
     return;
   }
-  const at = editor.document.lineAt(Math.min(found.line, editor.document.lineCount) - 1);
+  const at = editor.document.lineAt(Math.min(target.line, editor.document.lineCount) - 1);
   const start = new vscode.Position(at.lineNumber, at.firstNonWhitespaceCharacterIndex);
   editor.selection = new vscode.Selection(start, start);
   editor.revealRange(at.range, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
-  const hot = lines.find(({ line }) => line.line === found.line);
+  const hot = lines.find(({ line }) => line.line === target.line);
   const what = hot && (hot.line.changed?.message ?? figures(hot.file, hot.line, measure()));
-  const round = direction === 1 ? 'From the top again' : 'From the end again';
-  tell(found.wrapped ? `${round}: line ${found.line}, ${what ?? ''}` : `Line ${found.line}: ${what ?? ''}`);
+  const wrapped = direction === 1 ? 'Continued from the top' : 'Continued from the end';
+  const text = what ?? '';
+  showMessage(target.wrapped ? `${wrapped}: line ${target.line}, ${text}` : `Line ${target.line}: ${text}`);
 }
 
-/** The nearest of `numbers` (ascending) after or before `here`, else the first or last of them. */
+/** Returns the nearest of `numbers` (ascending) after or before `here`, else the first or last of them. */
 export function next(
   numbers: readonly number[],
   here: number,
@@ -52,6 +53,6 @@ export function next(
   return beyond === undefined ? { line: first, wrapped: true } : { line: beyond, wrapped: false };
 }
 
-function tell(message: string): void {
+function showMessage(message: string): void {
   vscode.window.setStatusBarMessage(message, SHOWN_MS);
 }

@@ -27,7 +27,7 @@ import { findFiles } from './findFiles';
 import { findInterpreter, type Interpreter, NoInterpreterError, pythonEnvironment } from './interpreter';
 import { NO_SERVER, problem, ProblemError } from './problem';
 
-/** The only commands that a hover of ours may run. */
+/** The only commands that Memlens's hovers may run. */
 export const SHOW_LINE = 'memlens.showLine';
 export const GO_TO_LINE = 'memlens.goToLine';
 
@@ -43,7 +43,7 @@ const CONNECTION_LOST = new Set<number>([
 ]);
 const RESTART_WINDOW_MS = 3 * 60_000;
 
-/** The language server: finds a Python, starts it, starts it again when it dies, and speaks the typed contract. */
+/** The client of the language server: finds a Python, starts and restarts the server, and sends typed requests. */
 export class Server extends Disposable {
   readonly #healthChanged = this.own(new vscode.EventEmitter<Health>());
   readonly #started = this.own(new vscode.EventEmitter<void>());
@@ -52,14 +52,14 @@ export class Server extends Disposable {
   readonly #sourcesChanged = this.own(new vscode.EventEmitter<void>());
   readonly #openChanged = this.own(new vscode.EventEmitter<number>());
   readonly onDidChangeHealth = this.#healthChanged.event;
-  /** The server runs, for the first time or again: whatever was open in an earlier one is not any more. */
+  /** The server runs, for the first time or again; snapshots that were open in an earlier one are closed. */
   readonly onDidStart = this.#started.event;
   readonly onDidProgress = this.#progress.event;
-  /** The stored copy of a snapshot is damaged; the user has been told. */
+  /** The archive of a snapshot is damaged; the user has been notified. */
   readonly onDidFindDamage = this.#damaged.event;
-  /** How many snapshots the server holds open. */
+  /** The number of open snapshots. */
   readonly onDidChangeOpen = this.#openChanged.event;
-  /** Paths of snapshots mean other files here than before. */
+  /** Paths in snapshots are mapped to other local files than before. */
   readonly onDidChangeSources = this.#sourcesChanged.event;
 
   #client: LanguageClient | undefined;
@@ -67,10 +67,10 @@ export class Server extends Disposable {
   #health: Health = 'stopped';
   #open = 0;
   #failure: ProblemError | undefined;
-  #toldOfMissingPython = false;
-  /** When servers died, the last few minutes' of them. */
+  #shownMissingPython = false;
+  /** The times of recent crashes of the server. */
   #deaths: number[] = [];
-  /** Counts starts and stops, so that a start that was overtaken knows. */
+  /** Counts starts and stops, so that a superseded start can be recognised. */
   #attempt = 0;
 
   constructor(
@@ -89,12 +89,12 @@ export class Server extends Disposable {
     return this.#health;
   }
 
-  /** How many snapshots it holds open. */
+  /** The number of open snapshots. */
   get open(): number {
     return this.#open;
   }
 
-  /** Start the server unless it runs. Rejects with a ProblemError when it can't be started. */
+  /** Start the server unless it runs. Rejects with a ProblemError if it can't be started. */
   start(): Promise<void> {
     this.#starting ??= this.#start(++this.#attempt);
     return this.#starting;
@@ -120,7 +120,7 @@ export class Server extends Disposable {
     }
   }
 
-  /** Ask the server. Rejects with what `problemOf` understands. A server that failed is started again to open a file. */
+  /** Send a request. Rejects with an error for `problemOf`. Opening a file starts a failed server again. */
   async request<M extends keyof Requests>(
     method: M,
     params: Requests[M]['params'],
@@ -136,7 +136,7 @@ export class Server extends Disposable {
       : client.sendRequest<Requests[M]['result']>(method, params, token));
   }
 
-  /** Tell the server the settings as they are now. */
+  /** Send the current settings to the server. */
   async sendSettings(): Promise<void> {
     if (this.#client?.state !== State.Running) return;
     const settings = readSettings(this.context.workspaceState);
@@ -157,19 +157,19 @@ export class Server extends Disposable {
         if (attempt !== this.#attempt) throw noServer('The Memlens server was stopped');
         started = await this.#startOnce(interpreter);
       }
-      this.#toldOfMissingPython = false;
+      this.#shownMissingPython = false;
     } catch (error) {
       if (attempt !== this.#attempt) throw error;
       this.#client = undefined;
       this.#starting = undefined;
-      // Deaths have said why, and told it.
+      // After crashes, #failure is set and the user has been notified.
       this.#failure ??= this.#explain(error);
       this.#setHealth('failed');
       throw this.#failure;
     }
   }
 
-  /** False when it died while it started, and may be started again. */
+  /** Start the server; false if it died meanwhile and may be started again. */
   async #startOnce(interpreter: Interpreter): Promise<boolean> {
     const life = { starting: true, died: false, again: false };
     const client = this.#createClient(interpreter, () => {
@@ -177,7 +177,7 @@ export class Server extends Disposable {
       life.died = true;
       life.again = this.#died();
       if (!life.again || life.starting) return;
-      // It ran: whatever is asked from now on waits for the next one.
+      // It was running: requests from now on wait for the next server.
       this.#client = undefined;
       this.#starting = undefined;
       setImmediate(() => void client.dispose().catch(() => undefined));
@@ -209,7 +209,7 @@ export class Server extends Disposable {
       outputChannel: this.log,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       markdown: { isTrusted: { enabledCommands: [SHOW_LINE, GO_TO_LINE] }, supportHtml: false },
-      // The client's own way to start again gives up without a word when the server dies while it starts.
+      // The library's restart silently gives up if the server dies while it starts.
       errorHandler: {
         error: () => ({ action: ErrorAction.Continue, handled: true }),
         closed: () => {
@@ -219,7 +219,7 @@ export class Server extends Disposable {
       },
       initializationFailedHandler: (error: unknown) => {
         this.log.error(`the server could not be initialized: ${messageOf(error)}`);
-        // A pipe that breaks under the first request is told here, and nowhere else.
+        // A pipe that breaks during the first request is only reported here.
         if (error instanceof ResponseError && CONNECTION_LOST.has(error.code)) onDeath();
         return false;
       },
@@ -231,12 +231,12 @@ export class Server extends Disposable {
     client.onNotification(
       'memlens/snapshotsChanged' satisfies keyof Notifications,
       (params: Notifications['memlens/snapshotsChanged']) => {
-        this.#tellOpen(params.open);
+        this.#setOpen(params.open);
       },
     );
     client.onNotification('memlens/damaged' satisfies keyof Notifications, (params: DamagedParams) => {
       this.#damaged.fire(params);
-      void tellOfDamage(params.message);
+      void showDamage(params.message);
     });
     client.onNotification('memlens/sourcesChanged' satisfies keyof Notifications, () => {
       this.#sourcesChanged.fire();
@@ -250,7 +250,7 @@ export class Server extends Disposable {
       if (this.#client !== client) return;
       if (newState === State.Running) {
         this.#setHealth('running');
-        this.#tellOpen(0);
+        this.#setOpen(0);
         this.#started.fire();
       } else if (newState === State.Starting) {
         this.#setHealth('starting');
@@ -261,18 +261,18 @@ export class Server extends Disposable {
     return client;
   }
 
-  /** A server has died. Returns whether it is one of those that are started again; else it has been told. */
+  /** Handle a crash of the server. Returns whether to start it again; if not, the user is notified. */
   #died(): boolean {
     const now = Date.now();
     this.#deaths = [...this.#deaths.filter((death) => now - death < RESTART_WINDOW_MS), now];
     if (this.#deaths.length < MOST_DEATHS) return true;
-    this.log.error(`the server died ${MOST_DEATHS} times within ${RESTART_WINDOW_MS / 60_000} minutes`);
-    this.#deaths = []; // to open a file, or to press Retry, tries once more
-    this.#failure = noServer('The Memlens server keeps dying');
+    this.log.error(`the server crashed ${MOST_DEATHS} times within ${RESTART_WINDOW_MS / 60_000} minutes`);
+    this.#deaths = []; // opening a file, or Retry, tries once more
+    this.#failure = noServer('The Memlens server keeps crashing');
     this.#client = undefined;
     this.#starting = undefined;
     this.#setHealth('failed');
-    void tellOfDeaths();
+    void showCrashes();
     return false;
   }
 
@@ -283,11 +283,11 @@ export class Server extends Disposable {
     }
     this.log.error([error.message, ...error.tried].join('\n  '));
     const command = setupCommand(this.context.extensionPath);
-    if (!this.#toldOfMissingPython) void tellOfMissingPython(command);
-    this.#toldOfMissingPython = true;
-    const advice = `Run "${command}", or name a Python that has it in the setting memlens.interpreter.`;
+    if (!this.#shownMissingPython) void showMissingPython(command);
+    this.#shownMissingPython = true;
+    const advice = `Run "${command}", or set memlens.interpreter to a Python that has it.`;
     return new ProblemError(
-      problem(NO_SERVER, 'Memlens found no Python 3.11 or later with its package', advice),
+      problem(NO_SERVER, 'There is no Python 3.11 or later with the memlens package', advice),
     );
   }
 
@@ -301,7 +301,7 @@ export class Server extends Disposable {
     }
   }
 
-  #tellOpen(open: number): void {
+  #setOpen(open: number): void {
     this.#open = open;
     this.#openChanged.fire(open);
   }
@@ -313,11 +313,11 @@ export class Server extends Disposable {
   }
 }
 
-// Of Python's own arenas one object that stays holds a megabyte; glibc gives back what is free around it.
+// One object in an arena of Python's allocator keeps a megabyte; glibc returns the free memory around it.
 const ALLOCATOR = process.platform === 'linux' ? { PYTHONMALLOC: 'malloc' } : {};
 
 function serverOptions(interpreter: Interpreter, context: vscode.ExtensionContext): ServerOptions {
-  // Set by the launch configuration, whose debugger waits on that port.
+  // Set by the launch configuration, whose debugger listens on that port.
   const port = process.env['MEMLENS_DEBUGPY_PORT'];
   const debugpy = ['-X', 'frozen_modules=off', '-m', 'debugpy', '--connect'];
   const debugging = port ? [...debugpy, `127.0.0.1:${port}`] : [];
@@ -333,35 +333,35 @@ function noServer(message: string): ProblemError {
     problem(
       NO_SERVER,
       message,
-      '"Memlens: Restart Server" tries again; "Memlens: Show Log" has the details.',
+      'Run "Memlens: Restart Server" to try again, or "Memlens: Show Log" for details.',
     ),
   );
 }
 
-/** A checkout sets itself up; an installed extension carries the package to be installed. */
+/** A checkout has a set-up script; an installed extension contains the Python package. */
 function setupCommand(extensionPath: string): string {
   if (existsSync(path.join(extensionPath, 'scripts', 'setup.mjs')))
     return `npm --prefix "${extensionPath}" run setup`;
   return `python3 -m pip install "${path.join(extensionPath, 'pyserver')}"`;
 }
 
-async function tellOfDeaths(): Promise<void> {
+async function showCrashes(): Promise<void> {
   const restart = 'Restart';
   const log = 'Show Log';
   const minutes = RESTART_WINDOW_MS / 60_000;
-  const message = `The Memlens server died ${MOST_DEATHS} times within ${minutes} minutes, and is not started again by itself.`;
+  const message = `The Memlens server crashed ${MOST_DEATHS} times within ${minutes} minutes and is not restarted automatically.`;
   const choice = await vscode.window.showErrorMessage(message, restart, log);
   if (choice === restart) await vscode.commands.executeCommand('memlens.restartServer');
   if (choice === log) await vscode.commands.executeCommand('memlens.showLog');
 }
 
-async function tellOfDamage(message: string): Promise<void> {
+async function showDamage(message: string): Promise<void> {
   const log = 'Show Log';
   const choice = await vscode.window.showWarningMessage(message, log);
   if (choice === log) await vscode.commands.executeCommand('memlens.showLog');
 }
 
-async function tellOfMissingPython(command: string): Promise<void> {
+async function showMissingPython(command: string): Promise<void> {
   const copy = 'Copy Command';
   const settings = 'Open Settings';
   const message = `Memlens needs Python 3.11 or later with its package. To install it, run: ${command}`;

@@ -2,24 +2,24 @@ import * as vscode from 'vscode';
 import type { FindFilesParams, FindFilesResult } from '../../shared/protocol.gen';
 
 const MOST = 5_000;
-// `findFiles` leaves out what `files.exclude` does, but not what is only excluded from searches.
+// `findFiles` applies `files.exclude`, but not what is only excluded from searches.
 const EXCLUDED = '{**/node_modules/**,**/__pycache__/**,**/site-packages/**,**/.git/**}';
 
-/** Answers the server: workspace files with one of these base names, or whose name ends so. */
+/** Answers the server's request for workspace files with one of these base names, or with this ending. */
 export async function findFiles(
   params: FindFilesParams,
   token: vscode.CancellationToken,
 ): Promise<FindFilesResult> {
-  // an ending is the server's own word, without anything that means something in a glob
+  // an ending is a constant of the server, without special characters of globs
   const glob = params.ending === '' ? globFor(params.names) : `**/*${params.ending}`;
   if (glob === null) return { paths: [] };
-  const found = await vscode.workspace.findFiles(glob, EXCLUDED, MOST, token);
-  return { paths: found.filter((uri) => uri.scheme === 'file').map((uri) => uri.fsPath) };
+  const files = await vscode.workspace.findFiles(glob, EXCLUDED, MOST, token);
+  return { paths: files.filter((uri) => uri.scheme === 'file').map((uri) => uri.fsPath) };
 }
 
 /**
- * A glob for any of the names, whatever their case, since a path may come from a file system that makes no difference.
- * What means something in a glob matches any character; the server looks again.
+ * Returns a glob for any of the names in any case, since a path may come from a case-insensitive file system.
+ * Special characters are replaced by ones that match any character; the server checks the results.
  */
 export function globFor(names: string[]): string | null {
   const literal = names.map((name) =>

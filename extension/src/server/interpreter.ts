@@ -9,7 +9,7 @@ const CHECK = 'import memlens.server.requirements';
 const CHECK_LIMIT_MS = 20_000;
 const WINDOWS = process.platform === 'win32';
 
-/** How a Python is started: `py -3` needs an argument of its own. */
+/** How a Python is started: `py -3` has an argument. */
 export interface Interpreter {
   command: string;
   args: string[];
@@ -19,7 +19,7 @@ interface Candidate extends Interpreter {
   from: string;
 }
 
-/** No Python with Memlens was found; `tried` says what was looked at and why it would not do. */
+/** No Python with Memlens was found; `tried` lists the candidates and why each was rejected. */
 export class NoInterpreterError extends Error {
   constructor(readonly tried: string[]) {
     super('No Python with the memlens package was found');
@@ -27,10 +27,10 @@ export class NoInterpreterError extends Error {
 }
 
 /**
- * Finds the Python that runs the server. The first one that has Memlens and what it needs is taken, of
+ * Finds the Python that runs the server, the first of these that has Memlens and its dependencies:
  *
  * 1. the setting `memlens.interpreter`; when it is set, nothing else is tried,
- * 2. the extension's own `.venv`, which `npm run setup` makes,
+ * 2. the extension's `.venv`, which `npm run setup` creates,
  * 3. the interpreter that is active in the Python extension, if that is installed and the workspace is trusted
  *    (it may lie in the workspace),
  * 4. `python3`, `python` or `py` on the PATH.
@@ -59,7 +59,7 @@ export async function findInterpreter(extensionPath: string, log: Logger): Promi
   throw new NoInterpreterError(tried);
 }
 
-/** The environment in which Python is run: the current folder, which may be anybody's, is never imported from. */
+/** The environment variables of Python, which must not import from the current folder: it may be untrusted. */
 export function pythonEnvironment(): NodeJS.ProcessEnv {
   return { ...process.env, PYTHONSAFEPATH: '1', PYTHONUTF8: '1', PYTHONUNBUFFERED: '1' };
 }
@@ -73,7 +73,7 @@ function ownVenv(extensionPath: string): Candidate[] {
   return existsSync(command) ? [{ command, args: [], from: "the extension's own environment" }] : [];
 }
 
-/** What we use of the Python extension's interface, all of it optional to us. */
+/** The part of the Python extension's interface that is used, all of it optional. */
 interface PythonExtension {
   environments?: {
     getActiveEnvironmentPath?: (resource?: vscode.Uri) => { path: string };
@@ -94,7 +94,7 @@ async function pythonExtension(_extensionPath: string, log: Logger): Promise<Can
     const command = resolved?.executable?.uri?.fsPath ?? active.path;
     return [{ command, args: [], from: 'the Python extension' }];
   } catch (error) {
-    log.warn(`the Python extension did not say which interpreter is active: ${messageOf(error)}`);
+    log.warn(`the Python extension did not return the active interpreter: ${messageOf(error)}`);
     return [];
   }
 }
@@ -105,7 +105,7 @@ function onPath(): Candidate[] {
   return WINDOWS ? [...both, { command: 'py', args: ['-3'], from }] : both;
 }
 
-/** Why this Python can't run the server, null if it can. */
+/** Returns why this Python can't run the server, null if it can. */
 function check(candidate: Interpreter, cwd: string): Promise<string | null> {
   const options = { cwd, env: pythonEnvironment(), timeout: CHECK_LIMIT_MS, windowsHide: true };
   return new Promise((resolve) => {
@@ -113,9 +113,9 @@ function check(candidate: Interpreter, cwd: string): Promise<string | null> {
       if (error === null) resolve(null);
       else if (error.killed === true) resolve(`gave no answer within ${CHECK_LIMIT_MS / 1000} seconds`);
       else {
-        // The last line of a traceback says what is missing; a program that isn't there says nothing.
-        const said = stderr.trim().split('\n').at(-1);
-        resolve(said === undefined || said === '' ? error.message : said);
+        // The last line of a traceback names what is missing; a missing program prints nothing.
+        const lastLine = stderr.trim().split('\n').at(-1);
+        resolve(lastLine === undefined || lastLine === '' ? error.message : lastLine);
       }
     });
   });

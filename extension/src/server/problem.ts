@@ -7,7 +7,7 @@ export const NO_SERVER = 'no-server';
 /** LSP's error code for a request that was cancelled. */
 const REQUEST_CANCELLED = -32800;
 
-/** An error that already is a sentence for people. */
+/** An error with a message for users. */
 export class ProblemError extends Error {
   constructor(readonly problem: Problem) {
     super(problem.message);
@@ -18,7 +18,7 @@ export function problem(code: string, message: string, advice: string, retry = t
   return { code, message, advice, offset: null, retry };
 }
 
-/** What went wrong with a request, whether the server says so or there was none to ask. */
+/** Returns the problem of a failed request, whether the server reported it or did not run. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof ProblemError) return error.problem;
   if (isResponseError(error)) {
@@ -28,11 +28,11 @@ export function problemOf(error: unknown): Problem {
   return problem(
     NO_SERVER,
     `The Memlens server could not answer (${messageOf(error)})`,
-    'It is started again by itself; "Memlens: Show Log" has the details.',
+    'It is restarted automatically. Run "Memlens: Show Log" for details.',
   );
 }
 
-/** The error of a JSON-RPC response, known by its shape: `data` is what the server's handler gave. */
+/** Whether an error is that of a JSON-RPC response, by its shape; `data` comes from the server's handler. */
 function isResponseError(error: unknown): error is Error & { code: number; data: unknown } {
   return error instanceof Error && 'code' in error && typeof error.code === 'number' && 'data' in error;
 }

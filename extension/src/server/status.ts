@@ -2,7 +2,7 @@ import * as vscode from 'vscode';
 import { Disposable } from '../base/disposable';
 import type { Server } from './client';
 
-/** The language status item that says how the server is. */
+/** The language status item that shows the state of the server. */
 export class ServerStatus extends Disposable {
   readonly #item = this.own(vscode.languages.createLanguageStatusItem('memlens.server', { scheme: 'file' }));
   #open = 0;

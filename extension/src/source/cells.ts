@@ -10,8 +10,8 @@ const MOST_CELL_TEXT = 1 << 18;
 type Show = (column: vscode.ViewColumn) => Promise<vscode.ViewColumn | undefined>;
 
 /**
- * Opens the notebook cell that a frame's file names. Its code tells it; where that was edited since the run nothing
- * does, and the user is asked.
+ * Opens the notebook cell that a frame's file refers to. It is found by its code; if that was edited since the run, the
+ * user chooses the cell.
  */
 export async function openCell(
   server: Server,
@@ -19,18 +19,18 @@ export async function openCell(
   frame: { snapshot: string; file: string; line: number },
   showBeside: (show: Show) => Promise<void>,
 ): Promise<void> {
-  const found = await server.request('memlens/cell', { ...frame, open_notebooks: openNotebooks() });
-  const cell = found.cells.length === 1 ? found.cells[0] : await choose(frame.file, found);
+  const result = await server.request('memlens/cell', { ...frame, open_notebooks: openNotebooks() });
+  const cell = result.cells.length === 1 ? result.cells[0] : await choose(frame.file, result);
   if (cell !== undefined) {
     await showBeside((column) => reveal(cell, column));
-  } else if (found.cells.length + found.candidates.length === 0) {
-    const among = `the cells of ${found.notebooks} ${found.notebooks === 1 ? 'notebook' : 'notebooks'}`;
+  } else if (result.cells.length + result.candidates.length === 0) {
+    const among = `the cells of ${result.notebooks} ${result.notebooks === 1 ? 'notebook' : 'notebooks'}`;
     const lookedFor = `${frame.file} among ${among}: it was edited since the run, or is in another workspace`;
-    view.tell({ type: 'sourceMissing', file: frame.file, line: frame.line, lookedFor });
+    view.send({ type: 'sourceMissing', file: frame.file, line: frame.line, lookedFor });
   }
 }
 
-/** Notebooks as they are in the editor, which may not be how they are on disk. */
+/** Returns notebooks with their content in the editor, which may not be saved. */
 export function openNotebooks(): OpenNotebook[] {
   return vscode.workspace.notebookDocuments
     .filter(({ notebookType, uri }) => notebookType === 'jupyter-notebook' && uri.scheme === 'file')
@@ -49,15 +49,15 @@ export function openNotebooks(): OpenNotebook[] {
     }));
 }
 
-async function choose(file: string, found: CellResult): Promise<FoundCell | undefined> {
-  const exact = found.cells.length > 0;
-  const cells = exact ? found.cells : found.candidates;
+async function choose(file: string, result: CellResult): Promise<FoundCell | undefined> {
+  const exact = result.cells.length > 0;
+  const cells = exact ? result.cells : result.candidates;
   if (cells.length === 0) return undefined;
   const why = {
     execution_count: 'These have the same execution count, but other code.',
     function: 'These define a function of the same name, but have other code.',
     none: '',
-  }[found.reason];
+  }[result.reason];
   const items = cells.map((cell) => ({
     label: `${path.basename(cell.path)}: cell ${cell.index + 1}`,
     description: cell.title,
@@ -79,7 +79,7 @@ async function reveal(
   const notebook = await vscode.workspace.openNotebookDocument(vscode.Uri.file(cell.path));
   const index = Math.min(cell.index, notebook.cellCount - 1);
   if (index < 0) return undefined;
-  // Opening the cell's own text shows its notebook, with the cursor in the cell.
+  // Opening the cell's document shows its notebook, with the cursor in the cell.
   const { document } = notebook.cellAt(index);
   const at = new vscode.Position(Math.min(Math.max(cell.line, 1), document.lineCount) - 1, 0);
   await vscode.commands.executeCommand('vscode.open', document.uri, {

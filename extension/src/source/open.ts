@@ -6,9 +6,9 @@ import type { Server } from '../server/client';
 import { rememberPath } from '../settings';
 import { openCell } from './cells';
 
-/** How long after opening a file the focus does not go back to the view: shorter than anyone changes their mind. */
+/** For how long after opening a file the focus is kept from going back to the view. */
 const FOCUS_MS = 250;
-/** Buttons of a message. */
+/** The most buttons of a message. */
 const MOST_PLACES = 3;
 
 /** Opens the source of a frame beside the view it was clicked in. */
@@ -18,30 +18,30 @@ export class SourceOpener {
     private readonly memory: vscode.Memento,
   ) {}
 
-  /** `file` is as the snapshot spells it, `line` counts from 1; 0 means that the snapshot has none. */
+  /** Open a frame's source. `file` is as in the snapshot, `line` counts from 1; 0 means that the line is unknown. */
   async open(view: SnapshotView, file: string, line: number, beside: boolean): Promise<void> {
     const params = { snapshot: view.snapshot ?? '', file, line };
-    let found = await this.server.request('memlens/source', params);
+    let source = await this.server.request('memlens/source', params);
     const column = columnFor(view.panel.viewColumn, beside);
-    if (found.how === 'cell') {
+    if (source.how === 'cell') {
       await openCell(this.server, view, params, (show) => showBeside(view, column, show));
       return;
     }
-    if (found.path === null && (await this.#choose(file, found.candidates)) !== null) {
-      found = await this.server.request('memlens/source', params);
+    if (source.path === null && (await this.#choose(file, source.candidates)) !== null) {
+      source = await this.server.request('memlens/source', params);
     }
-    if (found.path === null) {
-      if (found.candidates.length === 0) {
-        view.tell({ type: 'sourceMissing', file, line, lookedFor: found.looked_for });
+    if (source.path === null) {
+      if (source.candidates.length === 0) {
+        view.send({ type: 'sourceMissing', file, line, lookedFor: source.looked_for });
       }
       return;
     }
-    const uri = vscode.Uri.file(found.path);
-    await showBeside(view, column, (where) => showAtLine(uri, found.line, where));
-    if (found.changed !== null) await tellOfChange(uri, found.changed, column);
+    const uri = vscode.Uri.file(source.path);
+    await showBeside(view, column, (where) => showAtLine(uri, source.line, where));
+    if (source.changed !== null) await showChange(uri, source.changed, column);
   }
 
-  /** Ask which of several equally likely files is meant; the answer holds for good. */
+  /** Let the user choose one of several equally likely files, and remember the choice. */
   async #choose(file: string, candidates: string[]): Promise<string | null> {
     if (candidates.length === 0) return null;
     const items = candidates.map((candidate) => ({
@@ -61,7 +61,7 @@ export class SourceOpener {
   }
 }
 
-/** Shows something beside the view, and keeps the focus there. */
+/** Shows a text beside the view, and keeps the focus there. */
 async function showBeside(
   view: SnapshotView,
   column: vscode.ViewColumn,
@@ -69,8 +69,7 @@ async function showBeside(
 ): Promise<void> {
   let shownIn = column;
   let shown = false;
-  // A webview that was clicked may take the focus back when it is done with the click; whoever followed a frame
-  // wants to be in the text.
+  // A clicked webview may take the focus back after the click, but the focus should be in the text.
   const takenBack = view.panel.onDidChangeViewState(({ webviewPanel }) => {
     if (!webviewPanel.active || !shown) return;
     takenBack.dispose();
@@ -95,8 +94,8 @@ async function showAtLine(
   return editor.viewColumn;
 }
 
-/** Something else stands at the line than what ran: say so, and offer the way to where its function stands now. */
-async function tellOfChange(uri: vscode.Uri, changed: ChangedLine, column: vscode.ViewColumn): Promise<void> {
+/** Notifies the user that the line has changed since the run, and offers to go to its function's current lines. */
+async function showChange(uri: vscode.Uri, changed: ChangedLine, column: vscode.ViewColumn): Promise<void> {
   const places = new Map(changed.lines.slice(0, MOST_PLACES).map((line) => [`Go to Line ${line}`, line]));
   const name = path.basename(uri.fsPath);
   const choice = await vscode.window.showInformationMessage(`${name}: ${changed.message}`, ...places.keys());
@@ -104,7 +103,7 @@ async function tellOfChange(uri: vscode.Uri, changed: ChangedLine, column: vscod
   if (line !== undefined) await showAtLine(uri, line, column);
 }
 
-/** Never over the view: in the group of texts that is there already, else in a new one beside it. */
+/** Returns the column of another group with texts, else a new one beside the view, which must stay visible. */
 function columnFor(own: vscode.ViewColumn | undefined, beside: boolean): vscode.ViewColumn {
   if (beside) return vscode.ViewColumn.Beside;
   const others = vscode.window.tabGroups.all.filter((group) => group.viewColumn !== own);

@@ -1,4 +1,4 @@
-"""The ``memlens`` command: exit status 0, or 1 with one sentence on stderr. Each command has a file here."""
+"""The ``memlens`` command: exit status 0, or 1 with a message of one line on stderr. Each command is a module here."""
 
 import argparse
 import contextlib
@@ -15,15 +15,15 @@ from memlens.cli.arguments import parser
 from memlens.cli.output import json_line, say
 from memlens.errors import MemlensError, Problem
 
-# no command multiplies matrices; starting NumPy's threads for it would take longer than some commands do
+# no command multiplies matrices, and starting OpenBLAS's threads takes longer than some commands
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-_DISK_FAILED = {"BusyError", "CantOpenError", "FullError", "IOError", "LockedError", "ReadOnlyError"}
-"""Errors of SQLite about the disk. Any other is a mistake of ours."""
+_DISK_ERRORS = {"BusyError", "CantOpenError", "FullError", "IOError", "LockedError", "ReadOnlyError"}
+"""SQLite's errors about the disk. Any other is a bug in Memlens."""
 
 
-def _terminated(_signal: int, _frame: object) -> NoReturn:
-    """Being told to end leaves nothing behind either."""
+def _terminate(_signal: int, _frame: object) -> NoReturn:
+    """Clean up as after Ctrl+C."""
     raise KeyboardInterrupt
 
 
@@ -32,29 +32,29 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     for name in ("SIGTERM", "SIGHUP"):
         if options.command != "lsp" and hasattr(signal, name):
-            signal.signal(getattr(signal, name), _terminated)
+            signal.signal(getattr(signal, name), _terminate)
     try:
-        # a command brings only what it needs: `memlens ingest` must not wait for pygls
+        # import only what the command needs: `memlens ingest` must not wait for pygls
         status: int = _command(options.command).run(options)
         sys.stdout.flush()
     except BrokenPipeError:
-        # the reader (head, a pager) has seen enough
+        # the reader (head, a pager) closed the pipe
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        return _fail(options, Problem("interrupted", "Interrupted", "Nothing was left behind."))
-    except Exception as error:  # noqa: BLE001 - one sentence for people, whatever it is
+        return _fail(options, Problem("interrupted", "Interrupted", "All partial files were removed."))
+    except Exception as error:  # noqa: BLE001 - every error becomes a message of one line
         problem = problem_of(error)
         if problem.code == "internal":
-            # who reads a mistake of ours needs to know where it was made; a server that started this logs it
+            # a bug report needs the traceback; the server logs the stderr of its child processes
             traceback.print_exception(error)
         return _fail(options, problem)
     return status
 
 
 def _command(name: str) -> ModuleType:
-    """A command's module. What modules make while they are imported stays: no garbage is looked for among it."""
+    """Import a command's module, without garbage collection: the objects that imports create are permanent."""
     gc.disable()
     try:
         return import_module(f"memlens.cli.{name}")
@@ -63,7 +63,7 @@ def _command(name: str) -> ModuleType:
 
 
 def problem_of(error: Exception) -> Problem:
-    """What went wrong, as data: our own errors as they are, the system's in our words."""
+    """Return an exception as data: Memlens's own errors unchanged, the system's with a message and advice."""
     match error:
         case MemlensError():
             return error.problem()
@@ -73,15 +73,15 @@ def problem_of(error: Exception) -> Problem:
             )
         case OSError():
             message = f"{error.filename or 'A file'}: {error.strerror or error}"
-            return Problem("system", message, "Check the disk and your rights on it.")
-        case _ if type(error).__module__ == "apsw" and type(error).__name__ in _DISK_FAILED:
-            # apsw is imported only where a database is read or written
+            return Problem("system", message, "Check the disk and your permissions.")
+        case _ if type(error).__module__ == "apsw" and type(error).__name__ in _DISK_ERRORS:
+            # by name, because most commands don't import apsw
             return Problem(
-                "system", f"The archive can't be written: {error}", "Check the disk and your rights on it."
+                "system", f"The archive can't be written: {error}", "Check the disk and your permissions."
             )
         case _:
-            message = f"Memlens made a mistake ({type(error).__name__}: {error})"
-            return Problem("internal", message, "Nothing is lost. Please report it with the lines above.")
+            message = f"Internal error ({type(error).__name__}: {error})"
+            return Problem("internal", message, "This is a bug. Please report it with the lines above.")
 
 
 def _fail(options: argparse.Namespace, problem: Problem) -> int:
@@ -89,7 +89,7 @@ def _fail(options: argparse.Namespace, problem: Problem) -> int:
         json_line({"type": "error", "problem": problem})
     where = ""
     if problem.offset is not None:
-        # people count characters from 1
+        # users count characters from 1
         where = (
             f" (at character {problem.offset + 1:,})"
             if problem.code == "sql"

@@ -1,4 +1,4 @@
-"""Questions of commands to a snapshot's archive."""
+"""Commands' access to a snapshot's archive."""
 
 import argparse
 import contextlib
@@ -21,9 +21,9 @@ T = TypeVar("T")
 
 
 def ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Path | None = None) -> T:
-    """Answer a question from the file's archive, made first if there is none; a damaged one is made anew, once.
+    """Answer a question from the file's archive, which is made if it is missing and remade once if it is damaged.
 
-    ``path`` is the file, where a command has more than one.
+    ``path`` is the file if a command has more than one. Raises :class:`memlens.errors.MemlensError`.
     """
     try:
         return _ask(options, question, path)
@@ -41,24 +41,24 @@ def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: P
         raise FileError(f"{file} can't be opened: {error.strerror}") from error
     if archive is not None:
         try:
-            return _asked(archive, libraries, question)
+            return _answer(archive, libraries, question)
         except ArchiveError:
             shutil.rmtree(archive, ignore_errors=True)
     report = reporter("auto")
     archive = ingest(file, cache, report)
     report("done", 1.0)
-    return _asked(archive, libraries, question)
+    return _answer(archive, libraries, question)
 
 
 def libraries_of(options: argparse.Namespace) -> Libraries:
-    """What the arguments call library code, and what not."""
+    """Return the patterns of library code from the arguments."""
     return Libraries(options.libraries or ())
 
 
-def _asked(archive: Path, libraries: Libraries, question: Callable[[Snapshot], T]) -> T:
+def _answer(archive: Path, libraries: Libraries, question: Callable[[Snapshot], T]) -> T:
     with contextlib.closing(open_with(archive, libraries)) as snapshot:
         answer = snapshot.ask(question)
-        # nothing else will look at what the answer came from
+        # the process ends before a verification in the background could
         snapshot.verify_used()
         snapshot.ask(Snapshot.work_behind)
         return answer

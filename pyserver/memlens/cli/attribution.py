@@ -1,4 +1,4 @@
-"""``--any-code``: what the commands that name lines and functions charge to each itself."""
+"""``--any-code``: which frame the bytes of a stack are charged to, in commands that print lines or functions."""
 
 import argparse
 from typing import Any
@@ -9,12 +9,12 @@ from memlens.model.attribution import MEANINGS, NAMES, Attribution
 
 
 def attribution_of(options: argparse.Namespace) -> Attribution:
-    """What the arguments ask for."""
+    """Return the attribution from the arguments."""
     return "any" if options.any_code else "mine"
 
 
 def self_words(options: argparse.Namespace) -> str:
-    """What "self" is, as it stands in the head of a table."""
+    """Return the definition of "self" for the header of a table."""
     attribution = attribution_of(options)
     return f"self by {NAMES[attribution]}: {MEANINGS[attribution]}"
 
@@ -25,8 +25,8 @@ def with_attribution(options: argparse.Namespace, answer: Any) -> dict[str, Any]
 
 
 def add_any_code(command: argparse.ArgumentParser) -> None:
-    """Let a command take ``--any-code``."""
+    """Add ``--any-code`` to a command."""
     command.add_argument(
         "--any-code", action="store_true",
-        help=f"what is a place's own: {MEANINGS['any']}. Without it: {MEANINGS['mine']}",
+        help=f"self is what is {MEANINGS['any']}; without it, what is {MEANINGS['mine']}",
     )  # fmt: skip

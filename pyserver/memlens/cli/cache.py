@@ -1,4 +1,4 @@
-"""The archives that commands make and use."""
+"""The cache of archives that a command uses."""
 
 import argparse
 
@@ -6,5 +6,5 @@ from memlens.store.cache import DEFAULT_LIMIT_BYTES, Cache
 
 
 def cache_of(options: argparse.Namespace) -> Cache:
-    """Where the arguments say that archives are kept."""
+    """Return the cache that the arguments select."""
     return Cache(options.cache_dir, options.cache_limit or DEFAULT_LIMIT_BYTES)

@@ -1,4 +1,4 @@
-"""``memlens compare``: what is different between two snapshots."""
+"""``memlens compare``: the differences between two snapshots."""
 
 import argparse
 from pathlib import Path
@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     def side(path: Path, device: int | None) -> Folded:
         def folded(snapshot: Snapshot) -> Folded:
             places = places_of(snapshot, attribution_of(options))
-            return fold(snapshot, _asked_set(snapshot.info, options, device), places)
+            return fold(snapshot, _selected_set(snapshot.info, options, device), places)
 
         return ask(options, folded, path)
 
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _asked_set(info: SnapshotInfo, options: argparse.Namespace, device: int | None) -> AllocationSet:
+def _selected_set(info: SnapshotInfo, options: argparse.Namespace, device: int | None) -> AllocationSet:
     match info:
         case TimelineInfo():
             number = info.default_device if device is None else device
@@ -52,11 +52,11 @@ def _asked_set(info: SnapshotInfo, options: argparse.Namespace, device: int | No
             assert_never(info)
 
 
-def _print_comparison(answer: CompareAnswer, how: str) -> None:
-    say(f"{'before':>10} {'after':>10} {'difference':>11}  place ({how})")
+def _print_comparison(answer: CompareAnswer, self_meaning: str) -> None:
+    say(f"{'before':>10} {'after':>10} {'difference':>11}  place ({self_meaning})")
     for row in answer.rows:
         place = row.after or row.before
-        if place is None:  # no row is on neither side
+        if place is None:  # never: every row has at least one side
             continue
         file = place.file or ("(no Python frame)" if place.function else "(no stack)")
         name = place.function
@@ -64,7 +64,7 @@ def _print_comparison(answer: CompareAnswer, how: str) -> None:
             file, name = name, ""
         moved = f", moved from line {row.before.line}" if row.how == "moved" and row.before else ""
         renamed = f", was {row.before.function}" if row.how == "renamed" and row.before else ""
-        # native frames have no line, and a file as a whole is on none
+        # native frames and whole files have no line
         say(
             f"{format_bytes(row.before_bytes):>10} {format_bytes(row.after_bytes):>10} "
             f"{_signed(row.difference_bytes):>11}  {file}{f':{place.line}' if place.line else ''}"
@@ -74,7 +74,7 @@ def _print_comparison(answer: CompareAnswer, how: str) -> None:
     total = answer.total
     say(
         f"{format_bytes(total.before_bytes):>10} {format_bytes(total.after_bytes):>10} "
-        f"{_signed(total.after_bytes - total.before_bytes):>11}  in all"
+        f"{_signed(total.after_bytes - total.before_bytes):>11}  total"
     )
 
 

@@ -21,18 +21,18 @@ from memlens.views.flame.graph import set_stacks
 from memlens.views.naming.frame_names import frame_names
 from memlens.views.selection.sets import AllocationSet
 
-_WHAT = {"peak": "live at the peak", "end": "live at the end", "all": "allocated in all"}
+_TITLES = {"peak": "live at the peak", "end": "live at the end", "all": "total allocated"}
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     target = options.snapviewer or options.speedscope or options.pprof
     if not target.parent.is_dir():
-        raise BadRequestError(f"There is no folder {target.parent} to write {target.name} into")
+        raise BadRequestError(f"{target.name} can't be written: there is no folder {target.parent}")
     if options.snapviewer is not None:
         if options.at != "peak" or options.filter:
             raise BadRequestError(
-                "SnapViewer's archives hold the whole trace: --at and --filter are for stacks"
+                "SnapViewer's archives contain the whole trace: --at and --filter are for stacks"
             )
         report = reporter("auto")
         ask(options, lambda snapshot: snapviewer(snapshot, options.device, options.snapviewer, report))
@@ -43,23 +43,23 @@ def run(options: argparse.Namespace) -> int:
     if options.speedscope is not None:
         _write(options.speedscope, speedscope(samples, title))
         if negative := left_out(samples):
-            say(f"note: speedscope has no negative values, so left out are {', '.join(negative)}", error=True)
+            say(f"note: speedscope has no negative values; not written: {', '.join(negative)}", error=True)
     else:
         _write(options.pprof, pprof(samples, title))
     return 0
 
 
 def _samples(snapshot: Snapshot, options: argparse.Namespace) -> tuple[Samples, str]:
-    """What is written, and its title."""
-    # both formats are UTF-8, and a file's name need not be
+    """Return the samples to write, and their title."""
+    # both formats are UTF-8, and a file's name may not be
     name = options.file.name.encode(errors="backslashreplace").decode()
     match snapshot.info:
         case TimelineInfo():
-            title = f"{name}, {_WHAT[options.at]}"
+            title = f"{name}, {_TITLES[options.at]}"
             return _allocations(snapshot, snapshot.info, options), title
         case ProfileInfo():
             if options.at != "peak":
-                raise BadRequestError("A profile is written as it is: --at is for traces")
+                raise BadRequestError("A profile is written as a whole: --at is for traces")
             merged = options.speedscope is not None
             return of_profile(snapshot, options.filter, merged=merged), name
         case _:
@@ -74,14 +74,14 @@ def _allocations(snapshot: Snapshot, info: TimelineInfo, options: argparse.Names
         "end": AllocationSet(number, from_moment=events, filter=options.filter),
         "all": AllocationSet(number, "live", 0, events, options.filter),
     }[options.at]
-    # the names that Go's heap profiles have, which pprof's users know
+    # the names in Go's heap profiles, which users of pprof know
     kind = "alloc" if options.at == "all" else "inuse"
     types = (ValueName(f"{kind}_space", "bytes"), ValueName(f"{kind}_objects", "count"))
     return samples_of(set_stacks(snapshot, of), frame_names(snapshot), types)
 
 
 def _write(target: Path, data: bytes) -> None:
-    """Write a file whole or not at all."""
+    """Write a file as a whole or not at all."""
     partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
     with room_in(target.parent, target.name, advice="Make room on it, or write the file elsewhere."):
         try:

@@ -1,4 +1,4 @@
-"""``memlens flame``: a call tree in the terminal, of one file or of two, or as folded stacks for other tools."""
+"""``memlens flame``: a call tree of one file or of two, as text, JSON or folded stacks."""
 
 import argparse
 from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ from memlens.views.selection.sets import AllocationSet
 LEAST_SHARE = 0.01
 MOST_FUNCTIONS = 1000
 OF_TRACES = ("live", "peak", "total", "count", "leaked")
-"""The values of a trace, by the words that profiles are asked by, too; live is what was live at the peak."""
+"""The values of a trace, named as those of profiles; live is what was live at the peak."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -55,11 +55,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print(lines: Iterable[str]) -> None:
-    found = list(lines)
-    if not found:
-        say("memlens: no allocation matches, so there is nothing to print", error=True)
-    for line in found:
+    empty = True
+    for line in lines:
         say(line)
+        empty = False
+    if empty:
+        say("memlens: no allocation matches, so there is nothing to print", error=True)
 
 
 def _unit(snapshot: Snapshot, options: argparse.Namespace) -> str:
@@ -75,20 +76,20 @@ def _unit(snapshot: Snapshot, options: argparse.Namespace) -> str:
 
 def _run_difference(options: argparse.Namespace) -> int:
     def side(path: Path) -> tuple[Side, Places, str]:
-        def found(snapshot: Snapshot) -> tuple[Side, Places, str]:
-            of, value = asked_set(snapshot, options)
+        def question(snapshot: Snapshot) -> tuple[Side, Places, str]:
+            of, value = selected_set(snapshot, options)
             if value == "count":
                 raise BadRequestError(
-                    "Of two traces bytes are compared", advice="Take --value live, total or leaked."
+                    "Two traces can be compared only in bytes", advice="Use --value live, total or leaked."
                 )
             return difference.side_of(snapshot, of), places_of(snapshot), _unit(snapshot, options)
 
-        return ask(options, found, path)
+        return ask(options, question, path)
 
     before, before_places, unit = side(options.file)
     after, after_places, _ = side(options.diff)
     pairing = Pairing(before_places.frames, after_places.frames)
-    tree = difference.tree_of(difference.join(before, after, pairing, "before"), _how(options))
+    tree = difference.tree_of(difference.join(before, after, pairing, "before"), _tree_options(options))
     if options.json:
         json_line(with_attribution(options, largest_functions(tree, attribution_of(options))))
     else:
@@ -96,7 +97,7 @@ def _run_difference(options: argparse.Namespace) -> int:
     return 0
 
 
-def _how(options: argparse.Namespace) -> FlameOptions:
+def _tree_options(options: argparse.Namespace) -> FlameOptions:
     return FlameOptions(
         direction="bottom_up" if options.bottom_up else "top_down",
         merge="line" if options.by_line else "function",
@@ -104,16 +105,19 @@ def _how(options: argparse.Namespace) -> FlameOptions:
 
 
 def flame_tree(snapshot: Snapshot, options: argparse.Namespace) -> CallTree:
-    """The tree that the arguments ask for."""
-    return tree_of(snapshot, *asked_set(snapshot, options), _how(options))
+    """Return the tree that the arguments select."""
+    return tree_of(snapshot, *selected_set(snapshot, options), _tree_options(options))
 
 
-def asked_set(snapshot: Snapshot, options: argparse.Namespace) -> tuple[AllocationSet, FlameValue]:
-    """The allocations or samples that the arguments ask for, and what of them is summed."""
+def selected_set(snapshot: Snapshot, options: argparse.Namespace) -> tuple[AllocationSet, FlameValue]:
+    """Return the allocations or samples that the arguments select, and the value that is summed.
+
+    Raises :class:`BadRequestError` for a value that the snapshot does not have.
+    """
     info = snapshot.info
     match info:
         case TimelineInfo():
-            return _asked_allocations(info, options)
+            return _selected_allocations(info, options)
         case ProfileInfo():
             value = value_named(info, options.value)
             return AllocationSet(0, filter=options.filter, value=value), "bytes"
@@ -121,7 +125,9 @@ def asked_set(snapshot: Snapshot, options: argparse.Namespace) -> tuple[Allocati
             assert_never(info)
 
 
-def _asked_allocations(info: TimelineInfo, options: argparse.Namespace) -> tuple[AllocationSet, FlameValue]:
+def _selected_allocations(
+    info: TimelineInfo, options: argparse.Namespace
+) -> tuple[AllocationSet, FlameValue]:
     if options.value not in (None, *OF_TRACES):
         raise BadRequestError(
             f"A trace has no value {options.value}",
@@ -138,15 +144,15 @@ def _asked_allocations(info: TimelineInfo, options: argparse.Namespace) -> tuple
 
 
 def largest_functions(tree: CallTree, attribution: Attribution) -> FlameFunctionsAnswer:
-    """The functions of a tree, for JSON."""
+    """Return the functions of a tree, largest first, for JSON."""
     return functions(tree, "inclusive", 0, MOST_FUNCTIONS, attribution)
 
 
 def folded(tree: CallTree) -> Iterator[str]:
-    """A line a stack: the names parted by semicolons, a space and its own value. Whole stacks are charged to nothing.
+    """Yield a line per stack: the names joined by semicolons, a space, and the stack's own value.
 
-    The format is that of Brendan Gregg's ``stackcollapse`` scripts; a frame is written as py-spy writes it. Of two
-    files each line has both values, as his ``difffolded.pl`` writes them; so it has of negative values, as a side.
+    The format is that of Brendan Gregg's ``stackcollapse`` scripts, with frames as py-spy writes them. For two files a
+    line has both values, as in ``difffolded.pl``; for a profile with negative values, the decrease and the increase.
     """
     rows = list(SIDES) if _compared(tree) else [tree.by]
     nodes = np.flatnonzero(tree.inclusive[rows].any(axis=0))[1:]
@@ -171,15 +177,15 @@ def _folded_name(name: FlameName) -> str:
     if name.line:
         place = f"{place}:{name.line}"
     text = f"{name.function} ({place})" if name.file else name.function
-    return text.replace(";", ",")  # semicolons part frames
+    return text.replace(";", ",")  # semicolons separate frames
 
 
 def text_tree(tree: CallTree, unit: str, options: argparse.Namespace) -> Iterator[str]:
-    """The tree's nodes of at least a hundredth of it, indented, each with what is charged to itself."""
+    """Yield a line per node with at least a hundredth of the total, indented, each with its self value."""
     compared = _compared(tree)
     selves, ends = tree.own(attribution_of(options))[tree.by], tree.ends[tree.by]
     if compared:
-        # of negative values the sides are what became less and what became more
+        # without --diff, the sides are the negative and the positive values of one profile
         heads = ("less", "more", "net") if options.diff is None else ("before", "after", "difference")
         yield " ".join(f"{head:>11}" for head in heads)
     else:
@@ -202,6 +208,6 @@ def text_tree(tree: CallTree, unit: str, options: argparse.Namespace) -> Iterato
         yield f"{' '.join(shown)} {' ' * indent}{name}"
         children = tree.children(node).tolist()
         large = [child for child in children if tree.inclusive[tree.by, child] >= LEAST_SHARE * tree.total]
-        # a chain of calls is not indented: deep stacks would leave the terminal
+        # a chain of calls is not indented, or deep stacks would be wider than the terminal
         deeper = indent if len(children) == 1 and ends[node] == 0 else indent + 1
         todo += [(child, deeper) for child in reversed(large)]

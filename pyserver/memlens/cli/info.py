@@ -1,4 +1,4 @@
-"""``memlens info``: what a snapshot holds."""
+"""``memlens info``: a summary of a snapshot."""
 
 import argparse
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def _figures(info: SnapshotInfo) -> Iterator[str]:
         case TimelineInfo():
             yield from map(_device, info.devices)
         case ProfileInfo():
-            yield f"{counted(info.samples, 'sample')} of {counted(info.stacks, 'stack')}{_made(info)}"
+            yield f"{counted(info.samples, 'sample')} of {counted(info.stacks, 'stack')}{_total_count(info)}"
             for number, value in enumerate(info.values):
                 shown = " (shown first)" if number == info.default_value else ""
                 yield f"{value.name}: {value.title}, {format_value(value.total, value.unit)}{shown}"
@@ -56,14 +56,14 @@ def _device(device: DeviceInfo) -> str:
         f"{device.name.lower()}: {counted(device.events, 'event')}, "
         f"{counted(device.allocations, 'allocation')}, "
         f"peak {format_bytes(device.peak_bytes)} ({device.peak_bytes:,} bytes)"
-        f"{_after(device)}, live at the end {format_bytes(device.live_at_end_bytes)} "
+        f"{_peak_time(device)}, live at the end {format_bytes(device.live_at_end_bytes)} "
         f"in {counted(device.live_at_end_count, 'allocation')}"
         f"{_ooms(device)}"
     )
 
 
-def _made(profile: ProfileInfo) -> str:
-    """How many allocations were made in all, where a profile tells it: a sample may stand for many."""
+def _total_count(profile: ProfileInfo) -> str:
+    """Return the total number of allocations, if the profile has it: one sample may represent many."""
     for value in profile.values:
         if (value.meaning, value.unit) == ("total", "count"):
             return f", {value.title[:1].lower()}{value.title[1:]}: {value.total:,}"
@@ -74,7 +74,7 @@ def _ooms(device: DeviceInfo) -> str:
     return f", {counted(device.ooms, 'out-of-memory event')}" if device.ooms else ""
 
 
-def _after(device: DeviceInfo) -> str:
+def _peak_time(device: DeviceInfo) -> str:
     if device.peak_moment == 0:
         return " before the first event" if device.events else ""
     if device.peak_time_us is None:

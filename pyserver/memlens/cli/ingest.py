@@ -15,12 +15,12 @@ from memlens.units import format_bytes
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    # what is made is kept until the end, and nothing of it refers back
+    # nearly all objects live until the process ends, and none are in reference cycles
     gc.disable()
     if options.parent:
         limits.end_with(options.parent)
     if options.background:
-        limits.give_way()
+        limits.lower_priority()
     report = reporter(options.progress)
     limited = limits.limit(options.memory_limit)
     tools = Tools(options.memray_python) if options.memray_python else None
@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
         if not limited:
             raise
         raise OutOfMemoryError(
-            f"Reading {options.file} takes more than the {format_bytes(options.memory_limit)} that it may take"
+            f"Reading {options.file} takes more than the allowed {format_bytes(options.memory_limit)}"
         ) from error
     report("done", 1.0)
     if options.progress == "json":

@@ -6,5 +6,5 @@ from memlens.server.app import main as serve
 
 
 def run(_options: argparse.Namespace) -> int:
-    """Serve until the client leaves; returns the exit status."""
+    """Serve until the client disconnects, and return the exit status."""
     return int(serve() or 0)

@@ -10,12 +10,12 @@ from memlens.views.trace.oom.report import explained, report
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    answers, found, info = ask(
+    answers, oom_marks, info = ask(
         options, lambda snapshot: (explained(snapshot), marks(snapshot), snapshot.info)
     )
     if options.json:
         json_line(answers)
         return 0
-    for line in report(answers, found, info):
+    for line in report(answers, oom_marks, info):
         say(line)
     return 0

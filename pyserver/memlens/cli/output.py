@@ -1,4 +1,4 @@
-"""All that commands print: whatever a file holds, a terminal gets text alone."""
+"""Printing. Text from files never reaches a terminal with control characters."""
 
 import sys
 from typing import Any
@@ -9,20 +9,20 @@ from memlens.units import plain
 
 
 def say(text: object, *, error: bool = False) -> None:
-    """Print one line, to stderr for what is wrong; what a terminal would obey, or not show, is replaced."""
+    """Print one line, to stderr if it is an error; control and formatting characters are replaced."""
     print(plain(str(text)), file=sys.stderr if error else sys.stdout)
 
 
 def json_line(value: Any) -> None:
-    """Write a value to stdout in one line of JSON."""
+    """Write a value to stdout as one line of JSON."""
     sys.stdout.buffer.write(escaped(msgspec.json.encode(value).decode()).encode() + b"\n")
     sys.stdout.buffer.flush()
 
 
 def escaped(json_text: str) -> str:
-    """JSON without line breaks, whose strings hold as escapes what a terminal would obey, or not show.
+    """Escape all control and formatting characters in one line of JSON.
 
-    JSON itself escapes U+0000 to U+001F alone (RFC 8259, 7).
+    JSON itself requires that only for U+0000 to U+001F (RFC 8259, section 7).
     """
     if json_text.isprintable():
         return json_text

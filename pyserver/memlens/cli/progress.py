@@ -1,4 +1,4 @@
-"""How a command tells how far it is."""
+"""How a command reports its progress."""
 
 import sys
 import time
@@ -11,7 +11,7 @@ _PROGRESS_SECONDS = 0.1
 
 
 def reporter(style: str, terminal: TextIO | None = None) -> Callable[[str, float], None]:
-    """How progress is told: JSON lines, a line that changes on a terminal, or not at all."""
+    """Return a function that reports progress as JSON lines, as a changing line on a terminal, or not at all."""
     terminal = terminal or sys.stderr
     last = [0.0]
 

@@ -1,4 +1,4 @@
-"""``memlens sql``: a table for people, JSON or CSV for programs."""
+"""``memlens sql``: run a query and print a table, JSON or CSV."""
 
 import argparse
 import csv
@@ -28,7 +28,7 @@ from memlens.views.sql.schema import SqlSchema, schema
 TABLE_ROWS = 1_000
 _WIDEST_CELL = 60
 _LONGEST_CELL = 4_000
-"""Characters of a cell in a terminal's table; JSON and CSV have all of them."""
+"""Characters of a cell in a printed table; JSON and CSV have all of them."""
 _ROWS_MEASURED = 1_000
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         raise MemlensError("There is no query", advice="Try memlens sql --help.")
     query = sys.stdin.read() if options.query == "-" else options.query
 
-    def filled(snapshot: Snapshot) -> Path:
+    def fill_tables(snapshot: Snapshot) -> Path:
         with closing(
             SqlSession(open_with(snapshot.archive, libraries_of(options)), names_only=True)
         ) as session:
@@ -54,13 +54,13 @@ def run(options: argparse.Namespace) -> int:
         report("done", 1.0)
         return snapshot.archive
 
-    archive = ask(options, filled)
+    archive = ask(options, fill_tables)
     cache_of(options).evict(keep=archive)
     form: Form = "json" if options.json else "csv" if options.csv else "table"
     try:
         print_answer(archive, query, form, options.limit, libraries_of(options))
     except ArchiveError:
-        # a damaged table shows itself when it is read; the next run makes them anew
+        # damage to a table is detected when it is read; the next run makes the tables again
         remove(archive)
         raise
     return 0
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
 def print_answer(
     archive: Path, query: str, form: Form, limit: int | None, libraries: Libraries = NO_LIBRARIES
 ) -> None:
-    """Run a query against an archive whose tables are filled, and print its rows to stdout as they come."""
+    """Run a query on an archive whose tables are filled, and print the rows to stdout as they arrive."""
     with closing(SqlSession(open_with(archive, libraries))) as session:
         names, rows = session.stream(query)
         if limit is None and form == "table":
@@ -85,14 +85,14 @@ def print_answer(
             say(f"There are more rows than {limit:,}: use --limit.", error=True)
 
 
-def print_schema(told: SqlSchema) -> None:
-    """Print what can be selected from, with the columns and what they mean, and queries to begin with."""
-    for table in told.tables:
+def print_schema(tables: SqlSchema) -> None:
+    """Print the tables and their columns with descriptions, and queries to start with."""
+    for table in tables.tables:
         arguments = f"({', '.join(table.arguments)})" if table.arguments else ""
         say(f"{table.name}{arguments}: {table.description}")
         for column in table.columns:
             say(f"    {column.name:22} {column.type:8} {column.description}")
-    for example in told.examples:
+    for example in tables.examples:
         say("")
         say(f"-- {example.title}")
         for line in example.query.splitlines():
@@ -111,14 +111,14 @@ def _print_json(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Names for an object's keys: SQL lets two columns have the same one."""
-    found: list[str] = []
+    """Make the names distinct, to serve as keys of an object: two columns in SQL may have the same name."""
+    keys: list[str] = []
     for name in names:
         key, number = name, 2
-        while key in found:
+        while key in keys:
             key, number = f"{name}_{number}", number + 1
-        found.append(key)
-    return found
+        keys.append(key)
+    return keys
 
 
 def _json_value(value: Any) -> Any:
@@ -131,16 +131,16 @@ def _json_value(value: Any) -> Any:
 
 def _print_csv(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    # CSV has no escapes: a program gets each text as it is, a terminal what is safe to show
+    # CSV has no escapes: programs get the text unchanged, a terminal without control characters
     shown = csv_on_terminal if sys.stdout.isatty() else csv_value
     for row in itertools.chain([names], rows):
         writer.writerow(map(shown, row))
 
 
 def csv_value(value: Any) -> Any:
-    """A value for CSV. Text that a spreadsheet would take for a formula gets an apostrophe before it.
+    """Return a value for CSV. Text that a spreadsheet would read as a formula gets a leading apostrophe.
 
-    Source: OWASP, "CSV Injection". Function names and paths in a snapshot are anybody's.
+    Source: OWASP, "CSV Injection". Function names and paths in a snapshot are untrusted.
     """
     if isinstance(value, str) and value.startswith(_FORMULA_STARTS):
         return f"'{value}"
@@ -148,13 +148,13 @@ def csv_value(value: Any) -> Any:
 
 
 def csv_on_terminal(value: Any) -> Any:
-    """The same without what a terminal would obey."""
-    told = csv_value(value)
-    return plain(told) if isinstance(told, str) else told
+    """Return a value for CSV without control and formatting characters."""
+    cell = csv_value(value)
+    return plain(cell) if isinstance(cell, str) else cell
 
 
 def _print_table(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
-    """Columns as wide as their first rows need; numbers to the right."""
+    """Print a table whose columns fit their first rows, with numbers aligned to the right."""
     stream: Iterator[tuple[Any, ...]] = iter(rows)
     first = list(itertools.islice(stream, _ROWS_MEASURED))
     widths = [len(name) for name in names]
@@ -179,4 +179,4 @@ def _print_table(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
 
 def _shown(value: Any) -> str:
     text = "" if value is None else str(_json_value(value))
-    return plain(shortened(text, _LONGEST_CELL))  # before what is blank at a row's end goes
+    return plain(shortened(text, _LONGEST_CELL))

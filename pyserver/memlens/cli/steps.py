@@ -16,16 +16,16 @@ _TRENDS = {"every_step": "more after every step", "steady": "never less", "unste
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    told, grown = ask(options, lambda snapshot: steps_and_growth(snapshot, options))
+    found_steps, growing_lines = ask(options, lambda snapshot: steps_and_growth(snapshot, options))
     if options.json:
-        json_line({"steps": told, "growth": grown})
+        json_line({"steps": found_steps, "growth": growing_lines})
     else:
-        print_steps(told, grown)
+        print_steps(found_steps, growing_lines)
     return 0
 
 
 def steps_and_growth(snapshot: Snapshot, options: argparse.Namespace) -> tuple[StepsAnswer, GrowthAnswer]:
-    """All steps of a device, and the lines that grow. Raises :class:`BadRequestError`."""
+    """Return all steps of a device, and the lines that grow. Raises :class:`BadRequestError`."""
     info = timeline_of(snapshot.info, "events")
     device = info.default_device if options.device is None else options.device
     return (
@@ -34,19 +34,19 @@ def steps_and_growth(snapshot: Snapshot, options: argparse.Namespace) -> tuple[S
     )
 
 
-def print_steps(told: StepsAnswer, grown: GrowthAnswer) -> None:
-    """Both tables for people."""
-    say(told.how)
-    if told.rows:
+def print_steps(found_steps: StepsAnswer, growing_lines: GrowthAnswer) -> None:
+    """Print the table of steps and that of growing lines."""
+    say(found_steps.how)
+    if found_steps.rows:
         say(f"{'peak':>10} {'at end':>10} {'allocated':>10} {'survivors':>10} {'kept':>10}  step")
-    for step in told.rows:
+    for step in found_steps.rows:
         figures = (
             step.peak_bytes, step.live_at_end_bytes, step.allocated_bytes, step.survivors_bytes, step.kept_bytes,
         )  # fmt: skip
         say(" ".join(f"{format_bytes(figure):>10}" for figure in figures) + f"  {step.name}")
-    if grown.rows:
-        say(f"{'grown':>10} {'a step':>10} {'at end':>10}  line")
-    for row in grown.rows:
+    if growing_lines.rows:
+        say(f"{'grown':>10} {'per step':>10} {'at end':>10}  line")
+    for row in growing_lines.rows:
         place = "no stack"
         if row.frame is not None:
             where = f"{row.frame.file}:{row.frame.line} " if row.frame.line else ""

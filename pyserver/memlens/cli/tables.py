@@ -1,4 +1,4 @@
-"""``memlens tables``: the tables for SQL, made ahead of the first query."""
+"""``memlens tables``: make the SQL tables ahead of the first query."""
 
 import argparse
 import contextlib
@@ -18,11 +18,11 @@ def run(options: argparse.Namespace) -> int:
     if options.parent:
         limits.end_with(options.parent)
     if options.background:
-        limits.give_way()
+        limits.lower_priority()
     report = reporter(options.progress)
     parts = [part for part in PARTS if not options.part or part in options.part]
     with contextlib.closing(open_with(options.archive, libraries_of(options))) as snapshot:
-        snapshot.ask(lambda asked: fill(asked, report, parts))
+        snapshot.ask(lambda opened: fill(opened, report, parts))
         cache_of(options).evict(keep=options.archive)
     report("done", 1.0)
     if options.progress == "json":

@@ -1,4 +1,4 @@
-"""Readers, one file a format, and the registry that tells them apart by content."""
+"""Readers, one module per format, and the registry that recognises formats by content."""
 
 from importlib import import_module
 from pathlib import Path
@@ -14,19 +14,19 @@ from memlens.progress import Report
 
 
 class Reader(Protocol):
-    """What a format's module has."""
+    """The interface of a format's module."""
 
     def sniff(self, head: bytes) -> bool:
         """Whether the first bytes of a file may be of this format."""
 
     def read(self, source: Source, scratch: Path, report: Report) -> Timeline | Profile:
-        """Fill a model; ``scratch`` is a folder for files of its own. Raises MemlensError or MemoryError."""
+        """Return a model; ``scratch`` is a folder for temporary files. Raises MemlensError or MemoryError."""
 
 
 FORMATS = {
-    # a pickle too, which only its first name tells from PyTorch's
+    # before PyTorch's, because both are pickles, and this one is recognised by its first name
     "tracemalloc": "tracemalloc snapshot",
-    # JSON too, which only its first key tells from PyTorch's
+    # before PyTorch's, because both may be JSON, and this one is recognised by its first key
     "dhat": "DHAT profile",
     "torch": "PyTorch memory snapshot",
     "snapviewer": "SnapViewer archive",
@@ -37,11 +37,11 @@ FORMATS = {
     "heap_text": "heap profile in text",
     "java_heap": "heap profile of a Java program",
 }
-"""Modules and what they read, in the order in which they are asked; one is loaded when it is its turn."""
+"""Modules and the formats that they read, in the order in which they are tried; each is imported when it is tried."""
 
 
 def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile:
-    """Read a file with the first format that its first bytes may be of."""
+    """Read a file with the first reader that recognises its first bytes. Raises MemlensError or MemoryError."""
     head = source.head()
     if not head:
         raise NotASnapshotError("The file is empty", advice="Record it again, or copy it again.")
@@ -49,7 +49,7 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile:
         reader = cast("Reader", import_module(f"{__name__}.{module}"))
         if reader.sniff(head):
             return reader.read(source, scratch, report)
-    # last: these are text to the eye
+    # last, because such pickles look like text
     if is_old_pickle(head):
         raise refusal(source)
     raise other_files.refusal(head)

@@ -18,7 +18,7 @@ from memlens.formats.valgrind_frames import valgrind_frame
 from memlens.kernels.readers import dhat_json as kernel
 from memlens.model.frames import Frames
 from memlens.model.info import Notice, ValueType
-from memlens.model.profile import Column, Profile, fits
+from memlens.model.profile import Column, Profile, sums_fit
 from memlens.progress import Report
 from memlens.units import shortened
 
@@ -26,13 +26,13 @@ KIND = "dhat"
 VERSION = 2
 
 _ROOT = 0
-"""The number of ``[root]`` in the table of frames, which stacks don't have."""
+"""The number of ``[root]`` in the table of frames, which is not in stacks."""
 
 _ERRORS = {
-    kernel.TRUNCATED: "The JSON breaks off: DHAT writes it when the program ends, and didn't come to its end",
-    kernel.SYNTAX: "The file is not whole JSON",
-    kernel.BAD_FIELD: "A program point has no '{field}', or one that it can't have",
-    kernel.TOO_DEEP: "The JSON is nested far deeper than any of DHAT's",
+    kernel.TRUNCATED: "The JSON is truncated: DHAT writes it when the program ends, and was probably interrupted",
+    kernel.SYNTAX: "The file is not valid JSON",
+    kernel.BAD_FIELD: "A program point's '{field}' is missing or invalid",
+    kernel.TOO_DEEP: "The JSON is nested far deeper than DHAT's",
 }
 
 
@@ -40,7 +40,7 @@ _MOST_WORD = 100
 
 
 class _Header(Struct):
-    """What stands beside the program points. ``tg`` and ``te`` are times in ``tu``: of the peak, and of the end."""
+    """The fields beside the program points. ``tg`` and ``te`` are the times of the peak and of the end, in ``tu``."""
 
     dhatFileVersion: int  # noqa: N815 - the key in the file
     mode: str
@@ -58,7 +58,7 @@ class _Header(Struct):
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first bytes are a JSON object that tells DHAT's version."""
+    """Whether the first bytes are a JSON object with DHAT's version."""
     return head.lstrip()[:1] == b"{" and b'"dhatFileVersion"' in head
 
 
@@ -73,14 +73,14 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     sequence = np.asarray(scanner.take("stack_frames"))
     if len(sequence) and int(sequence.max()) >= len(table):
         raise DamagedSnapshotError(
-            f"A stack names frame {int(sequence.max()):,}, but the file has {len(table):,}"
+            f"A stack refers to frame {int(sequence.max()):,}, but the file has only {len(table):,}"
         )
     frames, numbers = distinct_frames(map(valgrind_frame, table))
     whole = Frames(frames, np.asarray(scanner.take("stack_starts")), numbers[sequence])
     types, fields, default = _values(header)
     values = [points[name] for name in fields]
-    if not fits(values):
-        raise DamagedSnapshotError("The figures add up to more than can be counted")
+    if not sums_fit(values):
+        raise DamagedSnapshotError("The sum of the values is too large")
     return Profile(
         KIND, whole, types, default, np.arange(1, len(points) + 1, dtype=np.uint32), values,
         sizes=_sizes(points) if header.bu == "byte" else None,
@@ -100,7 +100,7 @@ def _scan(source: Source, report: Report) -> kernel.Scanner:
 
 
 def _rest(scanner: kernel.Scanner, source: Source) -> tuple[_Header, list[str]]:
-    """The header and the table of frames."""
+    """Decode the header and the table of frames."""
     spans = scanner.span()
     table = spans.pop("ftbl", None)
     known = {name: spans[name] for name in _Header.__struct_fields__ if name in spans}
@@ -110,11 +110,11 @@ def _rest(scanner: kernel.Scanner, source: Source) -> tuple[_Header, list[str]]:
     try:
         header = _shortened(msgspec.json.decode(b"{%b}" % text, type=_Header))
     except (ValidationError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DamagedSnapshotError(f"The file's head is not DHAT's: {error}") from error
+        raise DamagedSnapshotError(f"The file's header is not DHAT's: {error}") from error
     if header.dhatFileVersion < VERSION:
         raise NotASnapshotError(
-            f"The file is DHAT's version {header.dhatFileVersion}, of valgrind before 3.17; Memlens reads version "
-            f"{VERSION}",
+            f"The file has version {header.dhatFileVersion} of DHAT's format, from valgrind before 3.17; Memlens reads "
+            f"version {VERSION}",
             advice="Record it again with a newer valgrind, or open it in the dh_view.html of the one that wrote it.",
         )
     if table is None or not scanner.has_points:
@@ -127,15 +127,15 @@ def _rest(scanner: kernel.Scanner, source: Source) -> tuple[_Header, list[str]]:
 
 
 def _shortened(header: _Header) -> _Header:
-    """With words of a length that sentences bear; a command line may be longer."""
-    words = ("mode", "verb", "bu", "bsu", "bksu", "tu")
+    """Shorten the texts that are used within sentences; the command line is not."""
+    names = ("mode", "verb", "bu", "bsu", "bksu", "tu")
     return msgspec.structs.replace(
-        header, **{word: shortened(getattr(header, word), _MOST_WORD) for word in words}
+        header, **{name: shortened(getattr(header, name), _MOST_WORD) for name in names}
     )
 
 
 def _values(header: _Header) -> tuple[list[ValueType], list[str], int]:
-    """The types of the values, the fields that they are, and the default one's number."""
+    """Return the types of the values, their fields, and the number of the default one."""
     unit, units = ("bytes", "bytes") if header.bu == "byte" else (header.bsu, header.bsu)
     done = header.verb.lower()
     found = [
@@ -166,35 +166,34 @@ def _values(header: _Header) -> tuple[list[ValueType], list[str], int]:
 
 
 def _sizes(points: Column) -> npt.NDArray[np.int64]:
-    """The size of a point's blocks: counts for each of a block's bytes exist where all are of one size."""
+    """Return the size of each point's blocks, 0 if unknown. Counts of accesses per byte exist if sizes are equal."""
     one = np.where(points["tbk"] == 1, points["tb"], 0)
     return np.where(points["histogram"] > 0, points["histogram"].astype(np.int64), one)
 
 
 def _settings(header: _Header) -> dict[str, str | int]:
-    found: dict[str, str | int] = {
+    settings: dict[str, str | int] = {
         "command": header.cmd, "pid": header.pid, "mode": header.mode, "time_unit": header.tu, "end_time": header.te,
     }  # fmt: skip
     if header.tg is not None:
-        found["peak_time"] = header.tg
-    return found
+        settings["peak_time"] = header.tg
+    return settings
 
 
 def _notices(header: _Header, points: int) -> list[Notice]:
-    """What the file could not tell."""
-    found = []
+    notices = []
     if header.dhatFileVersion > VERSION:
         message = (
-            f"The file is DHAT's version {header.dhatFileVersion}; Memlens knows version {VERSION} and shows what "
-            "it recognises."
+            f"The file has version {header.dhatFileVersion} of DHAT's format; Memlens knows version {VERSION} and "
+            "shows what it recognises."
         )
-        found.append(Notice("newer-version", message))
+        notices.append(Notice("newer-version", message))
     if not points:
-        found.append(Notice("no-samples", "The file has no program points: nothing was recorded."))
+        notices.append(Notice("no-samples", "The file has no program points: nothing was recorded."))
     if header.mode == "rust-heap":
-        message = "Recorded by the Rust crate dhat, which sees what Rust allocates and no accesses to it."
-        found.append(Notice("rust-heap", message))
+        message = "Recorded by the Rust crate dhat, which records allocations in Rust but no accesses."
+        notices.append(Notice("rust-heap", message))
     if not header.bklt and header.bu == "byte":
         message = f"Recorded with --mode={header.mode}: what was {header.verb.lower()}, not what was live."
-        found.append(Notice("not-live", message))
-    return found
+        notices.append(Notice("not-live", message))
+    return notices

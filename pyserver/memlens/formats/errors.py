@@ -1,22 +1,22 @@
-"""What readers say when a file is not what it seems, whatever the format."""
+"""The errors that readers of all formats have in common."""
 
 from memlens.errors import MemlensError
 
 
 class NotASnapshotError(MemlensError):
-    """The file holds something else."""
+    """The file is not of a format that Memlens reads."""
 
     code = "not-a-snapshot"
     advice = (
         "Memlens reads memory snapshots of PyTorch, SnapViewer and tracemalloc, recordings of heaptrack and memray, "
-        "pprof profiles, what valgrind's massif and DHAT write, and heap profiles in text (Go, gperftools, jemalloc, "
+        "pprof profiles, profiles of valgrind's massif and DHAT, and heap profiles in text (Go, gperftools, jemalloc, "
         "Java)."
     )
     retry = False
 
 
 class DamagedSnapshotError(MemlensError):
-    """A snapshot that breaks off or contradicts itself."""
+    """The snapshot is truncated or inconsistent."""
 
     code = "damaged"
     advice = "Copy or record the file again."

@@ -19,7 +19,7 @@ from memlens.formats.stacks import cut_stacks, distinct_frames, used_stacks
 from memlens.kernels.readers import heap_text as kernel
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
-from memlens.model.profile import LABEL_DTYPE, Column, Profile, fits
+from memlens.model.profile import LABEL_DTYPE, Column, Profile, sums_fit
 from memlens.progress import Report
 from memlens.units import format_bytes, part_has
 
@@ -43,7 +43,7 @@ _KNOWN_VERSION = 2
 _THREAD = 1
 _TAIL_BYTES = 4096
 _GO_ENDS = (b"# MaxRSS = ", b"# DebugGC = ")
-"""The last line of Go's memory statistics, since 1.17 and before."""
+"""The beginning of the last line of Go's memory statistics, since 1.17 and before."""
 
 LIVE = [
     ValueType("inuse_objects", "count", "live", "Allocations in use"),
@@ -55,29 +55,29 @@ _TOTAL = [
 ]
 _GROWTH = [
     ValueType("objects", "count", "other", "Times that the heap grew"),
-    ValueType("space", "bytes", "other", "Taken from the system"),
+    ValueType("space", "bytes", "other", "Obtained from the system"),
 ]
 
 ERRORS = {
     kernel.SYNTAX: "A line doesn't belong in a heap profile",
-    kernel.BAD_NUMBER: "A number is larger than any of a heap profile's",
-    kernel.TOO_DEEP: "A stack is far deeper than any recorder's",
+    kernel.BAD_NUMBER: "A number is larger than any in a heap profile",
+    kernel.TOO_DEEP: "A stack is far deeper than any that recorders write",
 }
 
 
 class _Head(NamedTuple):
-    """What the first lines tell: the sums of all rows as they were recorded, before anything was cut off."""
+    """The first lines: ``sums`` are those of all rows as recorded, before anything was cut off."""
 
     kind: str
     """``heapprofile`` (gperftools), ``heap_v2`` and ``heap`` (sampled), ``growthz``, …; ``jemalloc``."""
     rate_bytes: int
-    """A sample is taken every so many bytes on average; 0 or 1 where every allocation is."""
+    """The average number of bytes between samples; 0 or 1 if every allocation is recorded."""
     sums: tuple[int, int, int, int] | None
     end: int
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first bytes are the first line of such a profile."""
+    """Whether the first bytes are the first line of a heap profile in text."""
     return _PLAIN.match(head) is not None or _VERSION.match(head) is not None
 
 
@@ -91,8 +91,8 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     scanner = _scan(source, head, report, threads=threads)
     rows = np.asarray(scanner.take("rows"))
     fields = ("count", "bytes", "total_count", "total_bytes")
-    if not fits([rows[name] for name in fields]):
-        raise DamagedSnapshotError("The figures add up to more than can be counted")
+    if not sums_fit([rows[name] for name in fields]):
+        raise DamagedSnapshotError("The sum of the values is too large")
     whole = rows[rows["thread"] == kernel.ALL_THREADS] if threads else rows
     sums = tuple(int(whole[name].sum()) for name in fields)
     has_total = any(bool((rows[total] != rows[live]).any() and rows[total].any()) for live, total in
@@ -100,8 +100,8 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     notices = _missing(head, sums, cut=scanner.cut or _breaks_off(source, rows))
     rows, scales = _of_threads(rows, head.rate_bytes) if threads else (rows, _scales(rows, head.rate_bytes))
     columns = [scaled(rows[name], scales[number // 2], exact=threads) for number, name in enumerate(fields)]
-    if not fits(columns):
-        raise DamagedSnapshotError("The figures add up to more than can be counted")
+    if not sums_fit(columns):
+        raise DamagedSnapshotError("The sum of the values is too large")
     frames, stacks = _frames(scanner, rows, source, notices)
     types, values = ([*LIVE], columns[:2])
     if head.kind.startswith("growth"):
@@ -121,33 +121,33 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
 
 
 def _head(head: bytes) -> _Head:
-    found = _PLAIN.match(head)
-    if found is not None:
-        kind, rate = found["kind"].decode("ascii"), int(found["rate"] or 0)
+    line = _PLAIN.match(head)
+    if line is not None:
+        kind, rate = line["kind"].decode("ascii"), int(line["rate"] or 0)
         if kind == "heap":
-            rate //= 2  # twice the rate is written, as the first such profiler did
+            rate //= 2  # the file has twice the rate, as in the first such profiler
         elif not kind.endswith("_v2"):
             rate = 0
     else:
         version = _VERSION.match(head)
         if version is not None and int(version["version"]) != _KNOWN_VERSION:
             raise NotASnapshotError(
-                f"The profile is of version {int(version['version'])} of jemalloc's format (heap_v"
-                f"{int(version['version'])}), which Memlens doesn't know: it reads heap_v{_KNOWN_VERSION}",
+                f"The profile has version {int(version['version'])} of jemalloc's format (heap_v"
+                f"{int(version['version'])}), which is not supported: Memlens reads heap_v{_KNOWN_VERSION}",
                 advice="Open it with the jeprof of the jemalloc that wrote it.",
             )
-        found = _THREADS.match(head)
-        if found is None:  # only the whole first line tells a profile, see sniff
-            raise DamagedSnapshotError("The first line is no heap profile's")
-        kind, rate = "jemalloc", int(found["rate"])
-    sums = tuple(int(number) for number in found.groups()[:4] if number is not None) if kind != "jemalloc" else (
-        tuple(int(number) for number in found.groups()[1:5] if number is not None)
+        line = _THREADS.match(head)
+        if line is None:  # sniff accepts every version
+            raise DamagedSnapshotError("The first line is not that of a heap profile")
+        kind, rate = "jemalloc", int(line["rate"])
+    sums = tuple(int(number) for number in line.groups()[:4] if number is not None) if kind != "jemalloc" else (
+        tuple(int(number) for number in line.groups()[1:5] if number is not None)
     )  # fmt: skip
-    return _Head(kind, rate, (sums[0], sums[1], sums[2], sums[3]) if len(sums) == 4 else None, found.end())
+    return _Head(kind, rate, (sums[0], sums[1], sums[2], sums[3]) if len(sums) == 4 else None, line.end())
 
 
 def _scan(source: Source, head: _Head, report: Report, *, threads: bool) -> kernel.Scanner:
-    # the head's own lines of threads are passed over by the kernel
+    # the kernel skips the head's lines about threads
     scanner = kernel.Scanner(source.data, head.end, kernel.THREADS if threads else kernel.PLAIN)
     status = run_through(scanner, source, report, start=head.end)
     if status == kernel.NO_MEMORY:
@@ -161,7 +161,10 @@ def _scan(source: Source, head: _Head, report: Report, *, threads: bool) -> kern
 
 
 def sampling_scale(count: I64, size: I64, rate_bytes: int) -> npt.NDArray[np.float64]:
-    """What one sampled allocation stands for: a block of the average size is sampled with 1 - e^(-size / rate)."""
+    """Return how many allocations one sample represents.
+
+    A block of the average size is sampled with the probability 1 - e^(-size / rate).
+    """
     if rate_bytes <= 1:
         return np.ones(len(count))
     whole = (count != 0) & (size != 0)
@@ -170,7 +173,7 @@ def sampling_scale(count: I64, size: I64, rate_bytes: int) -> npt.NDArray[np.flo
 
 
 def _scales(rows: Column, rate_bytes: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """The scales of what is in use and of what was allocated in all."""
+    """Return the scales of memory in use and of all allocated memory."""
     return (
         sampling_scale(rows["count"], rows["bytes"], rate_bytes),
         sampling_scale(rows["total_count"], rows["total_bytes"], rate_bytes),
@@ -178,7 +181,7 @@ def _scales(rows: Column, rate_bytes: int) -> tuple[npt.NDArray[np.float64], npt
 
 
 def scaled(column: I64, scale: npt.NDArray[np.float64], *, exact: bool) -> I64:
-    """Whole figures. google/pprof cuts fractions off; where it can't read a file, they are rounded."""
+    """Scale to whole numbers. google/pprof truncates them; ``exact`` rounds, for files that it can't read."""
     if (scale == 1.0).all():
         return np.ascontiguousarray(column)
     product = np.clip(column * scale, -(2.0**62), 2.0**62)
@@ -188,9 +191,9 @@ def scaled(column: I64, scale: npt.NDArray[np.float64], *, exact: bool) -> I64:
 def _of_threads(
     rows: Column, rate_bytes: int
 ) -> tuple[Column, tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
-    """Jemalloc's rows: those of each thread, scaled as their stack's sum is, so that jeprof's figures come out.
+    """Return jemalloc's rows of each thread, with the scales of their stacks' sums, as jeprof computes them.
 
-    Where the threads of a stack don't come to its sum, the sum itself stands, of no thread.
+    If the threads of a stack don't add up to its sum, the sum is used instead, without a thread.
     """
     sums = rows[rows["thread"] == kernel.ALL_THREADS]
     single = rows[rows["thread"] != kernel.ALL_THREADS]
@@ -217,7 +220,7 @@ def _of_threads(
 
 
 def _sizes(rows: Column, head: _Head) -> I64:
-    """The size of a row's blocks: Go has a row a size; elsewhere it is known of a single block only."""
+    """Return the size of each row's blocks, 0 if unknown: Go has a row per size; others only with a single block."""
     count, size = (np.where(rows["count"] != 0, rows[live], rows[total]) for live, total in
                    (("count", "total_count"), ("bytes", "total_bytes")))  # fmt: skip
     known = (
@@ -227,13 +230,13 @@ def _sizes(rows: Column, head: _Head) -> I64:
 
 
 def _labels(thread: U32) -> tuple[Column, dict[int, str]]:
-    told = np.flatnonzero(thread != kernel.NO_THREAD)
-    labels = np.zeros(len(told), LABEL_DTYPE)
-    names = np.unique(thread[told])
-    labels["sample"], labels["key"] = told, _THREAD
-    labels["text"] = np.searchsorted(names, thread[told]) + _THREAD + 1
+    samples = np.flatnonzero(thread != kernel.NO_THREAD)
+    labels = np.zeros(len(samples), LABEL_DTYPE)
+    names = np.unique(thread[samples])
+    labels["sample"], labels["key"] = samples, _THREAD
+    labels["text"] = np.searchsorted(names, thread[samples]) + _THREAD + 1
     strings = {number: f"t{name}" for number, name in enumerate(names.tolist(), _THREAD + 1)}
-    return labels, ({_THREAD: "thread"} | strings if len(told) else {})
+    return labels, ({_THREAD: "thread"} | strings if len(samples) else {})
 
 
 # ---- stacks ----
@@ -242,10 +245,10 @@ def _labels(thread: U32) -> tuple[Column, dict[int, str]]:
 def _frames(
     scanner: kernel.Scanner, rows: Column, source: Source, notices: list[Notice]
 ) -> tuple[Frames, U32]:
-    """The rows' stacks: of named frames where comments name them, else of addresses."""
+    """Return the stacks of the rows, with the names from comments or else addresses."""
     addresses = np.asarray(scanner.take("addresses"))
     maps = Maps(source.data, scanner.maps) if scanner.maps else Maps(b"", 0)
-    # return addresses point behind their calls
+    # return addresses are after their calls
     calls = np.maximum(addresses, 1) - np.uint64(1)
     by_address = [
         profiled_frame("", 0, f"0x{address:x}", module)
@@ -263,29 +266,29 @@ def _frames(
     stacks = np.where(rows["names"] > 0, rows["names"] + np.uint32(len(starts)), rows["stack"]).astype(
         np.uint32
     )
-    # the named stacks follow those of addresses; between them stands an empty one
+    # the named stacks follow those of addresses, after an empty one
     both = Frames(frames, np.concatenate((starts, named + starts[-1])), sequence)
     cut = _cut_off(both, stacks, depths)
     if cut.any():
         message = (
             f"{part_has(int(np.count_nonzero(cut)), len(rows), 'sample')} a stack that is cut off after "
-            f"{int(depths.max())} calls: what called those isn't known."
+            f"{int(depths.max())} calls; the outer callers are unknown."
         )
         notices.append(Notice("cut-off", message))
     unnamed = int(np.count_nonzero(rows["names"] == 0)) if len(addresses) else 0
     if unnamed:
         used = len(np.unique(addresses))
-        where = "" if maps else ", and no map of the process to tell their libraries"
+        where = "" if maps else ", and their libraries are unknown because the file has no memory map"
         message = (
-            f"{part_has(unnamed, len(rows), 'sample')} addresses without names ({used:,} distinct){where}. Where the "
-            "binaries are, `pprof -proto` (of google/pprof, or go tool) or jeprof name them."
+            f"{part_has(unnamed, len(rows), 'sample')} addresses without names ({used:,} distinct){where}. "
+            "`pprof -proto` (of google/pprof, or go tool) or jeprof can add names on a machine with the binaries."
         )
         notices.append(Notice("no-symbols", message))
     return used_stacks(*cut_stacks(both, stacks, cut))
 
 
 def _named_frame(text: str) -> SourceFrame:
-    """A frame of Go's comment, ``FUNCTION+0xOFFSET<tabs>FILE:LINE``."""
+    """Parse a frame in Go's comments, ``FUNCTION+0xOFFSET<tabs>FILE:LINE``."""
     name, _, place = text.rstrip().partition("\t")
     file, _, line = place.strip().rpartition(":")
     function, plus, _ = name.rpartition("+0x")
@@ -294,7 +297,7 @@ def _named_frame(text: str) -> SourceFrame:
 
 
 def _cut_off(frames: Frames, stacks: U32, depths: I64) -> npt.NDArray[np.bool_]:
-    """Which samples have as many addresses as the recorder kept, and don't end where a program begins."""
+    """Which samples have as many addresses as the recorder keeps, and don't end in a program's entry function."""
     deepest = int(depths.max(initial=0))
     cut: npt.NDArray[np.bool_] = depths == deepest
     if deepest not in _CUTS or np.count_nonzero(cut) < 2:
@@ -306,33 +309,33 @@ def _cut_off(frames: Frames, stacks: U32, depths: I64) -> npt.NDArray[np.bool_]:
     return cut
 
 
-# ---- words ----
+# ---- notices ----
 
 
 def _missing(head: _Head, sums: tuple[int, ...], *, cut: bool) -> list[Notice]:
-    """What the head counts and the rows don't have."""
-    told, found = head.sums, sums
-    # jemalloc's rows are written so that their estimates are right, and don't add up to its head
-    if told is None or head.kind == "jemalloc" or found == told:
-        return [Notice("cut-file", "The file breaks off: its last stack may lack callers.")] if cut else []
+    """Compare the sums in the head with those of the rows."""
+    # jemalloc's rows are written for correct estimates, and don't add up to its head
+    if head.sums is None or head.kind == "jemalloc" or sums == head.sums:
+        return [Notice("cut-file", "The file is truncated: its last stack may lack callers.")] if cut else []
+    expected = head.sums
     parts = [
-        f"{format_bytes(told[at + 1])} in {told[at]:,} allocations {words}, of which the rows have "
-        f"{format_bytes(found[at + 1])} in {found[at]:,}"
-        for at, words in ((0, "in use"), (2, "made in all"))
-        if told[at : at + 2] != found[at : at + 2]
+        f"{format_bytes(expected[at + 1])} in {expected[at]:,} allocations {words}, but the rows only "
+        f"{format_bytes(sums[at + 1])} in {sums[at]:,}"
+        for at, words in ((0, "in use"), (2, "in total"))
+        if expected[at : at + 2] != sums[at : at + 2]
     ]
     gperftools = head.kind == "heapprofile"
-    because = " (gperftools cuts its files off at 1 MiB)" if gperftools else ""
+    because = " (gperftools truncates its files at 1 MiB)" if gperftools else ""
     return [
         Notice(
             "rows-missing",
-            f"The head of the file tells of {'; and of '.join(parts)}. The rest is missing{because}.",
+            f"The file's header counts {'; and '.join(parts)}. The rest is missing{because}.",
         )
     ]
 
 
 def _breaks_off(source: Source, rows: Column) -> bool:
-    """Whether a file of Go's, which names its frames, lacks the memory statistics that it ends with."""
+    """Whether a file of Go, which has named frames, lacks the memory statistics at its end."""
     if not rows["names"].any():
         return False
     last = source.data[-_TAIL_BYTES:].splitlines(keepends=True)[-1]
@@ -340,18 +343,20 @@ def _breaks_off(source: Source, rows: Column) -> bool:
 
 
 def _about(head: _Head) -> list[Notice]:
-    """How the figures came about."""
-    found = []
+    """Return notices about how the figures were recorded."""
+    notices = []
     if head.rate_bytes > 1:
         message = (
-            f"Sampled every {format_bytes(head.rate_bytes)} on average; what is shown is what the samples stand for, "
-            "as pprof and jeprof estimate it."
+            f"Sampled every {format_bytes(head.rate_bytes)} on average; all figures are estimates from the samples, "
+            "as in pprof and jeprof."
         )
-        found.append(Notice("sampled", message))
+        notices.append(Notice("sampled", message))
     if head.kind.startswith(("growth", "fragmentation")):
-        message = f"A profile of kind {head.kind}: where the heap itself grew, not what the program holds."
-        found.append(Notice("not-live", message))
+        message = (
+            f"A profile of kind {head.kind}: where the heap itself grew, not what the program has in use."
+        )
+        notices.append(Notice("not-live", message))
     elif head.kind not in ("heapprofile", "heap", "heap_v2", "heapz_v2", "jemalloc"):
-        message = f"A kind of profile that Memlens doesn't know, {head.kind[:40]}: its figures are shown as they stand."
-        found.append(Notice("unknown-kind", message))
-    return found
+        message = f"An unknown kind of profile, {head.kind[:40]}: its figures are shown without scaling."
+        notices.append(Notice("unknown-kind", message))
+    return notices

@@ -1,14 +1,14 @@
 """Recordings of heaptrack, as ``heaptrack --analyze`` opens them, versions 0 to 3, compressed or not.
 
-Sources of the format: ``src/analyze/accumulatedtracedata.cpp``, ``src/interpret`` and ``src/track`` of heaptrack. Its
-figures are matched to the digit, its definitions with them: the peak is the first moment of the most live bytes, an
-allocation is temporary when it is freed before the next one (told by size and stack, not by address), and
-``operator new`` stands in no stack. Only the totals of a recording that was attached are counted from there on.
+Sources of the format: ``src/analyze/accumulatedtracedata.cpp``, ``src/interpret`` and ``src/track`` of heaptrack. All
+figures equal heaptrack's, and so do the definitions: the peak is the first moment with the most live bytes, an
+allocation is temporary if it is freed before the next one (recognised by size and stack, not by address), and
+``operator new`` is in no stack. If heaptrack was attached to a running program, totals count from then on.
 
-A recording is an order of events, hundreds of millions perhaps. What becomes of it is a Profile over time in bounded
-memory: a sample for each *kind* of allocation (size and stack), and what each kind gained and lost between the time
-stamps, which heaptrack writes every 10 ms; stretches are merged pairwise when they are more than some thousand.
-Blocks of one kind can't be told apart in the file, so nothing is lost by that but the order within a stretch.
+A recording is a sequence of perhaps hundreds of millions of events. It becomes a Profile over time in bounded memory: a
+sample for each *kind* of allocation (size and stack), and the changes of each kind between the time stamps, which
+heaptrack writes every 10 ms; bins are merged pairwise when there are more than a few thousand. The file does not
+distinguish blocks of one kind, so only the order within a bin is lost.
 """
 
 import posixpath
@@ -59,11 +59,11 @@ UNSUPPRESSED = [
     ValueType("leaked_unsuppressed_bytes", "bytes", "other", "Leaked, without suppressed"),
     ValueType("leaked_unsuppressed_count", "count", "other", "Leaked allocations, without suppressed"),
 ]
-"""What heaptrack itself prints as leaked; there only when suppressions leave something out."""
+"""The leaks that heaptrack prints; used only if suppressions exclude something."""
 
 
 class NotInterpretedError(MemlensError):
-    """A raw recording, which names addresses and no functions."""
+    """A raw recording, which has addresses but no functions."""
 
     code = "not-interpreted"
     advice = (
@@ -74,7 +74,7 @@ class NotInterpretedError(MemlensError):
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first bytes are heaptrack's record of versions, and a record behind it."""
+    """Whether the first bytes are heaptrack's version record and the beginning of another record."""
     line, end, rest = head.partition(b"\n")
     fields = line.split(b" ")
     return (
@@ -87,43 +87,43 @@ def sniff(head: bytes) -> bool:
 
 
 def read(source: Source, scratch: Path, report: Report) -> Profile:  # noqa: ARG001 - as all readers are called
-    """Read a recording into a Profile while it is unpacked; ``report`` gets ``("reading", fraction)``.
+    """Read a recording while it is decompressed; ``report`` gets ``("reading", fraction)``.
 
     Raises :class:`NotInterpretedError`, :class:`NotASnapshotError`, :class:`DamagedSnapshotError`,
     :class:`memlens.formats.packing.DamagedContainerError` or MemoryError.
     """
     reader = kernel.Reader()
-    for piece in source.pieces(report):
-        status = reader.feed(piece)
+    for chunk in source.chunks(report):
+        status = reader.feed(chunk)
         if status != kernel.OK:
             raise _error(reader, status)
     reader.finish()
     report("reading", 1.0)
     if not reader.kind_count or not reader.events:
-        if source.broken_off or reader.partial_line:
-            raise DamagedSnapshotError("The recording breaks off before its first allocation")
+        if source.truncated or reader.partial_line:
+            raise DamagedSnapshotError("The recording is truncated before its first allocation")
         raise NotASnapshotError(
-            "The recording holds no allocation, so there is nothing to show",
+            "The recording has no allocations, so there is nothing to show",
             advice="Record the program with: heaptrack PROGRAM",
         )
-    return _Recording(reader, broken_off=source.broken_off).profile()
+    return _Recording(reader, truncated=source.truncated).profile()
 
 
 def _error(reader: kernel.Reader, status: int) -> MemlensError:
     if status == kernel.RAW:
         return NotInterpretedError(
-            "The recording is raw: it holds addresses, and the functions that they lie in are not looked up yet"
+            "The recording is raw: it contains addresses whose functions have not been looked up yet"
         )
-    sentences = {
+    messages = {
         kernel.LONG_LINE: "A line of the recording is longer than 16 MiB",
-        kernel.TOO_MUCH: "The sizes add up to more bytes than can be counted",
-        kernel.TOO_MANY: "The recording holds more events or stacks than can be numbered",
+        kernel.TOO_MUCH: "The sum of the sizes is too large",
+        kernel.TOO_MANY: "The recording has too many events or stacks",
     }
-    return DamagedSnapshotError(sentences[status], offset=reader.fed_bytes)
+    return DamagedSnapshotError(messages[status], offset=reader.fed_bytes)
 
 
 def _without_addresses(frames: U32) -> tuple[U32, I64]:
-    """The kernel's frames (function, file, line, module), and the address where nothing else is known; else 0."""
+    """Return the kernel's frames (function, file, line, module), and the addresses of unresolved ones, else 0."""
     bare = (frames[:, 0] == 0) & (frames[:, 2] >> 31 == 1)
     upper, lower = frames[:, 2].astype(np.int64) & 0x7FFFFFFF, frames[:, 1].astype(np.int64)
     addresses = np.where(bare, upper << 32 | lower, 0)
@@ -133,11 +133,11 @@ def _without_addresses(frames: U32) -> tuple[U32, I64]:
 
 
 class _Recording:
-    """What the kernel found, turned into the model."""
+    """Converts the kernel's tables to the model."""
 
-    def __init__(self, reader: kernel.Reader, *, broken_off: bool) -> None:
+    def __init__(self, reader: kernel.Reader, *, truncated: bool) -> None:
         self.reader = reader
-        self.broken_off = broken_off
+        self.truncated = truncated
         self.texts: dict[int, str] = {}
         self.names: dict[int, str] = {}
 
@@ -148,7 +148,7 @@ class _Recording:
         allocations, temporary, peak, live = (np.empty(count, np.int64) for _ in range(4))
         reader.kind_columns(sizes, nodes, allocations, temporary, peak, live)
         if float((sizes.astype(np.float64) * allocations).sum()) >= MOST_VALUE:
-            raise DamagedSnapshotError("The sizes add up to more bytes than can be counted")
+            raise DamagedSnapshotError("The sum of the sizes is too large")
         parents, node_frames = map(np.asarray, reader.take_tree())
         rows, addresses = _without_addresses(np.asarray(reader.take_frames()).reshape(-1, 4))
         types, values = (
@@ -170,45 +170,45 @@ class _Recording:
         )  # fmt: skip
 
     def _text(self, number: int) -> str:
-        found = self.texts.get(number)
-        if found is None:
-            found = self.texts[number] = self.reader.string_at(number).decode("utf-8", "replace")
-        return found
+        text = self.texts.get(number)
+        if text is None:
+            text = self.texts[number] = self.reader.string_at(number).decode("utf-8", "replace")
+        return text
 
     def _name(self, function: int, module: int, address: int) -> str:
-        found = self.names.get(function)
-        if found is None:
-            found = self.names[function] = demangled(self._text(function))
-        if found:
-            return found
+        name = self.names.get(function)
+        if name is None:
+            name = self.names[function] = demangled(self._text(function))
+        if name:
+            return name
         library = posixpath.basename(self._text(module))
         of, at = f" of {library}" if library else "", f" at {address:#x}" if address else ""
         return f"<unresolved function{of}{at}>"
 
     def _frames(self, rows: U32, addresses: I64, node_frames: U32) -> tuple[list[SourceFrame], U32]:
-        """The distinct frames of stacks, and the number that each of the kernel's rows has among them."""
+        """Return the distinct frames in stacks, and the number of each of the kernel's rows among them."""
         numbers: dict[SourceFrame, int] = {}
-        found = np.zeros(len(rows) + 1, np.uint32)
+        of_rows = np.zeros(len(rows) + 1, np.uint32)
         used = np.zeros(len(rows), np.bool_)
         used[node_frames[1:]] = True
         for row in np.flatnonzero(used).tolist():
             function, file, line, module = rows[row].tolist()
             name = self._name(function, module, int(addresses[row]))
             frame = profiled_frame(self._text(file), line, name, self._text(module))
-            found[row] = numbers.setdefault(frame, len(numbers))
-        return list(numbers), found
+            of_rows[row] = numbers.setdefault(frame, len(numbers))
+        return list(numbers), of_rows
 
     def _suppressed(self, rows: U32, parents: U32, node_frames: U32) -> npt.NDArray[np.bool_]:
-        """The nodes whose stack names a function, file or module that leaks are not counted of."""
+        """Return a mask of the nodes whose stacks have a suppressed function, file or module."""
         own = patterns_of(line.decode("utf-8", "replace") for line in self.reader.suppressions())
         search = matcher([*BUILT_IN, *own]).search
         texts = np.zeros(self.reader.string_count + 1, np.uint8)
         for number in np.unique(rows[:, (0, 1, 3)]).tolist():
             texts[number] = search(self._text(number)) is not None
-        found = np.zeros(len(parents), np.uint8)
+        nodes = np.zeros(len(parents), np.uint8)
         if texts.any():
-            timeline.mark_below(parents, node_frames, texts[rows[:, (0, 1, 3)]].max(axis=1), found)
-        return found.view(np.bool_)
+            timeline.mark_below(parents, node_frames, texts[rows[:, (0, 1, 3)]].max(axis=1), nodes)
+        return nodes.view(np.bool_)
 
     def _times(self) -> ProfileTimes:
         edges, offsets, numbers = map(np.asarray, self.reader.take_times())
@@ -240,41 +240,38 @@ class _Recording:
         }
 
     def _notices(self, leaked_suppressed: int) -> list[Notice]:
-        """What the file could not tell, and what its figures leave out."""
         reader = self.reader
-        found = []
+        notices = []
         if reader.file_version > NEWEST_VERSION:
             message = (
-                f"The file has version {reader.file_version:,} and Memlens knows up to {NEWEST_VERSION}. It is shown "
-                "as far as its records are known, so figures may be too low."
+                f"The file has version {reader.file_version:,}; Memlens knows versions up to {NEWEST_VERSION}. Unknown "
+                "records are ignored, so figures may be too low."
             )
-            found.append(Notice("version", message))
-        if self.broken_off or reader.partial_line:
+            notices.append(Notice("version", message))
+        if self.truncated or reader.partial_line:
             message = (
-                f"The recording breaks off after {reader.fed_bytes:,} bytes of text: it was killed or copied in "
-                "part. It is shown up to there, and what was live then is what is called leaked."
+                f"The recording is truncated after {reader.fed_bytes:,} bytes of text: the program was killed, or the "
+                "file was not copied completely. What was live at that point is shown as leaked."
             )
-            found.append(Notice("truncated", message))
+            notices.append(Notice("truncated", message))
         skipped = reader.bad_records + reader.unknown_records
         if skipped:
-            message = (
-                f"{skipped:,} lines of the file could not be read or refer to nothing, and were passed over."
-            )
-            found.append(Notice("damaged-lines", message))
+            message = f"{skipped:,} invalid lines of the file were ignored."
+            notices.append(Notice("damaged-lines", message))
         if reader.cut_stacks:
             message = (
                 f"{reader.cut_stacks:,} stacks are deeper than 4,096 frames; their innermost frames are cut."
             )
-            found.append(Notice("stacks-cut", message))
+            notices.append(Notice("stacks-cut", message))
         if reader.attached:
             message = (
-                "heaptrack was attached to the running program: what it had allocated before is not known."
+                "heaptrack was attached to the running program: what it had allocated before is unknown."
             )
-            found.append(Notice("attached", message))
+            notices.append(Notice("attached", message))
         if leaked_suppressed:
             message = (
-                f"{format_bytes(leaked_suppressed)} of what is leaked would be left out by heaptrack: its list of "
-                "suppressions or the program's own names a function of the stack."
+                f"{format_bytes(leaked_suppressed)} of what is leaked is suppressed in heaptrack: its own suppressions "
+                "or those of the program match the stack."
             )
-            found.append(Notice("suppressed", message))
-        return found
+            notices.append(Notice("suppressed", message))
+        return notices

@@ -1,8 +1,8 @@
-"""Heap profiles of Java programs in text, ``--- heapz 1 ---``: rows of addresses, and below them what each is called.
+"""Heap profiles of Java programs in text, ``--- heapz 1 ---``: rows of addresses, followed by the addresses' names.
 
-Source: ``profile/legacy_java_profile.go`` of google/pprof, which reads them too. The addresses are numbers that the
-recorder gave out, so no binary is needed to name them. A file tells nothing of how it was sampled; like pprof we take
-it that the recorder took a sample every 512 KiB.
+Source: ``profile/legacy_java_profile.go`` of google/pprof, which reads them too. The addresses are numbers assigned by
+the recorder, so no binary is needed to name them. The sampling rate is not in the file; like pprof, Memlens assumes a
+sample every 512 KiB.
 """
 
 import re
@@ -18,7 +18,7 @@ from memlens.formats.stacks import distinct_frames
 from memlens.kernels.readers import heap_text as kernel
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice
-from memlens.model.profile import Profile, fits
+from memlens.model.profile import Profile, sums_fit
 from memlens.progress import Report
 from memlens.units import format_bytes, part_has
 
@@ -34,7 +34,7 @@ _BINARY = re.compile(r"(?P<function>.*)\s+\((?P<path>.*)\)")
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first line is such a profile's."""
+    """Whether the first line is that of a Java heap profile."""
     return _FIRST.match(head) is not None
 
 
@@ -53,8 +53,8 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     rows = np.asarray(scanner.take("rows"))
     scale = sampling_scale(rows["count"], rows["bytes"], _RATE_BYTES)
     values = [scaled(rows[name], scale, exact=False) for name in ("count", "bytes")]
-    if not fits([rows["count"], rows["bytes"], *values]):
-        raise DamagedSnapshotError("The figures add up to more than can be counted")
+    if not sums_fit([rows["count"], rows["bytes"], *values]):
+        raise DamagedSnapshotError("The sum of the values is too large")
     addresses = np.asarray(scanner.take("addresses")).tolist()
     names = _names(source, scanner.maps)
     frames, numbers = distinct_frames(_frame(address, names.get(address, "")) for address in addresses)
@@ -72,53 +72,53 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
 
 
 def _after_head(head: bytes) -> int:
-    """Where the rows begin. Raises :class:`NotASnapshotError` for what is no heap of Java in bytes."""
+    """Return where the rows begin. Raises :class:`NotASnapshotError` if the profile is not a Java heap in bytes."""
     first = _FIRST.match(head)
-    if first is None:  # only the whole first line tells a profile, see sniff
-        raise DamagedSnapshotError("The first line is no heap profile's")
+    if first is None:  # sniff has seen it in the same bytes
+        raise DamagedSnapshotError("The first line is not that of a heap profile")
     if int(first["version"]) != 1:
         raise NotASnapshotError(
-            f"The profile is of version {int(first['version'])} of its format (--- heapz {int(first['version'])} ---), "
-            "which Memlens doesn't know: it reads version 1"
+            f"The profile has version {int(first['version'])} of its format (--- heapz {int(first['version'])} ---), "
+            "which is not supported: Memlens reads version 1"
         )
     at = first.end()
-    while (found := _ATTRIBUTE.match(head, at)) is not None:
-        name, text = ((found[part] or b"").decode("ascii", "replace") for part in ("name", "text"))
+    while (attribute := _ATTRIBUTE.match(head, at)) is not None:
+        name, text = ((attribute[part] or b"").decode("ascii", "replace") for part in ("name", "text"))
         known = {"format": "java", "resolution": "bytes"}.get(name, text)
         if text != known:
             raise NotASnapshotError(
-                f"The heap profile says '{name} = {text[:40]}', and Memlens reads '{name} = {known}'",
+                f"The heap profile has '{name} = {text[:40]}', but Memlens reads only '{name} = {known}'",
                 advice="Open it with pprof (of google/pprof, or go tool).",
             )
-        at = found.end()
+        at = attribute.end()
     return at
 
 
 def _names(source: Source, start: int) -> dict[int, str]:
-    """What addresses are called. Where one is named twice the last one counts, as pprof has it."""
+    """Return the names of addresses. If an address has two names, the last one counts, as in pprof."""
     if not start:
         return {}
     return {
-        int(found[1], 16): found[2].decode("utf-8", "replace") for found in _NAME.finditer(source.data, start)
+        int(line[1], 16): line[2].decode("utf-8", "replace") for line in _NAME.finditer(source.data, start)
     }
 
 
 def _frame(address: int, name: str) -> SourceFrame:
-    """A frame: ``com.foo.Bar.baz (Bar.java:34)``, ``memcpy (/lib/libc.so.6)``, or a state of the machine as ``GC``."""
-    found = _PLACE.fullmatch(name)
-    if found is not None:
-        line = int(found["line"]) if len(found["line"]) < 11 else 0
-        return profiled_frame(_path(found["function"], found["file"]), line, found["function"])
-    found = _BINARY.fullmatch(name)
-    if found is not None:
-        return profiled_frame("", 0, found["function"], found["path"])
+    """Parse ``com.foo.Bar.baz (Bar.java:34)``, ``memcpy (/lib/libc.so.6)``, or a state of the JVM such as ``GC``."""
+    place = _PLACE.fullmatch(name)
+    if place is not None:
+        line = int(place["line"]) if len(place["line"]) < 11 else 0
+        return profiled_frame(_path(place["function"], place["file"]), line, place["function"])
+    binary = _BINARY.fullmatch(name)
+    if binary is not None:
+        return profiled_frame("", 0, binary["function"], binary["path"])
     return profiled_frame("", 0, name or f"0x{address:x}")
 
 
 def _path(function: str, file: str) -> str:
-    """The file with the folders that its package names, by which it is told from others of its name.
+    """Return the file in the folders of its package, which distinguish it from others of the same name.
 
-    Packages begin with a lower-case letter and classes don't; without a class there is no telling the package's end.
+    Classes begin with an upper-case letter and packages don't; without a class the package's end is unknown.
     """
     *package, _ = function.split(".")
     ends = [number for number, part in enumerate(package) if part[:1].isupper()]
@@ -126,17 +126,18 @@ def _path(function: str, file: str) -> str:
 
 
 def _notices(unnamed: int, addresses: int, *, cut: bool) -> list[Notice]:
-    """What the file could not tell."""
     message = (
-        f"Sampled, every {format_bytes(_RATE_BYTES)} on average as pprof takes it, for the file doesn't say: what is "
-        "shown is what the samples stand for."
+        f"Sampled; the file does not say how often. Figures are estimates for a sample every "
+        f"{format_bytes(_RATE_BYTES)} on average, as in pprof."
     )
-    found = [Notice("sampled", message)]
+    notices = [Notice("sampled", message)]
     if cut:
-        found.append(
-            Notice("cut-file", "The file breaks off: its last stack may lack callers, and names are missing.")
+        notices.append(
+            Notice(
+                "cut-file", "The file is truncated: its last stack may lack callers, and names are missing."
+            )
         )
     elif unnamed:
-        message = f"{part_has(unnamed, addresses, 'location')} no name, only an address: the file doesn't name them."
-        found.append(Notice("no-symbols", message))
-    return found
+        message = f"{part_has(unnamed, addresses, 'location')} no name in the file, only a number."
+        notices.append(Notice("no-symbols", message))
+    return notices

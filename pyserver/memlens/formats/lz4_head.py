@@ -1,4 +1,4 @@
-"""The beginning of what an LZ4 frame holds, enough to tell what a file is.
+"""The uncompressed beginning of an LZ4 frame, enough to recognise a file's format.
 
 Source: https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md and ``lz4_Block_format.md`` there.
 """
@@ -7,7 +7,7 @@ MAGIC = b"\x04\x22\x4d\x18"
 
 
 def lz4_head(data: bytes, most: int) -> bytes:
-    """Up to ``most`` bytes of the first block of the frame that ``data`` begins with; fewer where it is damaged."""
+    """Decompress up to ``most`` bytes of the first block of an LZ4 frame; fewer if it is damaged."""
     if data[:4] != MAGIC or len(data) < 7:
         return b""
     flags = data[4]
@@ -32,14 +32,14 @@ def _block(block: bytes, most: int) -> bytes:
         if not 0 < offset <= len(out):
             break
         matched = min(matched + 4, most)
-        # a match may overlap what it makes
+        # a match may overlap its own output
         pattern = bytes(out[-offset:])
         out += (pattern * (matched // offset + 1))[:matched]
     return bytes(out[:most])
 
 
 def _length(block: bytes, at: int, length: int) -> tuple[int, int]:
-    """A length whose first four bits are known, and where what follows it begins."""
+    """Read the rest of a length whose first four bits are ``length``; return it and the offset after it."""
     if length == 15:
         while at < len(block):
             length += block[at]

@@ -2,11 +2,11 @@
 
 Source of the format: ``massif/ms_main.c`` of valgrind and ``ms_print``, which reads it.
 
-What was live at the peak is the ``mem_heap_B`` of the snapshot that has the most of it: what the program asked for.
-``mem_heap_extra_B`` (the allocator's own) and ``mem_stacks_B`` are lines over time and never added to it. massif gives
-most snapshots no tree, and marks as its peak one that has a tree and whose heap, extra and stacks together are within
-``--peak-inaccuracy`` of the most, so the highest snapshot often has none. Then the stacks are those of the highest
-snapshot that has a tree, and what is between the two is a sample of its own, whose only frame is :data:`NO_TREE`.
+The bytes live at the peak are the largest ``mem_heap_B`` of any snapshot: what the program requested.
+``mem_heap_extra_B`` (the allocator's overhead) and ``mem_stacks_B`` are separate lines over time, never added to it.
+Most snapshots have no tree, and massif marks as its peak one that has a tree and whose heap, extra and stacks together
+are within ``--peak-inaccuracy`` of the maximum, so the highest snapshot often has none. Then the stacks are those of
+the highest snapshot with a tree, and the difference is a separate sample, whose only frame is :data:`NO_TREE`.
 """
 
 import re
@@ -24,37 +24,45 @@ from memlens.formats.valgrind_frames import valgrind_frame
 from memlens.kernels.readers import massif_text as kernel
 from memlens.model.frames import NATIVE, Frames, SourceFrame
 from memlens.model.info import Notice, ValueType
-from memlens.model.profile import CHANGE_DTYPE, EXTRA_BYTES, LIVE_BYTES, Column, Profile, ProfileTimes, fits
+from memlens.model.profile import (
+    CHANGE_DTYPE,
+    EXTRA_BYTES,
+    LIVE_BYTES,
+    Column,
+    Profile,
+    ProfileTimes,
+    sums_fit,
+)
 from memlens.progress import Report
 from memlens.units import format_bytes
 
 KIND = "massif"
 BELOW = SourceFrame("", 0, "(below massif's threshold)", NATIVE)
-"""Stands for the callers that massif added up because each had less than its ``--threshold``."""
+"""The frame of callers that massif adds up because each is below its ``--threshold``."""
 NO_TREE = SourceFrame("", 0, "(no stack: the snapshot has no tree)", NATIVE)
-"""Stands for the stacks of what the highest snapshot held beyond the tree that is shown for it."""
+"""The frame of the highest snapshot's bytes beyond those of the tree that is shown for it."""
 
 _HEAD_BYTES = 1 << 16
 _LINE_BYTES = 1 << 16
 _DEFAULT_DEPTH, _DEFAULT_THRESHOLD = 30, "1.0"
 _UNITS = {"i": ("instructions", 1), "ms": ("microseconds", 1000), "B": ("bytes", 1)}
-"""The unit of the file's times, and what one of it is in the model's."""
+"""The model's unit for each unit of the file, and the factor between them."""
 
 _OUTERMOST = frozenset(("(below main)", "main", "_start", "clone", "clone3", "start_thread"))
 
 _WHOLE_ENDS = (b")", b"???", b"=empty")
 
 _ERRORS = {
-    kernel.TRUNCATED: "The file breaks off in the middle of its first snapshot",
+    kernel.TRUNCATED: "The file ends in the middle of its first snapshot",
     kernel.SYNTAX: "A line doesn't belong in a massif profile",
     kernel.BAD_NUMBER: "A number is missing or larger than any that massif writes",
     kernel.BAD_TREE: "A snapshot's tree doesn't add up",
-    kernel.TOO_DEEP: "A tree is far deeper than any of massif's",
+    kernel.TOO_DEEP: "A tree is far deeper than any that massif writes",
 }
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first bytes are massif's: it begins with the options and the command."""
+    """Whether the first bytes are massif's lines of options and command."""
     return head.startswith(b"desc:") and b"\ncmd:" in head
 
 
@@ -63,33 +71,33 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
 
     Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, or MemoryError.
     """
-    scanner, broken_off = _scan(source, report)
+    scanner, truncated = _scan(source, report)
     head = _head(source.head(_HEAD_BYTES))
     snapshots = np.asarray(scanner.take("snapshots"))
     if not len(snapshots):
-        if broken_off:
+        if truncated:
             raise DamagedSnapshotError(_ERRORS[kernel.TRUNCATED], offset=source.length)
         raise DamagedSnapshotError("The file has no snapshots: massif writes them when the program ends")
     leaves = np.asarray(scanner.take("leaves"))
-    if not fits(
+    if not sums_fit(
         [leaves["bytes"], *(snapshots[name] for name in ("heap_bytes", "extra_bytes", "stacks_bytes"))]
     ):
-        raise DamagedSnapshotError("The sizes add up to more bytes than can be counted")
+        raise DamagedSnapshotError("The sum of the sizes is too large")
     detailed = np.flatnonzero(snapshots["tree"] != kernel.EMPTY)
     peak = _peak(snapshots, detailed, leaves)
     named = [valgrind_frame(text) if text else BELOW for text in scanner.frames()]
-    frames, numbers = distinct_frames([*named, NO_TREE] if peak.untold_bytes else named)
+    frames, numbers = distinct_frames([*named, NO_TREE] if peak.missing_bytes else named)
     whole = Frames(
         frames, np.asarray(scanner.take("stack_starts")), numbers[np.asarray(scanner.take("stack_frames"))]
     )
     depth = int(_option(head["desc"], "depth", str(_DEFAULT_DEPTH)))
     whole, leaves["stack"] = cut_stacks(whole, leaves["stack"], _cut(whole, leaves, depth))
-    # a sample a stack that any snapshot has
+    # a sample per stack in any snapshot
     stacks, samples = _used(leaves["stack"], len(whole.starts) - 1)
     types, values = _values(peak, detailed, leaves, samples, len(stacks))
     below = _below(whole, stacks, values[0])
-    if peak.untold_bytes:
-        whole, stacks, values = _with_untold(whole, stacks, values, peak)
+    if peak.missing_bytes:
+        whole, stacks, values = _with_missing(whole, stacks, values, peak)
     times = _times(head["time_unit"], snapshots, detailed, leaves, samples, len(stacks))
     settings: dict[str, str | int] = {
         "command": head["cmd"],
@@ -104,14 +112,14 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     return Profile(
         KIND, whole, types, 0, stacks.astype(np.uint32), values, times=times, settings=settings,
         notices=[
-            *_breaks_off(len(snapshots), broken_off=broken_off),
+            *_truncated(len(snapshots), truncated=truncated),
             *_notices(head["desc"], snapshots, detailed, peak, below, pages=scanner.pages),
         ],
     )  # fmt: skip
 
 
 def _scan(source: Source, report: Report) -> tuple[kernel.Scanner, bool]:
-    """The scanner at the file's end, and whether the file breaks off, in a snapshot that is left out then."""
+    """Scan the file; return the scanner and whether the file is truncated, in a snapshot that is then dropped."""
     scanner = kernel.Scanner(source.data)
     status = run_through(scanner, source, report)
     if status == kernel.NO_MEMORY:
@@ -119,7 +127,7 @@ def _scan(source: Source, report: Report) -> tuple[kernel.Scanner, bool]:
     data = source.data
     last = bytes(data[data.rfind(b"\n") + 1 :][:_LINE_BYTES])
     if status == kernel.OK:
-        # a line that isn't ended may be whole for all that
+        # the last line may be complete without its line break
         if not last or last.endswith(_WHOLE_ENDS):
             return scanner, False
     elif status != kernel.TRUNCATED and data.find(b"\n", scanner.error_offset) >= 0:
@@ -130,30 +138,30 @@ def _scan(source: Source, report: Report) -> tuple[kernel.Scanner, bool]:
 
 
 def _head(head: bytes) -> dict[str, str]:
-    """The lines before the first snapshot."""
-    found = {"desc": "", "cmd": "", "time_unit": "i"}
+    """Return the fields before the first snapshot."""
+    fields = {"desc": "", "cmd": "", "time_unit": "i"}
     for line in head.decode("utf-8", "replace").splitlines():
         name, colon, text = line.partition(":")
         if line.startswith("#") or not colon:
             break
-        if name in found:
-            found[name] = text.strip()
-    if found["time_unit"] not in _UNITS:
+        if name in fields:
+            fields[name] = text.strip()
+    if fields["time_unit"] not in _UNITS:
         raise NotASnapshotError(
-            f"The file's unit of time is '{found['time_unit'][:20]}'; massif writes i, ms or B",
+            f"The file's unit of time is '{fields['time_unit'][:20]}'; massif writes i, ms or B",
             advice="Open it with the ms_print of the valgrind that wrote it.",
         )
-    return found
+    return fields
 
 
 def _option(options: str, name: str, default: str) -> str:
-    """The last value of a numeric option among massif's."""
-    found = re.findall(rf"--{name}=(\d{{1,9}}(?:\.\d{{1,9}})?)", options)
-    return found[-1] if found else default
+    """Return the last value of a numeric option in massif's command line."""
+    values = re.findall(rf"--{name}=(\d{{1,9}}(?:\.\d{{1,9}})?)", options)
+    return values[-1] if values else default
 
 
 def _cut(frames: Frames, leaves: Column, depth: int) -> npt.NDArray[np.bool_]:
-    """Which leaves have as many callers as massif kept, and don't end where a program begins."""
+    """Which leaves have as many callers as massif keeps, and don't end in a program's entry function."""
     starts = frames.starts.astype(np.int64)
     filled = leaves["addresses"] >= depth
     outermost = (
@@ -167,7 +175,7 @@ def _cut(frames: Frames, leaves: Column, depth: int) -> npt.NDArray[np.bool_]:
 
 
 def _used(stacks: npt.NDArray[np.uint32], count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Which of ``count`` stacks occur, and the number among them of each item."""
+    """Return which of ``count`` stacks occur, and the number of each item's stack among them."""
     occurs = np.zeros(count, np.bool_)
     occurs[stacks] = True
     numbers = np.cumsum(occurs, dtype=np.int64) - 1
@@ -179,13 +187,13 @@ class _Peak(NamedTuple):
 
     snapshot: int
     tree: int | None
-    """None where no snapshot has a tree."""
-    untold_bytes: int
-    """What the highest snapshot held beyond that tree; 0 where the tree is its own."""
+    """None if no snapshot has a tree."""
+    missing_bytes: int
+    """The highest snapshot's bytes beyond those of that tree; 0 if it is the snapshot's tree."""
 
 
 def _peak(snapshots: Column, detailed: npt.NDArray[np.int64], leaves: Column) -> _Peak:
-    """The snapshot with the largest heap. Among equals it is one with a tree, above all the one marked as the peak."""
+    """Return the snapshot with the largest heap; of equals, the one marked as the peak, else one with a tree."""
     order = np.lexsort(
         (snapshots["tree"] == kernel.PEAK, snapshots["tree"] != kernel.EMPTY, snapshots["heap_bytes"])
     )
@@ -193,9 +201,9 @@ def _peak(snapshots: Column, detailed: npt.NDArray[np.int64], leaves: Column) ->
     if not len(detailed):
         return _Peak(highest, None, int(snapshots["heap_bytes"][highest]))
     tree = int(order[snapshots["tree"][order] != kernel.EMPTY][-1])
-    told = int(leaves["bytes"][leaves["snapshot"] == tree].sum())
+    tree_bytes = int(leaves["bytes"][leaves["snapshot"] == tree].sum())
     return _Peak(
-        highest, tree, 0 if tree == highest else max(0, int(snapshots["heap_bytes"][highest]) - told)
+        highest, tree, 0 if tree == highest else max(0, int(snapshots["heap_bytes"][highest]) - tree_bytes)
     )
 
 
@@ -206,7 +214,7 @@ def _values(
     samples: npt.NDArray[np.int64],
     count: int,
 ) -> tuple[list[ValueType], list[npt.NDArray[np.int64]]]:
-    """What each stack held in the tree that is shown for the peak, and in the last snapshot that has one."""
+    """Return each stack's bytes in the tree that is shown for the peak, and in the last snapshot with a tree."""
 
     def at(snapshot: int | None) -> npt.NDArray[np.int64]:
         held = np.zeros(count, np.int64)
@@ -223,17 +231,17 @@ def _values(
     return types, values
 
 
-def _with_untold(
+def _with_missing(
     frames: Frames, stacks: npt.NDArray[np.int64], values: list[npt.NDArray[np.int64]], peak: _Peak
 ) -> tuple[Frames, npt.NDArray[np.int64], list[npt.NDArray[np.int64]]]:
-    """A last sample, of a last stack, for what the highest snapshot held beyond the tree that is shown."""
+    """Append a sample and its stack for the highest snapshot's bytes beyond the tree that is shown."""
     whole = Frames(
         frames.frames,
         np.append(frames.starts, frames.starts[-1] + np.uint64(1)),
         np.append(frames.sequence, np.uint32(frames.frames.index(NO_TREE))),
     )
     held = [np.append(column, 0) for column in values]
-    held[0][-1] = peak.untold_bytes
+    held[0][-1] = peak.missing_bytes
     return whole, np.append(stacks, len(frames.starts) - 1), held
 
 
@@ -245,19 +253,18 @@ def _times(
     samples: npt.NDArray[np.int64],
     count: int,
 ) -> ProfileTimes:
-    """An edge a snapshot; what stacks hold is told at the detailed ones."""
+    """Return the times, with an edge per snapshot; the bytes of stacks are known at the detailed ones."""
     unit, scale = _UNITS[time_unit]
     series = {LIVE_BYTES: snapshots["heap_bytes"].copy(), EXTRA_BYTES: snapshots["extra_bytes"].copy()}
     if snapshots["stacks_bytes"].any():
         series["stacks_bytes"] = snapshots["stacks_bytes"].copy()
-    told = np.zeros(len(snapshots), np.bool_)
-    told[detailed] = True
+    known = np.zeros(len(snapshots), np.bool_)
+    known[detailed] = True
     offsets, changes = _changes(snapshots, detailed, leaves, samples, count)
-    # massif may take a snapshot late; the axis must not run back
+    # massif may take a snapshot late, but the axis must not run backwards
     time = np.maximum.accumulate(np.minimum(snapshots["time"], 2**50) * scale)
-    return ProfileTimes(
-        time, series, snapshots["heap_bytes"].copy(), offsets, changes, tells_flow=False, unit=unit, told=told
-    )
+    peaks = snapshots["heap_bytes"].copy()
+    return ProfileTimes(time, series, peaks, offsets, changes, tells_flow=False, unit=unit, known=known)
 
 
 def _changes(
@@ -267,21 +274,21 @@ def _changes(
     samples: npt.NDArray[np.int64],
     count: int,
 ) -> tuple[npt.NDArray[np.uint64], Column]:
-    """How much more or less each stack held at each detailed snapshot than at the one before, with offsets."""
-    # leaves stand in the order of their snapshots, and only detailed ones have any
+    """Return the changes of each stack's bytes between detailed snapshots, and their offsets per snapshot."""
+    # leaves are in the order of their snapshots, and only detailed ones have any
     ends = np.append(snapshots["leaves"], np.uint64(len(leaves)))[detailed + 1].astype(np.int64)
     changes = np.empty(2 * len(leaves), CHANGE_DTYPE)
-    made = np.zeros(len(detailed), np.uint64)
+    counts = np.zeros(len(detailed), np.uint64)
     held = np.ascontiguousarray(leaves["bytes"])
-    kernel.differences(ends, samples, held, np.zeros(count, np.int64), changes, made)
+    kernel.differences(ends, samples, held, np.zeros(count, np.int64), changes, counts)
     offsets = np.zeros(len(snapshots) + 1, np.uint64)
-    offsets[detailed + 1] = made
+    offsets[detailed + 1] = counts
     offsets = np.maximum.accumulate(offsets)
     return offsets, changes[: int(offsets[-1])]
 
 
 def _below(frames: Frames, stacks: npt.NDArray[np.int64], held: npt.NDArray[np.int64]) -> int:
-    """How many of the bytes stand below the threshold."""
+    """Return the bytes of stacks that end below massif's threshold."""
     if BELOW not in frames.frames:
         return 0
     starts = frames.starts.astype(np.int64)
@@ -291,74 +298,73 @@ def _below(frames: Frames, stacks: npt.NDArray[np.int64], held: npt.NDArray[np.i
     return int(held[whole & (np.append(frames.sequence, 0)[last] == number)].sum())
 
 
-def _breaks_off(snapshots: int, *, broken_off: bool) -> list[Notice]:
-    if not broken_off:
+def _truncated(snapshots: int, *, truncated: bool) -> list[Notice]:
+    if not truncated:
         return []
     message = (
-        f"The file breaks off in a snapshot: it was copied in the middle, or the disk was full. What is shown are the "
-        f"{snapshots:,} that are whole; the peak may be among those that are missing."
+        f"The file ends in the middle of a snapshot: it was not copied completely, or the disk was full. The "
+        f"{snapshots:,} complete snapshots are shown; the peak may be among those that are missing."
     )
     return [Notice("breaks-off", message)]
 
 
-def _apart(snapshot: Column) -> str:
-    """What is not in the heap's figure: ``(with 2 KiB of the allocator's own and 1 KiB of stacks beside it)``."""
+def _not_counted(snapshot: Column) -> str:
+    """Return a clause about bytes outside the heap: ``(not counted: 2 KiB of allocator overhead, 1 KiB of stacks)``."""
     extra, stacks = int(snapshot["extra_bytes"]), int(snapshot["stacks_bytes"])
-    parts = [f"{format_bytes(extra)} of the allocator's own"] * (extra > 0)
+    parts = [f"{format_bytes(extra)} of allocator overhead"] * (extra > 0)
     parts += [f"{format_bytes(stacks)} of stacks"] * (stacks > 0)
-    return f" (beside it, and not counted, {' and '.join(parts)})" if parts else ""
+    return f" (not counted: {', '.join(parts)})" if parts else ""
 
 
 def _notices(
     options: str, snapshots: Column, detailed: npt.NDArray[np.int64], peak: _Peak, below: int, *, pages: bool
 ) -> list[Notice]:
-    """What the file could not tell."""
-    found = []
+    notices = []
     if pages:
         message = (
-            "Recorded with --pages-as-heap=yes: these are pages that the program mapped, its code and what malloc "
-            "keeps in reserve among them, not what it asked malloc for."
+            "Recorded with --pages-as-heap=yes: all pages that the program mapped are counted, including its code and "
+            "malloc's reserves, not what it requested from malloc."
         )
-        found.append(Notice("pages", message))
+        notices.append(Notice("pages", message))
     highest = snapshots[peak.snapshot]
-    held, apart = f"{int(highest['heap_bytes']):,} bytes", _apart(highest)
+    held, not_counted = f"{int(highest['heap_bytes']):,} bytes", _not_counted(highest)
     if not highest["heap_bytes"] and snapshots["stacks_bytes"].any():
         message = (
-            f"No heap was recorded (--heap=no), only the program's own stacks: "
-            f"{format_bytes(int(snapshots['stacks_bytes'].max()))} at most, a line over time."
+            f"No heap was recorded (--heap=no), only the stacks of threads over time: "
+            f"{format_bytes(int(snapshots['stacks_bytes'].max()))} at most."
         )
-        return [*found, Notice("no-heap", message)]
+        return [*notices, Notice("no-heap", message)]
     if peak.tree is None:
         message = (
-            f"No snapshot has a tree, so no stacks are known: only how much was live over time, {held} at most, in "
-            f"snapshot {peak.snapshot}{apart}. massif gives every tenth snapshot a tree unless --detailed-freq says "
-            "otherwise, and the peak where the program frees something after it."
+            f"No snapshot has a tree, so no stacks are known, only how much was live over time: {held} at most, in "
+            f"snapshot {peak.snapshot}{not_counted}. By default massif writes a tree for every tenth snapshot "
+            "(--detailed-freq), and for the peak if the program frees memory after it."
         )
-        return [*found, Notice("no-samples", message)]
+        return [*notices, Notice("no-samples", message)]
     if peak.tree != peak.snapshot:
         tree = f"{int(snapshots['heap_bytes'][peak.tree]):,} bytes"
         message = (
-            f"The highest snapshot, {peak.snapshot} with {held}, has no tree{apart}. The stacks are those of snapshot "
-            f"{peak.tree} at {tree}; the remaining {peak.untold_bytes:,} are shown as '{NO_TREE.function}'."
+            f"The highest snapshot, {peak.snapshot} with {held}, has no tree{not_counted}. The stacks are those of "
+            f"snapshot {peak.tree} at {tree}; the remaining {peak.missing_bytes:,} are shown as '{NO_TREE.function}'."
         )
-        found.append(Notice("peak-without-tree", message))
+        notices.append(Notice("peak-without-tree", message))
     marked = np.flatnonzero(snapshots["tree"] == kernel.PEAK)
     if len(marked) and int(marked[-1]) != peak.tree:
         message = (
-            f"massif marked snapshot {int(marked[-1])} as its peak, which counts the allocator's overhead and the "
-            f"program's stacks too. Memlens takes the most heap for the peak: snapshot {peak.snapshot}."
+            f"massif marked snapshot {int(marked[-1])} as the peak, counting the allocator's overhead and the stacks "
+            f"of threads. In Memlens the peak is the snapshot with the largest heap, {peak.snapshot}."
         )
-        found.append(Notice("other-peak", message))
+        notices.append(Notice("other-peak", message))
     if below:
         threshold = _option(options, "threshold", _DEFAULT_THRESHOLD)
         message = (
             f"{format_bytes(below)} at the peak are of stacks with less than {threshold}% each, which massif adds up "
-            f"as '{BELOW.function}'; --threshold=0 tells them apart."
+            f"as '{BELOW.function}'; --threshold=0 records them separately."
         )
-        found.append(Notice("below-threshold", message))
+        notices.append(Notice("below-threshold", message))
     message = (
-        f"massif tells stacks at {len(detailed):,} of {len(snapshots):,} snapshots and not what was allocated or freed "
-        "between them: differences over time are those of what was live, and of what was above the threshold."
+        f"massif records stacks at {len(detailed):,} of {len(snapshots):,} snapshots, not what was allocated or freed "
+        "between them: differences over time are those of live memory, and of stacks above the threshold."
     )
-    found.append(Notice("detailed-only", message))
-    return found
+    notices.append(Notice("detailed-only", message))
+    return notices

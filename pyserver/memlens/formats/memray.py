@@ -31,7 +31,7 @@ from memlens.formats.memray_times import NEVER, End, times_of
 from memlens.formats.stacks import Numbers, distinct_frames
 from memlens.model.frames import POSSIBLE_ARENA, Frames, SourceFrame, profiled_frame
 from memlens.model.info import Notice, ValueType
-from memlens.model.profile import LABEL_DTYPE, Column, Profile, ProfileTimes, fits
+from memlens.model.profile import LABEL_DTYPE, Column, Profile, ProfileTimes, sums_fit
 from memlens.progress import Report
 from memlens.units import format_bytes
 
@@ -367,7 +367,7 @@ class _Records:
             for sample, (size, count) in held.items():
                 columns[2 * number][sample] = min(size, _LARGEST)
                 columns[2 * number + 1][sample] = min(count, _LARGEST)
-        if not fits(columns):
+        if not sums_fit(columns):
             raise DamagedSnapshotError("The sizes add up to more bytes than can be counted")
         present = [at for at in range(len(VALUES)) if at < 4 or self.values[at // 2]]
         labels, strings = _labels(keys)

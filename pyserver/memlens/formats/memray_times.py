@@ -52,7 +52,7 @@ def times_of(memory: I64, end: End | None, lived: list[tuple[int, I64]] | None) 
     if lived is None or end is None:
         return ProfileTimes(
             time_us, series, peaks, np.zeros(len(edges) + 1, np.uint64), np.empty(0, CHANGE_DTYPE),
-            tells_flow=False, told=np.zeros(len(edges), np.bool_),
+            tells_flow=False, known=np.zeros(len(edges), np.bool_),
         )  # fmt: skip
     edge, changes = _changes(last, lived)
     offsets = np.searchsorted(edge, np.arange(len(edges) + 1)).astype(np.uint64)

@@ -1,4 +1,4 @@
-"""Pickles of protocols 0 and 1, which begin like text: no snapshot is one, but what they would run is told."""
+"""Pickles of protocols 0 and 1, which begin like text. Snapshots never use these; unsafe opcodes are reported."""
 
 import pickletools
 
@@ -13,9 +13,9 @@ _STORES = frozenset({"PUT", "BINPUT", "LONG_BINPUT"})
 
 
 def is_old_pickle(head: bytes) -> bool:
-    """Whether the first bytes are opcodes that fit together, as those of text hardly do by chance.
+    """Whether the first bytes are a consistent sequence of opcodes, which text hardly is by chance.
 
-    They come to STOP, which is the last byte unless one of them would run something, or fill all of ``head``.
+    It must end with STOP as the last byte (or anywhere if an opcode would run code), or fill all of ``head``.
     """
     depth, marks, memo = 0, [0], set[object]()
     runs = False
@@ -40,17 +40,17 @@ def is_old_pickle(head: bytes) -> bool:
             if opcode.name == "STOP":
                 return runs or head.find(b".", offset or 0) + 1 == len(head)
     except (ValueError, OverflowError, UnicodeError):
-        # at the end of what was given an opcode may be cut off
+        # the last opcode of a full head may be cut off
         return bool(memo or runs) and len(head) >= 4096
     return False
 
 
 def refusal(source: Source) -> MemlensError:
-    """What is wrong with such a file: the first opcode that would run something, or that it is of that protocol."""
+    """Return the error for such a file: its first opcode that would run code, else its protocol."""
     try:
         for opcode, _, offset in pickletools.genops(source.head(_SEARCHED_BYTES)):
             if opcode.name in FORBIDDEN_OPCODES:
                 return unsafe(opcode.name, offset or 0)
     except (ValueError, OverflowError, UnicodeError):
         pass
-    return NotASnapshotError("The file is a pickle of protocol 0 or 1; snapshots are of protocol 2 or later")
+    return NotASnapshotError("The file is a pickle of protocol 0 or 1; snapshots have protocol 2 or later")

@@ -1,7 +1,7 @@
-"""The compressed wrappers of a file, gzip and zstd: what is inside, in pieces.
+"""Decompression of gzip and zstd files in chunks.
 
-A wrapper may lie about nothing but its size; so nothing is unpacked beyond ``MOST_UNPACKED_BYTES``, or a multiple of
-the file's own size.
+A small file may unpack to an enormous one; so at most ``MOST_UNPACKED_BYTES`` are unpacked, and at most a multiple of
+the file's size.
 """
 
 import mmap
@@ -17,42 +17,42 @@ from memlens.progress import Report
 
 MOST_UNPACKED_BYTES = 64 << 30
 MOST_EXPANSION = 1_000
-_PIECE_BYTES = 1 << 18
-"""Small enough for what was unpacked to be still in the processor's cache when it is read."""
+_CHUNK_BYTES = 1 << 18
+"""Small enough for a chunk to be in the processor's cache when it is read."""
 
 _READ_BYTES = 1 << 16
 
 _LEAST_COUNTED_BYTES = 4096
-"""Smaller files may expand as if they were as large."""
+"""Smaller files may expand as if they had this size."""
 
 Unpacker = Callable[[BinaryIO, int], Iterator[memoryview]]
-"""Gives what is in a file in pieces of at most so many bytes, each until the next is asked for."""
+"""Yields a file's contents in chunks of at most so many bytes, each valid until the next."""
 
 
 class DamagedContainerError(MemlensError):
-    """The compressed wrapper is broken or too large."""
+    """The compressed data is damaged or too large."""
 
     code = "damaged"
     advice = "Copy or record the file again."
 
 
-class BrokenOffError(DamagedContainerError):
-    """The compressed data ends too early, or is damaged from some place on."""
+class TruncatedError(DamagedContainerError):
+    """The compressed data ends too early, or is damaged from some offset on."""
 
 
 def unpacker_of(file: BinaryIO) -> Unpacker | None:
-    """What unpacks the file, by its first bytes; None for one that isn't compressed. The file is at its start then."""
+    """Return the unpacker of a file by its first bytes, None if it isn't compressed. Leaves the file at its start."""
     magic = file.read(4)
     file.seek(0)
     if magic[:2] == b"\x1f\x8b":
-        return _gzip_pieces
+        return _gzip_chunks
     if magic == b"\x28\xb5\x2f\xfd" or _is_skippable(magic):
-        return _zstd_pieces
+        return _zstd_chunks
     return None
 
 
 class Packed:
-    """A compressed file, read from its start each time."""
+    """A compressed file. Each method reads it from its start."""
 
     def __init__(self, path: Path, file: BinaryIO, unpacker: Unpacker, report: Report) -> None:
         self._path = path
@@ -62,67 +62,65 @@ class Packed:
         self._file_bytes = max(path.stat().st_size, 1)
 
     def progress(self) -> float:
-        """The part of the file that was read."""
+        """Return the fraction of the file that was read."""
         return min(self._file.tell() / self._file_bytes, 1.0)
 
     def head(self, count: int) -> bytes:
-        """The first bytes. Raises :class:`DamagedContainerError` where there is none."""
-        found = b""
+        """Return the first bytes, at least one. Raises :class:`DamagedContainerError`."""
+        data = b""
         try:
-            for piece in self.pieces(MOST_EXPANSION, count):
-                found += piece
-                if len(found) >= count:
+            for chunk in self.chunks(MOST_EXPANSION, count):
+                data += chunk
+                if len(data) >= count:
                     break
-        except BrokenOffError:
-            if not found:
+        except TruncatedError:
+            if not data:
                 raise
-        if not found:
-            raise DamagedContainerError(
-                f"{self._path.name} is empty: nothing is packed in it, or it breaks off at once"
-            )
-        return found
+        if not data:
+            raise DamagedContainerError(f"{self._path.name} contains no data")
+        return data
 
     def unpack_into(self, plain: BinaryIO) -> None:
-        """Write all that is inside. Raises :class:`DamagedContainerError`."""
-        for piece in self.pieces(MOST_EXPANSION):
-            plain.write(piece)
+        """Write the whole contents to ``plain``. Raises :class:`DamagedContainerError`."""
+        for chunk in self.chunks(MOST_EXPANSION):
+            plain.write(chunk)
             self._report("unpacking", self.progress())
         plain.flush()
 
-    def pieces(self, most_expansion: int, piece_bytes: int = _PIECE_BYTES) -> Iterator[memoryview]:
-        """What is inside, in order, each piece until the next is asked for.
+    def chunks(self, most_expansion: int, chunk_bytes: int = _CHUNK_BYTES) -> Iterator[memoryview]:
+        """Yield the contents in order; a chunk is valid until the next one.
 
-        Raises :class:`BrokenOffError` after the last good piece, and :class:`DamagedContainerError` for what unpacks
-        to more than ``most_expansion`` times its size.
+        Raises :class:`TruncatedError` after the last good chunk, and :class:`DamagedContainerError` if the file
+        unpacks to more than ``most_expansion`` times its size.
         """
         self._file.seek(0)
         most = min(MOST_UNPACKED_BYTES, max(self._file_bytes, _LEAST_COUNTED_BYTES) * most_expansion)
         done = 0
         try:
-            for piece in self._unpacker(self._file, piece_bytes):
-                done += len(piece)
+            for chunk in self._unpacker(self._file, chunk_bytes):
+                done += len(chunk)
                 if done > most:
                     raise DamagedContainerError(
                         f"{self._path.name} unpacks to more than {most:,} bytes", offset=most,
                         advice="Unpack it yourself if you trust it, and open the result.",
                     )  # fmt: skip
-                yield piece
+                yield chunk
         except (EOFError, zlib.error, zstandard.ZstdError) as error:
-            raise BrokenOffError(
-                f"{self._path.name} is damaged: after {done:,} bytes the compressed data breaks off"
+            raise TruncatedError(
+                f"{self._path.name} is truncated or damaged after {done:,} bytes of uncompressed data"
             ) from error
 
 
-def _gzip_pieces(file: BinaryIO, piece_bytes: int) -> Iterator[memoryview]:
-    """The members of a gzip file, one after the other. What follows the last one is passed over, as gzip does."""
+def _gzip_chunks(file: BinaryIO, chunk_bytes: int) -> Iterator[memoryview]:
+    """Yield the members of a gzip file one after the other, and ignore data after the last one, as gzip does."""
     packed = file.read(_READ_BYTES)
     while packed[:2] == b"\x1f\x8b":
         unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
         while not unpacker.eof:
-            piece = unpacker.decompress(packed, piece_bytes)
+            chunk = unpacker.decompress(packed, chunk_bytes)
             packed = unpacker.unconsumed_tail
-            if piece:
-                yield memoryview(piece)
+            if chunk:
+                yield memoryview(chunk)
             elif not packed and not unpacker.eof:
                 packed = file.read(_READ_BYTES)
                 if not packed:
@@ -132,14 +130,14 @@ def _gzip_pieces(file: BinaryIO, piece_bytes: int) -> Iterator[memoryview]:
             packed += file.read(_READ_BYTES)
 
 
-def _zstd_pieces(file: BinaryIO, piece_bytes: int) -> Iterator[memoryview]:
+def _zstd_chunks(file: BinaryIO, chunk_bytes: int) -> Iterator[memoryview]:
     unpacker = zstandard.ZstdDecompressor(max_window_size=2**31)
     opened = unpacker.stream_reader(file, read_across_frames=True, closefd=False)
-    buffer = bytearray(piece_bytes)
+    buffer = bytearray(chunk_bytes)
     view = memoryview(buffer)
     while count := opened.readinto(buffer):
         yield view[:count]
-    # the reader says nothing when the file ends within a frame
+    # the reader does not report a file that ends within a frame
     if not _zstd_is_whole(file):
         raise EOFError
 
@@ -166,7 +164,7 @@ def _zstd_is_whole(file: BinaryIO) -> bool:
             while not last and at < length:
                 block = int.from_bytes(data[at : at + 3], "little")
                 last = bool(block & 1)
-                # a block of type 1 is one byte, said once
+                # a block of type 1 is a repeated byte, stored once
                 at += 3 + (1 if block >> 1 & 3 == 1 else block >> 3)
             if not last:
                 return False

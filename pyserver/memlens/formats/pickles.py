@@ -1,4 +1,4 @@
-"""Runs a scanner of pickles over a mapped file, and says in sentences what ended it."""
+"""Runs a scanner of pickles over a mapped file, and turns its status into errors."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -14,10 +14,12 @@ Scanner = TypeVar("Scanner", bound=machine.Machine)
 
 
 class UnsafePickleError(MemlensError):
-    """The pickle asks its reader to run something."""
+    """The pickle has an opcode that would run code."""
 
     code = "unsafe-pickle"
-    advice = "A memory snapshot never needs that, and nothing was run. Don't load this file with pickle.load."
+    advice = (
+        "Nothing was run. Memory snapshots never contain such opcodes: don't load this file with pickle.load."
+    )
     retry = False
 
 
@@ -28,37 +30,40 @@ _OPCODES = {
 }  # fmt: skip
 
 FORBIDDEN_OPCODES = frozenset(_OPCODES.values())
-"""Those that import, call, or ask the reader for something from outside the file."""
+"""Opcodes that import, call, or refer to something outside the file."""
 
 _UNSAFE = "The pickle is not plain data: opcode {opcode} would run code"
 
 _ERRORS: dict[int, tuple[type[MemlensError], str]] = {
     machine.FORBIDDEN: (UnsafePickleError, _UNSAFE),
-    machine.TRUNCATED: (DamagedSnapshotError, "The pickle breaks off after {length:,} bytes"),
+    machine.TRUNCATED: (DamagedSnapshotError, "The pickle is truncated after {length:,} bytes"),
     machine.ABSURD_LENGTH: (DamagedSnapshotError, "A length in the pickle is larger than the whole file"),
-    machine.BAD_MEMO: (DamagedSnapshotError, "The pickle refers to something that it has not stored"),
+    machine.BAD_MEMO: (DamagedSnapshotError, "The pickle refers to an object that it has not stored"),
     machine.TOO_DEEP: (DamagedSnapshotError, "The pickle is nested far deeper than any snapshot"),
-    machine.TOO_MANY: (DamagedSnapshotError, "The pickle holds more objects than can be numbered"),
-    machine.BAD_FIELD: (DamagedSnapshotError, "The field '{field}' holds a value that it can't have"),
-    machine.UNKNOWN_OPCODE: (NotASnapshotError, "Byte 0x{detail:02x} is no opcode of a snapshot's pickle"),
-    machine.UNDERFLOW: (DamagedSnapshotError, "The pickle's opcodes don't fit together"),
+    machine.TOO_MANY: (DamagedSnapshotError, "The pickle contains too many objects"),
+    machine.BAD_FIELD: (DamagedSnapshotError, "The field '{field}' has an invalid value"),
+    machine.UNKNOWN_OPCODE: (
+        NotASnapshotError,
+        "Byte 0x{detail:02x} is not an opcode of a snapshot's pickle",
+    ),
+    machine.UNDERFLOW: (DamagedSnapshotError, "The pickle's opcodes are inconsistent"),
 }
 
 
 def is_pickle(head: bytes) -> bool:
-    """Whether the first bytes say so: protocols 2 to 5 do."""
+    """Whether the first bytes are those of a pickle of protocol 2 to 5."""
     return len(head) > 1 and head[0] == 0x80 and 2 <= head[1] <= 5
 
 
 def unsafe(opcode: str, offset: int) -> UnsafePickleError:
-    """The refusal of an opcode."""
+    """Return the error for a forbidden opcode."""
     return UnsafePickleError(_UNSAFE.format(opcode=opcode), offset=offset)
 
 
 def scan(scanner: Scanner, source: Source, fields: Sequence[str], report: Report) -> Scanner:
-    """Run ``scanner`` over the whole of ``source``; pages behind it are given back to the system.
+    """Run ``scanner`` over the whole of ``source``, and release the pages it has read.
 
-    ``fields`` are the names that its error details number; ``report`` gets ``("reading", fraction)``. Raises
+    ``fields`` are the names by number of its error details; ``report`` gets ``("reading", fraction)``. Raises
     :class:`UnsafePickleError`, :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, or MemoryError.
     """
     status = run_through(scanner, source, report)

@@ -1,7 +1,7 @@
-"""Which functions a profile's ``drop_frames`` and ``keep_frames`` name.
+"""Which functions match a profile's ``drop_frames`` and ``keep_frames``.
 
-They are regular expressions of RE2, which takes linear time whatever the pattern. Python's may take for ever on a
-pattern that was made for it; so only those are taken that can't: no group repeats, and a branch has few repeats.
+They are regular expressions of RE2, which takes linear time for any pattern. Python's may take exponential time on a
+malicious pattern, so only safe ones are used: no group is repeated, and a branch has few repetitions.
 """
 
 import re
@@ -10,16 +10,16 @@ from collections.abc import Callable
 _MOST_CHARACTERS = 20_000
 _MOST_WAYS = 1 << 22
 _MOST_NAME = 1_024
-"""Characters of a name that are looked at."""
+"""The most characters of a name that are matched."""
 # an escaped character, a class, or one character
 _PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _RESERVED = ("(anonymous namespace)", "operator()")
 
 
 def patterns_of(drop: str, keep: str) -> Callable[[str], bool] | None:
-    """Whether a function's name is to be dropped; None where the patterns can't be taken."""
+    """Return a function that says whether a function's name is dropped; None if the patterns can't be used."""
     try:
-        if not (_is_tame(drop) and _is_tame(keep)):
+        if not (_is_safe(drop) and _is_safe(keep)):
             return None
         dropped = re.compile(f"^(?:{drop})$")
         kept = re.compile(f"^(?:{keep})$") if keep else None
@@ -34,7 +34,7 @@ def patterns_of(drop: str, keep: str) -> Callable[[str], bool] | None:
 
 
 def simplified(name: str) -> str:
-    """A function's name without its parameters, as pprof compares it (``simplifyFunc`` in ``profile/prune.go``)."""
+    """Return a function's name without its parameters, as in pprof (``simplifyFunc`` in ``profile/prune.go``)."""
     name = name.removeprefix(".")
     at = 0
     while (at := name.find("(", at)) >= 0:
@@ -45,8 +45,8 @@ def simplified(name: str) -> str:
     return name
 
 
-def _is_tame(pattern: str) -> bool:
-    """Whether no name can take long: the ways in which a branch can be tried are few."""
+def _is_safe(pattern: str) -> bool:
+    """Whether matching is fast for any name, because a branch can be tried in few ways."""
     if len(pattern) > _MOST_CHARACTERS:
         return False
     ways, before = 1, ""

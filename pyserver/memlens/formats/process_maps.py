@@ -1,4 +1,4 @@
-"""Which library lies where in a process: the lines of ``/proc/PID/maps`` that recorders put into their files."""
+"""The address ranges of libraries in a process: lines of ``/proc/PID/maps``, which recorders copy into their files."""
 
 import re
 from mmap import mmap
@@ -17,15 +17,15 @@ _ROW = re.compile(
 
 
 class Maps:
-    """The rows of a process's map that have a file, by address."""
+    """The rows of a process's memory map that have a file, by address."""
 
     def __init__(self, data: mmap | bytes, start: int) -> None:
-        """The map in ``data`` from ``start`` on; lines that are none of a map's are passed over."""
+        """Parse the map in ``data`` from ``start`` on; other lines are skipped."""
         rows: list[tuple[int, int, str]] = []
-        for found in _ROW.finditer(data[start : start + _MOST_BYTES]):
-            path = found[3].decode("utf-8", "replace").strip()
+        for row in _ROW.finditer(data[start : start + _MOST_BYTES]):
+            path = row[3].decode("utf-8", "replace").strip()
             if path and len(rows) < _MOST_ROWS:
-                rows.append((int(found[1], 16), int(found[2], 16), path))
+                rows.append((int(row[1], 16), int(row[2], 16), path))
         rows.sort()
         self._starts = np.array([row[0] for row in rows], np.uint64)
         self._ends = np.array([row[1] for row in rows], np.uint64)
@@ -35,7 +35,7 @@ class Maps:
         return bool(self._paths)
 
     def modules(self, addresses: npt.NDArray[np.uint64]) -> list[str]:
-        """The path of the file that lies at each address, empty where none does."""
+        """Return the path of the file that is mapped at each address, empty if there is none."""
         if not self._paths:
             return [""] * len(addresses)
         rows = np.searchsorted(self._starts, addresses, side="right") - 1

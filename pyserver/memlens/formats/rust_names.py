@@ -1,8 +1,7 @@
-"""Names of Rust functions as people write them, out of what compilers make of them.
+"""Demangling of Rust function names.
 
-Sources: the v0 mangling of https://doc.rust-lang.org/rustc/symbol-mangling/v0.html (RFC 2603), and the older scheme,
-which borrows that of C++ and hides what C++ has no words for behind ``$``. Hashes that tell equal names apart are
-left out.
+Sources: the v0 mangling of https://doc.rust-lang.org/rustc/symbol-mangling/v0.html (RFC 2603), and the legacy scheme,
+which uses that of C++ with ``$`` escapes. Hashes that distinguish equal names are omitted.
 """
 
 import re
@@ -19,7 +18,7 @@ _BASIC_TYPES = {
 _BASE_62 = {c: n for n, c in enumerate("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")}
 _SIGNED, _UNSIGNED = "aslxni", "htmyoj"
 
-_OLD = re.compile(r"^_?_ZN(?P<body>[0-9A-Za-z_$.]+)17h[0-9a-f]{16}E(?P<suffix>\..*)?$", re.ASCII)
+_LEGACY = re.compile(r"^_?_ZN(?P<body>[0-9A-Za-z_$.]+)17h[0-9a-f]{16}E(?P<suffix>\..*)?$", re.ASCII)
 _HASHED = re.compile(r"^(?P<path>.+)::h[0-9a-f]{16}$", re.ASCII)
 _ESCAPE = re.compile(r"\$(?P<name>[A-Z]{1,2}|u[0-9a-f]{1,6})\$|(?P<colons>\.\.)")
 _ESCAPED = {
@@ -33,7 +32,7 @@ class _NotRustError(Exception):
 
 
 def demangled(name: str) -> str:
-    """The name of a Rust function for people; any other name as it is."""
+    """Return the demangled name of a Rust function; other names are returned unchanged."""
     if name.startswith("_R"):
         stem, dot, suffix = _LLVM_SUFFIX.sub("", name).partition(".")
         if len(stem) > MOST_CHARACTERS or not stem.isascii():
@@ -43,17 +42,17 @@ def demangled(name: str) -> str:
         except _NotRustError:
             return name
     if name.startswith(("_ZN", "__ZN")):
-        found = _OLD.match(_LLVM_SUFFIX.sub("", name))
-        parts = None if found is None else _old_parts(found["body"])
-        if found is not None and parts is not None:
-            return "::".join(map(_old_part, parts)) + (found["suffix"] or "")
-    # what a demangler of C++ made of an old name
+        legacy = _LEGACY.match(_LLVM_SUFFIX.sub("", name))
+        parts = None if legacy is None else _legacy_parts(legacy["body"])
+        if legacy is not None and parts is not None:
+            return "::".join(map(_legacy_part, parts)) + (legacy["suffix"] or "")
+    # a legacy name that a C++ demangler has processed
     hashed = _HASHED.match(name)
-    return "::".join(map(_old_part, hashed["path"].split("::"))) if hashed is not None else name
+    return "::".join(map(_legacy_part, hashed["path"].split("::"))) if hashed is not None else name
 
 
-def _old_parts(body: str) -> list[str] | None:
-    """The names of a path, each behind its length; None where they aren't."""
+def _legacy_parts(body: str) -> list[str] | None:
+    """Split a path of names with their lengths before them; None if it is invalid."""
     parts, at = [], 0
     while at < len(body):
         digits = re.compile(r"[1-9]\d{0,5}", re.ASCII).match(body, at)
@@ -64,21 +63,21 @@ def _old_parts(body: str) -> list[str] | None:
     return parts
 
 
-def _old_part(part: str) -> str:
-    def meant(found: re.Match[str]) -> str:
-        if found["colons"]:
+def _legacy_part(part: str) -> str:
+    def unescaped(escape: re.Match[str]) -> str:
+        if escape["colons"]:
             return "::"
-        name = found["name"]
+        name = escape["name"]
         if name[0] == "u":
             code = int(name[1:], 16)
-            return chr(code) if 32 <= code < 0x110000 and not 0xD800 <= code < 0xE000 else found[0]
-        return _ESCAPED.get(name, found[0])
+            return chr(code) if 32 <= code < 0x110000 and not 0xD800 <= code < 0xE000 else escape[0]
+        return _ESCAPED.get(name, escape[0])
 
-    return _ESCAPE.sub(meant, part.removeprefix("_") if part.startswith("_$") else part)
+    return _ESCAPE.sub(unescaped, part.removeprefix("_") if part.startswith("_$") else part)
 
 
 class _V0:
-    """A walk over one name. Text of back references is read again, so output and depth have limits."""
+    """A parser of one v0 name. Back references are expanded, so the output and the depth are limited."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -88,9 +87,9 @@ class _V0:
         self._written = 0
 
     def symbol(self) -> str:
-        """The whole name; the crate that instantiated it and what a linker added are not shown."""
+        """Return the whole name without the instantiating crate and a linker's suffix."""
         if self._peek().isdigit():
-            raise _NotRustError  # an encoding that nobody has defined yet
+            raise _NotRustError  # a future encoding
         path = self._path(in_value=True)
         if self._peek() and self._peek() in "CMXYNIB":
             self._path(in_value=False)
@@ -102,11 +101,11 @@ class _V0:
         return self._text[self._at : self._at + 1]
 
     def _next(self) -> str:
-        found = self._peek()
-        if not found:
+        letter = self._peek()
+        if not letter:
             raise _NotRustError
         self._at += 1
-        return found
+        return letter
 
     def _takes(self, letter: str) -> bool:
         if self._peek() != letter:
@@ -121,7 +120,7 @@ class _V0:
         return text
 
     def _base_62(self) -> int:
-        """``_`` is 0, ``0_`` is 1 and so on."""
+        """Parse a number: ``_`` is 0, ``0_`` is 1 and so on."""
         if self._takes("_"):
             return 0
         number = 0
@@ -142,9 +141,9 @@ class _V0:
         if target >= here:
             raise _NotRustError
         after, self._at = self._at, target
-        found = read()
+        text = read()
         self._at = after
-        return found
+        return text
 
     def _plain_identifier(self) -> str:
         encoded = self._takes("u")
@@ -178,9 +177,9 @@ class _V0:
 
     def _path(self, *, in_value: bool) -> str:
         self._deeper()
-        found = self._path_of(self._next(), in_value=in_value)
+        path = self._path_of(self._next(), in_value=in_value)
         self._depth -= 1
-        return found
+        return path
 
     def _path_of(self, letter: str, *, in_value: bool) -> str:
         if letter == "C":
@@ -228,9 +227,9 @@ class _V0:
 
     def _type(self) -> str:
         self._deeper()
-        found = self._type_of(self._next())
+        text = self._type_of(self._next())
         self._depth -= 1
-        return found
+        return text
 
     def _type_of(self, letter: str) -> str:
         basic = _BASIC_TYPES.get(letter)
@@ -271,15 +270,15 @@ class _V0:
         return self._out("&" + lifetime + ("mut " if letter == "Q" else ""))
 
     def _bound_by(self, read: Callable[[], str]) -> str:
-        """What lifetimes of its own may stand before: ``for<'a> fn(&'a str)``."""
+        """Parse what may have bound lifetimes: ``for<'a> fn(&'a str)``."""
         count = self._optional_62("G")
         if count > 64:
             raise _NotRustError
         self._bound += count
         names = ", ".join(self._lifetime(index) for index in range(count, 0, -1))
-        found = read()
+        text = read()
         self._bound -= count
-        return self._out(f"for<{names}> ") + found if count else found
+        return self._out(f"for<{names}> ") + text if count else text
 
     def _function(self) -> str:
         unsafe = "unsafe " if self._takes("U") else ""
@@ -309,9 +308,9 @@ class _V0:
 
     def _const(self) -> str:
         self._deeper()
-        found = self._const_of(self._next())
+        text = self._const_of(self._next())
         self._depth -= 1
-        return found
+        return text
 
     def _const_of(self, letter: str) -> str:
         if letter == "B":

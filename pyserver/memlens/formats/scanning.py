@@ -1,4 +1,4 @@
-"""Runs a kernel's scanner over a mapped file, some megabytes at a time."""
+"""Runs a kernel's scanner over a mapped file, a few megabytes at a time."""
 
 from typing import Protocol
 
@@ -10,20 +10,20 @@ _OK, _MORE = 0, 1
 
 
 class Scanner(Protocol):
-    """What the kernels that can stop on their way have in common; a status other than OK and MORE is an error."""
+    """The interface of scanners that can pause; a status other than OK and MORE is an error."""
 
     @property
     def offset(self) -> int:
-        """How far it has come; what is before it is not looked at again."""
+        """The offset before which the scanner will not read again."""
 
     def run(self, limit: int) -> int:
-        """Go on to about the byte ``limit``, and give a status."""
+        """Continue to about the byte ``limit``, and return a status."""
 
 
 def run_through(scanner: Scanner, source: Source, report: Report, start: int = 0) -> int:
-    """Run ``scanner`` from the byte ``start`` to where it ends, and give its status: 0, or its number of an error.
+    """Run ``scanner`` from the byte ``start`` to its end, and return its status: 0, or the number of its error.
 
-    ``report`` gets ``("reading", fraction)``; pages behind the scanner are given back to the system.
+    ``report`` gets ``("reading", fraction)``; pages that the scanner has read are released.
     """
     status, done = _MORE, start
     while status == _MORE:

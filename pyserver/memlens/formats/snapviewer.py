@@ -1,17 +1,17 @@
-"""SnapViewer's archives: a zip of ``allocations.json`` and ``elements.db``, made from one device's trace.
+"""SnapViewer's archives: a zip file of ``allocations.json`` and ``elements.db``, made from one device's trace.
 
 Source: ``convert_snap.py``, ``src/allocation.rs``, ``src/load.rs`` and ``src/database/sqlite.rs`` of
 https://github.com/Da1sypetals/SnapViewer.
 
-* ``allocations.json`` is a list with an object for each allocation: its ``size``, and the polygon in which it is drawn,
-  as ``timesteps`` and ``offsets`` (bytes below it) of the same length. It lives from the first step to the last one.
-* ``elements.db`` has a table ``allocs (idx, size, start_time, end_time, callstack)``, ``idx`` being the place in that
-  list. A call stack has a line ``(level) file:line:function`` for each frame, innermost first.
-* An allocation advances the time by one step, a free by one as well, and by three more when something lay above it and
-  has to come down. What was live before the trace begins at step 0; what is live at the end ends with the last step.
+* ``allocations.json`` is a list with an object per allocation: its ``size``, and the polygon in which it is drawn, as
+  ``timesteps`` and ``offsets`` (bytes below it) of the same length. It is live from the first step to the last.
+* ``elements.db`` has a table ``allocs (idx, size, start_time, end_time, callstack)``; ``idx`` is the index in that
+  list. A call stack has a line ``(level) file:line:function`` per frame, innermost first.
+* An allocation advances the time by one step. A free does, too, and by three more if allocations above it move down.
+  What was live before the trace begins at step 0; what is live at the end ends with the last step.
 
-Everything else of the trace is lost. Archives that Memlens exports say two things more about each allocation, which
-SnapViewer passes over: ``before_trace`` and ``live_at_end``.
+Everything else in the trace is lost. Archives that Memlens exports have two more fields per allocation, which
+SnapViewer ignores: ``before_trace`` and ``live_at_end``.
 """
 
 import io
@@ -57,10 +57,10 @@ _MOST_ENTRIES = 64
 _MOST_DIRECTORY_BYTES = 1 << 20
 _MOST_JSON_BYTES = 2 << 30
 _MOST_ALLOCATION_BYTES = 64 << 20
-"""Of the JSON of one allocation, whose polygon has a point for each time that it moved."""
+"""The most JSON of one allocation, whose polygon has a point for each time that it moved."""
 _LEAST_DATABASE_BYTES, _MOST_DATABASE_BYTES = 1 << 30, 16 << 30
 _MOST_DATABASE_EXPANSION = 200
-"""Beyond the least that any may have: the same stacks again and again pack well."""
+"""Beyond :data:`_LEAST_DATABASE_BYTES`: repeated stacks compress well."""
 _MOST_ALLOCATIONS = 20_000_000
 _MOST_STACK_CHARACTERS = 1 << 20
 _MOST_FRAMES_OF_A_STACK = 4_096
@@ -70,15 +70,15 @@ _LEVEL = re.compile(r"\n(?=\(\d{1,6}\) )")
 
 
 class NotAnArchiveError(MemlensError):
-    """A zip of something else."""
+    """A zip file that is not a SnapViewer archive."""
 
     code = "not-a-snapshot"
-    advice = "A SnapViewer archive holds allocations.json and elements.db."
+    advice = "A SnapViewer archive contains allocations.json and elements.db."
     retry = False
 
 
 class DamagedArchiveError(MemlensError):
-    """An archive of SnapViewer's whose parts don't fit each other."""
+    """A SnapViewer archive that is damaged or inconsistent."""
 
     code = "damaged"
     advice = "Convert the snapshot again, or open the snapshot itself."
@@ -92,7 +92,7 @@ class _Entry(Struct):
 
 
 class _Lives(Struct):
-    """What ``allocations.json`` says, an item an allocation in its order."""
+    """The contents of ``allocations.json``, an item per allocation in its order."""
 
     size: npt.NDArray[np.int64]
     first_step: npt.NDArray[np.int64]
@@ -100,7 +100,7 @@ class _Lives(Struct):
     before: npt.NDArray[np.bool_]
     at_end: npt.NDArray[np.bool_]
     by_memlens: bool
-    end_unsure: bool
+    end_unknown: bool
 
 
 def sniff(head: bytes) -> bool:
@@ -140,7 +140,7 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline:
 
 
 class _MapFile(io.RawIOBase):
-    """Mapped bytes as a file for ``zipfile``, which reads a directory at once and makes an object of each entry."""
+    """Mapped bytes as a file for ``zipfile``, whose directory, read at once, is limited."""
 
     def __init__(self, data: mmap.mmap | bytes) -> None:
         self._data = data
@@ -163,94 +163,94 @@ class _MapFile(io.RawIOBase):
         return self._at
 
     def read(self, size: int = -1) -> bytes:
-        wanted = size if size >= 0 else len(self._data) - self._at
-        if wanted > _MOST_DIRECTORY_BYTES:
-            raise NotAnArchiveError(f"The zip file's directory takes {wanted:,} bytes: it is no snapshot")
-        return super().read(max(wanted, 0)) or b""
+        count = size if size >= 0 else len(self._data) - self._at
+        if count > _MOST_DIRECTORY_BYTES:
+            raise NotAnArchiveError(f"The zip file's directory has {count:,} bytes, too many for a snapshot")
+        return super().read(max(count, 0)) or b""
 
     def readinto(self, buffer: Any) -> int:
-        piece = self._data[self._at : self._at + len(buffer)]
-        buffer[: len(piece)] = piece
-        self._at += len(piece)
-        return len(piece)
+        data = self._data[self._at : self._at + len(buffer)]
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
 
 
 def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    found: dict[str, zipfile.ZipInfo] = {}
+    entries: dict[str, zipfile.ZipInfo] = {}
     infos = archive.infolist()
     if len(infos) > _MOST_ENTRIES:
-        raise NotAnArchiveError(f"The zip file holds {len(infos):,} files and is no snapshot")
+        raise NotAnArchiveError(f"The zip file has {len(infos):,} files, too many for a snapshot")
     for info in infos:
-        # some pack the folder, not the files in it
+        # the zip file may contain the folder of the files
         name = info.filename.rsplit("/", 1)[-1]
         if name in (ALLOCATIONS, ELEMENTS):
-            if name in found:
-                raise DamagedArchiveError(f"The zip file holds two files named {name}")
+            if name in entries:
+                raise DamagedArchiveError(f"The zip file has two files named {name}")
             if info.flag_bits & 1:
                 raise DamagedArchiveError(
-                    f"{name} is encrypted", advice="Unpack it, and pack it without a password."
+                    f"{name} is encrypted", advice="Unzip it, and zip it without a password."
                 )
-            found[name] = info
+            entries[name] = info
     for name in (ALLOCATIONS, ELEMENTS):
-        if name not in found:
-            raise NotAnArchiveError(f"The zip file has no {name}, so it is no archive of SnapViewer's")
-    return found
+        if name not in entries:
+            raise NotAnArchiveError(f"The zip file has no {name}, so it is not a SnapViewer archive")
+    return entries
 
 
 def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> Iterator[bytes]:
     size = 0
     with archive.open(info) as file:
-        while piece := file.read(_CHUNK_BYTES):
-            size += len(piece)
+        while chunk := file.read(_CHUNK_BYTES):
+            size += len(chunk)
             if size > most:
                 raise DamagedContainerError(f"{info.filename[:100]} unpacks to more than {most:,} bytes")
-            yield piece
+            yield chunk
 
 
-class _Listed(NamedTuple):
-    """Some of the allocations of ``allocations.json``, in its order: numbers alone, whatever the text takes."""
+class _Batch(NamedTuple):
+    """Some of the allocations of ``allocations.json``, in its order, as columns."""
 
     size: npt.NDArray[np.int64]
     steps: npt.NDArray[np.int64]
-    """The first and the last of each."""
+    """The first and the last step of each."""
     before: npt.NDArray[np.bool_]
     at_end: npt.NDArray[np.bool_]
     by_memlens: bool
 
 
-def _listed(pieces: Iterator[bytes]) -> Iterator[_Listed]:
-    """Decode as much of the list at a time as ends with an object."""
+def _batches(chunks: Iterator[bytes]) -> Iterator[_Batch]:
+    """Decode the list in parts, each of which ends with an object."""
     text, before, error = b"", b"[", ""
     decode = msgspec.json.Decoder(list[_Entry]).decode
-    for piece in pieces:
-        text = (text + piece).lstrip()
+    for chunk in chunks:
+        text = (text + chunk).lstrip()
         if before and text[:1] == before:
             text, before = text[1:], b""
         if before:
             continue
         end = text.rfind(b"}") + 1
         try:
-            # the polygons' inner points are passed over: a life needs the first and the last step
+            # only the first and the last step of a polygon are needed
             entries = decode(b"[%b]" % text[:end])
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as found:
-            # perhaps that brace is within an object
-            entries, error = [], f"{found}"
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as failure:
+            # that brace may be within an object
+            entries, error = [], f"{failure}"
         if entries:
-            yield _numbers(entries)
+            yield _batch(entries)
             text, before, error = text[end:].lstrip(), b",", ""
             if text[:1] == before:
                 text, before = text[1:], b""
         elif len(text) > _MOST_ALLOCATION_BYTES:
             break
     if before == b"[" or text.strip() != b"]":
-        raise DamagedArchiveError(f"{ALLOCATIONS} can't be read: {error or 'the list breaks off'}")
+        raise DamagedArchiveError(f"{ALLOCATIONS} can't be read: {error or 'the list is truncated'}")
 
 
-def _numbers(entries: list[_Entry]) -> _Listed:
+def _batch(entries: list[_Entry]) -> _Batch:
     sizes = [entry.size for entry in entries]
     if min(sizes) < 0 or sum(sizes) > 2**62:
-        raise DamagedArchiveError("The sizes add up to more bytes than can be counted")
-    return _Listed(
+        raise DamagedArchiveError("A size is negative, or the sum of the sizes is too large")
+    return _Batch(
         np.array(sizes, np.int64),
         np.array([_ends(entry.timesteps) for entry in entries], np.int64),
         np.array([entry.before_trace is True for entry in entries], bool),
@@ -259,49 +259,49 @@ def _numbers(entries: list[_Entry]) -> _Listed:
     )
 
 
-def _lives(pieces: Iterator[bytes]) -> _Lives:
-    found: list[_Listed] = []
+def _lives(chunks: Iterator[bytes]) -> _Lives:
+    batches: list[_Batch] = []
     count = 0
-    for listed in _listed(pieces):
-        found.append(listed)
-        count += len(listed.size)
+    for batch in _batches(chunks):
+        batches.append(batch)
+        count += len(batch.size)
         if count > _MOST_ALLOCATIONS:
-            raise DamagedArchiveError(f"{ALLOCATIONS} holds more than {_MOST_ALLOCATIONS:,} allocations")
-    if not found:
-        raise NotAnArchiveError("The archive holds no allocation, so there is nothing to show")
-    sizes, steps, before, at_end = (np.concatenate(column) for column in list(zip(*found, strict=True))[:4])
-    if sum(int(listed.size.sum()) for listed in found) > 2**62:
-        raise DamagedArchiveError("The sizes add up to more bytes than can be counted")
+            raise DamagedArchiveError(f"{ALLOCATIONS} has more than {_MOST_ALLOCATIONS:,} allocations")
+    if not batches:
+        raise NotAnArchiveError("The archive has no allocations, so there is nothing to show")
+    sizes, steps, before, at_end = (np.concatenate(column) for column in list(zip(*batches, strict=True))[:4])
+    if sum(int(batch.size.sum()) for batch in batches) > 2**62:
+        raise DamagedArchiveError("The sum of the sizes is too large")
     first, last = steps[:, 0], steps[:, 1]
     if bool((last < first).any()):
         raise DamagedArchiveError("An allocation ends before it begins")
-    by_memlens = all(listed.by_memlens for listed in found)
-    unsure = False
+    by_memlens = all(batch.by_memlens for batch in batches)
+    unknown = False
     if not by_memlens:
         before = first == 0
         if not bool((last == 0).any()):
             # nothing is freed at step 0, so the first event is an allocation: the last one that begins there
             before[np.flatnonzero(before)[-1:]] = False
         at_end = last == last.max()
-        # frees never share a step; a single allocation may have been freed by the very last event
-        unsure = int(np.count_nonzero(at_end)) == 1
-    return _Lives(sizes, first, last, before, at_end, by_memlens, unsure)
+        # frees never share a step; if there is only one such allocation, the last event may have freed it
+        unknown = int(np.count_nonzero(at_end)) == 1
+    return _Lives(sizes, first, last, before, at_end, by_memlens, unknown)
 
 
 def _ends(steps: msgspec.Raw) -> tuple[int, int]:
-    """The first and the last number of a JSON list of whole numbers."""
+    """Return the first and the last number of a JSON list of integers."""
     inside = bytes(steps).strip()[1:-1]
     try:
         first, last = int(inside.split(b",", 1)[0]), int(inside.rsplit(b",", 1)[-1])
     except ValueError as error:
-        raise DamagedArchiveError(f"{ALLOCATIONS} holds timesteps that are no numbers") from error
+        raise DamagedArchiveError(f"{ALLOCATIONS} has timesteps that are not numbers") from error
     if not 0 <= first < 2**62 or not 0 <= last < 2**62:
-        raise DamagedArchiveError(f"{ALLOCATIONS} holds a timestep that can't be")
+        raise DamagedArchiveError(f"{ALLOCATIONS} has a timestep that is out of range")
     return first, last
 
 
 def _stacks(path: Path, lives: _Lives) -> tuple[Frames, npt.NDArray[np.uint32]]:
-    """The stacks of ``elements.db``, and the one of each allocation."""
+    """Return the stacks of ``elements.db``, and the stack of each allocation."""
     known: dict[str, int] = {"": 0}
     stacks = np.zeros(len(lives.size), np.uint32)
     try:
@@ -316,20 +316,20 @@ def _stacks(path: Path, lives: _Lives) -> tuple[Frames, npt.NDArray[np.uint32]]:
     except apsw.Error as error:
         raise DamagedArchiveError(f"{ELEMENTS} can't be read: {error}") from error
     if count != len(stacks):
-        message = f"{ELEMENTS} tells of {count:,} allocations and {ALLOCATIONS} of {len(stacks):,}"
+        message = f"{ELEMENTS} has {count:,} allocations, but {ALLOCATIONS} has {len(stacks):,}"
         raise DamagedArchiveError(message)
     numbers: dict[SourceFrame, int] = {}
     starts = [0, 0]
     sequence: list[int] = []
     for text in list(known)[1:]:
-        pieces = _LEVEL.split(text)[:_MOST_FRAMES_OF_A_STACK]
-        sequence.extend(numbers.setdefault(_frame(piece), len(numbers)) for piece in pieces)
+        lines = _LEVEL.split(text)[:_MOST_FRAMES_OF_A_STACK]
+        sequence.extend(numbers.setdefault(_frame(line), len(numbers)) for line in lines)
         starts.append(len(sequence))
     return Frames(list(numbers), np.array(starts, np.uint64), np.array(sequence, np.uint32)), stacks
 
 
 def _rows(path: Path) -> Any:
-    """The rows of ``allocs``, from a database that nobody vouches for: only a table of that name is read."""
+    """Yield the rows of ``allocs``. The database is untrusted: only a table of that name is read."""
     database = apsw.Connection(
         f"{path.resolve().as_uri()}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     )
@@ -345,19 +345,19 @@ def _rows(path: Path) -> Any:
 
 
 def _frame(text: str) -> SourceFrame:
-    found = _FRAME.match(text)
-    if found is None:
+    match = _FRAME.match(text)
+    if match is None:
         return source_frame("", 0, text)
-    return source_frame(found["file"], int(found["line"]), found["function"])
+    return source_frame(match["file"], int(match["line"]), match["function"])
 
 
 def _device(lives: _Lives, stacks: npt.NDArray[np.uint32]) -> DeviceTimeline:
-    """Allocations and frees in the order of their steps, as the events of device 0."""
+    """Return a device 0 whose events are the allocations and frees in the order of their steps."""
     begun, freed = np.flatnonzero(~lives.before), np.flatnonzero(~lives.at_end)
     owner = np.concatenate((begun, freed))
     step = np.concatenate((lives.first_step[begun], lives.last_step[freed]))
     is_free = np.arange(len(owner)) >= len(begun)
-    # in one step a free comes first, unless it is that of what begins there
+    # within a step frees come first, except that of an allocation that begins there
     turn = np.where(is_free, np.where(lives.first_step[owner] == step, 2, 0), 1)
     order = np.lexsort((owner, turn, step))
     owner, is_free = owner[order], is_free[order]
@@ -366,7 +366,7 @@ def _device(lives: _Lives, stacks: npt.NDArray[np.uint32]) -> DeviceTimeline:
     moments = np.arange(1, count + 1, dtype=np.uint32)
     start[owner[~is_free]] = moments[~is_free]
     end[owner[is_free]] = moments[is_free]
-    # what was live before the trace keeps the order of the file, the lowest first
+    # what was live before the trace keeps the file's order, the lowest first
     picture = np.argsort(start, kind="stable")
     rows = np.zeros(len(stacks), _allocation_dtype())
     rows["size"], rows["stack"] = lives.size[picture], stacks[picture]
@@ -378,7 +378,7 @@ def _device(lives: _Lives, stacks: npt.NDArray[np.uint32]) -> DeviceTimeline:
         np.where(is_free, kernel.FREE_COMPLETED, kernel.ALLOC).astype(np.uint8),
         np.zeros(count, np.uint64),
         lives.size[owner],
-        # where something was freed is not told
+        # the stacks of frees are not in the archive
         np.where(is_free, 0, stacks[owner]).astype(np.uint32),
         np.zeros(count, np.uint16),
         np.zeros(count, np.uint16),
@@ -399,11 +399,10 @@ def _allocation_dtype() -> np.dtype[np.void]:
 
 
 def _notices(lives: _Lives, stacks: npt.NDArray[np.uint32]) -> list[Notice]:
-    """What the format can't tell."""
-    found = [
+    notices = [
         Notice(
             "snapviewer",
-            "A SnapViewer archive keeps sizes, stacks, and the order of allocations and frees. Times, addresses, "
+            "A SnapViewer archive has sizes, stacks, and the order of allocations and frees. Times, addresses, "
             "streams, segments, requests of frees, out-of-memory events and the device's number are not in it: the "
             "axis counts allocations and frees, and the device is shown as 0.",
         )
@@ -412,17 +411,17 @@ def _notices(lives: _Lives, stacks: npt.NDArray[np.uint32]) -> list[Notice]:
     if before and not lives.by_memlens:
         message = (
             f"Allocated before recording: {counted(before, 'allocation')}. SnapViewer's converter pairs stacks by "
-            "position, which they shift: stacks may stand beside the wrong allocations. Open the snapshot itself to "
-            "be sure."
+            "position, which they shift, so allocations may have the wrong stacks. Open the original snapshot for "
+            "correct ones."
         )
-        found.append(Notice("stacks-unsure", message, 0))
+        notices.append(Notice("stacks-unsure", message, 0))
     elif before:
         message = f"Allocated before recording, on device 0: {counted(before, 'allocation')}."
-        found.append(Notice("live-before", message, 0))
-    if lives.end_unsure:
+        notices.append(Notice("live-before", message, 0))
+    if lives.end_unknown:
         message = "Whether the last allocation was freed by the last event is not in the archive; it is shown as live."
-        found.append(Notice("end-unsure", message, 0))
+        notices.append(Notice("end-unsure", message, 0))
     if bare := int(np.count_nonzero(stacks == 0)):
         message = f"{part_has(bare, len(stacks), 'allocation')} no stack in the file."
-        found.append(Notice("no-stacks", message))
-    return found
+        notices.append(Notice("no-stacks", message))
+    return notices

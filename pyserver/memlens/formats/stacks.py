@@ -1,4 +1,4 @@
-"""Stacks as the readers of profiles make them: told what was cut off, and each distinct frame once."""
+"""Helpers for the stacks of profiles: distinct frames, and marks of truncated stacks."""
 
 from collections.abc import Hashable, Iterable
 from typing import TypeVar
@@ -9,13 +9,13 @@ import numpy.typing as npt
 from memlens.model.frames import NATIVE, Frames, SourceFrame
 
 CUT = SourceFrame("", 0, "(stack cut off)", NATIVE)
-"""Stands as the outermost caller of a stack whose older callers weren't recorded."""
+"""The outermost frame of a stack whose outer callers weren't recorded."""
 
 Item = TypeVar("Item", bound=Hashable)
 
 
 class Numbers(dict[Item, int]):
-    """Numbers distinct items in the order in which they are first asked for."""
+    """Numbers distinct items in the order of their first use."""
 
     def __missing__(self, item: Item) -> int:
         number = self[item] = len(self)
@@ -23,39 +23,39 @@ class Numbers(dict[Item, int]):
 
 
 def distinct_frames(frames: Iterable[SourceFrame]) -> tuple[list[SourceFrame], npt.NDArray[np.uint32]]:
-    """The distinct ones of ``frames``, and the number among them of each."""
+    """Return the distinct frames, and the number of each of ``frames`` among them."""
     numbers: Numbers[SourceFrame] = Numbers()
-    found = np.fromiter((numbers[frame] for frame in frames), np.uint32)
-    return list(numbers), found
+    of_frames = np.fromiter((numbers[frame] for frame in frames), np.uint32)
+    return list(numbers), of_frames
 
 
 def cut_stacks(
     frames: Frames, stacks: npt.NDArray[np.uint32], cut: npt.NDArray[np.bool_]
 ) -> tuple[Frames, npt.NDArray[np.uint32]]:
-    """Frames whose stacks end with :data:`CUT` where ``cut`` says so, and ``stacks`` numbered anew.
+    """Append :data:`CUT` to the stacks of samples that are ``cut``; return the frames, and the samples' new stacks.
 
-    ``stacks`` and ``cut`` have an item a sample; a stack may be whole in one sample and cut in another.
+    ``stacks`` and ``cut`` have an item per sample; a stack may be whole in one sample and cut in another.
     """
     if not cut.any():
         return frames, stacks
-    # which stacks occur cut: copies of them, a frame longer, follow all others
+    # copies of the stacks that are cut somewhere, one frame longer, follow all others
     chosen = np.unique(stacks[cut])
     whole = int(frames.starts[-1])
     starts, places = _places(frames, chosen, more=1)
-    # the place behind a stack's last frame is another's, or none at all: there the new frame goes
+    # what follows a stack's last frame belongs to another stack, and is replaced by the new frame
     copied = np.append(frames.sequence, np.uint32(0))[places]
     copied[starts[1:] - 1] = len(frames.frames)
-    found = Frames(
+    extended = Frames(
         [*frames.frames, CUT],
         np.concatenate((frames.starts, (starts[1:] + whole).astype(np.uint64))),
         np.concatenate((frames.sequence, copied.astype(np.uint32))),
     )
     moved = np.searchsorted(chosen, stacks) + (len(frames.starts) - 1)
-    return found, np.where(cut, moved, stacks).astype(np.uint32)
+    return extended, np.where(cut, moved, stacks).astype(np.uint32)
 
 
 def used_stacks(frames: Frames, stacks: npt.NDArray[np.uint32]) -> tuple[Frames, npt.NDArray[np.uint32]]:
-    """Only the frames and stacks that ``stacks`` (an item a sample) refer to, and ``stacks`` numbered anew."""
+    """Drop unused frames and stacks; return the frames, and the samples' stacks (an item per sample) renumbered."""
     chosen, numbers = np.unique(stacks, return_inverse=True)
     starts, places = _places(frames, chosen, more=0)
     named, sequence = np.unique(frames.sequence[places], return_inverse=True)
@@ -66,9 +66,9 @@ def used_stacks(frames: Frames, stacks: npt.NDArray[np.uint32]) -> tuple[Frames,
 def _places(
     frames: Frames, chosen: npt.NDArray[np.uint32], *, more: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where the frames of ``chosen`` stacks stand in the sequence, one after the other, and where each stack starts.
+    """Return the starts of the ``chosen`` stacks in a new sequence, and the old index of each of its items.
 
-    Each is taken to be ``more`` frames longer than it is.
+    Each stack is taken to be ``more`` frames longer than it is.
     """
     old = frames.starts.astype(np.int64)
     lengths = np.diff(old)[chosen] + more

@@ -1,16 +1,16 @@
-"""Programs of others that readers may run, as the user's settings name them."""
+"""Third-party programs that readers may run, from the user's settings."""
 
 import os
 from typing import NamedTuple
 
 
 class Tools(NamedTuple):
-    """Empty where nothing names them."""
+    """Paths of programs; empty if not set."""
 
     memray_python: str = ""
-    """The Python interpreter that has memray, whose file format only its own reader knows."""
+    """A Python interpreter that has memray, whose format only memray itself can read."""
 
     @classmethod
     def of_environment(cls) -> "Tools":
-        """As the environment names them, for the command line."""
+        """Return the programs that environment variables name, for the command line."""
         return cls(os.environ.get("MEMLENS_MEMRAY_PYTHON", ""))

@@ -16,7 +16,7 @@ from memlens.model.frames import (
     source_frame,
     traceback_frames,
 )
-from memlens.model.fx_modules import told_modules
+from memlens.model.fx_modules import module_names
 from memlens.model.timeline import Column
 
 _MOST_ADDED = 50_000_000
@@ -72,7 +72,7 @@ def _named_modules(
     for frame in np.flatnonzero(rows["fx_modules"]).tolist():
         stack = int(rows["fx_modules"][frame])
         if stack not in names:
-            names[stack] = told_modules(
+            names[stack] = module_names(
                 [texts[i] for i in ids[int(starts[stack]) : int(starts[stack + 1])].tolist()]
             )
         if names[stack]:

@@ -1,4 +1,4 @@
-"""Snapshots of Python's tracemalloc, as ``tracemalloc.Snapshot.dump`` writes them: a pickle, read as data.
+"""Snapshots of Python's tracemalloc: pickles by ``tracemalloc.Snapshot.dump``, read as plain data.
 
 Source of the format: ``Lib/tracemalloc.py`` and ``Python/tracemalloc.c`` of CPython, see
 :mod:`memlens.kernels.readers.tracemalloc_pickle`.
@@ -29,11 +29,11 @@ VALUES = [
 ]
 _DOMAIN = 1
 _MOST_FRAMES = 65_535
-"""The most that tracemalloc keeps of a stack, and the most that it counts."""
+"""The most frames of a stack that tracemalloc keeps, and that it counts."""
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first bytes are a pickle whose first name is tracemalloc's."""
+    """Whether the first bytes are a pickle whose first name is in tracemalloc."""
     return is_pickle(head) and b"tracemalloc" in head[:48]
 
 
@@ -46,23 +46,23 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     scanner = scan(kernel.Scanner(source.data), source, kernel.FIELD_NAMES, report)
     if not scanner.is_snapshot:
         raise NotASnapshotError(
-            "The pickle names tracemalloc but isn't one of its snapshots",
+            "The pickle refers to tracemalloc but isn't one of its snapshots",
             advice="Write it with tracemalloc.take_snapshot().dump(path).",
         )
     traces = np.asarray(scanner.take("traces"))[np.asarray(scanner.take("trace_list"))]
     if float(traces["size"].sum(dtype=np.float64)) > MOST_VALUE:
-        raise DamagedSnapshotError("The sizes add up to more bytes than can be counted")
+        raise DamagedSnapshotError("The sum of the sizes is too large")
     frames = _frames(scanner)
     depths = np.diff(frames.starts).astype(np.int64)[traces["stack"]]
     cut = traces["total"] > depths
-    told = bool((traces["total"] != 0).any())
+    has_totals = bool((traces["total"] != 0).any())
     samples, counts = _grouped(traces, cut)
     frames, stacks = cut_stacks(frames, samples["stack"], samples["cut"])
     settings = {} if scanner.limit < 0 else {"traceback_limit": scanner.limit}
     return Profile(
         KIND, frames, VALUES, 0, stacks, [samples["size"] * counts, counts], _domains(samples["domain"]),
         {_DOMAIN: "domain"}, samples["size"], settings=settings,
-        notices=_notices(depths, traces["total"][cut], scanner.limit if not told else None),
+        notices=_notices(depths, traces["total"][cut], None if has_totals else scanner.limit),
     )  # fmt: skip
 
 
@@ -78,13 +78,13 @@ def _frames(scanner: kernel.Scanner) -> Frames:
 
 
 def _frame(file: str, line: int) -> SourceFrame:
-    """A frame; tracemalloc doesn't tell functions, so each is called by its place."""
+    """Return a frame named by its file and line, as tracemalloc records no functions."""
     name = file.replace("\\", "/").rpartition("/")[2]
     return profiled_frame(file, line, f"{name}:{line}" if line else name)
 
 
 def _grouped(traces: Column, cut: npt.NDArray[np.bool_]) -> tuple[Column, npt.NDArray[np.int64]]:
-    """The distinct (stack, cut, domain, size) among traces, and how many traces each stands for."""
+    """Return the distinct (stack, cut, domain, size) of traces, and the number of traces of each."""
     keys: list[npt.NDArray[Any]] = [traces["size"], traces["domain"], cut, traces["stack"]]
     order = np.lexsort(keys)
     rows = np.empty(len(traces), [("stack", "<u4"), ("cut", "?"), ("domain", "<u4"), ("size", "<i8")])
@@ -97,7 +97,7 @@ def _grouped(traces: Column, cut: npt.NDArray[np.bool_]) -> tuple[Column, npt.ND
 
 
 def _domains(domains: npt.NDArray[np.uint32]) -> Column:
-    """A label for every sample, where the file has any domain but Python's own."""
+    """Return a label for every sample, if the file has any domain other than Python's."""
     if not domains.any():
         return np.empty(0, LABEL_DTYPE)
     labels = np.zeros(len(domains), LABEL_DTYPE)
@@ -106,17 +106,17 @@ def _domains(domains: npt.NDArray[np.uint32]) -> Column:
 
 
 def _notices(
-    depths: npt.NDArray[np.int64], cut_totals: npt.NDArray[np.int64], untold_limit: int | None
+    depths: npt.NDArray[np.int64], cut_totals: npt.NDArray[np.int64], limit: int | None
 ) -> list[Notice]:
-    """What the file could not tell.
+    """Return notices about empty snapshots and cut stacks.
 
-    ``cut_totals`` are the frames that each cut stack had before it was cut; ``untold_limit`` frames were kept, where
-    the file doesn't tell which stacks are cut.
+    ``cut_totals`` are the original depths of the stacks that are cut. ``limit`` is the number of frames that were kept
+    if the file doesn't record which stacks are cut, else None.
     """
     total = len(depths)
     if not total:
         return [
-            Notice("no-traces", "The snapshot holds no traces: nothing was allocated while tracemalloc ran.")
+            Notice("no-traces", "The snapshot has no traces: nothing was allocated while tracemalloc ran.")
         ]
     if len(cut_totals):
         kept, deepest = int(depths.max()), int(cut_totals.max())
@@ -125,18 +125,18 @@ def _notices(
             f"of each, and the deepest has {deepest}. {_advice(kept, deepest)}"
         )
         return [Notice("stacks-cut", message)]
-    if untold_limit is not None and 0 < untold_limit <= int(depths.max()):
-        full = int(np.count_nonzero(depths >= untold_limit))
+    if limit is not None and 0 < limit <= int(depths.max()):
+        full = int(np.count_nonzero(depths >= limit))
         message = (
-            f"{part_has(full, total, 'block')} as many frames as tracemalloc kept ({untold_limit}) and may have had "
-            f"more; Python before 3.9 doesn't record it. {_advice(untold_limit, _MOST_FRAMES)}"
+            f"{part_has(full, total, 'block')} as many frames as tracemalloc kept ({limit}) and may have had more; "
+            f"Python before 3.9 doesn't record it. {_advice(limit, _MOST_FRAMES)}"
         )
         return [Notice("stacks-cut", message)]
     return []
 
 
 def _advice(kept: int, deepest: int) -> str:
-    """How to record more frames than were kept: all that the deepest stack has, or twice as many as now."""
+    """Return advice on how to record more frames: all frames of the deepest stack, or twice as many as now."""
     frames = min(2 * max(kept, 1), deepest, _MOST_FRAMES)
     more = "all of them" if frames == deepest else "twice as many"
     return f"tracemalloc.start({frames}), or python -X tracemalloc={frames}, keeps {more}."

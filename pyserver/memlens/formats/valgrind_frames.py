@@ -1,7 +1,7 @@
-"""Frames as valgrind writes them, ``0x10B2A4: main (tree.cpp:29)``, in massif's and DHAT's files.
+"""Frames in massif's and DHAT's files, ``0x10B2A4: main (tree.cpp:29)``.
 
 Source: ``VG_(describe_IP)`` in ``coregrind/m_debuginfo/debuginfo.c``. The Rust crate dhat writes the same with a
-column behind the line.
+column after the line.
 """
 
 import re
@@ -15,9 +15,9 @@ _PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d{1,10})(?::\d{1,10})?")
 
 
 def valgrind_frame(text: str) -> SourceFrame:
-    """A frame of its text. Where no function is known it is called by its address.
+    """Parse a frame. If the function is unknown, its address is used as its name.
 
-    Without ``--fullpath-after=`` a file has no folder, so whose code it is goes by its name alone.
+    Without ``--fullpath-after=`` files have no folders, so only the file's name decides whose code it is.
     """
     text = text[:MOST_TEXT]
     address = _ADDRESS.match(text)

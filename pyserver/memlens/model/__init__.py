@@ -1,1 +1,1 @@
-"""What every format is turned into: columns that hold no trace of the format they came from."""
+"""The two models that every format is converted into: columns that are independent of the format."""

@@ -1,9 +1,9 @@
-"""Which frame of a stack its bytes are charged to: the one rule behind every figure that is called "self" or "own".
+"""Which frame of a stack its bytes are charged to: the one rule for every figure that is called "self" or "own".
 
-"My code" charges the innermost frame of the user's own code, so that a line is answerable for what the libraries that
-it calls allocate. "Any code" charges the innermost frame, no matter whose code it is, as other tools do. Where a stack
-has none of the user's code the next best is charged: a library's, then native code, and last what was called to
-allocate.
+"My code" charges the innermost frame of the user's own code, so that a line is responsible for what the libraries that
+it calls allocate. "Any code" charges the innermost frame, no matter whose code it is, as other tools do. A stack
+without the user's code is charged to the innermost frame of a library, else of native code, else to the function that
+was called to allocate.
 """
 
 from typing import Literal

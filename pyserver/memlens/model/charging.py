@@ -1,4 +1,4 @@
-"""The rule of :mod:`memlens.model.attribution` as ranks of frames; apart from its names, which need no NumPy."""
+"""The rule of :mod:`memlens.model.attribution` as ranks of frames; its names are separate, as they need no NumPy."""
 
 from collections.abc import Iterable
 from typing import assert_never
@@ -16,38 +16,37 @@ from memlens.model.timeline import NEVER
 U32 = npt.NDArray[np.uint32]
 
 PASSED_OVER = NATIVE + 1
-"""The rank of frames in which every stack would end: they say less than any other frame."""
+"""The rank of frames in which nearly every stack ends and which are therefore the least informative."""
 
 
 def passed_over(frames: Iterable[tuple[str, str, int]], model: Model) -> npt.NDArray[np.bool_]:
-    """Which of some frames, of each its file, function and kind, are charged only where a stack has nothing else.
+    """Which of the frames (file, function, kind) are charged only if their stack has no other frame.
 
-    In a profile that is what was called to allocate, and the mark of what may be a pool of Python's allocator; in a
-    trace what PyTorch's recorder adds of itself.
+    In a profile these are allocation functions, and the mark of a possible pool of Python's allocator; in a trace the
+    frames of PyTorch's recorder.
     """
     match model:
         case "timeline":
-            found = [kind == NATIVE and is_recorder(function) for _, function, kind in frames]
+            passed = [kind == NATIVE and is_recorder(function) for _, function, kind in frames]
         case "profile":
-            found = [
+            passed = [
                 kind != USER
                 and (function == POSSIBLE_ARENA.function or is_allocation_function(function, file))
                 for file, function, kind in frames
             ]
         case _:
             assert_never(model)
-    return np.array(found, np.bool_)
+    return np.array(passed, np.bool_)
 
 
 def charged(parents: U32, frames: U32, nodes: U32, ranked: npt.NDArray[np.uint8]) -> U32:
-    """The frame that each stack is charged to: the innermost of the lowest rank; NEVER for a stack without frames.
+    """Return the frame that each stack is charged to: the innermost of the lowest rank, NEVER without frames.
 
     Stacks are ``nodes`` of the prefix tree of ``parents`` and ``frames``; ``ranked`` has the rank of each frame.
     """
-    best = np.full(len(parents), NEVER, np.uint32)
+    best: U32 = np.full(len(parents), NEVER, np.uint32)
     best_above(parents, frames, ranked, best)
-    found: U32 = best[nodes]
-    return found
+    return best[nodes]
 
 
 def ranks(
@@ -56,9 +55,9 @@ def ranks(
     attribution: Attribution,
     model: Model,
 ) -> npt.NDArray[np.uint8]:
-    """In which order frames of these kinds are charged: the lowest rank of a stack, the innermost of equals.
+    """Return the rank of each frame: of a stack, the frame with the lowest rank is charged, the innermost of equals.
 
-    In a trace C++ is passed over where there is Python: every stack would end in the device's allocator.
+    In a trace C++ is passed over if there is Python, because every stack ends in the device's allocator.
     """
     if attribution == "mine":
         own = kinds

@@ -1,4 +1,4 @@
-"""Source frames: whose code they are, and the file and line in names that hide them."""
+"""Source frames: whose code they are, and files and lines that are encoded in names."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,13 @@ from memlens.model.languages import shared_object_of
 from memlens.model.libraries import CPP, CPYTHON, TORCH, C, library_of
 
 USER, LIBRARY, NATIVE = 0, 1, 2
-"""Kinds of a frame, the most telling first."""
+"""Kinds of frames, the most informative first."""
 
 MOST_PATH, MOST_NAME = 4096, 16384
-"""Characters of a file's and a function's name; C++ templates do come near."""
+"""The most characters of a file's and a function's name; C++ templates do come near."""
 
 MOST_LINE = 2**31 - 1
-"""Editors count lines with 32 bits."""
+"""The largest line number: editors count lines with 32 bits."""
 
 KIND_NAMES: tuple[Literal["user"], Literal["library"], Literal["native"]] = ("user", "library", "native")
 
@@ -29,8 +29,8 @@ SOURCE_NAMES: tuple[Literal["recorded"], Literal["forward"], Literal["fx"], Lite
     "inferred",
 )
 RECORDED, FORWARD, FX, INFERRED = range(4)
-"""How a line is known: it stands in the recorded stack; in the ``forward_frames`` that PyTorch kept for a backward
-operator; in the original trace of an FX node whose generated code ran; or it was inferred, and may be wrong."""
+"""How a line is known: from the recorded stack; from the ``forward_frames`` that PyTorch recorded for a backward
+operator; from the original trace of an FX node whose generated code ran; or it was inferred, and may be wrong."""
 
 _NATIVE_SUFFIXES = (
     ".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hh", ".hpp", ".hxx", ".inl", ".tcc", ".s", ".m", ".mm", ".rs",
@@ -43,7 +43,7 @@ _PROFILER_NAME = re.compile(r"^(?P<file>.+)\((?P<line>\d{1,9})\): (?P<function>.
 
 @dataclass(frozen=True, slots=True)
 class SourceFrame:
-    """One frame: ``line`` is 0 and ``file`` empty when the file does not tell them."""
+    """One frame. ``line`` is 0 and ``file`` is empty if unknown."""
 
     file: str
     line: int
@@ -52,27 +52,27 @@ class SourceFrame:
 
 
 POSSIBLE_ARENA = SourceFrame("", 0, "(perhaps a pool of pymalloc's)", NATIVE)
-"""Stands innermost where memory was mapped that has the size of pymalloc's arenas: the line that mapped it is charged,
-but what is in an arena was put there by any line."""
+"""The innermost frame of memory that was mapped in the size of pymalloc's arenas: the line that mapped it is charged,
+but any line may have allocated what is in an arena."""
 
 
 def source_frame(filename: str, line: int, name: str) -> SourceFrame:
-    """A frame as PyTorch wrote it, told apart into user code, library code and native code.
+    """Classify a frame of PyTorch as user code, library code or native code.
 
-    The CPU profiler's frames carry their place in the name, ``torch/nn/modules/linear.py(130): forward``, with the
-    file name ``none`` (``torch.cuda._memory_viz._profile_to_snapshot``).
+    The CPU profiler's frames have their file and line in the name, ``torch/nn/modules/linear.py(130): forward``, and
+    the file name ``none`` (``torch.cuda._memory_viz._profile_to_snapshot``).
     """
     filename, name = _shortened(filename, MOST_PATH), _shortened(name, MOST_NAME)
     relative = False
     if filename in _NO_FILE:
-        found = _PROFILER_NAME.match(name)
-        if found is None:
+        place = _PROFILER_NAME.match(name)
+        if place is None:
             return SourceFrame("", 0, name, NATIVE)
-        filename, line, name = found["file"], int(found["line"]), found["function"]
+        filename, line, name = place["file"], int(place["line"]), place["function"]
         relative = True
         if filename in _NO_FILE or filename.startswith("<built-in"):
             return SourceFrame("", 0, name, NATIVE)
-    # Python always knows the line; only native frames have a file without one
+    # Python frames always have a line
     if line <= 0 or filename.lower().endswith(_NATIVE_SUFFIXES):
         return SourceFrame(filename, line, name, NATIVE)
     # the profiler cuts the interpreter's prefixes off
@@ -83,10 +83,10 @@ def source_frame(filename: str, line: int, name: str) -> SourceFrame:
 
 
 def profiled_frame(file: str, line: int, function: str, module: str = "") -> SourceFrame:
-    """A frame of a profile, in whatever language: here the user's own C++, Go or Rust is user code.
+    """Classify a frame of a profile in any language: the user's own C++, Go or Rust is user code.
 
-    A frame without a line that could be opened is native, and stands with its ``module`` (the binary or shared
-    library that it lies in) where the profile tells no file. What lies in a module of the system is library code.
+    A frame without a line that could be opened is native; its file is then ``module`` (the binary or shared library)
+    if the profile has none. Code in a module of the system is library code.
     """
     file, function = _shortened(file, MOST_PATH), _shortened(function, MOST_NAME)
     if file in _NO_FILE or line <= 0 or line > MOST_LINE:
@@ -95,12 +95,12 @@ def profiled_frame(file: str, line: int, function: str, module: str = "") -> Sou
 
 
 def _shortened(text: str, most: int) -> str:
-    """A text without end would be stored with every line of it."""
+    """Bound a text that would be stored with each of its lines."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def is_python(frame: SourceFrame) -> bool:
-    """Whether the frame stands on a line of Python, user's or library's."""
+    """Whether the frame is on a line of Python, the user's or a library's."""
     return frame.kind != NATIVE and frame.line > 0
 
 
@@ -109,23 +109,23 @@ NATIVE_CODE = "native code"
 
 
 def package_of(file: str, function: str, kind: int) -> str:
-    """The package that a frame belongs to, empty for the user's code.
+    """Return the package that a frame belongs to, empty for the user's code.
 
-    A library's is what :mod:`memlens.model.libraries` calls it, else its folder; native code is told apart by its
-    outermost namespace, as most of it comes without a file.
+    For a library it is the name in :mod:`memlens.model.libraries`, else its folder; for native code, which mostly has
+    no file, its outermost namespace.
     """
     if kind == USER:
         return ""
     path = file.replace("\\", "/")
     if kind == NATIVE:
-        found = _NAMESPACE.match(function)
-        return f"{found[1]}:: ({NATIVE_CODE})" if found else shared_object_of(path) or NATIVE_CODE
+        namespace = _NAMESPACE.match(function)
+        return f"{namespace[1]}:: ({NATIVE_CODE})" if namespace else shared_object_of(path) or NATIVE_CODE
     library = library_of(file, function, cut=True)
     if library:
         return library
     if path.lower().endswith((*_NATIVE_SUFFIXES, ".go")):
         return NATIVE_CODE
-    # what the setting alone calls a library
+    # library code only by the setting
     folder, _, name = path.rpartition("/")
     return folder.rpartition("/")[2] or name
 
@@ -140,7 +140,7 @@ _RECORDER = re.compile(
 
 
 def is_recorder(function: str) -> bool:
-    """Whether a native function belongs to the recording of every stack, or to the allocator: it tells nothing."""
+    """Whether a native function belongs to PyTorch's recorder or allocator, which are in every stack."""
     return _RECORDER.search(function) is not None
 
 
@@ -150,21 +150,22 @@ def is_operator_entry(function: str) -> bool:
 
 
 def operator_of(functions: Sequence[str]) -> str | None:
-    """The operator that the native frames on top of a stack (innermost first) name, as ``aten::mm``.
+    """Return the operator that a stack's native frames (innermost first) ran, as ``aten::mm``; None if unknown.
 
     ``at::_ops::NAME::call`` is the entry that PyTorch generates for each operator. Operators call others, down to
-    ``aten::empty`` which allocates; so the outermost says what was asked for. Kernels are named where no entry is.
+    ``aten::empty``, which allocates; the outermost is the one that the program called. Without an entry it is the
+    outermost kernel.
     """
     for pattern in (_DISPATCHED, _KERNEL):
         for function in reversed(functions):
-            found = pattern.search(function)
-            if found is not None:
-                return f"aten::{next(name for name in found.groups() if name)}"
+            match = pattern.search(function)
+            if match is not None:
+                return f"aten::{next(name for name in match.groups() if name)}"
     return None
 
 
 class FxNode(NamedTuple):
-    """What a frame of generated code tells of its FX node; empty where it doesn't."""
+    """The FX node that a frame of generated code belongs to; unknown fields are empty."""
 
     frame: int
     op: str
@@ -177,10 +178,10 @@ class FxNode(NamedTuple):
 class Frames:
     """The distinct frames of a snapshot and the stacks made of them.
 
-    ``starts`` and ``sequence`` hold the stacks: those of stack ``s``, innermost first, are
-    ``sequence[starts[s]:starts[s + 1]]``; stack 0 is the empty one. ``sources`` says of each frame how it is known
-    (RECORDED, FORWARD or FX). ``modules`` holds for frames of generated code the ``torch.nn`` modules that their FX
-    node tells, outermost first; the lines of that node's original trace have none of their own there.
+    The frames of stack ``s``, innermost first, are ``sequence[starts[s]:starts[s + 1]]``; stack 0 is empty.
+    ``sources`` is how each frame is known (RECORDED, FORWARD or FX). ``modules`` has the ``torch.nn`` modules of frames
+    of generated code according to their FX nodes, outermost first; for lines of such a node's original trace it is
+    empty.
     """
 
     frames: list[SourceFrame]
@@ -196,15 +197,14 @@ class Frames:
         if len(self.sources) != len(self.frames):
             self.sources = np.zeros(len(self.frames), np.uint8)
 
-    def stacks_with(self, wanted: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """Which stacks hold a frame that is wanted; ``wanted`` has an item for each frame."""
-        before = np.zeros(len(self.sequence) + 1, np.uint32)
-        np.cumsum(wanted[self.sequence], out=before[1:])
-        found: npt.NDArray[np.bool_] = before[self.starts[1:]] > before[self.starts[:-1]]
-        return found
+    def stacks_with(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Which stacks contain a frame of ``mask``, which has an item per frame."""
+        before: npt.NDArray[np.uint32] = np.zeros(len(self.sequence) + 1, np.uint32)
+        np.cumsum(mask[self.sequence], out=before[1:])
+        return before[self.starts[1:]] > before[self.starts[:-1]]
 
     def stack_of_places(self) -> npt.NDArray[np.int64]:
-        """The stack of each place in ``sequence``."""
+        """Return the stack of each item of ``sequence``."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts).astype(np.int64))
 
 
@@ -215,12 +215,12 @@ _MOST_TRACEBACK_LINES = 64
 
 
 def traceback_frames(text: str) -> list[SourceFrame]:
-    """The frames of a traceback's text, innermost first; none when it has no line ``File "x.py", line 12, in f``.
+    """Parse the lines ``File "x.py", line 12, in f`` of a traceback into frames, innermost first.
 
     ``fx_original_trace`` and each of ``forward_frames`` are such texts (``traceback.format_list``), outermost first.
     """
-    found = list(_TRACEBACK_LINE.finditer(text[:1_000_000]))[-_MOST_TRACEBACK_LINES:]
+    lines = list(_TRACEBACK_LINE.finditer(text[:1_000_000]))[-_MOST_TRACEBACK_LINES:]
     return [
         source_frame(line["file"], int(line["line"]), (line["function"] or "").strip())
-        for line in reversed(found)
+        for line in reversed(lines)
     ]

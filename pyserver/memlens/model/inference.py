@@ -1,22 +1,22 @@
-"""Which forward line a backward operator probably belongs to, where the file doesn't tell.
+"""Infer which forward line a backward operator belongs to, for files that don't record it.
 
-The autograd engine runs backward on a thread of its own, so its allocations have C++ frames alone. They name the node
+The autograd engine runs backward on a separate thread, so its allocations have only C++ frames. These name the node
 that ran (``torch::autograd::generated::BmmBackward0::apply``), and the forward stacks name the operator that made such
 a node (``torch::autograd::VariableType::(anonymous namespace)::bmm`` above the user's line). The engine runs nodes in
-the reverse order of their making (``Engine::evaluate_function`` takes the highest sequence number first). Hence:
+the reverse order of their creation (``Engine::evaluate_function`` takes the highest sequence number first). Hence:
 
-* A *pass* is a stretch of forward allocations and the stretch of backward ones behind it. Forward operators under
-  ``torch.no_grad`` decorators and in optimizers make no nodes and don't count; what activation checkpointing computes
-  again within backward is a forward of its own.
-* Of both stretches only the operators count that occur in both; neighbours of one operator are a *run*, since a call
-  may allocate several times.
+* A *pass* is a series of forward allocations and the series of backward ones after it. Forward operators under
+  ``torch.no_grad`` decorators and in optimizers make no nodes and don't count; what activation checkpointing recomputes
+  within backward is another forward.
+* Only operators that occur in both series count; consecutive allocations of one operator are a *run*, since a call may
+  allocate several times.
 * The k-th run of an operator in backward belongs to its k-th last run in forward.
-* Pairs whose order contradicts that of the others (those not in the longest falling sequence) are dropped, and a
-  pass where that is half of them or more is left alone: there the rules don't fit.
-* Within a pair the lines are dealt out in reverse. That takes no thought where the run stands on one line, and a
-  whole number of backward allocations a forward one else; where it doesn't come out even nothing is inferred.
+* Pairs whose order contradicts that of the others (those not in the longest decreasing sequence) are dropped. If they
+  are half of a pass or more, the rules don't apply to it, and nothing is inferred.
+* Within a pair, backward allocations are assigned to lines in reverse. That is trivial if the run is on one line; else
+  the number of backward allocations must be a multiple of the forward ones, or nothing is inferred.
 
-It is a guess of a good kind, and is called inferred wherever it is shown.
+The result may be wrong, and is called inferred wherever it is shown.
 """
 
 import re
@@ -33,7 +33,7 @@ _NODE = re.compile(r"^torch::autograd::generated::(\w+?)Backward\d*::apply(?:_wi
 _OPERATOR = re.compile(r"^torch::autograd::VariableType::\(anonymous namespace\)::(\w+)\(")
 _NO_GRADIENT = ("torch/optim/", "torch/utils/_contextlib.py", "torch/autograd/grad_mode.py")
 _AGAIN = "torch/utils/checkpoint.py"
-# what an overload's name, which C++ glues to the operator's, may begin with if not with a capital
+# lower-case beginnings of overload names, which C++ appends to the operator's
 _OVERLOADS = frozenset(
     (
         "dim",
@@ -55,9 +55,9 @@ FORWARD_STACK, BACKWARD_STACK = 1, 2
 
 
 def operators_of(frames: Frames) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
-    """Of each stack, whether it is a forward operator's, a backward node's or neither (0), and which operator's."""
+    """Return the role of each stack (forward operator, backward node, or 0 for neither) and its operator."""
     functions = [frame.function if frame.kind == NATIVE else "" for frame in frames.frames]
-    nodes = [found[1].lower() if (found := _NODE.match(function)) else "" for function in functions]
+    nodes = [match[1].lower() if (match := _NODE.match(function)) else "" for function in functions]
     count = len(frames.starts) - 1
     roles, operators = np.zeros(count, np.uint8), np.full(count, _NO_OPERATOR, np.int32)
     names = {name: number for number, name in enumerate(sorted({name for name in nodes if name}))}
@@ -66,7 +66,7 @@ def operators_of(frames: Frames) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.
     of_node = np.array([names.get(name, _NO_OPERATOR) for name in nodes], np.int32)
     of_forward = np.array(
         [
-            names.get(_base(found[1], names), -1) if (found := _OPERATOR.match(function)) else -1
+            names.get(_base(match[1], names), -1) if (match := _OPERATOR.match(function)) else -1
             for function in functions
         ],
         np.int32,
@@ -79,11 +79,11 @@ def operators_of(frames: Frames) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.
         np.array(["torch::autograd::Engine::" in function for function in functions], bool)
     )
     recorded = frames.stacks_with(python & (frames.sources == RECORDED))
-    told = frames.stacks_with(frames.sources != RECORDED)
+    known = frames.stacks_with(frames.sources != RECORDED)
     node_of_stack = _outermost(frames, of_node)
     forward_of_stack = _outermost(frames, of_forward)
     forward = (forward_of_stack >= 0) & recorded & ~quiet & (~engine | again)
-    backward = (node_of_stack >= 0) & ~recorded & ~told
+    backward = (node_of_stack >= 0) & ~recorded & ~known
     roles[forward] = FORWARD_STACK
     roles[backward] = BACKWARD_STACK
     operators[forward] = forward_of_stack[forward]
@@ -92,7 +92,7 @@ def operators_of(frames: Frames) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.
 
 
 def _base(operator: str, nodes: Iterable[str]) -> str:
-    """The node that an operator such as ``sum_dim_IntList`` makes, of those that there are: ``sum``."""
+    """Return which of ``nodes`` an operator such as ``sum_dim_IntList`` makes: ``sum``; empty for none."""
     parts = [part for part in operator.split("_") if part]
     for end in range(len(parts), 0, -1):
         rest = parts[end:]
@@ -103,12 +103,12 @@ def _base(operator: str, nodes: Iterable[str]) -> str:
 
 
 def _outermost(frames: Frames, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """The number that the outermost numbered frame of each stack has, -1 for none."""
-    found = np.full(len(frames.starts) - 1, _NO_OPERATOR, np.int32)
+    """Return the number of the outermost numbered frame of each stack, -1 for none."""
+    outermost = np.full(len(frames.starts) - 1, _NO_OPERATOR, np.int32)
     here = np.flatnonzero(numbers[frames.sequence] >= 0)
-    # the last one written stays, and frames stand innermost first
-    found[frames.stack_of_places()[here]] = numbers[frames.sequence[here]]
-    return found
+    # frames are innermost first, and the last value written remains
+    outermost[frames.stack_of_places()[here]] = numbers[frames.sequence[here]]
+    return outermost
 
 
 def infer_forward(
@@ -117,10 +117,10 @@ def infer_forward(
     operators: npt.NDArray[np.int32],
     labels: npt.NDArray[np.uint32],
 ) -> npt.NDArray[np.uint32]:
-    """The frame of the forward line of each allocation whose line was inferred, NEVER for the others.
+    """Return the frame of the inferred forward line of each allocation, NEVER for none.
 
     ``stacks`` are those of a device's allocations in the order of the trace, ``labels`` the frame that each stack is
-    labelled with; ``roles`` and ``operators`` as :func:`operators_of` gives them.
+    labelled with, ``roles`` and ``operators`` the results of :func:`operators_of`.
     """
     inferred = np.full(len(stacks), NEVER, np.uint32)
     rows = np.flatnonzero(roles[stacks])
@@ -143,7 +143,7 @@ def _pair(
     rows: npt.NDArray[np.int64],
     inferred: npt.NDArray[np.uint32],
 ) -> None:
-    """Pair the operators of one pass and write the lines of what is sure enough into ``inferred``."""
+    """Pair the operators of one pass, and write the lines of the unambiguous ones into ``inferred``."""
     kept = np.isin(forward, backward)
     forward, lines = forward[kept], lines[kept]
     kept = np.isin(backward, forward)
@@ -185,12 +185,12 @@ def _pair(
 
 
 def _runs(operators: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Where each run of one operator starts."""
+    """Return where each run of one operator starts."""
     return np.flatnonzero(np.append(True, operators[1:] != operators[:-1]))
 
 
 def _ranked(operators: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Each operator with how many of its kind stand before it, as one number."""
+    """Combine each operator with the number of equal ones before it."""
     order = np.argsort(operators, kind="stable")
     starts = _runs(operators[order])
     rank = np.empty(len(operators), np.int64)

@@ -1,7 +1,7 @@
-"""What a snapshot or a profile says of itself: its figures and what it could not tell.
+"""The summary of a snapshot or profile: its figures, and notices of what is missing.
 
-Part of the archive's manifest and, unchanged, of the answers on the wire; the terms are explained in
-:mod:`memlens.views.answers`.
+It is part of the archive's manifest and, unchanged, of the answers on the wire. :mod:`memlens.views.answers` explains
+the terms.
 """
 
 from typing import ClassVar, Literal
@@ -9,18 +9,18 @@ from typing import ClassVar, Literal
 from msgspec import Struct
 
 HOST_DEVICE = 65_536
-"""The number of pinned host memory, which is shown as a device of its own; no file may name a device so high."""
+"""The device number of pinned host memory, which is shown as a separate device; devices in files have lower numbers."""
 
 HOST_NAME = "Pinned host memory"
 
 
 def device_name(device: int) -> str:
-    """What a device is called in words."""
+    """Return the name of a device for people."""
     return HOST_NAME if device == HOST_DEVICE else f"Device {device}"
 
 
 class Notice(Struct, frozen=True):
-    """Something that the file could not tell, in a sentence for people. ``code`` is stable for tests."""
+    """A message for people about something that the file does not have or does not say. ``code`` is stable."""
 
     code: str
     message: str
@@ -28,9 +28,9 @@ class Notice(Struct, frozen=True):
 
 
 class AxisRange(Struct, frozen=True):
-    """The whole extent of a device on one axis, the states before the first and after the last event included.
+    """The extent of a device on one axis, including the states before the first and after the last event.
 
-    On the time axis the first event is at 0, so ``x0`` is negative there.
+    On the time axis the first event is at 0, so ``x0`` is negative.
     """
 
     x0: float
@@ -48,21 +48,18 @@ class DeviceInfo(Struct, frozen=True):
     peak_bytes: int
     peak_moment: int
     peak_time_us: int | None
-    """When that moment begins, since the first event as all times but ``time_origin_us``; 0 for what was live before.
-
-    None when the file has no times.
-    """
+    """When that moment begins, since the first event; 0 for what was live before it. None if the file has no times."""
     live_at_start_bytes: int
     live_at_end_bytes: int
     live_at_end_count: int
     reserved_at_end_bytes: int | None
-    """What its segments held; None when the file doesn't say."""
+    """The size of its segments; None if unknown."""
     ooms: int
     event_axis: AxisRange
     time_axis: AxisRange | None
-    """None when the file has no times, or one for all events."""
+    """None if the file has no times, or the same for all events."""
     time_origin_us: int | None
-    """Unix time of the first event, which is at 0 on the time axis; None when the file has no times."""
+    """Unix time of the first event, which is at 0 on the time axis; None if the file has no times."""
 
 
 ValueMeaning = Literal["live", "peak", "total", "end", "temporary", "other"]
@@ -71,22 +68,22 @@ ValueMeaning = Literal["live", "peak", "total", "end", "temporary", "other"]
 class ValueType(Struct, frozen=True):
     """One of the values that a profile's stacks have.
 
-    ``meaning`` says what it measures, whatever the profile calls it: what was live when it was taken ("live"), at the
-    peak, allocated in all ("total"), live at the end (a leak, perhaps), freed before the next allocation
-    ("temporary"), or something else.
+    ``meaning`` is what it measures, whatever the profile calls it: what was live when it was taken ("live"), live at
+    the peak ("peak"), allocated altogether ("total"), live at the end and perhaps leaked ("end"), freed before the next
+    allocation ("temporary"), or something else.
     """
 
     name: str
-    """The profile's own term where it has one, as ``inuse_space``."""
+    """The profile's own term if it has one, as ``inuse_space``."""
     unit: str
-    """``bytes``, ``count``, ``nanoseconds`` or what else the file says."""
+    """``bytes``, ``count``, ``nanoseconds`` or another unit of the file."""
     meaning: ValueMeaning
     title: str
-    """For people: Live at the peak."""
+    """The name for people, as "Live at the peak"."""
 
 
 class ProfileValue(Struct, frozen=True):
-    """A value of a profile: its type, and what all samples come to."""
+    """A value of a profile: its type, and the sum of all samples."""
 
     name: str
     unit: str
@@ -94,13 +91,13 @@ class ProfileValue(Struct, frozen=True):
     title: str
     total: int
     count: int | None
-    """The number of the value that counts the same allocations; None where there is none."""
+    """The number of the value that counts the same allocations; None if there is none."""
     negative: bool
     """Whether samples have negative values, as those of a difference do."""
 
 
 class CommonInfo(Struct, frozen=True):
-    """What the information about every snapshot has, whatever its model."""
+    """The fields that both models have."""
 
     kind: str
     path: str
@@ -116,11 +113,11 @@ class TimelineInfo(CommonInfo, frozen=True, tag_field="model", tag="timeline"):
     default_device: int
     """The device to show first: one with an out-of-memory event, else the one with the highest peak."""
     categories: list[str]
-    """Names of the category numbers in geometry; empty when the file has no categories."""
+    """Names of the category numbers in geometry; empty if there are no categories."""
 
 
 class ProfileInfo(CommonInfo, frozen=True, tag_field="model", tag="profile"):
-    """Samples of stacks with values, which are numbered by their places in ``values``."""
+    """Samples of stacks with values; a value's number is its index in ``values``."""
 
     model: ClassVar[Literal["profile"]] = "profile"
     values: list[ProfileValue]
@@ -128,28 +125,28 @@ class ProfileInfo(CommonInfo, frozen=True, tag_field="model", tag="profile"):
     samples: int
     stacks: int
     has_sizes: bool
-    """Whether the sizes of blocks are known, so that there is a histogram."""
+    """Whether the sizes of blocks are known, so that a histogram can be shown."""
     labels: list[str]
     """The keys of the samples' labels."""
     bins: int
-    """How many stretches of time the profile has; 0 when it tells of none."""
+    """The number of time bins; 0 if the profile has no times."""
     end: float
-    """When the last one ends, in ``time_unit`` since the start."""
+    """When the last bin ends, in ``time_unit`` since the start."""
     time_unit: str
-    """``microseconds``; or what else stands for time, as ``instructions`` or ``bytes``."""
+    """``microseconds``, or what the profile has instead of time, as ``instructions`` or ``bytes``."""
     series: list[str]
     """Names of the lines over time, as ``live_bytes`` and ``rss_bytes``."""
     tells_flow: bool
-    """Whether what was allocated and freed in a stretch is known, not only what was live at its ends."""
+    """Whether it is known what was allocated and freed within a bin, not only what was live at its ends."""
     tells_all: bool = True
-    """Whether all of that is known: where not, what was made and freed within one bin is missing from it."""
+    """Whether that includes what was both allocated and freed within one bin."""
 
 
 SnapshotInfo = TimelineInfo | ProfileInfo
-"""What ``memlens info`` prints and what a view needs before its first picture.
+"""The summary that ``memlens info`` prints and that a view needs first.
 
-Its ``model`` says which one it is. What differs by model is a ``match`` that ends in ``assert_never``, so that a type
-checker finds every place that a new model has to answer.
+Its ``model`` is the tag. Code that differs by model is a ``match`` that ends in ``assert_never``, so that a type
+checker finds every place that a new model affects.
 """
 
 Model = Literal["timeline", "profile"]

@@ -1,4 +1,4 @@
-"""What the names of compiled functions and of shared libraries say."""
+"""Names of compiled functions and shared libraries."""
 
 import re
 
@@ -6,9 +6,9 @@ _SHARED_OBJECT = re.compile(r"(?:^|/)(?P<name>[^/]+?\.(?:so|dylib|dll))(?:\.[\d.
 
 
 def shared_object_of(path: str) -> str:
-    """The shared library that a path names, without its version; empty for other files."""
-    found = _SHARED_OBJECT.search(path)
-    return found["name"] if found is not None else ""
+    """Return the name of a shared library without its version; empty for other files."""
+    match = _SHARED_OBJECT.search(path)
+    return match["name"] if match is not None else ""
 
 
 _ALLOCATES = re.compile(
@@ -21,8 +21,8 @@ _RECORDS = re.compile(r"(?:^|/)(?:vgpreload_|libheaptrack_)[^/]*$")
 
 
 def is_allocation_function(function: str, file: str) -> bool:
-    """Whether a frame is of what was called to allocate: of the C library, of C++, or of what a recorder put before it.
+    """Whether a function is called to allocate: one of the C library, of C++, or a recorder's replacement.
 
-    ``file`` may be the binary that the function lies in, as valgrind's ``vgpreload_dhat-amd64-linux.so``.
+    ``file`` may be the function's binary, as valgrind's ``vgpreload_dhat-amd64-linux.so``.
     """
     return _ALLOCATES.fullmatch(function) is not None or _RECORDS.search(file.replace("\\", "/")) is not None

@@ -1,18 +1,18 @@
-"""Whose code a frame is: the one table of where interpreters, compilers and package managers keep other people's.
+"""Whose code a frame is: the table of where interpreters, compilers and package managers keep library code.
 
-A frame belongs to the library of the first rule that it fits, and is the user's own where it fits none. A rule looks at
-one thing:
+A frame belongs to the library of the first rule that it matches, and is the user's own if it matches none. A rule
+looks at one of these:
 
 * ``path``: the file's path, with forward slashes and without ``..``. Paths as compilers write them may be relative.
 * ``cut``: a path whose beginning PyTorch's CPU profiler has cut off.
-* ``name``: the file's name, where the file has no folder (valgrind's massif and DHAT keep names only); with
-  ``inside``, in functions of such names only, because a program may well have an ``import.c`` of its own.
-* ``function``: the function's name without its parameters and template arguments, again where the file has no folder.
-* ``module``: the program or shared library that the code lies in.
+* ``name``: the file's name, if the file has no folder (valgrind's massif and DHAT record names only); with ``inside``,
+  only in functions that match it, because a program may have an ``import.c`` itself.
+* ``function``: the function's name without its parameters and template arguments, if the file has no folder.
+* ``module``: the program or shared library that contains the code.
 
-Doubtful names are left to the user: a folder says more than a name, a file of the workspace more than a rule for names
-(:func:`is_by_name_only`), and ``memlens.libraries`` has the last word.
-``tests/python/test_libraries.py`` has for every rule what it is for, and what comes near and is the user's.
+Ambiguous names count as the user's. A folder takes precedence over a name, a file of the workspace over a rule for
+names (:func:`is_by_name_only`), and ``memlens.libraries`` over everything. ``tests/python/test_libraries.py`` has
+examples for every rule, and near misses that are the user's.
 """
 
 import functools
@@ -36,9 +36,9 @@ Where = Literal["path", "cut", "name", "function", "module"]
 
 @dataclass(frozen=True)
 class Rule:
-    """What fits ``pattern`` belongs to ``library``, in which ``{package}`` stands for the pattern's group.
+    """What matches ``pattern`` belongs to ``library``, in which ``{package}`` is replaced by the pattern's group.
 
-    The expressions are compiled when they are first asked for: a file needs few of them, and all take their time.
+    Expressions are compiled on first use, since a file needs few of them.
     """
 
     name: str
@@ -46,17 +46,17 @@ class Rule:
     library: str
     expression: str
     hints: tuple[str, ...]
-    """A path that fits has one of these in it, in lower case; they are cheaper to look for than the pattern."""
+    """Lower-case texts of which every matching path contains one; searching for them is faster than the pattern."""
     inside_expression: str
 
     @functools.cached_property
     def pattern(self) -> re.Pattern[str]:
-        """What the path, name, function or module must fit."""
+        """The pattern of the path, name, function or module."""
         return re.compile(self.expression, re.IGNORECASE if self.where in ("path", "name") else re.NOFLAG)
 
     @functools.cached_property
     def inside(self) -> re.Pattern[str] | None:
-        """What the function must fit besides; None where any does."""
+        """The pattern that the function must match as well; None if there is none."""
         return re.compile(self.inside_expression) if self.inside_expression else None
 
 
@@ -73,7 +73,7 @@ _GO_TOPS = (
     "plugin|reflect|regexp|runtime|slices|sort|strconv|strings|structs|sync|syscall|testing|text|time|unicode|unique|"
     "unsafe|vendor|weak"
 )
-# names that a program is unlikely to give its own files …
+# names that programs are unlikely to use for their own files …
 _CPYTHON_NAMES = (
     r"(?:bool|bytearray|bytes|capsule|cell|class|code|complex|descr|dict|enum|file|float|frame|func|gen|genericalias|"
     r"iter|list|long|memory|method|module|namespace|odict|picklebuf|range|set|slice|tuple|type|typevar|unicode|union|"
@@ -90,13 +90,13 @@ _CPYTHON_NAMES = (
     r"_ssl|_stat|_struct|_tracemalloc|_weakref|_zoneinfo|_ctypes|callproc|stgdict|faulthandler|getpath|"
     r"bufferedio|bytesio|stringio|textio|fileio|iobase|unicodedata|pyexpat|binascii"
 )
-# … and those that say nothing by themselves
+# … and common ones
 _CPYTHON_PLAIN = (
     "abstract|assemble|ast|ast_opt|call|compile|context|dtoa|errors|fileutils|frame|frozen|future|gc|getcopyright|"
     "hashtable|import|intrinsics|lock|main|myreadline|object|parser|peg_api|readline|resource|string_parser|"
     "suggestions|thread|token|tokenizer|traceback|tracemalloc"
 )
-# of CPython's functions; what a module of the user's own exports for itself is PyInit_name
+# of CPython's functions; PyInit_name is the function that a user's own module exports
 _CPYTHON_PREFIX = r"^_?Py(?!Init_)[A-Z_]"
 _GLIBC_OWN = "csu|nptl|stdio-common|libio|wcsmbs|iconv|iconvdata|nss|nss_files|dlfcn"
 _GLIBC_PLAIN = "elf|include|intl|io|locale|malloc|misc|posix|resolv|stdlib|string|time|dirent"
@@ -131,13 +131,13 @@ _CPP_NAMES = (
 _RUST_STD = (
     "alloc|core|std|hashbrown|proc_macro|panic_unwind|compiler_builtins|rustc_demangle|addr2line|gimli"
 )
-# crates that many programs are made with; their names are taken, so nobody's own crate has one
+# common crates; these names are taken, so a user's own crate has another
 _RUST_CRATES = (
     r"serde|serde_json|serde_\w+|tokio|tokio_\w+|hyper|hyper_\w+|futures_\w+|rayon|rayon_core|regex|regex_\w+|memchr|"
     r"aho_corasick|clap|clap_\w+|anyhow|tracing|tracing_\w+|parking_lot|parking_lot_core|crossbeam_\w+|smallvec|"
     r"indexmap|once_cell|dhat|itertools|reqwest|axum|tower|h2|rustls|ahash|dashmap|syn|proc_macro2|rand|rand_\w+"
 )
-# of what the profiler's paths begin with: packages of Python's library are folders, its modules are files
+# beginnings of the profiler's paths: packages of the standard library are folders, its modules are files
 _PYTHON_FOLDERS = (
     "asyncio|collections|concurrent|ctypes|curses|dbm|distutils|email|encodings|ensurepip|html|http|importlib|json|"
     "logging|multiprocessing|pathlib|pydoc_data|re|sqlite3|sysconfig|tkinter|tomllib|unittest|urllib|venv|wsgiref|xml|"
@@ -155,10 +155,10 @@ _LAUNCHERS = (
 )
 
 RULES: tuple[Rule, ...] = (
-    # code that programs wrote
+    # generated code
     _rule("frozen modules", "path", PYTHON, r"^<frozen ", "<frozen "),
     _rule("Go's generated code", "path", GO, r"^(?:<autogenerated>|_cgo_\w+\.(?:go|c))$", "<auto", "_cgo_"),
-    # what a person typed stands in brackets, too
+    # interactive input is in brackets, too
     _rule("text in brackets", "path", GENERATED, r"^<(?!ipython-input|stdin>|console>|input>|doctest )", "<"),
     _rule("TorchInductor", "path", GENERATED,
           r"/torchinductor_[^/]+/(?:[a-z0-9]{2}|triton|fxgraph|aotautograd)/", "/torchinductor_"),
@@ -168,7 +168,7 @@ RULES: tuple[Rule, ...] = (
     _rule("Qt's generated code", "path", GENERATED,
           r"(?:^|/)(?:moc|qrc)_[^/]+\.cpp$|_autogen/(?:include/)?ui_[^/]+\.h$",
           "moc_", "qrc_", "_autogen/"),
-    # packages of Python
+    # Python packages
     _rule("site-packages", "path", "{package}", r"(?:^|/)(?:site|dist)-packages/(?P<package>[^/]+)", "-packages/"),
     _rule("eggs and wheels", "path", "{package}",
           r"(?:^|/)(?P<package>[^/]+?)(?:-\d[^/]*)?\.(?:egg|whl)/", ".egg/", ".whl/"),
@@ -180,10 +180,10 @@ RULES: tuple[Rule, ...] = (
           "/bin/", "/scripts/"),
     _rule("debuggers", "path", DEBUGGER, r"/\.(?:vscode|cursor|windsurf)[\w-]*/extensions/|/helpers/pydev/",
           "/extensions/", "/pydev/"),
-    # Python's own library
+    # Python's standard library
     _rule("Python's lib", "path", PYTHON, r"(?:^|/)lib(?:64)?/(?:python|pypy)\d+\.\d+t?/", "/python", "/pypy"),
     _rule("Python's zip", "path", PYTHON, r"(?:^|/)(?:python\d+|base_library)\.zip/", ".zip/"),
-    # uv, rye, hatch; python.org; GitHub's runners; pyenv; the Store; Scoop; Conda. On Windows they all have a Lib
+    # uv, rye, hatch; python.org; GitHub's runners; pyenv; the Microsoft Store; Scoop; Conda: on Windows all have a Lib
     _rule("uv's Python", "path", PYTHON, r"/(?:cpython|pypy)-?\d+\.\d+[^/]*/(?:install/)?Lib/", "/cpython", "/pypy"),
     _rule("python.org's Python", "path", PYTHON, r"(?:^|/)Python\d{2,}(?:-32|-64|-arm64)?/Lib/", "python"),
     _rule("hosted runners' Python", "path", PYTHON, r"/Python/\d+\.\d+[^/]*/(?:x64|x86|arm64)/Lib/", "/python/"),
@@ -195,7 +195,7 @@ RULES: tuple[Rule, ...] = (
           r"/(?:(?:ana|mini)conda\d*|miniforge\d*|mambaforge|micromamba|\.conda)/(?:envs/[^/]+/)?Lib/",
           "conda", "forge", "mamba"),
     _rule("macOS's Python", "path", PYTHON, r"/Python3?\.framework/", ".framework/"),
-    # the sources of Python, of PyTorch, and of what they are compiled with
+    # the sources of CPython, PyTorch and their dependencies
     _rule("CPython's sources", "path", CPYTHON,
           r"/(?:cpython[^/]*|python(?:-split)?_\d+/work|python[\d.]*-\d[^/]*|usr/src/python)/(?:build-\w+/)?"
           r"(?:Objects|Python|Modules|Parser|Include|Programs)/", "python"),
@@ -215,7 +215,7 @@ RULES: tuple[Rule, ...] = (
     _rule("CUDA", "path", "{package}",
           r"^/(?:usr/local|opt)/(?P<package>cuda|rocm|intel|nvidia)(?:-[^/]*)?/(?:.*/)?(?:include|lib|lib64|src)/",
           "/cuda", "/rocm", "/intel/", "/nvidia/"),
-    # Go: GOROOT and what -trimpath leaves of it, the module cache, vendored modules
+    # Go: GOROOT, whole and after -trimpath, the module cache, vendored modules
     _rule("GOROOT", "path", "Go's {package}",
           r"(?:^|/)(?:go(?:-?\d[^/]*)?|goroot|google-golang|golang|libexec|x64|toolchain@[^/]+|go/\d+)/src/"
           rf"(?P<package>(?:{_GO_TOPS})(?:/[^/]+)*)/[^/]+\.(?:go|s|h|c)$", "/src/"),
@@ -234,7 +234,7 @@ RULES: tuple[Rule, ...] = (
           r"^library/(?:std|core|alloc|proc_macro|panic_unwind|portable-simd)/.+\.rs$", "library/"),
     _rule("Cargo's registry", "path", "{package}",
           r"/\.?cargo/(?:registry/src/[^/]+|git/checkouts)/(?P<package>[^/]+?)(?:-\d[^/]*|-[0-9a-f]{16})?/", "cargo/"),
-    # Debian's crates, and those that Rust's own library is built with
+    # Debian's crates, and those of Rust's own library
     _rule("Rust's own crates", "path", "{package}",
           r"(?:/rust/deps|/share/cargo/registry)/(?P<package>[^/]+?)-\d[^/]*/",
           "/rust/deps/", "/cargo/registry/"),
@@ -254,7 +254,7 @@ RULES: tuple[Rule, ...] = (
     _rule("sysdeps", "path", C,
           r"(?:^|/)sysdeps/(?:unix|generic|x86_64|x86|aarch64|i386|arm|nptl|pthread|posix|ieee754)/",
           "sysdeps/"),
-    # valgrind puts the folder of the compiler's work before: elf/./elf/dl-init.c
+    # valgrind prefixes the compiler's working folder: elf/./elf/dl-init.c
     _rule("C library's own folders", "path", C,
           rf"^(?:(?:{_GLIBC_OWN}|{_GLIBC_PLAIN})/)*(?:{_GLIBC_OWN})/[^/]+\.[chs]$",
           "csu/", "nptl/", "stdio-common/", "libio/", "wcsmbs/", "iconv", "nss", "dlfcn/"),
@@ -267,7 +267,7 @@ RULES: tuple[Rule, ...] = (
     _rule("Node's sources", "path", NODE,
           r"^(?:deps/(?:uv|v8|openssl|zlib|llhttp|cares|nghttp2)/|src/(?:node|node_\w+)\.(?:cc|h)$)",
           "deps/", "src/node"),
-    # what a project carries with it and didn't write
+    # code of others within a project
     _rule("node_modules", "path", "{package}",
           r"(?:^|/)node_modules/(?P<package>(?:@[^/]+/)?[^/]+)/", "node_modules/"),
     _rule("third party", "path", "{package}",
@@ -298,7 +298,7 @@ RULES: tuple[Rule, ...] = (
           "/include/", "/homebrew/"),
     _rule("installed headers", "path", "{package}",
           r"^/usr/(?:local/)?include/(?:[^/]+-linux-gnu\w*/)?(?P<package>[^/]+)/", "/include/"),
-    # /usr/src/app is where Docker's images have the user's own
+    # /usr/src/app is the user's own code in Docker images
     _rule("installed files", "path", SYSTEM,
           r"^/usr/(?:local/)?(?:lib|lib32|lib64|libexec)/|^/usr/share/|^/usr/src/linux[^/]*/", "/usr/"),
     _rule("Apple's files", "path", SYSTEM,
@@ -306,7 +306,7 @@ RULES: tuple[Rule, ...] = (
     _rule("Program Files", "path", SYSTEM,
           r"^[a-z]:/Program Files(?: \(x86\))?/(?:Microsoft|Windows Kits|LLVM|NVIDIA|Common Files)[^/]*/",
           "/program files"),
-    # what the CPU profiler left of a path
+    # paths cut off by the CPU profiler
     _rule("cut standard library", "cut", PYTHON, rf"^(?:(?:{_PYTHON_FOLDERS})/|(?:{_PYTHON_FILES})\.py$)"),
     _rule("cut packages", "cut", "{package}", rf"^(?P<package>{_PYTHON_PACKAGES})/"),
     # files without a folder
@@ -327,7 +327,7 @@ RULES: tuple[Rule, ...] = (
     _rule("C++ plain header names", "name", CPP, r"^(?:move|invoke|tuple|utility)\.h$",
           inside=r"^(?:swap|move|forward|exchange|addressof|__\w+|(?:std::)\S*)"),
     _rule("amalgamations", "name", "{package}", r"^(?P<package>sqlite3|miniz|stb_image|stb_truetype)\.[ch]$"),
-    # namespaces, where files have no folder; names with two underscores are the compiler's and its library's
+    # namespaces, if files have no folder; names with two underscores are reserved for the compiler and its library
     _rule("C++ namespaces", "function", CPP, r"^(?:std|__gnu_cxx|__cxxabiv1|abi)::|^operator (?:new|delete)\b"),
     _rule("C library's functions", "function", C,
           r"^__(?!Z)[a-z]\w*|^_(?:dl|nl|int|nss|res|obstack|IO|GI|Exit)_\w+|^_start$|^_init$|^_exit$|^\(below main\)"),
@@ -335,7 +335,7 @@ RULES: tuple[Rule, ...] = (
     _rule("Rust's namespaces", "function", RUST, rf"^rust:(?:{_RUST_STD})(?:,(?:{_RUST_STD}))*$"),
     _rule("crates' namespaces", "function", "{package}",
           rf"^rust:(?:(?:{_RUST_STD}),)*(?P<package>{_RUST_CRATES})(?:,(?:{_RUST_STD}|{_RUST_CRATES}))*$"),
-    # programs and shared libraries; none of their code is the user's
+    # programs and shared libraries that contain none of the user's code
     _rule("Python binaries", "module", CPYTHON,
           r"(?:^|/)(?:lib)?python\d[\d.]*[a-z]*(?:\.so[\d.]*|\.dylib|\.dll|\.exe)?$"),
     _rule("system binaries", "module", SYSTEM,
@@ -348,45 +348,45 @@ _OF: dict[Where, list[Rule]] = {
     where: [rule for rule in RULES if rule.where == where] for where in get_args(Where)
 }
 
-# these languages' files have their folder wherever they are recorded, and their functions may be called anything
+# files of these languages are always recorded with their folder, and their functions may have any name
 _NOT_COMPILED = (".py", ".pyw", ".pyi", ".ipynb", ".go", ".js", ".mjs", ".cjs", ".ts", ".rb", ".java", ".kt")
 
 
 class Match(NamedTuple):
-    """The rule that a frame fits, and the library that it belongs to."""
+    """The rule that a frame matches, and the library that it belongs to."""
 
     rule: Rule
     library: str
 
 
 def library_of(file: str, function: str = "", module: str = "", *, cut: bool = False) -> str:
-    """The library or package that a frame with a file belongs to, empty for the user's own; see :class:`Rule`.
+    """Return the library or package of a frame with a file, empty for the user's own; see :class:`Rule`.
 
-    ``cut`` says that the path's beginning was cut off.
+    ``cut`` means that the path's beginning was cut off.
     """
-    found = _by_path(file) or match_of(file, function, module, cut=cut)
-    return "" if found is None else found.library
+    match = _by_path(file) or match_of(file, function, module, cut=cut)
+    return "" if match is None else match.library
 
 
 def match_of(file: str, function: str = "", module: str = "", *, cut: bool = False) -> Match | None:
-    """The first rule that a frame fits; None for the user's own."""
-    found = _by_path(file)
-    if found is None and cut:
-        found = _first("cut", file.replace("\\", "/"))
-    if found is None and _is_bare(file):
-        found = _by_name(file, function)
-    if found is None and module:
-        found = _by_module(module)
-    return found
+    """Return the first rule that a frame matches; None for the user's own."""
+    match = _by_path(file)
+    if match is None and cut:
+        match = _first("cut", file.replace("\\", "/"))
+    if match is None and _is_bare(file):
+        match = _by_name(file, function)
+    if match is None and module:
+        match = _by_module(module)
+    return match
 
 
 def is_by_name_only(file: str, function: str) -> bool:
-    """Whether nothing but the file's name makes a frame a library's: neither a folder nor the function's prefix does.
+    """Whether a frame is a library's only by the file's name, not by a folder or the function's prefix.
 
-    A program may have a file of that name itself.
+    The user's program may have a file of that name.
     """
-    found = match_of(file, function)
-    if found is None or found.rule.where != "name":
+    match = match_of(file, function)
+    if match is None or match.rule.where != "name":
         return False
     name = qualified(function)
     return _first("function", name) is None and not re.match(_CPYTHON_PREFIX, name)
@@ -394,22 +394,22 @@ def is_by_name_only(file: str, function: str) -> bool:
 
 @remembered(1 << 15)
 def _by_path(file: str) -> Match | None:
-    """The first rule for paths that a file's fits. Frames are many and files are few."""
+    """Return the first path rule that a file matches. Cached, because few files have many frames."""
     path = canonical(file.replace("\\", "/"))
     lower = path.lower()
     for rule, hints in _PATH:
         for hint in hints:
             if hint in lower:
-                found = rule.pattern.search(path)
-                if found is not None:
-                    return _match(rule, found)
+                matched = rule.pattern.search(path)
+                if matched is not None:
+                    return _match(rule, matched)
                 break
     return None
 
 
 @remembered(1 << 15)
 def _is_bare(file: str) -> bool:
-    """Whether a file of a compiled language stands without its folder."""
+    """Whether a file of a compiled language is recorded without its folder."""
     return not ("/" in file or "\\" in file or file.startswith("<") or file.endswith(_NOT_COMPILED))
 
 
@@ -426,9 +426,9 @@ def _by_name(file: str, function: str) -> Match | None:
 
 @remembered(1 << 14)
 def _named(file: str) -> list[tuple[Rule, Match]]:
-    """The rules for names that a file's name fits."""
-    found = ((rule, rule.pattern.search(file)) for rule in _OF["name"])
-    return [(rule, _match(rule, match)) for rule, match in found if match is not None]
+    """Return the name rules that a file's name matches."""
+    matched = ((rule, rule.pattern.search(file)) for rule in _OF["name"])
+    return [(rule, _match(rule, match)) for rule, match in matched if match is not None]
 
 
 @remembered(1 << 12)
@@ -438,14 +438,14 @@ def _by_module(module: str) -> Match | None:
 
 def _first(where: Where, text: str) -> Match | None:
     for rule in _OF[where]:
-        found = rule.pattern.search(text)
-        if found is not None:
-            return _match(rule, found)
+        matched = rule.pattern.search(text)
+        if matched is not None:
+            return _match(rule, matched)
     return None
 
 
-def _match(rule: Rule, found: re.Match[str]) -> Match:
-    package = found.groupdict().get("package") or ""
+def _match(rule: Rule, matched: re.Match[str]) -> Match:
+    package = matched.groupdict().get("package") or ""
     return Match(rule, rule.library.format(package=_package(package)) if package else rule.library)
 
 
@@ -454,13 +454,13 @@ _ESCAPED = re.compile(r"!([a-z])")
 
 
 def _package(text: str) -> str:
-    """A package by its name alone. Go writes capitals of the module cache as ``!c``."""
+    """Return a package's name without its version. Go's module cache writes capitals as ``!c``."""
     text = _ESCAPED.sub(lambda letter: letter[1].upper(), text)
     return _VERSION.sub("", text.removesuffix(".egg").removesuffix(".py")) or text
 
 
 def canonical(path: str) -> str:
-    """A path without ``.`` and ``..``; what a relative one is relative to is not known, so it just begins later."""
+    """Return a path without ``.`` and ``..``. Leading ``..`` are dropped, as the folder they refer to is unknown."""
     if path.startswith(".") or "/../" in path or "/./" in path:
         path = posixpath.normpath(path)
         while path.startswith("../"):
@@ -474,11 +474,11 @@ _RUST_SIDE = re.compile(r"(?:&(?:'\w+ )?|mut |dyn |\*const |\*mut |\[|\()*(?P<cr
 
 @remembered(1 << 12)
 def qualified(function: str, *, rust: bool = False) -> str:
-    """A function's own name, with its namespaces: what the rules for functions are held to.
+    """Return a function's name with its namespaces, which the rules for functions match.
 
-    Of C++ without the result's type, arguments and template arguments. Of Rust ``rust:`` and the crates by which the
-    function is known: that of the type and of the trait in ``<type as trait>::function``, since either may have
-    written it.
+    C++ names lose the result's type, the arguments and the template arguments. Rust names become ``rust:`` and the
+    crates of the function: those of both the type and the trait in ``<type as trait>::function``, as either may
+    define it.
     """
     if rust:
         return _crates(function)

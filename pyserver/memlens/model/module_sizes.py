@@ -1,21 +1,22 @@
-"""Which ``torch.nn`` module the parameters from before recording belong to, and their gradients and optimizer state.
+"""Infer the ``torch.nn`` module of parameters, gradients and optimizer state from before recording.
 
-Such memory has no stack, but gradients that are made while recording lead to a module: the backward operator that made
-one is paired with its forward operator, as :mod:`memlens.model.inference` does for lines, and that one's stack names
-the module. What ``AccumulateGrad`` copies has the module of what it copied, the last block of that size before it.
-A gradient has its parameter's size, so the blocks of that size belong to that module, if
+Such memory has no stack, but gradients that are allocated while recording lead to a module: the backward operator that
+allocated one is paired with its forward operator, as :mod:`memlens.model.inference` does for lines, and the stack of
+that one has the module. A copy by ``AccumulateGrad`` has the module of its source, the last block of that size before
+it. A gradient has its parameter's size, so the blocks of that size belong to that module if
 
-* every gradient of the size leads to one and the same module. Those of the first backward don't count where there are
-  later ones, since the recording may have begun after their forward;
-* its blocks that were allocated before recording all have an inferred category, and of each category
-  (see :mod:`memlens.model.categories`) there are as many as gradients, or a multiple where it may be optimizer state.
+* every gradient of the size leads to the same module. Those of the first backward don't count if there are later ones,
+  since the recording may have begun after their forward;
+* all blocks of the size from before recording have an inferred category, and of each category
+  (see :mod:`memlens.model.categories`) there are as many as gradients, or a multiple if it may be optimizer state.
 
-An embedding and a last layer of one size have no module, therefore; nor has a size of which one gradient leads nowhere,
-as those of sums and casts do. A module's path is no surer than that of any stack (:mod:`memlens.model.modules`).
+So an embedding and a last layer of the same size have no module; nor has a size with a gradient that leads to no
+module, as those of sums and casts do. A module's path is as reliable as that of any stack
+(:mod:`memlens.model.modules`).
 
-How often that is right: of recordings whose beginnings are known and were cut off, no module is wrong
-(``tests/python/test_before_recording.py``). But a frozen copy has the sizes of its model; so every name says that it is
-inferred.
+Accuracy: no module is wrong in recordings whose known beginnings were cut off
+(``tests/python/test_before_recording.py``). But a frozen copy has the same sizes as its model, so every name says that
+it is inferred.
 """
 
 import numpy as np
@@ -36,9 +37,9 @@ def infer_modules(
     operators: npt.NDArray[np.int32],
     stack_modules: U32,
 ) -> U32:
-    """The number of the module of each allocation for which it was inferred, 0 for the others.
+    """Return the number of the inferred module of each allocation, 0 for none.
 
-    ``roles`` and ``operators`` are as :func:`memlens.model.inference.operators_of` gives them.
+    ``roles`` and ``operators`` are the results of :func:`memlens.model.inference.operators_of`.
     """
     rows = device.allocations
     inferred = np.zeros(len(rows), np.uint32)
@@ -52,9 +53,9 @@ def infer_modules(
     _follow_copies(rows, np.flatnonzero(~early), callers.accumulating, modules)
     size, category = rows["size"], rows["category"]
     live, later = _gradients(device, early, callers)
-    # where the first backward was cut, the next one tells its modules
-    telling = np.where(np.isin(size, size[later]), later, live & ~early)
-    order = np.flatnonzero(telling)
+    # the beginning of the first backward may be missing; a later one is complete
+    evidence = np.where(np.isin(size, size[later]), later, live & ~early)
+    order = np.flatnonzero(evidence)
     order = order[np.argsort(size[order], kind="stable")]
     sizes, first, counts = np.unique(size[order], return_index=True, return_counts=True)
     if not len(sizes):
@@ -76,8 +77,8 @@ def infer_modules(
 def _follow_copies(
     rows: npt.NDArray[np.void], late: npt.NDArray[np.int64], accumulating: npt.NDArray[np.bool_], modules: U32
 ) -> None:
-    """Give what ``AccumulateGrad`` copied the module of what it copied: the last block of that size before it."""
-    # allocations stand in the order of the trace; a stable sort keeps it within a size
+    """Give copies by ``AccumulateGrad`` the module of their source: the last block of that size before them."""
+    # allocations are in the order of the trace; a stable sort keeps it within a size
     order = late[np.argsort(rows["size"][late], kind="stable")]
     copy, source = order[1:], order[:-1]
     taken = (
@@ -93,7 +94,7 @@ def _follow_copies(
 def _gradients(
     device: DeviceTimeline, early: npt.NDArray[np.bool_], callers: Callers
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """The gradients that are live when the first step begins, or at the end; and those that are made later."""
+    """Return masks of the gradients that are live when the first step begins, or at the end; and of the later ones."""
     rows, events = device.allocations, device.events
     by_step = ~early & callers.stepping[rows["stack"]]
     begins = int(rows["start"][by_step].min()) if by_step.any() else len(events.action)
@@ -105,7 +106,7 @@ def _gradients(
 
 
 def _explained(held: npt.NDArray[np.int64], gradients: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """For each size whether its blocks by category are those of as many parameters as it has gradients."""
+    """Whether the blocks of each size, by category, match as many parameters as it has gradients."""
     fits: npt.NDArray[np.bool_] = held.sum(1) == held[:, [GRADIENT, STATE, PARAMETER, EITHER]].sum(1)
     for category, most in ((GRADIENT, 1), (PARAMETER, 1), (STATE, MOST_COPIES - 1), (EITHER, MOST_COPIES)):
         fits &= (held[:, category] % gradients == 0) & (held[:, category] <= most * gradients)

@@ -1,17 +1,18 @@
 """Which ``torch.nn`` module a stack ran in, as a path such as ``model.py:42 / model.py:17 / nn.Linear``.
 
-What is told, the surest first:
+The sources, the most reliable first:
 
-* The profiler records each module's call as a frame of its own: ``nn.Module: Linear_3`` (the class and its number).
-  A file that has such frames is read by them alone.
+* The profiler records each module's call as a separate frame: ``nn.Module: Linear_3`` (the class and its number).
+  In a file with such frames nothing else is used.
 * ``torch/nn/modules/module.py`` calls a module's ``forward``, perhaps through decorators. The first frame of that name
-  below it is the module: its class where the function's name holds it (``Linear.forward``), else what its file tells.
-  ``linear.py`` of PyTorch's own defines one common module; of ``conv.py``, which defines many, no more is said than
-  ``nn.conv``; a module of the user's is named by its file and the first line of its ``forward`` that any stack
-  has, as ``model.py:42``. Modules of one file are told apart by the line at which their parent calls them.
-* An FX node's ``nn_module_stack`` tells all modules from the compiled one down, by class and attribute
-  (:mod:`memlens.model.fx_modules`); it is read alone, so that forward and backward of a module are one.
-* A ``forward`` in the original trace of another FX node is a module's likewise.
+  below it is the module. Its name is the class if the function's name has it (``Linear.forward``), else it comes from
+  the file: PyTorch's ``linear.py`` defines one common module; ``conv.py``, which defines many, gives ``nn.conv``; a
+  user's module is named by its file and the first line of its ``forward`` that is in any stack, as ``model.py:42``.
+  Modules in the same file are distinguished by the line at which their parent calls them.
+* An FX node's ``nn_module_stack`` has all modules from the compiled one down, by class and attribute
+  (:mod:`memlens.model.fx_modules`). Nothing else is used for that frame, so that forward and backward of a module are
+  the same module.
+* A ``forward`` in the original trace of another FX node is a module, too.
 """
 
 import re
@@ -29,12 +30,12 @@ _PROFILED = re.compile(r"^nn\.Module: (\w+)$")
 _OWN = re.compile(r"(?:^|/)torch/nn/modules/(\w+)\.py$")
 _MOST_MODULES, _MOST_MODULE_PATH = 100_000, 1000
 _CALLER, _CALLED, _SURELY = 1, 2, 3
-# files of torch/nn/modules that define one module with a forward that people use
+# files of torch/nn/modules that define one commonly used module
 _COMMON = {"linear": "Linear", "container": "Sequential", "flatten": "Flatten", "transformer": "Transformer"}
 
 
 class Module(NamedTuple):
-    """A module within the one whose number is ``parent``; number 0 is "in no module"."""
+    """A module within the one whose number is ``parent``; number 0 means "in no module"."""
 
     parent: int
     name: str
@@ -47,7 +48,7 @@ def modules_of(
     node_frames: npt.NDArray[np.uint32],
     nodes: npt.NDArray[np.uint32],
 ) -> tuple[npt.NDArray[np.uint32], list[Module]]:
-    """The innermost module of each stack as a number, and the modules by number.
+    """Return the number of the innermost module of each stack, and the modules by number.
 
     ``parents`` and ``node_frames`` are the prefix tree of the stacks, ``nodes`` the node of each stack.
     """
@@ -55,20 +56,20 @@ def modules_of(
     nearest = np.empty(len(parents), np.uint32)
     kernel.module_calls(parents, node_frames, roles, nearest)
     entries = np.flatnonzero((nearest == np.arange(len(nearest))) & (nearest > 0)).tolist()
-    # modules of one file are told apart by where their parent calls them; a parent's number is less than its child's
+    # modules of one file differ in where their parent calls them; a parent's number is less than its child's
     lines: dict[tuple[int, int, str], int] = {}
     groups: list[int] = []
     group_of: dict[int, int] = {0: -1}
     keys: dict[tuple[int, int, str], int] = {}
-    told: dict[tuple[str, ...], int] = {}
+    group_of_chain: dict[tuple[str, ...], int] = {}
     for node in entries:
         parent = int(nearest[parents[node]])
         here = int(node_frames[node])
         chain = frames.modules.get(here)
         if chain:
-            if chain not in told:
-                told[chain] = _group_of_chain(chain, keys)
-            group_of[node] = told[chain]
+            if chain not in group_of_chain:
+                group_of_chain[chain] = _add_chain(chain, keys)
+            group_of[node] = group_of_chain[chain]
             groups.append(group_of[node])
             continue
         call = frames.frames[int(node_frames[parent])].line if parent else 0
@@ -95,8 +96,8 @@ def modules_of(
     return of_node[nearest[nodes]], modules
 
 
-def _group_of_chain(chain: tuple[str, ...], keys: dict[tuple[int, int, str], int]) -> int:
-    """The group of the innermost of modules that a node tells; of an outer one where there are too many."""
+def _add_chain(chain: tuple[str, ...], keys: dict[tuple[int, int, str], int]) -> int:
+    """Return the group of the innermost module of an FX node's modules; of an outer one at the limit of modules."""
     group = -1
     for name in chain:
         key = (group, 0, name)
@@ -107,23 +108,23 @@ def _group_of_chain(chain: tuple[str, ...], keys: dict[tuple[int, int, str], int
 
 
 def _within(path: str, name: str) -> str:
-    """The path of a module within another; one without end would be stored with every module."""
+    """Return the path of a module within another, bounded because it is stored with every module."""
     whole = f"{path} / {name}" if path else name
     return whole if len(whole) <= _MOST_MODULE_PATH else f"…{whole[1 - _MOST_MODULE_PATH :]}"
 
 
 def _roles(frames: Frames) -> tuple[npt.NDArray[np.uint8], list[str]]:
-    """For each frame its role, see ``kernel.module_calls``, and the name of the module that it is."""
+    """Return the role of each frame, see ``kernel.module_calls``, and its module's name."""
     roles = np.zeros(len(frames.frames), np.uint8)
-    profiled = [found[1] if (found := _PROFILED.match(frame.function)) else "" for frame in frames.frames]
+    profiled = [match[1] if (match := _PROFILED.match(frame.function)) else "" for frame in frames.frames]
     if any(profiled):
         roles[[bool(name) for name in profiled]] = _SURELY
         return roles, profiled
     names = [""] * len(frames.frames)
     for number, (frame, source) in enumerate(zip(frames.frames, frames.sources.tolist(), strict=True)):
-        told = frames.modules.get(number)
-        if told is not None:
-            roles[number] = _SURELY if told else 0
+        chain = frames.modules.get(number)
+        if chain is not None:
+            roles[number] = _SURELY if chain else 0
             continue
         if not frame.line:
             continue

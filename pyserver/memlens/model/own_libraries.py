@@ -1,4 +1,4 @@
-"""The setting ``memlens.libraries``: what a person calls library code, or their own, whatever the table says."""
+"""The setting ``memlens.libraries``: what the user calls library code or their own, whatever the table says."""
 
 import re
 import zlib
@@ -13,18 +13,18 @@ from memlens.model.libraries import canonical, qualified
 _MOST_PATTERNS, _MOST_PATTERN = 1_000, 1_000
 
 Segment = re.Pattern[str] | None
-"""What one name of a path is held to; None for any number of names."""
+"""The pattern of one name of a path; None for any number of names."""
 
 
 class Libraries:
-    """Patterns in the order in which they are given; the last one that a frame fits decides.
+    """Patterns in the user's order; the last one that matches a frame decides.
 
-    ``vendor`` fits every file and folder of that name, and what is in the folder; ``src/vendor`` such a folder in such
-    a folder; ``/opt/tools`` and ``C:/tools`` only what is there. ``*`` is any part of a name, ``**`` any number of
-    folders, and case makes no difference. A pattern with ``::`` is about a function's name, without its arguments:
-    ``absl::*``. Behind ``!`` stands what is the user's own.
+    ``vendor`` matches every file and folder of that name, and everything in the folder; ``src/vendor`` a folder
+    ``vendor`` in a folder ``src``; ``/opt/tools`` and ``C:/tools`` only that path. ``*`` matches any part of a name,
+    ``**`` any number of folders, regardless of case. A pattern with ``::`` matches a function's name without its
+    arguments: ``absl::*``. A leading ``!`` marks the user's own code.
 
-    Frames without a line stay what they are, and so does native code.
+    Frames without a line and native code keep their kind.
     """
 
     def __init__(self, patterns: Iterable[str] = ()) -> None:
@@ -47,16 +47,16 @@ class Libraries:
 
     @property
     def key(self) -> int:
-        """A number for what was worked out with these patterns, below 2³¹; 0 where there are none."""
+        """A key for results that depend on these patterns, below 2³¹; 0 if there are no patterns."""
         text = "\n".join(self.patterns).encode("utf-8", "surrogateescape")
         return (zlib.crc32(text) & 0x7FFFFFFF) or 1 if self.patterns else 0
 
     def with_own_files(self, names: Iterable[str]) -> "Libraries":
-        """The same, but files of these names without a folder are the user's unless a pattern here says otherwise."""
+        """Return patterns by which files of these names without a folder are the user's, unless one here matches."""
         return Libraries([*(f"!/{escape(name)}" for name in names), *self.patterns])
 
     def kind_of(self, file: str, function: str, kind: int) -> int:
-        """The kind of a frame, where it was ``kind`` so far."""
+        """Return the kind of a frame; ``kind`` is the one without these patterns."""
         if kind == NATIVE:
             return kind
         number, mine = self._of_file(file)
@@ -69,10 +69,10 @@ class Libraries:
         return kind if number < 0 else USER if mine else LIBRARY
 
     def _decide(self, file: str) -> tuple[int, bool]:
-        """The last pattern for paths that a file fits, and whether it says that it is the user's; -1 for none."""
+        """Return the number of the last pattern that matches a path, -1 for none, and whether it is the user's."""
         names = canonical(file.replace("\\", "/")).strip("/").lower().split("/")
         for number, mine, segments in reversed(self._paths):
-            if _fits(names, segments):
+            if _matches(names, segments):
                 return number, mine
         return -1, False
 
@@ -80,30 +80,30 @@ class Libraries:
 def _segments(text: str) -> list[Segment]:
     absolute = text.startswith("/") or text[1:2] == ":"
     names = [name for name in text.lower().split("/") if name]
-    found: list[Segment] = [] if absolute else [None]
-    found += [None if name == "**" else re.compile(translate(name)) for name in names]
-    return [*found, None]
+    segments: list[Segment] = [] if absolute else [None]
+    segments += [None if name == "**" else re.compile(translate(name)) for name in names]
+    return [*segments, None]
 
 
-def _fits(names: list[str], segments: list[Segment]) -> bool:
-    """Whether a path fits. What follows a ``**`` is looked for from the next name on where it fits no more."""
-    at = want = 0
-    back_at, back_want = -1, 0
+def _matches(names: list[str], segments: list[Segment]) -> bool:
+    """Whether a path matches. After a mismatch, the segments after the last ``**`` are tried one name further on."""
+    at = number = 0
+    retry_at, retry_number = -1, 0
     while at < len(names):
-        if want < len(segments):
-            segment = segments[want]
+        if number < len(segments):
+            segment = segments[number]
             if segment is None:
-                back_at, back_want = at, want + 1
-                want += 1
+                retry_at, retry_number = at, number + 1
+                number += 1
                 continue
             if segment.match(names[at]):
-                at, want = at + 1, want + 1
+                at, number = at + 1, number + 1
                 continue
-        if back_at < 0:
+        if retry_at < 0:
             return False
-        back_at += 1
-        at, want = back_at, back_want
-    return all(segment is None for segment in segments[want:])
+        retry_at += 1
+        at, number = retry_at, retry_number
+    return all(segment is None for segment in segments[number:])
 
 
 NO_LIBRARIES = Libraries()

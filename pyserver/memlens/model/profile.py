@@ -1,7 +1,7 @@
-"""The Profile model: stacks with values, and for the formats that tell it how they came about over time.
+"""The Profile model: stacks with values and, for some formats, their changes over time.
 
 A *sample* is a stack with a value of each type; a file may have several samples of one stack (of different block
-sizes, labels or threads). All columns of samples have a row a sample.
+sizes, labels or threads). All columns of samples have a row per sample.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ Column = npt.NDArray[Any]
 LABEL_DTYPE = np.dtype(
     [("sample", "<u4"), ("key", "<u4"), ("text", "<u4"), ("number", "<i8"), ("unit", "<u4")]
 )
-"""A label of a sample: ids of strings (0 for none); a label has a text or a number, which may have a unit."""
+"""A label of a sample, a text or a number. ``key``, ``text`` and ``unit`` are ids of strings, 0 for none."""
 
 CHANGE_DTYPE = np.dtype(
     [
@@ -36,19 +36,19 @@ CHANGE_DTYPE = np.dtype(
         ("freed_count", "<u4"),
     ]
 )
-"""What one sample's stack allocated and freed within one bin."""
+"""What one sample's stack allocated and freed within one bin of time."""
 
 BLOCK_CHANGE_DTYPE = np.dtype([("sample", "<u4"), ("allocated_count", "<u4"), ("freed_count", "<u4")])
-"""The same of a profile whose ``sizes`` are known: bytes are counts times the size of the sample's blocks."""
+"""The same for a profile with ``sizes``: bytes are counts times the size of the sample's blocks."""
 
 MOST_VALUE = 2**62
-"""The values of one type add up to less than that, signs aside."""
+"""The absolute values of one type add up to less than this."""
 
 _MOST_NAME = 200
-"""Characters of a value's name, unit or title."""
+"""The most characters of a value's name, unit or title."""
 
 _MOST_TEXT = 2_000
-"""Characters of a label, a setting or a notice."""
+"""The most characters of a label, a setting or a notice."""
 
 LIVE_BYTES, LIVE_COUNT, RSS_BYTES, EXTRA_BYTES, TEMPORARY = (
     "live_bytes", "live_count", "rss_bytes", "heap_extra_bytes", "temporary",
@@ -59,8 +59,8 @@ LIVE_BYTES, LIVE_COUNT, RSS_BYTES, EXTRA_BYTES, TEMPORARY = (
 class StackTree(NamedTuple):
     """Stacks as a prefix tree, for formats that have one and would not fit into memory otherwise.
 
-    Node 0 is the root, which has no frame; a parent's number is less than its child's, and frames that were inlined
-    are nodes of their own. A stack's number is that of its innermost node.
+    Node 0 is the root, which has no frame. A parent's number is less than its child's, and each inlined frame is a
+    node. A stack's number is that of its innermost node.
     """
 
     parents: U32
@@ -69,16 +69,18 @@ class StackTree(NamedTuple):
 
 @dataclass(slots=True)
 class ProfileTimes:
-    """How a profile came about, in ``bins`` stretches of time between ``bins + 1`` edges.
+    """A profile's changes over time, in bins between ``edges`` (one more than bins).
 
     ``time_us`` are the edges, ascending, in microseconds since the start (or in another ``unit``). Each of ``series``
-    has a value at each edge; "temporary" and what else ``counts_within`` names counts within the bin that ends there.
-    ``peaks`` is the largest "live_bytes" of the bin that ends at the edge, so that no peak is lost. The rows of
-    ``changes`` that belong to the bin which ends at edge ``e`` are ``change_offsets[e]`` to ``change_offsets[e + 1]``;
-    those of edge 0 are what was live at first; they are of CHANGE_DTYPE or BLOCK_CHANGE_DTYPE. Where ``tells_flow`` is
-    False only sums are known, perhaps not at every edge: then changes are differences of what was live (more of it
-    counts as allocated, less as freed), and ``told`` says at which edges they are known. ``tells_all`` is False where
-    allocations that were made and freed within one bin aren't seen, so that what went on is at least what is told.
+    has a value at each edge; those of ``counts_within`` count within the bin that ends there. ``peaks`` is the largest
+    "live_bytes" in the bin that ends at the edge, so that no peak is lost. The rows of ``changes`` in the bin that ends
+    at edge ``e`` are ``change_offsets[e]`` to ``change_offsets[e + 1]``; those of edge 0 are what was live at the
+    start. They are of CHANGE_DTYPE or BLOCK_CHANGE_DTYPE.
+
+    If ``tells_flow`` is False only sums are known, perhaps not at every edge: changes are then differences of what was
+    live (an increase counts as allocated, a decrease as freed), and ``known`` is a mask of the edges at which they are
+    known. ``tells_all`` is False if allocations that were made and freed within one bin are not recorded, so that all
+    figures of what happened are lower bounds.
     """
 
     time_us: I64
@@ -89,7 +91,7 @@ class ProfileTimes:
     tells_flow: bool = True
     counts_within: tuple[str, ...] = (TEMPORARY,)
     unit: str = "microseconds"
-    told: npt.NDArray[np.bool_] | None = None
+    known: npt.NDArray[np.bool_] | None = None
     tells_all: bool = True
 
 
@@ -97,9 +99,9 @@ class ProfileTimes:
 class Profile:
     """A whole profile in memory, ready to be archived.
 
-    ``stacks`` numbers the stacks of ``frames``, or where ``tree`` is given the nodes of it (the frames' own stacks
-    are empty then). ``values`` has a column for each of ``value_types``. ``sizes`` is the size of one block of each
-    sample, 0 where unknown, for the histogram. ``strings`` are those that ``labels`` refer to.
+    ``stacks`` has the stack of each sample: its number in ``frames`` or, if ``tree`` is given, its node there (the
+    stacks of ``frames`` are empty then). ``values`` has a column for each of ``value_types``. ``sizes`` is the size of
+    one block of each sample, 0 if unknown, for the histogram. ``labels`` refer to ``strings``.
     """
 
     kind: str
@@ -117,9 +119,9 @@ class Profile:
     tree: StackTree | None = None
 
     def __post_init__(self) -> None:
-        """Hold the reader to what is written above, and the file's words to a length that can be shown.
+        """Check the columns, and shorten the file's texts to lengths that can be shown.
 
-        Raises ValueError: it is the reader's mistake, not the file's.
+        Raises ValueError if the columns are inconsistent, which is a bug in the reader and not damage to the file.
         """
         self._shorten()
         samples = len(self.stacks)
@@ -134,11 +136,11 @@ class Profile:
             whole = whole and len(parents) == len(frames) > 0
             whole = whole and bool((parents[1:] < np.arange(1, len(parents), dtype=np.uint32)).all())
             whole = whole and int(frames[1:].max(initial=0)) < max(len(self.frames.frames), 1)
-        if not whole or not fits(self.values):
-            raise ValueError("the profile's columns don't fit each other")
+        if not whole or not sums_fit(self.values):
+            raise ValueError("the profile's columns are inconsistent")
         if self.times is not None:
             if self.sizes is None and self.times.changes.dtype == BLOCK_CHANGE_DTYPE:
-                raise ValueError("changes without bytes need the sizes of blocks")
+                raise ValueError("changes without bytes require the sizes of blocks")
             _check_times(self.times, samples)
 
     def _shorten(self) -> None:
@@ -158,12 +160,12 @@ class Profile:
         self.strings = {number: shortened(text, _MOST_TEXT) for number, text in self.strings.items()}
 
     def stack_tree(self) -> tuple[StackTree, U32]:
-        """The prefix tree of the stacks, and the node of each sample."""
+        """Return the prefix tree of the stacks, and the node of each sample."""
         if self.tree is not None:
             return self.tree, self.stacks
         nodes = np.empty(len(self.frames.starts) - 1, np.uint32)
-        made = kernel.build_tree(self.frames.starts, self.frames.sequence, nodes)
-        return StackTree(*map(np.asarray, made)), nodes[self.stacks]
+        tree = kernel.build_tree(self.frames.starts, self.frames.sequence, nodes)
+        return StackTree(*map(np.asarray, tree)), nodes[self.stacks]
 
 
 def _shortened(value: Any) -> Any:
@@ -177,13 +179,13 @@ def _shortened(value: Any) -> Any:
     return value
 
 
-def fits(values: Sequence[I64]) -> bool:
-    """Whether the values of each type add up to a number that 64 bits hold."""
+def sums_fit(values: Sequence[I64]) -> bool:
+    """Whether the values of each type add up to less than :data:`MOST_VALUE`."""
     return all(float(np.abs(column.astype(np.float64)).sum()) < MOST_VALUE for column in values)
 
 
 def companions(types: Sequence[ValueType]) -> list[int | None]:
-    """For each type that counts bytes the one that counts the same allocations, and None for the others."""
+    """Return, for each type that measures bytes, the type that counts the same allocations; None for the others."""
 
     def same(number: int, other: int) -> bool:
         one, two = types[number], types[other]
@@ -204,11 +206,11 @@ STANDS_FOR: dict[str, tuple[ValueMeaning, ...]] = {
     "peak": ("peak", "live", "end"),
     "end": ("end", "live"),
 }
-"""Which values stand for the figures that source lines have in every model, the first that the profile has."""
+"""The meanings of values that serve as each figure of source lines, the best first."""
 
 
 def standing_for(types: Sequence[ValueType | ProfileValue], figure: str, unit: str) -> int | None:
-    """The number of the value that stands for a figure of lines: "total", "peak" or "end", in bytes or count."""
+    """Return the number of the value that serves as a figure of lines: "total", "peak" or "end", in bytes or count."""
     for meaning in STANDS_FOR[figure]:
         for number, value in enumerate(types):
             if (value.meaning, value.unit) == (meaning, unit):
@@ -217,7 +219,7 @@ def standing_for(types: Sequence[ValueType | ProfileValue], figure: str, unit: s
 
 
 def _stem(name: str) -> str:
-    """What "alloc_space" and "alloc_objects" have in common."""
+    """Return the common part of "alloc_space" and "alloc_objects"."""
     return name.removesuffix("_space").removesuffix("_objects").removesuffix("_bytes").removesuffix("_count")
 
 
@@ -229,6 +231,6 @@ def _check_times(times: ProfileTimes, samples: int) -> None:
     whole = whole and bool((times.change_offsets[1:] >= times.change_offsets[:-1]).all())
     whole = whole and int(times.change_offsets[-1]) == len(times.changes)
     whole = whole and (not len(times.changes) or int(times.changes["sample"].max()) < samples)
-    whole = whole and (times.told is None or len(times.told) == edges)
+    whole = whole and (times.known is None or len(times.known) == edges)
     if not whole:
-        raise ValueError("the profile's times don't fit each other")
+        raise ValueError("the profile's times are inconsistent")

@@ -1,7 +1,7 @@
-"""The Timeline model: events and allocations over time, one set of columns a device.
+"""The Timeline model: events and allocations over time, one set of columns per device.
 
-Names of rows are those of :mod:`memlens.views.answers`: an ``allocation`` numbers a device's allocations from its
-``first_allocation`` on, a ``moment`` is the state after that many events.
+Terms are those of :mod:`memlens.views.answers`: an ``allocation`` is a number, counted from the device's
+``first_allocation``; a ``moment`` is the state after that many events.
 """
 
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ ACTIONS = (
     "alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map", "segment_unmap",
     "oom", "snapshot", "annotate",
 )  # fmt: skip
-"""Names of the first action numbers; a file's own further actions follow."""
+"""Names of the first action numbers; further actions of a file follow."""
 
 OOM = ACTIONS.index("oom")
 NOTE_KINDS = ("device_free", "user_metadata", "compile_context")
-"""Rare facts of events: what the device had free (bytes; of ``oom``), and texts (ids of strings)."""
+"""Rare fields of events: the device's free memory in bytes (of ``oom``), and texts (ids of strings)."""
 
 NOTE_DTYPE = np.dtype([("event", "<u4"), ("kind", "<u4"), ("value", "<u8")])
-"""A row of a device's notes: ``event`` numbers the device's own events from 0, ``kind`` indexes NOTE_KINDS."""
+"""A row of a device's notes: ``event`` is the number of an event of the device, ``kind`` an index of NOTE_KINDS."""
 
 SEGMENT_DTYPE = np.dtype(
     [
@@ -35,7 +35,7 @@ SEGMENT_DTYPE = np.dtype(
         ("expandable", "<u4"),
     ]
 )  # fmt: skip
-"""A final segment. Sizes are bytes, -1 where the file doesn't say; ``type`` is a string's id."""
+"""A final segment. Sizes are bytes, -1 if unknown; ``type`` is a string's id."""
 
 BLOCK_DTYPE = np.dtype(
     [
@@ -59,7 +59,7 @@ Column = npt.NDArray[Any]
 
 @dataclass(slots=True)
 class Events:
-    """One device's trace, an item an event. ``time_us`` is None when the file has no times."""
+    """One device's trace, an item per event. ``time_us`` is None if the file has no times."""
 
     action: npt.NDArray[np.uint8]
     address: npt.NDArray[np.uint64]
@@ -73,7 +73,7 @@ class Events:
 
 @dataclass(slots=True)
 class Blocks:
-    """The live blocks of one device's final segments, in the order of the file."""
+    """The live blocks of one device's final segments, in the file's order."""
 
     address: npt.NDArray[np.uint64]
     size: npt.NDArray[np.int64]
@@ -85,7 +85,7 @@ class Blocks:
 
 @dataclass(slots=True)
 class DeviceTimeline:
-    """One device: its events, its allocations in the order of the stacked picture, and what was live when."""
+    """One device: its events, its allocations in the order of the stacked picture, and live bytes over time."""
 
     device: int
     events: Events
@@ -96,26 +96,26 @@ class DeviceTimeline:
     live: npt.NDArray[np.int64]
     live_counts: npt.NDArray[np.uint32]
     time_us: npt.NDArray[np.int64] | None
-    """Microseconds since the first event, made to never go back."""
+    """Microseconds since the first event, never decreasing."""
     time_origin_us: int | None
     reserved_at_end: int | None
-    """None when the file doesn't say."""
+    """The size of the final segments in bytes; None if unknown."""
     implicit_frees: int
     repeating_frees: int = 0
-    """Frees of what was allocated in the trace whose stack is their allocation's."""
+    """The number of frees of allocations in the trace that repeat the allocation's stack."""
     differing_frees: int = 0
-    """Frees of what was allocated in the trace whose stack is another."""
+    """The number of frees of allocations in the trace that have another stack."""
     notes: Column = field(default_factory=lambda: np.empty(0, NOTE_DTYPE))
-    """Rare facts of events, by event."""
+    """Rare fields of events, by event."""
 
     @property
     def peak_moment(self) -> int:
-        """The first moment at which the most was live."""
+        """The first moment at which live bytes are at their maximum."""
         return int(np.argmax(self.live))
 
 
 def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: int | None) -> DeviceTimeline:
-    """Match a device's events into allocations and add up what was live. The events' times become the device's."""
+    """Match a device's events into allocations, and sum up what was live. ``events.time_us`` is changed in place."""
     count = len(events.action)
     owners = np.empty(count, np.uint32)
     matcher = kernel.Matcher()
@@ -136,7 +136,7 @@ def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: i
     kernel.live_over_time(allocations["size"], allocations["start"], allocations["end"], live, live_counts)
     time_us, origin = None, None
     if events.time_us is not None and count:
-        # an event without a time has 0: it happened when the one before it did, the first ones with the first time
+        # events without a time have 0, and get that of the event before, or the first known time
         origin = int(events.time_us[np.argmax(events.time_us != 0)])
         time_us = _since(events.time_us, origin)
     return DeviceTimeline(
@@ -146,27 +146,27 @@ def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: i
 
 
 def _since(times: npt.NDArray[np.int64], origin: int) -> npt.NDArray[np.int64]:
-    """Times after ``origin`` that never go back, in the place of ``times``: another column would be large.
+    """Make times relative to ``origin`` and never decreasing, in place to save memory.
 
-    Threads may stamp events a little out of order; the picture's axis must not run back.
+    Threads may stamp events slightly out of order, but the picture's axis must not run backwards.
     """
     latest = origin
     for start in range(0, len(times), _STRETCH_ROWS):
         part = times[start : start + _STRETCH_ROWS]
-        settled = np.maximum.accumulate(np.maximum(part, latest))
-        latest = int(settled[-1])
-        np.subtract(settled, origin, out=part)
+        ascending = np.maximum.accumulate(np.maximum(part, latest))
+        latest = int(ascending[-1])
+        np.subtract(ascending, origin, out=part)
     return times
 
 
 def drop_stacks_of_frees(devices: Sequence[DeviceTimeline]) -> bool:
-    """Take the stacks of frees from the allocations that have no other; return whether frees repeat stacks.
+    """Remove stacks that are those of frees from allocations, and return whether frees repeat allocations' stacks.
 
-    What was allocated before recording and freed in the trace has the stack of its free, which is another place
-    unless the recorder repeats an allocation's stack with its free: PyTorch does where it gathers no stacks of frees
+    What was allocated before recording and freed in the trace has the stack of its free. That is a different place,
+    unless the recorder repeats an allocation's stack with its free: PyTorch does if it records no stacks of frees
     (``context ? context : block->context_when_allocated`` in CUDACachingAllocator.cpp), as with ``context="alloc"``.
-    That is a setting of the process, so it is told from all devices: every free whose allocation is in the trace
-    repeats its stack, and at least one does.
+    That is a setting of the process, so it is derived from all devices: every free whose allocation is in the trace
+    repeats its stack, and there is at least one.
     """
     repeat = any(device.repeating_frees for device in devices) and not any(
         device.differing_frees for device in devices
@@ -185,17 +185,17 @@ def stacks_of_frees(
     stack: npt.NDArray[np.uint32],
     allocations: int,
 ) -> npt.NDArray[np.uint32]:
-    """The stack of the first free event of each of a device's allocations, 0 for none.
+    """Return the stack of the first free event of each of a device's allocations, 0 for none.
 
-    The first is the request where there is one: a free may complete much later, in another call.
+    The first is the request, if there is one: a free may complete much later, in another call.
     """
-    found = np.zeros(allocations, np.uint32)
+    first = np.zeros(allocations, np.uint32)
     frees = np.flatnonzero((action == kernel.FREE_REQUESTED) | (action == kernel.FREE_COMPLETED))
     owners = owner[frees]
     known = owners < allocations
-    # of several the one that is written last stays
-    found[owners[known][::-1]] = stack[frees[known]][::-1]
-    return found
+    # reversed, because the last value written remains
+    first[owners[known][::-1]] = stack[frees[known]][::-1]
+    return first
 
 
 @dataclass(slots=True)
@@ -212,8 +212,8 @@ class Timeline:
     settings: dict[str, Any]
     notices: list[Notice]
     frees_repeat: bool = False
-    """Whether a free's stack is only its allocation's once more, see :func:`drop_stacks_of_frees`."""
+    """Whether frees only repeat their allocations' stacks, see :func:`drop_stacks_of_frees`."""
     tables: dict[str, Column] = field(default_factory=dict)
-    """Further tables of the format: "segments", "blocks" and "annotations", of the types above."""
+    """Further tables: "segments", "blocks" and "annotations", of the types above."""
     strings: dict[int, str] = field(default_factory=dict)
-    """The strings that rows of ``tables`` and of notes refer to."""
+    """The strings that ``tables`` and notes refer to."""

@@ -58,12 +58,12 @@ def create_server() -> Server:
 def main() -> int:
     """Serve LSP on stdin and stdout until the client ends it or is gone. Logs go to stderr."""
     configure_logging()
-    limits.keep_little()
+    limits.share_one_heap()
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _leave_at_once)
     server = create_server()
-    limits.settle_later()
+    limits.freeze_objects_later()
     try:
         server.start_io(sys.stdin.buffer, _own_stdout())
     finally:

@@ -135,7 +135,7 @@ def internal_problem(error: BaseException) -> Problem:
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return Problem(
         code="internal",
-        message=f"Memlens made a mistake ({what})",
+        message=f"Internal error ({what})",
         advice=(
             'Nothing is lost, and everything else goes on. Please report it with what "Memlens: Show Log" shows of it: '
             "the method, the versions and the traceback."

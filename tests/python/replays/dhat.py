@@ -13,7 +13,7 @@ FIELDS = {
     "end_bytes": "eb", "end_blocks": "ebk", "max_bytes": "mb", "max_blocks": "mbk", "lifetimes": "tl",
     "read_bytes": "rb", "written_bytes": "wb",
 }  # fmt: skip
-"""The values by what they are, and the fields that they stand in."""
+"""The values by meaning, and their fields."""
 
 
 def load(path: Path) -> Any:
@@ -23,7 +23,7 @@ def load(path: Path) -> Any:
 
 
 def names_of(data: Any) -> list[str]:
-    """The values that a file has: with lifetimes where it tells them, with accesses where it tells those."""
+    """The values of a file, with lifetimes and accesses if it has them."""
     names = ["total_bytes" if data.get("bu", "byte") == "byte" else "total", "total_blocks"]
     if data["bklt"]:
         names += [
@@ -39,7 +39,7 @@ def names_of(data: Any) -> list[str]:
 
 
 def read(path: Path) -> Profile:
-    """A whole file. Stacks stand leaf first, as numbers in the table of frames."""
+    """A whole file. Stacks are leaf first, as numbers of the table of frames."""
     data = load(path)
     profile = Profile(names_of(data))
     frames = [frame_of(text) for text in data["ftbl"]]

@@ -37,14 +37,14 @@ def text_of(path: Path) -> str:
 
 
 def scale(count: int, size: int, rate: int) -> float:
-    """What one sampled block of the mean size stands for."""
+    """The number of blocks that one sampled block of the mean size represents."""
     if rate <= 1:
         return 1.0
     return -1 / math.expm1(-size / count / rate) if count and size else 0.0
 
 
 class _Modules:
-    """The executable mappings of the process, where the file tells them."""
+    """The executable mappings of the process, if the file has them."""
 
     def __init__(self, lines: list[str]) -> None:
         found = [
@@ -119,17 +119,17 @@ class _Reader:
                 one, two, three, four, addresses = found.groups()
                 rows.append((self.stack(addresses), (int(one), int(two), int(three), int(four))))
                 named = []
-        # where nothing was freed, or the recorder didn't count it, both pairs are the same or the second is 0
-        tells_all = any(
+        # if nothing was freed, or the recorder didn't count it, both pairs are equal or the second is 0
+        has_totals = any(
             any(row[at] != row[at + 2] for _, row in rows) and any(row[at + 2] for _, row in rows)
             for at in (0, 1)
         )
         live = ["objects", "space"] if kind.startswith("growth") else ["inuse_objects", "inuse_space"]
-        profile = Profile(["alloc_objects", "alloc_space", *live] if tells_all else live)
+        profile = Profile(["alloc_objects", "alloc_space", *live] if has_totals else live)
         for stack, row in rows:
             in_use, made = scale(row[0], row[1], rate), scale(row[2], row[3], rate)
             figures = [row[0] * in_use, row[1] * in_use]
-            if tells_all:
+            if has_totals:
                 figures = [row[2] * made, row[3] * made, *figures]
             profile.add(stack, [int(figure) for figure in figures])
         return profile

@@ -2,7 +2,7 @@
 
 The records are those of heaptrack's interpreter: ``s`` strings, ``i`` instructions with what was inlined at them, ``t``
 trace nodes, ``a`` kinds of allocations (a size and a trace), ``+`` and ``-`` a block of a kind, ``c`` the time. Blocks
-of a kind aren't told apart. A free is temporary when the event before it allocated a block of that kind.
+of a kind aren't distinguished. A free is temporary if the event before it allocated a block of that kind.
 """
 
 import gzip
@@ -43,7 +43,7 @@ def _numbers(data: npt.NDArray[np.uint8], starts: I64, ends: I64) -> I64:
 
 
 class Recording:
-    """Each event, and of each kind of allocation the stack and the size."""
+    """Each event, and the stack and size of each kind of allocation."""
 
     def __init__(self, text: bytes) -> None:
         data = np.frombuffer(text, np.uint8)
@@ -53,14 +53,14 @@ class Recording:
         is_event = (letters == ord("+")) | (letters == ord("-"))
         events = np.flatnonzero(is_event)
         self.kind = _numbers(data, starts[events] + 2, ends[events])
-        """Of each event, the kind of block that was allocated or freed."""
+        """The kind of block that each event allocated or freed."""
         self.change: I64 = np.where(letters[events] == ord("+"), 1, -1)
         stamps = np.flatnonzero(letters == ord("c"))
         times = np.concatenate(([0], _numbers(data, starts[stamps] + 2, ends[stamps])))
         self.time_ms: I64 = times[np.searchsorted(stamps, events)]
         self.tree = Tree()
         self.stacks: list[int] = []
-        """Of each kind, the stack's number in the tree."""
+        """The stack of each kind, as a number in the tree."""
         sizes: list[int] = []
         self._version = 0
         self._strings = [""]
@@ -91,7 +91,7 @@ class Recording:
         assert letter != "A", "test_heaptrack.py has one that was attached"
 
     def _instruction(self, numbers: list[int]) -> tuple[Frame, ...]:
-        """The frames at an address, what was inlined first: function, file and line of each; one may lack its end."""
+        """The frames at an address, inlined ones first: function, file and line; the last may be incomplete."""
         address, module, *rest = [*numbers, 0][:2] + numbers[2:]
         rest += [0] * (-len(rest) % 3) if len(rest) < 3 else []
         triples = [rest[at : at + 3] for at in range(0, len(rest) - 2, 3)] or [[0, 0, 0]]
@@ -125,13 +125,13 @@ class Recording:
         return found
 
     def temporary(self) -> npt.NDArray[np.bool_]:
-        """Which events free what the event before them allocated; after another free kind 0 stands for that."""
+        """Which events free what the previous event allocated; after a free that is kind 0."""
         before = np.where(self.change > 0, self.kind, 0)
         found: npt.NDArray[np.bool_] = self.kind == np.concatenate(([0], before[:-1]))
         return found & (self.change < 0)
 
     def by_kind(self) -> I64:
-        """Of each kind the values of :data:`VALUES`. The peak is the first moment of the most live bytes."""
+        """The :data:`VALUES` of each kind. The peak is the first moment of the most live bytes."""
         live_bytes = np.cumsum(self.sizes[self.kind] * self.change)
         until_peak = int(np.argmax(live_bytes)) + 1 if live_bytes.max() > 0 else 0
         peak = self._counts(self.kind[:until_peak], self.change[:until_peak])

@@ -1,4 +1,4 @@
-"""massif's text (``massif/ms_main.c``): detailed snapshots have a tree of who held how much, callers below callees.
+"""massif's text (``massif/ms_main.c``): detailed snapshots have a tree of live bytes, callers below callees.
 
 A node's bytes are those of all below it, so what is a node's own is what its children leave. Functions inlined at an
 address are nodes of their own that repeat it.
@@ -14,14 +14,14 @@ from tests.python.replays.stacks import Frame, Profile
 from tests.python.replays.valgrind import frame_of
 
 BELOW = Frame("(below massif's threshold)", "", 0)
-"""Callers that massif added up, as each held less than its threshold."""
+"""Callers that massif added up because each is below its threshold."""
 
 Held = Counter[tuple[Frame, ...]]
 _NODE = re.compile(r" *n(\d+): (\d+) ?(.*)")
 
 
 class Snapshot(NamedTuple):
-    """A snapshot with a tree: ``kind`` is detailed or peak, ``held`` each stack's bytes."""
+    """A snapshot with a tree: ``kind`` is detailed or peak, ``held`` has each stack's bytes."""
 
     number: int
     kind: str
@@ -38,7 +38,7 @@ def snapshots(path: Path) -> Iterator[Snapshot]:
         found = _NODE.fullmatch(next(lines))
         assert found is not None
         children, size, text = int(found[1]), int(found[2]), found[3]
-        if not text.startswith("("):  # the root says what massif takes for an allocation
+        if not text.startswith("("):  # the root describes what massif counts as an allocation
             stack = (*stack, BELOW if re.match(r"in \d+ place", text) else frame_of(text))
         held[stack] += size - sum(node(stack, held) for _ in range(children))
         return size
@@ -56,23 +56,23 @@ def snapshots(path: Path) -> Iterator[Snapshot]:
 
 
 def highest_heap(path: Path) -> int:
-    """The most that the program had asked for, of all snapshots, those without a tree included."""
+    """The largest heap of all snapshots, including those without a tree."""
     return max(
         int(value) for value in re.findall(r"^mem_heap_B=(\d+)$", path.read_text("utf-8"), re.MULTILINE)
     )
 
 
 def read(path: Path) -> Profile:
-    """What was held at the peak, and at the last snapshot that has a tree where that is another.
+    """The live bytes at the peak, and at the last snapshot with a tree if that is another one.
 
     The peak is the snapshot with the largest heap. Where that one has no tree, the stacks are those of the highest
     that has one, and the rest has no stack. Among equals the one marked as the peak is meant.
     """
-    found = list(snapshots(path))
-    tree = max(found, key=lambda each: (each.heap_bytes, each.kind == "peak", each.number))
-    of = {"peak_bytes": tree} if found[-1] is tree else {"peak_bytes": tree, "last_bytes": found[-1]}
+    trees = list(snapshots(path))
+    tree = max(trees, key=lambda each: (each.heap_bytes, each.kind == "peak", each.number))
+    of = {"peak_bytes": tree} if trees[-1] is tree else {"peak_bytes": tree, "last_bytes": trees[-1]}
     profile = Profile(list(of))
-    for stack in {stack for each in found for stack in each.held}:
+    for stack in {stack for each in trees for stack in each.held}:
         profile.add(stack, [each.held[stack] for each in of.values()])
     rest = highest_heap(path) - tree.heap_bytes
     if rest:

@@ -11,7 +11,7 @@ from typing import Any
 from tests.python.protobuf import fields, varints
 from tests.python.replays.stacks import Frame, Profile
 
-# profile.proto: the fields of each message by number; a name in capitals is a message of its own
+# profile.proto: the fields of each message by number; a name in capitals is a nested message
 SCHEMA: dict[str, dict[int, str]] = {
     "PROFILE": {
         1: "VALUE_TYPE sample_type", 2: "SAMPLE sample", 3: "MAPPING mapping", 4: "LOCATION location",
@@ -35,7 +35,7 @@ Message = dict[str, Any]
 
 
 def decode(data: bytes, kind: str = "PROFILE") -> Message:
-    """A message as dicts and lists. Slow and plain."""
+    """Decode a message to dicts and lists."""
     found: Message = {}
     for field, value in fields(data):
         if field not in SCHEMA[kind]:
@@ -89,7 +89,7 @@ def stacks_of(message: Message) -> list[list[Frame]]:
 
 
 def read(path: Path) -> Profile:
-    """A whole file. Values have the names of the file."""
+    """A whole file. Values have the file's names."""
     message = message_of(path)
     profile = Profile([message["string_table"][each["type"]] for each in message["sample_type"]])
     for stack, sample in zip(stacks_of(message), message.get("sample", []), strict=True):

@@ -12,7 +12,7 @@ from tests.python.replays.stacks import Frame, Profile
 
 
 class _Object:
-    """Stands for the two classes of a snapshot."""
+    """A substitute for the two classes of a snapshot."""
 
     state: dict[str, Any]
 
@@ -27,11 +27,11 @@ class _Unpickler(pickle.Unpickler):
 
 
 def traces(path: Path) -> list[Any]:
-    """A snapshot's traces as they stand in it."""
+    """A snapshot's traces, unchanged."""
     with path.open("rb") as file:
         snapshot = _Unpickler(file).load()
-    found: list[Any] = snapshot.state["traces"].state["_traces"]
-    return found
+    traces: list[Any] = snapshot.state["traces"].state["_traces"]
+    return traces
 
 
 def read(path: Path) -> Profile:

@@ -1,4 +1,4 @@
-"""What massif's and DHAT's files share: frames as valgrind describes them (``VG_(describe_IP)``)."""
+"""Frames in massif's and DHAT's files, as valgrind describes them (``VG_(describe_IP)``)."""
 
 import re
 from functools import cache
@@ -12,7 +12,7 @@ _AT_LINE = re.compile(r"(.*) \((.+?):(\d+)(?::\d+)?\)", re.DOTALL)
 
 @cache
 def frame_of(text: str) -> Frame:
-    """A frame; what has no name is called by its address."""
+    """Parse a frame; without a name its address is used."""
     address, described = "", text
     found = _ADDRESS.fullmatch(text)
     if found is not None:

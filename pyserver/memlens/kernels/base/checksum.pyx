@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""XXH64, the checksum of an archive's files: 64 bits at the speed of memory, on every processor alike.
+"""XXH64, the checksum of an archive's files: 64 bits at the speed of memory, equal on all processors.
 
 Source: "xxHash fast digest algorithm", doc/xxhash_spec.md of the xxHash project, which has the constants and the
-steps. It finds what a disk or a copy did; it holds nobody off who changes a file on purpose.
+steps. It detects accidental damage by a disk or a copy, not deliberate changes.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -11,7 +11,7 @@ from libc.string cimport memcpy
 cdef extern from *:
     """
     #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    #error "the columns of an archive are little-endian, and so are the words that are summed up here"
+    #error "the columns of an archive and the words of this checksum are little-endian"
     #endif
     #define CHECKSUM_P1 UINT64_C(0x9E3779B185EBCA87)
     #define CHECKSUM_P2 UINT64_C(0xC2B2AE3D27D4EB4F)
@@ -26,12 +26,12 @@ cdef extern from *:
     const uint64_t P5 "CHECKSUM_P5"
 
 
-cdef inline uint64_t turned(uint64_t word, int bits) noexcept nogil:
+cdef inline uint64_t rotated(uint64_t word, int bits) noexcept nogil:
     return (word << bits) | (word >> (64 - bits))
 
 
 cdef inline uint64_t mixed(uint64_t lane, uint64_t word) noexcept nogil:
-    return turned(lane + word * P2, 31) * P1
+    return rotated(lane + word * P2, 31) * P1
 
 
 cdef inline uint64_t word_at(const uint8_t *at) noexcept nogil:
@@ -41,10 +41,10 @@ cdef inline uint64_t word_at(const uint8_t *at) noexcept nogil:
 
 
 cdef class Checksum:
-    """The checksum of what :meth:`update` is given, piece after piece. Not for two threads at once."""
+    """The checksum of the data passed to :meth:`update`. Not thread-safe."""
 
     cdef uint64_t[4] lanes
-    cdef uint8_t[32] rest       # what has not filled a stripe of 32 bytes yet
+    cdef uint8_t[32] rest       # an incomplete stripe of 32 bytes
     cdef size_t left
     cdef uint64_t length
 
@@ -55,13 +55,13 @@ cdef class Checksum:
         self.lanes[3] = 0 - P1
 
     def update(self, const uint8_t[::1] data not None):
-        """Add some bytes; the interpreter is free for other threads meanwhile."""
+        """Add some bytes, without the interpreter's lock."""
         if data.shape[0]:
             with nogil:
                 self.add(&data[0], data.shape[0])
 
     def hexdigest(self):
-        """The checksum of all bytes so far, as 16 hexadecimal digits."""
+        """Return the checksum of all bytes so far as 16 hexadecimal digits."""
         return f"{self.value():016x}"
 
     cdef void add(self, const uint8_t *at, size_t size) noexcept nogil:
@@ -102,23 +102,23 @@ cdef class Checksum:
         cdef uint32_t half
         if self.length >= 32:
             total = (
-                turned(self.lanes[0], 1)
-                + turned(self.lanes[1], 7)
-                + turned(self.lanes[2], 12)
-                + turned(self.lanes[3], 18)
+                rotated(self.lanes[0], 1)
+                + rotated(self.lanes[1], 7)
+                + rotated(self.lanes[2], 12)
+                + rotated(self.lanes[3], 18)
             )
             for lane in range(4):
                 total = (total ^ mixed(0, self.lanes[lane])) * P1 + P4
         total += self.length
         while at + 8 <= self.left:
-            total = turned(total ^ mixed(0, word_at(&self.rest[at])), 27) * P1 + P4
+            total = rotated(total ^ mixed(0, word_at(&self.rest[at])), 27) * P1 + P4
             at += 8
         if at + 4 <= self.left:
             memcpy(&half, &self.rest[at], 4)
-            total = turned(total ^ half * P1, 23) * P2 + P3
+            total = rotated(total ^ half * P1, 23) * P2 + P3
             at += 4
         while at < self.left:
-            total = turned(total ^ self.rest[at] * P5, 11) * P1
+            total = rotated(total ^ self.rest[at] * P5, 11) * P1
             at += 1
         total = (total ^ (total >> 33)) * P2
         total = (total ^ (total >> 29)) * P3

@@ -1,4 +1,4 @@
-# Interning in C: byte strings and sequences of numbers, each distinct one stored once under a dense id.
+# Interning: each distinct byte string or sequence of numbers is stored once, with consecutive ids.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from libc.stdlib cimport calloc, free
@@ -8,9 +8,9 @@ from memlens.kernels.base.vectors cimport Vector, vector_init, vector_free, vect
 
 
 cdef struct InternerSlot:
-    # all that a search needs before it compares units, side by side: a search's time is that of its cache misses
-    uint64_t start      # of the item's units
-    uint64_t count      # of its units
+    # what a search needs before it compares units is together, since its time is that of its cache misses
+    uint64_t start      # the index of the item's first unit
+    uint64_t count      # the number of its units
     uint32_t code       # the low half of its hash
     uint32_t item       # id + 1, or 0 for an empty slot
 
@@ -20,7 +20,7 @@ cdef struct Interner:
     Vector starts       # uint64: where each item starts, and where the last one ends
     InternerSlot *slots     # open addressing
     size_t slot_count   # a power of two
-    uint64_t seed       # drawn anew for every table, so that no file can be made to collide
+    uint64_t seed       # random per table, so that no file can cause collisions
 
 
 cdef inline int interner_init(Interner *interner, size_t unit_bytes, uint64_t seed) noexcept nogil:
@@ -43,7 +43,7 @@ cdef inline void interner_free(Interner *interner) noexcept nogil:
 
 
 cdef inline uint64_t hash_bytes(const uint8_t *data, size_t length, uint64_t seed) noexcept nogil:
-    """A multiply-and-fold hash, two lanes of eight bytes a step."""
+    """A multiply-and-fold hash of two lanes of eight bytes."""
     cdef uint64_t one = seed ^ length
     cdef uint64_t two = seed * 0xFF51AFD7ED558CCDULL
     cdef uint64_t word[2]
@@ -86,7 +86,7 @@ cdef inline int interner_grow(Interner *interner) noexcept nogil:
 
 
 cdef inline int64_t intern_units(Interner *interner, const void *units, size_t count) noexcept nogil:
-    """The id of the item made of ``count`` units; -1 without memory."""
+    """Return the id of the item of ``count`` units, which is added if it is new; -1 without memory."""
     cdef size_t unit_bytes = interner.units.item_bytes
     cdef uint32_t code = <uint32_t> hash_bytes(<const uint8_t *> units, count * unit_bytes, interner.seed)
     cdef size_t place = code & (interner.slot_count - 1)
@@ -116,11 +116,11 @@ cdef inline int64_t intern_units(Interner *interner, const void *units, size_t c
 
 
 cdef inline size_t interner_count(Interner *interner) noexcept nogil:
-    """How many items there are."""
+    """Return the number of items."""
     return interner.starts.count - 1
 
 
 cdef inline str interner_text(Interner *interner, size_t item):
-    """An item whose units are bytes, as text; what is no UTF-8 in it shows as U+FFFD."""
+    """Return an item whose units are bytes as text; invalid UTF-8 becomes U+FFFD."""
     cdef uint64_t *starts = <uint64_t *> interner.starts.data
     return (<char *> interner.units.data)[starts[item]:starts[item + 1]].decode("utf-8", "replace")

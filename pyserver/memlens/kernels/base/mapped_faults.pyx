@@ -1,16 +1,16 @@
 # cython: boundscheck=False
 """Keeps a process alive when a file that it has mapped becomes shorter.
 
-Reading a page of a mapping that lies behind the end of its file raises SIGBUS, which ends the process. The handler
-installed here puts an empty page in the place of the one that is gone, so the read goes on with zeros, and counts
-it for the thread that read. Whoever asks a question of a mapped file compares :func:`seen` before and after, and
-throws the answer away if it changed. (mmap(2), "SIGBUS"; the technique is that of systemd's ``sigbus.c``.)
+Reading a page of a mapping beyond the end of its file raises SIGBUS, which ends the process. The handler installed here
+replaces the missing page by an empty one, so that the read continues with zeros, and counts it for the reading thread.
+Code that reads a mapped file compares :func:`seen` before and after, and discards its result if it changed. (mmap(2),
+"SIGBUS"; the technique is that of systemd's ``sigbus.c``.)
 """
 
 cdef extern from *:
     """
     #if defined(_WIN32)
-    /* A file that is mapped can't be made shorter there. */
+    /* A mapped file can't be made shorter on Windows. */
     static int mapped_faults_install(void) { return 0; }
     static unsigned long mapped_faults_seen(void) { return 0; }
     #else
@@ -30,13 +30,13 @@ cdef extern from *:
 
     static void mapped_faults_handle(int number, siginfo_t *info, void *context) {
         uintptr_t page = (uintptr_t)info->si_addr & ~((uintptr_t)mapped_faults_page - 1);
-        void *made = MAP_FAILED;
-        /* Only a read behind the end of a mapped file; other reasons (bad alignment, broken memory) stay fatal. */
+        void *empty = MAP_FAILED;
+        /* Only a read beyond the end of a mapped file; other causes (bad alignment, broken memory) remain fatal. */
         if (info->si_code == BUS_ADRERR && info->si_addr != NULL)
-            made = mmap((void *)page, (size_t)mapped_faults_page, PROT_READ,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-        if (made == MAP_FAILED) {
-            sigaction(SIGBUS, &mapped_faults_before, NULL); /* the read is done again, and ends as it would have */
+            empty = mmap((void *)page, (size_t)mapped_faults_page, PROT_READ,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        if (empty == MAP_FAILED) {
+            sigaction(SIGBUS, &mapped_faults_before, NULL); /* the read is repeated with the previous handler */
             return;
         }
         mapped_faults_count++;
@@ -69,5 +69,5 @@ def install():
 
 
 def seen():
-    """How many pages of mapped files this thread found gone."""
+    """Return the number of missing pages of mapped files that this thread has read."""
     return mapped_faults_seen()

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The b-trees of an SQLite database, page by page, from columns of numbers whose rows come in the tree's order.
+"""Writes the b-trees of an SQLite database page by page, from columns of numbers with rows in the tree's order.
 
-Source: "Database File Format", sqlite.org/fileformat2.html, sections 1.6 (b-tree pages) and 2.1 (records). Nothing
-here needs overflow pages: what is too long for a page is refused.
+Source: "Database File Format", sqlite.org/fileformat2.html, sections 1.6 (b-tree pages) and 2.1 (records). There are no
+overflow pages: records that are too long for a page are rejected.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -11,9 +11,9 @@ from libc.string cimport memcpy, memset
 
 PAGE_BYTES = 4096
 LOCK_PAGE = 0x40000000 // 4096 + 1
-"""The page on which SQLite's file locks lie: it is in no tree."""
+"""The page of SQLite's file locks, which is in no tree."""
 MOST_RECORD_BYTES = 900
-"""Records up to this length lie whole in a page of either kind of tree: 1,002 bytes in that of an index."""
+"""Records up to this length fit into a page of either kind of tree without overflow: 1,002 bytes in an index."""
 MOST_COLUMNS = 32
 
 cdef enum:
@@ -29,13 +29,13 @@ cdef uint32_t LOCK = LOCK_PAGE
 
 
 cdef struct Text:
-    # NULL for no text, which is NULL in SQL, too
+    # NULL for SQL's NULL
     const char *start
     Py_ssize_t size
 
 
 cdef struct Column:
-    # without values every row is NULL
+    # NULL if all rows are SQL's NULL
     const int64_t *values
     const uint8_t *missing
     const Text *texts
@@ -43,7 +43,7 @@ cdef struct Column:
 
 
 cdef class Texts:
-    """Texts by number; None is NULL."""
+    """Texts by number; None is SQL's NULL."""
 
     cdef Text *started
     cdef Py_ssize_t count
@@ -68,17 +68,17 @@ cdef class Texts:
 
     @property
     def longest_bytes(self):
-        """The length of the longest one in UTF-8."""
+        """The length of the longest text in UTF-8."""
         return max((len(text) for text in self.kept if text is not None), default=0)
 
     @property
     def texts(self):
-        """The texts again."""
+        """The texts, decoded."""
         return [None if text is None else text.decode() for text in self.kept]
 
 
 cdef inline int put_varint(uint8_t *to, uint64_t value) noexcept nogil:
-    """Big-endian groups of seven bits; returns how many bytes it took."""
+    """Write big-endian groups of seven bits; return the number of bytes."""
     cdef int size = 1, at
     cdef uint64_t rest = value >> 7
     if value < 128:
@@ -108,7 +108,7 @@ cdef inline void put_be(uint8_t *to, uint64_t value, int size) noexcept nogil:
 
 
 cdef inline int put_number(uint8_t *to, int64_t value, uint8_t *kind) noexcept nogil:
-    """A number in the fewest bytes that hold it, with their serial type; returns how many."""
+    """Write a number in as few bytes as possible and set its serial type; return the number of bytes."""
     cdef uint64_t bits = <uint64_t> (value if value >= 0 else ~value)
     if bits < 1 << 7:
         if value == 0 or value == 1:
@@ -139,7 +139,7 @@ cdef inline int put_number(uint8_t *to, int64_t value, uint8_t *kind) noexcept n
 
 
 cdef int put_record(const Column *columns, int count, Py_ssize_t row, uint8_t *to) noexcept nogil:
-    """A row as a record; returns its length, -1 when it is longer than MOST_RECORD or a text's number is wrong."""
+    """Write a row as a record; return its length, or -1 if it exceeds MOST_RECORD or a text's number is invalid."""
     cdef uint8_t header[COLUMNS * 3 + 2]
     cdef uint8_t body[MOST_RECORD + 8]
     cdef int at = 0, end = 0, number
@@ -154,7 +154,7 @@ cdef int put_record(const Column *columns, int count, Py_ssize_t row, uint8_t *t
             continue
         value = column.values[row]
         if column.texts == NULL:
-            # more than a record's bytes are there, so the check may come after
+            # the buffer is larger than a record, so the check may come after
             end += put_number(&body[end], value, &header[at])
             at += 1
             if end > MOST_RECORD:
@@ -182,21 +182,21 @@ cdef int put_record(const Column *columns, int count, Py_ssize_t row, uint8_t *t
 
 
 cdef class Tree:
-    """One b-tree, whose pages follow each other from ``first_page`` on, but for the root, which lies elsewhere.
+    """One b-tree, whose pages are consecutive from ``first_page`` on, except for the root.
 
-    A table's tree is keyed by the rows' numbers. An index's holds records in their own order, as does the tree of a
-    table WITHOUT ROWID. Pages are numbered as if there were no LOCK_PAGE; in what is written they are numbered past it.
+    A table's tree is keyed by the rows' ids. The trees of an index and of a table WITHOUT ROWID have records in their
+    order. Pages are numbered without LOCK_PAGE here, and with it in the file.
     """
 
     cdef readonly Py_ssize_t rows
     cdef readonly Py_ssize_t leaves
-    """Those that are full and were returned."""
+    """The number of full leaves, which were returned."""
     cdef uint32_t first_page
     cdef bint has_rowids
     cdef int64_t last_rowid
     cdef uint8_t page[PAGE]
     cdef int cells, content, last_cell
-    # a key behind each full leaf: a cell of an inner page without its child
+    # a key after each full leaf: a cell of an inner page without its child
     cdef uint8_t *keys
     cdef Py_ssize_t keys_end, keys_room
     cdef Py_ssize_t *key_ends
@@ -222,18 +222,18 @@ cdef class Tree:
         put_be(&self.page[5], <uint64_t> self.content, 2)
 
     cdef int _split(self) noexcept nogil:
-        """The page is full: end it and keep the key that parts it from the next one. -1 without memory."""
+        """End the full page, and store the key that separates it from the next one. -1 without memory."""
         cdef uint8_t key[9]
         cdef uint8_t *source = key
         cdef int size
         if self.has_rowids:
             size = put_varint(key, <uint64_t> self.last_rowid)
         else:
-            # the last record moves up, so that the next page has one, whatever comes
+            # the last record moves to the inner page; the next page gets the record that did not fit
             self.cells -= 1
             source = &self.page[self.content]
             size = self.last_cell
-        if not self._keep_key(source, size):
+        if not self._store_key(source, size):
             return -1
         if not self.has_rowids:
             memset(source, 0, <size_t> size)
@@ -242,7 +242,7 @@ cdef class Tree:
         self._end_leaf()
         return 0
 
-    cdef bint _keep_key(self, const uint8_t *key, int size) noexcept nogil:
+    cdef bint _store_key(self, const uint8_t *key, int size) noexcept nogil:
         cdef void *grown
         if self.keys_end + size > self.keys_room:
             grown = realloc(self.keys, <size_t> (2 * self.keys_room + PAGE))
@@ -264,9 +264,9 @@ cdef class Tree:
     def add(self, list columns, Py_ssize_t count, int64_t first_rowid=0):
         """Append ``count`` rows, and return the pages that they filled.
 
-        A column is ``(int64[count], uint8[count] where NULL or None, Texts that the numbers stand for or None)``, or
-        None for one that is NULL in all rows, as a rowid's own column is. Raises ValueError for columns of another
-        length and records too long, and leaves the tree of no use then.
+        A column is ``(values, nulls, texts)``: int64[count]; a mask uint8[count] or None; and Texts if the values are
+        numbers of texts, else None. A column that is NULL in all rows, as a rowid's is, is None. Raises ValueError for
+        columns of another length and for records that are too long; the tree is unusable then.
         """
         cdef Column described[COLUMNS]
         cdef const int64_t[::1] values
@@ -281,17 +281,17 @@ cdef class Tree:
                 continue
             values, missed, texts = columns[number]
             if values.shape[0] != count:
-                raise ValueError("columns of a tree are of one length")
+                raise ValueError("the columns of a tree must have the same length")
             described[number].values = &values[0]
             if missed is not None:
                 missing = missed
                 if missing.shape[0] != count:
-                    raise ValueError("columns of a tree are of one length")
+                    raise ValueError("the columns of a tree must have the same length")
                 described[number].missing = &missing[0]
             if texts is not None:
                 described[number].texts = texts.started
                 described[number].text_count = texts.count
-        # a page takes at least four records
+        # a page has at least four records
         cdef Py_ssize_t room = 16, used = 0
         cdef uint8_t *out = <uint8_t *> malloc(<size_t> (room * PAGE))
         cdef void *grown
@@ -338,14 +338,14 @@ cdef class Tree:
             if problem == 2:
                 raise MemoryError
             if problem == 1:
-                raise ValueError("a record is too long for its page, or has a text that there isn't")
+                raise ValueError("a record is too long for its page, or has a text that is out of range")
             self.rows += count
             return (<const char *> out)[:used * PAGE]
         finally:
             free(out)
 
     def finish(self):
-        """The pages that follow those of :meth:`add`, and the root page; None for the root of a tree without rows."""
+        """Return the pages after those of :meth:`add`, and the root page, which is None for a tree without rows."""
         if not self.rows:
             return b"", None
         self._end_leaf()
@@ -353,20 +353,20 @@ cdef class Tree:
         if not self.leaves:
             return b"", last
         pages = [last]
-        # of the children of the level above: how many, where they begin, and the number of the key behind each
+        # the children of the next level: their number, the first one's page, and the number of the key after each
         cdef Py_ssize_t count = self.leaves + 1, groups, group, start, stop
         cdef uint32_t first = self.first_page
         cdef Py_ssize_t longest = 1, number
         for number in range(self.leaves):
             longest = max(longest, self.key_ends[number] - (self.key_ends[number - 1] if number else 0))
-        # a child's number and a pointer to the cell come with each key
+        # each key has a child's number and a pointer to the cell
         cdef Py_ssize_t most = (PAGE - INNER_HEADER) // (longest + 6) + 1
         keys = list(range(self.leaves))
         while True:
             groups = (count + most - 1) // most
             above = []
             for group in range(groups):
-                # evenly, so that none is left with a single child
+                # evenly, so that no page has a single child
                 start, stop = count * group // groups, count * (group + 1) // groups
                 pages.append(self._inner(first + start, keys[start:stop - 1]))
                 if group < groups - 1:
@@ -378,7 +378,7 @@ cdef class Tree:
             count, keys = groups, above
 
     cdef bytes _inner(self, uint32_t child, list keys):
-        """An inner page: children from ``child`` on with a key behind each but the last."""
+        """Return an inner page: children from ``child`` on, with a key after each but the last."""
         cdef uint8_t page[PAGE]
         cdef int content = PAGE, place = INNER_HEADER
         cdef Py_ssize_t key, start, size
@@ -404,9 +404,9 @@ cdef inline uint64_t on_disk(uint32_t page) noexcept nogil:
 
 
 def sort_rows(const uint64_t[::1] keys, uint32_t[::1] order, uint32_t[::1] spare):
-    """Sort row numbers, ``order``, by the rows' keys; rows with the same key stay in their order.
+    """Sort row numbers, ``order``, by the rows' keys; the sort is stable. ``spare`` is scratch space of equal length.
 
-    Raises IndexError for a row that there isn't.
+    Raises IndexError for a row that is out of range.
     """
     cdef Py_ssize_t count = order.shape[0], index
     cdef uint64_t all_bits = 0, same_bits = <uint64_t> 0xFFFFFFFFFFFFFFFF
@@ -417,7 +417,7 @@ def sort_rows(const uint64_t[::1] keys, uint32_t[::1] order, uint32_t[::1] spare
     cdef int shift, digit
     cdef uint32_t row
     if spare.shape[0] != count:
-        raise IndexError("the spare rows are not as many")
+        raise IndexError("the scratch space has another length")
     if not count:
         return
     source, target = &order[0], &spare[0]
@@ -432,7 +432,7 @@ def sort_rows(const uint64_t[::1] keys, uint32_t[::1] order, uint32_t[::1] spare
             same_bits &= keys[row]
         if fits:
             for shift in range(0, 64, 11):
-                # a digit that all keys share puts nothing in another place
+                # a digit that is equal in all keys changes nothing
                 if not ((all_bits ^ same_bits) >> shift) & 2047:
                     continue
                 memset(starts, 0, sizeof(starts))
@@ -455,7 +455,7 @@ def sort_rows(const uint64_t[::1] keys, uint32_t[::1] order, uint32_t[::1] spare
 
 
 def stack_depths(const uint32_t[::1] nodes, const uint32_t[::1] parents, int64_t[::1] depths):
-    """How many frames each stack has. Raises IndexError where the prefix tree is no tree, as :func:`stack_levels`."""
+    """Count the frames of each stack. Raises IndexError if the prefix tree is invalid, as :func:`stack_levels` does."""
     cdef Py_ssize_t stack
     cdef uint32_t node
     cdef bint fits = depths.shape[0] == nodes.shape[0]
@@ -481,7 +481,7 @@ def stack_depths(const uint32_t[::1] nodes, const uint32_t[::1] parents, int64_t
 
 def stack_levels(const uint32_t[::1] nodes, const uint32_t[::1] parents, const uint32_t[::1] frames,
                  int64_t first_stack, int64_t[::1] stack_of, int64_t[::1] level_of, int64_t[::1] frame_of):
-    """A row for each frame of some stacks, innermost first: as many rows as :func:`stack_depths` counted."""
+    """Write a row per frame of each stack, innermost first; there are as many as :func:`stack_depths` counts."""
     cdef Py_ssize_t stack, at = 0, room = stack_of.shape[0]
     cdef uint32_t node
     cdef int64_t level
@@ -508,9 +508,9 @@ def stack_levels(const uint32_t[::1] nodes, const uint32_t[::1] parents, const u
 
 def stacks_by_frame(const uint32_t[::1] nodes, const uint32_t[::1] parents, const uint32_t[::1] frames,
                     int64_t[::1] ends, uint32_t[::1] stack_of, uint32_t[::1] level_of):
-    """The same rows by frame, then stack and level. ``ends`` is where the rows of each frame end; it is worked out.
+    """Write the same rows sorted by frame, stack and level, and to ``ends`` where the rows of each frame end.
 
-    Raises IndexError where a frame has no place in ``ends`` or there are other than :func:`stack_depths` rows.
+    Raises IndexError if a frame is not in ``ends``, or the number of rows is not that of :func:`stack_depths`.
     """
     cdef Py_ssize_t stack, at, room = stack_of.shape[0]
     cdef uint32_t node, level, frame
@@ -520,7 +520,7 @@ def stacks_by_frame(const uint32_t[::1] nodes, const uint32_t[::1] parents, cons
     with nogil:
         for at in range(ends.shape[0]):
             ends[at] = 0
-        # first how many, then where: behind the second turn each frame's place is where its rows end
+        # count first, then place: after the second turn each frame's offset is the end of its rows
         for turn in range(2):
             if not fits:
                 break
@@ -549,4 +549,4 @@ def stacks_by_frame(const uint32_t[::1] nodes, const uint32_t[::1] parents, cons
                 if total != room:
                     fits = False
     if not fits:
-        raise IndexError("a stack is not in the prefix tree, or a frame is none")
+        raise IndexError("a stack is not in the prefix tree, or a frame is out of range")

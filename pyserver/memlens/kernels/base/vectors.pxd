@@ -1,4 +1,4 @@
-# Growable C arrays for kernels that do not know beforehand how many rows a file holds.
+# Growable C arrays, for kernels that do not know the number of rows in advance.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int64_t, int32_t
 from libc.stdlib cimport malloc, realloc, free
@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 cdef struct Vector:
     uint8_t *data
     size_t count        # items in use
-    size_t room         # items that fit
+    size_t room         # items for which memory is allocated
     size_t item_bytes
 
 
@@ -20,7 +20,7 @@ cdef inline void vector_init(Vector *vector, size_t item_bytes) noexcept nogil:
 
 
 cdef inline int vector_reserve(Vector *vector, size_t count) noexcept nogil:
-    """Room for ``count`` items in all; -1 without memory. Grows by half, which realloc does by remapping."""
+    """Reserve memory for ``count`` items; -1 without memory. Grows by half, which realloc does by remapping."""
     cdef size_t room
     cdef uint8_t *data
     if count <= vector.room:
@@ -52,7 +52,7 @@ cdef inline int vector_push(Vector *vector, const void *item) noexcept nogil:
 
 
 cdef inline int vector_push_u32(Vector *vector, uint32_t item) noexcept nogil:
-    """For vectors of 32-bit items: without the call that copies items of any size."""
+    """Append an item to a vector of 32-bit items, without the call that copies items of any size."""
     if vector.count == vector.room and vector_reserve(vector, vector.count + 1) < 0:
         return -1
     (<uint32_t *> vector.data)[vector.count] = item
@@ -68,7 +68,7 @@ cdef inline void vector_free(Vector *vector) noexcept nogil:
 
 
 cdef class Column:
-    # Owns one vector's memory and lends it through the buffer protocol, so that NumPy maps it without a copy.
+    # Owns one vector's memory and exposes it by the buffer protocol, so that NumPy uses it without a copy.
     cdef Vector vector
     cdef bytes format
     cdef Py_ssize_t shape[1]

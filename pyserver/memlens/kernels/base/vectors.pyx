@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Growable C arrays, lent to NumPy without a copy (see ``vectors.pxd``)."""
+"""Growable C arrays that NumPy can use without a copy (see ``vectors.pxd``)."""
 
 from libc.stdlib cimport free
 

@@ -1,8 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Scans DHAT's JSON straight into columns: the program points, which are nearly all of it.
+"""Scans the program points in DHAT's JSON, nearly all of the file, directly into columns.
 
-Everything else at the top level is left where it stands (``span``) for a whole JSON decoder; it is small but for the
-table of frames. A point's object holds numbers and lists of numbers; what isn't known of it is passed over.
+Other values at the top level are only located (``span``), for a full JSON decoder; except for the table of frames they
+are small. A point's object has numbers and lists of numbers; unknown fields are skipped.
+
+Methods that take an offset return the offset after what they read, 0 on error.
 
 Source: ``dhat/dh_main.c`` and ``docs`` of valgrind ("File format"), and the Rust crate dhat, which writes the same.
 """
@@ -12,7 +14,7 @@ from libc.string cimport memcmp, memset
 
 from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
 
-# what ended a run; the sentences are made by the formats
+# statuses of a run; the formats turn them into messages
 OK, MORE, TRUNCATED, SYNTAX, BAD_FIELD, TOO_DEEP, NO_MEMORY = range(7)
 
 cdef enum:
@@ -42,7 +44,7 @@ cdef int64_t MOST_NUMBER = <int64_t> 1 << 60
 cdef struct PointRow:
     int64_t numbers[NUMBERS]
     uint32_t seen           # a bit for each of FIELD_NAMES
-    uint32_t histogram      # how many bytes of a block "acc" has counts for
+    uint32_t histogram      # the number of bytes of a block for which "acc" has counts
 
 cdef struct Span:
     uint64_t key
@@ -72,7 +74,7 @@ cdef class Scanner:
         vector_init(&self.starts, 8)
         vector_init(&self.sequence, 4)
         vector_init(&self.spans, sizeof(Span))
-        # stack 0 is the empty one, that of point p is p + 1
+        # stack 0 is empty, that of point p is p + 1
         if vector_push(&self.starts, &zero) < 0 or vector_push(&self.starts, &zero) < 0:
             raise MemoryError
 
@@ -83,7 +85,7 @@ cdef class Scanner:
         vector_free(&self.spans)
 
     cdef size_t fail(self, int error, size_t at, int field=-1) noexcept nogil:
-        """Note what is wrong; where to go on is then nowhere, 0."""
+        """Record the first error, and return 0."""
         if self.error == E_OK:
             self.error = error
             self.error_offset = at
@@ -93,22 +95,22 @@ cdef class Scanner:
     # ---- JSON ----
 
     cdef size_t blank(self, size_t at) noexcept nogil:
-        """Behind white space; 0 at the end of the file."""
+        """Skip white space; the end of the file is an error."""
         while at < self.length:
             if self.data[at] not in (0x20, 0x0A, 0x0D, 0x09):
                 return at
             at += 1
         return self.fail(E_TRUNCATED, at)
 
-    cdef size_t expect(self, size_t at, uint8_t what) noexcept nogil:
-        """Behind white space and one character."""
+    cdef size_t expect(self, size_t at, uint8_t character) noexcept nogil:
+        """Skip white space and one character."""
         at = self.blank(at)
-        if at and self.data[at] != what:
+        if at and self.data[at] != character:
             return self.fail(E_SYNTAX, at)
         return at + 1 if at else 0
 
     cdef size_t string(self, size_t at) noexcept nogil:
-        """Behind a string whose opening quote is at ``at``."""
+        """Skip a string whose opening quote is at ``at``."""
         at += 1
         while at < self.length:
             if self.data[at] == 0x22:
@@ -117,7 +119,7 @@ cdef class Scanner:
         return self.fail(E_TRUNCATED, self.length)
 
     cdef size_t value(self, size_t at) noexcept nogil:
-        """Behind any value. Brackets are counted, not told apart: who wants the value decodes it."""
+        """Skip any value. Brackets are only counted: whoever needs the value decodes it."""
         cdef int depth = 0
         cdef uint8_t one
         at = self.blank(at)
@@ -155,7 +157,7 @@ cdef class Scanner:
         return 0
 
     cdef size_t number(self, size_t at, int64_t *result, int field) noexcept nogil:
-        """Behind a whole number, in white space perhaps; negative ones are allowed in ``acc`` alone."""
+        """Read an integer and the white space around it; only ``acc`` may have negative ones."""
         cdef int64_t value = 0
         cdef size_t start
         cdef bint negative = False
@@ -189,7 +191,7 @@ cdef class Scanner:
         return F_OTHER
 
     cdef size_t point(self, size_t at) noexcept nogil:
-        """Behind the object of a point, whose opening bracket is at ``at``."""
+        """Read the object of a point, whose opening bracket is at ``at``."""
         cdef PointRow row
         cdef size_t begin = at
         cdef size_t key
@@ -235,26 +237,26 @@ cdef class Scanner:
         return at + 1
 
     cdef size_t numbers_of(self, size_t at, int field, PointRow *row) noexcept nogil:
-        """Behind the list of ``fs``, which becomes a stack, or of ``acc``, whose bytes are counted."""
-        cdef int64_t found = 0
+        """Read the list of ``fs``, which becomes a stack, or of ``acc``, whose bytes are counted."""
+        cdef int64_t number = 0
         cdef int64_t repeat = 0
         cdef int64_t counted = 0
         cdef uint32_t frame
         at = self.expect(at, 0x5B)
         at = self.blank(at) if at else 0
         while at and self.data[at] != 0x5D:
-            at = self.number(at, &found, field)
+            at = self.number(at, &number, field)
             if at == 0:
                 return 0
             if field == F_FS:
-                if found > 0x7FFFFFFF:
+                if number > 0x7FFFFFFF:
                     return self.fail(E_BAD_FIELD, at, field)
-                frame = <uint32_t> found
+                frame = <uint32_t> number
                 if vector_push(&self.sequence, &frame) < 0:
                     return self.fail(E_NO_MEMORY, at)
-            elif found < 0:
-                # so many bytes have the count that follows
-                repeat = -found
+            elif number < 0:
+                # the following count is repeated for this number of bytes
+                repeat = -number
             else:
                 counted += repeat if repeat else 1
                 repeat = 0
@@ -271,7 +273,7 @@ cdef class Scanner:
     # ---- the whole ----
 
     cdef size_t top(self, size_t at) noexcept nogil:
-        """Behind the next item of the top level or into its points; 0 at its end or on error."""
+        """Skip the next item of the top level, or enter its points; 0 at its end or on error."""
         cdef Span span
         at = self.blank(at)
         if at == 0:
@@ -308,7 +310,7 @@ cdef class Scanner:
     cdef int run_until(self, size_t limit) noexcept nogil:
         cdef size_t at = self.position
         if at == 0:
-            # where to go on is never 0, which stands for an error
+            # an offset of 0 would mean an error
             if self.length == 0 or self.data[0] in (0x20, 0x0A, 0x0D, 0x09):
                 at = self.expect(1, 0x7B)
             else:
@@ -338,23 +340,23 @@ cdef class Scanner:
 
     @property
     def offset(self):
-        """How many bytes are read."""
+        """The number of bytes read."""
         return self.position
 
     @property
     def has_points(self):
-        """Whether the file has the list of program points, be it empty."""
+        """Whether the file has a list of program points, even an empty one."""
         return self.had_points
 
     def run(self, size_t limit):
-        """Read on until at least ``limit`` bytes are read. Returns OK at the end, MORE, or what went wrong."""
+        """Continue until at least ``limit`` bytes are read. Returns OK at the end, MORE, or an error."""
         cdef int status
         with nogil:
             status = self.run_until(limit)
         return status
 
     def span(self):
-        """``{key: (start, end)}`` of the top level's other values, the last one of a key."""
+        """Return ``{key: (start, end)}`` of the other values at the top level, the last one of each key."""
         cdef Span *spans = <Span *> self.spans.data
         cdef size_t index
         result = {}

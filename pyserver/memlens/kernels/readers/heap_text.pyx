@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Scans heap profiles in text straight into columns: gperftools', tcmalloc's and Go's, jemalloc's, and Java's.
+"""Scans heap profiles in text directly into columns: those of gperftools, tcmalloc and Go, of jemalloc, and of Java.
 
-Three layouts. A line of gperftools' has four numbers and the stack, ``N: BYTES [N: BYTES] @ 0x1 0x2``; Go puts
-comments below it that name each frame, ``#\\t0x1\\tFUNCTION+0xOFFSET\\tFILE:LINE``. jemalloc's has the stack in a
-line of its own, ``@ 0x1 0x2``, and below it the four numbers of all threads (``t*:``) and of each (``t1:``). A line of
-a Java heap's has two numbers and the stack, ``BYTES COUNT @ 0x1 0x2``, and the names of the addresses follow the last
-of them, ``0x1 FUNCTION (FILE:LINE)``.
+There are three layouts. gperftools: a line has four numbers and the stack, ``N: BYTES [N: BYTES] @ 0x1 0x2``; Go adds
+comments below it that name each frame, ``#\\t0x1\\tFUNCTION+0xOFFSET\\tFILE:LINE``. jemalloc: a line has the stack,
+``@ 0x1 0x2``, and the lines below it the four numbers of all threads (``t*:``) and of each (``t1:``). Java: a line has
+two numbers and the stack, ``BYTES COUNT @ 0x1 0x2``, and the names of the addresses follow the last of these lines,
+``0x1 FUNCTION (FILE:LINE)``.
 
 Source: ``src/heap-profile-table.cc`` of gperftools, ``runtime/pprof/pprof.go`` of Go (``printStackRecord``),
 ``src/prof_data.c`` of jemalloc, and ``profile/legacy_profile.go`` and ``legacy_java_profile.go`` of google/pprof.
@@ -21,7 +21,7 @@ from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vect
 
 import os
 
-# what ended a run; the sentences are made by the formats
+# statuses of a run; the formats turn them into messages
 OK, MORE, SYNTAX, BAD_NUMBER, TOO_DEEP, NO_MEMORY = range(6)
 PLAIN, THREADS, JAVA = range(3)
 ALL_THREADS, NO_THREAD = 0xFFFFFFFF, 0xFFFFFFFE
@@ -43,7 +43,7 @@ cdef enum:
     MAX_DEPTH = 4_096
 
 cdef uint32_t ALL = 0xFFFFFFFF
-cdef uint32_t NONE_TOLD = 0xFFFFFFFE
+cdef uint32_t NO_NUMBER = 0xFFFFFFFE
 
 cdef int64_t MOST_NUMBER = <int64_t> 1 << 60
 # rows are numbered with 32 bits
@@ -55,13 +55,13 @@ cdef struct Row:
     int64_t total_count
     int64_t total_bytes
     uint32_t stack          # of addresses
-    uint32_t names          # of named frames, 0 where comments name none
-    uint32_t thread         # ALL, NONE_TOLD, or its number
+    uint32_t names          # of named frames, 0 if comments name none
+    uint32_t thread         # ALL, NO_NUMBER, or its number
     uint32_t unused
 
 
 cdef class Scanner:
-    """Scan the rows from ``start`` on, in steps, then ``take`` the tables. ``layout``: PLAIN, THREADS or JAVA."""
+    """Scans the rows from ``start`` on, in steps; then ``take`` the tables. ``layout`` is PLAIN, THREADS or JAVA."""
 
     cdef const uint8_t[::1] bytes
     cdef const uint8_t *data
@@ -71,9 +71,9 @@ cdef class Scanner:
     cdef Interner addresses, stacks, names, named
     cdef uint32_t sequence[MAX_DEPTH]
     cdef size_t depth                   # of the comments read for the last row
-    cdef uint32_t stack                 # jemalloc's: that of the rows below
+    cdef uint32_t stack                 # jemalloc: that of the rows below
     cdef bint has_stack
-    cdef readonly size_t maps           # where the memory map, or Java's names, begin; 0 where there are none
+    cdef readonly size_t maps           # where the memory map, or Java's names, begin; 0 if there are none
     cdef readonly bint cut              # the file ends within a line
     cdef readonly size_t error_offset
     cdef int error
@@ -90,7 +90,7 @@ cdef class Scanner:
             raise MemoryError
         if interner_init(&self.names, 1, seed) < 0 or interner_init(&self.named, 4, seed) < 0:
             raise MemoryError
-        # stack 0 is the empty one
+        # stack 0 is empty
         intern_units(&self.stacks, NULL, 0)
         intern_units(&self.named, NULL, 0)
 
@@ -107,7 +107,7 @@ cdef class Scanner:
             self.error_offset = at
         return -1
 
-    # ---- parts of lines; each returns where it ends, 0 when it isn't there ----
+    # ---- parts of lines; each returns its end, 0 if it is missing ----
 
     cdef size_t blank(self, size_t at, size_t end) noexcept nogil:
         while at < end and (self.data[at] == 0x20 or self.data[at] == 0x09 or self.data[at] == 0x0D):
@@ -134,9 +134,9 @@ cdef class Scanner:
         result[0] = -value if negative else value
         return at
 
-    cdef size_t sign(self, size_t at, size_t end, uint8_t what) noexcept nogil:
+    cdef size_t sign(self, size_t at, size_t end, uint8_t character) noexcept nogil:
         at = self.blank(at, end)
-        return at + 1 if at < end and self.data[at] == what else 0
+        return at + 1 if at < end and self.data[at] == character else 0
 
     cdef size_t hexadecimal(self, size_t at, size_t end, uint64_t *result) noexcept nogil:
         cdef uint64_t value = 0
@@ -160,8 +160,8 @@ cdef class Scanner:
         result[0] = value
         return at
 
-    cdef int four(self, size_t at, size_t end, Row *row, size_t *behind) noexcept nogil:
-        """``N: BYTES [N: BYTES]``; 1 when it is there, 0 when not, -1 on error."""
+    cdef int four(self, size_t at, size_t end, Row *row, size_t *after) noexcept nogil:
+        """Read ``N: BYTES [N: BYTES]``; 1 if it is there, 0 if not, -1 on error."""
         at = self.number(at, end, &row.count)
         at = self.sign(at, end, 0x3A) if at else 0
         at = self.number(at, end, &row.bytes) if at else 0
@@ -170,11 +170,11 @@ cdef class Scanner:
         at = self.sign(at, end, 0x3A) if at else 0
         at = self.number(at, end, &row.total_bytes) if at else 0
         at = self.sign(at, end, 0x5D) if at else 0
-        behind[0] = at
+        after[0] = at
         return 1 if at else -1 if self.error else 0
 
     cdef int64_t stack_of(self, size_t at, size_t end) noexcept nogil:
-        """The stack of the addresses up to the end of the line."""
+        """Return the stack of the addresses up to the end of the line, -1 on error."""
         cdef uint64_t address = 0
         cdef size_t depth = 0
         cdef int64_t id
@@ -199,32 +199,32 @@ cdef class Scanner:
     # ---- lines ----
 
     cdef int plain_row(self, size_t at, size_t end) noexcept nogil:
-        """A row of gperftools', tcmalloc's or Go's."""
+        """Read a row of gperftools, tcmalloc or Go."""
         cdef Row row
-        cdef size_t behind = 0
+        cdef size_t after = 0
         cdef int64_t stack
-        cdef int found = self.four(at, end, &row, &behind)
-        if found < 0:
+        cdef int status = self.four(at, end, &row, &after)
+        if status < 0:
             return -1
-        behind = self.sign(behind, end, 0x40) if found else 0
-        if behind == 0:
+        after = self.sign(after, end, 0x40) if status else 0
+        if after == 0:
             return self.fail(E_SYNTAX, at)
-        stack = self.stack_of(behind, end)
+        stack = self.stack_of(after, end)
         if stack < 0:
             return -1
         row.stack = <uint32_t> stack
         row.names = 0
-        row.thread = NONE_TOLD
+        row.thread = NO_NUMBER
         row.unused = 0
         return 0 if vector_push(&self.rows, &row) == 0 else self.fail(E_NO_MEMORY, at)
 
     cdef int thread_row(self, size_t at, size_t end) noexcept nogil:
-        """A row of jemalloc's: ``t*: …`` or ``t12: …``; ``@ …`` begins a stack."""
+        """Read a row of jemalloc: ``t*: …`` or ``t12: …``, or ``@ …``, which begins a stack."""
         cdef Row row
-        cdef size_t behind = 0
+        cdef size_t after = 0
         cdef int64_t thread = 0
         cdef int64_t stack
-        cdef int found
+        cdef int status
         at = self.blank(at, end)
         if self.data[at] == 0x40:
             stack = self.stack_of(at + 1, end)
@@ -237,19 +237,19 @@ cdef class Scanner:
             return self.fail(E_SYNTAX, at)
         if self.data[at + 1] == 0x2A:
             row.thread = ALL
-            behind = at + 2
+            after = at + 2
         else:
-            behind = self.number(at + 1, end, &thread)
-            if behind == 0 or thread < 0 or thread >= MOST_ROWS:
+            after = self.number(at + 1, end, &thread)
+            if after == 0 or thread < 0 or thread >= MOST_ROWS:
                 return self.fail(E_SYNTAX, at)
             row.thread = <uint32_t> thread
-        behind = self.sign(behind, end, 0x3A)
-        if behind == 0:
+        after = self.sign(after, end, 0x3A)
+        if after == 0:
             return self.fail(E_SYNTAX, at)
-        found = self.four(behind, end, &row, &behind)
-        if found < 0:
+        status = self.four(after, end, &row, &after)
+        if status < 0:
             return -1
-        if found == 0 or self.blank(behind, end) != end:
+        if status == 0 or self.blank(after, end) != end:
             return self.fail(E_SYNTAX, at)
         if not self.has_stack:
             return 0        # the head's sums, which the format reads
@@ -259,27 +259,27 @@ cdef class Scanner:
         return 0 if vector_push(&self.rows, &row) == 0 else self.fail(E_NO_MEMORY, at)
 
     cdef int java_row(self, size_t at, size_t end) noexcept nogil:
-        """A row of a Java heap's."""
+        """Read a row of a Java heap."""
         cdef Row row
         cdef int64_t stack
-        cdef size_t behind = self.number(at, end, &row.bytes)
-        behind = self.number(behind, end, &row.count) if behind else 0
-        behind = self.sign(behind, end, 0x40) if behind else 0
-        if behind == 0 or row.bytes < 0 or row.count <= 0:
+        cdef size_t after = self.number(at, end, &row.bytes)
+        after = self.number(after, end, &row.count) if after else 0
+        after = self.sign(after, end, 0x40) if after else 0
+        if after == 0 or row.bytes < 0 or row.count <= 0:
             return self.fail(E_SYNTAX, at)
-        stack = self.stack_of(behind, end)
+        stack = self.stack_of(after, end)
         if stack < 0:
             return -1
         row.total_count = 0
         row.total_bytes = 0
         row.stack = <uint32_t> stack
         row.names = 0
-        row.thread = NONE_TOLD
+        row.thread = NO_NUMBER
         row.unused = 0
         return 0 if vector_push(&self.rows, &row) == 0 else self.fail(E_NO_MEMORY, at)
 
     cdef int comment(self, size_t at, size_t end) noexcept nogil:
-        """``#\\t0xADDRESS\\tFUNCTION+0xOFFSET\\tFILE:LINE``, a frame of the row above; other comments say nothing."""
+        """Read ``#\\t0xADDRESS\\tFUNCTION+0xOFFSET\\tFILE:LINE``, a frame of the row above; skip other comments."""
         cdef uint64_t address = 0
         cdef int64_t id
         if end - at < 4 or self.data[at + 1] != 0x09:
@@ -297,7 +297,7 @@ cdef class Scanner:
         return 0
 
     cdef int name_row(self) noexcept nogil:
-        """Give the comments that were read to the row that they stand below."""
+        """Store the comments that were read in the row above them."""
         cdef int64_t id
         if self.depth:
             id = intern_units(&self.named, self.sequence, self.depth)
@@ -318,13 +318,13 @@ cdef class Scanner:
     cdef int run_until(self, size_t limit) noexcept nogil:
         cdef size_t at = self.position
         cdef size_t end
-        cdef const uint8_t *found
+        cdef const uint8_t *line_break
         while at < self.length:
             self.position = at
             if at >= limit:
                 return E_MORE
-            found = <const uint8_t *> memchr(self.data + at, 0x0A, self.length - at)
-            end = found - self.data if found != NULL else self.length
+            line_break = <const uint8_t *> memchr(self.data + at, 0x0A, self.length - at)
+            end = line_break - self.data if line_break != NULL else self.length
             if end > at and self.data[at] == 0x23 and self.layout == L_PLAIN:
                 self.comment(at, end)
             elif self.blank(at, end) == end:
@@ -340,8 +340,8 @@ cdef class Scanner:
                     self.java_row(at, end)
                 else:
                     self.plain_row(at, end)
-                if found == NULL and self.rows.count:
-                    # the file ends in the middle of a line, or of a number: what could be read of it stays
+                if line_break == NULL and self.rows.count:
+                    # the file ends within a line: keep what could be read of it
                     self.cut = True
                     if self.error in (E_SYNTAX, E_BAD_NUMBER):
                         self.error = E_OK
@@ -357,18 +357,18 @@ cdef class Scanner:
 
     @property
     def offset(self):
-        """How many bytes are read."""
+        """The number of bytes read."""
         return self.position
 
     def run(self, size_t limit):
-        """Read on until at least ``limit`` bytes are read. Returns OK at the end, MORE, or what went wrong."""
+        """Continue until at least ``limit`` bytes are read. Returns OK at the end, MORE, or an error."""
         cdef int status
         with nogil:
             status = self.run_until(limit)
         return status
 
     def texts(self):
-        """What Go's comments say of frames, behind their addresses."""
+        """Return the frames in Go's comments, without their addresses."""
         cdef size_t row
         return [interner_text(&self.names, row) for row in range(interner_count(&self.names))]
 

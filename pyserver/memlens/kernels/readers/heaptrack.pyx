@@ -1,12 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""heaptrack's text, read in pieces while it is unpacked: kinds of allocations, their stacks, and what time did to them.
+"""Reads heaptrack's text in chunks while it is decompressed: kinds of allocations, their stacks and changes over time.
 
-Records are lines, a letter and lower-case hexadecimal numbers (``src/analyze/accumulatedtracedata.cpp`` and
-``src/interpret`` of heaptrack 1.0 to 1.5). Nothing is kept of a single event: what is kept grows with the number of
-kinds, of stacks, and of changes per stretch of time, which are merged pairwise when there are too many.
+Records are lines of a letter and lower-case hexadecimal numbers (``src/analyze/accumulatedtracedata.cpp`` and
+``src/interpret`` of heaptrack 1.0 to 1.5). Single events are not stored: memory grows with the number of kinds, of
+stacks, and of changes per bin of time; bins are merged pairwise when there are too many.
 
-Numbers of the file index tables only after a check; a line that refers to nothing or is no record is passed over and
-counted.
+Numbers from the file are checked before they index tables; invalid lines are skipped and counted.
 """
 
 import os
@@ -34,8 +33,8 @@ cdef enum:
 
 cdef enum:
     BINS = 4096
-    LEAST_BINS = 256            # merging for the sake of rows ends here
-    FREE_ROWS = 4_000_000       # rows of changes that are never too many
+    LEAST_BINS = 256            # bins are not merged below this number to save rows
+    FREE_ROWS = 4_000_000       # the number of rows of changes that is always allowed
     LINE_BYTES = 1 << 24
     INLINED_FRAMES = 256        # of one instruction
     STACK_FRAMES = 4096         # of one stack; heaptrack itself records 64 addresses
@@ -45,7 +44,7 @@ cdef int64_t MOST_LIVE = <int64_t> 1 << 61
 cdef int64_t MOST_TIME_MS = <int64_t> 1 << 46
 cdef uint32_t MOST_EVENTS = 0xFFFFFFF0
 cdef uint32_t MOST_NODES = 0x7FFFFFF0
-cdef uint32_t ADDRESS = 0x80000000                  # in the place of a line, with the upper half of an address
+cdef uint32_t ADDRESS = 0x80000000                  # marks a line that is the upper half of an address
 cdef bint LITTLE_ENDIAN = sys.byteorder == "little"
 
 cdef uint64_t ONES = 0x0101010101010101
@@ -55,8 +54,8 @@ cdef const char **OPERATOR_NEW = ["operator new(unsigned long)", "operator new[]
                                   "operator new(unsigned int)", "operator new[](unsigned int)"]
 
 
-# A kind of allocation, by size and stack. ``peak`` is its live count at the peak of number ``peak_number``; when that
-# is not the last peak, nothing happened to the kind since then and ``live`` is the count. So a new peak costs nothing.
+# A kind of allocation, by size and stack. ``peak`` is its live count at the peak of number ``peak_number``; if that is
+# not the last peak, the kind has not changed since then and ``live`` is the count. So a new peak costs nothing.
 cdef struct Kind:
     int64_t size
     uint32_t node
@@ -80,7 +79,7 @@ cdef struct Edge:
     int64_t live_bytes
     int64_t live_count
     int64_t rss_pages
-    int64_t temporary           # within the bin that ends here, as the largest amount
+    int64_t temporary           # within the bin that ends here
     int64_t peak_bytes
 
 
@@ -109,9 +108,9 @@ cdef inline uint64_t mixed(uint64_t value) noexcept nogil:
 
 
 cdef inline bint read_hex(const uint8_t **at, const uint8_t *end, uint64_t *number) noexcept nogil:
-    """The number at ``at`` up to a space, which is passed, or the end of the line; False where there is none.
+    """Read the number at ``at`` and the space after it; False if there is none.
 
-    More than 64 bits are taken as all ones: too large for whatever they are.
+    A number of more than 64 bits becomes all ones, which is too large for any field.
     """
     cdef const uint8_t *here = at[0]
     cdef uint64_t value = 0
@@ -135,19 +134,19 @@ cdef inline bint read_hex(const uint8_t **at, const uint8_t *end, uint64_t *numb
     return True
 
 
-cdef inline void _keep_address(uint32_t *key, uint64_t address) noexcept nogil:
-    """Of a frame of which nothing else is known; addresses of programs have their top bit clear."""
+cdef inline void _store_address(uint32_t *key, uint64_t address) noexcept nogil:
+    """Store the address of an unresolved frame in its key; addresses of programs have their top bit clear."""
     if address and address >> 63 == 0:
         key[1] = <uint32_t> address
         key[2] = ADDRESS | <uint32_t> (address >> 32)
 
 
 cdef class Reader:
-    """Takes the text in pieces by :meth:`feed`, then lends what it found as columns.
+    """Reads chunks of text by :meth:`feed`; then the columns can be taken.
 
-    Nodes form the prefix tree of all stacks: node 0 is the root, a parent comes before its children, inlined frames
-    are nodes of their own, and equal frames of one parent are one node. Frames are rows of four: the ids of function
-    and file, the line, the id of the module; ids are those of strings from 1 on, 0 for none.
+    Nodes form the prefix tree of all stacks: node 0 is the root, a parent comes before its children, each inlined frame
+    is a node, and equal frames of one parent are one node. Frames are rows of four: the ids of function and file, the
+    line, the id of the module; ids are those of strings, from 1, and 0 for none.
     """
 
     cdef Vector strings, string_starts, instructions, instruction_frames, traces, kinds, touched
@@ -232,7 +231,7 @@ cdef class Reader:
         interner_free(&self.old_kinds)
 
     def feed(self, const uint8_t[::1] text) -> int:
-        """Read the next piece, cut anywhere. A status that is not OK is final; MemoryError is raised."""
+        """Read the next chunk, which may end anywhere. A status other than OK is final. Raises MemoryError."""
         cdef const uint8_t *at
         cdef const uint8_t *end
         cdef const uint8_t *line_end
@@ -272,15 +271,15 @@ cdef class Reader:
         return self.status_code
 
     def finish(self) -> None:
-        """The text is at its end: close the last bin. A line without an end is left out, as nobody knows its end."""
+        """Close the last bin at the end of the text. An incomplete last line is ignored."""
         if self.closed:
             return
         self.closed = True
         self.partial_line = self.carry.count > 0
-        # heaptrack's total time is the last time stamp and a millisecond
+        # heaptrack's total time is the last time stamp plus a millisecond
         if self._close_bin(self.time_ms + 1) < 0:
             raise MemoryError
-        # what only reading needed
+        # not needed after reading
         vector_free(&self.traces)
         vector_free(&self.first_children)
         vector_free(&self.slots)
@@ -292,31 +291,31 @@ cdef class Reader:
 
     @property
     def live_at_end_bytes(self) -> int:
-        """What was never freed."""
+        """The bytes that were never freed."""
         return self.live_bytes
 
     @property
     def peak(self) -> tuple[int, int]:
-        """The most that was live, in bytes, and the time stamp in milliseconds when it was first."""
+        """The most live bytes, and the first time stamp at which they were reached, in milliseconds."""
         return self.peak_bytes, self.peak_time_ms
 
     @property
     def total_ms(self) -> int:
-        """How long the program ran."""
+        """The run time of the program."""
         return self.time_ms + 1
 
     @property
     def peak_rss_bytes(self) -> int:
-        """The largest resident set that was noted."""
+        """The largest recorded resident set."""
         return self.peak_rss_pages * self.page_bytes
 
     @property
     def string_count(self) -> int:
-        """Strings are numbered from 1 up to this."""
+        """The number of strings, which is the number of the last one."""
         return self.string_starts.count - 1
 
     def string_at(self, size_t number) -> bytes:
-        """A string by its number from 1 on; empty for 0 and for what there is not."""
+        """Return a string by its number, from 1; empty for 0 and for numbers that are too large."""
         cdef uint64_t *starts = <uint64_t *> self.string_starts.data
         if number == 0 or number >= self.string_starts.count or starts[number] == starts[number - 1]:
             return b""
@@ -324,11 +323,11 @@ cdef class Reader:
 
     @property
     def command_line(self) -> bytes:
-        """What ran."""
+        """The command line of the program."""
         return self.command.data[:self.command.count] if self.command.count else b""
 
     def suppressions(self) -> list[bytes]:
-        """The patterns of the file's own leak suppressions, as they stand there."""
+        """Return the lines of the program's leak suppressions."""
         cdef uint64_t *starts = <uint64_t *> self.suppression_starts.data
         cdef size_t number
         return [
@@ -338,11 +337,11 @@ cdef class Reader:
         ]
 
     def take_tree(self) -> tuple:
-        """Parents and frames of the nodes; once."""
+        """Move out the parents and frames of the nodes."""
         return column_of(&self.parents, b"I"), column_of(&self.node_frames, b"I")
 
     def take_frames(self) -> object:
-        """The rows of four of all frames, end to end; once."""
+        """Move out the rows of all frames, four numbers each."""
         return column_of(&self.frames.units, b"I")
 
     def kind_columns(self, int64_t[::1] sizes, uint32_t[::1] nodes, int64_t[::1] allocations,
@@ -363,16 +362,16 @@ cdef class Reader:
 
     @property
     def kind_count(self) -> int:
-        """Kinds of allocations."""
+        """The number of kinds of allocations."""
         return self.kinds.count
 
     @property
     def node_count(self) -> int:
-        """Nodes of the tree."""
+        """The number of nodes of the tree."""
         return self.parents.count
 
     def take_times(self) -> tuple:
-        """Edges, the offsets of their changes, and the changes; once.
+        """Move out the edges, the offsets of their changes, and the changes.
 
         An edge is six numbers: time in milliseconds, live bytes and count, resident pages, temporary allocations and
         the most live bytes within the bin that ends there. A change is three: kind, allocations, frees.
@@ -384,7 +383,7 @@ cdef class Reader:
     # reading
 
     cdef int _begin(self) noexcept nogil:
-        """Nothing has happened yet: one edge at the current time."""
+        """Reset the times to one edge at the current time."""
         cdef Edge first
         cdef uint64_t offset = 0
         self.edges.count = self.change_offsets.count = self.changes.count = 0
@@ -397,11 +396,11 @@ cdef class Reader:
         first.rss_pages = self.rss_pages
         if vector_push(&self.edges, &first) < 0 or vector_push(&self.change_offsets, &offset) < 0:
             return -1
-        # what was live at the first edge: nothing that the file tells of
+        # the file does not record what was live at the first edge
         return vector_push(&self.change_offsets, &offset)
 
     cdef const uint8_t *_events(self, const uint8_t *at, const uint8_t *end) noexcept nogil:
-        """Read event after event, as long as they are plain; where the first line begins that is not."""
+        """Read consecutive plain events, and return the beginning of the first line that is not one."""
         cdef Kind *kinds = <Kind *> self.kinds.data
         cdef uint32_t *touched = <uint32_t *> self.touched.data
         cdef size_t touched_count = self.touched.count
@@ -422,7 +421,7 @@ cdef class Reader:
             if (letter != c"+" and letter != c"-") or at[1] != c" ":
                 break
             memcpy(&word, at + 2, 8)
-            # the first byte that is a line's end
+            # the first byte that is a line break
             mark = word ^ (ONES * 10)
             mark = (mark - ONES) & ~mark & HIGHS
             if mark == 0:
@@ -430,10 +429,10 @@ cdef class Reader:
             digits = ((((mark & (0 - mark)) - 1) & ONES) * ONES >> 56) - 1
             if digits == 0:
                 break
-            # the digits as the last of eight, zeros before them
+            # pad the digits to eight with leading zeros
             shift = <int> (8 * digits)
             word = word << (64 - shift) | (ONES * 0x30) >> shift
-            # a byte below 0x80 is no digit unless it is 0-9 or a-f
+            # digits are 0-9 and a-f
             wrong = word & HIGHS
             wrong |= ~(((word + ONES * (0x80 - 0x30)) & ~(word + ONES * (0x80 - 0x3A)))
                        | ((word + ONES * (0x80 - 0x61)) & ~(word + ONES * (0x80 - 0x67)))) & HIGHS
@@ -501,7 +500,7 @@ cdef class Reader:
         return at
 
     cdef void _line(self, const uint8_t *at, const uint8_t *end) noexcept nogil:
-        """Read one line of any kind, without its end."""
+        """Read one line of any kind, without its line break."""
         cdef uint8_t letter
         cdef uint64_t number
         if at == end or at[0] == c"#":
@@ -530,7 +529,7 @@ cdef class Reader:
             self.rss_pages = <int64_t> number
             if self.rss_pages > self.peak_rss_pages:
                 self.peak_rss_pages = self.rss_pages
-            # it is noted right after the time stamp that it belongs to
+            # it is recorded right after its time stamp
             if self.bin_events == 0 and self.stamps == 0:
                 (<Edge *> self.edges.data)[self.edges.count - 1].rss_pages = self.rss_pages
         elif letter == c"x" or letter == c"m":
@@ -540,7 +539,7 @@ cdef class Reader:
                 self.bad_records += 1
                 return
             self.has_version = True
-            # before heaptrack 1.0 a version of the file was not written
+            # heaptrack before 1.0 did not write a version of the file
             if not read_hex(&at, end, &self.file_version):
                 self.file_version = 1 if self.heaptrack_version == 0x010200 else 0
         elif letter == c"X":
@@ -576,7 +575,7 @@ cdef class Reader:
     cdef void _string(self, const uint8_t *at, const uint8_t *end) noexcept nogil:
         cdef uint64_t length, place
         if self.file_version >= 3:
-            # an unreadable string keeps its number, or all later ones would be others
+            # an unreadable string keeps its number, or all later numbers would be wrong
             if not read_hex(&at, end, &length) or length > <uint64_t> (end - at):
                 self.bad_records += 1
                 end = at
@@ -614,18 +613,18 @@ cdef class Reader:
         return False
 
     cdef inline uint32_t _string_number(self, uint64_t number) noexcept nogil:
-        """A reference to a string, 0 when there is no such string (yet)."""
+        """Check a reference to a string; 0 if there is no such string (yet)."""
         if number >= self.string_starts.count:
             self.bad_records += 1
             return 0
         return <uint32_t> number
 
     cdef void _instruction(self, const uint8_t *at, const uint8_t *end) noexcept nogil:
-        """``IP MODULE [FUNCTION FILE LINE (FUNCTION FILE LINE)*]``; a function may stand alone.
+        """Read ``IP MODULE [FUNCTION FILE LINE (FUNCTION FILE LINE)*]``; a function may be without file and line.
 
-        Where nothing but the address is known its halves stand for file and line, the upper one with ``ADDRESS``.
+        If only the address is known, its halves are stored as file and line, the upper one with ``ADDRESS``.
         """
-        cdef Instruction found
+        cdef Instruction instruction
         cdef uint64_t address = 0, number, function, file, line
         cdef uint32_t key[4]
         cdef int64_t frame
@@ -633,51 +632,51 @@ cdef class Reader:
         if self.instructions.count >= MOST_NODES or self.instruction_frames.count >= MOST_NODES:
             self.status_code = _TOO_MANY
             return
-        found.first_frame = <uint32_t> self.instruction_frames.count
-        found.count = 0
-        found.operator_new = False
+        instruction.first_frame = <uint32_t> self.instruction_frames.count
+        instruction.count = 0
+        instruction.operator_new = False
         key[3] = 0
         if not read_hex(&at, end, &address):
             self.bad_records += 1
             address = 0
         elif read_hex(&at, end, &number):
             key[3] = self._string_number(number)
-        while found.count < INLINED_FRAMES:
+        while instruction.count < INLINED_FRAMES:
             function = file = line = 0
             if not read_hex(&at, end, &function):
                 break
             if not (read_hex(&at, end, &file) and read_hex(&at, end, &line)):
-                # of an inlined frame that is not whole nothing is known
-                if found.count:
+                # ignore an incomplete inlined frame
+                if instruction.count:
                     break
                 file = line = 0
             key[0] = self._string_number(function)
             key[1] = self._string_number(file)
             key[2] = <uint32_t> line if line < 0x7FFFFFFF else 0
             if key[0] == 0 and key[1] == 0 and key[2] == 0:
-                _keep_address(key, address)
-            if found.count == 0:
-                found.operator_new = self._is_operator_new(key[0])
+                _store_address(key, address)
+            if instruction.count == 0:
+                instruction.operator_new = self._is_operator_new(key[0])
             frame = intern_units(&self.frames, key, 4)
             frame_number = <uint32_t> frame
             if frame < 0 or vector_push(&self.instruction_frames, &frame_number) < 0:
                 self.status_code = _NO_MEMORY
                 return
-            found.count += 1
-        if found.count == 0:
+            instruction.count += 1
+        if instruction.count == 0:
             key[0] = key[1] = key[2] = 0
-            _keep_address(key, address)
+            _store_address(key, address)
             frame = intern_units(&self.frames, key, 4)
             frame_number = <uint32_t> frame
             if frame < 0 or vector_push(&self.instruction_frames, &frame_number) < 0:
                 self.status_code = _NO_MEMORY
                 return
-            found.count = 1
-        if vector_push(&self.instructions, &found) < 0:
+            instruction.count = 1
+        if vector_push(&self.instructions, &instruction) < 0:
             self.status_code = _NO_MEMORY
 
     cdef void _trace(self, const uint8_t *at, const uint8_t *end) noexcept nogil:
-        """``INSTRUCTION PARENT``: a stack that is longer than another by one address, the innermost."""
+        """Read ``INSTRUCTION PARENT``: the stack of ``PARENT`` with one more address, the innermost."""
         cdef uint64_t address, above
         cdef Trace trace
         cdef Trace *traces = <Trace *> self.traces.data
@@ -729,7 +728,7 @@ cdef class Reader:
             self.traces.count += 1
 
     cdef inline uint32_t *_slot(self, uint32_t parent, uint32_t frame) noexcept nogil:
-        """Where the child of ``parent`` with ``frame`` stands among the slots, or where it may be put."""
+        """Return the slot of the child of ``parent`` with ``frame``, or the slot in which to put it."""
         cdef uint32_t *slots = <uint32_t *> self.slots.data
         cdef uint32_t *parents = <uint32_t *> self.parents.data
         cdef uint32_t *frames = <uint32_t *> self.node_frames.data
@@ -743,10 +742,9 @@ cdef class Reader:
             place = (place + 1) & mask
 
     cdef int64_t _child(self, uint32_t parent, uint32_t frame) noexcept nogil:
-        """The node of ``frame`` below ``parent``, made where there is none; -1 without memory.
+        """Return the node of ``frame`` below ``parent``, which is made if it is missing; -1 without memory.
 
-        Most nodes have one child, which stands beside its parent where the processor has it at hand; only further
-        ones are looked up by their hash.
+        Most nodes have one child, which is stored with its parent; only further ones are looked up by their hash.
         """
         cdef uint32_t first = (<uint32_t *> self.first_children.data)[parent]
         cdef uint32_t *slot = NULL
@@ -799,7 +797,7 @@ cdef class Reader:
         return 0
 
     cdef int64_t _new_kind(self, uint64_t size, uint64_t trace) noexcept nogil:
-        """The number of a new kind; -1 without memory."""
+        """Add a kind and return its number; -1 without memory."""
         cdef Kind kind
         memset(&kind, 0, sizeof(kind))
         if size > MOST_SIZE:
@@ -814,14 +812,14 @@ cdef class Reader:
         if self.kinds.count >= MOST_NODES:
             self.status_code = _TOO_MANY
             return -1
-        # each kind can be touched once in a bin, and events don't look for room
+        # each kind can be touched once per bin, so that events need not reserve memory
         if vector_push(&self.kinds, &kind) < 0 or vector_reserve(&self.touched, self.kinds.count) < 0:
             self.status_code = _NO_MEMORY
             return -1
         return <int64_t> self.kinds.count - 1
 
     cdef void _kind_record(self, const uint8_t *at, const uint8_t *end) noexcept nogil:
-        """``SIZE TRACE``. An unreadable one keeps its number, or all later ones would be others."""
+        """Read ``SIZE TRACE``. An unreadable kind keeps its number, or all later numbers would be wrong."""
         cdef uint64_t size, trace
         if not read_hex(&at, end, &size) or not read_hex(&at, end, &trace):
             self.bad_records += 1
@@ -829,9 +827,9 @@ cdef class Reader:
         self._new_kind(size, trace)
 
     cdef void _event(self, uint8_t letter, const uint8_t *at, const uint8_t *end) noexcept nogil:
-        """An event that is not among many others, or of version 0: there with size, trace and address."""
+        """Read an event that :meth:`_events` does not, or one of version 0, which has size, trace and address."""
         cdef uint64_t number, size, trace, address = 0
-        cdef int64_t found
+        cdef int64_t kind
         cdef bint old = self.file_version == 0
         if self.events >= MOST_EVENTS:
             self.status_code = _TOO_MANY
@@ -840,19 +838,19 @@ cdef class Reader:
             if not (read_hex(&at, end, &size) and read_hex(&at, end, &trace) and read_hex(&at, end, &address)):
                 self.bad_records += 1
                 return
-            found = self._old_kind(size, trace)
-            if found < 0 or self._keep_pointer(address, <uint32_t> found) < 0:
+            kind = self._old_kind(size, trace)
+            if kind < 0 or self._add_pointer(address, <uint32_t> kind) < 0:
                 return
-            number = <uint64_t> found
+            number = <uint64_t> kind
         elif old:
             if not read_hex(&at, end, &address):
                 self.bad_records += 1
                 return
-            found = self._take_pointer(address)
-            if found < 0:
-                # freed is also what nobody saw made
+            kind = self._take_pointer(address)
+            if kind < 0:
+                # its allocation was not recorded
                 return
-            number = <uint64_t> found
+            number = <uint64_t> kind
         elif not read_hex(&at, end, &number):
             self.bad_records += 1
             return
@@ -895,9 +893,9 @@ cdef class Reader:
                 self.status_code = _TOO_MUCH
 
     cdef void _free(self, uint32_t number, uint64_t identity) noexcept nogil:
-        """heaptrack calls an allocation temporary when the next event but frees of others is its free.
+        """Count a free. As in heaptrack, an allocation is temporary if the next event is its free.
 
-        It compares the kinds, not the blocks, with 0 for "no allocation before": so does this, to the digit.
+        heaptrack compares kinds, not blocks, with 0 for "no allocation before"; the same is done here.
         """
         cdef Kind *kind = &(<Kind *> self.kinds.data)[number]
         if kind.live == 0:
@@ -919,7 +917,7 @@ cdef class Reader:
     # version 0
 
     cdef int64_t _old_kind(self, uint64_t size, uint64_t trace) noexcept nogil:
-        """Version 0 has no records of kinds: each new pair of size and trace is one."""
+        """Return the kind of a size and trace: version 0 has no records of kinds."""
         cdef uint32_t key[4]
         cdef int64_t pair, kind
         cdef uint32_t number
@@ -939,7 +937,7 @@ cdef class Reader:
                 return -1
         return (<uint32_t *> self.old_kind_numbers.data)[pair]
 
-    cdef int _keep_pointer(self, uint64_t address, uint32_t kind) noexcept nogil:
+    cdef int _add_pointer(self, uint64_t address, uint32_t kind) noexcept nogil:
         cdef Pointer *old = <Pointer *> self.pointers.data
         cdef Pointer *slots
         cdef size_t count = self.pointers.count, place, index, room
@@ -970,7 +968,7 @@ cdef class Reader:
         return 0
 
     cdef int64_t _take_pointer(self, uint64_t address) noexcept nogil:
-        """The kind of the block at ``address``, which is forgotten; -1 where none is known."""
+        """Remove the block at ``address``, and return its kind; -1 if it is unknown."""
         cdef Pointer *slots = <Pointer *> self.pointers.data
         cdef size_t count = self.pointers.count, place, hole, home
         cdef int64_t kind
@@ -982,7 +980,7 @@ cdef class Reader:
         if slots[place].kind == 0:
             return -1
         kind = <int64_t> slots[place].kind - 1
-        # what stands behind moves up unless it is at home there
+        # close the hole with later entries that are not in their first slot
         hole = place
         while True:
             place = (place + 1) & (count - 1)
@@ -999,7 +997,7 @@ cdef class Reader:
     # time
 
     cdef void _attach(self) noexcept nogil:
-        """heaptrack was attached to a running program here: all counts begin anew."""
+        """Reset all counts: heaptrack was attached to a running program here."""
         cdef Kind *kinds = <Kind *> self.kinds.data
         cdef size_t row
         if self.attached:
@@ -1018,7 +1016,7 @@ cdef class Reader:
             self.status_code = _NO_MEMORY
 
     cdef void _time_stamp(self, int64_t time_ms) noexcept nogil:
-        """Time passed: the bin ends, unless it takes several stamps by now."""
+        """Advance the time, and close the bin unless bins span several time stamps by now."""
         if time_ms <= self.time_ms:
             return
         self.stamps += 1
@@ -1066,11 +1064,11 @@ cdef class Reader:
         return 0
 
     cdef int _merge(self) noexcept nogil:
-        """Make one bin of each two, and let the following ones be as long."""
+        """Merge every two bins, and double the length of following ones."""
         cdef Edge *edges = <Edge *> self.edges.data
         cdef uint64_t *offsets = <uint64_t *> self.change_offsets.data
         cdef Change *changes = <Change *> self.changes.data
-        # a kind's row among those of the bin, + 1; an older bin's row is below the bin's first and counts for nothing
+        # a kind's row + 1 within the merged bin; rows of earlier bins are below ``first``, and are ignored
         cdef uint32_t *rows = <uint32_t *> calloc(self.kinds.count + 1, 4)
         cdef size_t edge, last, merged = 0, written = 0, first, row
         cdef uint32_t known

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Scans massif's text straight into columns: its snapshots, and of the detailed ones the stacks with their bytes.
+"""Scans massif's text directly into columns: its snapshots, and the stacks of the detailed ones with their bytes.
 
-A tree is written as ``nK: BYTES WHERE`` with its K children on the lines below it, a space deeper. What a node has
-beyond its children (all of it, where it has none) belongs to the stack of the node; so the bytes of a tree's stacks
-add up to those of its root. Frames are texts without their addresses: call sites within one line are one frame.
+A tree is written as ``nK: BYTES WHERE`` with its K children on the lines below it, indented by one more space. A node's
+bytes beyond those of its children belong to the node's stack, so the bytes of a tree's stacks add up to those of its
+root. Frames are texts without their addresses: call sites within one line are one frame.
 
 Source: ``massif/ms_main.c`` and ``coregrind/m_xtree.c`` (``ms_output_group``) of valgrind.
 """
@@ -18,7 +18,7 @@ from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vect
 
 import os
 
-# what ended a run; the sentences are made by the formats
+# statuses of a run; the formats turn them into messages
 OK, MORE, TRUNCATED, SYNTAX, BAD_NUMBER, BAD_TREE, TOO_DEEP, NO_MEMORY = range(8)
 EMPTY, DETAILED, PEAK = NO_TREE, DETAILED_TREE, PEAK_TREE
 
@@ -38,11 +38,11 @@ cdef enum:
     PEAK_TREE
 
 cdef enum:
-    # valgrind's own limit of --depth is 200, and inlined frames come on top
+    # valgrind's limit of --depth is 200, without inlined frames
     MAX_DEPTH = 2_000
-    BELOW = 0           # the frame that stands for what is below the threshold
+    BELOW = 0           # the frame of what is below the threshold
 
-# no process has had more bytes, and none so many instructions
+# more than any number of bytes or instructions
 cdef int64_t MOST_NUMBER = <int64_t> 1 << 60
 # rows are numbered with 32 bits
 cdef int64_t MOST_ROWS = 0xFFFFFFF0
@@ -54,13 +54,13 @@ cdef struct SnapshotRow:
     int64_t stacks_bytes
     uint64_t leaves         # where its rows of leaves begin
     uint32_t tree           # EMPTY, DETAILED, PEAK
-    uint32_t told           # whether the line was there that says what tree follows, a snapshot's last but for the tree
+    uint32_t has_tree_line  # whether the line heap_tree= was read, a snapshot's last before the tree
 
 cdef struct LeafRow:
     int64_t bytes
     uint32_t stack
     uint32_t snapshot       # row of the snapshots
-    uint32_t addresses      # how many return addresses the stack has; inlined frames have their caller's
+    uint32_t addresses      # the number of the stack's return addresses; inlined frames share their caller's
     uint32_t unused
 
 cdef packed struct ChangeRow:
@@ -70,8 +70,8 @@ cdef packed struct ChangeRow:
     uint32_t allocated_count, freed_count
 
 cdef struct OpenNode:
-    # a node of the path to where the scan is
-    int64_t left_bytes      # not yet told by children
+    # a node of the current path
+    int64_t left_bytes      # not yet assigned to children
     uint64_t address
     uint32_t frame
     uint32_t left_children
@@ -90,8 +90,8 @@ cdef class Scanner:
     cdef OpenNode path[MAX_DEPTH]
     cdef uint32_t sequence[MAX_DEPTH]
     cdef size_t depth                       # nodes of the path
-    cdef bint wants_root                    # a tree was announced, its root is next
-    cdef readonly bint pages                # the roots say that they are pages, not what malloc gave
+    cdef bint expects_root                  # a tree was announced, its root is next
+    cdef readonly bint pages                # the roots count pages, not memory from malloc
     cdef readonly size_t error_offset
     cdef int error
 
@@ -104,7 +104,7 @@ cdef class Scanner:
         vector_init(&self.leaves, sizeof(LeafRow))
         if interner_init(&self.texts, 1, seed) < 0 or interner_init(&self.stacks, 4, seed) < 0:
             raise MemoryError
-        intern_units(&self.stacks, NULL, 0)         # stack 0 is the empty one
+        intern_units(&self.stacks, NULL, 0)         # stack 0 is empty
         intern_units(&self.texts, b"", 0)           # BELOW
 
     def __dealloc__(self):
@@ -120,7 +120,7 @@ cdef class Scanner:
         return -1
 
     cdef size_t number(self, size_t at, size_t end, int64_t *result) noexcept nogil:
-        """Behind the digits at ``at``; 0 when there are none or too many."""
+        """Read digits and return the offset after them; 0 if there are none or too many."""
         cdef int64_t value = 0
         cdef size_t start = at
         while at < end and 0x30 <= self.data[at] <= 0x39:
@@ -138,7 +138,7 @@ cdef class Scanner:
     # ---- trees ----
 
     cdef int node(self, size_t at, size_t end) noexcept nogil:
-        """A line of a tree: spaces, ``nK: BYTES WHERE``."""
+        """Read a line of a tree: spaces, ``nK: BYTES WHERE``."""
         cdef size_t start = at
         cdef size_t depth
         cdef int64_t children = 0
@@ -148,7 +148,7 @@ cdef class Scanner:
         while at < end and self.data[at] == 0x20:
             at += 1
         depth = at - start
-        if depth != self.depth or (depth == 0 and not self.wants_root):
+        if depth != self.depth or (depth == 0 and not self.expects_root):
             return self.fail(E_BAD_TREE, start)
         if at >= end or self.data[at] != 0x6E:
             return self.fail(E_SYNTAX, at)
@@ -170,7 +170,7 @@ cdef class Scanner:
         node.left_bytes = size
         node.left_children = <uint32_t> children
         if depth == 0:
-            self.wants_root = False
+            self.expects_root = False
             node.address = 0
             node.addresses = 0
             if end - at > 5 and memcmp(self.data + at, b"(page", 5) == 0:
@@ -184,17 +184,17 @@ cdef class Scanner:
             if self.where(node, parent, at, end) < 0:
                 return -1
         self.depth = depth + 1
-        # a node is closed with its last child
+        # close nodes whose last child was read
         while self.depth and self.path[self.depth - 1].left_children == 0:
             if self.close() < 0:
                 return -1
         return 0
 
     cdef int where(self, OpenNode *node, OpenNode *parent, size_t at, size_t end) noexcept nogil:
-        """The frame of a node, ``0xADDRESS: FUNCTION (FILE:LINE)``, or ``in N places, all below …``."""
+        """Read the frame of a node, ``0xADDRESS: FUNCTION (FILE:LINE)``, or ``in N places, all below …``."""
         cdef uint64_t address = 0
         cdef size_t start = at
-        cdef size_t behind
+        cdef size_t after
         cdef uint8_t one
         cdef int64_t id
         node.address = 0
@@ -203,33 +203,33 @@ cdef class Scanner:
             node.addresses = parent.addresses
             return 0
         if end - at > 2 and self.data[at] == 0x30 and self.data[at + 1] == 0x78:
-            behind = at + 2
-            while behind < end:
-                one = self.data[behind] | 0x20
+            after = at + 2
+            while after < end:
+                one = self.data[after] | 0x20
                 if 0x30 <= one <= 0x39:
                     address = address << 4 | (one - 0x30)
                 elif 0x61 <= one <= 0x66:
                     address = address << 4 | (one - 0x57)
                 else:
                     break
-                behind += 1
-            if end - behind > 2 and self.data[behind] == 0x3A and self.data[behind + 1] == 0x20:
-                at = behind + 2
+                after += 1
+            if end - after > 2 and self.data[after] == 0x3A and self.data[after + 1] == 0x20:
+                at = after + 2
                 node.address = address
         if end - at >= 3 and memcmp(self.data + at, b"???", 3) == 0:
-            at = start      # all that is known is the address
+            at = start      # only the address is known
         id = intern_units(&self.texts, self.data + at, end - at)
         if id < 0 or id > MOST_ROWS:
             return self.fail(E_NO_MEMORY, at)
         node.frame = <uint32_t> id
-        # what was inlined has its caller's address; a function that calls itself has it too, but is the same frame
+        # inlined frames have their caller's address; recursive calls do, too, but they are the same frame
         node.addresses = parent.addresses
         if node.address != parent.address or node.frame == parent.frame or parent.addresses == 0:
             node.addresses += 1
         return 0
 
     cdef int close(self) noexcept nogil:
-        """Take the last node off the path; what its children didn't tell is its own."""
+        """Remove the last node from the path; the bytes that its children don't have are its own."""
         cdef OpenNode *node = &self.path[self.depth - 1]
         cdef LeafRow leaf
         cdef size_t index
@@ -253,7 +253,7 @@ cdef class Scanner:
     # ---- lines ----
 
     cdef int line(self, size_t at, size_t end) noexcept nogil:
-        """A line that is no tree's."""
+        """Read a line outside trees."""
         cdef SnapshotRow *row
         cdef SnapshotRow fresh
         cdef int64_t number = 0
@@ -261,7 +261,7 @@ cdef class Scanner:
         cdef const uint8_t *text = self.data + at
         if length == 0 or text[0] == 0x23:
             return 0
-        if self.depth or self.wants_root:
+        if self.depth or self.expects_root:
             return self.fail(E_BAD_TREE, at)
         if length > 9 and memcmp(text, b"snapshot=", 9) == 0:
             if self.number(at + 9, end, &number) == 0:
@@ -272,7 +272,7 @@ cdef class Scanner:
                 return self.fail(E_NO_MEMORY, at)
             return 0
         if self.snapshots.count == 0:
-            # desc, cmd and time_unit are read by the format
+            # the format reads desc, cmd and time_unit
             return 0 if memchr(text, 0x3A, length) != NULL else self.fail(E_SYNTAX, at)
         row = &(<SnapshotRow *> self.snapshots.data)[self.snapshots.count - 1]
         if length > 5 and memcmp(text, b"time=", 5) == 0:
@@ -292,28 +292,30 @@ cdef class Scanner:
                 row.tree = PEAK_TREE
             elif length != 15 or memcmp(text + 10, b"empty", 5) != 0:
                 return self.fail(E_SYNTAX, at)
-            self.wants_root = row.tree != NO_TREE
-            row.told = 1
+            self.expects_root = row.tree != NO_TREE
+            row.has_tree_line = 1
             return 0
         return self.fail(E_SYNTAX, at)
 
     cdef bint within(self) noexcept nogil:
-        """Whether a part of the last snapshot is still to come."""
-        if self.depth or self.wants_root:
+        """Whether the last snapshot is incomplete."""
+        if self.depth or self.expects_root:
             return True
-        return self.snapshots.count and not (<SnapshotRow *> self.snapshots.data)[self.snapshots.count - 1].told
+        if not self.snapshots.count:
+            return False
+        return not (<SnapshotRow *> self.snapshots.data)[self.snapshots.count - 1].has_tree_line
 
     cdef int run_until(self, size_t limit) noexcept nogil:
         cdef size_t at = self.position
         cdef size_t end
-        cdef const uint8_t *found
+        cdef const uint8_t *line_break
         while at < self.length:
             self.position = at
             if at >= limit:
                 return E_MORE
-            found = <const uint8_t *> memchr(self.data + at, 0x0A, self.length - at)
-            end = found - self.data if found != NULL else self.length
-            if end > at and (self.data[at] == 0x20 or (self.data[at] == 0x6E and self.wants_root)):
+            line_break = <const uint8_t *> memchr(self.data + at, 0x0A, self.length - at)
+            end = line_break - self.data if line_break != NULL else self.length
+            if end > at and (self.data[at] == 0x20 or (self.data[at] == 0x6E and self.expects_root)):
                 if self.node(at, end) < 0:
                     return self.error
             elif self.line(at, end - 1 if end > at and self.data[end - 1] == 0x0D else end) < 0:
@@ -328,29 +330,29 @@ cdef class Scanner:
 
     @property
     def offset(self):
-        """How many bytes are read."""
+        """The number of bytes read."""
         return self.position
 
     @property
     def unfinished(self):
-        """Whether a part of the last snapshot is still to come."""
+        """Whether the last snapshot is incomplete."""
         return bool(self.within())
 
     def run(self, size_t limit):
-        """Read on until at least ``limit`` bytes are read. Returns OK at the end, MORE, or what went wrong."""
+        """Continue until at least ``limit`` bytes are read. Returns OK at the end, MORE, or an error."""
         cdef int status
         with nogil:
             status = self.run_until(limit)
         return status
 
     def drop_last(self):
-        """Take back the last snapshot, of which a part is missing."""
+        """Remove the last snapshot, which is incomplete."""
         if self.snapshots.count:
             self.snapshots.count -= 1
             self.leaves.count = (<SnapshotRow *> self.snapshots.data)[self.snapshots.count].leaves
 
     def frames(self):
-        """The texts of the frames. The first, an empty one, is what is below the threshold."""
+        """Return the texts of the frames. The first, which is empty, is that of callers below the threshold."""
         cdef size_t row
         return [interner_text(&self.texts, row) for row in range(interner_count(&self.texts))]
 
@@ -368,17 +370,17 @@ cdef class Scanner:
 
 
 cdef bytes SNAPSHOT_FORMAT = (
-    b"T{q:time:q:heap_bytes:q:extra_bytes:q:stacks_bytes:Q:leaves:I:tree:I:told:}"
+    b"T{q:time:q:heap_bytes:q:extra_bytes:q:stacks_bytes:Q:leaves:I:tree:I:has_tree_line:}"
 )
 
 
 def differences(const int64_t[::1] ends, const int64_t[::1] samples, const int64_t[::1] held, int64_t[::1] more,
                 ChangeRow[::1] changes, uint64_t[::1] made):
-    """How much more, or less, each sample holds in each snapshot than in the one before.
+    """Write the changes of each sample's bytes from each snapshot to the next.
 
     The rows of ``samples`` and ``held`` (bytes) of a snapshot end at its item of ``ends``; a sample may have several.
-    ``more`` has a zero for each sample. ``changes`` has room for twice as many rows as there are; those of a snapshot
-    end at its item of ``made``. Raises IndexError where the numbers don't fit each other.
+    ``more`` is scratch space with a zero per sample. ``changes`` needs room for twice as many rows as ``samples``; the
+    rows of a snapshot end at its item of ``made``. Raises IndexError for inconsistent numbers.
     """
     cdef size_t count = samples.shape[0]
     cdef size_t room = changes.shape[0]
@@ -388,11 +390,11 @@ def differences(const int64_t[::1] ends, const int64_t[::1] samples, const int64
         raise IndexError("columns of different lengths")
     for snapshot in range(<size_t> ends.shape[0]):
         if ends[snapshot] < <int64_t> begin or ends[snapshot] > <int64_t> count:
-            raise IndexError("snapshots that don't follow each other")
+            raise IndexError("snapshots that are out of order")
         end = ends[snapshot]
         for row in range(before, end):
             if not 0 <= samples[row] < more.shape[0]:
-                raise IndexError("a sample that isn't there")
+                raise IndexError("a sample that is out of range")
             more[samples[row]] += held[row] if row >= begin else -held[row]
         for row in range(before, end):
             change = more[samples[row]]

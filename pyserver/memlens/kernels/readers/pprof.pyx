@@ -1,9 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Reads a pprof profile (``profile.proto``, uncompressed) into columns. Ids and string numbers are the file's own.
+"""Reads a pprof profile (``profile.proto``, uncompressed) into columns. Ids and string numbers are the file's.
 
-Source: https://github.com/google/pprof/blob/main/proto/profile.proto and the encoding of protocol buffers. Fields that
-are not known are passed over; numbers that repeat may be packed or not. Nothing is looked up here, so nothing that
-the file says is used as an index.
+Source: https://github.com/google/pprof/blob/main/proto/profile.proto and the encoding of protocol buffers. Unknown
+fields are skipped; repeated numbers may be packed or not. No number from the file is used as an index here.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
@@ -11,7 +10,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
 
 OK, TRUNCATED, BAD_TAG, BAD_WIRE, NO_MEMORY, TOO_MANY = range(6)
-"""What ended a run."""
+"""Statuses of a run."""
 
 cdef enum:
     E_OK, E_TRUNCATED, E_BAD_TAG, E_BAD_WIRE, E_NO_MEMORY, E_TOO_MANY
@@ -34,7 +33,7 @@ cdef struct Reader:
     size_t at
     size_t end
     int status
-    size_t wrong        # where it went wrong
+    size_t wrong        # the offset of the error
 
 cdef struct ValueType:
     int64_t type
@@ -108,7 +107,7 @@ cdef inline uint64_t varint(Reader *r) noexcept nogil:
 
 
 cdef inline bint more(Reader *r, uint32_t *field, uint32_t *wire) noexcept nogil:
-    """The next field's tag; False at the end, and when something is wrong."""
+    """Read the next field's tag; False at the end and on error."""
     cdef uint64_t tag
     if r.at >= r.end or r.status != E_OK:
         return False
@@ -123,8 +122,8 @@ cdef inline bint more(Reader *r, uint32_t *field, uint32_t *wire) noexcept nogil
     return True
 
 
-cdef inline size_t stretch(Reader *r) noexcept nogil:
-    """The length of what follows, which lies within the reader."""
+cdef inline size_t read_length(Reader *r) noexcept nogil:
+    """Read a length, which must not exceed the rest of the message."""
     cdef uint64_t length = varint(r)
     if r.status == E_OK and length > r.end - r.at:
         fail(r, E_TRUNCATED)
@@ -137,7 +136,7 @@ cdef inline void skip(Reader *r, uint32_t wire) noexcept nogil:
     if wire == VARINT:
         varint(r)
     elif wire == BYTES:
-        length = stretch(r)
+        length = read_length(r)
         r.at += length
     elif wire == FIXED64 or wire == FIXED32:
         length = 8 if wire == FIXED64 else 4
@@ -150,9 +149,9 @@ cdef inline void skip(Reader *r, uint32_t wire) noexcept nogil:
 
 
 cdef inline Reader inside(Reader *r) noexcept nogil:
-    """A reader of the message that follows; the outer one stands behind it."""
+    """Return a reader of the message that follows, and move the outer one to its end."""
     cdef Reader inner
-    cdef size_t length = stretch(r)
+    cdef size_t length = read_length(r)
     inner.data = r.data
     inner.at = r.at
     inner.end = r.at + length
@@ -169,8 +168,8 @@ cdef inline void done(Reader *r, Reader *inner) noexcept nogil:
         r.at = r.end
 
 
-cdef inline bint is_wire(Reader *r, uint32_t wire, uint32_t wanted) noexcept nogil:
-    if wire != wanted:
+cdef inline bint is_wire(Reader *r, uint32_t wire, uint32_t expected) noexcept nogil:
+    if wire != expected:
         fail(r, E_BAD_WIRE)
         return False
     return True
@@ -184,7 +183,7 @@ cdef inline void push(Reader *r, Vector *vector, const void *item) noexcept nogi
 
 
 cdef inline void numbers(Reader *r, uint32_t wire, Vector *to) noexcept nogil:
-    """One number, or packed ones."""
+    """Read one number, or packed ones."""
     cdef Reader inner
     cdef uint64_t value
     if wire == VARINT:
@@ -199,10 +198,10 @@ cdef inline void numbers(Reader *r, uint32_t wire, Vector *to) noexcept nogil:
 
 
 def sniff(const uint8_t[::1] head) -> bool:
-    """Whether the first bytes of a file can only be those of a profile.
+    """Whether the first bytes of a file are those of a profile.
 
-    Every field so far has a number and an encoding that a profile's fields have, likewise those of the messages in
-    it, and at least one such message is whole.
+    Every field must have the number and encoding of one of a profile's fields, also in nested messages, and at least
+    one nested message must be complete.
     """
     cdef Reader r, inner
     cdef uint32_t field, wire, inner_field, inner_wire
@@ -216,11 +215,11 @@ def sniff(const uint8_t[::1] head) -> bool:
     r.wrong = 0
     with nogil:
         while more(&r, &field, &wire):
-            # a later version may have others, but a profile begins with what it is a profile of
+            # a later version may have other fields, but a profile does not begin with them
             if (field > 15 and not whole) or wire not in (VARINT, BYTES):
                 fail(&r, E_BAD_WIRE)
                 break
-            # 7 to 10, 12 and 14 are numbers, 13 may be packed, the others are messages or strings
+            # 7 to 10, 12, 14 and 15 are numbers, 13 may be packed, the others are messages or strings
             if field in (7, 8, 9, 10, 12, 14, 15):
                 if wire == VARINT:
                     varint(&r)
@@ -247,7 +246,7 @@ def sniff(const uint8_t[::1] head) -> bool:
 
 
 cdef class Scanner:
-    """Scan ``data``, then :meth:`take` the columns."""
+    """Scans ``data``; then :meth:`take` the columns."""
 
     cdef const uint8_t[::1] bytes
     cdef Reader reader
@@ -294,7 +293,7 @@ cdef class Scanner:
         vector_free(&self.comments)
 
     def run(self) -> int:
-        """Scan all of it; what ended the run. :attr:`error_offset` says where."""
+        """Scan the whole file, and return a status; :attr:`error_offset` is the offset of an error."""
         with nogil:
             self.profile()
         return self.reader.status
@@ -328,7 +327,7 @@ cdef class Scanner:
                 done(r, &inner)
             elif field == 6:
                 if is_wire(r, wire, BYTES):
-                    text.length = stretch(r)
+                    text.length = read_length(r)
                     text.start = r.at
                     r.at += text.length
                     push(r, &self.strings, &text)
@@ -531,7 +530,7 @@ cdef class Scanner:
         push(r, &self.functions, &found)
 
     def numbers(self) -> dict:
-        """The fields that a profile has once; what names a string is its number."""
+        """Return the scalar fields of the profile; strings are given by number."""
         return {
             "drop_frames": self.drop_frames,
             "keep_frames": self.keep_frames,
@@ -545,7 +544,7 @@ cdef class Scanner:
         }
 
     def take(self, str table):
-        """Move a column out of the scanner. Raises KeyError for a name that there isn't."""
+        """Move a column out of the scanner. Raises KeyError for an unknown name."""
         if table == "types":
             return column_of(&self.types, VALUE_TYPE_FORMAT)
         if table == "location_starts":
@@ -575,12 +574,12 @@ cdef class Scanner:
 
 def prune(const uint64_t[::1] starts, const uint32_t[::1] locations, const uint8_t[::1] below,
           const uint8_t[::1] whole, uint64_t[::1] firsts):
-    """Where each sample's stack begins when what ``drop_frames`` names is left out, and all that it called.
+    """Find where each sample's stack begins without the frames in ``drop_frames`` and those that they called.
 
     The stack of a sample is ``locations[starts[s]:starts[s + 1]]``, innermost first. ``below`` marks the locations
-    that hold a frame to be dropped (whose inner frames are gone already), ``whole`` those of which nothing is left.
-    As in ``profile.Prune`` of github.com/google/pprof nothing is left out before the first frame that is kept, so
-    that something remains of every stack. Location numbers have been checked.
+    with a dropped frame (whose inner frames are removed already), ``whole`` those with no frames left. As in
+    ``profile.Prune`` of github.com/google/pprof, frames outside the first kept frame are never dropped, so that no
+    stack becomes empty. Location numbers have been checked.
     """
     cdef size_t sample, place
     cdef uint32_t location

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Scans what ``tracemalloc.Snapshot.dump`` wrote straight into columns.
+"""Scans files of ``tracemalloc.Snapshot.dump`` directly into columns.
 
-On the machine of ``pickle_machine``. Such a pickle names exactly two classes, ``tracemalloc.Snapshot`` and
+It is based on ``pickle_machine``. Such a pickle has exactly two classes, ``tracemalloc.Snapshot`` and
 ``tracemalloc._Traces``, makes one object of each without arguments and sets its state. Here a class is a number, an
-object is a dict's row, and setting its state looks at the one key that matters; nothing is imported or called.
+object is a dict's row, and setting its state uses the one key that matters; nothing is imported or called.
 
 Source: ``Lib/tracemalloc.py`` (``Snapshot.dump``, ``_Traces``) and ``Python/tracemalloc.c`` (``trace_to_pyobject``,
 ``traceback_to_pyobject``) of CPython. A trace is ``(domain, size, frames, total_nframe)``; before Python 3.9 it had
@@ -22,7 +22,7 @@ from memlens.kernels.base.vectors cimport Vector, vector_init, vector_reserve, v
 
 import os
 
-# what a list or tuple holds; its payload's meaning follows
+# the contents of a list or tuple, and the meaning of its payload
 cdef enum:
     FRAME = 1       # frame id
     STACK           # stack id
@@ -30,7 +30,7 @@ cdef enum:
     TRACES          # the list of them all
     OTHER_LIST
 
-# what a dict or object is; its row's meaning follows
+# the type of a dict or object, and the meaning of its row
 cdef enum:
     TRACES_STATE = 1    # {"_traces": list}: list row + 1, or 0
     SNAPSHOT_STATE      # {"traces": object, "traceback_limit": number}
@@ -38,13 +38,13 @@ cdef enum:
     SNAPSHOT_OBJECT
     OTHER_DICT
 
-# payloads of OTHER values: what is pushed for bytes and sets is 0
+# payloads of OTHER values; 0 is that of bytes and sets
 cdef enum:
     NO_CLASS
     SNAPSHOT_CLASS
     TRACES_CLASS
 
-# the keys that matter and what errors name; a string's field is found once, when it is interned
+# the keys that matter, and the fields in errors; a string's field is looked up once, when it is interned
 cdef enum:
     F_NONE
     F_TRACES_LIST
@@ -65,16 +65,16 @@ cdef struct TraceRow:
     int64_t size
     uint32_t domain
     uint32_t stack
-    uint32_t total      # frames that the stack had; 0 where the file doesn't tell
+    uint32_t total      # the original depth of the stack; 0 if the file does not have it
     uint32_t unused
 
 
 cdef class Scanner(Machine):
-    """Scan a whole pickle in steps, then ``take`` the tables of the snapshot, if ``is_snapshot``."""
+    """Scans a whole pickle in steps; then ``take`` the tables of the snapshot, if ``is_snapshot``."""
 
     cdef Vector traces, trace_list, sequence
     cdef Interner frames, stacks        # units of frames: FrameRow; of stacks: frame ids
-    cdef int64_t filled_list            # the one list that holds traces, or -1
+    cdef int64_t filled_list            # the one list that contains traces, or -1
     cdef int64_t root_list              # the list row of the snapshot's traces, or -1
     cdef readonly int64_t limit
     cdef uint32_t module, snapshot_name, traces_name
@@ -88,7 +88,7 @@ cdef class Scanner(Machine):
         if interner_init(&self.frames, sizeof(FrameRow), seed) < 0 or interner_init(&self.stacks, 4, seed) < 0:
             raise MemoryError
         self.filled_list = self.root_list = self.limit = -1
-        intern_units(&self.stacks, NULL, 0)     # stack 0 is the empty one
+        intern_units(&self.stacks, NULL, 0)     # stack 0 is empty
         for field in (F_TRACES_LIST, F_TRACES, F_LIMIT):
             text = FIELD_NAMES[field].encode()
             row = self.intern_string(text, len(text))
@@ -110,20 +110,20 @@ cdef class Scanner(Machine):
         cdef Value *values = <Value *> self.stack.data
         cdef size_t count = self.stack.count
         cdef size_t above = count - self.floor()
-        cdef uint64_t found = NO_CLASS
+        cdef uint64_t class_ = NO_CLASS
         if op == 0x93:                                          # STACK_GLOBAL: module, name
             if above < 2 or values[count - 2].kind != STRING or values[count - 1].kind != STRING:
                 return 0
             if values[count - 2].payload != self.module:
                 return 0
             if values[count - 1].payload == self.snapshot_name:
-                found = SNAPSHOT_CLASS
+                class_ = SNAPSHOT_CLASS
             elif values[count - 1].payload == self.traces_name:
-                found = TRACES_CLASS
+                class_ = TRACES_CLASS
             else:
                 return 0
             self.stack.count = count - 2
-            return at if self.push(OTHER, found) == 0 else 0
+            return at if self.push(OTHER, class_) == 0 else 0
         if op == 0x63:                                          # GLOBAL: two lines (protocols 2 and 3)
             if self.length - at >= 21 and memcmp(self.data + at, b"tracemalloc\nSnapshot\n", 21) == 0:
                 return at + 21 if self.push(OTHER, SNAPSHOT_CLASS) == 0 else 0
@@ -135,14 +135,14 @@ cdef class Scanner(Machine):
                 return 0
             if (<uint8_t *> self.list_kinds.data)[values[count - 1].payload] != EMPTY_LIST:
                 return 0
-            found = values[count - 2].payload
-            if found != SNAPSHOT_CLASS and found != TRACES_CLASS:
+            class_ = values[count - 2].payload
+            if class_ != SNAPSHOT_CLASS and class_ != TRACES_CLASS:
                 return 0
             self.stack.count = count - 2
             if self.new_dict() < 0:
                 return 0
             (<uint8_t *> self.dict_kinds.data)[self.dict_kinds.count - 1] = \
-                SNAPSHOT_OBJECT if found == SNAPSHOT_CLASS else TRACES_OBJECT
+                SNAPSHOT_OBJECT if class_ == SNAPSHOT_CLASS else TRACES_OBJECT
             return at
         if op == 0x62:                                          # BUILD: object, state
             if above < 2 or values[count - 2].kind != DICT or values[count - 1].kind != DICT:
@@ -198,7 +198,7 @@ cdef class Scanner(Machine):
     # ---- tuples become rows ----
 
     cdef int fill_list(self, size_t list_row, size_t first, size_t end) noexcept nogil:
-        """Append stack[first:end] to a list; the kind of its items tells what it is."""
+        """Append stack[first:end] to a list, whose kind follows from that of its items."""
         cdef uint8_t *kinds = <uint8_t *> self.list_kinds.data
         cdef Value *values = <Value *> self.stack.data
         cdef uint8_t kind = kinds[list_row]
@@ -256,7 +256,7 @@ cdef class Scanner(Machine):
         return self.become(list_row, STACK, <uint64_t> id)
 
     cdef int fill_trace(self, size_t list_row, size_t first, size_t end) noexcept nogil:
-        """``(domain, size, frames, total_nframe)``, ``(domain, size, frames)`` or ``(size, frames)``."""
+        """Read ``(domain, size, frames, total_nframe)``, ``(domain, size, frames)`` or ``(size, frames)``."""
         cdef Value *values = <Value *> self.stack.data
         cdef size_t at = first
         cdef TraceRow row
@@ -269,7 +269,7 @@ cdef class Scanner(Machine):
                 return self.fail_with(E_BAD_FIELD, F_SIZE)
             row.domain = <uint32_t> values[at].payload
             at += 1
-        # small enough that a file's worth of them adds up in 64 bits
+        # small enough for the sum of a whole file to fit into 64 bits
         if values[at].kind != INT or values[at].payload > (<uint64_t> 1 << 50):
             return self.fail_with(E_BAD_FIELD, F_SIZE)
         row.size = <int64_t> values[at].payload
@@ -311,7 +311,7 @@ cdef class Scanner(Machine):
 
     @property
     def is_snapshot(self):
-        """Whether the pickle was of one Snapshot object whose traces are the list that was read (or an empty one)."""
+        """Whether the pickle is one Snapshot object whose traces are the list that was read (or an empty one)."""
         if self.root_kind != DICT or self.root_list < 0:
             return False
         if (<uint8_t *> self.dict_kinds.data)[self.root_payload] != SNAPSHOT_OBJECT:

@@ -275,7 +275,7 @@ class OpenSnapshot:
             closed = self._thread.submit(self._snapshot.close)
             self._thread.shutdown(wait=False)
             await asyncio.wrap_future(closed)
-        await asyncio.to_thread(limits.give_back)
+        await asyncio.to_thread(limits.release_memory)
 
 
 class _Entry:
@@ -333,7 +333,9 @@ class Registry:
         self.damage_listeners: list[Callable[[Damage], None]] = []
         """Called once for each snapshot whose stored copy was found damaged."""
         self._tasks: set[asyncio.Task[None]] = set()
-        self._verifiers = ThreadPoolExecutor(1, thread_name_prefix="verify", initializer=limits.give_way)
+        self._verifiers = ThreadPoolExecutor(
+            1, thread_name_prefix="verify", initializer=limits.lower_priority
+        )
 
     def __len__(self) -> int:
         return len(self._open)

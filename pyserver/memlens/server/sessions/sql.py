@@ -132,7 +132,7 @@ class SqlDesk:
             raise SqlError("The snapshot has been closed")
         if self._threads is None:
             self._threads = ThreadPoolExecutor(
-                MOST_SESSIONS, thread_name_prefix="sql", initializer=limits.give_way
+                MOST_SESSIONS, thread_name_prefix="sql", initializer=limits.lower_priority
             )
         asked = _Asked(self._take(query, offset, sort))
 
