@@ -16,12 +16,12 @@ from memlens.model.languages import is_allocation_function
 from memlens.store.frames import FrameRow
 from memlens.store.snapshot import Snapshot
 from memlens.views.compare.rows import compare
+from memlens.views.compare.sides import side_of
 from memlens.views.flame import tables as flame_tables
 from memlens.views.flame.calltree import CallTree, FlameOptions
 from memlens.views.flame.graph import picture, tree_of
 from memlens.views.flame.tables import children, details, functions
 from memlens.views.lines.totals import line_values, source_lines, top_profile_lines
-from memlens.views.selection.folded import fold, places_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.tables.groups import Branch, groups
 
@@ -112,8 +112,8 @@ def test_lines_have_the_same_of_their_own_everywhere(profile: Snapshot, attribut
     listed = top_profile_lines(profile, plain.value, None, attribution)
     assert {(row.file, row.line): row.itself for row in listed if row.itself} == expected
     # what a comparison with nothing says
-    after = fold(profile, of, places_of(profile, attribution))
-    before = fold(profile, AllocationSet(0, value=plain.value, filter="stack:999999999"), places_of(profile))
+    after = side_of(profile, of, attribution)
+    before = side_of(profile, AllocationSet(0, value=plain.value, filter="stack:999999999"))
     compared: Counter[tuple[str, int]] = Counter()
     for each in compare(before, after, "line").answer("own", "", "name", 0, 1000).rows:
         if each.after is not None and each.after.kind != "native" and each.after.line:
@@ -140,7 +140,7 @@ def name_of(frame: FrameRow) -> tuple[str, str]:
 def paths_of(tree: CallTree, values: Any) -> dict[tuple[Any, ...], int]:
     paths: list[tuple[Any, ...]] = [()]
     for node in range(1, len(tree)):
-        name = tree.names.name(int(tree.name[node]), "function")
+        (name,) = tree.names.names([int(tree.name[node])])
         paths.append((*paths[int(tree.parents[node])], (name.file, name.function)))
     return {path: int(value) for path, value in zip(paths, values[0].tolist(), strict=True) if value}
 

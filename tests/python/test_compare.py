@@ -33,9 +33,10 @@ from memlens.views.compare.alignment import (
 )
 from memlens.views.compare.pairing import Pairing, best_assignment, path_parts
 from memlens.views.compare.pairing import align as align_lines
-from memlens.views.compare.rows import CompareAnswer, CompareBy, Comparison, Measure
+from memlens.views.compare.rows import CompareAnswer, CompareBy, Measure, compare
+from memlens.views.compare.sides import Side
+from memlens.views.compare.sides import side_of as compared_side
 from memlens.views.flame import first as first_flame
-from memlens.views.selection.folded import Folded, fold, places_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.trace.picture.live import live
 from memlens.views.trace.steps.finding import steps as steps_of
@@ -43,12 +44,12 @@ from memlens.views.trace.steps.finding import steps as steps_of
 BYS: tuple[CompareBy, ...] = ("line", "function", "file", "stack")
 
 
-def folded(snapshot: Snapshot, of: AllocationSet | None = None) -> Folded:
-    return fold(snapshot, of or first_flame.opening_set(snapshot.info), places_of(snapshot))
+def whole_side(snapshot: Snapshot, of: AllocationSet | None = None) -> Side:
+    return compared_side(snapshot, of or first_flame.opening_set(snapshot.info))
 
 
-def everything(before: Folded, after: Folded, by: CompareBy, measure: Measure = "own") -> CompareAnswer:
-    comparison = Comparison(before, after, Pairing(before.places.frames, after.places.frames), by)
+def everything(before: Side, after: Side, by: CompareBy, measure: Measure = "own") -> CompareAnswer:
+    comparison = compare(before, after, by)
     first = comparison.answer(measure, "", "difference", 0, 1000)
     rows = list(first.rows)
     while len(rows) < first.found:
@@ -109,7 +110,7 @@ def test_real_pairs_add_up_to_what_a_look_at_each_allocation_finds(
 ) -> None:
     paths = [real_files(pattern)[0] for pattern in patterns]
     snapshots = [opened(path) for path in paths]
-    sides = [folded(snapshot) for snapshot in snapshots]
+    sides = [whole_side(snapshot) for snapshot in snapshots]
     live = [
         live_at_peak(path, snapshot.timeline.default_device)
         for path, snapshot in zip(paths, snapshots, strict=True)
@@ -151,7 +152,7 @@ def test_real_pairs_add_up_to_what_a_look_at_each_allocation_finds(
 def test_compared_with_itself_nothing_differs(
     opened: Callable[[Path], Snapshot], sample: Path, by: CompareBy
 ) -> None:
-    side = folded(opened(sample))
+    side = whole_side(opened(sample))
     for measure in ("own", "inclusive"):
         answer = everything(side, side, by, measure)
         assert answer.rows
@@ -168,10 +169,10 @@ def test_sets_of_one_snapshot_compare(opened: Callable[[Path], Snapshot], sample
     chance = random.Random(3)
     for _ in range(5):
         low, high = sorted(chance.sample(range(info.events + 1), 2))
-        freed = folded(snapshot, AllocationSet(info.device, "freed", low, high))
-        allocated = folded(snapshot, AllocationSet(info.device, "allocated", low, high))
-        earlier = folded(snapshot, AllocationSet(info.device, "live", low))
-        later = folded(snapshot, AllocationSet(info.device, "live", high))
+        freed = whole_side(snapshot, AllocationSet(info.device, "freed", low, high))
+        allocated = whole_side(snapshot, AllocationSet(info.device, "allocated", low, high))
+        earlier = whole_side(snapshot, AllocationSet(info.device, "live", low))
+        later = whole_side(snapshot, AllocationSet(info.device, "live", high))
         grown = int(device.live[high]) - int(device.live[low])
         churn = {row.row: row for row in everything(freed, allocated, "line").rows}
         check_sums(everything(earlier, later, "line"), int(device.live[low]), int(device.live[high]))
@@ -184,18 +185,23 @@ def test_rows_lead_to_their_stacks(opened: Callable[[Path], Snapshot], sample: P
     """The stacks of a row are those that pass through it, and what they come to is what the row says."""
     snapshot = opened(sample)
     info = snapshot.timeline.devices[0]
-    peak, end = folded(snapshot), folded(snapshot, AllocationSet(info.device, from_moment=info.events))
-    pairing = Pairing(peak.places.frames, end.places.frames)
-    worth = {int(stack): int(value[0]) for stack, value in zip(peak.stacks, peak.values, strict=True)}
+    peak, end = (
+        whole_side(snapshot),
+        whole_side(snapshot, AllocationSet(info.device, from_moment=info.events)),
+    )
+    worth: Counter[int] = Counter()
+    for item, amount in enumerate(peak.stacks.values[0].tolist()):
+        (stack,) = peak.stacks.archived(np.array([item]))
+        worth[stack] += amount
     for by in BYS:
-        comparison = Comparison(peak, end, pairing, by)
+        comparison = compare(peak, end, by)
         for measure in ("own", "inclusive"):
             for row in comparison.answer(measure, "", "before", 0, 25).rows:
                 stacks = comparison.stacks(row.row, measure, "before")
                 assert sum(worth[stack] for stack in stacks) == row.before_bytes
                 assert row.before is not None
                 for stack in stacks[:3] if row.before.kind != "native" else []:
-                    frames = [peak.places.frames[number] for number in snapshot.stack_frame_ids(stack)]
+                    frames = [peak.places[number] for number in snapshot.stack_frame_ids(stack)]
                     assert any(
                         file == row.before.file and (by == "file" or function == row.before.function)
                         for file, _, function, _ in frames
@@ -221,7 +227,7 @@ def test_inferred_lines_are_paired_and_called_so(opened: Callable[[Path], Snapsh
             told[allocation.label.line - shift, allocation.label.source] += allocation.size_bytes
         assert {source for _, source in told} == {"recorded", "inferred"}
         expected.append(told)
-    sides = [folded(snapshot) for snapshot in snapshots]
+    sides = [whole_side(snapshot) for snapshot in snapshots]
     for measure in ("own", "inclusive"):
         answer = everything(sides[0], sides[1], "line", measure)
         found: list[Counter[tuple[int, str]]] = [Counter(), Counter()]
@@ -237,7 +243,7 @@ def test_inferred_lines_are_paired_and_called_so(opened: Callable[[Path], Snapsh
         totals = [sum(side.values()) for side in expected]
         comparison = everything(sides[0], sides[1], by)
         check_sums(comparison, totals[0], totals[1])
-        whole = Comparison(sides[0], sides[1], Pairing(sides[0].places.frames, sides[1].places.frames), by)
+        whole = compare(sides[0], sides[1], by)
         guesses = whole.answer("own", "inferred", "name", 0, 1000).rows
         assert guesses == [row for row in guesses if row.after and row.after.source == "inferred"]
         for row in guesses:
@@ -252,8 +258,11 @@ def test_inferred_lines_are_paired_and_called_so(opened: Callable[[Path], Snapsh
 def test_search_order_and_pages(opened: Callable[[Path], Snapshot], sample: Path) -> None:
     snapshot = opened(sample)
     info = snapshot.timeline.devices[0]
-    peak, end = folded(snapshot), folded(snapshot, AllocationSet(info.device, from_moment=info.events))
-    comparison = Comparison(peak, end, Pairing(peak.places.frames, end.places.frames), "line")
+    peak, end = (
+        whole_side(snapshot),
+        whole_side(snapshot, AllocationSet(info.device, from_moment=info.events)),
+    )
+    comparison = compare(peak, end)
     whole = comparison.answer("own", "", "difference", 0, 1000)
     assert [row for page in range(0, whole.found, 3) for row in comparison.answer("own", "", "difference", page, 3).rows] == whole.rows  # fmt: skip  # noqa: E501
     found = comparison.answer("own", "MODEL.py forward", "difference", 0, 1000)
@@ -466,7 +475,7 @@ def test_code_that_moved_still_pairs(
     data = moved_code(sample, "/srv/run/", 7)
     other = tmp_path / "moved.pickle"
     other.write_bytes(pickle.dumps(data))
-    before, after = folded(opened(sample)), folded(opened(other))
+    before, after = whole_side(opened(sample)), whole_side(opened(other))
     for by in BYS:
         answer = everything(before, after, by)
         assert all(row.difference_bytes == 0 for row in answer.rows), by
@@ -490,7 +499,7 @@ def test_stacks_of_cpp_alone_are_told_by_their_operator(
     trace = [event("alloc", 512 * n, 100 + n, *native) for n in range(3)] + [event("alloc", 1 << 20, 5)]
     path = tmp_path / "native.pickle"
     path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
-    side = folded(opened(path))
+    side = whole_side(opened(path))
     rows = everything(side, side, "line", "inclusive").rows
     assert [(row.after and row.after.function, row.after_bytes) for row in rows] == [
         ("aten::mm", 303),

@@ -3,7 +3,7 @@
 import json
 import random
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,60 +13,73 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.python.conftest import real_profiles
+from tests.python.made_stacks import side_of_stacks, stacks_of_nodes
 from tests.python.test_flame import Boxes, check_picture, laid_out, nodes_of
 from tests.python.test_profile_model import archived, random_profile
 
 from memlens.cli import main
 from memlens.errors import MemlensError
 from memlens.model.frames import NATIVE, SourceFrame
+from memlens.model.profile import Profile
 from memlens.store.frames import FrameRow
-from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
-from memlens.views.compare.difference import Joined, Side, join, normalised, side_of, tree_of
+from memlens.views.compare.difference import Joined, join, normalised, tree_of
 from memlens.views.compare.pairing import Pairing
 from memlens.views.compare.rows import Comparison
+from memlens.views.compare.sides import Side, side_of
 from memlens.views.flame import tables as flame_tables
-from memlens.views.flame.calltree import CallTree, FlameOptions, Stacks
+from memlens.views.flame.calltree import CallTree, FlameOptions
 from memlens.views.flame.graph import picture
-from memlens.views.naming.frame_names import FrameNames
-from memlens.views.selection.folded import Folded, fold, places_of
+from memlens.views.selection.profile_sets import value_of
 from memlens.views.selection.sets import AllocationSet
 
 SHAPES: Any = list(product(("absolute", "normalised"), ("both", "after", "before")))
 
 
 class Pair:
-    """Two sides, their stacks one by one, and the pairing of their frames."""
+    """Two sides, every sample of theirs, and the pairing of their places."""
 
     def __init__(self, before: Snapshot, after: Snapshot, of: AllocationSet, own: Any = "before") -> None:
-        places = [places_of(snapshot) for snapshot in (before, after)]
-        self.folded = [
-            fold(snapshot, of, place) for snapshot, place in zip((before, after), places, strict=True)
-        ]
-        self.pairing = Pairing(places[0].frames, places[1].frames)
-        self.joined = join(side_of(before, of), side_of(after, of), self.pairing, own)
+        self.snapshots = (before, after)
+        self.of = of
+        self.sides = [side_of(snapshot, of) for snapshot in self.snapshots]
+        self.pairing = Pairing(self.sides[0].places, self.sides[1].places)
+        self.joined = join(self.sides[0], self.sides[1], self.pairing, own)
 
     def names(self, side: int, merge: Any) -> list[int]:
-        """The pair of each frame of a side."""
+        """The pair of each place of a side."""
         group = self.pairing.groups[merge]
         found: list[int] = (group.before, group.after)[side].tolist()
         return found
 
-    def sums(self, options: FlameOptions) -> dict[tuple[int, ...], list[int]]:
-        """What each path of pairs has on both sides, from each stack for itself: -1 stands for no stack."""
-        found: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-        for side, folded in enumerate(self.folded):
-            names = self.names(side, options.merge)
-            for item, values in enumerate(folded.values.tolist()):
-                if values[0] < 0:
-                    continue  # what became less of a difference takes no width
-                frames = folded.sequence[int(folded.starts[item]) : int(folded.starts[item + 1])].tolist()
-                path = [names[frame] for frame in frames] or [-1]
+    def stacks(self, side: int) -> dict[int, list[int]]:
+        """What each stack has on a side, from each sample for itself."""
+        snapshot = self.snapshots[side]
+        value = value_of(snapshot, self.of)
+        amounts = snapshot.samples.value[snapshot.profile.values.index(value)].tolist()
+        counts = [1] * len(amounts)
+        if value.count is not None:
+            counts = snapshot.samples.value[value.count].tolist()
+        found: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+        for stack, amount, count in zip(snapshot.samples.stack.tolist(), amounts, counts, strict=True):
+            if amount or (value.count is not None and count):
+                found[stack][0] += amount
+                found[stack][1] += count
+        return found
+
+    def sums(self, options: FlameOptions, sides: Sequence[int] = (0, 1)) -> dict[tuple[int, ...], list[int]]:
+        """What each path of pairs has on both sides together, before and after: -1 stands for no stack."""
+        found: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0] * 6)
+        for side in sides:
+            names, snapshot = self.names(side, options.merge), self.snapshots[side]
+            for stack, values in self.stacks(side).items():
+                path = [names[frame] for frame in snapshot.stack_frame_ids(stack)] or [-1]
                 if options.direction == "top_down":
                     path.reverse()
                 for length in range(len(path) + 1):
                     for row in (0, 1):
-                        found[tuple(path[:length])][2 * side + row] += values[row]
+                        found[tuple(path[:length])][row] += abs(values[row])
+                        found[tuple(path[:length])][2 * side + 2 + row] += values[row]
         return found
 
     def paths(self, tree: CallTree) -> dict[tuple[int, ...], list[int]]:
@@ -83,16 +96,16 @@ class Pair:
         for node in nodes_of(tree):
             if node:
                 name = int(tree.name[node])
-                key = -1 if name >= tree.names.frames else name
+                key = -1 if name >= self.joined.names.frames else name
                 if key >= 0 and tree.options.merge == "function":
                     key = function_of[key]
                 paths[node] = (*paths[int(tree.parents[node])], key)
-            found[paths[node]] = tree.inclusive[2:6, node].tolist()
+            found[paths[node]] = tree.inclusive[:6, node].tolist()
         assert len(found) == len(paths)
         return found
 
 
-def moved(seed: int) -> Any:
+def moved(seed: int) -> Profile:
     """A profile whose code lies elsewhere, two lines further down, and does other things."""
     profile, _ = random_profile(seed, as_tree=False)
     frames = profile.frames.frames
@@ -101,16 +114,23 @@ def moved(seed: int) -> Any:
             frames[number] = SourceFrame(
                 f"/srv/jobs/7/{frame.file}", frame.line + 2, frame.function, frame.kind
             )
+    return revalued(profile, seed)
+
+
+def revalued(profile: Profile, seed: int) -> Profile:
+    """The profile with other values, of which the last is as often less than nothing as more."""
     chance = random.Random(seed)
     profile.values = [
-        np.array([chance.randrange(900) for _ in column], np.int64) for column in profile.values
+        np.array([chance.randrange(-450 if kind == 2 else 0, 450) for _ in column], np.int64)
+        for kind, column in enumerate(profile.values)
     ]
     return profile
 
 
 @pytest.fixture(params=[2, 5])
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    before = archived(random_profile(request.param, as_tree=True)[0], tmp_path / "before")
+    profile, _ = random_profile(request.param, as_tree=True)
+    before = archived(revalued(profile, request.param), tmp_path / "before")
     after = archived(moved(request.param + 1), tmp_path / "after")
     yield before, after
     before.close()
@@ -120,19 +140,19 @@ def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 def check(pair: Pair, options: FlameOptions) -> None:
     """Every node has what the stacks of both sides say, whatever boxes are as wide as."""
     expected = {path: values for path, values in pair.sums(options).items() if any(values)}
+    sizes = [{path: values[0] for path, values in pair.sums(options, [side]).items()} for side in (0, 1)]
+    totals = [max(sizes[side].get((), 0), 1) for side in (0, 1)]
     for scale, width in SHAPES:
         tree = tree_of(pair.joined, options, scale, width)
-        found = {path: values for path, values in pair.paths(tree).items() if any(values)}
-        assert found == expected or (not expected and not tree.total)
-        both = tree.inclusive[0] == tree.inclusive[2] + tree.inclusive[4]
-        assert both.all()
-        widths = tree.inclusive[tree.by].astype(np.float64)
-        if width == "both" and scale == "normalised":
-            shares = [tree.inclusive[row] / max(int(tree.inclusive[row, 0]), 1) for row in (2, 4)]
-            np.testing.assert_allclose(widths / 2**50, shares[0] + shares[1], atol=1e-9)
-        else:
-            wide = {"both": 0, "before": 2, "after": 4}[width]
-            assert widths.tolist() == tree.inclusive[wide].tolist()
+        found = pair.paths(tree)
+        assert {path: values for path, values in found.items() if any(values)} == expected
+        widths = dict(zip(found, tree.inclusive[tree.by, nodes_of(tree)].tolist(), strict=True))
+        for path, wide in widths.items():
+            before, after = (sizes[side].get(path, 0) for side in (0, 1))
+            if width == "both" and scale == "normalised":
+                assert abs(wide / 2**50 - before / totals[0] - after / totals[1]) < 1e-9
+            else:
+                assert wide == {"both": before + after, "before": before, "after": after}[width]
         check_boxes(tree, 0.0, 1.0, 700)
 
 
@@ -155,7 +175,8 @@ def check_boxes(tree: CallTree, x0: float, x1: float, width: int) -> None:
 @pytest.mark.parametrize("direction", ["top_down", "bottom_up"])
 @pytest.mark.parametrize("merge", ["function", "line"])
 def test_every_node_has_what_both_sides_stacks_say(pair: Any, direction: Any, merge: Any) -> None:
-    for value, own in ((0, "before"), (1, "after")):
+    """The last value is a difference itself, of which some is less than nothing."""
+    for value, own in ((0, "before"), (1, "after"), (2, "before")):
         check(Pair(pair[0], pair[1], AllocationSet(0, value=value), own), FlameOptions(direction, merge))
 
 
@@ -191,9 +212,8 @@ def of_functions(tree: CallTree) -> dict[tuple[str, str], tuple[int, ...]]:
 
 def test_functions_have_what_a_comparison_says_of_them(pair: Any) -> None:
     made = Pair(pair[0], pair[1], AllocationSet(0, value=1))
-    answer = Comparison(made.folded[0], made.folded[1], made.pairing, "function").answer(
-        "inclusive", "", "difference", 0, 1000
-    )
+    comparison = Comparison(made.sides[0], made.sides[1], made.pairing, "function")
+    answer = comparison.answer("inclusive", "", "difference", 0, 1000)
     told: dict[tuple[str, str], tuple[int, ...]] = {}
     for row in answer.rows:
         place = row.before or row.after
@@ -210,18 +230,19 @@ def test_functions_have_what_a_comparison_says_of_them(pair: Any) -> None:
 def test_details_lead_to_the_views_own_lines_and_stacks(pair: Any) -> None:
     before, after = pair
     of = AllocationSet(0, value=1)
-    for own, snapshot in (("before", before), ("after", after)):
+    for own in ("before", "after"):
         made = Pair(before, after, of, own)
         tree = tree_of(made.joined, FlameOptions(merge="line"), "normalised")
-        side = made.folded[0 if own == "before" else 1]
-        files = {row[0] for row in side.places.frames}
-        root = flame_tables.details_of(tree, made.joined.stacks, made.joined.held_by, 0)
-        assert set(side.stacks[side.values.any(axis=1)].tolist()) <= set(root.stacks)
+        number = 0 if own == "before" else 1
+        stacks = made.stacks(number)
+        files = {row[0] for row in made.sides[number].places}
+        root = flame_tables.details_of(tree, made.joined.stacks, 0)
+        assert set(stacks) == set(root.stacks)
         for node in nodes_of(tree)[1:]:
-            told = flame_tables.details_of(tree, made.joined.stacks, made.joined.held_by, node)
+            told = flame_tables.details_of(tree, made.joined.stacks, node)
             assert told.whole == root.node.sides
             assert told.node.sides is not None
-            held = side.values[np.isin(side.stacks, told.stacks)].sum(axis=0).tolist()
+            held = [sum(stacks[stack][row] for stack in told.stacks) for row in (0, 1)]
             mine = told.node.sides
             if own == "before":
                 assert [mine.before_bytes, mine.before_count] == held
@@ -229,7 +250,6 @@ def test_details_lead_to_the_views_own_lines_and_stacks(pair: Any) -> None:
                 assert [mine.after_bytes, mine.after_count] == held
             if held[0] and told.lines:
                 assert told.lines[0].file in files
-        assert len(snapshot.stacks.node) > max(root.stacks)
 
 
 @settings(deadline=None, max_examples=100)
@@ -262,21 +282,12 @@ def joined(before: Any, after: Any, rows: list[FrameRow] = ROWS) -> Joined:
     """Stacks of nodes with (parent, frame, bytes); the frame behind the last is that of no stack."""
 
     def side(nodes: Any) -> Side:
-        names = FrameNames(enumerate(rows))
-        frames = [0, *(frame if frame < len(rows) else names.special(0) for _, frame, _ in nodes)]
-        return Side(
-            Stacks(
-                np.array([0, *(min(parent, place) for place, (parent, *_) in enumerate(nodes))], np.uint32),
-                np.array(frames, np.uint32),
-                np.arange(1, len(nodes) + 1, dtype=np.uint32),
-                np.array([[size, 1] for *_, size in nodes], np.int64).reshape(-1, 2).T.copy(),
-                np.arange(len(nodes), dtype=np.uint32),
-            ),
-            names,
-            np.arange(len(nodes) + 1, dtype=np.uint32),
-        )
+        parents = [0, *(min(parent, place) for place, (parent, *_) in enumerate(nodes))]
+        frames = [0, *(min(frame, len(rows)) for _, frame, _ in nodes)]
+        return side_of_stacks(stacks_of_nodes(parents, frames, [[size, 1] for *_, size in nodes]), rows)
 
-    return join(side(before), side(after), Pairing(rows, rows), "before")
+    sides = side(before), side(after)
+    return join(*sides, Pairing(sides[0].places, sides[1].places), "before")
 
 
 def test_shares_are_rounded_on_the_running_sum() -> None:
@@ -287,23 +298,17 @@ def test_shares_are_rounded_on_the_running_sum() -> None:
         assert all(abs(a - b / total * 2**50) <= 1 for a, b in zip(found.tolist(), values, strict=True))
 
 
-def test_a_renamed_function_is_one_box_and_damage_is_told() -> None:
+def test_a_renamed_function_is_one_box() -> None:
     one: list[FrameRow] = [("/a/m.py", 3, "old", 0), ("/a/m.py", 4, "old", 0)]
     two: list[FrameRow] = [("/b/m.py", 3, "new", 0), ("/b/m.py", 4, "new", 0)]
-    sides = [joined([(0, 0, 10), (0, 1, 5)], [], rows) for rows in (one, two)]
-    made = [
-        Side(each.stacks, FrameNames(enumerate(rows)), np.zeros(3, np.uint32))
-        for each, rows in zip(sides, (one, two), strict=True)
+    sides = [
+        side_of_stacks(stacks_of_nodes([0, 0, 0], [0, 0, 1], [[10, 1], [5, 1]]), rows) for rows in (one, two)
     ]
-    for each in made:
-        each.stacks.values.resize(2, each.stacks.values.shape[1], refcheck=False)
+    pairing = Pairing(sides[0].places, sides[1].places)
     for own, name in (("before", "old"), ("after", "new")):
-        tree = tree_of(join(made[0], made[1], Pairing(one, two), own), FlameOptions())  # type: ignore[arg-type]
+        tree = tree_of(join(sides[0], sides[1], pairing, own), FlameOptions())  # type: ignore[arg-type]
         assert len(tree.parents) == 2
-        assert tree.names.name(int(tree.name[1]), "function").function == name
-    made[1].stacks.frames[1] = 99
-    with pytest.raises(InconsistentError):
-        join(made[0], made[1], Pairing(one, two), "before")
+        assert tree.names.names([int(tree.name[1])])[0].function == name
 
 
 def test_the_command_line_tells_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -331,11 +336,12 @@ def test_what_is_too_much_or_thin_is_told() -> None:
     assert flame_tables.whole(empty) == flame_tables.FlameSides(0, 0, 0, 0)
 
 
-def test_folded_is_what_it_is_checked_by(pair: Any) -> None:
-    """The oracle above has something to say: what is only on one side, what moved, and what has no stack."""
+def test_the_oracle_has_something_to_say(pair: Any) -> None:
+    """There is what is only on one side, what moved, what has no stack, and what is less than nothing."""
     made = Pair(pair[0], pair[1], AllocationSet(0, value=0))
     sums = made.sums(FlameOptions())
-    assert any(before and not after for before, _, after, _ in sums.values())
-    assert any(before and after for before, _, after, _ in sums.values())
+    assert any(before and not after for *_, before, _, after, _ in sums.values())
+    assert any(before and after for *_, before, _, after, _ in sums.values())
     assert (-1,) in sums
-    assert isinstance(made.folded[0], Folded)
+    signed = Pair(pair[0], pair[1], AllocationSet(0, value=2)).sums(FlameOptions())
+    assert any(before < 0 or after < 0 for *_, before, _, after, _ in signed.values())

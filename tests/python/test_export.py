@@ -5,6 +5,7 @@ import json
 import operator
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.python.conftest import WithOracle, real_profiles
+from tests.python.made_stacks import stacks_of_nodes
 from tests.python.profile_reading import FIXTURES, load
 from tests.python.protobuf import fields, varints
 from tests.python.replays import torch as oracle
@@ -21,14 +23,13 @@ from tests.python.test_memray import read_with
 
 from memlens.export import profiles
 from memlens.export.pprof import pprof
-from memlens.export.samples import Samples, ValueName, samples_of
+from memlens.export.samples import Samples
 from memlens.export.speedscope import speedscope
 from memlens.model.frames import source_frame
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
-from memlens.views.flame.calltree import Stacks
-from memlens.views.flame.graph import set_stacks
 from memlens.views.naming.frame_names import FrameNames, frame_names
+from memlens.views.selection.items import stacks_of
 from memlens.views.selection.sets import AllocationSet
 
 Frame = tuple[str, int, str]
@@ -36,8 +37,6 @@ Sample = tuple[tuple[Frame, ...], tuple[int, ...], tuple[tuple[str, str | int, s
 """A stack, its values, and its labels: key, text or number, and unit."""
 Sums = dict[tuple[Frame, ...], tuple[int, ...]]
 """By stack, innermost frame first: a value of each type."""
-
-TYPES = (ValueName("inuse_space", "bytes"), ValueName("inuse_objects", "count"))
 
 
 # --- independent readers -------------------------------------------------------------------------------------------
@@ -150,11 +149,13 @@ def test_what_is_written_is_what_every_allocation_says(with_oracle: WithOracle) 
         (AllocationSet(info.device), oracle.alive(found, info.peak_moment)),
         (AllocationSet(info.device, "live", 0, info.events), list(range(len(found)))),
     ):
-        samples = samples_of(set_stacks(snapshot, of), frame_names(snapshot), TYPES)
+        samples = Samples(stacks_of(snapshot, of), frame_names(snapshot))
         expected = expected_sums(found, rows)
-        assert read_pprof(pprof(samples, "a title")) == ([tuple(each) for each in TYPES], expected, "a title")
+        kind = "inuse" if of.to_moment is None else "alloc"
+        known = [(f"{kind}_space", "bytes"), (f"{kind}_objects", "count")]
+        assert read_pprof(pprof(samples, "a title")) == (known, expected, "a title")
         types, sums, title = read_speedscope(speedscope(samples, "a title"))
-        assert (types, title) == ([tuple(each) for each in TYPES], "a title")
+        assert (types, title) == (known, "a title")
         assert sums == expected
 
 
@@ -274,10 +275,10 @@ def test_of_very_many_samples_those_of_a_stack_are_written_as_one(
 ) -> None:
     snapshot = opened(FIXTURES / "service.heaptrack.zst")
     every = profiles.of_profile(snapshot, "", merged=False)
-    monkeypatch.setattr(profiles, "MOST_SAMPLES", every.values.shape[1] - 1)
+    monkeypatch.setattr(profiles, "MOST_SAMPLES", len(every.stacks) - 1)
     fewer = profiles.of_profile(snapshot, "", merged=False)
     assert len(every.labels) > 0 == len(fewer.labels)
-    assert fewer.values.shape[1] == len(fewer.starts) - 1 < every.values.shape[1]
+    assert len(fewer.stacks) == len(fewer.unrolled().stacks) < len(every.stacks)
     assert read_pprof(pprof(fewer, "x")) == read_pprof(pprof(every, "x"))
 
 
@@ -297,13 +298,7 @@ def test_any_names_and_any_values(
     parents = [0] + [min(parent, place) for place, (parent, _, _) in enumerate(tree)]
     numbers = [0] + [frame % len(rows) for _, frame, _ in tree]
     values = [value // max(len(tree), 1) for _, _, value in tree]
-    stacks = Stacks(
-        np.array(parents, np.uint32),
-        np.array(numbers, np.uint32),
-        np.arange(1, len(parents), dtype=np.uint32),
-        np.array([values, [1] * len(values)], np.int64).reshape(2, -1),
-        np.arange(1, len(parents), dtype=np.uint32),
-    )
+    stacks = stacks_of_nodes(parents, numbers, [[value, 1] for value in values])
     expected: dict[tuple[Frame, ...], Counter[int]] = {}
     for node in range(1, len(parents)):
         way: list[Frame] = []
@@ -315,27 +310,25 @@ def test_any_names_and_any_values(
         sums = expected.setdefault(tuple(way), Counter())
         sums[0] += values[node - 1]
         sums[1] += 1
-    samples = samples_of(stacks, FrameNames(enumerate(rows)), TYPES)
+    samples = Samples(stacks, FrameNames(enumerate(rows)))
     _, got, told_title = read_speedscope(speedscope(samples, title))
     assert told_title == title
     assert got == {stack: (sums[0], sums[1]) for stack, sums in expected.items()}
-    raw = Samples(samples.frames, samples.starts, samples.sequence, -samples.values, TYPES)
-    whole = fields(gzip.decompress(pprof(raw, title)))
+    negative = replace(samples, stacks=replace(stacks, values=-stacks.values))
+    whole = fields(gzip.decompress(pprof(negative, title)))
     totals = [
         [number - (number >> 63 << 64) for number in varints(dict(fields(value))[2])]
         for field, value in whole
         if field == 2
     ]
-    assert totals == (-samples.values.T).tolist()
+    assert totals == (-stacks.values.T).tolist()
 
 
 def test_stacks_of_a_damaged_archive_are_refused() -> None:
     names = FrameNames([(0, ("a.py", 1, "f", 0))])
-    ends, values = np.array([1], np.uint32), np.ones((2, 1), np.int64)
     for parents, numbers in (([0, 1], [0, 0]), ([0, 0], [0, 9])):
-        stacks = Stacks(np.array(parents, np.uint32), np.array(numbers, np.uint32), ends, values, ends)
         with pytest.raises(InconsistentError):
-            samples_of(stacks, names, TYPES)
+            Samples(stacks_of_nodes(parents, numbers, [[1, 1]]), names).unrolled()
 
 
 # --- the command line ----------------------------------------------------------------------------------------------

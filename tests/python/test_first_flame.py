@@ -115,7 +115,7 @@ def test_what_is_read_is_what_is_made(
     with contextlib.closing(again(snapshot)) as other:
         with monkeypatch.context() as without:
             # pictures that show much of it need nothing of what it was made of
-            without.setattr(flame, "set_stacks", None)
+            without.setattr(flame, "drawn_stacks", None)
             without.setattr(kernel, "merge", None)
             read = first_of(other)
             assert is_read(read)
@@ -130,7 +130,7 @@ def test_what_is_read_is_what_is_made(
             assert np.array_equal(one, two), column
         assert everything(other) == expected
         names = frame_names(other)
-        assert np.array_equal(names.merged("line"), made.names.merged("line"))
+        assert np.array_equal(names.merged("line"), frame_names(snapshot).merged("line"))
         assert np.array_equal(names.package_numbers(), made.names.package_numbers())
 
 

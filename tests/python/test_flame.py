@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.python.conftest import WithOracle, event, frame
+from tests.python.made_stacks import stacks_of_nodes, tree_of_stacks
 from tests.python.replays import torch as oracle
 from tests.python.server_harness import write_snapshot
 
@@ -27,7 +28,7 @@ from memlens.model.frames import NATIVE, package_of, source_frame
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import calltree
 from memlens.views.flame import tables as flame_tables
-from memlens.views.flame.calltree import CallTree, FlameOptions, Stacks, build
+from memlens.views.flame.calltree import CallTree, FlameOptions
 from memlens.views.flame.graph import picture, tree_of
 from memlens.views.naming.frame_names import FrameNames
 from memlens.views.selection.sets import AllocationSet
@@ -74,7 +75,7 @@ def sums_of(found: list[oracle.Alloc], rows: list[int], options: FlameOptions) -
 
 
 def key_of(tree: CallTree, node: int) -> Any:
-    name = tree.names.name(int(tree.name[node]), tree.options.merge)
+    (name,) = tree.names.names([int(tree.name[node])])
     if name.is_package or name.kind == "none":
         return name.function
     return (name.file, name.function, *([name.line] if tree.options.merge == "line" else []))
@@ -376,20 +377,11 @@ class Boxes:
 def made_tree(shape: list[tuple[int, int, int]], order: Any = "value", by: int = 0) -> CallTree:
     """A tree of nodes with (parent, own bytes, own count), each of a function of its own."""
     parents = [2**32 - 1] + [min(parent, place) for place, (parent, _, _) in enumerate(shape)]
-    values = [[size, count] for _, size, count in shape]
     names = FrameNames((i, ("/x/a.py", i + 1, f"f{i}", 0)) for i in range(len(shape)))
-    return build(
-        Stacks(
-            np.array(parents, np.uint32),
-            np.arange(-1, len(shape), dtype=np.int64).astype(np.uint32),
-            np.arange(1, len(parents), dtype=np.uint32),
-            np.array(values, np.int64).reshape(-1, 2).T.copy(),
-            np.arange(1, len(parents), dtype=np.uint32),
-        ),
-        names,
-        FlameOptions(order=order),
-        by,
+    stacks = stacks_of_nodes(
+        parents, [2**32 - 1, *range(len(shape))], [[size, count] for _, size, count in shape]
     )
+    return tree_of_stacks(stacks, names, FlameOptions(order=order), by)
 
 
 def check_picture(tree: CallTree, x0: float, x1: float, width: int, first_depth: int, rows: int) -> Boxes:
@@ -556,19 +548,13 @@ def test_an_empty_set_has_an_empty_picture(opened: Callable[[Path], Snapshot], t
 def test_stacks_that_contradict_themselves_are_refused(parents: list[int], frames: list[int]) -> None:
     count = min(len(parents), len(frames))
     names = FrameNames((i, ("a.py", i, "f", 0)) for i in range(3))
-    stacks = Stacks(
-        np.array(parents[:count], np.uint32),
-        np.array(frames[:count], np.uint32),
-        np.arange(1, count, dtype=np.uint32),
-        np.ones((2, count - 1), np.int64),
-        np.zeros(count - 1, np.uint32),
-    )
+    stacks = stacks_of_nodes(parents[:count], frames[:count], [[1, 1]] * (count - 1))
     sound = all(parents[i] < i and frames[i] < names.count for i in range(1, count))
     if sound:
-        assert build(stacks, names, FlameOptions(), 0).total == count - 1
+        assert tree_of_stacks(stacks, names, FlameOptions()).total == count - 1
     else:
         with pytest.raises(ValueError, match="out of order"):
-            build(stacks, names, FlameOptions(), 0)
+            tree_of_stacks(stacks, names, FlameOptions())
 
 
 def test_the_order_of_boxes_is_the_order_of_their_rows() -> None:

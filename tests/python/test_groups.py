@@ -20,7 +20,8 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.naming.operators import operators_of_stacks
 from memlens.views.selection.columns import device_of, operator_of_stack
 from memlens.views.selection.sets import AllocationSet, rows_of
-from memlens.views.tables.groupings import OF_SAMPLES, GroupKind
+from memlens.views.tables.groupings import KINDS as KINDS_OF_MODELS
+from memlens.views.tables.groupings import GroupKind
 from memlens.views.tables.groups import (
     Branch,
     Group,
@@ -32,7 +33,7 @@ from memlens.views.tables.groups import (
     natural,
 )
 
-KINDS: list[GroupKind] = [kind for kind in get_args(GroupKind) if kind not in OF_SAMPLES]
+KINDS: list[GroupKind] = [*KINDS_OF_MODELS["timeline"]]
 
 
 def all_groups(

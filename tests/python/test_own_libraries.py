@@ -28,6 +28,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.table_schema import PARTS
 from memlens.views.flame import first as first_flame
 from memlens.views.flame.graph import FIRST_FLAME, tree_of
+from memlens.views.naming.frame_names import frame_names
 from memlens.views.sql.query import SqlSession
 
 pytest_plugins = ("tests.python.server_fixtures",)
@@ -193,8 +194,9 @@ def test_tables_and_the_first_flame_follow_the_setting(sample: Path, cache: Cach
                 assert tables.are_filled(snapshot.origin, [part])
                 assert not tables.are_filled(snapshot.origin._replace(kinds=snapshot.relabelled + 1), [part])
             of = first_flame.opening_set(snapshot.info)
-            tree = tree_of(snapshot, of, "bytes", first_flame.OPTIONS)
-            packages = {tree.names.packages[number] for number in tree.names.package.tolist()}
+            tree_of(snapshot, of, "bytes", first_flame.OPTIONS)
+            names = frame_names(snapshot)
+            packages = {names.packages[number] for number in names.package.tolist()}
             snapshot.work_behind()
             assert FIRST_FLAME.find(snapshot.origin) is not None
         with closing(SqlSession(open_with(archive, chosen))) as session:

@@ -22,16 +22,16 @@ from memlens.model.frames import package_of
 from memlens.model.profile import CHANGE_DTYPE, LABEL_DTYPE, Profile, ProfileTimes
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill
-from memlens.views.compare.pairing import Pairing
-from memlens.views.compare.rows import Comparison
+from memlens.views.compare.rows import compare
+from memlens.views.compare.sides import side_of
 from memlens.views.flame import graph as flame
 from memlens.views.flame import tables as flame_tables
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.tables import FlameSides
 from memlens.views.lines.totals import line, line_values, top_profile_lines
 from memlens.views.profile import times as profile_times
-from memlens.views.selection.folded import fold, places_of
-from memlens.views.selection.profile_sets import samples_of, value_named
+from memlens.views.selection.items import items_of
+from memlens.views.selection.profile_sets import value_named
 from memlens.views.selection.sets import AllocationSet, SetKind
 from memlens.views.sql.query import SqlSession
 from memlens.views.tables.groupings import GroupKind
@@ -128,13 +128,12 @@ def test_sets_have_what_their_samples_have(made: tuple[Profile, Any, Snapshot]) 
     profile, _, snapshot = made
     for of in SETS:
         amounts, counts = expected(profile, of)
-        found = samples_of(snapshot, of)
+        found = items_of(snapshot, of)
         if of.from_moment is None and of.value == 0:
             counts = np.ones(len(amounts), np.int64)
         inside = np.zeros(len(amounts), bool)
         inside[found.rows] = True
-        assert np.array_equal(found.amounts, amounts[inside]), of
-        assert np.array_equal(found.counts, counts[inside]), of
+        assert np.array_equal(found.values, (amounts[inside], counts[inside])), of
         assert not amounts[~inside].any()
 
 
@@ -157,12 +156,12 @@ def test_filters_find_the_samples_that_fit(made: tuple[Profile, list[list[int]],
         "stack:0": lambda n: not stacks_of[n],
     }
     for text, fits in tests.items():
-        found = samples_of(snapshot, AllocationSet(0, filter=text, value=1)).rows.tolist()
+        found = items_of(snapshot, AllocationSet(0, filter=text, value=1)).rows.tolist()
         told = np.flatnonzero((profile.values[1] != 0) | (profile.values[0] != 0)).tolist()
         assert found == [n for n in told if fits(n)], text
     for text in ("module:x", "life>1s", "pool:1", "category:x", "is:freed"):
         with pytest.raises(BadRequestError, match="a profile doesn't record that"):
-            samples_of(snapshot, AllocationSet(0, filter=text))
+            items_of(snapshot, AllocationSet(0, filter=text))
 
 
 def test_trees_add_up_to_the_samples(made: tuple[Profile, list[list[int]], Snapshot]) -> None:
@@ -247,8 +246,8 @@ def test_sizes_are_counted_by_powers_of_two(made: tuple[Profile, Any, Snapshot])
         inside = known & (profile.sizes >= each.least_bytes) & (profile.sizes < each.below_bytes)
         assert each.bytes == int(profile.values[1][inside].sum())
         assert each.count == int(profile.values[0][inside].sum())
-        found = samples_of(snapshot, AllocationSet(0, filter=each.filter, value=1))
-        assert int(found.amounts.sum()) == each.bytes
+        found = items_of(snapshot, AllocationSet(0, filter=each.filter, value=1))
+        assert int(found.values[0].sum()) == each.bytes
 
 
 def test_sizes_of_a_trace_are_those_of_its_allocations(
@@ -273,10 +272,10 @@ def test_times_and_what_lies_between_them(made: tuple[Profile, Any, Snapshot]) -
     assert (answer.peak_edge, answer.peak_bytes) == (BINS, 4000 * BINS)
     for text in ("", "file:a.cc"):
         between = profile_times.between(snapshot, 4, 1, text)
-        inside = samples_of(snapshot, AllocationSet(0, "allocated", 1, 4, text))
-        freed = samples_of(snapshot, AllocationSet(0, "freed", 1, 4, text))
-        assert between.allocated_bytes == int(inside.amounts.sum())
-        assert between.freed_count == int(freed.counts.sum())
+        inside = items_of(snapshot, AllocationSet(0, "allocated", 1, 4, text))
+        freed = items_of(snapshot, AllocationSet(0, "freed", 1, 4, text))
+        assert between.allocated_bytes == int(inside.values[0].sum())
+        assert between.freed_count == int(freed.values[1].sum())
         after = between.live_before_bytes + between.allocated_bytes - between.freed_bytes
         assert between.live_after_bytes == after
     with pytest.raises(BadRequestError, match="no edge"):
@@ -315,12 +314,10 @@ def test_profiles_are_compared(tmp_path: Path) -> None:
     for seed in (2, 3):
         profile, _ = whole_profile(seed)
         snapshot = archived(profile, tmp_path / str(seed))
-        places = places_of(snapshot)
-        sides.append((profile, fold(snapshot, AllocationSet(0, value=1), places), places))
+        sides.append((profile, side_of(snapshot, AllocationSet(0, value=1))))
         snapshot.close()
-    (before, first, one), (after, second, two) = sides
-    comparison = Comparison(first, second, Pairing(one.frames, two.frames), "line")
-    total = comparison.answer("own", "", "difference", 0, 1000).total
+    (before, first), (after, second) = sides
+    total = compare(first, second).answer("own", "", "difference", 0, 1000).total
     assert (total.before_bytes, total.after_bytes) == (
         int(before.values[1].sum()),
         int(after.values[1].sum()),
@@ -347,7 +344,7 @@ def test_what_counts_negative_values_and_what_leaves_them_out_is_as_the_notice_s
         "tables of allocations": groups(snapshot, by_line, "bytes", 0, 9, descending=True).bytes,
         "hot spots": sum(row.bytes for row in groups(snapshot, by_line, "bytes", 0, 9, descending=True).rows),
         "source lines": sum(row.itself for each in line_values(snapshot, "/a/x.c").values() for row in each),
-        "comparisons": int(fold(snapshot, AllocationSet(0), places_of(snapshot)).values[:, 0].sum()),
+        "comparisons": int(side_of(snapshot, AllocationSet(0)).stacks.values[0].sum()),
     }
     assert counted == dict.fromkeys(counted, 100)
     tree = flame.tree_of(snapshot, AllocationSet(0), "bytes", FlameOptions())

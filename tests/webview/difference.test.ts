@@ -82,6 +82,10 @@ describe('a change', () => {
     assert.equal(relativeChange({ before: 5, after: 0 }, WHOLE, 'absolute'), -1);
     assert.equal(relativeChange({ before: 20 * KIB, after: 40 * KIB }, WHOLE, 'normalised'), 0);
     assert.equal(relativeChange({ before: 10, after: 20 }, WHOLE, 'absolute'), 0.5);
+    // a difference of differences
+    assert.equal(relativeChange({ before: -30, after: -50 }, WHOLE, 'absolute'), -0.4);
+    assert.equal(relativeChange({ before: -5, after: 15 }, WHOLE, 'absolute'), 1);
+    assert.equal(relativeChange({ before: 15, after: -5 }, WHOLE, 'absolute'), -1);
     // nothing at all on one side is no division by nothing
     assert.equal(relativeChange({ before: 0, after: 5 }, { before: 0, after: 5 }, 'normalised'), 1);
   });

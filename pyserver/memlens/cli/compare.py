@@ -10,10 +10,10 @@ from memlens.cli.output import json_line, say
 from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
 from memlens.units import KIND_WORDS, SOURCE_WORDS, format_bytes
-from memlens.views.compare.pairing import Pairing
-from memlens.views.compare.rows import CompareAnswer, ComparedRow, Comparison
+from memlens.views.compare.rows import CompareAnswer, ComparedRow, compare
+from memlens.views.compare.sides import Side, side_of
+from memlens.views.naming.places import BEFORE_RECORDING
 from memlens.views.selection.columns import MOST_ROWS
-from memlens.views.selection.folded import BEFORE_RECORDING, Folded, fold, places_of
 from memlens.views.selection.profile_sets import value_named
 from memlens.views.selection.sets import AllocationSet
 
@@ -21,17 +21,16 @@ from memlens.views.selection.sets import AllocationSet
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
 
-    def side(path: Path, device: int | None) -> Folded:
-        def folded(snapshot: Snapshot) -> Folded:
-            places = places_of(snapshot, attribution_of(options))
-            return fold(snapshot, _selected_set(snapshot.info, options, device), places)
+    def side(path: Path, device: int | None) -> Side:
+        def made(snapshot: Snapshot) -> Side:
+            return side_of(snapshot, _selected_set(snapshot.info, options, device), attribution_of(options))
 
-        return ask(options, folded, path)
+        return ask(options, made, path)
 
     before = side(options.before, options.device)
     after = side(options.after, options.device if options.other_device is None else options.other_device)
-    comparison = Comparison(before, after, Pairing(before.places.frames, after.places.frames), options.by)
     measure: Any = "inclusive" if options.inclusive else "own"
+    comparison = compare(before, after, options.by)
     answer = comparison.answer(measure, options.search, "difference", 0, min(options.top, MOST_ROWS))
     if options.json:
         json_line(with_attribution(options, answer))

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import assert_never
 
@@ -11,14 +12,14 @@ from memlens.cli.progress import reporter
 from memlens.errors import BadRequestError
 from memlens.export.pprof import pprof
 from memlens.export.profiles import of_profile
-from memlens.export.samples import Samples, ValueName, samples_of
+from memlens.export.samples import Samples
 from memlens.export.snapviewer import snapviewer
 from memlens.export.speedscope import left_out, speedscope
 from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.store.disk import room_in
 from memlens.store.snapshot import Snapshot
-from memlens.views.flame.graph import set_stacks
 from memlens.views.naming.frame_names import frame_names
+from memlens.views.selection.items import stacks_of
 from memlens.views.selection.sets import AllocationSet
 
 _TITLES = {"peak": "live at the peak", "end": "live at the end", "all": "total allocated"}
@@ -74,10 +75,9 @@ def _allocations(snapshot: Snapshot, info: TimelineInfo, options: argparse.Names
         "end": AllocationSet(number, from_moment=events, filter=options.filter),
         "all": AllocationSet(number, "live", 0, events, options.filter),
     }[options.at]
-    # the names in Go's heap profiles, which users of pprof know
-    kind = "alloc" if options.at == "all" else "inuse"
-    types = (ValueName(f"{kind}_space", "bytes"), ValueName(f"{kind}_objects", "count"))
-    return samples_of(set_stacks(snapshot, of), frame_names(snapshot), types)
+    # the formats have nothing for inferred lines
+    stacks = replace(stacks_of(snapshot, of), inferred=None).summed()
+    return Samples(stacks, frame_names(snapshot))
 
 
 def _write(target: Path, data: bytes) -> None:

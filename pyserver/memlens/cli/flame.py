@@ -16,15 +16,15 @@ from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
 from memlens.units import KIND_WORDS, format_value
 from memlens.views.compare import difference
-from memlens.views.compare.difference import Side
 from memlens.views.compare.pairing import Pairing
+from memlens.views.compare.sides import Side, side_of
 from memlens.views.flame.calltree import CallTree, FlameOptions
-from memlens.views.flame.graph import SIDES, FlameValue, tree_of
+from memlens.views.flame.graph import FlameValue, tree_of
 from memlens.views.flame.tables import FlameFunctionsAnswer, functions
 from memlens.views.naming.frame_names import FlameName
-from memlens.views.selection.folded import Places, places_of
 from memlens.views.selection.profile_sets import value_named
 from memlens.views.selection.sets import AllocationSet
+from memlens.views.selection.stacks import AMOUNT, sides_of
 
 LEAST_SHARE = 0.01
 MOST_FUNCTIONS = 1000
@@ -46,9 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
     def lines(snapshot: Snapshot) -> list[str]:
         tree = flame_tree(snapshot, options)
-        if options.folded:
-            return list(folded(tree))
-        return list(text_tree(tree, _unit(snapshot, options), options))
+        return list(folded(tree) if options.folded else text_tree(tree, options))
 
     _print(ask(options, lines))
     return 0
@@ -63,37 +61,25 @@ def _print(lines: Iterable[str]) -> None:
         say("memlens: no allocation matches, so there is nothing to print", error=True)
 
 
-def _unit(snapshot: Snapshot, options: argparse.Namespace) -> str:
-    info = snapshot.info
-    match info:
-        case TimelineInfo():
-            return "count" if options.value == "count" else "bytes"
-        case ProfileInfo():
-            return info.values[value_named(info, options.value)].unit
-        case _:
-            assert_never(info)
-
-
 def _run_difference(options: argparse.Namespace) -> int:
-    def side(path: Path) -> tuple[Side, Places, str]:
-        def question(snapshot: Snapshot) -> tuple[Side, Places, str]:
+    def side(path: Path) -> Side:
+        def made(snapshot: Snapshot) -> Side:
             of, value = selected_set(snapshot, options)
             if value == "count":
                 raise BadRequestError(
                     "Two traces can be compared only in bytes", advice="Use --value live, total or leaked."
                 )
-            return difference.side_of(snapshot, of), places_of(snapshot), _unit(snapshot, options)
+            return side_of(snapshot, of)
 
-        return ask(options, question, path)
+        return ask(options, made, path)
 
-    before, before_places, unit = side(options.file)
-    after, after_places, _ = side(options.diff)
-    pairing = Pairing(before_places.frames, after_places.frames)
+    before, after = side(options.file), side(options.diff)
+    pairing = Pairing(before.places, after.places)
     tree = difference.tree_of(difference.join(before, after, pairing, "before"), _tree_options(options))
     if options.json:
         json_line(with_attribution(options, largest_functions(tree, attribution_of(options))))
     else:
-        _print(folded(tree) if options.folded else text_tree(tree, unit, options))
+        _print(folded(tree) if options.folded else text_tree(tree, options))
     return 0
 
 
@@ -154,7 +140,8 @@ def folded(tree: CallTree) -> Iterator[str]:
     The format is that of Brendan Gregg's ``stackcollapse`` scripts, with frames as py-spy writes them. For two files a
     line has both values, as in ``difffolded.pl``; for a profile with negative values, the decrease and the increase.
     """
-    rows = list(SIDES) if _compared(tree) else [tree.by]
+    sides = sides_of(tree.meaning)
+    rows = [tree.by] if sides is None else [sides.before + AMOUNT, sides.after + AMOUNT]
     nodes = np.flatnonzero(tree.inclusive[rows].any(axis=0))[1:]
     columns = (nodes, tree.parents[nodes], tree.name[nodes], tree.ends[rows][:, nodes].T)
     texts: dict[int, str] = {}
@@ -162,14 +149,10 @@ def folded(tree: CallTree) -> Iterator[str]:
     for node, parent, name, values in zip(*(column.tolist() for column in columns), strict=True):
         text = texts.get(name)
         if text is None:
-            text = texts[name] = _folded_name(tree.names.name(name, tree.options.merge))
+            text = texts[name] = _folded_name(*tree.names.names([name]))
         path = paths[node] = f"{paths[parent]};{text}" if parent else text
         if any(values):
             yield f"{path} {' '.join(map(str, values))}"
-
-
-def _compared(tree: CallTree) -> bool:
-    return tree.values > max(SIDES)
 
 
 def _folded_name(name: FlameName) -> str:
@@ -180,28 +163,29 @@ def _folded_name(name: FlameName) -> str:
     return text.replace(";", ",")  # semicolons separate frames
 
 
-def text_tree(tree: CallTree, unit: str, options: argparse.Namespace) -> Iterator[str]:
+def text_tree(tree: CallTree, options: argparse.Namespace) -> Iterator[str]:
     """Yield a line per node with at least a hundredth of the total, indented, each with its self value."""
-    compared = _compared(tree)
+    sides = sides_of(tree.meaning)
     selves, ends = tree.own(attribution_of(options))[tree.by], tree.ends[tree.by]
-    if compared:
+    if sides is not None:
         # without --diff, the sides are the negative and the positive values of one profile
         heads = ("less", "more", "net") if options.diff is None else ("before", "after", "difference")
         yield " ".join(f"{head:>11}" for head in heads)
     else:
         yield f"{'inclusive':>11} {'self':>11} {'share':>6} ({self_words(options)})"
+    unit = tree.meaning.types[tree.by if sides is None else AMOUNT].unit
     todo = [(0, 0)]
     while todo:
         node, indent = todo.pop()
         value, own = int(tree.inclusive[tree.by, node]), int(selves[node])
         name = "all"
         if node:
-            words = tree.names.name(int(tree.name[node]), tree.options.merge)
+            (words,) = tree.names.names([int(tree.name[node])])
             name = _folded_name(words) + (KIND_WORDS["library"] if own and words.kind == "library" else "")
         shown = [f"{format_value(number, unit):>11}" for number in (value, own)]
         shown.append(f"{value / tree.total if tree.total else 0:>6.1%}")
-        if compared:
-            before, after = (int(tree.inclusive[row, node]) for row in SIDES)
+        if sides is not None:
+            before, after = (int(tree.inclusive[row + AMOUNT, node]) for row in (sides.before, sides.after))
             sign = "+" if after > before else ""
             shown = [f"{format_value(number, unit):>11}" for number in (before, after)]
             shown.append(f"{sign + format_value(after - before, unit):>11}")

@@ -20,25 +20,28 @@ def pprof(samples: Samples, title: str) -> bytes:
     """The whole file; ``title`` stands in it as a comment."""
     strings = _Strings()
     parts: list[bytes] = []
-    for value in samples.types:
-        told = _number(1, strings[value.name]) + _number(2, strings[value.unit])
-        parts.append(_message(_SAMPLE_TYPE, told))
+    types, unrolled = samples.stacks.meaning.types, samples.unrolled()
+    for value in types:
+        fields = _number(1, strings[value.name]) + _number(2, strings[value.unit])
+        parts.append(_message(_SAMPLE_TYPE, fields))
     functions: dict[tuple[str, str], int] = {}
     locations: list[bytes] = []
-    for number, (file, line, function, _) in enumerate(samples.frames, 1):
-        its = functions.setdefault((file, function), len(functions) + 1)
-        line_of = _number(1, its) + _number(2, max(line, 0))
+    for number, frame in enumerate(unrolled.frames, 1):
+        its = functions.setdefault((frame.file, frame.function), len(functions) + 1)
+        line_of = _number(1, its) + _number(2, max(frame.line, 0))
         locations.append(_message(_LOCATION, _number(1, number) + _message(4, line_of)))
     # the bytes of each location's number, once
-    ids = [_varint(number) for number in range(1, len(samples.frames) + 1)]
+    ids = [_varint(number) for number in range(1, len(unrolled.frames) + 1)]
     # a stack without frames has no field: packed fields are not written empty
     stacks = [
-        _message(1, b"".join([ids[frame] for frame in stack])) if stack else b"" for stack in samples.stacks()
+        _message(1, b"".join([ids[frame] for frame in stack])) if stack else b"" for stack in unrolled.stacks
     ]
     labels = _labels(samples.labels, strings)
-    for number, (stack, values) in enumerate(zip(samples.stack_of(), samples.values.T.tolist(), strict=True)):
-        told = stacks[stack] + _message(2, b"".join(map(_varint, values))) + labels.get(number, b"")
-        parts.append(_message(_SAMPLE, told))
+    for number, (stack, values) in enumerate(
+        zip(unrolled.stack_of, samples.stacks.values.T.tolist(), strict=True)
+    ):
+        fields = stacks[stack] + _message(2, b"".join(map(_varint, values))) + labels.get(number, b"")
+        parts.append(_message(_SAMPLE, fields))
     parts += locations
     for (file, function), number in functions.items():
         name = strings[function or "?"]
@@ -50,8 +53,8 @@ def pprof(samples: Samples, title: str) -> bytes:
         )
     parts += _recording(samples.recording, strings)
     parts.append(_number(_COMMENT, strings[title]))
-    if samples.types:
-        parts.append(_number(_DEFAULT_SAMPLE_TYPE, strings[samples.types[samples.default].name]))
+    if types:
+        parts.append(_number(_DEFAULT_SAMPLE_TYPE, strings[types[samples.default].name]))
     parts += (_message(_STRING_TABLE, _utf8(text)) for text in strings.texts())
     # no time of making in it: the same stacks are the same file
     return gzip.compress(b"".join(parts), 6, mtime=0)

@@ -6,13 +6,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from memlens.export.samples import Label, Recording, Samples, ValueName, samples_of
+from memlens.export.samples import Label, Recording, Samples
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
-from memlens.views.flame.calltree import Stacks
 from memlens.views.naming.frame_names import frame_names
+from memlens.views.selection.items import stack_tree
 from memlens.views.selection.profile_filters import matching
+from memlens.views.selection.stacks import OneSide, ValuedStacks, ValueName
 
+U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
 
 MOST_SAMPLES = 500_000
@@ -26,43 +28,30 @@ def of_profile(snapshot: Snapshot, filter_text: str, *, merged: bool) -> Samples
     labels. Raises BadRequestError for a filter that isn't one.
     """
     info = profile_of(snapshot.info)
-    rows = np.arange(info.samples)
+    rows = np.arange(info.samples, dtype=np.uint32)
     if filter_text:
-        rows = np.flatnonzero(matching(snapshot, filter_text))
-    stack_of = snapshot.samples.stack[rows]
-    ends = snapshot.stacks.node
-    values = np.array(
-        [snapshot.samples.value[number][rows] for number in range(len(info.values))], np.int64
-    ).reshape(len(info.values), -1)
-    stacks, of = np.unique(stack_of, return_inverse=True)
-    settings = snapshot.manifest.settings
+        rows = rows[matching(snapshot, filter_text)]
+    values = [snapshot.samples.value[number][rows] for number in range(len(info.values))]
+    stacks = ValuedStacks(
+        stack_tree(snapshot),
+        snapshot.samples.stack[rows],
+        np.array(values, np.int64).reshape(len(values), -1),
+        OneSide(tuple(ValueName(value.name, value.unit) for value in info.values)),
+        rows,
+        rows,
+    )
     labels: list[Label] = []
     if merged or len(rows) > MOST_SAMPLES:
-        sums = np.zeros((len(values), len(stacks)), np.int64)
-        for row, column in zip(sums, values, strict=True):
-            np.add.at(row, of, column)
-        values, of = sums, np.arange(len(stacks))
+        stacks = stacks.summed()
     else:
         labels = list(_labels(snapshot, rows))
         if info.has_sizes and "bytes" not in info.labels:
             labels += _sizes(snapshot.samples.size[rows])
-    tree = Stacks(
-        snapshot.tree.parent,
-        snapshot.tree.frame,
-        ends[stacks],
-        values,
-        stacks.astype(np.uint32),
-    )
-    unrolled = samples_of(
-        tree, frame_names(snapshot), [ValueName(value.name, value.unit) for value in info.values]
-    )
-    return Samples(
-        unrolled.frames, unrolled.starts, unrolled.sequence, values, unrolled.types, info.default_value,
-        of.astype(np.uint32), labels, _recording(settings),
-    )  # fmt: skip
+    names = frame_names(snapshot)
+    return Samples(stacks, names, info.default_value, labels, _recording(snapshot.manifest.settings))
 
 
-def _labels(snapshot: Snapshot, rows: I64) -> Iterator[Label]:
+def _labels(snapshot: Snapshot, rows: U32) -> Iterator[Label]:
     """The labels of some samples, which are numbered by their places in ``rows``."""
     labels = snapshot.samples.labels
     places = np.searchsorted(rows, labels["sample"])

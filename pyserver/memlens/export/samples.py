@@ -6,20 +6,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from memlens.kernels.tree import stacks as kernel
-from memlens.store.frames import FrameRow
 from memlens.store.manifest import InconsistentError
-from memlens.views.flame.calltree import Stacks
-from memlens.views.naming.frame_names import FrameNames
-
-
-class ValueName(NamedTuple):
-    """What a value is, as ``("alloc_space", "bytes")``. Units are those of pprof, as bytes, count and nanoseconds."""
-
-    name: str
-    unit: str
+from memlens.views.flame.names import Names
+from memlens.views.naming.frame_names import FlameName
+from memlens.views.selection.stacks import OneSide, ValuedStacks
 
 
 class Label(NamedTuple):
@@ -44,55 +36,48 @@ class Recording(NamedTuple):
     doc_url: str = ""
 
 
-NOTHING_TOLD = Recording()
+UNKNOWN = Recording()
+
+
+@dataclass(frozen=True, slots=True)
+class Unrolled:
+    """Each stack in full: its frames innermost first, as numbers of ``frames``, all of which occur."""
+
+    frames: list[FlameName]
+    stacks: list[list[int]]
+    stack_of: list[int]
+    """The stack of each sample."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """Stacks with values.
+    """What is written: stacks with values, of which each item is a sample, and the names of their frames.
 
-    The frames of stack ``i``, innermost first, are ``sequence[starts[i]:starts[i + 1]]``, numbers in ``frames``, all of
-    which occur. ``values`` is int64[values, samples], and ``types`` says what they are; number ``default`` is the one
-    to show first. ``of`` is the stack of each sample; without it sample ``i`` is that of stack ``i``. ``labels`` are in
-    the order of their samples.
+    Number ``default`` of the values is the one to show first. ``labels`` are in the order of their samples.
     """
 
-    frames: list[FrameRow]
-    starts: npt.NDArray[np.uint64]
-    sequence: npt.NDArray[np.uint32]
-    values: npt.NDArray[np.int64]
-    types: Sequence[ValueName]
+    stacks: ValuedStacks[OneSide]
+    names: Names
     default: int = 0
-    of: npt.NDArray[np.uint32] | None = None
     labels: Sequence[Label] = ()
-    recording: Recording = NOTHING_TOLD
+    recording: Recording = UNKNOWN
 
-    def stacks(self) -> list[list[int]]:
-        """The frames of each stack, innermost first."""
-        edges = self.starts.tolist()
-        numbers = self.sequence.tolist()
-        return [numbers[first:last] for first, last in pairwise(edges)]
-
-    def stack_of(self) -> list[int]:
-        """The stack of each sample."""
-        found: list[int] = list(range(self.values.shape[1])) if self.of is None else self.of.tolist()
-        return found
-
-
-def samples_of(stacks: Stacks, names: FrameNames, types: Sequence[ValueName], default: int = 0) -> Samples:
-    """Unroll some stacks."""
-    starts = np.empty(len(stacks.nodes) + 1, np.uint64)
-    if not kernel.measure(stacks.parents, stacks.nodes, starts):
-        raise InconsistentError("The stacks run in a circle")
-    sequence = np.empty(int(starts[-1]), np.uint32)
-    kernel.unroll(stacks.parents, stacks.frames, stacks.nodes, starts, sequence)
-    numbers, places = np.unique(sequence, return_inverse=True)
-    if len(numbers) and int(numbers[-1]) >= names.count:
-        raise InconsistentError("A stack has an unknown frame")
-    frames: list[FrameRow] = []
-    words = names.words.all()
-    for number in numbers.tolist():
-        row = words.get(number)
-        # behind the frames come names that stand for stacks without any
-        frames.append(row if row is not None else ("", 0, names.name(number, "line").function, -1))
-    return Samples(frames, starts, places.astype(np.uint32), stacks.values, types, default)
+    def unrolled(self) -> Unrolled:
+        """All stacks in full. Raises :class:`InconsistentError` for a damaged tree."""
+        tree = self.stacks.tree
+        numbers, stack_of = np.unique(self.stacks.stacks, return_inverse=True)
+        nodes = tree.ends[numbers]
+        starts = np.empty(len(nodes) + 1, np.uint64)
+        if not kernel.measure(tree.parents, nodes, starts):
+            raise InconsistentError("The stacks run in a circle")
+        sequence = np.empty(int(starts[-1]), np.uint32)
+        kernel.unroll(tree.parents, tree.frames, nodes, starts, sequence)
+        frames, places = np.unique(sequence, return_inverse=True)
+        if len(frames) and int(frames[-1]) >= self.names.count:
+            raise InconsistentError("A stack has an unknown frame")
+        flat = places.tolist()
+        return Unrolled(
+            self.names.names(frames.tolist()),
+            [flat[first:last] for first, last in pairwise(starts.tolist())],
+            stack_of.tolist(),
+        )

@@ -8,6 +8,7 @@ import msgspec
 
 from memlens.export.samples import Samples
 from memlens.units import counted, format_value
+from memlens.views.naming.frame_names import FlameName
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _UNITS = ("bytes", "nanoseconds", "microseconds", "milliseconds", "seconds")
@@ -15,10 +16,13 @@ _UNITS = ("bytes", "nanoseconds", "microseconds", "milliseconds", "seconds")
 
 def speedscope(samples: Samples, title: str) -> bytes:
     """The file's text, a profile for each value; ``title`` is what speedscope calls it."""
-    unrolled = [stack[::-1] for stack in samples.stacks()]
-    stacks = [unrolled[stack] for stack in samples.stack_of()]
+    unrolled = samples.unrolled()
+    outermost_first = [stack[::-1] for stack in unrolled.stacks]
+    stacks = [outermost_first[stack] for stack in unrolled.stack_of]
     profiles = []
-    for (name, unit), values in zip(samples.types, samples.values.tolist(), strict=True):
+    for (name, unit), values in zip(
+        samples.stacks.meaning.types, samples.stacks.values.tolist(), strict=True
+    ):
         # a sample without a value says nothing, and speedscope would give it no width
         kept = [(stack, value) for stack, value in zip(stacks, values, strict=True) if value > 0]
         profiles.append(
@@ -38,7 +42,7 @@ def speedscope(samples: Samples, title: str) -> bytes:
             "exporter": "memlens",
             "name": title,
             "activeProfileIndex": samples.default,
-            "shared": {"frames": [_frame(*row) for row in samples.frames]},
+            "shared": {"frames": [_frame(name) for name in unrolled.frames]},
             "profiles": profiles,
         }
     )
@@ -47,7 +51,7 @@ def speedscope(samples: Samples, title: str) -> bytes:
 def left_out(samples: Samples) -> list[str]:
     """What of the values has no place in the format, which knows no negative weights: a phrase for each value."""
     found = []
-    for (name, unit), values in zip(samples.types, samples.values, strict=True):
+    for (name, unit), values in zip(samples.stacks.meaning.types, samples.stacks.values, strict=True):
         negative = values[values < 0]
         if len(negative):
             what = format_value(int(negative.sum()), unit)
@@ -55,10 +59,10 @@ def left_out(samples: Samples) -> list[str]:
     return found
 
 
-def _frame(file: str, line: int, function: str, _kind: int) -> dict[str, str | int]:
-    told: dict[str, str | int] = {"name": function or "?"}
-    if file:
-        told["file"] = file
-    if line > 0:
-        told["line"] = line
-    return told
+def _frame(name: FlameName) -> dict[str, str | int]:
+    fields: dict[str, str | int] = {"name": name.function or "?"}
+    if name.file:
+        fields["file"] = name.file
+    if name.line > 0:
+        fields["line"] = name.line
+    return fields

@@ -424,8 +424,8 @@ class _Reader:
                 "negative",
                 f"{negative:,} values are negative. They count in totals, in the tables of allocations and of hot "
                 "spots, beside source lines, in the tables of comparisons and in SQL; flame graphs, their tables of "
-                "functions and `memlens flame` show increases and decreases separately; difference flame graphs of "
-                "two files don't show stacks with decreases.",
+                "functions and `memlens flame` show increases and decreases separately; in difference flame graphs of "
+                "two files a box is as wide as its stacks' values are without their signs.",
             )
 
 

@@ -144,8 +144,9 @@ export function relativeChange(change: Change, whole: Change, scale: Scale): num
           before: whole.before > 0 ? change.before / whole.before : 0,
           after: whole.after > 0 ? change.after / whole.after : 0,
         };
-  const larger = Math.max(before, after);
-  if (larger <= 0 || turnOf(change, whole, scale) === 'even') return 0;
+  // a side that is a difference itself may be less than nothing
+  const larger = Math.max(Math.abs(before), Math.abs(after), Math.abs(after - before));
+  if (larger === 0 || turnOf(change, whole, scale) === 'even') return 0;
   return (after - before) / larger;
 }
 

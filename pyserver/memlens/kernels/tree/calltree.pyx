@@ -114,28 +114,6 @@ cdef uint32_t child_of(Tree *tree, uint32_t parent, uint32_t name) noexcept nogi
     return fresh
 
 
-def sum_stacks(const uint32_t[::1] rows, const int64_t[:] sizes, const uint32_t[:] stacks, int64_t[::1] size_bytes,
-               int64_t[::1] counts, uint32_t[::1] first):
-    """Sum some allocations by stack, and note the first of each stack.
-
-    Rows and stacks that are out of range (a damaged archive) count nowhere.
-    """
-    cdef size_t index
-    cdef uint32_t row, stack
-    with nogil:
-        for index in range(<size_t> rows.shape[0]):
-            row = rows[index]
-            if row >= <size_t> sizes.shape[0]:
-                continue
-            stack = stacks[row]
-            if stack >= <size_t> counts.shape[0]:
-                continue
-            size_bytes[stack] += sizes[row]
-            counts[stack] += 1
-            if row < first[stack]:
-                first[stack] = row
-
-
 def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_t[::1] names,
           const uint8_t[::1] foldable, const uint8_t[::1] hidden, uint32_t focus, int focus_mode,
           uint32_t[::1] merged, uint32_t[::1] new_parents, uint32_t[::1] new_names, uint32_t[::1] child,
@@ -424,19 +402,6 @@ def add_by(const uint32_t[::1] to, const int64_t[:, ::1] values, int64_t[:, ::1]
             if to[index] < <size_t> sums.shape[1]:
                 for row in range(<size_t> values.shape[0]):
                     sums[row, to[index]] += values[row, index]
-
-
-def sum_samples(const uint32_t[::1] stacks, const int64_t[::1] amounts, const int64_t[::1] counts,
-                int64_t[:, ::1] sums):
-    """Sum samples' amounts and counts by stack; stacks out of range count nowhere."""
-    cdef size_t index
-    cdef uint32_t stack
-    with nogil:
-        for index in range(<size_t> stacks.shape[0]):
-            stack = stacks[index]
-            if stack < <size_t> sums.shape[1]:
-                sums[0, stack] += amounts[index]
-                sums[1, stack] += counts[index]
 
 
 ctypedef fused Number:

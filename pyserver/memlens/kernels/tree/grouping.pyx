@@ -1,7 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Groups of allocations: which one each stack belongs to, and what they come to."""
+"""Groups of stacks with values: which one each belongs to, and what they come to."""
 
-from libc.stdint cimport uint8_t, uint32_t, int64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
+from libc.stdlib cimport free, malloc
+
+from memlens.kernels.base.interning cimport Interner, intern_units, interner_free, interner_init
+from memlens.kernels.base.vectors cimport column_of
+
+import os
 
 cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
 
@@ -23,27 +29,86 @@ def farthest_above(const uint32_t[::1] parents, const uint32_t[::1] values, cons
                 farthest[node] = farthest[parents[node]]
 
 
-def group_sums(const uint32_t[::1] codes, const uint32_t[::1] rows, const int64_t[::1] sizes, int64_t[::1] bytes_of,
-               int64_t[::1] counts, uint32_t[::1] largest):
-    """Add up each group's bytes and count, and find the row of its largest; ``codes[i]`` is the group of ``rows[i]``.
+cdef struct Group:
+    int64_t size            # of the largest item
+    uint32_t first
+    uint32_t largest        # NEVER for a group without items
 
-    ``bytes_of`` and ``counts`` begin at 0. Raises IndexError for a group or a row that is out of range.
+
+def group_sums(const uint32_t[::1] codes, const uint32_t[::1] rows, const uint32_t[::1] times,
+               const int64_t[:, ::1] values, const int64_t[::1] sizes, int64_t[:, ::1] sums, uint32_t[::1] first,
+               uint32_t[::1] largest):
+    """Add up the values of items by group; ``codes[i]`` is the group of item ``i``, whose row is ``rows[i]``.
+
+    ``sums``, int64[groups, values], begin at 0. ``first`` gets the least of the items' ``times``, ``largest`` the row
+    of the largest of ``sizes``, of equal ones the lowest: NEVER where a group has no items. Without sizes it is any of
+    the rows. Raises IndexError for a group or a row that is out of range.
     """
-    cdef size_t index, groups = bytes_of.shape[0], most = sizes.shape[0]
+    cdef size_t index, column, items = codes.shape[0], groups = sums.shape[0], columns = values.shape[0]
+    cdef size_t most = sizes.shape[0]
     cdef uint32_t code, row
-    cdef bint fits = codes.shape[0] == rows.shape[0]
-    fits = fits and counts.shape[0] == bytes_of.shape[0] and largest.shape[0] == bytes_of.shape[0]
-    with nogil:
-        if fits:
-            for index in range(<size_t> rows.shape[0]):
-                code = codes[index]
-                row = rows[index]
-                if code >= groups or row >= most:
-                    fits = False
-                    break
-                if counts[code] == 0 or sizes[row] > sizes[largest[code]]:
-                    largest[code] = row
-                bytes_of[code] += sizes[row]
-                counts[code] += 1
+    cdef int64_t size = 0
+    cdef Group *found
+    cdef bint fits = <size_t> rows.shape[0] == items == <size_t> times.shape[0] == <size_t> values.shape[1]
+    fits = fits and sums.shape[1] == values.shape[0] and first.shape[0] == sums.shape[0] == largest.shape[0]
     if not fits:
-        raise IndexError("a row or its group is out of range")
+        raise ValueError("columns of different lengths")
+    found = <Group *> malloc((groups + 1) * sizeof(Group))
+    if found == NULL:
+        raise MemoryError
+    with nogil:
+        for index in range(groups):
+            found[index].size = 0
+            found[index].first = found[index].largest = NONE
+        for index in range(items):
+            code = codes[index]
+            row = rows[index]
+            if code >= groups or (most and row >= most):
+                fits = False
+                break
+            if most:
+                size = sizes[row]
+            if found[code].largest == NONE or size > found[code].size \
+                    or (size == found[code].size and row < found[code].largest):
+                found[code].largest = row
+                found[code].size = size
+            if times[index] < found[code].first:
+                found[code].first = times[index]
+            for column in range(columns):
+                sums[code, column] += values[column, index]
+        for index in range(groups):
+            first[index] = found[index].first
+            largest[index] = found[index].largest
+    free(found)
+    if not fits:
+        raise IndexError("an item's row or group is out of range")
+
+
+def intern_pairs(const uint32_t[::1] left, const uint32_t[::1] right, uint32_t first, uint32_t[::1] codes):
+    """Number the pairs of two columns from ``first`` on, where ``right`` isn't NEVER: ``codes`` get their numbers.
+
+    Returns the distinct pairs, uint32, the left and the right one of each in turn.
+    """
+    cdef size_t index
+    cdef int64_t number
+    cdef uint32_t pair[2]
+    cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
+    cdef Interner pairs
+    cdef bint failed = interner_init(&pairs, 4, seed) < 0
+    with nogil:
+        for index in range(<size_t> codes.shape[0]):
+            if failed:
+                break
+            if right[index] == NONE:
+                continue
+            pair[0] = left[index]
+            pair[1] = right[index]
+            number = intern_units(&pairs, pair, 2)
+            failed = number < 0
+            codes[index] = first + <uint32_t> number
+    try:
+        if failed:
+            raise MemoryError
+        return column_of(&pairs.units, b"I")
+    finally:
+        interner_free(&pairs)

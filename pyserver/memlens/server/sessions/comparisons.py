@@ -15,7 +15,6 @@ import numpy as np
 
 from memlens.errors import BadRequestError
 from memlens.kept import Kept
-from memlens.model.attribution import Attribution
 from memlens.server.protocol.compare import (
     CompareCurvesParams,
     ComparedDevices,
@@ -32,8 +31,9 @@ from memlens.views.compare import alignment
 from memlens.views.compare.alignment import CurvesAnswer
 from memlens.views.compare.pairing import Pairing
 from memlens.views.compare.rows import CompareAnswer, Comparison
+from memlens.views.compare.sides import side_of
+from memlens.views.naming.places import places_of
 from memlens.views.selection.columns import check_columns
-from memlens.views.selection.folded import Folded, Places, fold, places_of
 from memlens.views.selection.sets import AllocationSet
 
 T = TypeVar("T")
@@ -142,32 +142,22 @@ class Comparisons:
         (first, first_of), (second, second_of) = before_and_after(mine, other, params)
 
         async def make() -> Comparison:
-            before, after = await asyncio.gather(
-                self._folded(first, first_of, params.attribution),
-                self._folded(second, second_of, params.attribution),
+            before, after, pairing = await asyncio.gather(
+                first.ask(lambda snapshot: side_of(snapshot, first_of, params.attribution)),
+                second.ask(lambda snapshot: side_of(snapshot, second_of, params.attribution)),
+                self.pairing(first, second),
             )
-            pairing = await self.pairing(first, second)
             return await asyncio.to_thread(Comparison, before, after, pairing, params.by)
 
         key = ("comparison", first_of, second_of, params.by, params.attribution)
         return await self._shared.get((first.name, second.name), key, make)
 
-    async def _folded(self, opened: OpenSnapshot, of: AllocationSet, attribution: Attribution) -> Folded:
-        places = await self._places_of(opened, attribution)
-        return await opened.ask(lambda snapshot: fold(snapshot, of, places))
-
-    async def _places_of(self, opened: OpenSnapshot, attribution: Attribution = "mine") -> Places:
-        async def make() -> Places:
-            return await opened.ask(lambda snapshot: places_of(snapshot, attribution))
-
-        return await self._shared.get((opened.name,), ("places", attribution), make)
-
     async def pairing(self, first: OpenSnapshot, second: OpenSnapshot) -> Pairing:
         """The frames of two snapshots, paired."""
 
         async def make() -> Pairing:
-            before, after = await asyncio.gather(self._places_of(first), self._places_of(second))
-            return await asyncio.to_thread(Pairing, before.frames, after.frames)
+            before, after = await asyncio.gather(first.ask(places_of), second.ask(places_of))
+            return await asyncio.to_thread(Pairing, before, after)
 
         return await self._shared.get((first.name, second.name), ("pairing",), make)
 

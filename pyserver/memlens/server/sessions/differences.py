@@ -15,7 +15,8 @@ from memlens.server.protocol.compare import (
 )
 from memlens.server.sessions.comparisons import Comparisons, Shared, before_and_after
 from memlens.server.sessions.registry import Registry
-from memlens.views.compare.difference import Joined, join, side_of, tree_of
+from memlens.views.compare.difference import Joined, join, tree_of
+from memlens.views.compare.sides import side_of
 from memlens.views.flame import graph as flame
 from memlens.views.flame import tables as flame_tables
 from memlens.views.flame.calltree import CallTree
@@ -49,9 +50,7 @@ class Differences:
         """A node's details; its stacks are those of the view's own snapshot."""
         return await self._ask(
             p,
-            lambda tree, joined: flame_tables.details_of(
-                tree, joined.stacks, joined.held_by, p.node, p.tree.attribution
-            ),
+            lambda tree, joined: flame_tables.details_of(tree, joined.stacks, p.node, p.tree.attribution),
         )
 
     async def children(self, p: CompareFlameChildrenParams) -> FlameChildrenAnswer:

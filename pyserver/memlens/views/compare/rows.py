@@ -1,6 +1,6 @@
 """What is different between two sets of allocations, of one snapshot or of two: by line, function, file or stack.
 
-Each side comes folded (:mod:`memlens.views.selection.folded`), so nothing here asks a snapshot. Sums add up: the
+Each side comes free of its snapshot (:mod:`memlens.views.compare.sides`), so nothing here asks one. Sums add up: the
 rows' own bytes of a side are that side's total, and the differences' sum is the difference of the totals.
 """
 
@@ -12,12 +12,19 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
-from memlens.kernels.trace import timeline as kernel
+from memlens.kernels.trace.timeline import mark_below
+from memlens.kernels.tree import calltree
+from memlens.kernels.tree.lines import LineFolder
 from memlens.model.frames import INFERRED, NATIVE, RECORDED, USER
+from memlens.model.timeline import NEVER
 from memlens.views.answers import Frame
 from memlens.views.compare.pairing import Grouping, How, Pair, Pairing, Place
-from memlens.views.selection.columns import NEVER, check_page, frame
-from memlens.views.selection.folded import Folded
+from memlens.views.compare.sides import Side
+from memlens.views.selection.columns import check_page, frame
+from memlens.views.selection.stacks import AMOUNT, COUNT
+
+U32 = npt.NDArray[np.uint32]
+I64 = npt.NDArray[np.int64]
 
 CompareBy = Literal["line", "function", "file", "stack"]
 Measure = Literal["own", "inclusive"]
@@ -79,45 +86,41 @@ class CompareAnswer(Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Side:
+class _Figures:
     """One side's figures by row, and what each of its stacks goes to."""
 
-    folded: Folded
-    row_of_frame: npt.NDArray[np.uint32]
-    """The row of each frame, NEVER for native ones, which are no place of their own."""
-    own_row: npt.NDArray[np.uint32]
-    """The row of each folded stack's own allocations."""
-    own: npt.NDArray[np.int64]
-    """Bytes and count by row."""
-    inclusive: npt.NDArray[np.int64]
+    side: Side
+    row_of_place: U32
+    """The row of each place that a stack may pass through; NEVER for native ones, which are no place of their own."""
+    own_row: U32
+    """The row that each of the side's stacks is charged to."""
+    own: I64
+    """int64[2, rows]: bytes and count."""
+    inclusive: I64
 
 
 class Comparison:
-    """Two folded sides, row by row. ``by`` says what a row is."""
+    """Two sides, row by row. ``by`` says what a row is."""
 
-    def __init__(self, before: Folded, after: Folded, pairing: Pairing, by: CompareBy) -> None:
+    def __init__(self, before: Side, after: Side, pairing: Pairing, by: CompareBy) -> None:
         self.by = by
-        guesses = bool(before.inferred.any() or after.inferred.any())
-        self._stack_pairs: list[tuple[int | None, int | None]] = []
+        sides = (before, after)
         if by == "stack":
-            lines = pairing.groups["line"]
-            self._pairs, self._inferred, rows = _stack_rows(before, after, lines)
+            self._pairs, self._inferred, self._first, rows = _stack_rows(*sides, pairing.groups["line"])
             self._distinct = len(self._pairs)
-            self._sides = tuple(
-                _stack_side(side, own, len(self._pairs))
-                for side, own in zip((before, after), rows, strict=True)
+            self._figures = tuple(
+                _of_stacks(side, own, self._distinct) for side, own in zip(sides, rows, strict=True)
             )
-            firsts = [_first_of_row(own, len(self._pairs)) for own in rows]
-            self._stack_pairs = list(zip(*firsts, strict=True))
         else:
             group = pairing.groups[by]
             self._distinct = len(group.pairs)
             # a place has a second row of what is only inferred to come from it
-            self._pairs = group.pairs * 2 if guesses else group.pairs
+            apart = any(bool(side.inferred.any()) for side in sides)
+            self._pairs = group.pairs * 2 if apart else group.pairs
             self._inferred = np.arange(len(self._pairs)) >= self._distinct
-            self._sides = tuple(
-                _side(side, rows, len(self._pairs), self._distinct)
-                for side, rows in zip((before, after), (group.before, group.after), strict=True)
+            self._figures = tuple(
+                _of_places(side, rows, len(self._pairs), self._distinct)
+                for side, rows in zip(sides, (group.before, group.after), strict=True)
             )
 
     def answer(
@@ -132,49 +135,46 @@ class Comparison:
     ) -> CompareAnswer:
         """A page of rows. Raises :class:`BadRequestError` for a page that can't be."""
         check_page(offset, limit)
-        before, after = (side.own if measure == "own" else side.inclusive for side in self._sides)
+        before, after = (each.own if measure == "own" else each.inclusive for each in self._figures)
         shown = np.flatnonzero(_there(before) | _there(after))
         found = self._search(shown, search)
-        ranked = found[self._ranks(before[found], after[found], order, found)]
+        ranked = found[self._ranks(before[:, found], after[:, found], order, found)]
         page = (ranked[::-1] if reverse else ranked)[offset : offset + limit]
-        difference = after[:, 0] - before[:, 0]
-        own = [side.own for side in self._sides]
+        own = [each.own for each in self._figures]
         has_before, has_after = _there(own[0]), _there(own[1])
-        own_difference = own[1][:, 0] - own[0][:, 0]
+        difference = own[1][AMOUNT] - own[0][AMOUNT]
         both = has_before & has_after
         return CompareAnswer(
             total=self._sums(has_before | has_after),
-            grown=self._sums(both & (own_difference > 0)),
-            shrunk=self._sums(both & (own_difference < 0)),
-            same=self._sums(both & (own_difference == 0)),
+            grown=self._sums(both & (difference > 0)),
+            shrunk=self._sums(both & (difference < 0)),
+            same=self._sums(both & (difference == 0)),
             only_before=self._sums(has_before & ~has_after),
             only_after=self._sums(has_after & ~has_before),
-            matching=self._sums(_mask(found, len(own[0])) & (has_before | has_after)),
+            matching=self._sums(_mask(found, len(difference)) & (has_before | has_after)),
             found=len(found),
-            largest_bytes=int(max(before[:, 0].max(initial=0), after[:, 0].max(initial=0))),
+            largest_bytes=int(max(before[AMOUNT].max(initial=0), after[AMOUNT].max(initial=0))),
             offset=offset,
-            rows=[
-                self._row(row, before[row].tolist(), after[row].tolist(), int(difference[row]))
-                for row in page.tolist()
-            ],
+            rows=[self._row(row, before[:, row].tolist(), after[:, row].tolist()) for row in page.tolist()],
         )
 
     def stacks(self, row: int, measure: Measure, side: Literal["before", "after"]) -> list[int]:
         """The archive's numbers of a side's stacks that go to a row. Raises :class:`BadRequestError`."""
         if not 0 <= row < len(self._pairs):
             raise BadRequestError(f"The comparison has no row {row}")
-        chosen = self._sides[0 if side == "before" else 1]
-        own = chosen.own_row == row
+        chosen = self._figures[0 if side == "before" else 1]
+        stacks, tree = chosen.side.stacks, chosen.side.stacks.tree
+        of_row = chosen.own_row == row
         if measure == "inclusive" and self.by != "stack":
-            folded = chosen.folded
-            hits = np.flatnonzero(chosen.row_of_frame[folded.sequence] == row)
-            own[np.searchsorted(folded.starts, hits.astype(np.uint64), "right") - 1] = True
-        stacks: list[int] = np.unique(chosen.folded.stacks[own]).tolist()
-        return stacks
+            wanted = (chosen.row_of_place == row).astype(np.uint8)
+            below = np.zeros(len(tree.parents), np.uint8)
+            mark_below(tree.parents, tree.frames, wanted, below)
+            of_row |= below[stacks.nodes] != 0
+        return stacks.archived(of_row)
 
     def _sums(self, rows: npt.NDArray[np.bool_]) -> ComparedSums:
         (before_bytes, before_count), (after_bytes, after_count) = (
-            side.own[rows].sum(axis=0).tolist() for side in self._sides
+            each.own[:, rows].sum(axis=1).tolist() for each in self._figures
         )
         return ComparedSums(int(rows.sum()), before_bytes, after_bytes, before_count, after_count)
 
@@ -196,27 +196,23 @@ class Comparison:
         return text.casefold()
 
     def _ranks(
-        self,
-        before: npt.NDArray[np.int64],
-        after: npt.NDArray[np.int64],
-        order: CompareOrder,
-        rows: npt.NDArray[np.intp],
+        self, before: I64, after: I64, order: CompareOrder, rows: npt.NDArray[np.intp]
     ) -> npt.NDArray[np.intp]:
         """The order of rows; pairs are sorted by name, so a row's number breaks ties."""
-        difference = after[:, 0] - before[:, 0]
+        difference = after[AMOUNT] - before[AMOUNT]
         key = {
             "difference": -abs(difference),
             "increase": -difference,
             "decrease": difference,
-            "before": -before[:, 0],
-            "after": -after[:, 0],
-            "count": -abs(after[:, 1] - before[:, 1]),
+            "before": -before[AMOUNT],
+            "after": -after[AMOUNT],
+            "count": -abs(after[COUNT] - before[COUNT]),
             "name": rows % max(self._distinct, 1),
         }[order]
         # of equal differences the larger line first
-        return np.lexsort((rows, -np.maximum(before[:, 0], after[:, 0]), key))
+        return np.lexsort((rows, -np.maximum(before[AMOUNT], after[AMOUNT]), key))
 
-    def _row(self, row: int, before: list[int], after: list[int], difference: int) -> ComparedRow:
+    def _row(self, row: int, before: list[int], after: list[int]) -> ComparedRow:
         pair = self._pairs[row]
         source = INFERRED if self._inferred[row] else RECORDED
         return ComparedRow(
@@ -224,103 +220,90 @@ class Comparison:
             before=_frame(pair.before, source),
             after=_frame(pair.after, source),
             how=pair.how,
-            before_bytes=before[0],
-            after_bytes=after[0],
-            difference_bytes=difference,
-            before_count=before[1],
-            after_count=after[1],
+            before_bytes=before[AMOUNT],
+            after_bytes=after[AMOUNT],
+            difference_bytes=after[AMOUNT] - before[AMOUNT],
+            before_count=before[COUNT],
+            after_count=after[COUNT],
             callers=self._callers(row) if self.by == "stack" else [],
         )
 
     def _callers(self, row: int) -> list[Frame]:
         """The next lines of the user's code above a stack's own, on the side that has it (after, if both)."""
         found: list[Frame] = []
-        first = self._stack_pairs[row]
-        side, item = (1, first[1]) if first[1] is not None else (0, first[0])
-        if item is None:
-            return found
-        folded = self._sides[side].folded
-        frames, own = folded.places.frames, int(folded.own[item])
-        passed = False
-        for number in folded.sequence[int(folded.starts[item]) : int(folded.starts[item + 1])].tolist():
-            if passed and frames[number][3] == USER:
-                found.append(frame(frames[number]))
-                if len(found) == _CALLERS:
-                    break
-            passed = passed or number == own
+        before, after = (each.side for each in self._figures)
+        item = int(self._first[row])
+        side, item = (after, item) if item < len(after.stacks) else (before, item - len(after.stacks))
+        tree, own = side.stacks.tree, int(side.charged[item])
+        node, passed = int(side.stacks.nodes[item]), False
+        while node and len(found) < _CALLERS:
+            place = int(tree.frames[node])
+            if passed and side.places[place][3] == USER:
+                found.append(frame(side.places[place]))
+            passed = passed or place == own
+            node = int(tree.parents[node])
         return found
 
 
-def _side(folded: Folded, row_of_frame: npt.NDArray[np.uint32], rows: int, distinct: int) -> _Side:
-    """Sum a side's stacks by row; what is inferred goes to the row ``distinct`` behind its place's own."""
-    frames = folded.places.frames
-    python = np.fromiter((frame[3] != NATIVE for frame in frames), np.bool_, len(frames))
-    places = np.where(python, row_of_frame, np.uint32(NEVER)).astype(np.uint32)
-    own_row = row_of_frame[folded.own] + folded.inferred.astype(np.uint32) * np.uint32(distinct)
-    own = np.zeros((rows, 2), np.int64)
-    np.add.at(own, own_row, folded.values)
-    totals = np.zeros((len(folded.stacks), 6), np.int64)
-    totals[:, :2] = folded.values
-    inclusive = np.zeros((rows, 6), np.int64)
-    unused = np.zeros((rows, 2), np.int64)
-    kernel.fold_lines(
-        folded.starts, folded.sequence, places, totals, inclusive, unused, np.zeros(len(frames), np.uint8)
-    )
-    # what is told by an operator, by nothing or by a guess is in no line of Python, and is all that it is
-    native = ~python[folded.own] | folded.inferred
-    np.add.at(inclusive[:, :2], own_row[native], folded.values[native])
-    return _Side(folded, places, own_row, own, inclusive[:, :2])
+def _of_places(side: Side, row_of_place: U32, rows: int, distinct: int) -> _Figures:
+    """Sum a side's stacks by row; what is inferred goes to the row ``distinct`` after its place's own."""
+    native = np.fromiter((place[3] == NATIVE for place in side.places), np.bool_, len(side.places))
+    passed = np.where(native, np.uint32(NEVER), row_of_place).astype(np.uint32)
+    stacks, tree = side.stacks, side.stacks.tree
+    own_row = row_of_place[side.charged] + side.inferred.astype(np.uint32) * np.uint32(distinct)
+    own = np.zeros((len(stacks.values), rows), np.int64)
+    calltree.add_by(own_row, stacks.values, own)
+    of_nodes = np.zeros((len(stacks.values), len(tree.parents)), np.int64)
+    calltree.add_by(stacks.nodes, stacks.values, of_nodes)
+    inclusive = np.zeros_like(own)
+    lines = passed[np.concatenate((np.zeros(1, np.uint32), tree.frames[1:]))]
+    lines[0] = NEVER
+    folder = LineFolder(tree.parents, lines, rows)
+    for values, sums in zip(of_nodes, inclusive, strict=True):
+        folder.fold(values, sums, np.zeros(rows, np.int64))
+    # what an operator, nothing or an inference stands for is in no line of Python, and is all that it is
+    alone = native[side.charged] | side.inferred
+    calltree.add_by(own_row[alone], np.compress(alone, stacks.values, axis=1), inclusive)
+    return _Figures(side, passed, own_row, own, inclusive)
 
 
 def _stack_rows(
-    before: Folded, after: Folded, lines: Grouping
-) -> tuple[list[Pair], npt.NDArray[np.bool_], tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]]:
+    before: Side, after: Side, lines: Grouping
+) -> tuple[list[Pair], npt.NDArray[np.bool_], npt.NDArray[np.intp], list[U32]]:
     """Pair the stacks of which every frame is paired with the other's, and number each side's by its pair.
 
-    An inferred line has to be paired too. The mask tells the pairs that are inferred.
+    An inferred line has to be paired too: the mask is of the pairs that are inferred. Then come the first stack of each
+    pair, those of "after" before the others, and the pair of each stack before and after.
     """
-    numbers: dict[tuple[bytes, int | None], int] = {}
-    places: list[list[Place | None]] = []
-    inferred: list[bool] = []
-    rows = []
-    for side, (folded, pair_of_frame) in enumerate(((before, lines.before), (after, lines.after))):
-        sequence = pair_of_frame[folded.sequence]
-        own_pairs = pair_of_frame[folded.own].tolist()
-        edges = folded.starts.tolist()
-        guessed = folded.inferred.tolist()
-        own_row = np.empty(len(folded.stacks), np.uint32)
-        for item, own in enumerate(own_pairs):
-            bare = edges[item] == edges[item + 1]
-            key = (
-                sequence[edges[item] : edges[item + 1]].tobytes(), own if bare or guessed[item] else None
-            )  # fmt: skip
-            row = numbers.setdefault(key, len(places))
-            if row == len(places):
-                places.append([None, None])
-                inferred.append(guessed[item])
-            places[row][side] = lines.pairs[own][side]
-            own_row[item] = row
-        rows.append(own_row)
-    return [Pair(*pair) for pair in places], np.array(inferred, bool), (rows[0], rows[1])
+    tree, split = after.stacks.tree.joined(before.stacks.tree), len(after.stacks.tree.frames)
+    frames = (np.zeros(1, np.uint32), lines.after[tree.frames[1:split]], lines.before[tree.frames[split:]])
+    names, none = np.arange(len(lines.pairs), dtype=np.uint32), np.zeros(len(lines.pairs), np.uint8)
+    merged, *unused = (np.empty(len(tree.frames), np.uint32) for _ in range(5))
+    calltree.merge(
+        tree.parents, np.concatenate(frames), names, none, none, 0, calltree.NO_FOCUS, merged, *unused
+    )
+    own = np.concatenate((lines.after[after.charged], lines.before[before.charged]))
+    inferred = np.concatenate((after.inferred, before.inferred))
+    # each item of a side has a stack of its own
+    keys = merged[tree.ends].astype(np.uint64) << np.uint64(32) | np.where(inferred, own, np.uint32(NEVER))
+    _, first, rows = np.unique(keys, return_index=True, return_inverse=True)
+    places: list[list[Place | None]] = [[None, None] for _ in first]
+    count = len(after.stacks)
+    for item, (row, pair) in enumerate(zip(rows.tolist(), own.tolist(), strict=True)):
+        places[row][item < count] = lines.pairs[pair][item < count]
+    of_sides = [rows[count:].astype(np.uint32), rows[:count].astype(np.uint32)]
+    return [Pair(*pair) for pair in places], inferred[first], first, of_sides
 
 
-def _stack_side(folded: Folded, own_row: npt.NDArray[np.uint32], rows: int) -> _Side:
-    own = np.zeros((rows, 2), np.int64)
-    np.add.at(own, own_row, folded.values)
-    return _Side(folded, np.empty(0, np.uint32), own_row, own, own)
+def _of_stacks(side: Side, own_row: U32, rows: int) -> _Figures:
+    own = np.zeros((len(side.stacks.values), rows), np.int64)
+    calltree.add_by(own_row, side.stacks.values, own)
+    return _Figures(side, np.empty(0, np.uint32), own_row, own, own)
 
 
-def _first_of_row(own_row: npt.NDArray[np.uint32], rows: int) -> list[int | None]:
-    """The first folded stack of each row, None for a row that this side hasn't."""
-    found: list[int | None] = [None] * rows
-    for item, row in reversed(list(enumerate(own_row.tolist()))):
-        found[row] = item
-    return found
-
-
-def _there(figures: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def _there(figures: I64) -> npt.NDArray[np.bool_]:
     """Which rows have anything: of a profile's differences less than nothing, or bytes that nothing counts."""
-    found: npt.NDArray[np.bool_] = (figures != 0).any(axis=1)
+    found: npt.NDArray[np.bool_] = (figures != 0).any(axis=0)
     return found
 
 
@@ -334,6 +317,6 @@ def _frame(place: Place | None, source: int) -> Frame | None:
     return None if place is None else frame(place, source)
 
 
-def compare(before: Folded, after: Folded, by: CompareBy = "line") -> Comparison:
-    """Compare two sides whose frames were not paired before."""
-    return Comparison(before, after, Pairing(before.places.frames, after.places.frames), by)
+def compare(before: Side, after: Side, by: CompareBy = "line") -> Comparison:
+    """Compare two sides whose places were not paired before."""
+    return Comparison(before, after, Pairing(before.places, after.places), by)

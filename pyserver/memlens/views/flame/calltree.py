@@ -1,8 +1,8 @@
 """Call trees over stacks with values, whatever the values are of: made, turned round, summed and searched.
 
-What comes in (:class:`Stacks`) is a prefix tree of frames, and values of some of its nodes; what comes out
-(:class:`CallTree`) is a tree of names in which each node knows what it has with all that is below it.
-:mod:`memlens.views.flame.graph` makes the one of an allocation set and answers from it.
+What comes in (:class:`~memlens.views.selection.stacks.ValuedStacks`) is a prefix tree of frames, and values of some of
+its nodes; what comes out (:class:`CallTree`) is a tree of names in which each node knows what it has with all that is
+below it. :mod:`memlens.views.flame.graph` makes the one of an allocation set and answers from it.
 
 In between stands what the stacks merge to by name, whatever the values are (:class:`Merged`). It is made once for the
 stacks of a snapshot, so the tree of another moment or value is that with other sums, and a node has the same number in
@@ -12,7 +12,7 @@ each. Children are put in order, and placed side by side, where somebody looks a
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,17 @@ from memlens.errors import BadRequestError
 from memlens.kernels.tree import calltree as kernel
 from memlens.kernels.tree.flame import Layout
 from memlens.model.attribution import Attribution
+from memlens.views.flame.names import Names
 from memlens.views.naming.frame_names import FrameNames, Merge
 from memlens.views.selection.columns import NEVER
+from memlens.views.selection.stacks import (
+    Meaning,
+    OneSide,
+    PrefixTree,
+    Retained,
+    TwoSides,
+    ValuedStacks,
+)
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -56,26 +65,6 @@ class FlameOptions(Struct, frozen=True):
     collapse: tuple[str, ...] = ()
     hide: tuple[int, ...] = ()
     focus: int | None = None
-
-
-@dataclass(frozen=True)
-class Stacks:
-    """A prefix tree of stacks, node 0 its root and outermost, and values of some of its nodes.
-
-    Item ``i`` is the stack that ends at ``nodes[i]``, any but the root, each once. ``values`` is int64[values, items],
-    none of them negative; ``first`` orders items by time (less is earlier), or is what works that out: only trees in
-    the order of time need it.
-    """
-
-    parents: U32
-    frames: U32
-    nodes: U32
-    values: I64
-    first: U32 | Callable[[], U32]
-
-    def times(self) -> U32:
-        """The items in the order of time."""
-        return self.first() if callable(self.first) else self.first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,7 +101,7 @@ class Nodes:
     value that the tree is laid out by; ``times`` order them in the order of time, and are None in that of values.
     """
 
-    stacks: Stacks
+    stacks: ValuedStacks[Meaning]
     merged: Merged
     shape: Shape
     places: U32
@@ -139,14 +128,14 @@ class CallTree:
     """A tree of names. Node 0 is the root, and a parent's number is less than its child's.
 
     The numbers of nodes follow from the stacks and the options, so that every answer means the same by them. Nodes that
-    have nothing of the value that the tree is laid out by (``by``, one of ``values``) have no place in a picture, and
-    are nobody's children.
+    have nothing of what the tree is laid out by (row ``by`` of the values that ``meaning`` explains) have no place in a
+    picture, and are nobody's children.
     """
 
     options: FlameOptions
-    names: FrameNames
+    names: Names
     by: int
-    values: int
+    meaning: Meaning
     make: Callable[[], Nodes]
     """What makes the nodes when they are first asked for."""
     outline: Outline | None = None
@@ -222,19 +211,31 @@ class CallTree:
         """
         found = self.charged.get(attribution)
         if found is None:
-            ranks = np.zeros(len(self), np.uint8)
-            np.take(self.names.ranks(attribution), self.name[1:], out=ranks[1:])
-            nodes = np.arange(len(self), dtype=np.uint32)
-            best = np.empty(len(self), np.uint32)
-            kernel.best_above(self.parents, nodes, ranks, best, self.options.direction == "bottom_up")
-            best[0] = 0
-            found = self.charged[attribution] = self._sums(_at(best, self.nodes.places))
+            match self.meaning:
+                case OneSide() | TwoSides():
+                    found = self._sums(_at(self._charged(attribution), self.nodes.places))
+                case Retained():
+                    found = self.ends
+                case _:
+                    assert_never(self.meaning)
+            self.charged[attribution] = found
         return found
+
+    def _charged(self, attribution: Attribution) -> U32:
+        """The node that is charged with what ends at each."""
+        ranks = np.zeros(len(self), np.uint8)
+        np.take(self.names.ranks(attribution), self.name[1:], out=ranks[1:])
+        nodes = np.arange(len(self), dtype=np.uint32)
+        best = np.empty(len(self), np.uint32)
+        kernel.best_above(self.parents, nodes, ranks, best, self.options.direction == "bottom_up")
+        best[0] = 0
+        return best
 
     def _sums(self, nodes: U32) -> I64:
         """int64[values, nodes]: the values of the stacks' items by some node of each."""
-        sums = np.zeros((self.values, len(self)), np.int64)
-        kernel.add_by(nodes, self.nodes.stacks.values, sums)
+        values = self.nodes.stacks.values
+        sums = np.zeros((len(values), len(self)), np.int64)
+        kernel.add_by(nodes, values, sums)
         return sums
 
     def children(self, node: int) -> U32:
@@ -253,9 +254,9 @@ class CallTree:
         """What a text is found in. The last few are kept."""
         found = self.searches.get(text)
         if found is None:
-            wanted = self.names.matching(text, self.options.merge)
+            wanted = self.names.matching(text)
             held = np.zeros(len(self), np.uint8)
-            totals = np.zeros(self.values, np.int64)
+            totals = np.zeros(len(self.inclusive), np.int64)
             kernel.find(self.parents, self.name, wanted, self.inclusive, held, totals)
             # nodes without a width are not to be seen
             nodes = np.flatnonzero((held & 1 != 0) & (self.widths > 0))
@@ -278,7 +279,7 @@ class Search:
     totals: I64
 
 
-def merged(parents: U32, frames: U32, names: FrameNames, options: FlameOptions) -> Merged:
+def merged(tree: PrefixTree, names: FrameNames, options: FlameOptions) -> Merged:
     """Merge a prefix tree of stacks by name. Of the options all but the order count.
 
     Raises :class:`BadRequestError` for a focus that isn't a name.
@@ -294,23 +295,21 @@ def merged(parents: U32, frames: U32, names: FrameNames, options: FlameOptions) 
     if options.focus is not None:
         focus = _checked(options.focus, names)
         mode = kernel.FROM_FOCUS if options.direction == "top_down" else kernel.UP_TO_FOCUS
-    nodes, *columns = (np.empty(len(parents), np.uint32) for _ in range(5))
-    count = kernel.merge(parents, frames, used, foldable, hidden, focus, mode, nodes, *columns)
+    nodes, *columns = (np.empty(len(tree.parents), np.uint32) for _ in range(5))
+    count = kernel.merge(tree.parents, tree.frames, used, foldable, hidden, focus, mode, nodes, *columns)
     return Merged(Shape(*(column[:count] for column in columns)), nodes, used)
 
 
 def build(
-    stacks: Stacks, names: FrameNames, options: FlameOptions, by: int, found: Merged | None = None
+    stacks: ValuedStacks[Meaning], found: Merged, names: Names, options: FlameOptions, by: int
 ) -> CallTree:
-    """Make the call tree of some stacks, laid out by value number ``by``.
+    """Make the call tree of some stacks, laid out by row ``by`` of their values, in which none is negative.
 
-    ``found`` is :func:`merged` of the same stacks, names and options, if it is there already. Raises what that does,
-    and :class:`BadRequestError` for a tree that gets too large.
+    ``found`` is :func:`merged` of the tree of the same stacks by the same names and options. Raises
+    :class:`BadRequestError` for values that are too large to be summed, and for a tree that gets too large.
     """
-    if stacks.values.sum(axis=1, dtype=np.float64).max(initial=0) >= MOST_VALUE:
+    if abs(stacks.values.astype(np.float64)).sum(axis=1).max(initial=0) >= MOST_VALUE:
         raise BadRequestError("The sizes in this snapshot are too large to be summed")
-    if found is None:
-        found = merged(stacks.parents, stacks.frames, names, options)
     shape, places = found.shape, found.nodes[stacks.nodes]
     upright = places
     if options.direction == "bottom_up":
@@ -325,7 +324,7 @@ def build(
         kernel.least_by(places, stacks.times(), times)
         kernel.least_up(shape.parents, times)
     nodes = Nodes(stacks, found, shape, places, upright, widths[0], times)
-    return CallTree(options, names, by, len(stacks.values), lambda: nodes)
+    return CallTree(options, names, by, stacks.meaning, lambda: nodes)
 
 
 def _turned(shape: Shape, ends: U32) -> tuple[Shape, U32]:

@@ -20,14 +20,14 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.flame.calltree import MOST_VALUE, CallTree, FlameOptions, Nodes, Outline
 from memlens.views.naming.frame_names import FrameNames, words_of
 from memlens.views.selection.columns import NEVER
+from memlens.views.selection.items import meaning_of
 from memlens.views.selection.sets import AllocationSet
+from memlens.views.selection.stacks import AMOUNT
 
 FINEST = 2**13
 """Nodes of at least such a part of the whole are kept: enough for a view of half as many pixels."""
 
 OPTIONS = FlameOptions()
-BYTES = 0
-VALUES = 2
 
 Unsigned = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -61,9 +61,9 @@ def is_first(info: SnapshotInfo, of: AllocationSet, options: FlameOptions) -> bo
             assert_never(info)
 
 
-def write(path: Path, tree: CallTree) -> None:
+def write(path: Path, tree: CallTree, names: FrameNames) -> None:
     """Write the largest nodes, and whose code frames are."""
-    write_columns(path, _columns(tree), tree.names.packages)
+    write_columns(path, _columns(tree, names), names.packages)
 
 
 def read(path: Path, snapshot: Snapshot, make: Callable[[], Nodes]) -> CallTree:
@@ -74,8 +74,8 @@ def read(path: Path, snapshot: Snapshot, make: Callable[[], Nodes]) -> CallTree:
     return _tree(snapshot, *read_columns(path), make)
 
 
-def _columns(tree: CallTree) -> dict[str, Unsigned]:
-    widths, parents, names = tree.widths, tree.parents, tree.names
+def _columns(tree: CallTree, names: FrameNames) -> dict[str, Unsigned]:
+    widths, parents = tree.widths, tree.parents
     large = widths >= _least(tree.total)
     large[0] = True
     numbers = np.flatnonzero(large)
@@ -156,4 +156,5 @@ def _tree(
     least = _least(total)
     # widths are whole numbers
     outline = Outline(layout, least - 0.5 if least > 1 else 0, total, int(deepest[0]))
-    return CallTree(OPTIONS, known, BYTES, VALUES, make, outline)
+    meaning = meaning_of(snapshot, opening_set(snapshot.info))
+    return CallTree(OPTIONS, known.by(OPTIONS.merge), AMOUNT, meaning, make, outline)

@@ -32,29 +32,27 @@ import functools
 import logging
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, assert_never
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, structs
 
 from memlens.errors import BadRequestError
-from memlens.kernels.trace.timeline import BEFORE_TRACE as FLAG_BEFORE_TRACE
 from memlens.kernels.tree import calltree as calltree_kernel
 from memlens.kernels.tree import flame as kernel
-from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.progress import Report
 from memlens.store.artefacts import Artefact
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame import calltree
 from memlens.views.flame import first as first_flame
-from memlens.views.flame.calltree import CallTree, FlameOptions, Nodes, Stacks
-from memlens.views.naming.frame_names import BEFORE_TRACE, NO_STACK, SPECIAL_NAMES, FlameName, frame_names
+from memlens.views.flame.calltree import CallTree, FlameOptions, Nodes
+from memlens.views.naming.frame_names import FlameName, frame_names
 from memlens.views.selection.columns import NEVER
-from memlens.views.selection.profile_sets import is_signed, order_of_samples, samples_of, value_of
-from memlens.views.selection.sets import AllocationSet, rows_of
+from memlens.views.selection.items import drawn_stacks
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.selection.stacks import AMOUNT, Meaning, ValuedStacks, sides_of
 
 logger = logging.getLogger(__name__)
 
@@ -65,9 +63,6 @@ MOST_BOXES = 32_000
 MOST_NAMED = 4_000
 NAMED_PX = 18
 """Boxes narrower than that hold no text, so their names are only fetched when they are pointed at."""
-
-SIDES = (2, 4)
-"""The rows of a compared tree's values that hold the bytes of each side: :mod:`memlens.views.compare.difference`."""
 
 FlameValue = Literal["bytes", "count"]
 VALUES: tuple[FlameValue, ...] = ("bytes", "count")
@@ -85,15 +80,13 @@ def tree_of(snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: F
         of = first_flame.opening_set(info)
 
     def make() -> CallTree:
-        stacks = set_stacks(snapshot, of)
-        names = frame_names(snapshot)
+        stacks, names = drawn_stacks(snapshot, of), frame_names(snapshot)
         # of all stacks, so it serves every set
         in_any_order = structs.replace(options, order="value")
         merged = snapshot.keep(
-            ("merged stacks", in_any_order),
-            lambda: calltree.merged(stacks.parents, stacks.frames, names, in_any_order),
+            ("merged stacks", in_any_order), lambda: calltree.merged(stacks.tree, names, in_any_order)
         )
-        return calltree.build(stacks, names, options, VALUES.index(value), merged)
+        return calltree.build(stacks, merged, names.by(options.merge), options, VALUES.index(value))
 
     def read_or_make() -> CallTree:
         tree = _read_first(snapshot, lambda: make().nodes)
@@ -126,130 +119,12 @@ def _read_first(snapshot: Snapshot, make: Callable[[], Nodes]) -> CallTree | Non
 
 
 def _write_first(snapshot: Snapshot, path: Path, _report: Report) -> None:
-    first_flame.write(path, first_tree(snapshot))
+    first_flame.write(path, first_tree(snapshot), frame_names(snapshot))
 
 
-FIRST_FLAME = Artefact("first_flame.columns", version=4, make=_write_first)
+FIRST_FLAME = Artefact("first_flame.columns", version=5, make=_write_first)
 """Its version is raised whenever what is read would differ from what is made: in nodes, their numbers, their order or
 their names."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HeldBy:
-    """Which of a snapshot's stacks a part of a prefix tree holds.
-
-    ``ends`` has the node at which each of them ends, 0 for those without frames: these stand under the nodes from
-    ``bare`` on, of which there are as many as :data:`SPECIAL_NAMES`.
-    """
-
-    ends: calltree.U32
-    bare: int
-
-    def stacks(self, inside: npt.NDArray[np.bool_]) -> list[int]:
-        """The stacks that end at nodes which are ``inside``."""
-        held = inside[self.ends]
-        held[self.ends == 0] = inside[self.bare : self.bare + len(SPECIAL_NAMES)].any()
-        found: list[int] = np.flatnonzero(held).tolist()
-        return found
-
-
-def held_by(snapshot: Snapshot) -> HeldBy:
-    """For the prefix tree of :func:`set_stacks`."""
-    return HeldBy(snapshot.stacks.node, len(snapshot.tree.parent))
-
-
-def set_stacks(snapshot: Snapshot, of: AllocationSet) -> Stacks:
-    """The stacks of a set with their bytes and counts; what has no stack stands under a name that says why.
-
-    Of values of which some are negative they have both sides' too, as :mod:`memlens.views.compare.difference` has them.
-    """
-    return snapshot.keep(("set_stacks", of), lambda: _stacks_of(snapshot, of))
-
-
-def _stacks_of(snapshot: Snapshot, of: AllocationSet) -> Stacks:
-    match snapshot.info:
-        case TimelineInfo():
-            return _stacks_of_allocations(snapshot, of)
-        case ProfileInfo():
-            return _stacks_of_samples(snapshot, of)
-        case _:
-            assert_never(snapshot.info)
-
-
-def _stacks_of_allocations(snapshot: Snapshot, of: AllocationSet) -> Stacks:
-    device, rows = rows_of(snapshot, of)
-    stack_node = snapshot.stacks.node
-    parents, frames, ends = snapshot.keep("flame_stacks", lambda: _all_stacks(snapshot))
-    sums = np.zeros((2, len(stack_node)), np.int64)
-    first = np.full(len(stack_node), NEVER, np.uint32)
-    calltree_kernel.sum_stacks(rows, device.size, device.stack, sums[0], sums[1], first)
-    # what has no stack is told apart by whether the recorder could have seen it
-    chosen = np.flatnonzero((sums[1] > 0) & (stack_node != 0))
-    bare = rows[stack_node[device.stack[rows]] == 0]
-    early = (device.flags[bare] & FLAG_BEFORE_TRACE) != 0
-    nodes, values, firsts = [ends[chosen]], [sums[:, chosen]], [first[chosen]]
-    for special, some in ((NO_STACK, bare[~early]), (BEFORE_TRACE, bare[early])):
-        if len(some):
-            nodes.append(np.array([len(parents) - len(SPECIAL_NAMES) + special], np.uint32))
-            values.append(np.array([[device.size[some].sum()], [len(some)]], np.int64))
-            firsts.append(some[:1])
-    return Stacks(
-        parents,
-        frames,
-        np.concatenate(nodes),
-        np.ascontiguousarray(np.concatenate(values, axis=1)),
-        np.concatenate(firsts),
-    )
-
-
-def _stacks_of_samples(snapshot: Snapshot, of: AllocationSet) -> Stacks:
-    """The stacks of a profile's samples.
-
-    Where values are negative it is a difference: what the negative ones come to is its side "before", what the positive
-    ones come to is "after", and both together are as large as they are without their signs.
-    """
-    found = samples_of(snapshot, of)
-    parents, frames, ends = snapshot.keep("flame_stacks", lambda: _all_stacks(snapshot))
-    stacks = snapshot.samples.stack[found.rows]
-
-    def summed(amounts: calltree.I64, counts: calltree.I64) -> calltree.I64:
-        sums = np.zeros((2, len(ends)), np.int64)
-        calltree_kernel.sum_samples(stacks, amounts, counts, sums)
-        return sums
-
-    def side(sign: int) -> calltree.I64:
-        return summed(*(np.maximum(sign * column, 0) for column in (found.amounts, signed_counts)))
-
-    def first() -> calltree.U32:
-        least = np.full(len(ends), NEVER, np.uint32)
-        calltree_kernel.least_by(stacks, order_of_samples(snapshot)[found.rows], least)
-        return least[chosen]
-
-    if is_signed(snapshot, of):
-        signed_counts = found.counts
-        if value_of(snapshot, of).count is None:
-            # a sample counts once, on the side where it is
-            signed_counts = np.where(found.amounts < 0, -found.counts, found.counts)
-        before, after = side(-1), side(1)
-        sums = np.concatenate((before + after, before, after))
-    else:
-        sums = summed(found.amounts, found.counts)
-        np.maximum(sums, 0, out=sums)
-    chosen = np.flatnonzero((sums[0] > 0) | (sums[1] > 0))
-    nodes = np.where(ends[chosen] == 0, len(parents) - len(SPECIAL_NAMES) + NO_STACK, ends[chosen])
-    return Stacks(parents, frames, nodes.astype(np.uint32), np.ascontiguousarray(sums[:, chosen]), first)
-
-
-def _all_stacks(snapshot: Snapshot) -> tuple[calltree.U32, calltree.U32, calltree.U32]:
-    """The prefix tree of a snapshot's stacks with what stands for no stack behind it, and the node of each stack.
-
-    Several stacks may end at one node of a damaged archive only.
-    """
-    names = frame_names(snapshot)
-    specials = [names.special(which) for which in range(len(SPECIAL_NAMES))]
-    parents = np.concatenate((snapshot.tree.parent, np.zeros(len(specials), np.uint32)))
-    frames = np.concatenate((snapshot.tree.frame, np.array(specials, np.uint32)))
-    return parents, frames, snapshot.stacks.node
 
 
 class Picture(Struct, frozen=True):
@@ -283,8 +158,9 @@ def picture(
     if search:
         found = tree.search(search)
         held, matched, matching = found.held, int(found.totals[tree.by]), len(found.nodes)
-    compared = tree.values > 2
-    before, after = (tree.inclusive[row] for row in SIDES) if compared else (None, None)
+    compared, before, after = sides_of(tree.meaning), None, None
+    if compared is not None:
+        before, after = tree.inclusive[compared.before + AMOUNT], tree.inclusive[compared.after + AMOUNT]
     thinnest = THINNEST_PX
     boxes, sides = np.empty(0, _BOX), np.empty(0, _SIDES)
     while total:
@@ -299,9 +175,10 @@ def picture(
     real = named != NEVER
     numbers = np.where(real, named, 0)
     kinds, packages = tree.names.kinds(), tree.names.package_numbers()
+    bits = int(thinnest > THINNEST_PX) | 2 * (compared is not None)
     header = struct.pack(
-        "<4I3d2Id2I", MAGIC, width_px, len(boxes), int(thinnest > THINNEST_PX) | 2 * compared, low, high, float(total),
-        first_depth, rows, float(matched), matching, tree.deepest,
+        "<4I3d2Id2I", MAGIC, width_px, len(boxes), bits, low, high, float(total), first_depth, rows,
+        float(matched), matching, tree.deepest,
     )  # fmt: skip
     wide = named[real & (boxes["x1"] - boxes["x0"] >= NAMED_PX)]
     return Picture(
@@ -316,7 +193,7 @@ def picture(
             )
         ),
         # NumPy's own takes twenty milliseconds the first time, for what it imports
-        tree.names.names(sorted(set(wide.tolist()))[:MOST_NAMED], tree.options.merge),
+        tree.names.names(sorted(set(wide.tolist()))[:MOST_NAMED]),
     )
 
 
@@ -336,7 +213,9 @@ _BOX = np.dtype(
 _SIDES = np.dtype([("before", "<f8"), ("after", "<f8")])
 
 
-def shown_frames(stacks: Stacks, tree: CallTree, node: int) -> tuple[npt.NDArray[np.intp], calltree.U32]:
+def shown_frames(
+    stacks: ValuedStacks[Meaning], tree: CallTree, node: int
+) -> tuple[npt.NDArray[np.intp], calltree.U32]:
     """The items of the stacks that a node of the tree holds, and for each the stacks' node whose frame it is there.
 
     0 where there is no frame (the root has none).
@@ -361,12 +240,12 @@ def shown_frames(stacks: Stacks, tree: CallTree, node: int) -> tuple[npt.NDArray
     while node:
         # frames that are hidden, or below a focus, count for a node but are not what it shows; where the focus itself
         # is hidden its callers are shown, and the shape has no places for these
-        merged, frames = of.merged.nodes[shown], stacks.frames[shown]
+        merged, frames = of.merged.nodes[shown], stacks.tree.frames[shown]
         frames[shown == 0] = 0
         elsewhere = (merged != shown_as) & (merged != NEVER)
         other = elsewhere | (of.merged.used[frames] != tree.name[node])
         above = np.flatnonzero(other & (shown != 0))
         if not len(above):
             return items, shown
-        shown[above] = stacks.parents[shown[above]]
+        shown[above] = stacks.tree.parents[shown[above]]
     return items, np.zeros_like(shown)

@@ -10,11 +10,13 @@ from memlens.errors import BadRequestError
 from memlens.kernels.tree import calltree as kernel
 from memlens.model.attribution import Attribution
 from memlens.store.snapshot import Snapshot
-from memlens.views.flame.calltree import I64, U32, CallTree, FlameOptions, Stacks
-from memlens.views.flame.graph import SIDES, FlameValue, HeldBy, held_by, set_stacks, shown_frames, tree_of
-from memlens.views.naming.frame_names import FlameName
+from memlens.views.flame.calltree import I64, U32, CallTree, FlameOptions
+from memlens.views.flame.graph import FlameValue, shown_frames, tree_of
+from memlens.views.naming.frame_names import FlameName, Place
 from memlens.views.selection.columns import check_page
+from memlens.views.selection.items import drawn_stacks
 from memlens.views.selection.sets import AllocationSet
+from memlens.views.selection.stacks import AMOUNT, COUNT, Meaning, ValuedStacks, sides_of
 
 MOST_MATCHES = 500
 MOST_LINES = 20
@@ -167,27 +169,25 @@ def details(
 ) -> FlameNodeAnswer:
     """A node with its callers, its places and its stacks. Raises :class:`BadRequestError`."""
     tree = tree_of(snapshot, of, value, options)
-    return details_of(tree, set_stacks(snapshot, of), held_by(snapshot), number, attribution)
+    return details_of(tree, drawn_stacks(snapshot, of), number, attribution)
 
 
 def details_of(
-    tree: CallTree, stacks: Stacks, holding: HeldBy, number: int, attribution: Attribution = "mine"
+    tree: CallTree, stacks: ValuedStacks[Meaning], number: int, attribution: Attribution = "mine"
 ) -> FlameNodeAnswer:
     """The same of a tree that was made of ``stacks``."""
     node = _checked(tree, number)
     items, shown = shown_frames(stacks, tree, node)
-    inside = np.zeros(len(stacks.parents), bool)
-    inside[stacks.nodes[items]] = True
     name = int(tree.name[node])
     return FlameNodeAnswer(
         _node(tree, node, attribution),
         _nodes(tree, tree.path(node)[:-1], attribution),
         *_total(tree),
         *_function(tree, node, attribution),
-        lines=_lines(tree, stacks.frames[shown[shown != 0]], stacks.values[:, items[shown != 0]]),
-        stacks=holding.stacks(inside),
+        lines=_lines(tree, stacks.tree.frames[shown[shown != 0]], stacks.values[:, items[shown != 0]]),
+        stacks=stacks.archived(items),
         whole=whole(tree),
-        function_sides=(_sides(_by_name(tree, attribution)[1][:, name]) if node else whole(tree)),
+        function_sides=_sides(tree, _by_name(tree, attribution)[1][:, name]) if node else whole(tree),
     )
 
 
@@ -204,7 +204,7 @@ def search(tree: CallTree, text: str, attribution: Attribution = "mine") -> Flam
         *_total(tree),
         len(found.nodes),
         _nodes(tree, shown, attribution),
-        _sides(found.totals),
+        _sides(tree, found.totals),
     )
 
 
@@ -222,24 +222,25 @@ def functions(
     selves, inclusive = _by_name(tree, attribution)
     present = np.flatnonzero(inclusive[tree.by] > 0)
     if order == "name":
-        names = tree.names.names(present.tolist(), tree.options.merge)
+        names = tree.names.names(present.tolist())
         texts = [(name.function.casefold(), name.file, name.line) for name in names]
         ordered = present[np.array(sorted(range(len(texts)), key=texts.__getitem__), np.intp)]
     else:
         key = (inclusive if order == "inclusive" else selves)[tree.by]
         ordered = present[np.argsort(-key[present], kind="stable")]
     page = (ordered[::-1] if reverse else ordered)[offset : offset + limit]
+    numbers = page.tolist()
     rows = [
         FlameFunction(
-            tree.names.name(name, tree.options.merge),
-            int(selves[0, name]),
-            int(selves[1, name]),
-            int(inclusive[0, name]),
-            int(inclusive[1, name]),
-            _sides(inclusive[:, name]),
-            _sides(selves[:, name]),
+            called,
+            int(selves[AMOUNT, name]),
+            int(selves[COUNT, name]),
+            int(inclusive[AMOUNT, name]),
+            int(inclusive[COUNT, name]),
+            _sides(tree, inclusive[:, name]),
+            _sides(tree, selves[:, name]),
         )
-        for name in page.tolist()
+        for name, called in zip(numbers, tree.names.names(numbers), strict=True)
     ]
     return FlameFunctionsAnswer(*_total(tree), len(present), offset, rows)
 
@@ -247,7 +248,7 @@ def functions(
 def _by_name(tree: CallTree, attribution: Attribution) -> tuple[I64, I64]:
     found = tree.by_name.get(attribution)
     if found is None:
-        selves = np.zeros((tree.values, tree.names.count), np.int64)
+        selves = np.zeros((len(tree.inclusive), tree.names.count), np.int64)
         inclusive = np.zeros_like(selves)
         own = tree.own(attribution)
         shape = tree.nodes.shape
@@ -271,32 +272,33 @@ def _lines(tree: CallTree, frames: U32, values: I64) -> list[FlameLine]:
     numbers, place = np.unique(frames, return_inverse=True)
     sums = np.zeros((len(values), len(numbers)), np.int64)
     kernel.add_by(place.astype(np.uint32), np.ascontiguousarray(values), sums)
-    lines: dict[tuple[str, int, str], I64] = {}
+    lines: dict[Place, I64] = {}
     # a tree may be laid out by a value that its stacks don't have: by shares
-    by = tree.by if tree.by < len(values) else 0
-    known = numbers[numbers < tree.names.frames].tolist()
-    rows = tree.names.words.some(known)
-    for place_number, number in enumerate(numbers.tolist()):
-        if number < tree.names.frames:
-            file, line, function, _ = rows[number]
-            found = lines.setdefault((file, line, function), np.zeros(len(values), np.int64))
-            found += sums[:, place_number]
+    by = tree.by if tree.by < len(values) else AMOUNT
+    for number, where in enumerate(tree.names.places(numbers.tolist())):
+        if where is not None:
+            found = lines.setdefault(where, np.zeros(len(values), np.int64))
+            found += sums[:, number]
     largest = sorted(lines.items(), key=lambda item: (-int(item[1][by]), item[0]))
     return [
-        FlameLine(*place, int(sums[0]), int(sums[1]), _sides(sums)) for place, sums in largest[:MOST_LINES]
+        FlameLine(*where, int(sums[AMOUNT]), int(sums[COUNT]), _sides(tree, sums))
+        for where, sums in largest[:MOST_LINES]
     ]
 
 
 def whole(tree: CallTree) -> FlameSides | None:
     """What all of a compared tree has on each side."""
-    return _sides(tree.inclusive[:, 0])
+    return _sides(tree, tree.inclusive[:, 0])
 
 
-def _sides(values: I64) -> FlameSides | None:
+def _sides(tree: CallTree, values: I64) -> FlameSides | None:
     """Figures of one thing, a value a row; None of a tree that compares nothing."""
-    if len(values) <= 2:
+    sides = sides_of(tree.meaning)
+    if sides is None:
         return None
-    return FlameSides(*(int(values[row + count]) for row in SIDES for count in (0, 1)))
+    return FlameSides(
+        *(int(values[row + value]) for row in (sides.before, sides.after) for value in (AMOUNT, COUNT))
+    )
 
 
 def _total(tree: CallTree) -> tuple[int, int]:
@@ -313,7 +315,7 @@ def _node(tree: CallTree, node: int, attribution: Attribution) -> FlameNode:
     left, depth = tree.layout.place(node)
     name = FlameName(-1, "all", "", 0, "none", "", False)
     if node:
-        name = tree.names.name(int(tree.name[node]), tree.options.merge)
+        (name,) = tree.names.names([int(tree.name[node])])
     return FlameNode(
         node,
         name,
@@ -325,8 +327,8 @@ def _node(tree: CallTree, node: int, attribution: Attribution) -> FlameNode:
         len(tree.children(node)),
         left / total,
         (left + int(tree.widths[node])) / total,
-        _sides(tree.inclusive[:, node]),
-        _sides(own[:, node]),
+        _sides(tree, tree.inclusive[:, node]),
+        _sides(tree, own[:, node]),
     )
 
 

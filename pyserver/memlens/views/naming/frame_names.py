@@ -1,10 +1,11 @@
 """Names of frames, by number: what the nodes of a call tree are called.
 
-A name is a number. Below the number of frames it is a frame, the first of all those that are merged with it; then come
-the packages, each of which stands for any of its frames; then what stands for stacks without frames.
+A name is a number. Below the number of frames it is a frame, the first of all those that are merged with it; then comes
+what stands for stacks without frames; then the packages, each of which stands for any of its frames.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -20,6 +21,8 @@ from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 
 Merge = Literal["function", "line"]
+Place = tuple[str, int, str]
+"""File, line and function."""
 NameKind = Literal["user", "library", "native", "none"]
 
 NO_STACK, BEFORE_TRACE = 0, 1
@@ -73,7 +76,10 @@ class Words:
 
 
 class FrameNames:
-    """The names of one snapshot's frames. Made once for a snapshot, see :func:`frame_names`."""
+    """The names of one snapshot's frames, as trees have them (:class:`memlens.views.flame.names.Names`).
+
+    Made once for a snapshot, see :func:`frame_names`.
+    """
 
     def __init__(
         self,
@@ -143,12 +149,14 @@ class FrameNames:
         self._merged: dict[Merge, npt.NDArray[np.uint32]] = {
             merge: np.concatenate((numbers, others)) for merge, numbers in merged.items()
         }
-        self._texts: list[str] | None = None
+        self._searched: list[str] = []
+        """What each name is found by, in lower case; empty until something is searched for."""
+        self.merge: Merge = "line"
         self._passed: npt.NDArray[np.bool_] | None = None
 
     def special(self, which: int) -> int:
         """The name of :data:`NO_STACK` or :data:`BEFORE_TRACE`."""
-        return self.frames + len(self.packages) + which
+        return self.frames + which
 
     def merged(self, merge: Merge) -> npt.NDArray[np.uint32]:
         """The name of each number: frames of one function (and line) share the first one's."""
@@ -178,19 +186,20 @@ class FrameNames:
             # where all of it is one box, its namespaces don't matter
             named[self.package_kind == NATIVE] = 0
         result = names.copy()
+        first = np.uint32(self.packages_as_names().start)
         result[: self.frames] = np.where(
-            chosen[self.package], named[self.package] + np.uint32(self.frames), names[: self.frames]
+            chosen[self.package], named[self.package] + first, names[: self.frames]
         )
         return result
 
     def packages_as_names(self) -> slice:
         """The names that stand for packages."""
-        return slice(self.frames, self.frames + len(self.packages))
+        return slice(self.frames + len(SPECIAL_NAMES), self.count)
 
     def kinds(self) -> npt.NDArray[np.uint8]:
         """Each name's kind: 0 user, 1 library, 2 native, 3 none."""
         specials = np.full(len(SPECIAL_NAMES), _NO_KIND, np.uint8)
-        return np.concatenate((self.kind, self.package_kind, specials))
+        return np.concatenate((self.kind, specials, self.package_kind))
 
     def ranks(self, attribution: Attribution) -> npt.NDArray[np.uint8]:
         """In which order names are charged with the stacks that they stand in; see :mod:`memlens.model.attribution`."""
@@ -204,40 +213,51 @@ class FrameNames:
         """Each name's package, as a number below 65,536 that colours go by; those of no package have the last one."""
         specials = np.full(len(SPECIAL_NAMES), 0xFFFF, np.uint32)
         own = np.arange(len(self.packages), dtype=np.uint32)
-        return np.minimum(np.concatenate((self.package, own, specials)), 0xFFFF).astype(np.uint32)
+        return np.minimum(np.concatenate((self.package, specials, own)), 0xFFFF).astype(np.uint32)
 
-    def name(self, number: int, merge: Merge) -> FlameName:
-        """A name in words."""
+    def by(self, merge: Merge) -> "FrameNames":
+        """The same in which frames of one function (and line) are called alike, as the nodes of trees are."""
+        found = copy.copy(self)
+        found.merge = merge
+        return found
+
+    def names(self, numbers: Sequence[int]) -> list[FlameName]:
+        """Some names in words."""
+        self._some(numbers)
+        return [self._name(number) for number in numbers]
+
+    def _name(self, number: int) -> FlameName:
         if number < self.frames:
             file, line, function, kind = self.words.some([number])[number]
             package = self.packages[int(self.package[number])]
-            shown = line if merge == "line" else 0
+            shown = line if self.merge == "line" else 0
             return FlameName(number, function, file, shown, KIND_NAMES[kind], package, False)
-        if number < self.special(0):
-            package = self.packages[number - self.frames]
-            kind = int(self.package_kind[number - self.frames])
-            return FlameName(number, package, "", 0, KIND_NAMES[kind], package, True)
-        return FlameName(number, SPECIAL_NAMES[number - self.special(0)], "", 0, "none", "", False)
+        which = number - self.special(0)
+        if which < len(SPECIAL_NAMES):
+            return FlameName(number, SPECIAL_NAMES[which], "", 0, "none", "", False)
+        which -= len(SPECIAL_NAMES)
+        package = self.packages[which]
+        return FlameName(number, package, "", 0, KIND_NAMES[int(self.package_kind[which])], package, True)
 
-    def names(self, numbers: list[int], merge: Merge) -> list[FlameName]:
-        """Some names in words."""
-        self.words.some([number for number in numbers if number < self.frames])
-        return [self.name(number, merge) for number in numbers]
+    def places(self, numbers: Sequence[int]) -> list[Place | None]:
+        """File, line and function of frames, whichever they are merged with; None for what is no frame."""
+        rows = self._some(numbers)
+        return [rows[number][:3] if number < self.frames else None for number in numbers]
 
-    def matching(self, text: str, merge: Merge) -> npt.NDArray[np.uint8]:
+    def _some(self, numbers: Sequence[int]) -> dict[int, FrameRow]:
+        return self.words.some([number for number in numbers if number < self.frames])
+
+    def matching(self, text: str) -> npt.NDArray[np.uint8]:
         """1 for the names that hold a text, whatever its case: in their function, file, line or package."""
-        if self._texts is None:
-            self._texts = [""] * self.count
-            for number, (file, line, function, _) in self.words.all().items():
-                self._texts[number] = f"{function}\n{file}:{line}".casefold()
-            for number, package in enumerate(self.packages):
-                self._texts[self.frames + number] = package.casefold()
-            for number, special in enumerate(SPECIAL_NAMES):
-                self._texts[self.special(number)] = special
+        texts = self._searched
+        if not texts:
+            for _, (file, line, function, _) in sorted(self.words.all().items()):
+                texts.append(f"{function}\n{file}:{line}".casefold())
+            texts += [*SPECIAL_NAMES, *(package.casefold() for package in self.packages)]
         wanted = text.casefold()
-        found = np.fromiter((wanted in each for each in self._texts), np.uint8, self.count)
+        found = np.fromiter((wanted in each for each in texts), np.uint8, self.count)
         # merged frames are of one file and function, so a line alone tells them apart: any of theirs will do
-        names = self.merged(merge)
+        names = self.merged(self.merge)
         result = np.zeros(self.count, np.uint8)
         result[names[found != 0]] = 1
         return result

@@ -1,6 +1,5 @@
 """Sets of a profile's samples: what its tables, trees and flame graphs are about."""
 
-from dataclasses import dataclass
 from typing import NamedTuple, assert_never
 
 import numpy as np
@@ -14,39 +13,17 @@ from memlens.store.manifest import InconsistentError
 from memlens.store.models import profile_of
 from memlens.store.samples.columns import Times
 from memlens.store.snapshot import Snapshot
-from memlens.views.selection.profile_filters import matching
 from memlens.views.selection.sets import AllocationSet
+from memlens.views.selection.stacks import OneSide, ValueName
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class SampleSet:
-    """Samples with their figures; those that have none are left out.
-
-    ``amounts`` are of the value that was asked for, ``counts`` of the value that counts the same allocations; where
-    the profile has none, each sample counts once.
-    ``counted`` is False where the numbers of allocations aren't known; then ``counts`` say nothing.
-    """
-
-    rows: U32
-    amounts: I64
-    counts: I64
-    counted: bool = True
-
-
 def value_of(snapshot: Snapshot, of: AllocationSet) -> ProfileValue:
     """The value that a set is about."""
     return profile_of(snapshot.info).values[_number(profile_of(snapshot.info), of)]
-
-
-def unit_of(snapshot: Snapshot, of: AllocationSet) -> str:
-    """The unit of a set's amounts: of a part of the run it is bytes or counts, whatever the value."""
-    unit = value_of(snapshot, of).unit
-    whole = of.from_moment is None and of.to_moment is None
-    return unit if whole or unit == "count" else "bytes"
 
 
 def is_signed(snapshot: Snapshot, of: AllocationSet) -> bool:
@@ -55,8 +32,7 @@ def is_signed(snapshot: Snapshot, of: AllocationSet) -> bool:
         case TimelineInfo():
             return False
         case ProfileInfo():
-            whole = of.from_moment is None and of.to_moment is None
-            return whole and value_of(snapshot, of).negative
+            return _is_whole(of) and value_of(snapshot, of).negative
         case _:
             assert_never(snapshot.info)
 
@@ -107,33 +83,48 @@ def _meant(profile: ProfileInfo, word: str) -> int | None:
     return None
 
 
-def samples_of(snapshot: Snapshot, of: AllocationSet) -> SampleSet:
-    """The samples of a set. Raises :class:`BadRequestError` for a value or an edge that the profile hasn't."""
-    return snapshot.keep(("samples", of), lambda: _samples_of(snapshot, of))
+class SampleColumns(NamedTuple):
+    """Figures of every sample of a profile; ``present`` are the samples that have any.
+
+    ``counts`` are of the value that counts the same allocations; where the profile has none, each sample counts once.
+    """
+
+    amounts: I64
+    counts: I64
+    present: npt.NDArray[np.bool_]
 
 
-def _samples_of(snapshot: Snapshot, of: AllocationSet) -> SampleSet:
-    info = profile_of(snapshot.info)
-    number = _number(info, of)
-    counted = True
-    if of.from_moment is None and of.to_moment is None:
-        amounts = snapshot.samples.value[number]
-        count = info.values[number].count
-        counts = np.ones(info.samples, np.int64)
-        if count is not None:
-            counts = snapshot.samples.value[count]
-        told = (amounts != 0) | ((counts != 0) if count is not None else False)
-    else:
+def columns_of(snapshot: Snapshot, of: AllocationSet) -> SampleColumns:
+    """What a set has of each sample, whatever its filter.
+
+    Raises :class:`BadRequestError` for a value or an edge that the profile hasn't.
+    """
+    info, value = profile_of(snapshot.info), value_of(snapshot, of)
+    if not _is_whole(of):
         flow = flow_of(snapshot, of)
-        amounts, counts = flow.amounts, flow.counts
-        counted = counts_stretches(info)
-        if info.values[number].unit == "count":
-            amounts = counts
-        told = (amounts != 0) | (counts != 0)
-    if of.filter:
-        told = told & matching(snapshot, of.filter)
-    rows = np.flatnonzero(told).astype(np.uint32)
-    return SampleSet(rows, np.asarray(amounts[rows]), np.asarray(counts[rows]), counted=counted)
+        amounts = flow.counts if value.unit == "count" else flow.amounts
+        return SampleColumns(amounts, flow.counts, (amounts != 0) | (flow.counts != 0))
+    amounts = snapshot.samples.value[_number(info, of)]
+    if value.count is None:
+        return SampleColumns(amounts, np.ones(info.samples, np.int64), amounts != 0)
+    counts = snapshot.samples.value[value.count]
+    return SampleColumns(amounts, counts, (amounts != 0) | (counts != 0))
+
+
+def sample_values(snapshot: Snapshot, of: AllocationSet) -> OneSide:
+    """What these figures are."""
+    info, value = profile_of(snapshot.info), value_of(snapshot, of)
+    if not _is_whole(of):
+        unit = "count" if value.unit == "count" else "bytes"
+        types = (ValueName(value.name, unit), ValueName("allocations", "count"))
+        return OneSide(types, counts_stretches(info))
+    count = "samples" if value.count is None else info.values[value.count].name
+    return OneSide((ValueName(value.name, value.unit), ValueName(count, "count")))
+
+
+def _is_whole(of: AllocationSet) -> bool:
+    """Whether a set is about the whole run, not a part of it."""
+    return of.from_moment is None and of.to_moment is None
 
 
 def counts_stretches(info: ProfileInfo) -> bool:

@@ -1,7 +1,7 @@
-"""What allocations can be grouped by: a number for each allocation's group, and the groups' names."""
+"""What allocations and samples can be grouped by: a number for each item's group, and the groups' names."""
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, assert_never, get_args
 
 import msgspec
 import numpy as np
@@ -9,23 +9,25 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
-from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.model.attribution import Attribution
-from memlens.model.frames import INFERRED, NATIVE
+from memlens.model.frames import NATIVE, package_of
+from memlens.model.info import Model, ProfileInfo, TimelineInfo
 from memlens.model.timeline import NEVER, NO_CATEGORY
 from memlens.store.frames import FrameRow
-from memlens.store.models import devices_of, timeline_of
+from memlens.store.models import devices_of, profile_of, timeline_of
 from memlens.store.snapshot import Snapshot
-from memlens.store.trace.device import Device
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
-from memlens.views.naming.attribution import FILTER_FIELD, charged_frames
-from memlens.views.naming.labels import detail_of, labels_of
+from memlens.views.naming.attribution import FILTER_FIELD
 from memlens.views.naming.modules import inferred_names, modules_of_stacks
-from memlens.views.naming.operators import operators_of_stacks
+from memlens.views.naming.places import charged_places, places_of
 from memlens.views.naming.pools import pool_name, pools_of
-from memlens.views.selection.columns import frame
+from memlens.views.selection.columns import device_of, frame
 from memlens.views.selection.filters import Term
+from memlens.views.selection.items import sizes_of
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.selection.stacks import Meaning, ValuedStacks, taken
+from memlens.views.tables.size_classes import CLASSES, classes_of, edges_of, filter_of
 
 GroupKind = Literal[
     "line",
@@ -42,186 +44,171 @@ GroupKind = Literal[
     "label",
 ]
 
-OF_SAMPLES = ("package", "thread", "label")
-"""What only samples of profiles can be grouped by; they in turn have no module, category, stream or pool."""
+_ONLY: dict[GroupKind, Model] = {
+    "module": "timeline", "category": "timeline", "stream": "timeline", "pool": "timeline",
+    "package": "profile", "thread": "profile", "label": "profile",
+}  # fmt: skip
+"""What only one model has."""
+KINDS: dict[Model, tuple[GroupKind, ...]] = {
+    model: tuple(kind for kind in get_args(GroupKind) if _ONLY.get(kind, model) == model)
+    for model in ("timeline", "profile")
+}
 
 U32 = npt.NDArray[np.uint32]
 
 ONLY_NATIVE = "only C++ frames"
-
-_POWERS = 1 << np.arange(63, dtype=np.int64)
+YOUR_CODE = "Your code"
+_THREAD_KEYS = ("thread", "thread_name", "thread name", "thread_id", "tid")
 
 NO_STACK, BEFORE_TRACE, FIRST = 0, 1, 2
-"""Groups of what has no stack; those told by the stack are numbered from FIRST on."""
+"""Groups by stack of what has none; the others are numbered from FIRST on."""
 
 
 class GroupName(Struct, frozen=True):
-    """A group in words. ``place`` is the line to open; ``filter`` the term that finds its allocations, if one does."""
+    """A group in words. ``place`` is the line to open; ``filter`` the terms that find its items, if any do."""
 
     name: str
-    detail: str
-    place: Frame | None
-    filter: str
+    detail: str = ""
+    place: Frame | None = None
+    filter: str = ""
 
 
 NameOf = Callable[[int], GroupName]
 
 
 class Grouping(Struct, frozen=True):
-    """Each row's group, how many numbers of groups there are, and what a number is called."""
+    """Each item's group, how many numbers of groups there are, and what a number is called.
+
+    Where all of a stack is in one group, ``codes`` are kept by stack (those of having none included), and
+    ``of_inferred`` by frame for what is inferred to come from it; None where that stays with its stack.
+    """
 
     codes: U32
     groups: int
     name: NameOf
+    of_inferred: U32 | None = None
+
+
+def goes_by_stack(snapshot: Snapshot, of: AllocationSet, kind: GroupKind) -> bool:
+    """Whether all that a set has of one stack, or of one inferred line, is in one group."""
+    return kind in _BY_STACK and _inferred_modules(snapshot, of, kind) is None
+
+
+def _inferred_modules(snapshot: Snapshot, of: AllocationSet, kind: GroupKind) -> U32 | None:
+    """The modules that were inferred for single allocations, by row, where these are grouped by module."""
+    return device_of(snapshot, of.device, of.filter).inferred_module if kind == "module" else None
+
+
+def check_kind(snapshot: Snapshot, kind: GroupKind) -> None:
+    """Raises :class:`BadRequestError` for what a snapshot's model can't be grouped by."""
+    model = snapshot.info.model
+    if kind not in KINDS[model]:
+        what = {"timeline": "The allocations of a trace", "profile": "The samples of a profile"}[model]
+        raise BadRequestError(f"{what} can't be grouped by {kind}", advice=f"By {', '.join(KINDS[model])}.")
 
 
 def grouping(
-    snapshot: Snapshot, device: Device, rows: U32, kind: GroupKind, attribution: Attribution
+    snapshot: Snapshot,
+    of: AllocationSet,
+    items: ValuedStacks[Meaning],
+    kind: GroupKind,
+    attribution: Attribution,
 ) -> Grouping:
-    """Group some rows of a device."""
-    if kind in _BY_LABEL:
-        labels = _labels(snapshot, kind, attribution)
-        codes = _bare_told(device, rows, labels.codes_of(snapshot, device, rows))
-        return Grouping(codes, len(labels.names), labels.name)
-    if kind in _BY_STACK:
-        stacks = snapshot.keep(
-            f"groups by {kind}, {attribution}", lambda: _BY_STACK[kind](snapshot, attribution)
-        )
-        codes = _bare_told(device, rows, stacks.codes[device.stack[rows]])
-        if kind == "module" and device.inferred_module is not None:
-            inferred = device.inferred_module[rows]
-            # they are the last groups, of which module 0 has none
-            first = stacks.groups - len(snapshot.modules())
-            codes = np.where(inferred == 0, codes, inferred + np.uint32(first)).astype(np.uint32)
-        return Grouping(codes, stacks.groups, stacks.name)
-    if kind in OF_SAMPLES:
-        raise BadRequestError(f"Only samples of profiles can be grouped by {kind}")
-    if kind == "size":
-        # 0 for no bytes, else the number of the highest bit + 1
-        codes = np.searchsorted(_POWERS, device.size[rows], "right").astype(np.uint32)
-        return Grouping(codes, len(_POWERS) + 1, _size_class)
-    if kind == "category":
-        names = timeline_of(snapshot.info, "categories").categories
-        return Grouping(device.category[rows].astype(np.uint32), 256, lambda code: _category(names, code))
-    if kind == "stream":
-        streams = snapshot.manifest.streams
-        return Grouping(
-            device.stream[rows].astype(np.uint32),
-            len(streams),
-            lambda code: _plain(f"Stream {streams[code]}", Term("stream", ":", (str(streams[code]),))),
-        )
-    return Grouping(
-        pools_of(snapshot, device)[rows].astype(np.uint32),
-        len(snapshot.manifest.pools),
-        lambda code: _pool(snapshot, code),
-    )
+    """Group items of a set. They have to be single allocations or samples where a kind doesn't go by stack."""
+    check_kind(snapshot, kind)
+    if kind not in _BY_STACK:
+        return _BY_ROW[kind](snapshot, of, items.rows)
+    found = snapshot.keep(f"groups by {kind}, {attribution}", lambda: _BY_STACK[kind](snapshot, attribution))
+    codes = found.codes[items.stacks]
+    if items.inferred is not None and found.of_inferred is not None:
+        inferred = items.inferred != NEVER
+        codes[inferred] = found.of_inferred[items.inferred[inferred]]
+    modules = _inferred_modules(snapshot, of, kind)
+    if modules is not None:
+        # they are the last groups, of which module 0 has none
+        inferred_module = taken(modules, items.rows)
+        first = np.uint32(found.groups - len(snapshot.modules()))
+        codes = np.where(inferred_module == 0, codes, inferred_module + first).astype(np.uint32)
+    return Grouping(codes, found.groups, found.name)
 
 
-def _bare_told(device: Device, rows: U32, codes: U32) -> U32:
-    """Tell what was allocated before recording from the rest that has no stack."""
-    bare = codes == NO_STACK
-    if bare.any():
-        codes[bare & ((device.flags[rows] & BEFORE_FLAG) != 0)] = BEFORE_TRACE
-    return codes
+def _found_by(field: str, value: str) -> str:
+    """The filter's term that finds a value; exactly it with ``=`` before it, where a part of a text would do."""
+    return str(Term(field, ":", (value,)))
 
 
-def _plain(name: str, term: Term | None, detail: str = "", place: Frame | None = None) -> GroupName:
-    return GroupName(name, detail, place, "" if term is None else str(term))
-
-
-def _size_class(code: int) -> GroupName:
-    if code == 0:
-        return _plain("0 B", Term("size", "=", ("0",)))
-    low, high = 1 << (code - 1), 1 << code
-    name = f"{format_bytes(low)} to {format_bytes(high)}"
-    return GroupName(name, "", None, f"size>={low} size<{high}")
-
-
-def _category(names: list[str], code: int) -> GroupName:
-    if code == NO_CATEGORY or code >= len(names):
-        return _plain("No category", Term("category", ":", ("none",)))
-    return _plain(names[code], Term("category", ":", (f"={names[code]}",)))
-
-
-def _pool(snapshot: Snapshot, code: int) -> GroupName:
-    name = pool_name(snapshot, code)
-    words = {"unknown": "Pool not in the file", "default": "Default pool"}.get(name, f"Private pool {name}")
-    return _plain(words, Term("pool", ":", (name,)))
-
-
-# ---- by the frame that is shown ----------------------------------------------------------------------------
-
-_BARE = [
-    GroupName("No stack in the file", "allocated while recording", None, "stack:0 -is:before"),
-    GroupName("Allocated before recording", "no stack in the file", None, "stack:0 is:before"),
-]
+# ---- by the place that a stack is charged to ---------------------------------------------------------------
 
 Key = tuple[str, ...]
 
+_NOTHING = GroupName("No stack in the file", filter="stack:0")
 
-class _Labels:
-    """Groups by the frame that is shown for an allocation; what has native frames only is grouped by its operator.
 
-    A frame has two groups, one of them of those allocations for which it is only inferred.
+def _bare(snapshot: Snapshot) -> list[GroupName]:
+    """The groups of what has no stack, by their numbers."""
+    match snapshot.info:
+        case TimelineInfo():
+            return [
+                GroupName(_NOTHING.name, "allocated while recording", filter="stack:0 -is:before"),
+                GroupName("Allocated before recording", "no stack in the file", filter="stack:0 is:before"),
+            ]
+        case ProfileInfo():
+            return [_NOTHING, _NOTHING]
+        case _:
+            assert_never(snapshot.info)
+
+
+def _by_place(
+    key_of: Callable[[FrameRow], Key], name_of: Callable[[FrameRow, str], GroupName]
+) -> Callable[[Snapshot, Attribution], Grouping]:
+    """Group by the frame that is charged; a frame's name follows from it and the filter's field that finds it.
+
+    A frame has two groups, one of them of what is only inferred to come from it. Stacks of C++ alone that name an
+    operator are grouped by that.
     """
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        key_of: Callable[[FrameRow], Key],
-        name_of: Callable[[FrameRow, str], GroupName],
-        attribution: Attribution,
-    ) -> None:
-        self.names = [*_BARE]
-        self.attribution = attribution
-        field = FILTER_FIELD[attribution]
-        known: dict[Key, int] = {}
-        frames = snapshot.frames.all_rows()
-        self.of_frame = np.zeros(len(frames), np.uint32)
-        self.native = np.zeros(len(frames), bool)
+    def make(snapshot: Snapshot, attribution: Attribution) -> Grouping:
+        field, bare = FILTER_FIELD[attribution], _bare(snapshot)
+        native_key, native_name = _NATIVE[snapshot.info.model]
         # a line that is inferred for others is told apart from the line itself
-        guesses = any(snapshot.device(info.device).inferred is not None for info in devices_of(snapshot.info))
-        for number, told in enumerate(frames):
-            native = told[3] == NATIVE
-            key = ("native", told[2]) if native else key_of(told)
-            if key not in known:
-                known[key] = len(self.names)
-                name = _native(told, field) if native else name_of(told, field)
-                self.names += [_recorded(name) if guesses else name, _inferred(name)]
-            self.of_frame[number] = known[key]
-            self.native[number] = native
-        operators, operator_names = snapshot.keep("operators", lambda: operators_of_stacks(snapshot))
-        self.of_operator = np.where(
-            operators == NEVER, np.uint32(NO_STACK), operators + np.uint32(len(self.names))
-        )
-        self.names += [
-            GroupName(
-                name, ONLY_NATIVE, None, f"{Term('operator', ':', (f'={name}',))} is:native -is:inferred"
+        apart = any(snapshot.device(info.device).inferred is not None for info in devices_of(snapshot.info))
+        rows, frames = places_of(snapshot), len(snapshot.frames)
+        numbers: dict[Key, int] = {}
+        named_by: list[FrameRow] = []
+        of_place = np.zeros(len(rows), np.uint32)
+        for place, row in enumerate(rows[:frames]):
+            number = numbers.setdefault(
+                native_key(row) if row[3] == NATIVE else key_of(row), FIRST + 2 * len(named_by)
             )
-            for name in operator_names
-        ]
+            if number == FIRST + 2 * len(named_by):
+                named_by.append(row)
+            of_place[place] = number
+        of_place[frames : frames + FIRST] = (NO_STACK, BEFORE_TRACE)
+        operators, first_operator = rows[frames + FIRST :], FIRST + 2 * len(named_by)
+        groups = first_operator + len(operators)
+        of_place[frames + FIRST :] = np.arange(first_operator, groups)
 
-    def name(self, code: int) -> GroupName:
-        """What a group is called."""
-        return self.names[code]
+        def name(group: int) -> GroupName:
+            if group < FIRST:
+                return bare[group]
+            if group >= first_operator:
+                return _operator(operators[group - first_operator][2])
+            number, inferred = divmod(group - FIRST, 2)
+            row = named_by[number]
+            found = native_name(row, field) if row[3] == NATIVE else name_of(row, field)
+            if inferred:
+                return _inferred(found)
+            return _recorded(found) if apart else found
 
-    def codes_of(self, snapshot: Snapshot, device: Device, rows: U32) -> U32:
-        """Each row's group; NO_STACK where there is no frame."""
-        labels, sources = labels_of(snapshot, device, rows, self.attribution)
-        inferred = sources == INFERRED
-        return self.codes(labels, inferred, device.stack[rows])
+        codes = of_place[charged_places(snapshot, attribution)]
+        return Grouping(codes, groups, name, of_place[:frames] + np.uint32(1))
 
-    def codes(self, labels: U32, inferred: npt.NDArray[np.bool_], stacks: U32) -> U32:
-        """The groups of some frames on their stacks."""
-        told = labels != NEVER
-        codes = np.zeros(len(labels), np.uint32)
-        codes[told] = self.of_frame[labels[told]] + inferred[told]
-        native = told.copy()
-        native[told] = self.native[labels[told]]
-        if native.any():
-            operators = self.of_operator[stacks]
-            codes = np.where(native & (operators != NO_STACK), operators, codes).astype(np.uint32)
-        return codes
+    return make
+
+
+def _operator(name: str) -> GroupName:
+    terms = f"{_found_by('operator', f'={name}')} is:native -is:inferred"
+    return GroupName(name, ONLY_NATIVE, filter=terms)
 
 
 def _recorded(name: GroupName) -> GroupName:
@@ -236,93 +223,197 @@ def _inferred(name: GroupName) -> GroupName:
 
 
 def _line(row: FrameRow, field: str) -> GroupName:
-    file, line, function, kind = row
-    place = f"{file}:{line}"
-    detail = detail_of(function, kind)
-    return _plain(f"{_base(file)}:{line}", Term(field, ":", (f"={place}",)), detail, frame(row))
+    file, line, function, _ = row
+    return GroupName(f"{_base(file)}:{line}", function, frame(row), _found_by(field, f"={file}:{line}"))
 
 
 def _function(row: FrameRow, field: str) -> GroupName:
-    file, _line, function, kind = row
-    detail = detail_of(_base(file), kind)
-    terms = f"{Term(field, ':', (f'={function}',))} {Term(field, ':', (f'={file}',))}"
-    return GroupName(function, detail, frame(row), terms)
+    file, _, function, _ = row
+    terms = f"{_found_by(field, f'={function}')} {_found_by(field, f'={file}')}"
+    return GroupName(function, _base(file), frame(row), terms)
 
 
 def _file(row: FrameRow, field: str) -> GroupName:
     file = row[0]
     folder = file.replace("\\", "/").rpartition("/")[0]
-    return _plain(
-        _base(file),
-        Term(field, ":", (f"={file}",)),
-        detail_of(folder, row[3]),
-        msgspec.structs.replace(frame(row), line=1, function=""),
-    )
+    return GroupName(_base(file), folder, frame((file, 1, "", row[3])), _found_by(field, f"={file}"))
 
 
-def _native(row: FrameRow, field: str) -> GroupName:
+def _native_of_trace(row: FrameRow, field: str) -> GroupName:
     function = row[2]
-    terms = f"{Term(field, ':', (f'={function}',))} operator:none is:native" if function else ""
-    return GroupName(function or "C++", ONLY_NATIVE, None, terms)
+    terms = f"{_found_by(field, f'={function}')} operator:none is:native" if function else ""
+    return GroupName(function or "C++", ONLY_NATIVE, filter=terms)
+
+
+def _native_of_profile(row: FrameRow, field: str) -> GroupName:
+    file, _, function, _ = row
+    # a stack that is charged as the user's own to native code has nothing else
+    only = " is:native" if field == "by" else ""
+    terms = f"{_found_by(field, f'={function}')}{only}" if function else ""
+    return GroupName(function or "?", _base(file) or "no source", filter=terms)
+
+
+_NATIVE: dict[Model, tuple[Callable[[FrameRow], Key], Callable[[FrameRow, str], GroupName]]] = {
+    "timeline": (lambda row: ("native", row[2]), _native_of_trace),
+    "profile": (lambda row: ("native", row[0], row[2]), _native_of_profile),
+}
 
 
 def _base(file: str) -> str:
     return file.replace("\\", "/").rsplit("/", 1)[-1]
 
 
-_BY_LABEL: dict[str, tuple[Callable[[FrameRow], Key], Callable[[FrameRow, str], GroupName]]] = {
-    "line": (lambda row: (row[0], str(row[1])), _line),
-    "function": (lambda row: ("", row[0], row[2]), _function),
-    "file": (lambda row: (row[0],), _file),
+_lines = _by_place(lambda row: (row[0], str(row[1])), _line)
+
+
+def _stacks(snapshot: Snapshot, attribution: Attribution) -> Grouping:
+    lines = snapshot.keep(f"groups by line, {attribution}", lambda: _lines(snapshot, attribution))
+    known, bare = len(snapshot.stacks.node), _bare(snapshot)
+
+    def name(stack: int) -> GroupName:
+        if stack >= known:
+            return bare[stack - known]
+        line = lines.name(int(lines.codes[stack]))
+        detail = f"{line.detail}, stack {stack}" if line.detail else f"stack {stack}"
+        return GroupName(line.name, detail, line.place, f"stack:{stack}")
+
+    return Grouping(np.arange(len(lines.codes), dtype=np.uint32), len(lines.codes), name)
+
+
+def _modules(snapshot: Snapshot, _: Attribution) -> Grouping:
+    modules, names = snapshot.keep("modules", lambda: modules_of_stacks(snapshot))
+    outside = len(names) + FIRST
+    codes = np.where(modules == NEVER, np.uint32(outside), modules + np.uint32(FIRST))
+    bare = [msgspec.structs.replace(name, filter=f"{name.filter} module:none") for name in _bare(snapshot)]
+    named, inferred = (
+        [GroupName(name, filter=_found_by("module", f"={name}")) for name in each]
+        for each in (names, inferred_names(names))
+    )
+    every = [*bare, *named, GroupName("In no module", filter="module:none -stack:0"), *inferred]
+    codes = np.concatenate((codes, (NO_STACK, BEFORE_TRACE))).astype(np.uint32)
+    return Grouping(codes, len(every), every.__getitem__)
+
+
+def _packages(snapshot: Snapshot, _: Attribution) -> Grouping:
+    """By the package of the innermost frame, no matter whose it is: whose code asked for the memory."""
+    rows = snapshot.frames.all_rows()
+    numbers: dict[str, int] = {"": 0}
+    of_place = np.zeros(len(rows) + FIRST, np.uint32)
+    for number, (file, _line, function, kind) in enumerate(rows):
+        of_place[number] = numbers.setdefault(package_of(file, function, kind) or YOUR_CODE, len(numbers))
+    names = [_NOTHING, *map(GroupName, list(numbers)[1:])]
+    return Grouping(of_place[charged_places(snapshot, "any")], len(names), names.__getitem__)
+
+
+_BY_STACK: dict[GroupKind, Callable[[Snapshot, Attribution], Grouping]] = {
+    "line": _lines,
+    "function": _by_place(lambda row: ("", row[0], row[2]), _function),
+    "file": _by_place(lambda row: (row[0],), _file),
+    "stack": _stacks,
+    "module": _modules,
+    "package": _packages,
 }
 
 
-def _labels(snapshot: Snapshot, kind: str, attribution: Attribution) -> _Labels:
-    return snapshot.keep(
-        f"groups by {kind}, {attribution}", lambda: _Labels(snapshot, *_BY_LABEL[kind], attribution)
+# ---- by what single allocations or samples have --------------------------------------------------------------
+
+
+def _sizes(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
+    sizes = sizes_of(snapshot, of)
+    if sizes is None:
+        raise BadRequestError("The profile doesn't have the sizes of blocks")
+    nothing = {"timeline": "0 B", "profile": "Size not in the file"}[snapshot.info.model]
+
+    def name(code: int) -> GroupName:
+        low, high = edges_of(code)
+        words = f"{format_bytes(low)} to {format_bytes(high)}" if code else nothing
+        return GroupName(words, filter=filter_of(code))
+
+    return Grouping(classes_of(taken(sizes, rows)), CLASSES, name)
+
+
+def _categories(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
+    names = timeline_of(snapshot.info, "categories").categories
+
+    def name(code: int) -> GroupName:
+        if code == NO_CATEGORY or code >= len(names):
+            return GroupName("No category", filter="category:none")
+        return GroupName(names[code], filter=_found_by("category", f"={names[code]}"))
+
+    codes = taken(device_of(snapshot, of.device, of.filter).category, rows)
+    return Grouping(codes.astype(np.uint32), 256, name)
+
+
+def _streams(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
+    streams = snapshot.manifest.streams
+    codes = taken(device_of(snapshot, of.device, of.filter).stream, rows)
+    return Grouping(
+        codes.astype(np.uint32),
+        len(streams),
+        lambda code: GroupName(f"Stream {streams[code]}", filter=_found_by("stream", str(streams[code]))),
     )
 
 
-# ---- by stack ----------------------------------------------------------------------------------------------
+def _pools(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
+    def name(code: int) -> GroupName:
+        pool = pool_name(snapshot, code)
+        words = {"unknown": "Pool not in the file", "default": "Default pool"}.get(
+            pool, f"Private pool {pool}"
+        )
+        return GroupName(words, filter=_found_by("pool", pool))
+
+    codes = taken(pools_of(snapshot, device_of(snapshot, of.device, of.filter)), rows)
+    return Grouping(codes.astype(np.uint32), len(snapshot.manifest.pools), name)
 
 
-class _Groups(Struct, frozen=True):
-    """Each stack's group, NO_STACK where there are no frames."""
+def _labelled(
+    kind: str, wanted: Callable[[str], bool], nothing: str
+) -> Callable[[Snapshot, AllocationSet, U32], Grouping]:
+    """By the texts of some labels together, as "request: 7, user: me"."""
 
-    codes: U32
-    groups: int
-    name: NameOf
+    def make(snapshot: Snapshot, _: AllocationSet, rows: U32) -> Grouping:
+        found = snapshot.keep(f"groups by {kind}", lambda: _of_labels(snapshot, wanted, nothing))
+        return msgspec.structs.replace(found, codes=found.codes[rows])
 
-
-def _modules(snapshot: Snapshot, _: Attribution) -> _Groups:
-    modules, names = snapshot.keep("modules", lambda: modules_of_stacks(snapshot))
-    outside = len(names) + FIRST
-    codes = np.where(modules == NEVER, np.uint32(outside), modules + np.uint32(FIRST)).astype(np.uint32)
-    codes[snapshot.stacks.label == NEVER] = NO_STACK
-    named = [_plain(name, Term("module", ":", (f"={name}",))) for name in names]
-    bare = [msgspec.structs.replace(name, filter=f"{name.filter} module:none") for name in _BARE]
-    guesses = [_plain(name, Term("module", ":", (f"={name}",))) for name in inferred_names(names)]
-    every = [*bare, *named, GroupName("In no module", "", None, "module:none -stack:0"), *guesses]
-    return _Groups(codes, len(every), every.__getitem__)
+    return make
 
 
-def _stacks(snapshot: Snapshot, attribution: Attribution) -> _Groups:
-    lines = _labels(snapshot, "line", attribution)
-    labels = charged_frames(snapshot, attribution)
-    count = len(labels)
-    of_lines = lines.codes(labels, np.zeros(count, bool), np.arange(count, dtype=np.uint32))
-    codes = np.arange(FIRST, FIRST + count, dtype=np.uint32)
-    codes[labels == NEVER] = NO_STACK
+def _of_labels(snapshot: Snapshot, wanted: Callable[[str], bool], nothing: str) -> Grouping:
+    """Every sample's group."""
+    labels = snapshot.samples.labels
+    strings = snapshot.strings.some(np.concatenate([labels[field] for field in ("key", "text", "unit")]))
+    keys = [key for key in np.unique(labels["key"]).tolist() if wanted(strings[key])]
+    labels = labels[np.isin(labels["key"], keys)]
+    distinct, kind = np.unique(labels[["key", "text", "number", "unit"]], return_inverse=True)
+    texts, terms = [], []
+    for key, text, number, unit in distinct.tolist():
+        value = strings[text] if text else f"{number:,} {strings[unit]}".strip()
+        texts.append(f"{strings[key]}: {value}" if len(keys) > 1 else value)
+        exact = strings[text] if text else str(number)
+        terms.append(_found_by("label", f"={strings[key]}:{exact}"))
+    names: dict[tuple[int, ...], int] = {(): 0}
+    codes = np.zeros(profile_of(snapshot.info).samples, np.uint32)
+    of_sample: dict[int, list[int]] = {}
+    for sample, number in zip(labels["sample"].tolist(), kind.tolist(), strict=True):
+        of_sample.setdefault(sample, []).append(number)
+    for sample, numbers in of_sample.items():
+        codes[sample] = names.setdefault(tuple(sorted(set(numbers))), len(names))
+    groups = list(names)
 
     def name(code: int) -> GroupName:
-        if code < FIRST:
-            return _BARE[code]
-        stack = code - FIRST
-        line = lines.names[int(of_lines[stack])]
-        detail = f"{line.detail}, stack {stack}" if line.detail else f"stack {stack}"
-        return GroupName(line.name, detail, line.place, str(Term("stack", ":", (str(stack),))))
+        if code == 0:
+            return GroupName(nothing)
+        numbers = groups[code]
+        return GroupName(", ".join(texts[n] for n in numbers), filter=" ".join(terms[n] for n in numbers))
 
-    return _Groups(codes, FIRST + count, name)
+    return Grouping(codes, len(groups), name)
 
 
-_BY_STACK: dict[str, Callable[[Snapshot, Attribution], _Groups]] = {"module": _modules, "stack": _stacks}
+_BY_ROW: dict[GroupKind, Callable[[Snapshot, AllocationSet, U32], Grouping]] = {
+    "size": _sizes,
+    "category": _categories,
+    "stream": _streams,
+    "pool": _pools,
+    "thread": _labelled("thread", lambda key: key.casefold() in _THREAD_KEYS, "No thread in the file"),
+    "label": _labelled("label", lambda key: key != "bytes", "No label"),
+}

@@ -1,6 +1,7 @@
 """A set of allocations as a tree: grouped by one thing, each group by the next, down to single allocations."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, assert_never
 
 import numpy as np
@@ -17,12 +18,28 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.units import format_value
 from memlens.views.answers import AllocationSummary, Frame
-from memlens.views.selection import filters
-from memlens.views.selection.columns import check_page, summaries
-from memlens.views.selection.profile_sets import value_of
-from memlens.views.selection.sets import AllocationSet, rows_of
-from memlens.views.tables.groupings import U32, GroupKind, grouping
-from memlens.views.tables.profile_groups import sample_groups
+from memlens.views.selection.arenas import pool_stacks
+from memlens.views.selection.columns import check_page, device_of, summaries
+from memlens.views.selection.items import items_of, sizes_of, stacks_of
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.selection.stacks import (
+    AMOUNT,
+    COUNT,
+    OneSide,
+    ValuedStacks,
+)
+from memlens.views.tables.groupings import (
+    Grouping,
+    GroupKind,
+    GroupName,
+    NameOf,
+    check_kind,
+    goes_by_stack,
+    grouping,
+)
+
+U32 = npt.NDArray[np.uint32]
+I64 = npt.NDArray[np.int64]
 
 MOST_LEVELS = 6
 
@@ -97,107 +114,120 @@ def groups(
 ) -> GroupsAnswer:
     """The groups of a branch, one level below its path. Raises :class:`BadRequestError`."""
     check_page(offset, limit)
+    _check_branch(snapshot, branch)
+    if len(branch.path) >= len(branch.by):
+        timeline_of(snapshot.info, "single allocations")
+        raise BadRequestError("The path leads to allocations, which have no groups")
+    by_stack = all(goes_by_stack(snapshot, branch.of, kind) for kind in branch.by[: len(branch.path) + 1])
+    every = (stacks_of if by_stack else items_of)(snapshot, branch.of, branch.narrow)
+    items = _followed(snapshot, branch, every)
+    kind = branch.by[len(branch.path)]
+    found = grouping(snapshot, branch.of, items, kind, branch.attribution)
+    figures = _figures(snapshot, branch.of, items, found)
+    ordered = _ordered(figures, found.name, order, descending=descending)
+    counted = items.meaning.counted
+    return GroupsAnswer(
+        set_bytes=int(every.values[AMOUNT].sum()),
+        set_count=int(every.values[COUNT].sum()) if counted else None,
+        bytes=int(items.values[AMOUNT].sum()),
+        count=int(items.values[COUNT].sum()) if counted else None,
+        groups=len(ordered),
+        offset=offset,
+        rows=[
+            _group(found.name(key), key, figures, counted=counted)
+            for key in ordered[offset : offset + limit].tolist()
+        ],
+        largest=figures.largest_is,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Figures:
+    """What groups come to, by their numbers. ``keys`` are the numbers of those that have items.
+
+    ``sums`` are int64[groups, values]. ``largest`` is the size of the largest allocation or "block", 0 where none is
+    known, or all of the largest "stack", where the sizes of blocks aren't known or the amounts aren't bytes. ``pools``
+    is what of the amounts may be pools of Python's allocator. ``allocations`` are the numbers of the largest, where
+    there are single ones.
+    """
+
+    keys: I64
+    sums: I64
+    largest: I64
+    largest_is: Literal["allocation", "block", "stack"]
+    unit: str
+    pools: I64 | None = None
+    allocations: U32 | None = None
+
+
+def _figures(
+    snapshot: Snapshot, of: AllocationSet, items: ValuedStacks[OneSide], found: Grouping
+) -> _Figures:
+    sums = np.zeros((found.groups, len(items.values)), np.int64)
+    first, rows = (np.empty(found.groups, np.uint32) for _ in range(2))
+    sizes, unit = sizes_of(snapshot, of), items.meaning.types[AMOUNT].unit
+    by_size = np.empty(0, np.int64) if sizes is None else sizes
+    group_sums(found.codes, items.rows, items.rows, items.values, by_size, sums, first, rows)
+    keys = np.flatnonzero(rows != NEVER)
+    largest = np.zeros(found.groups, np.int64)
+    if sizes is not None:
+        largest[keys] = sizes[rows[keys]]
     match snapshot.info:
         case TimelineInfo():
-            return _groups_of_allocations(snapshot, branch, order, offset, limit, descending=descending)
+            allocations = np.zeros(found.groups, np.uint32)
+            allocations[keys] = device_of(snapshot, of.device, of.filter).allocations(rows[keys])
+            return _Figures(keys, sums, largest, "allocation", unit, allocations=allocations)
         case ProfileInfo():
-            return _groups_of_samples(snapshot, branch, order, offset, limit, descending=descending)
+            pools, pooled = np.zeros(found.groups, np.int64), pool_stacks(snapshot)[items.stacks]
+            np.add.at(pools, found.codes[pooled], items.values[AMOUNT, pooled])
+            if sizes is not None and unit == "bytes":
+                return _Figures(keys, sums, largest, "block", unit, pools)
+            return _Figures(keys, sums, _largest_stacks(items, found), "stack", unit, pools)
         case _:
             assert_never(snapshot.info)
 
 
-def _groups_of_allocations(
-    snapshot: Snapshot, branch: Branch, order: GroupOrder, offset: int, limit: int, *, descending: bool
-) -> GroupsAnswer:
-    device, every, rows = _rows(snapshot, branch)
-    if len(branch.path) >= len(branch.by):
-        raise BadRequestError("The path leads to allocations, which have no groups")
-    found = grouping(snapshot, device, rows, branch.by[len(branch.path)], branch.attribution)
-    sums, counts = np.zeros(found.groups, np.int64), np.zeros(found.groups, np.int64)
-    largest = np.zeros(found.groups, np.uint32)
-    group_sums(found.codes, rows, device.size, sums, counts, largest)
-    keys = np.flatnonzero(counts)
-    if order == "name":
-        ordered = _by_name(
-            keys, lambda key: (found.name(key).name, found.name(key).detail), descending=descending
-        )
-    else:
-        # a filter may have left no row at all, so only of groups that hold something
-        column = {"bytes": sums[keys], "count": counts[keys], "largest": device.size[largest[keys]]}[order]
-        # equal ones keep their order, whichever way
-        ordered = keys[np.argsort(-column if descending else column, kind="stable")]
-    page = ordered[offset : offset + limit]
-    allocations = device.allocations(largest[page]).tolist()
-    rows_of_page = [
-        Group(
-            key, named.name, named.detail, named.place, named.filter,
-            int(sums[key]), int(counts[key]), int(device.size[largest[key]]), allocation,
-        )
-        for key, allocation in zip(page.tolist(), allocations, strict=True)
-        for named in (found.name(key),)
-    ]  # fmt: skip
-    return GroupsAnswer(
-        set_bytes=int(device.size[every].sum()),
-        set_count=len(every),
-        bytes=int(sums.sum()),
-        count=len(rows),
-        groups=len(keys),
-        offset=offset,
-        rows=rows_of_page,
-        largest="allocation",
+def _largest_stacks(items: ValuedStacks[OneSide], found: Grouping) -> I64:
+    """What the largest stack of each group has: a stack may have several items there."""
+    pairs, of_pair = np.unique(
+        found.codes.astype(np.uint64) << np.uint64(32) | items.stacks, return_inverse=True
     )
+    sums = np.zeros(len(pairs), np.int64)
+    np.add.at(sums, of_pair, items.values[AMOUNT])
+    largest = np.full(found.groups, np.iinfo(np.int64).min)
+    np.maximum.at(largest, (pairs >> np.uint64(32)).astype(np.int64), sums)
+    return largest
 
 
-def _by_name(
-    keys: npt.NDArray[np.int64], name: Callable[[int], tuple[str, str]], *, descending: bool
-) -> npt.NDArray[np.int64]:
-    """Groups in the order of their names; numbers in them (of lines, streams, stacks) in their own."""
-    names = [natural(*name(key)) for key in keys.tolist()]
-    places = sorted(range(len(names)), key=names.__getitem__)
-    return keys[places[::-1] if descending else places]
-
-
-def _groups_of_samples(
-    snapshot: Snapshot, branch: Branch, order: GroupOrder, offset: int, limit: int, *, descending: bool
-) -> GroupsAnswer:
-    _check_branch(branch)
-    by: list[str] = [*branch.by]
-    found = sample_groups(snapshot, branch.of, by, branch.path, branch.narrow, branch.attribution)
-    keys, samples = found.keys, found.samples
-
-    def told(count: np.int64) -> int | None:
-        return int(count) if samples.counted else None
-
+def _ordered(figures: _Figures, name: NameOf, order: GroupOrder, *, descending: bool) -> I64:
+    """The numbers of groups in order. Numbers in names (of lines, streams, stacks) count as numbers."""
+    keys = figures.keys
     if order == "name":
-        ordered = _by_name(keys, lambda key: found.name(key)[:2], descending=descending)
-    else:
-        column = {"bytes": found.amounts, "count": found.counts, "largest": found.largest}[order][keys]
-        ordered = keys[np.argsort(-column if descending else column, kind="stable")]
-    unit = value_of(snapshot, branch.of).unit
-    rows = [
-        Group(
-            key, name, _with_pools(detail, int(found.pools[key]), unit), place, terms,
-            int(found.amounts[key]), told(found.counts[key]),
-            None if found.largest_is == "block" and not found.largest[key] else int(found.largest[key]), None,
-        )
-        for key in ordered[offset : offset + limit].tolist()
-        for name, detail, place, terms in (found.name(key),)
-    ]  # fmt: skip
-    return GroupsAnswer(
-        set_bytes=int(found.every.amounts.sum()),
-        set_count=told(found.every.counts.sum()),
-        bytes=int(samples.amounts.sum()),
-        count=told(samples.counts.sum()),
-        groups=len(keys),
-        offset=offset,
-        rows=rows,
-        largest=found.largest_is,
+        names = [natural(found.name, found.detail) for found in map(name, keys.tolist())]
+        places = sorted(range(len(names)), key=names.__getitem__)
+        return keys[places[::-1] if descending else places]
+    column = {"bytes": figures.sums[:, AMOUNT], "count": figures.sums[:, COUNT], "largest": figures.largest}[
+        order
+    ][keys]
+    # equal ones keep their order, whichever way
+    return keys[np.argsort(-column if descending else column, kind="stable")]
+
+
+def _group(name: GroupName, key: int, figures: _Figures, *, counted: bool) -> Group:
+    largest = int(figures.largest[key])
+    pools = 0 if figures.pools is None else int(figures.pools[key])
+    perhaps = f"perhaps pools: {format_value(pools, figures.unit)}" if pools else ""
+    return Group(
+        key,
+        name.name,
+        ", ".join(filter(None, (name.detail, perhaps))),
+        name.place,
+        name.filter,
+        int(figures.sums[key, AMOUNT]),
+        int(figures.sums[key, COUNT]) if counted else None,
+        None if figures.largest_is == "block" and not largest else largest,
+        None if figures.allocations is None else int(figures.allocations[key]),
     )
-
-
-def _with_pools(detail: str, amount: int, unit: str) -> str:
-    """A group's detail, and what of the group may be pools of Python's allocator."""
-    return ", ".join(filter(None, (detail, f"perhaps pools: {format_value(amount, unit)}" if amount else "")))
 
 
 def members(
@@ -206,7 +236,8 @@ def members(
     """The allocations of a branch. Raises :class:`BadRequestError`."""
     check_page(offset, limit)
     timeline_of(snapshot.info, "single allocations")
-    device, _, rows = _rows(snapshot, branch)
+    device = device_of(snapshot, branch.of.device, branch.of.filter)
+    rows = _rows(snapshot, branch)
     key = _ORDERS[order](device, rows)
     # of the same the oldest first, whichever way
     ordered = np.argsort(_backwards(key) if descending else key, kind="stable")
@@ -216,31 +247,33 @@ def members(
 
 def lit_rows(snapshot: Snapshot, branch: Branch, device: Device) -> npt.NDArray[np.bool_]:
     """Which rows of ``device``, narrowed or not, are in a branch, to be lit up. Raises :class:`BadRequestError`."""
-    own, _, rows = _rows(snapshot, branch)
+    own, rows = device_of(snapshot, branch.of.device, branch.of.filter), _rows(snapshot, branch)
     lit = np.zeros(device.whole.info.allocations, bool)
     if own.whole is device.whole:
         lit[rows if own.rows is None else own.rows[rows]] = True
     return lit if device.rows is None else lit[device.rows]
 
 
-def _check_branch(branch: Branch) -> None:
+def _check_branch(snapshot: Snapshot, branch: Branch) -> None:
     if not len(branch.by) <= MOST_LEVELS:
         raise BadRequestError(f"A tree has at most {MOST_LEVELS} levels")
     if len(branch.path) > len(branch.by):
         raise BadRequestError("The path is longer than the tree is deep")
+    for kind in branch.by:
+        check_kind(snapshot, kind)
 
 
-def _rows(snapshot: Snapshot, branch: Branch) -> tuple[Device, U32, U32]:
-    """The set's device, its rows as narrowed, and those of them that are in the branch."""
-    _check_branch(branch)
-    device, rows = rows_of(snapshot, branch.of)
-    terms = filters.parse(branch.narrow)
-    if terms:
-        rows = rows[filters.matching(snapshot, device, terms)[rows]]
-    every = rows
+def _rows(snapshot: Snapshot, branch: Branch) -> U32:
+    """The rows of a branch's allocations on its set's device."""
+    _check_branch(snapshot, branch)
+    return _followed(snapshot, branch, items_of(snapshot, branch.of, branch.narrow)).rows
+
+
+def _followed(snapshot: Snapshot, branch: Branch, items: ValuedStacks[OneSide]) -> ValuedStacks[OneSide]:
+    """The items of the group to which a branch's path leads."""
     for kind, key in zip(branch.by, branch.path, strict=False):
-        rows = rows[grouping(snapshot, device, rows, kind, branch.attribution).codes == key]
-    return device, every, rows
+        items = items.where(grouping(snapshot, branch.of, items, kind, branch.attribution).codes == key)
+    return items
 
 
 def natural(*texts: str) -> list[tuple[str, int]]:

@@ -3,18 +3,16 @@
 from typing import assert_never
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
-from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.kernels.tree.calltree import add_by
+from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
-from memlens.views.selection.profile_sets import samples_of
-from memlens.views.selection.sets import AllocationSet, rows_of
-
-I64 = npt.NDArray[np.int64]
-
-_POWERS = 1 << np.arange(62, dtype=np.int64)
+from memlens.views.selection.items import items_of, sizes_of
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.selection.stacks import AMOUNT, COUNT, taken
+from memlens.views.tables.size_classes import CLASSES, classes_of, edges_of, filter_of
 
 
 class SizeBin(Struct, frozen=True):
@@ -40,43 +38,30 @@ class SizesAnswer(Struct, frozen=True):
 
 
 def sizes(snapshot: Snapshot, of: AllocationSet) -> SizesAnswer:
-    """The histogram of a set. Raises :class:`BadRequestError` for a profile that doesn't tell sizes."""
-    match snapshot.info:
-        case TimelineInfo():
-            device, rows = rows_of(snapshot, of)
-            of_rows = device.size[rows]
-            return _histogram(of_rows, of_rows, np.ones(len(rows), np.int64), np.zeros(len(rows), bool))
-        case ProfileInfo():
-            return _sizes_of_samples(snapshot, snapshot.info, of)
-        case _:
-            assert_never(snapshot.info)
-
-
-def _sizes_of_samples(snapshot: Snapshot, profile: ProfileInfo, of: AllocationSet) -> SizesAnswer:
-    if not profile.has_sizes:
+    """The histogram of a set. Raises :class:`BadRequestError` for a profile that doesn't have sizes."""
+    every = sizes_of(snapshot, of)
+    if every is None:
         raise BadRequestError("The profile has no sizes of blocks, so there is no histogram")
-    samples = samples_of(snapshot, of)
-    of_samples = snapshot.samples.size[samples.rows]
-    return _histogram(of_samples, samples.amounts, samples.counts, of_samples <= 0)
-
-
-def _histogram(of_rows: I64, amounts: I64, counts: I64, unknown: npt.NDArray[np.bool_]) -> SizesAnswer:
-    codes = np.searchsorted(_POWERS, of_rows[~unknown], "right")
-    sums, numbers = np.zeros(len(_POWERS) + 1, np.int64), np.zeros(len(_POWERS) + 1, np.int64)
-    np.add.at(sums, codes, amounts[~unknown])
-    np.add.at(numbers, codes, counts[~unknown])
-    present = np.flatnonzero(np.bincount(codes, minlength=len(sums)))
+    items = items_of(snapshot, of)
+    codes = classes_of(taken(every, items.rows))
+    sums = np.zeros((len(items.values), CLASSES), np.int64)
+    add_by(codes, items.values, sums)
+    amounts, counts = sums[AMOUNT].tolist(), sums[COUNT].tolist()
+    first = _first_known(snapshot.info)
+    present = np.flatnonzero(np.bincount(codes, minlength=CLASSES)[first:]) + first
     bins = [
-        SizeBin(*_edges(code), int(sums[code]), int(numbers[code]), _filter(code))
+        SizeBin(*edges_of(code), amounts[code], counts[code], filter_of(code))
         for code in (range(int(present[0]), int(present[-1]) + 1) if len(present) else ())
     ]
-    return SizesAnswer(bins, int(amounts[unknown].sum()), int(counts[unknown].sum()))
+    return SizesAnswer(bins, sum(amounts[:first]), sum(counts[:first]))
 
 
-def _edges(code: int) -> tuple[int, int]:
-    return (0, 1) if code == 0 else (1 << (code - 1), 1 << code)
-
-
-def _filter(code: int) -> str:
-    least, below = _edges(code)
-    return "size=0" if code == 0 else f"size>={least} size<{below}"
+def _first_known(info: SnapshotInfo) -> int:
+    """The first class of sizes that are known: an allocation may have 0 bytes, but a block in a profile has not."""
+    match info:
+        case TimelineInfo():
+            return 0
+        case ProfileInfo():
+            return 1
+        case _:
+            assert_never(info)

@@ -1,0 +1,52 @@
+"""One side of a comparison: all that it has to know of a set, and free of its snapshot.
+
+A snapshot may be asked by one thread only. So each side is made in its own snapshot's thread, and what follows looks at
+two of these and at no snapshot.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.model.attribution import Attribution
+from memlens.model.info import Model
+from memlens.model.timeline import NEVER
+from memlens.store.frames import FrameRow
+from memlens.store.snapshot import Snapshot
+from memlens.views.naming.places import charged_places, places_of
+from memlens.views.selection.items import stacks_of
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.selection.stacks import OneSide, ValuedStacks
+
+U32 = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """The stacks of a set, on a tree of their own, and what each is charged to.
+
+    ``charged`` are places: numbers in ``places``, of which the first ``frames`` are frames of the archive. Where
+    ``inferred`` is True that place does not stand in the stack but was inferred for some of its allocations.
+    """
+
+    stacks: ValuedStacks[OneSide]
+    places: list[FrameRow]
+    frames: int
+    charged: U32
+    inferred: npt.NDArray[np.bool_]
+    model: Model
+
+
+def side_of(snapshot: Snapshot, of: AllocationSet, attribution: Attribution = "mine") -> Side:
+    """A set as one side. Raises :class:`BadRequestError` for a set that the snapshot hasn't."""
+    stacks = stacks_of(snapshot, of)
+    charged = charged_places(snapshot, attribution)[stacks.stacks]
+    inferred = np.zeros(len(stacks), bool)
+    if stacks.inferred is not None:
+        inferred = stacks.inferred != NEVER
+        charged = np.where(inferred, stacks.inferred, charged)
+    frames = len(snapshot.frames)
+    return Side(
+        stacks.pruned(), places_of(snapshot), frames, charged.astype(np.uint32), inferred, snapshot.info.model
+    )

@@ -1,0 +1,36 @@
+"""What trees ask of the names of their nodes, whatever these are: frames, packages, objects of a heap."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.model.attribution import Attribution
+from memlens.views.naming.frame_names import FlameName, Place
+
+
+class Names(Protocol):
+    """Names by number."""
+
+    @property
+    def count(self) -> int:
+        """How many numbers there are."""
+
+    def kinds(self) -> npt.NDArray[np.uint8]:
+        """Each name's kind: 0 user, 1 library, 2 native, 3 none."""
+
+    def package_numbers(self) -> npt.NDArray[np.uint32]:
+        """Each name's package, as a number that colours go by; 65,535 for none."""
+
+    def names(self, numbers: Sequence[int]) -> list[FlameName]:
+        """Some names in words."""
+
+    def places(self, numbers: Sequence[int]) -> list[Place | None]:
+        """Where the source of what has each number is; None for what has no place."""
+
+    def matching(self, text: str) -> npt.NDArray[np.uint8]:
+        """1 for the names that hold a text, whatever its case."""
+
+    def ranks(self, attribution: Attribution) -> npt.NDArray[np.uint8]:
+        """In which order names are charged with the stacks that they stand in, the lowest first."""

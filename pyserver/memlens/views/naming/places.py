@@ -1,0 +1,79 @@
+"""The places that stacks are charged to, by number: frames, having no stack at all, and operators.
+
+Places begin with the archive's frames, by their numbers. Then comes what stands for stacks without frames, and in a
+trace the operators that stand for stacks of C++ alone.
+"""
+
+from typing import assert_never
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.model.attribution import Attribution
+from memlens.model.frames import NATIVE
+from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.model.timeline import NEVER
+from memlens.store.frames import FrameRow
+from memlens.store.snapshot import Snapshot
+from memlens.views.naming.attribution import charged_frames
+from memlens.views.naming.frame_names import BEFORE_TRACE, SPECIAL_NAMES
+from memlens.views.naming.operators import operators_of_stacks
+
+U32 = npt.NDArray[np.uint32]
+
+NO_STACK_ROW: FrameRow = ("", 0, "", NATIVE)
+BEFORE_RECORDING: FrameRow = ("", 0, SPECIAL_NAMES[BEFORE_TRACE], NATIVE)
+
+
+def bare_place(snapshot: Snapshot, why: int) -> int:
+    """The place of what has no stack, as :data:`NO_STACK` or :data:`BEFORE_TRACE`."""
+    return len(snapshot.frames) + why
+
+
+def places_of(snapshot: Snapshot) -> list[FrameRow]:
+    """All places, in the order of their numbers."""
+
+    def make() -> list[FrameRow]:
+        operators = [("", 0, name, NATIVE) for name in _operators(snapshot)[1]]
+        return [*snapshot.frames.all_rows(), NO_STACK_ROW, BEFORE_RECORDING, *operators]
+
+    return snapshot.keep("places", make)
+
+
+def charged_places(snapshot: Snapshot, attribution: Attribution) -> U32:
+    """The place that each stack is charged to, and after the archive's stacks those of having none."""
+
+    def make() -> U32:
+        frames, operators = charged_frames(snapshot, attribution), _operators(snapshot)[0]
+        no_stack, before_trace, first_operator = (np.uint32(bare_place(snapshot, each)) for each in range(3))
+        places = np.where(frames == NEVER, no_stack, frames)
+        named = operators != NEVER
+        places[named] = operators[named] + first_operator
+        return np.concatenate((places, np.array([no_stack, before_trace], np.uint32)))
+
+    return snapshot.keep(f"charged places, {attribution}", make)
+
+
+def _operators(snapshot: Snapshot) -> tuple[U32, list[str]]:
+    """For each stack of C++ alone the number of the operator that stands for it, NEVER for others; and their names."""
+    match snapshot.info:
+        case TimelineInfo():
+            return snapshot.keep("operators of C++", lambda: _operators_of_native(snapshot))
+        case ProfileInfo():
+            return np.full(len(snapshot.stacks.node), NEVER, np.uint32), []
+        case _:
+            assert_never(snapshot.info)
+
+
+def _operators_of_native(snapshot: Snapshot) -> tuple[U32, list[str]]:
+    labels, native = snapshot.stacks.label, snapshot.frames.kind == NATIVE
+    # a stack is charged to C++ only where it has no Python at all
+    alone = np.flatnonzero(labels != NEVER)
+    alone = alone[native[labels[alone]]]
+    found = np.full(len(labels), NEVER, np.uint32)
+    if not len(alone):
+        return found, []
+    operators, names = snapshot.keep("operators", lambda: operators_of_stacks(snapshot))
+    alone = alone[operators[alone] != NEVER]
+    numbers, found[alone] = np.unique(operators[alone], return_inverse=True)
+    return found, [names[number] for number in numbers.tolist()]

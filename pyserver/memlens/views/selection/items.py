@@ -1,0 +1,156 @@
+"""The allocations or samples of a set as stacks with values: one by one, or summed by stack."""
+
+from dataclasses import replace
+from typing import assert_never
+
+import numpy as np
+
+from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
+from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.store.snapshot import Snapshot
+from memlens.views.naming.frame_names import BEFORE_TRACE, NO_STACK
+from memlens.views.naming.places import bare_place
+from memlens.views.selection import filters
+from memlens.views.selection.columns import device_of
+from memlens.views.selection.profile_filters import matching
+from memlens.views.selection.profile_sets import (
+    columns_of,
+    is_signed,
+    order_of_samples,
+    sample_values,
+    value_of,
+)
+from memlens.views.selection.sets import AllocationSet, rows_of
+from memlens.views.selection.stacks import (
+    AMOUNT,
+    COUNT,
+    I64,
+    OneSide,
+    PrefixTree,
+    TwoSides,
+    ValuedStacks,
+    ValueName,
+    by_sign,
+    taken,
+)
+
+BARE = (NO_STACK, BEFORE_TRACE)
+
+
+def stack_tree(snapshot: Snapshot) -> PrefixTree:
+    """All stacks of a snapshot, and after them two that stand for having none: :data:`BARE` says why."""
+
+    def make() -> PrefixTree:
+        tree, ends = snapshot.tree, snapshot.stacks.node
+        bare = np.arange(len(BARE), dtype=np.uint32)
+        return PrefixTree(
+            np.concatenate((tree.parent, np.zeros_like(bare))),
+            np.concatenate((tree.frame, bare + np.uint32(bare_place(snapshot, 0)))),
+            np.concatenate((ends, bare + np.uint32(len(tree.parent)))),
+            np.concatenate((np.arange(len(ends), dtype=np.uint32), np.zeros_like(bare))),
+        )
+
+    return snapshot.keep("stack tree", make)
+
+
+def items_of(snapshot: Snapshot, of: AllocationSet, narrow: str = "") -> ValuedStacks[OneSide]:
+    """An item for each allocation or sample of a set, in the order of their rows.
+
+    ``narrow`` is a filter that leaves the set itself as it is (its peak, say). Values are an amount (of allocations
+    their bytes) and a count. Raises :class:`BadRequestError` for a device, a moment, a value or an edge that the
+    snapshot hasn't, and for a filter that isn't one.
+    """
+    match snapshot.info:
+        case TimelineInfo():
+            return _allocations(snapshot, of, narrow)
+        case ProfileInfo():
+            items = snapshot.keep(("samples", of), lambda: _samples(snapshot, of))
+            return items.where(matching(snapshot, narrow)[items.rows]) if narrow else items
+        case _:
+            assert_never(snapshot.info)
+
+
+def stacks_of(snapshot: Snapshot, of: AllocationSet, narrow: str = "") -> ValuedStacks[OneSide]:
+    """The same summed by stack; what is inferred to come from a line stands apart. Negative values are summed, too."""
+    return snapshot.keep(
+        ("stacks", of, narrow), lambda: items_of(snapshot, of, narrow).summed(sizes_of(snapshot, of))
+    )
+
+
+def drawn_stacks(snapshot: Snapshot, of: AllocationSet) -> ValuedStacks[OneSide] | ValuedStacks[TwoSides]:
+    """The same for trees, in which nothing has a negative width: where values are negative they have two sides.
+
+    These are what became less, and what became more.
+    """
+
+    def make() -> ValuedStacks[OneSide] | ValuedStacks[TwoSides]:
+        if not is_signed(snapshot, of):
+            stacks = stacks_of(snapshot, of)
+            return replace(stacks, values=np.maximum(stacks.values, 0)).present()
+        items = items_of(snapshot, of)
+        counts = items.values[COUNT]
+        if value_of(snapshot, of).count is None:
+            # a sample counts once, on the side where it is
+            counts = np.where(items.values[AMOUNT] < 0, -counts, counts)
+        return by_sign(items, counts).summed().present()
+
+    return snapshot.keep(("drawn stacks", of), make)
+
+
+def meaning_of(snapshot: Snapshot, of: AllocationSet) -> OneSide:
+    """What the values of a set's items are."""
+    match snapshot.info:
+        case TimelineInfo():
+            # the names that Go's heap profiles have, which users of pprof know
+            kind = "inuse" if of.to_moment is None else "alloc"
+            return OneSide((ValueName(f"{kind}_space", "bytes"), ValueName(f"{kind}_objects", "count")))
+        case ProfileInfo():
+            return sample_values(snapshot, of)
+        case _:
+            assert_never(snapshot.info)
+
+
+def sizes_of(snapshot: Snapshot, of: AllocationSet) -> I64 | None:
+    """The size of each allocation of a set's device, or of a block of each sample; None where it isn't known."""
+    match snapshot.info:
+        case TimelineInfo():
+            return device_of(snapshot, of.device, of.filter).size
+        case ProfileInfo():
+            return snapshot.samples.size if snapshot.info.has_sizes else None
+        case _:
+            assert_never(snapshot.info)
+
+
+def _allocations(snapshot: Snapshot, of: AllocationSet, narrow: str) -> ValuedStacks[OneSide]:
+    device, rows = rows_of(snapshot, of)
+    terms = filters.parse(narrow)
+    if terms:
+        rows = rows[filters.matching(snapshot, device, terms)[rows]]
+    tree = stack_tree(snapshot)
+    values = np.empty((2, len(rows)), np.int64)
+    values[AMOUNT], values[COUNT] = taken(device.size, rows), 1
+    stacks = taken(device.stack, rows)
+    bare = np.flatnonzero(np.isin(stacks, np.flatnonzero(tree.ends == 0)))
+    if len(bare):
+        early = (device.flags[rows[bare]] & BEFORE_FLAG) != 0
+        stacks = stacks.copy()
+        stacks[bare] = np.uint32(len(tree.ends) - len(BARE)) + early
+    inferred = None if device.inferred is None else taken(device.inferred, rows)
+    # rows are in the order of time
+    return ValuedStacks(tree, stacks, values, meaning_of(snapshot, of), rows, rows, inferred)
+
+
+def _samples(snapshot: Snapshot, of: AllocationSet) -> ValuedStacks[OneSide]:
+    tree, columns = stack_tree(snapshot), columns_of(snapshot, of)
+    present = columns.present & matching(snapshot, of.filter) if of.filter else columns.present
+    rows = np.flatnonzero(present).astype(np.uint32)
+    stacks = snapshot.samples.stack[rows]
+    stacks[tree.ends[stacks] == 0] = len(tree.ends) - len(BARE) + NO_STACK
+    return ValuedStacks(
+        tree,
+        stacks,
+        np.stack((columns.amounts[rows], columns.counts[rows])),
+        meaning_of(snapshot, of),
+        rows,
+        lambda: order_of_samples(snapshot)[rows],
+    )

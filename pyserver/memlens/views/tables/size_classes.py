@@ -1,0 +1,25 @@
+"""Classes of sizes: one for each power of two, and one for 0 bytes, or where the size isn't known."""
+
+import numpy as np
+import numpy.typing as npt
+
+CLASSES = 64
+
+
+def classes_of(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+    """The class of each size: 0 for no bytes (or less), else the number of the highest bit and one more."""
+    sizes = np.maximum(sizes, 0)
+    # without the bit after the highest no double is rounded up to the next power of two
+    exponents = np.frexp((sizes & ~(sizes >> 1)).astype(np.float64))[1]
+    return exponents.astype(np.uint32)
+
+
+def edges_of(number: int) -> tuple[int, int]:
+    """The least size of a class, and the one that is too large for it."""
+    return (0, 1) if number == 0 else (1 << (number - 1), 1 << number)
+
+
+def filter_of(number: int) -> str:
+    """The filter that finds what has a size of a class."""
+    least, below = edges_of(number)
+    return "size=0" if number == 0 else f"size>={least} size<{below}"

@@ -1,0 +1,309 @@
+"""Stacks with values against sums by hand, and what is made of them whatever they are of."""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.python.conftest import real_profiles
+from tests.python.made_stacks import TYPES
+from tests.python.profile_reading import FIXTURES
+from tests.python.test_cli import run
+from tests.python.test_difference import check_boxes
+from tests.python.test_flame import check_picture
+
+from memlens.kernels.tree.calltree import families
+from memlens.model.attribution import Attribution
+from memlens.model.timeline import NEVER
+from memlens.store.snapshot import Snapshot
+from memlens.views.compare.difference import join, tree_of
+from memlens.views.compare.pairing import Pairing
+from memlens.views.compare.rows import compare
+from memlens.views.compare.sides import side_of
+from memlens.views.flame import graph as flame
+from memlens.views.flame import tables as flame_tables
+from memlens.views.flame.calltree import FlameOptions, Merged, Shape, build
+from memlens.views.naming.frame_names import FlameName, Place
+from memlens.views.selection.items import drawn_stacks, items_of, stacks_of
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.selection.stacks import OneSide, PrefixTree, Retained, ValuedStacks, by_sign
+from memlens.views.tables.size_classes import CLASSES, classes_of, edges_of
+
+Item = tuple[int, int, int, int]
+"""A node, an inferred frame or NEVER, an amount and a count."""
+
+
+def made(nodes: Sequence[int], items: Sequence[Item], *, lazily: bool) -> ValuedStacks[OneSide]:
+    """Items on a tree of (parent) nodes below the root; their rows are their numbers, and time runs backwards."""
+    parents = [0, *(min(parent, number) for number, parent in enumerate(nodes))]
+    ends = np.arange(len(parents), dtype=np.uint32)
+    tree = PrefixTree(np.array(parents, np.uint32), ends, ends, ends + np.uint32(100))
+    columns = np.array(items, np.int64).reshape(-1, 4).T
+    rows = np.arange(len(items), dtype=np.uint32)
+    times = (len(items) - rows).astype(np.uint32)
+    return ValuedStacks(
+        tree,
+        (columns[0] % len(parents)).astype(np.uint32),
+        columns[2:].copy(),
+        OneSide(TYPES),
+        rows,
+        (lambda: times) if lazily else times,
+        columns[1].astype(np.uint32),
+    )
+
+
+@given(
+    st.lists(st.integers(0, 20), max_size=20),
+    st.lists(
+        st.tuples(
+            st.integers(0, 20),
+            st.sampled_from([NEVER, 0, 3]),
+            st.integers(-(2**40), 2**40),
+            st.integers(0, 9),
+        ),
+        max_size=40,
+    ),
+    st.booleans(),
+    st.randoms(use_true_random=False),
+)
+def test_sums_are_those_of_the_items(
+    nodes: list[int], items: list[Item], lazily: bool, chance: random.Random
+) -> None:
+    stacks = made(nodes, items, lazily=lazily)
+    sizes = [chance.randrange(5) for _ in items]
+    expected: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for number, (stack, inferred) in enumerate(
+        zip(stacks.stacks.tolist(), [item[1] for item in items], strict=True)
+    ):
+        expected[stack, inferred].append(number)
+    summed = stacks.summed(np.array(sizes, np.int64))
+    assert summed.inferred is not None
+    keys = list(zip(summed.stacks.tolist(), summed.inferred.tolist(), strict=True))
+    assert sorted(keys) == sorted(expected)
+    for place, key in enumerate(keys):
+        numbers = expected[key]
+        assert summed.values[:, place].tolist() == [sum(items[n][row] for n in numbers) for row in (2, 3)]
+        assert int(summed.rows[place]) == min(numbers, key=lambda n: (-sizes[n], n))
+        assert int(summed.times()[place]) == len(items) - max(numbers)
+    # without the lines an item is a stack
+    alone = ValuedStacks(
+        stacks.tree, stacks.stacks, stacks.values, stacks.meaning, stacks.rows, stacks.first
+    ).summed()
+    assert alone.stacks.tolist() == sorted({stack for stack, _ in expected})
+    # some of them, and a tree that holds no others
+    mask = np.array([chance.random() < 0.5 for _ in items], bool)
+    some = stacks.where(mask)
+    assert some.rows.tolist() == np.flatnonzero(mask).tolist()
+    assert some.times().tolist() == stacks.times()[mask].tolist()
+    small = some.pruned()
+    assert small.archived(np.arange(len(small))) == sorted({100 + stack for stack in some.stacks.tolist()})
+    for whole, part in zip(some.nodes.tolist(), small.nodes.tolist(), strict=True):
+        assert way(some.tree, whole) == way(small.tree, part)
+    assert len(small.tree.parents) == 1 + len(
+        {n for node in some.nodes.tolist() for n in way(some.tree, node)}
+    )
+    # two trees in one
+    both = some.tree.joined(small.tree)
+    for ends, tree in (
+        (both.ends[: len(some.tree.ends)], some.tree),
+        (both.ends[len(some.tree.ends) :], small.tree),
+    ):
+        assert [way(both, end) for end in ends.tolist()] == [way(tree, end) for end in tree.ends.tolist()]
+
+
+def way(tree: PrefixTree, node: int) -> list[int]:
+    """The frames of a stack, innermost first."""
+    found = []
+    while node:
+        found.append(int(tree.frames[node]))
+        node = int(tree.parents[node])
+    return found
+
+
+@given(st.lists(st.tuples(st.integers(-(2**50), 2**50), st.integers(-9, 9)), max_size=20))
+def test_sides_are_what_became_less_and_what_became_more(values: list[tuple[int, int]]) -> None:
+    items = made([], [(0, NEVER, amount, count) for amount, count in values], lazily=False)
+    sided = by_sign(items, items.values[1])
+    before, after = sided.meaning.before, sided.meaning.after
+    assert (sided.values >= 0).all()
+    assert np.array_equal(sided.values[after : after + 2] - sided.values[before : before + 2], items.values)
+    assert np.array_equal(sided.values[:2], abs(items.values))
+
+
+def test_classes_of_sizes_are_powers_of_two() -> None:
+    sizes = [0, 1, 2, 3, 4, 2**53 - 1, 2**53, 2**53 + 1, 2**60 - 1, 2**62 - 1, 2**62, 2**63 - 1, -5]
+    classes = classes_of(np.array(sizes, np.int64)).tolist()
+    assert classes == [max(size, 0).bit_length() for size in sizes]
+    assert max(classes) < CLASSES
+    assert all(
+        low <= max(size, 0) < high for size, (low, high) in zip(sizes, map(edges_of, classes), strict=True)
+    )
+
+
+# --- a trace beside a profile --------------------------------------------------------------------------------------
+
+
+def test_a_trace_is_compared_with_a_profile(
+    opened: Callable[[Path], Snapshot], sample: Path, tmp_path: Path
+) -> None:
+    """The profile is what the trace had at its peak, written by our exporter: line by line there is no difference."""
+    path = tmp_path / "peak.pb.gz"
+    run("export", sample, "--pprof", path)
+    trace, profile = opened(sample), opened(path)
+    sides = side_of(trace, AllocationSet(0)), side_of(profile, AllocationSet(0))
+    peak = trace.timeline.devices[0].peak_bytes
+    totals = compare(*sides).answer("own", "", "difference", 0, 1).total
+    assert totals.before_bytes == totals.after_bytes == peak
+    assert totals.before_count == totals.after_count
+    looked = 0
+    for by in ("line", "function", "file"):
+        for row in compare(*sides, by).answer("inclusive", "", "difference", 0, 1000).rows:
+            if row.before is not None and row.before.kind != "native":
+                assert row.after is not None
+                assert (row.difference_bytes, row.before_count) == (0, row.after_count)
+                looked += 1
+    assert looked > 20
+    by_stack = compare(*sides, "stack").answer("own", "", "difference", 0, 1000)
+    assert (
+        by_stack.same.before_bytes
+        == sum(row.before_bytes for row in by_stack.rows if row.how == "same")
+        > peak / 2
+    )
+    pairing = Pairing(sides[0].places, sides[1].places)
+    for own in ("before", "after"):
+        joined = join(*sides, pairing, own)
+        tree = tree_of(joined, FlameOptions(merge="line"))
+        assert flame_tables.whole(tree) == flame_tables.FlameSides(
+            peak, totals.before_count, peak, totals.after_count
+        )
+        check_boxes(tree, 0, 1, 900)
+        # each stack of the view's own snapshot is found again
+        lit = flame_tables.details_of(tree, joined.stacks, 0).stacks
+        snapshot = trace if own == "before" else profile
+        stacks = stacks_of(snapshot, AllocationSet(0))
+        assert lit == stacks.archived(np.arange(len(stacks)))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [FIXTURES / "massif.out.ledger", *real_profiles("massif/massif.out.python")],
+    ids=lambda path: path.name,
+)
+def test_what_no_count_is_known_of_is_compared_with_its_callers(
+    path: Path, opened: Callable[[Path], Snapshot]
+) -> None:
+    """A stretch of a profile that counts no allocations: a line has all of the stacks that it stands in."""
+    snapshot = opened(path)
+    of = AllocationSet(0, "live", snapshot.profile.bins)
+    items = items_of(snapshot, of)
+    assert not items.meaning.counted
+    assert not items.values[1].any()
+    rows = snapshot.frames.all_rows()
+    expected: Counter[tuple[str, int, str]] = Counter()
+    for stack, amount in zip(items.stacks.tolist(), items.values[0].tolist(), strict=True):
+        frames = {
+            rows[n][:3]
+            for n in way(items.tree, int(items.tree.ends[stack]))
+            if n < len(rows) and rows[n][3] != 2
+        }
+        expected.update(dict.fromkeys(frames, amount))
+    nothing = side_of(snapshot, AllocationSet(0, "live", 0))
+    found = compare(nothing, side_of(snapshot, of)).answer("inclusive", "", "difference", 0, 1000).rows
+    inclusive = {
+        (row.after.file, row.after.line, row.after.function): row.after_bytes
+        for row in found
+        if row.after is not None and row.after.kind != "native" and row.after_bytes
+    }
+    assert inclusive == {place: amount for place, amount in expected.items() if amount}
+    assert len(inclusive) > 3
+
+
+# --- trees of other things -------------------------------------------------------------------------------------------
+
+
+class ObjectNames:
+    """Names of objects on a heap: a class and a number each."""
+
+    def __init__(self, classes: Sequence[str]) -> None:
+        self.classes = classes
+
+    @property
+    def count(self) -> int:
+        return len(self.classes)
+
+    def kinds(self) -> Any:
+        return np.array([1 if name.startswith("java.") else 0 for name in self.classes], np.uint8)
+
+    def package_numbers(self) -> Any:
+        known = sorted({name.rpartition(".")[0] for name in self.classes})
+        return np.array([known.index(name.rpartition(".")[0]) for name in self.classes], np.uint32)
+
+    def names(self, numbers: Sequence[int]) -> list[FlameName]:
+        return [FlameName(n, f"{self.classes[n]} #{n}", "", 0, "user", "", False) for n in numbers]
+
+    def places(self, numbers: Sequence[int]) -> list[Place | None]:
+        return [None for _ in numbers]
+
+    def matching(self, text: str) -> Any:
+        return np.array([text.casefold() in name.casefold() for name in self.classes], np.uint8)
+
+    def ranks(self, _attribution: Attribution) -> Any:
+        raise AssertionError("nothing is charged to another object")
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 4), st.integers(0, 2**30)), min_size=1, max_size=40)
+)
+def test_a_tree_of_dominators_is_drawn_by_the_same_code(objects: list[tuple[int, int, int]]) -> None:
+    """Each object below the one that dominates it: what a box retains is as wide as what is below it and itself."""
+    classes = [
+        ["java.util.HashMap", "java.lang.String", "app.Cache", "app.Row", "byte[]"][kind]
+        for _, kind, _ in objects
+    ]
+    parents = [0, *(min(parent, number) for number, (parent, *_) in enumerate(objects))]
+    nodes = np.arange(len(parents), dtype=np.uint32)
+    frames = np.array([NEVER, *range(len(objects))], np.uint32)
+    tree = PrefixTree(np.array(parents, np.uint32), frames, nodes, nodes)
+    values = np.array([[size, 1] for *_, size in objects], np.int64).T.copy()
+    stacks = ValuedStacks(tree, nodes[1:], values, Retained(TYPES), nodes[1:], nodes[1:])
+    child, sibling = np.zeros_like(nodes), np.zeros_like(nodes)
+    families(tree.parents, child, sibling)
+    shape = Shape(tree.parents, tree.frames, child, sibling)
+    same = Merged(shape, nodes, np.arange(len(objects), dtype=np.uint32))
+    heap = build(stacks, same, ObjectNames(classes), FlameOptions(), 0)
+    retained = [size for *_, size in objects]
+    for number in range(len(objects), 1, -1):
+        if parents[number]:
+            retained[parents[number] - 1] += retained[number - 1]
+    for node in range(1, len(heap)):
+        number = int(heap.name[node])
+        assert int(heap.inclusive[0, node]) == retained[number]
+        assert heap.own("mine")[:, node].tolist() == [objects[number][2], 1]
+    assert heap.total == sum(size for *_, size in objects)
+    if heap.total:
+        check_picture(heap, 0, 1, 800, 0, 50)
+    shown = flame.picture(heap, 0, 1, 0, 50, 800, "string")
+    assert all(name.function.endswith(f"#{name.name}") for name in shown.names)
+    hits = [number for number, name in enumerate(classes) if "String" in name and retained[number]]
+    assert sorted(row.name.name for row in flame_tables.search(heap, "STRING").matches) == hits
+    rows = flame_tables.children(heap, 0, 0, 100).rows
+    assert [row.bytes for row in rows] == sorted((row.bytes for row in rows), reverse=True)
+    assert all(row.sides is None and row.self_bytes == objects[row.name.name][2] for row in rows)
+    details = flame_tables.details_of(heap, stacks, len(heap) - 1)
+    assert details.lines == []
+
+
+def test_a_tree_says_what_its_values_are(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+    snapshot = opened(sample)
+    events = snapshot.timeline.devices[0].events
+    for of, kind in ((AllocationSet(0), "inuse"), (AllocationSet(0, "live", 0, events), "alloc")):
+        tree = flame.tree_of(snapshot, of, "bytes", FlameOptions())
+        assert tree.meaning == drawn_stacks(snapshot, of).meaning
+        assert [tuple(each) for each in tree.meaning.types] == [
+            (f"{kind}_space", "bytes"), (f"{kind}_objects", "count"),
+        ]  # fmt: skip
