@@ -1433,16 +1433,6 @@ export interface ProgressParams {
   fraction: number | null;
 }
 
-/**
- * Server to client: whose code a snapshot's frames are is told by another setting now, so views ask anew.
- *
- * It is called `now` from here on; by its former name it is still found.
- */
-export interface RelabelledParams {
-  snapshot: string;
-  now: string;
-}
-
 /** The user chose the file that a foreign path means. */
 export interface RememberParams {
   file: string;
@@ -1835,7 +1825,7 @@ export interface ViewportParams {
   lit?: Branch | null;
 }
 
-/** `geometry` is base64 of the packed buffer that `memlens.views.trace.picture.packing` describes. */
+/** `geometry` is the packed buffer that `memlens.views.trace.picture.packing` describes, as base64. */
 export interface ViewportResult {
   geometry: string;
 }
@@ -1961,6 +1951,5 @@ export interface Notifications {
   'memlens/progress': ProgressParams;
   'memlens/snapshotsChanged': SnapshotsChangedParams;
   'memlens/damaged': DamagedParams;
-  'memlens/relabelled': RelabelledParams;
   'memlens/sourcesChanged': SourcesChangedParams;
 }

@@ -22,6 +22,7 @@ from memlens.store.manifest import ArchiveError, read_manifest
 from memlens.store.snapshot import Snapshot
 from memlens.views.lines.stack import stack
 from memlens.views.lines.totals import top_lines
+from memlens.views.trace.picture.boxes import Box
 from memlens.views.trace.picture.live import live
 from memlens.views.trace.picture.locate import locate
 from memlens.views.trace.picture.viewport import viewport
@@ -190,8 +191,8 @@ def test_damage_within_a_file(name: str, cache: Cache, sample: Path) -> None:
     def everything(snapshot: Snapshot) -> None:
         extent = snapshot.timeline.devices[0].time_axis
         assert extent is not None
-        viewport(snapshot, 0, "time", extent.x0, extent.x1, 0, 1e8, 1500, 900)
-        viewport(snapshot, 0, "time", extent.x0 / 2, extent.x1 / 2, 0, 1e8, 500, 300)
+        viewport(snapshot, 0, Box("time", extent.x0, extent.x1, 0, 1e8, 1500, 900))
+        viewport(snapshot, 0, Box("time", extent.x0 / 2, extent.x1 / 2, 0, 1e8, 500, 300))
         for number in range(0, 4000, 500):
             stack(snapshot, number)
             locate(snapshot, number, "event", None)
@@ -222,10 +223,10 @@ def test_replaced_while_open(cache: Cache, sample: Path) -> None:
     archive = ingest(sample, cache, quiet)
     snapshot = Snapshot.open(archive)
     extent = snapshot.timeline.devices[0].event_axis
-    before = viewport(snapshot, 0, "event", extent.x0, extent.x1, 0, 1e8, 100, 100)
+    before = viewport(snapshot, 0, Box("event", extent.x0, extent.x1, 0, 1e8, 100, 100))
     ingest(sample, cache, quiet)
     shutil.rmtree(archive)
-    assert viewport(snapshot, 0, "event", extent.x0, extent.x1, 0, 1e8, 100, 100) == before
+    assert viewport(snapshot, 0, Box("event", extent.x0, extent.x1, 0, 1e8, 100, 100)) == before
     snapshot.close()
 
 
@@ -236,7 +237,7 @@ def test_closing_releases_everything(cache: Cache, sample: Path) -> None:
     def use() -> None:
         snapshot = Snapshot.open(archive)
         extent = snapshot.timeline.devices[0].event_axis
-        viewport(snapshot, 0, "event", extent.x0, extent.x1, 0, 1e8, 100, 100)
+        viewport(snapshot, 0, Box("event", extent.x0, extent.x1, 0, 1e8, 100, 100))
         snapshot.close()
 
     use()

@@ -29,6 +29,7 @@ from memlens.views.selection.columns import device_of
 from memlens.views.selection.filters import FIELDS, Term, parse, quoted
 from memlens.views.selection.sets import AllocationSet, moment, rows_of
 from memlens.views.selection.texts import Pattern
+from memlens.views.trace.picture.boxes import Box
 from memlens.views.trace.picture.hit import hit
 from memlens.views.trace.picture.live import live
 from memlens.views.trace.picture.locate import locate, step
@@ -281,7 +282,9 @@ def check_views(snapshot: Snapshot, raw: Any, text: str, chance: random.Random) 
     extent = info.event_axis
     starts = [float(m) for m in range(info.events + 1)]
     for x0, x1 in ((extent.x0, extent.x1), (info.events * 0.2, info.events * 0.7 + 1)):
-        geometry = unpack(viewport(snapshot, number, "event", x0, x1, 0.0, top * 1.1 or 1.0, 50, 200, text))
+        geometry = unpack(
+            viewport(snapshot, number, Box("event", x0, x1, 0.0, top * 1.1 or 1.0, 50, 200), text)
+        )
         # the picture's numbers are those of the whole snapshot
         places = {first + n: place for place, n in enumerate(numbers)}
         geometry.allocation = np.array([places[n] for n in geometry.allocation.tolist()], np.int64)

@@ -16,6 +16,7 @@ from memlens.views.selection.columns import device_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.tables.groupings import GroupKind
 from memlens.views.tables.groups import Branch, groups, lit_rows, members
+from memlens.views.trace.picture.boxes import Box
 from memlens.views.trace.picture.lanes import layout_of
 from memlens.views.trace.picture.memory_map import memory_map
 from memlens.views.trace.picture.viewport import viewport
@@ -77,11 +78,11 @@ def check_pictures(snapshot: Snapshot, raw: Any, filter_text: str, chance: rando
         assert set(device.allocations(np.flatnonzero(lit)).tolist()) == mine
         extent, span = info.event_axis, max(info.events, 1) / chance.choice((1, 3, 20))
         x0 = extent.x0 + chance.random() * (info.events - span) if info.events else 0.0
-        box = (snapshot, info.device, "event", x0, x0 + span, 0)
         for rows in (40, 400):
-            stacked = unpack(viewport(*box, device.info.peak_bytes, 150, rows, filter_text, lit))  # type: ignore[arg-type]
-            top = layout_of(snapshot, info.device).top
-            mapped = unpack(memory_map(*box, top, 150, rows, filter_text, lit))  # type: ignore[arg-type]
+            box = Box("event", x0, x0 + span, 0, device.info.peak_bytes, 150, rows)
+            stacked = unpack(viewport(snapshot, info.device, box, filter_text, lit))
+            box = box._replace(y1=layout_of(snapshot, info.device).top)
+            mapped = unpack(memory_map(snapshot, info.device, box, filter_text, lit))
             for geometry in (stacked, mapped):
                 told = geometry.allocation[geometry.lit == 1].tolist()
                 assert set(told) == mine & set(geometry.allocation.tolist())

@@ -24,6 +24,7 @@ from memlens.views.trace.allocator import state as allocator
 from memlens.views.trace.allocator.answer import AllocatorStateAnswer, allocator_state
 from memlens.views.trace.allocator.state import STATES, state_at
 from memlens.views.trace.picture import lanes
+from memlens.views.trace.picture.boxes import Box
 from memlens.views.trace.picture.map_lanes import MapLanesAnswer, map_lanes
 from memlens.views.trace.picture.memory_map import map_hit, map_locate, memory_map
 from memlens.views.trace.picture.viewport import viewport
@@ -46,8 +47,8 @@ def check(  # noqa: C901 - one rule after the other
     own = snapshot.device(device)
     axis: Literal["time", "event"] = "time" if own.info.time_axis else "event"
     lanes = map_lanes(snapshot, device)
-    g = unpack(memory_map(snapshot, device, axis, *box, *pixels))
-    flat = unpack(viewport(snapshot, device, axis, *box, *pixels))
+    g = unpack(memory_map(snapshot, device, Box(axis, *box, *pixels)))
+    flat = unpack(viewport(snapshot, device, Box(axis, *box, *pixels)))
     if flat.columns == g.columns:
         for name in ("moment", "total", "live", "passed"):
             assert getattr(g, name).tolist() == getattr(flat, name).tolist(), name

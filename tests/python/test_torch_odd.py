@@ -395,6 +395,58 @@ def test_one_moment_is_no_stretch_of_time(tmp_path: Path, cache: Cache) -> None:
         snapshot.close()
 
 
+@pytest.mark.parametrize("far", [10**18, 7, -(10**17), 1_690_000_000_000_000 - 370 * 86_400_000_000])
+@pytest.mark.parametrize("places", [[0], [4], [0, 1, 5], [9]])
+def test_a_time_years_from_all_others_is_unknown(
+    tmp_path: Path, cache: Cache, far: int, places: list[int]
+) -> None:
+    """Such an event happened when the one before it did, and the axis is that of the others."""
+    times = [1_690_000_000_000_000 + 3 * number**2 for number in range(10)]
+    known = [time for number, time in enumerate(times) if number not in places]
+    trace = [
+        event("alloc", 1 + number, 8, A, time_us=far if number in places else time)
+        for number, time in enumerate(times)
+    ]
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps({"device_traces": [trace]}))
+    snapshot = Snapshot.open(ingest(path, cache, lambda *_: None))
+    try:
+        (info,) = snapshot.timeline.devices
+        wanted, latest = [], known[0]
+        for number, time in enumerate(times):
+            latest = latest if number in places else time
+            wanted.append(latest - known[0])
+        shown = snapshot.device(0).time
+        assert shown is not None
+        assert shown.tolist() == wanted
+        assert info.time_origin_us == known[0]
+        assert info.time_axis is not None
+        assert info.time_axis.x1 < 2 * wanted[-1] + 2
+        (notice,) = [warning.message for warning in snapshot.info.warnings if warning.code == "odd-values"]
+        have = "event has" if len(places) == 1 else "events have"
+        assert (
+            notice == f"{len(places)} {have} no usable time_us: shown at the time of the event before them."
+        )
+    finally:
+        snapshot.close()
+
+
+def test_times_a_long_run_apart_stay_as_they_are(tmp_path: Path, cache: Cache) -> None:
+    """Hundreds of days are no odd value."""
+    times = [5, 100 * 86_400_000_000, 300 * 86_400_000_000]
+    path = tmp_path / "s.pickle"
+    trace = [event("alloc", 1 + number, 8, A, time_us=time) for number, time in enumerate(times)]
+    path.write_bytes(pickle.dumps({"device_traces": [trace]}))
+    snapshot = Snapshot.open(ingest(path, cache, lambda *_: None))
+    try:
+        shown = snapshot.device(0).time
+        assert shown is not None
+        assert shown.tolist() == [time - 5 for time in times]
+        assert not any(warning.code == "odd-values" for warning in snapshot.info.warnings)
+    finally:
+        snapshot.close()
+
+
 def test_minus_one_without_a_sign_is_no_line(tmp_path: Path) -> None:
     """What PyTorch writes for a frame that ``torch.compile`` made on Python 3.13."""
     data = {"segments": [], "device_traces": [[event("alloc", 1, 8, frame("/p/a.py", 2**64 - 1, "f"), A)]]}

@@ -299,6 +299,7 @@ class _Tables:
             self._forget_trace_of(device)
             devices.append(build_device(device, events, blocks, self._reserved(mine)))
             devices[-1].notes = notes
+            self.odd["event", "time_us"] += devices[-1].far_times
         frees_repeat = drop_stacks_of_frees(devices)
         for built in devices:
             notices += self._device_notices(built)

@@ -53,6 +53,9 @@ ANNOTATION_DTYPE = np.dtype(
 NEVER = kernel.NEVER
 NO_CATEGORY = 255
 _STRETCH_ROWS = 1 << 14
+_SAMPLED_ROWS = 1 << 12
+_FAR_AWAY_US = 366 * 86_400_000_000
+"""No run records for a year."""
 
 Column = npt.NDArray[Any]
 
@@ -105,6 +108,8 @@ class DeviceTimeline:
     """The number of frees of allocations in the trace that repeat the allocation's stack."""
     differing_frees: int = 0
     """The number of frees of allocations in the trace that have another stack."""
+    far_times: int = 0
+    """The number of events whose time is so far from most others that it is taken as unknown."""
     notes: Column = field(default_factory=lambda: np.empty(0, NOTE_DTYPE))
     """Rare fields of events, by event."""
 
@@ -134,29 +139,50 @@ def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: i
     live = np.empty(count + 1, np.int64)
     live_counts = np.empty(count + 1, np.uint32)
     kernel.live_over_time(allocations["size"], allocations["start"], allocations["end"], live, live_counts)
-    time_us, origin = None, None
-    if events.time_us is not None and count:
-        # events without a time have 0, and get that of the event before, or the first known time
-        origin = int(events.time_us[np.argmax(events.time_us != 0)])
-        time_us = _since(events.time_us, origin)
+    time_us, origin, far_times = events.time_us, None, 0
+    if time_us is not None and count:
+        origin, far_times = _settle(time_us)
     return DeviceTimeline(
-        device, events, allocations, owners, live, live_counts, time_us, origin, reserved_at_end,
-        matcher.implicit_frees, matcher.repeating_frees, matcher.differing_frees,
+        device, events, allocations, owners, live, live_counts, time_us if count else None, origin, reserved_at_end,
+        matcher.implicit_frees, matcher.repeating_frees, matcher.differing_frees, far_times,
     )  # fmt: skip
 
 
-def _since(times: npt.NDArray[np.int64], origin: int) -> npt.NDArray[np.int64]:
-    """Make times relative to ``origin`` and never decreasing, in place to save memory.
+def _settle(times: npt.NDArray[np.int64]) -> tuple[int, int]:
+    """Make times relative to the first known one and never decreasing, in place to save memory.
 
-    Threads may stamp events slightly out of order, but the picture's axis must not run backwards.
+    Events without a time have 0, and get that of the event before, or the first known time. So do those whose time is
+    years away from most others, as else nothing but they could be told apart on the axis. Threads may stamp events
+    slightly out of order, but the axis must not run backwards. Returns the first known time, and how many events were
+    years away.
     """
-    latest = origin
+    usual = _usual_time(times)
+    earliest, last = usual - _FAR_AWAY_US, usual + _FAR_AWAY_US
+    origin, latest, far = 0, None, 0
     for start in range(0, len(times), _STRETCH_ROWS):
         part = times[start : start + _STRETCH_ROWS]
+        if int(part.min()) < earliest or int(part.max()) > last:
+            away = (part != 0) & ((part < earliest) | (part > last))
+            far += int(np.count_nonzero(away))
+            part[away] = 0
+        if latest is None:
+            known = np.flatnonzero(part)
+            if not len(known):
+                continue
+            origin = latest = int(part[known[0]])
         ascending = np.maximum.accumulate(np.maximum(part, latest))
         latest = int(ascending[-1])
         np.subtract(ascending, origin, out=part)
-    return times
+    return origin, far
+
+
+def _usual_time(times: npt.NDArray[np.int64]) -> int:
+    """The median of some thousand known times."""
+    known = times[:: max(len(times) // _SAMPLED_ROWS, 1)]
+    known = known[known != 0]
+    if not len(known):
+        known = times[times != 0]
+    return int(np.partition(known, (len(known) - 1) // 2)[(len(known) - 1) // 2])
 
 
 def drop_stacks_of_frees(devices: Sequence[DeviceTimeline]) -> bool:

@@ -122,7 +122,8 @@ def _type(kind: Any) -> str:
             return str(kind.cls.__name__)
         case types.IntType() | types.FloatType():
             return "number"
-        case types.StrType():
+        case types.StrType() | types.BytesType():
+            # bytes are written as base64
             return "string"
         case types.BoolType():
             return "boolean"

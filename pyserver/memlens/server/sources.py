@@ -12,7 +12,7 @@ from memlens.sources.binding import Binder, Binding, Places
 from memlens.sources.edits import UNCHANGED, ChangedLine, Edits, FileState
 from memlens.sources.finder import Finder
 from memlens.sources.index import Indexes
-from memlens.sources.line_map import LineEdit
+from memlens.sources.line_map import LineEdit, LineMap
 from memlens.sources.paths import check_path, path_key
 from memlens.views.answers import SourceLine
 
@@ -88,11 +88,11 @@ class Sources:
         placed: list[PlacedLine] = []
         for bound in await self.bound_to(document):
             by_line = await self._rows(bound)
-            if not by_line:
-                continue
-            state = await self.state(document, bound)
-            rows = by_line.get(state.lines.there(line) - bound.skipped, [])
-            placed += [_placed(bound, row, state) for row in rows]
+            rows = by_line.get(self._line_map(document, bound).there(line) - bound.skipped)
+            if rows:
+                # not for every file that the document may be: it looks at the disk, in another thread
+                state = await self.state(document, bound)
+                placed += [_placed(bound, row, state) for row in rows]
         return placed
 
     async def place(self, snapshot: str, file: str, line: int, path: str) -> tuple[int, ChangedLine | None]:
@@ -127,6 +127,12 @@ class Sources:
         if document.cell is not None:
             return UNCHANGED  # by its name it is what ran
         return await self._edits.state(path_key(document.path), bound.snapshot.name)
+
+    def _line_map(self, document: Document, bound: BoundFile) -> LineMap:
+        """Where the lines of a document went since a snapshot that may mean it was opened."""
+        if document.cell is not None:
+            return UNCHANGED.lines
+        return self._edits.lines(path_key(document.path), bound.snapshot.name)
 
     def invalidate(self) -> None:
         """Settings, choices or workspace folders changed."""

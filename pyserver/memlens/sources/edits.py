@@ -81,6 +81,11 @@ class Edits:
             return FileState(UNCHANGED.lines, await self._functions(path))
         return FileState(tracked.lines, await asyncio.shield(tracked.functions))
 
+    def lines(self, path: str, snapshot: str) -> LineMap:
+        """Where the lines of a file here went, as a snapshot sees it."""
+        tracked = self._tracked.get(path, {}).get(snapshot)
+        return UNCHANGED.lines if tracked is None else tracked.lines
+
     def edited(self, path: str, edits: Iterable[LineEdit], snapshots: Iterable[str]) -> None:
         """Lines moved, in this order, in the editor."""
         tracked = self._tracked.setdefault(path, {})

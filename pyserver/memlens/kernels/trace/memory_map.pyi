@@ -1,4 +1,4 @@
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -7,24 +7,26 @@ from typing_extensions import Buffer
 RECT_FORMAT: bytes
 
 U32: TypeAlias = npt.NDArray[np.uint32]
+I64: TypeAlias = npt.NDArray[np.int64]
 
 class Layer:
     def gather(
         self,
-        starts: npt.NDArray[Any],
-        ends: npt.NDArray[Any],
+        ends: U32,
         ends_64: U32,
-        ys: npt.NDArray[Any],
-        sizes: npt.NDArray[Any],
+        ends_4096: U32,
+        ys: I64,
+        sizes: I64,
+        stops: U32,
         moments: U32,
         first: int,
         last: int,
-        stop: int,
         y0: float,
         y1: float,
         rows: int,
-    ) -> None: ...
+        most_bytes: int,
+    ) -> float: ...
     merged_rows: int
     merged_items: int
     tall_bytes: int
-    def lay(self, shortest: int, most_bytes: int) -> tuple[Buffer, Buffer] | None: ...
+    def lay(self, shortest: int, most_bytes: int) -> tuple[Buffer, Buffer] | float: ...

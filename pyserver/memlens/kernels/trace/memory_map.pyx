@@ -5,36 +5,27 @@ What is at least a row high is a rect of its own. The thin ones of a row are mer
 says how many it holds, how much of the row's height they fill at most, and which of them is large.
 """
 
-from libc.math cimport floor
-from libc.stdint cimport uint16_t, uint32_t, uint64_t, int64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.math cimport ceil, floor
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, int64_t
+from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from memlens.kernels.base.vectors cimport Vector, vector_init, vector_reserve, vector_push, vector_free, column_of
+from memlens.kernels.base.vectors cimport (
+    Vector, vector_init, vector_reserve, vector_push_u32, vector_free, column_of,
+)
+from memlens.kernels.trace.picture cimport RECT_BYTES, BAND_BYTES, Columns, columns_init, column_of_end, collect
 
 cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
 cdef uint32_t MERGED = <uint32_t> 0x80000000
+cdef uint16_t NO_COLUMN = <uint16_t> 0xFFFF
 
 cdef enum:
     QUANTA = 4              # edges are rounded to quarters of a row
-    GUESSES = 16384
-    LOOKED_AT = 16          # allocations of a run among which its leader is looked for
-    RECT_BYTES = 17         # of the packed buffer
-    BAND_BYTES = 17
+    MOST_KEPT = 1 << 19     # thin ones that there stays room for: 4 MB, and 8 for their lists
+    SAMPLED = 8             # of so many columns one is looked at for an estimate,
+    FEW_ITEMS = 50_000      # which fewer items aren't worth
 
-cdef extern from *:
-    """
-    #if defined(_MSC_VER)
-    #include <intrin.h>
-    static int lowest_bit(unsigned long long word) {
-        unsigned long bit; _BitScanForward64(&bit, word); return (int)bit;
-    }
-    #else
-    static int lowest_bit(unsigned long long word) { return __builtin_ctzll(word); }
-    #endif
-    """
-    int lowest_bit(uint64_t word) nogil
-
+cdef double SURELY = 1.05   # what goes on to so many times too much won't fit in the end
 
 cdef struct Rect:
     uint16_t x0, x1, y0, y1
@@ -43,212 +34,230 @@ cdef struct Rect:
 
 
 cdef struct Thin:
-    # one that is less than a row high, in the columns from `first` on
-    uint32_t row            # of the picture
+    # one that is less than a row high
     uint32_t item
-    uint16_t first, stop
+    uint16_t row            # of the picture
+    uint16_t stop           # the first column that doesn't show it any more
 
 
-cdef struct Change:
-    # what is different from a column on
-    int64_t filled
-    uint32_t comes, goes
+cdef struct Node:
+    # a thin one in the list of those that stop in a column
+    int64_t size_bytes
+    uint32_t next
+    uint16_t row
 
 
 cdef struct Row:
-    # room to lay one row in: zero between two of them
-    Change *changes
-    uint64_t *marks         # a bit for each column with a change
-    size_t words
-    Vector active
+    # what is in a row of the picture, and the run that is open in it: 64 bytes, a cache line
+    int64_t filled          # bytes of the thin ones that stay for more than a column
+    int64_t passing_filled  # of those that don't, in the last column that had any
+    int64_t most_filled     # in the run
+    int64_t leader_bytes
+    uint32_t leader         # the largest one in the run
+    uint32_t held           # by the run
+    uint32_t count
+    uint32_t passing_count
+    uint16_t passing_column
+    uint16_t start          # of the run; NO_COLUMN where none is open
+    uint16_t hole           # the column from which on it is empty; NO_COLUMN while it isn't
+    uint16_t looked_at      # the column + 1 for which the row waits to be looked at
+    uint16_t large_stop, lasting_stop
+    uint32_t arrived        # in the column for which it waits
 
 
-cdef int row_init(Row *row, size_t columns) noexcept nogil:
-    vector_init(&row.active, sizeof(Thin))
-    row.words = (columns + 63) >> 6
-    row.changes = <Change *> calloc(columns + 1, sizeof(Change))
-    row.marks = <uint64_t *> calloc(row.words + 1, 8)
-    return -1 if row.changes == NULL or row.marks == NULL else 0
-
-
-cdef void row_free(Row *row) noexcept nogil:
-    free(row.changes)
-    free(row.marks)
-    vector_free(&row.active)
+cdef struct Candidates:
+    # of a row, what may lead its next run
+    int64_t arrived_bytes
+    int64_t large_bytes
+    uint32_t arrived        # the largest of those that arrived in the column for which the row waits
+    uint32_t large          # a large one of those that stay
+    uint32_t lasting        # the one that stays longest
 
 
 RECT_FORMAT = b"T{H:x0:H:x1:H:y0:H:y1:I:band:I:leader:}"
 
 
 cdef class Layer:
-    """The rects of some items; :meth:`gather` first, then :meth:`lay` until the answer is small enough."""
+    """The rects of some items; :meth:`gather` first, then :meth:`lay` until the answer is small enough.
 
-    cdef Vector rects, bands, thin
-    cdef Thin *sorted
-    cdef uint32_t *row_starts
-    cdef size_t rows, tall
+    A layer may be used again, for the next picture. It keeps a few megabytes for that: to get them from the system each
+    time takes a sixth of the time of a picture.
+    """
+
+    cdef Vector rects, bands, thin, begins, found, waiting, heads, nodes
+    cdef Row *rows
+    cdef Candidates *candidates
+    cdef uint8_t *used          # by row, whether it holds a thin one
+    cdef size_t row_count, tall, open_runs
     cdef uint32_t first, last
     cdef double row_bytes
-    cdef const int64_t[:] sizes
+    cdef int64_t quarters[QUANTA - 1]
+    cdef const int64_t[::1] sizes
 
     def __cinit__(self):
         vector_init(&self.rects, sizeof(Rect))
         vector_init(&self.bands, 4)
         vector_init(&self.thin, sizeof(Thin))
+        vector_init(&self.begins, 4)
+        vector_init(&self.nodes, sizeof(Node))
+        vector_init(&self.found, 4)
+        vector_init(&self.waiting, 4)
+        vector_init(&self.heads, 4)
 
     def __dealloc__(self):
         vector_free(&self.rects)
         vector_free(&self.bands)
         vector_free(&self.thin)
-        free(self.sorted)
-        free(self.row_starts)
+        vector_free(&self.begins)
+        vector_free(&self.nodes)
+        vector_free(&self.found)
+        vector_free(&self.waiting)
+        vector_free(&self.heads)
+        self.free_rows()
 
-    def gather(self, const uint32_t[:] starts, const uint32_t[:] ends, const uint32_t[::1] ends_64,
-               const int64_t[:] ys, const int64_t[:] sizes, const uint32_t[::1] moments, uint32_t first, uint32_t last,
-               size_t stop, double y0, double y1, uint32_t rows):
+    cdef void free_rows(self) noexcept nogil:
+        free(self.rows)
+        free(self.candidates)
+        free(self.used)
+        self.rows, self.candidates, self.used = NULL, NULL, NULL
+
+    cdef void forget(self) noexcept nogil:
+        """Make room for other items."""
+        self.free_rows()
+        self.rects.count, self.bands.count, self.thin.count, self.tall = 0, 0, 0, 0
+        if self.thin.room > MOST_KEPT:
+            vector_free(&self.thin)
+        if self.nodes.room > MOST_KEPT:
+            vector_free(&self.nodes)
+
+    def gather(self, const uint32_t[::1] ends, const uint32_t[::1] ends_64, const uint32_t[::1] ends_4096,
+               const int64_t[::1] ys, const int64_t[::1] sizes, const uint32_t[::1] stops, const uint32_t[::1] moments,
+               uint32_t first, uint32_t last, double y0, double y1, uint32_t rows, size_t most_bytes):
         """Sort what is in view into rects of its own and thin ones. Items are ordered by their starts.
 
-        ``moments`` is what each column shows, ascending from ``first`` to ``last``; items from ``stop`` on begin
-        later. ``ends_64`` is the largest end of each 64 items, empty to look at all.
+        ``moments`` is what each column shows, ascending from ``first`` to ``last``, ``stops`` how many items have
+        started by then. ``ends_64`` and ``ends_4096`` are the largest end of so many items. Returns 0, or where the
+        rects of its own take more than ``most_bytes`` about how many times as much that is.
         """
-        cdef uint32_t base, end_moment, start, end
-        cdef size_t item, blocks = ends_64.shape[0]
-        cdef uint32_t column, c0, c1, number
+        cdef Columns columns
+        cdef uint32_t column, seen = 0
+        cdef size_t at = 0
         cdef int status = 0
-        cdef double quantum = (y1 - y0) / rows / QUANTA, low, high
-        cdef int64_t limit = <int64_t> rows * QUANTA, bottom, top, row
-        cdef Rect rect
-        cdef Thin *thin
-        cdef uint16_t guesses[GUESSES]
-        cdef uint32_t guess
-        cdef int shift = 0
-        self.first, self.last, self.rows, self.sizes = first, last, rows, sizes
+        cdef double expected
+        self.first, self.last, self.row_count, self.sizes = first, last, rows, sizes
         self.row_bytes = (y1 - y0) / rows
-        if first >= last:
-            return
-        base, end_moment = moments[first], moments[last - 1]
-        self.row_starts = <uint32_t *> calloc(rows + 2, 4)
-        if self.row_starts == NULL:
+        for column in range(QUANTA - 1):
+            # what is more by a thousandth of a quarter is no more
+            self.quarters[column] = <int64_t> ceil(self.row_bytes * (column + 1.001) / QUANTA)
+        self.forget()
+        self.rows = <Row *> calloc(rows, sizeof(Row))
+        self.candidates = <Candidates *> calloc(rows, sizeof(Candidates))
+        self.used = <uint8_t *> calloc(rows, 1)
+        if self.rows == NULL or self.candidates == NULL or self.used == NULL:
             raise MemoryError
+        if vector_reserve(&self.begins, last + 1) < 0:
+            raise MemoryError
+        if first >= last or ends.shape[0] == 0:
+            return 0.0
         with nogil:
-            # for each stretch of moments the first column at or after it, so that an end finds its column at once
-            while (end_moment - base) >> shift >= GUESSES:
-                shift += 1
-            column = first
-            for guess in range(GUESSES):
-                while column < last - 1 and (moments[column] - base) >> shift < guess:
-                    column += 1
-                guesses[guess] = <uint16_t> column
-            # the first column that shows an item's start or a later moment: it only moves on
-            c0 = first
-            item = 0
-            while item < stop:
-                start = starts[item]
-                if start > end_moment:
+            expected = self.expected_bytes(ends, ends_64, ends_4096, &ys[0], stops, moments, y0, y1)
+        expected /= max(most_bytes, 1)
+        if expected > SURELY:
+            return expected
+        with nogil:
+            columns_init(&columns, &moments[0], first, last)
+            for column in range(first, last):
+                (<uint32_t *> self.begins.data)[column] = <uint32_t> self.thin.count
+                self.found.count = 0
+                if collect(
+                    &ends[0], &ends_64[0], &ends_4096[0], at, stops[column], moments[column], ends.shape[0], &self.found
+                ) == <size_t> -1:
+                    status = -1
                     break
-                while moments[c0] < start:
-                    c0 += 1
-                # what ends by that moment is shown by no column
-                if blocks and item & 63 == 0 and item + 64 <= stop and ends_64[item >> 6] <= moments[c0]:
-                    item += 64
-                    continue
-                end = ends[item]
-                if end <= moments[c0]:
-                    item += 1
-                    continue
-                low = <double> ys[item] - y0
-                high = low + <double> sizes[item]
-                if high > 0 and low < y1 - y0:
-                    c1 = last
-                    if end <= end_moment:
-                        c1 = guesses[(end - base) >> shift]
-                        while moments[c1] < end:
-                            c1 += 1
-                    if high - low >= self.row_bytes:
-                        bottom = min(max(<int64_t> floor(low / quantum + 0.5), 0), limit)
-                        top = min(max(<int64_t> floor(high / quantum + 0.5), 0), limit)
-                        if bottom < top:
-                            rect.x0, rect.x1 = <uint16_t> c0, <uint16_t> c1
-                            rect.y0, rect.y1 = <uint16_t> bottom, <uint16_t> top
-                            rect.band = <uint32_t> self.bands.count
-                            rect.leader = NONE
-                            status |= vector_push(&self.rects, &rect)
-                            number = <uint32_t> item
-                            status |= vector_push(&self.bands, &number)
-                    else:
-                        row = <int64_t> floor((low + high) / 2 / self.row_bytes)
-                        if 0 <= row < <int64_t> rows:
-                            if vector_reserve(&self.thin, self.thin.count + 1) < 0:
-                                status = -1
-                                break
-                            thin = &(<Thin *> self.thin.data)[self.thin.count]
-                            thin.row, thin.item = <uint32_t> row, <uint32_t> item
-                            thin.first, thin.stop = <uint16_t> c0, <uint16_t> c1
-                            self.thin.count += 1
-                            self.row_starts[row + 1] += 1
-                item += 1
+                at = max(at, <size_t> stops[column])
+                status = self.place(&columns, column, &ends[0], &ys[0], y0, y1)
+                seen += 1
+                if status < 0 or self.packed_bytes() > most_bytes:
+                    break
+            (<uint32_t *> self.begins.data)[last] = <uint32_t> self.thin.count
             self.tall = self.rects.count
-            if status == 0:
-                status = self.sort_thin()
         if status < 0:
             raise MemoryError
+        if self.packed_bytes() <= most_bytes:
+            return 0.0
+        return <double> self.packed_bytes() / max(most_bytes, 1) * (last - first) / seen
 
-    cdef int sort_thin(self) noexcept nogil:
-        """By row, within one by start, which is the order in which they were found."""
-        cdef size_t index, row
-        cdef Thin *found = <Thin *> self.thin.data
-        cdef uint32_t *next = <uint32_t *> malloc((self.rows + 1) * 4)
-        self.sorted = <Thin *> malloc((self.thin.count + 1) * sizeof(Thin))
-        if next == NULL or self.sorted == NULL:
-            free(next)
+    cdef double expected_bytes(self, const uint32_t[::1] ends, const uint32_t[::1] ends_64,
+                               const uint32_t[::1] ends_4096, const int64_t *ys, const uint32_t[::1] stops,
+                               const uint32_t[::1] moments, double y0, double y1) noexcept nogil:
+        """About how many bytes those that are at least a row high take, by every eighth column; 0 for few items."""
+        cdef size_t index, tall = 0
+        cdef uint32_t column, group, item
+        cdef double low, high
+        if stops[self.last - 1] - stops[self.first] < FEW_ITEMS:
+            return 0
+        for group in range((self.last - self.first) // SAMPLED):
+            column = self.first + group * SAMPLED + SAMPLED // 2
+            self.found.count = 0
+            if collect(
+                &ends[0], &ends_64[0], &ends_4096[0], stops[column - 1], stops[column], moments[column], ends.shape[0],
+                &self.found,
+            ) == <size_t> -1:
+                return 0
+            for index in range(self.found.count):
+                item = (<uint32_t *> self.found.data)[index]
+                low = <double> ys[item] - y0
+                high = low + <double> self.sizes[item]
+                tall += high > 0 and low < y1 - y0 and high - low >= self.row_bytes
+        return <double> tall * SAMPLED * (RECT_BYTES + BAND_BYTES)
+
+    cdef int place(self, const Columns *columns, uint32_t column, const uint32_t *ends, const int64_t *ys, double y0,
+                   double y1) noexcept nogil:
+        """Sort the items that a column is the first to show."""
+        cdef size_t index
+        cdef uint32_t item, stop
+        cdef double low, high, top = y1 - y0, middle
+        cdef Thin *thin
+        if vector_reserve(&self.thin, self.thin.count + self.found.count) < 0:
             return -1
-        for row in range(self.rows):
-            self.row_starts[row + 1] += self.row_starts[row]
-            next[row] = self.row_starts[row]
-        for index in range(self.thin.count):
-            row = found[index].row
-            self.sorted[next[row]] = found[index]
-            next[row] += 1
-        free(next)
+        thin = &(<Thin *> self.thin.data)[self.thin.count]
+        for index in range(self.found.count):
+            item = (<uint32_t *> self.found.data)[index]
+            low = <double> ys[item] - y0
+            high = low + <double> self.sizes[item]
+            if high <= 0 or low >= top:
+                continue
+            stop = <uint32_t> column_of_end(columns, column, ends[item])
+            if high - low >= self.row_bytes:
+                if self.add_tall(item, low, high, column, stop) < 0:
+                    return -1
+                continue
+            middle = (low + high) / 2 / self.row_bytes
+            if middle < 0 or middle >= self.row_count:
+                continue
+            thin.item, thin.row, thin.stop = item, <uint16_t> middle, <uint16_t> stop
+            self.used[thin.row] = 1
+            thin += 1
+        self.thin.count = thin - <Thin *> self.thin.data
         return 0
 
-    def lay(self, uint32_t shortest, size_t most_bytes):
-        """``(rects, bands)``, the bands as items; None when they take more than ``most_bytes`` of a packed answer.
-
-        Runs of merged ones begin at least ``shortest`` columns after each other, so that fewer are needed: holes
-        between them that are shorter than that may be closed. Once laid, the layer is empty.
-        """
-        cdef size_t row
-        cdef int status = 0
-        cdef Row now
-        cdef bint small = True
-        self.rects.count = self.tall
-        if row_init(&now, self.last + 1) < 0:
-            status = -1
-        else:
-            with nogil:
-                small = self.packed_bytes() <= most_bytes
-                if self.sorted != NULL:
-                    for row in range(self.rows):
-                        if not small or status < 0:
-                            break
-                        if self.row_starts[row] < self.row_starts[row + 1]:
-                            status |= self.lay_row(<uint32_t> row, shortest, &now)
-                            small = self.packed_bytes() <= most_bytes
-        row_free(&now)
-        if status < 0:
-            raise MemoryError
-        if not small:
-            return None
-        return column_of(&self.rects, RECT_FORMAT), column_of(&self.bands, b"I")
+    cdef int add_tall(self, uint32_t item, double low, double high, uint32_t first, uint32_t stop) noexcept nogil:
+        cdef double quantum = self.row_bytes / QUANTA
+        cdef int64_t limit = <int64_t> self.row_count * QUANTA
+        cdef int64_t bottom = min(max(<int64_t> floor(low / quantum + 0.5), 0), limit)
+        cdef int64_t top = min(max(<int64_t> floor(high / quantum + 0.5), 0), limit)
+        if bottom >= top:
+            return 0
+        if self.add_rect(first, stop, bottom, top, <uint32_t> self.bands.count, NONE) < 0:
+            return -1
+        return vector_push_u32(&self.bands, item)
 
     @property
     def merged_rows(self):
         """How many rows hold merged ones."""
         cdef size_t row, count = 0
-        if self.sorted != NULL:
-            for row in range(self.rows):
-                count += self.row_starts[row] < self.row_starts[row + 1]
+        for row in range(self.row_count):
+            count += self.used[row]
         return count
 
     @property
@@ -264,86 +273,225 @@ cdef class Layer:
     cdef size_t packed_bytes(self) noexcept nogil:
         return self.rects.count * RECT_BYTES + self.bands.count * BAND_BYTES
 
-    cdef int lay_row(self, uint32_t row, uint32_t shortest, Row *now) noexcept nogil:
-        """The runs of one row."""
-        cdef size_t index, word, next = self.row_starts[row], stop = self.row_starts[row + 1]
-        cdef uint32_t column, count = 0, run_start = 0, held = 0, hole = NONE
-        cdef int64_t filled = 0
-        cdef uint64_t bits
-        cdef int fill = 0, run_fill = 0
-        cdef bint running = False
-        cdef Thin *item
-        cdef Change *change
-        cdef Rect rect
-        cdef int status = 0
-        now.active.count = 0
-        for index in range(next, stop):
-            item = &self.sorted[index]
-            change = &now.changes[item.first]
-            change.comes += 1
-            change.filled += self.sizes[item.item]
-            now.marks[item.first >> 6] |= <uint64_t> 1 << (item.first & 63)
-            change = &now.changes[item.stop]
-            change.goes += 1
-            change.filled -= self.sizes[item.item]
-            now.marks[item.stop >> 6] |= <uint64_t> 1 << (item.stop & 63)
-        for word in range(self.sorted[next].first >> 6, now.words):
-            bits = now.marks[word]
-            now.marks[word] = 0
-            while bits:
-                column = <uint32_t> (word << 6) | <uint32_t> lowest_bit(bits)
-                bits &= bits - 1
-                change = &now.changes[column]
-                count += change.comes - change.goes
-                filled += change.filled
-                fill = 0
-                if count:
-                    fill = <int> (<double> filled * QUANTA / self.row_bytes + 0.999)
-                    fill = min(max(fill, 1), QUANTA)
-                if running and (fill != run_fill or hole != NONE) and column - run_start >= shortest:
-                    rect.x0, rect.x1 = <uint16_t> run_start, <uint16_t> (min(hole, column))
-                    rect.y0, rect.y1 = <uint16_t> (row * QUANTA), <uint16_t> (row * QUANTA + run_fill)
-                    rect.band = MERGED | held
-                    rect.leader = self.leader(&now.active, run_start)
-                    status |= vector_push(&self.rects, &rect)
-                    running = False
-                while next < stop and self.sorted[next].first <= column:
-                    status |= vector_push(&now.active, &self.sorted[next])
-                    next += 1
-                if fill and running:
-                    held += change.comes
-                    run_fill = max(run_fill, fill)
-                    hole = NONE
-                elif fill:
-                    running = True
-                    run_start, run_fill, held = column, fill, count
-                    hole = NONE
-                elif running:
-                    # too short to end here, unless nothing follows
-                    hole = min(hole, column)
-                memset(change, 0, sizeof(Change))
-        if running:
-            rect.x0, rect.x1 = <uint16_t> run_start, <uint16_t> hole
-            rect.y0, rect.y1 = <uint16_t> (row * QUANTA), <uint16_t> (row * QUANTA + run_fill)
-            rect.band = MERGED | held
-            rect.leader = self.leader(&now.active, run_start)
-            status |= vector_push(&self.rects, &rect)
-        return status
+    def lay(self, uint32_t shortest, size_t most_bytes):
+        """``(rects, bands)``, the bands as items. What was gathered is gone then.
 
-    cdef uint32_t leader(self, Vector *active, uint32_t since) noexcept nogil:
-        """The largest of the last ones that were there at some time of a run; what is over is dropped on the way."""
-        cdef Thin *found = <Thin *> active.data
-        cdef size_t index = active.count, looked = 0, kept
-        cdef uint32_t best = NONE
-        while index and (looked < LOOKED_AT or best == NONE):
-            index -= 1
-            looked += 1
-            if found[index].stop > since and (best == NONE or self.sizes[found[index].item] > self.sizes[best]):
-                best = found[index].item
-        kept = index
-        for index in range(kept, active.count):
-            if found[index].stop > since:
-                found[kept] = found[index]
-                kept += 1
-        active.count = kept
-        return best
+        Runs of merged ones begin at least ``shortest`` columns after each other, so that fewer are needed: holes
+        between them that are shorter than that may be closed. Where all of it takes more than ``most_bytes`` of a
+        packed answer, or seems to after a quarter of the columns, returns about how many times as much it is.
+        """
+        cdef double over
+        self.rects.count = self.tall
+        with nogil:
+            over = self.lay_runs(shortest, most_bytes)
+        if over < 0:
+            raise MemoryError
+        if over > 0:
+            return over
+        return column_of(&self.rects, RECT_FORMAT), column_of(&self.bands, b"I")
+
+    cdef double lay_runs(self, uint32_t shortest, size_t most_bytes) noexcept nogil:
+        """A rect for each run. Returns 0, or where they are too many how many times too many; -1 without memory."""
+        cdef uint32_t *begins = <uint32_t *> self.begins.data
+        cdef size_t row, index, tall_bytes = self.packed_bytes()
+        cdef uint32_t column, columns = self.last - self.first
+        cdef double over
+        if tall_bytes > most_bytes:
+            return 2
+        if not self.thin.count:
+            return 0
+        if vector_reserve(&self.heads, self.last) < 0 or vector_reserve(&self.waiting, self.row_count) < 0:
+            return -1
+        memset(self.heads.data, 0xFF, self.last * 4)
+        self.nodes.count = 0
+        self.open_runs = 0
+        memset(self.rows, 0, self.row_count * sizeof(Row))
+        memset(self.candidates, 0, self.row_count * sizeof(Candidates))
+        for row in range(self.row_count):
+            self.rows[row].start = NO_COLUMN
+        for column in range(self.first, self.last):
+            self.waiting.count = 0
+            if self.stop_thin(column, shortest) < 0:
+                return -1
+            for index in range(begins[column], begins[column + 1]):
+                if self.start_thin(&(<Thin *> self.thin.data)[index], column, shortest) < 0:
+                    return -1
+            for index in range(self.waiting.count):
+                if self.look_at((<uint32_t *> self.waiting.data)[index], column, shortest) < 0:
+                    return -1
+            over = self.overshoot(tall_bytes, most_bytes, column + 1 - self.first)
+            if over > 0:
+                return over
+        for row in range(self.row_count):
+            if self.settle(row, self.last, shortest) < 0:
+                return -1
+            if self.rows[row].start != NO_COLUMN:
+                self.open_runs -= 1
+                if self.end_run(row, self.last) < 0:
+                    return -1
+        return self.overshoot(tall_bytes, most_bytes, columns)
+
+    cdef inline double overshoot(self, size_t tall_bytes, size_t most_bytes, uint32_t done) noexcept nogil:
+        """How many times too much the runs take if they go on as in the columns that are done; 0 if they may fit."""
+        cdef uint32_t columns = self.last - self.first
+        cdef size_t runs_bytes = self.packed_bytes() - tall_bytes + self.open_runs * RECT_BYTES
+        cdef double share = <double> runs_bytes / max(most_bytes - tall_bytes, 1)
+        cdef double expected = share * columns / done
+        return expected if share > 1 or (done * 4 >= columns and expected > SURELY) else 0
+
+    cdef inline void wait(self, size_t number, uint32_t column) noexcept nogil:
+        """Have a row looked at when the column is complete."""
+        cdef Row *row = &self.rows[number]
+        if row.looked_at != column + 1:
+            row.looked_at = <uint16_t> (column + 1)
+            row.arrived = 0
+            self.candidates[number].arrived_bytes = -1
+            (<uint32_t *> self.waiting.data)[self.waiting.count] = <uint32_t> number
+            self.waiting.count += 1
+
+    cdef int stop_thin(self, uint32_t column, uint32_t shortest) noexcept nogil:
+        """Take out those that stop in a column, after more than one."""
+        cdef uint32_t at = (<uint32_t *> self.heads.data)[column]
+        cdef Node *node
+        cdef Row *row
+        while at != NONE:
+            node = &(<Node *> self.nodes.data)[at]
+            at = node.next
+            if self.settle(node.row, column, shortest) < 0:
+                return -1
+            row = &self.rows[node.row]
+            row.count -= 1
+            row.filled -= node.size_bytes
+            if row.count == 0 or column - row.start >= shortest:
+                self.wait(node.row, column)
+        return 0
+
+    cdef inline int start_thin(self, const Thin *thin, uint32_t column, uint32_t shortest) noexcept nogil:
+        """Put one in that a column is the first to show."""
+        cdef uint32_t item = thin.item
+        cdef int64_t size_bytes = self.sizes[thin.item]
+        cdef Row *row = &self.rows[thin.row]
+        cdef Candidates *candidates
+        cdef bint is_short = row.start != NO_COLUMN and column - row.start < shortest
+        if not is_short and self.settle(thin.row, column, shortest) < 0:
+            return -1
+        if row.passing_column != column:
+            row.passing_column = <uint16_t> column
+            row.passing_filled = 0
+            row.passing_count = 0
+        if thin.stop == column + 1:
+            row.passing_count += 1
+            row.passing_filled += size_bytes
+        elif self.stay(thin, column) < 0:
+            return -1
+        if is_short:
+            # the run can't end here
+            row.held += 1
+            row.most_filled = max(row.most_filled, row.filled + row.passing_filled)
+            row.hole = NO_COLUMN
+            if size_bytes > row.leader_bytes:
+                row.leader, row.leader_bytes = item, size_bytes
+            return 0
+        self.wait(thin.row, column)
+        row.arrived += 1
+        candidates = &self.candidates[thin.row]
+        if size_bytes > candidates.arrived_bytes:
+            candidates.arrived, candidates.arrived_bytes = item, size_bytes
+        return 0
+
+    cdef inline int stay(self, const Thin *thin, uint32_t column) noexcept nogil:
+        """Put a thin one into its row for more than one column."""
+        cdef int64_t size_bytes = self.sizes[thin.item]
+        cdef Row *row = &self.rows[thin.row]
+        cdef Candidates *candidates = &self.candidates[thin.row]
+        cdef uint32_t *head
+        cdef Node *node
+        row.count += 1
+        row.filled += size_bytes
+        if size_bytes >= candidates.large_bytes or row.large_stop <= column:
+            candidates.large, candidates.large_bytes, row.large_stop = thin.item, size_bytes, thin.stop
+        if thin.stop >= row.lasting_stop:
+            candidates.lasting, row.lasting_stop = thin.item, thin.stop
+        if thin.stop == self.last:
+            return 0
+        if self.nodes.count == self.nodes.room and vector_reserve(&self.nodes, self.nodes.count + 1) < 0:
+            return -1
+        head = &(<uint32_t *> self.heads.data)[thin.stop]
+        node = &(<Node *> self.nodes.data)[self.nodes.count]
+        node.size_bytes, node.row, node.next = size_bytes, thin.row, head[0]
+        head[0] = <uint32_t> self.nodes.count
+        self.nodes.count += 1
+        return 0
+
+    cdef inline int settle(self, size_t number, uint32_t column, uint32_t shortest) noexcept nogil:
+        """Let go what passed through a row before a column, which nothing was done about until now."""
+        cdef Row *row = &self.rows[number]
+        cdef uint32_t gone = row.passing_column + 1
+        if row.passing_count == 0 or gone > column:
+            return 0
+        row.passing_count = 0
+        row.passing_filled = 0
+        row.arrived = 0
+        self.candidates[number].arrived_bytes = -1
+        return self.look_at(number, gone, shortest) if gone < column else 0
+
+    cdef inline int fill(self, int64_t filled) noexcept nogil:
+        """How much of a row some bytes fill, in quarters rounded up; at least one."""
+        cdef int quarter, found = 1
+        for quarter in range(QUANTA - 1):
+            found += filled >= self.quarters[quarter]
+        return found
+
+    cdef int look_at(self, size_t number, uint32_t column, uint32_t shortest) noexcept nogil:
+        """Go on with a row's run after what changed in a column, or end it, or begin one."""
+        cdef Row *row = &self.rows[number]
+        cdef int64_t filled = row.filled + row.passing_filled
+        cdef uint32_t large, count = row.count + row.passing_count
+        cdef Candidates *candidates
+        if row.start != NO_COLUMN and column - row.start >= shortest and (
+            row.hole != NO_COLUMN or count == 0 or self.fill(filled) != self.fill(row.most_filled)
+        ):
+            if self.end_run(number, column) < 0:
+                return -1
+            row.start = NO_COLUMN
+            self.open_runs -= 1
+        if count == 0:
+            if row.start != NO_COLUMN and row.hole == NO_COLUMN:
+                # too short to end here, unless nothing follows
+                row.hole = <uint16_t> column
+            return 0
+        if row.start == NO_COLUMN:
+            row.start = <uint16_t> column
+            row.held, row.most_filled, row.leader_bytes = count, filled, -1
+            self.open_runs += 1
+        else:
+            row.held += row.arrived
+            row.most_filled = max(row.most_filled, filled)
+        row.hole = NO_COLUMN
+        candidates = &self.candidates[number]
+        if row.arrived and candidates.arrived_bytes > row.leader_bytes:
+            row.leader, row.leader_bytes = candidates.arrived, candidates.arrived_bytes
+        if row.count:
+            large = candidates.large if row.large_stop > column else candidates.lasting
+            if self.sizes[large] > row.leader_bytes:
+                row.leader, row.leader_bytes = large, self.sizes[large]
+        return 0
+
+    cdef int end_run(self, size_t number, uint32_t column) noexcept nogil:
+        """The rect of a row's run, which ends by a column."""
+        cdef Row *row = &self.rows[number]
+        return self.add_rect(
+            row.start, min(<uint32_t> row.hole, column), number * QUANTA, number * QUANTA + self.fill(row.most_filled),
+            MERGED | row.held, row.leader,
+        )
+
+    cdef inline int add_rect(self, uint32_t x0, uint32_t x1, int64_t y0, int64_t y1, uint32_t band,
+                             uint32_t leader) noexcept nogil:
+        cdef Rect *rect
+        if self.rects.count == self.rects.room and vector_reserve(&self.rects, self.rects.count + 1) < 0:
+            return -1
+        rect = &(<Rect *> self.rects.data)[self.rects.count]
+        rect.x0, rect.x1, rect.y0, rect.y1 = <uint16_t> x0, <uint16_t> x1, <uint16_t> y0, <uint16_t> y1
+        rect.band, rect.leader = band, leader
+        self.rects.count += 1
+        return 0

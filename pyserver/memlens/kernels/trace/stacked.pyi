@@ -6,19 +6,7 @@ from typing_extensions import Buffer
 
 U32: TypeAlias = npt.NDArray[np.uint32]
 I64: TypeAlias = npt.NDArray[np.int64]
-F64: TypeAlias = npt.NDArray[np.float64]
 
-def range_peaks(live: I64, peaks_64: I64, peaks_4096: I64, firsts: I64, lasts: I64, moments: U32) -> None: ...
-def range_extremes(
-    live: I64,
-    firsts: I64,
-    lasts: I64,
-    highest: F64,
-    lowest: F64,
-    peaks_64: I64,
-    peaks_4096: I64,
-    lows_64: I64,
-) -> None: ...
 def live_at(ends: U32, ends_64: U32, ends_4096: U32, stop: int, moment: int) -> Buffer: ...
 
 class Sweep:
@@ -33,4 +21,4 @@ class Sweep:
         y1: float,
         rows: int,
         most_bytes: int,
-    ) -> tuple[Buffer, Buffer] | None: ...
+    ) -> tuple[Buffer, Buffer] | float: ...

@@ -5,28 +5,27 @@ Allocations are numbered in the order of the picture, which is the order of thei
 ``t`` are the allocations ``i < first_after(t)`` with ``end[i] > t``, and a two-level table of the largest end in each
 64 and each 4,096 allocations finds them without looking at the others. A viewport's columns are real moments in
 time order; from one to the next, new allocations only ever come on top. The sweep keeps the live ones in slots, 64 to
-a block with a sum, and lays a column out anew only from the lowest block that changed.
+a block with a sum, and lays a column out anew only from the lowest block that changed up to the viewport's upper
+edge. What would lie above that edge isn't even looked up before enough of what lies below it is gone.
 """
 
-from libc.math cimport floor
 from libc.stdint cimport uint16_t, uint32_t, uint64_t, int64_t
-from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from memlens.kernels.base.vectors cimport (
-    Vector, vector_init, vector_reserve, vector_push, vector_push_u32, vector_free, column_of,
+    Vector, vector_init, vector_reserve, vector_extend, vector_push, vector_free, column_of,
 )
+from memlens.kernels.trace.picture cimport RECT_BYTES, BAND_BYTES, Columns, columns_init, column_of_end, collect
 
 cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
+cdef uint32_t MERGED = <uint32_t> 0x80000000
+cdef size_t NOWHERE = <size_t> -1
 
 cdef enum:
     QUANTA = 4              # a rect's edges are rounded to quarters of a row
-    TOP = 0                 # the slot that stands for what is left over on top of a column
-    COMPACT_SLOTS = 65536
-    GUESSES = 4096
+    DEAD_SLOTS = 1024       # with so many dead slots more than live ones, the live ones are moved together
+    FEWEST_FOUND = 64       # allocations that are looked up at once
     LEAD = 5                # a run is of a stack that leads by a fifth of its bytes
-    RECT_BYTES = 17         # of the packed buffer
-    BAND_BYTES = 17
 
 cdef extern from *:
     """
@@ -35,147 +34,32 @@ cdef extern from *:
     static int lowest_bit(unsigned long long word) {
         unsigned long bit; _BitScanForward64(&bit, word); return (int)bit;
     }
+    static int highest_bit(unsigned long long word) {
+        unsigned long bit; _BitScanReverse64(&bit, word); return (int)bit;
+    }
     #else
     static int lowest_bit(unsigned long long word) { return __builtin_ctzll(word); }
+    static int highest_bit(unsigned long long word) { return 63 - __builtin_clzll(word); }
     #endif
     """
     int lowest_bit(uint64_t word) nogil
-
-
-def range_peaks(const int64_t[::1] live, const int64_t[::1] peaks_64, const int64_t[::1] peaks_4096,
-                const int64_t[::1] firsts, const int64_t[::1] lasts, uint32_t[::1] moments):
-    """For each column the first moment in ``[first, last]`` at which the most was live."""
-    cdef size_t column
-    with nogil:
-        for column in range(<size_t> moments.shape[0]):
-            moments[column] = range_peak(&live[0], &peaks_64[0], &peaks_4096[0], firsts[column], lasts[column])
-
-
-cdef uint32_t range_peak(const int64_t *live, const int64_t *peaks_64, const int64_t *peaks_4096, size_t first,
-                         size_t last) noexcept nogil:
-    cdef size_t at = first, best = first, stop = last + 1
-    cdef size_t end
-    cdef int64_t most = live[first]
-    cdef size_t moments = 1         # of the stretch from `best` on whose peak is `most`: it is looked into at the end
-    while at < stop:
-        if at & 4095 == 0 and at + 4096 <= stop:
-            if peaks_4096[at >> 12] > most:
-                most = peaks_4096[at >> 12]
-                best = at
-                moments = 4096
-            at += 4096
-        elif at & 63 == 0 and at + 64 <= stop:
-            if peaks_64[at >> 6] > most:
-                most = peaks_64[at >> 6]
-                best = at
-                moments = 64
-            at += 64
-        else:
-            end = min((at | 63) + 1, stop)
-            while at < end:
-                if live[at] > most:
-                    most = live[at]
-                    best = at
-                    moments = 1
-                at += 1
-    end = best + moments
-    if moments == 4096:
-        # a damaged archive may have no such block, or no such moment
-        while best + 64 < end and peaks_64[best >> 6] < most:
-            best += 64
-        end = best + 64
-    if moments > 1:
-        while best + 1 < end and live[best] < most:
-            best += 1
-    return <uint32_t> best
-
-
-def range_extremes(const int64_t[::1] live, const int64_t[::1] firsts, const int64_t[::1] lasts, double[::1] highest,
-                   double[::1] lowest, const int64_t[::1] peaks_64, const int64_t[::1] peaks_4096,
-                   const int64_t[::1] lows_64):
-    """The most and the least that was live in each column's moments, in bytes."""
-    cdef size_t column, at, last, end, inner
-    cdef int64_t least
-    with nogil:
-        for column in range(<size_t> highest.shape[0]):
-            at = range_peak(&live[0], &peaks_64[0], &peaks_4096[0], firsts[column], lasts[column])
-            highest[column] = <double> live[at]
-            at = firsts[column]
-            last = lasts[column]
-            least = live[at]
-            while at <= last:
-                if at & 63 == 0 and at + 64 <= last + 1:
-                    if lows_64[at >> 6] < least:
-                        least = lows_64[at >> 6]
-                    at += 64
-                    continue
-                end = min((at | 63) + 1, last + 1)
-                for inner in range(at, end):
-                    if live[inner] < least:
-                        least = live[inner]
-                at = end
-            lowest[column] = <double> least
-
-
-cdef int collect(const uint32_t *ends, const uint32_t *ends_64, const uint32_t *ends_4096, size_t first, size_t stop,
-                 uint32_t moment, Vector *found) noexcept nogil:
-    """Append the allocations in ``[first, stop)`` that end after ``moment``."""
-    cdef size_t at = first, end, inner
-    cdef uint32_t *out
-    while at < stop:
-        if at & 4095 == 0 and at + 4096 <= stop and ends_4096[at >> 12] <= moment:
-            at += 4096
-            continue
-        end = (at | 63) + 1
-        if at & 63 == 0 and end <= stop and ends_64[at >> 6] <= moment:
-            at = end
-            continue
-        if end > stop:
-            end = stop
-        if vector_reserve(found, found.count + 64) < 0:
-            return -1
-        out = <uint32_t *> found.data
-        for inner in range(at, end):
-            out[found.count] = <uint32_t> inner
-            found.count += ends[inner] > moment
-        at = end
-    return 0
+    int highest_bit(uint64_t word) nogil
 
 
 def live_at(const uint32_t[::1] ends, const uint32_t[::1] ends_64, const uint32_t[::1] ends_4096, size_t stop,
             uint32_t moment):
     """The allocations below ``stop`` that are live at ``moment``, oldest first."""
     cdef Vector found
-    cdef int status = 0
+    cdef size_t at = 0
     vector_init(&found, 4)
     if stop:
         with nogil:
-            status = collect(&ends[0], &ends_64[0], &ends_4096[0], 0, stop, moment, &found)
-    if status < 0:
+            at = collect(&ends[0], &ends_64[0], &ends_4096[0], 0, stop, moment, stop, &found)
+    if at == NOWHERE:
         vector_free(&found)
         raise MemoryError
     return column_of(&found, b"I")
 
-
-cdef struct SlotRow:
-    int64_t size
-    uint32_t id
-    uint32_t next           # next slot that ends in the same column
-    uint32_t end_column
-    uint32_t stack
-    uint32_t band           # its row in the bands + 1
-    # the rect that is open for it, as a band of its own and as the first of a merged run
-    uint16_t x0
-    uint16_t q0
-    uint16_t q1
-    uint16_t run_x0
-    uint16_t run_q0
-    uint16_t run_q1
-    uint32_t run_count      # 0 while no run is open
-    uint32_t run_leader
-    uint32_t open           # 1 while a rect of its own is open
-    uint32_t stamp          # the column in which the band was last laid out, + 1
-    uint32_t run_stamp
 
 cdef struct Vote:
     # which stack holds most of a set of allocations: the weighted majority vote of Boyer and Moore. If one holds more
@@ -184,26 +68,45 @@ cdef struct Vote:
     uint32_t leader         # an allocation of that stack
     uint32_t stack
 
-cdef struct BlockRow:
-    uint64_t live
-    uint64_t big
-    int64_t sum
-    Vote vote               # of the whole block; only while `voted`
-    uint32_t voted
-    # the state of the sweep at the block's lower edge
-    int64_t below
-    int64_t run_below
-    uint32_t run_key        # first slot of the run that is open there, NONE for none
-    uint32_t run_count
+cdef struct Slot:
+    # a live allocation, or one that was
+    int64_t size
+    uint32_t id
+    uint32_t stack
+    uint32_t end_column     # NONE where no list has it
+    uint32_t next           # the next slot of the list of those that end in the same column
+    uint32_t band           # its row in the bands + 1
+
+cdef struct Edge:
+    # what a column comes to between two slots
+    int64_t below           # bytes
+    int64_t run_below       # where the open run of thin ones begins,
+    uint32_t run_id         # with which allocation, NONE for no run,
+    uint32_t run_count      # and how many are in it so far
     Vote run_vote
-    uint32_t carry          # allocations too thin to be seen, not yet told by any rect
+    uint32_t carry          # allocations too thin to be seen that no rect has counted yet
     uint32_t items          # laid out so far
 
+cdef struct Block:
+    uint64_t live
+    uint64_t big            # at least as high as a row
+    uint64_t passing        # over by the next column
+    int64_t sum
+    int64_t passing_sum
+    Vote vote               # of all of it, while `voted`
+    uint32_t voted
+    Edge lower              # only while the block is laid out
+
+cdef struct Item:
+    # what lies in a column: an allocation of its own, or a run of thin ones
+    uint32_t id             # the allocation, or the first of the run; NONE for the sliver on top
+    uint32_t band           # as a rect says it
+    uint32_t leader
+    uint32_t stack          # the leader's
+    uint16_t x0, q0, q1
+
 cdef struct Rect:
-    uint16_t x0
-    uint16_t x1
-    uint16_t q0
-    uint16_t q1
+    uint16_t x0, x1, q0, q1
     uint32_t band
     uint32_t leader         # an allocation of the stack that most of it is of, NONE when there is no such stack
 
@@ -229,6 +132,22 @@ cdef inline void no_vote(Vote *vote) noexcept nogil:
     vote.stack = NONE
 
 
+cdef inline void open_run(Edge *at, uint32_t id) noexcept nogil:
+    """Begin a run with a thin allocation, unless one is open."""
+    if at.run_id == NONE:
+        at.run_id = id
+        at.run_below = at.below
+        at.run_count = 0
+        no_vote(&at.run_vote)
+
+
+cdef inline uint32_t popcount(uint64_t word) noexcept nogil:
+    word = word - ((word >> 1) & <uint64_t> 0x5555555555555555)
+    word = (word & <uint64_t> 0x3333333333333333) + ((word >> 2) & <uint64_t> 0x3333333333333333)
+    word = (word + (word >> 4)) & <uint64_t> 0x0F0F0F0F0F0F0F0F
+    return <uint32_t> ((word * <uint64_t> 0x0101010101010101) >> 56)
+
+
 cdef class Sweep:
     """Lays out the columns of one viewport; see :func:`memlens.views.trace.picture.viewport.viewport`."""
 
@@ -237,12 +156,19 @@ cdef class Sweep:
     cdef const uint32_t[::1] ends_64
     cdef const uint32_t[::1] ends_4096
     cdef const uint32_t[::1] stacks
-    cdef Vector slots, blocks, items, old_items, rects, bands, found, heads, guesses
-    cdef size_t live_count, dead_count
+    cdef Vector slots, blocks, items, fresh, rects, bands, found, heads
+    cdef Columns columns
+    cdef size_t live_count
+    cdef int64_t live_bytes
+    cdef size_t passing_from        # the first block with something that is passing
+    cdef size_t frontier            # allocations from here on have no slots yet
+    cdef size_t laid                # blocks that are laid out,
+    cdef bint full                  # of which the last one reaches beyond the viewport
     cdef double y0, per_quantum
     cdef int64_t threshold
     cdef int64_t limit_q
     cdef size_t most_bytes
+    cdef size_t done                # columns
 
     def __cinit__(self, const int64_t[::1] sizes, const uint32_t[::1] ends, const uint32_t[::1] ends_64,
                   const uint32_t[::1] ends_4096, const uint32_t[::1] stacks):
@@ -251,425 +177,423 @@ cdef class Sweep:
         self.ends = ends
         self.ends_64 = ends_64
         self.ends_4096 = ends_4096
-        vector_init(&self.slots, sizeof(SlotRow))
-        vector_init(&self.blocks, sizeof(BlockRow))
-        vector_init(&self.items, 4)
-        vector_init(&self.old_items, 4)
+        vector_init(&self.slots, sizeof(Slot))
+        vector_init(&self.blocks, sizeof(Block))
+        vector_init(&self.items, sizeof(Item))
+        vector_init(&self.fresh, sizeof(Item))
         vector_init(&self.rects, sizeof(Rect))
         vector_init(&self.bands, sizeof(Band))
         vector_init(&self.found, 4)
         vector_init(&self.heads, 4)
-        vector_init(&self.guesses, 4)
 
     def __dealloc__(self):
         vector_free(&self.slots)
         vector_free(&self.blocks)
         vector_free(&self.items)
-        vector_free(&self.old_items)
+        vector_free(&self.fresh)
         vector_free(&self.rects)
         vector_free(&self.bands)
         vector_free(&self.found)
         vector_free(&self.heads)
-        vector_free(&self.guesses)
 
-    cdef inline SlotRow *slot(self, size_t index) noexcept nogil:
-        return &(<SlotRow *> self.slots.data)[index]
+    cdef inline Slot *slot(self, size_t index) noexcept nogil:
+        return &(<Slot *> self.slots.data)[index]
 
-    cdef inline BlockRow *block(self, size_t index) noexcept nogil:
-        return &(<BlockRow *> self.blocks.data)[index]
+    cdef inline Block *block(self, size_t index) noexcept nogil:
+        return &(<Block *> self.blocks.data)[index]
 
     cdef inline uint16_t quantum(self, int64_t height) noexcept nogil:
         """A height's edge in quarters of a row from y0, clipped to the viewport."""
-        cdef double q = floor((<double> height - self.y0) / self.per_quantum + 0.5)
-        if q <= 0:
+        cdef double q = (<double> height - self.y0) / self.per_quantum + 0.5
+        if q < 1:
             return 0
         if q >= self.limit_q:
             return <uint16_t> self.limit_q
         return <uint16_t> q
 
+    cdef size_t packed_bytes(self) noexcept nogil:
+        return self.rects.count * RECT_BYTES + self.bands.count * BAND_BYTES
+
     # ---- slots ----------------------------------------------------------------------------------------------------
 
-    cdef int append(self, uint32_t id, int64_t size, uint32_t end_column, size_t columns) noexcept nogil:
-        cdef size_t index = self.slots.count
-        cdef SlotRow *slot
-        cdef BlockRow *block
-        if index >= 0x7FFFFFFF or vector_reserve(&self.slots, index + 1) < 0:
-            return -1
-        slot = self.slot(index)
-        memset(slot, 0, sizeof(SlotRow))
-        slot.id = id
-        slot.size = size
-        slot.stack = self.stacks[id]
-        slot.end_column = end_column
-        slot.next = NONE
-        if end_column < columns:
-            slot.next = (<uint32_t *> self.heads.data)[end_column]
-            (<uint32_t *> self.heads.data)[end_column] = <uint32_t> index
-        self.slots.count = index + 1
-        if index >> 6 >= self.blocks.count:
-            if vector_reserve(&self.blocks, self.blocks.count + 1) < 0:
-                return -1
-            memset(self.block(self.blocks.count), 0, sizeof(BlockRow))
-            self.blocks.count += 1
-        block = self.block(index >> 6)
-        block.live |= <uint64_t> 1 << (index & 63)
-        if size >= self.threshold:
-            block.big |= <uint64_t> 1 << (index & 63)
-        block.sum += size
-        block.voted = 0
-        self.live_count += 1
-        return 0
-
-    cdef void remove(self, size_t index) noexcept nogil:
-        cdef BlockRow *block = self.block(index >> 6)
-        cdef uint64_t bit = <uint64_t> 1 << (index & 63)
-        block.live &= ~bit
-        block.big &= ~bit
-        block.sum -= self.slot(index).size
-        block.voted = 0
-        self.live_count -= 1
-        self.dead_count += 1
-
-    cdef int start_over(self) noexcept nogil:
-        """Empty slots and blocks but for slot TOP, which is never live."""
+    cdef void start_over(self) noexcept nogil:
+        """Without any slot; the items stay."""
         self.slots.count = 0
         self.blocks.count = 0
         self.live_count = 0
-        self.dead_count = 0
-        self.items.count = 0
-        if vector_reserve(&self.slots, 1) < 0 or vector_reserve(&self.blocks, 1) < 0:
-            return -1
-        memset(self.slot(TOP), 0, sizeof(SlotRow))
-        memset(self.block(0), 0, sizeof(BlockRow))
-        self.block(0).run_key = NONE
-        self.slots.count = 1
-        self.blocks.count = 1
-        return 0
-
-    cdef int compact(self, uint32_t column, size_t columns) noexcept nogil:
-        """Drop the dead slots. Every open rect ends here and is opened again by the next layout."""
-        cdef size_t index, count = self.slots.count
-        cdef SlotRow slot
-        cdef uint64_t *masks
-        cdef size_t blocks = self.blocks.count
-        if self.close_items(0, column) < 0:
-            return -1
-        masks = <uint64_t *> malloc(blocks * 8 + 8)
-        if masks == NULL:
-            return -1
-        for index in range(blocks):
-            masks[index] = self.block(index).live
+        self.live_bytes = 0
+        self.passing_from = 0
+        self.laid = 0
+        self.full = False
         memset(self.heads.data, 0xFF, self.heads.count * 4)
-        if self.start_over() < 0:
-            free(masks)
+
+    cdef inline Block *enter(self, size_t index) noexcept nogil:
+        """Make a slot a live one of its block, for which there must be room. Slots come one after the other."""
+        cdef Slot *slot = self.slot(index)
+        cdef Block *block = self.block(index >> 6)
+        cdef uint64_t bit = <uint64_t> 1 << (index & 63)
+        if index & 63 == 0:
+            memset(block, 0, sizeof(Block))
+            self.blocks.count = (index >> 6) + 1
+        block.live |= bit
+        if slot.size >= self.threshold:
+            block.big |= bit
+        block.sum += slot.size
+        block.voted = 0
+        self.live_count += 1
+        self.live_bytes += slot.size
+        self.slots.count = index + 1
+        return block
+
+    cdef inline void list_by_end(self, size_t index) noexcept nogil:
+        """Put a slot into the list of its last column."""
+        cdef uint32_t *head = &(<uint32_t *> self.heads.data)[self.slot(index).end_column]
+        self.slot(index).next = head[0]
+        head[0] = <uint32_t> index
+
+    cdef int append_found(self, size_t column) noexcept nogil:
+        """Give what was found slots on top."""
+        cdef size_t number, gone, index = self.slots.count
+        cdef uint32_t id
+        cdef Slot *slot
+        cdef Block *block
+        if index + self.found.count >= NONE or vector_reserve(&self.slots, index + self.found.count) < 0:
             return -1
-        # in place: a slot moves down or stays
-        for index in range(1, count):
-            if masks[index >> 6] >> (index & 63) & 1:
-                slot = self.slot(index)[0]
-                if self.append(slot.id, slot.size, slot.end_column, columns) < 0:
-                    free(masks)
-                    return -1
-                self.slot(self.slots.count - 1).band = slot.band
-        free(masks)
+        if vector_reserve(&self.blocks, ((index + self.found.count) >> 6) + 1) < 0:
+            return -1
+        self.passing_from = min(self.passing_from, index >> 6)
+        for number in range(self.found.count):
+            id = (<uint32_t *> self.found.data)[number]
+            slot = self.slot(index)
+            slot.size, slot.id, slot.stack = self.sizes[id], id, self.stacks[id]
+            slot.band, slot.end_column = 0, NONE
+            block = self.enter(index)
+            gone = column_of_end(&self.columns, column, self.ends[id])
+            if gone == column + 1:
+                block.passing |= <uint64_t> 1 << (index & 63)
+                block.passing_sum += slot.size
+            elif gone < self.columns.last:
+                slot.end_column = <uint32_t> gone
+                self.list_by_end(index)
+            index += 1
         return 0
 
-    # ---- rects ----------------------------------------------------------------------------------------------------
+    cdef inline void removed(self, size_t number, uint64_t gone, int64_t size_bytes, size_t *dirty) noexcept nogil:
+        """Take slots out of their block."""
+        cdef Block *block = self.block(number)
+        block.live &= ~gone
+        block.big &= ~gone
+        block.sum -= size_bytes
+        block.voted = 0
+        self.live_count -= popcount(gone)
+        self.live_bytes -= size_bytes
+        dirty[0] = min(dirty[0], number)
 
-    cdef inline Rect *new_rect(self) noexcept nogil:
-        """Room for another rect; NULL without memory."""
-        if self.rects.count == self.rects.room and vector_reserve(&self.rects, self.rects.count + 1) < 0:
-            return NULL
-        self.rects.count += 1
-        return &(<Rect *> self.rects.data)[self.rects.count - 1]
+    cdef size_t remove_ended(self, size_t column) noexcept nogil:
+        """Take out what is over in this column; the lowest block that changed, NOWHERE for none."""
+        cdef size_t dirty = NOWHERE, number
+        cdef uint32_t *head = &(<uint32_t *> self.heads.data)[column]
+        cdef uint32_t index = head[0]
+        cdef Block *block
+        head[0] = NONE
+        while index != NONE:
+            self.removed(index >> 6, <uint64_t> 1 << (index & 63), self.slot(index).size, &dirty)
+            index = self.slot(index).next
+        for number in range(self.passing_from, self.blocks.count):
+            block = self.block(number)
+            if block.passing:
+                self.removed(number, block.passing, block.passing_sum, &dirty)
+                block.passing = 0
+                block.passing_sum = 0
+        # what comes next takes the places of the dead on top
+        while self.blocks.count and self.block(self.blocks.count - 1).live == 0:
+            self.blocks.count -= 1
+        self.slots.count = 0
+        if self.blocks.count:
+            number = self.blocks.count - 1
+            self.slots.count = number * 64 + highest_bit(self.block(number).live) + 1
+        self.passing_from = self.blocks.count
+        if self.laid > self.blocks.count:
+            self.laid = self.blocks.count
+            self.full = False
+        return dirty
 
-    cdef int close_own(self, size_t index, uint32_t column) noexcept nogil:
-        cdef SlotRow *slot = self.slot(index)
-        cdef Rect *rect
+    cdef void compact(self) noexcept nogil:
+        """Move the live slots together, in their order; nothing may be passing."""
+        cdef size_t number, index = 0, blocks = self.blocks.count
+        cdef uint64_t left
+        # a slot moves down or stays, and so does its block
+        self.start_over()
+        for number in range(blocks):
+            left = self.block(number).live
+            while left:
+                self.slot(index)[0] = self.slot(number * 64 + lowest_bit(left))[0]
+                left &= left - 1
+                self.enter(index)
+                if self.slot(index).end_column != NONE:
+                    self.list_by_end(index)
+                index += 1
+
+    cdef bint is_full(self) noexcept nogil:
+        """Whether one that is at least a row high begins above the viewport, so that nothing on top of it matters."""
+        cdef size_t number = self.blocks.count
+        cdef int64_t below = self.live_bytes
+        cdef uint64_t left
+        while number and self.quantum(below) == self.limit_q:
+            number -= 1
+            left = self.block(number).live
+            if self.block(number).big == 0:
+                below -= self.block(number).sum
+                continue
+            left &= ~<uint64_t> 0 << highest_bit(self.block(number).big)
+            while left:
+                below -= self.slot(number * 64 + lowest_bit(left)).size
+                left &= left - 1
+            return self.quantum(below) == self.limit_q
+        return False
+
+    cdef int fill(self, size_t column, size_t stop, size_t *dirty) noexcept nogil:
+        """Give the allocations before ``stop`` that are live in a column slots, until the viewport is full."""
+        cdef size_t most = FEWEST_FOUND
+        while self.frontier < stop and not self.is_full():
+            self.found.count = 0
+            self.frontier = collect(
+                &self.ends[0], &self.ends_64[0], &self.ends_4096[0], self.frontier, stop, self.columns.moments[column],
+                most, &self.found,
+            )
+            if self.frontier == NOWHERE:
+                return -1
+            if self.found.count:
+                dirty[0] = min(dirty[0], self.slots.count >> 6)
+                if self.append_found(column) < 0:
+                    return -1
+            most *= 2
+        return 0
+
+    # ---- columns --------------------------------------------------------------------------------------------------
+
+    cdef int add_item(self, uint32_t id, uint32_t band, uint32_t leader, uint32_t stack, uint16_t q0,
+                      uint16_t q1) noexcept nogil:
+        cdef Item *item
+        if self.fresh.count == self.fresh.room and vector_reserve(&self.fresh, self.fresh.count + 1) < 0:
+            return -1
+        item = &(<Item *> self.fresh.data)[self.fresh.count]
+        item.id, item.band, item.leader, item.stack, item.q0, item.q1 = id, band, leader, stack, q0, q1
+        self.fresh.count += 1
+        return 0
+
+    cdef int lay_own(self, Slot *slot, uint16_t q0, uint16_t q1) noexcept nogil:
         cdef Band band
-        if not slot.open:
-            return 0
-        slot.open = 0
-        if slot.x0 >= column:
-            return 0
         if slot.band == 0:
-            band.size = slot.size
-            band.id = slot.id
+            band.size, band.id = slot.size, slot.id
             if vector_push(&self.bands, &band) < 0:
                 return -1
             slot.band = <uint32_t> self.bands.count
-        rect = self.new_rect()
-        if rect == NULL:
-            return -1
-        rect.x0 = slot.x0
-        rect.x1 = <uint16_t> column
-        rect.q0 = slot.q0
-        rect.q1 = slot.q1
-        rect.band = slot.band - 1
-        rect.leader = slot.id
-        return 0
+        return self.add_item(slot.id, slot.band - 1, slot.id, slot.stack, q0, q1)
 
-    cdef int close_run(self, size_t index, uint32_t column) noexcept nogil:
-        cdef SlotRow *slot = self.slot(index)
-        cdef Rect *rect
-        cdef uint32_t count = slot.run_count
-        if count == 0:
+    cdef int end_run(self, Edge *at) noexcept nogil:
+        """Lay out the run that is open, if any; one that rounds to nothing is counted by the next."""
+        cdef uint32_t id = at.run_id
+        cdef Vote *vote = &at.run_vote
+        cdef uint16_t q0, q1
+        if id == NONE:
             return 0
-        slot.run_count = 0
-        if slot.run_x0 >= column:
-            return 0
-        rect = self.new_rect()
-        if rect == NULL:
-            return -1
-        rect.x0 = slot.run_x0
-        rect.x1 = <uint16_t> column
-        rect.q0 = slot.run_q0
-        rect.q1 = slot.run_q1
-        rect.band = <uint32_t> 1 << 31 | count
-        rect.leader = slot.run_leader
-        return 0
-
-    cdef int close_items(self, size_t first, uint32_t column) noexcept nogil:
-        """Close the open rects of all items from ``first`` on. An item is a slot, with bit 31 for a run."""
-        cdef uint32_t item
-        cdef size_t index
-        for index in range(first, self.items.count):
-            item = (<uint32_t *> self.items.data)[index]
-            if item >> 31:
-                if self.close_run(item & 0x7FFFFFFF, column) < 0:
-                    return -1
-            elif self.close_own(item, column) < 0:
-                return -1
-        return 0
-
-    cdef int lay_own(self, size_t index, uint32_t column, uint16_t q0, uint16_t q1) noexcept nogil:
-        cdef SlotRow *slot = self.slot(index)
-        cdef uint32_t item = <uint32_t> index
-        slot.stamp = column + 1
-        if not slot.open or slot.q0 != q0 or slot.q1 != q1:
-            if self.close_own(index, column) < 0:
-                return -1
-            slot.open = 1
-            slot.x0 = <uint16_t> column
-            slot.q0 = q0
-            slot.q1 = q1
-        return vector_push_u32(&self.items, item)
-
-    cdef int lay_run(self, size_t index, uint32_t column, uint16_t q0, uint16_t q1, uint32_t count,
-                     uint32_t leader) noexcept nogil:
-        cdef SlotRow *slot = self.slot(index)
-        cdef uint32_t item = <uint32_t> index | <uint32_t> 1 << 31
-        slot.run_stamp = column + 1
-        if slot.run_count != count or slot.run_q0 != q0 or slot.run_q1 != q1 or (
-            slot.run_leader != leader and (
-                leader == NONE or slot.run_leader == NONE or self.stacks[leader] != self.stacks[slot.run_leader]
-            )
-        ):
-            if self.close_run(index, column) < 0:
-                return -1
-            slot.run_count = count
-            slot.run_x0 = <uint16_t> column
-            slot.run_q0 = q0
-            slot.run_q1 = q1
-            slot.run_leader = leader
-        return vector_push_u32(&self.items, item)
-
-    cdef int end_run(self, uint32_t key, int64_t run_below, int64_t below, uint32_t count, Vote *vote,
-                     uint32_t column, uint32_t *carry) noexcept nogil:
-        """Lay out a finished run of thin allocations; one that rounds to nothing is told by the next."""
-        cdef uint16_t q0 = self.quantum(run_below)
-        cdef uint16_t q1 = self.quantum(below)
+        at.run_id = NONE
+        q0, q1 = self.quantum(at.run_below), self.quantum(at.below)
         if q1 > q0:
-            count += carry[0]
-            carry[0] = 0
-            return self.lay_run(
-                key, column, q0, q1, count & 0x7FFFFFFF,
-                vote.leader if vote.margin * LEAD >= below - run_below else NONE,
-            )
-        if <double> below >= self.y0 and q0 < self.limit_q:
-            carry[0] += count
+            if vote.margin * LEAD < at.below - at.run_below:
+                no_vote(vote)
+            at.run_count += at.carry
+            at.carry = 0
+            return self.add_item(id, MERGED | at.run_count, vote.leader, vote.stack, q0, q1)
+        if <double> at.below >= self.y0 and q0 < self.limit_q:
+            at.carry += at.run_count
         return 0
 
-    cdef void vote(self, size_t number) noexcept nogil:
-        """Let the live allocations of a block vote."""
-        cdef BlockRow *block = self.block(number)
-        cdef uint64_t left = block.live
-        cdef SlotRow *slot
-        no_vote(&block.vote)
+    cdef void join_run(self, size_t number, uint64_t left, Edge *at) noexcept nogil:
+        """Let the run take in thin slots of a block; ``left`` is not empty."""
+        cdef Slot *slot = self.slot(number * 64 + lowest_bit(left))
+        open_run(at, slot.id)
+        at.run_count += popcount(left)
         while left:
             slot = self.slot(number * 64 + lowest_bit(left))
             left &= left - 1
-            cast_vote(&block.vote, slot.stack, slot.id, slot.size)
-        block.voted = 1
+            cast_vote(&at.run_vote, slot.stack, slot.id, slot.size)
+            at.below += slot.size
 
-    cdef int lay_out(self, size_t dirty, uint32_t column) noexcept nogil:
-        """Lay out the column from block ``dirty`` upwards; what lies below is as it was."""
-        cdef BlockRow *block = self.block(dirty)
-        cdef size_t index, number, kept = block.items
-        cdef int64_t below = block.below
-        cdef int64_t run_below = block.run_below
-        cdef uint32_t run_key = block.run_key
-        cdef uint32_t run_count = block.run_count
-        cdef Vote run_vote = block.run_vote
-        cdef uint32_t carry = block.carry
-        cdef uint64_t left
-        cdef int bit
-        cdef int64_t size
-        cdef uint16_t q0, q1
-        cdef uint32_t item
-        self.old_items.count = 0
-        if vector_reserve(&self.old_items, self.items.count - kept) < 0:
-            return -1
-        if self.items.count > kept:
-            memcpy(self.old_items.data, self.items.data + kept * 4, (self.items.count - kept) * 4)
-        self.old_items.count = self.items.count - kept
-        self.items.count = kept
-        for number in range(dirty, self.blocks.count):
-            block = self.block(number)
-            block.below = below
-            block.run_below = run_below
-            block.run_key = run_key
-            block.run_count = run_count
-            block.run_vote = run_vote
-            block.carry = carry
-            block.items = <uint32_t> self.items.count
-            left = block.live
-            if left == 0:
-                continue
-            if block.big == 0:
-                if run_key == NONE:
-                    run_key = <uint32_t> (number * 64 + lowest_bit(left))
-                    run_below = below
-                    run_count = 0
-                    no_vote(&run_vote)
-                if not block.voted:
-                    self.vote(number)
-                cast_vote(&run_vote, block.vote.stack, block.vote.leader, block.vote.margin)
-                run_count += popcount(left)
-                below += block.sum
-                continue
+    cdef void join_block(self, size_t number, Edge *at) noexcept nogil:
+        """Let the run take in a block that is thin all over, by its own vote."""
+        cdef Block *block = self.block(number)
+        cdef uint64_t left = block.live
+        cdef Slot *slot = self.slot(number * 64 + lowest_bit(left))
+        open_run(at, slot.id)
+        at.run_count += popcount(left)
+        at.below += block.sum
+        if not block.voted:
+            no_vote(&block.vote)
             while left:
-                bit = lowest_bit(left)
+                slot = self.slot(number * 64 + lowest_bit(left))
                 left &= left - 1
-                index = number * 64 + bit
-                size = self.slot(index).size
-                if block.big >> bit & 1:
-                    if run_key != NONE:
-                        if self.end_run(run_key, run_below, below, run_count, &run_vote, column, &carry) < 0:
-                            return -1
-                        run_key = NONE
-                        run_count = 0
-                    q0 = self.quantum(below)
-                    q1 = self.quantum(below + size)
-                    if q1 > q0 and self.lay_own(index, column, q0, q1) < 0:
-                        return -1
-                else:
-                    if run_key == NONE:
-                        run_key = <uint32_t> index
-                        run_below = below
-                        run_count = 0
-                        no_vote(&run_vote)
-                    cast_vote(&run_vote, self.slot(index).stack, self.slot(index).id, size)
-                    run_count += 1
-                below += size
-        if run_key != NONE and self.end_run(run_key, run_below, below, run_count, &run_vote, column, &carry) < 0:
-            return -1
-        if carry:
-            # too thin to be seen and nothing above to tell of them: a sliver on top
-            q0 = self.quantum(below)
-            if q0 < self.limit_q and self.lay_run(TOP, column, q0, q0 + 1, carry & 0x7FFFFFFF, NONE) < 0:
+                cast_vote(&block.vote, slot.stack, slot.id, slot.size)
+            block.voted = 1
+        cast_vote(&at.run_vote, block.vote.stack, block.vote.leader, block.vote.margin)
+
+    cdef int lay_block(self, size_t number, Edge *at) noexcept nogil:
+        """Lay out a block from its lower edge up; 1 where all that follows lies above the viewport."""
+        cdef Block *block = self.block(number)
+        cdef uint64_t left = block.live, bit
+        cdef Slot *slot
+        cdef uint16_t q0, q1
+        if left == 0:
+            return 0
+        if block.big == 0:
+            self.join_block(number, at)
+            return 0
+        if <double> (at.below + block.sum) < self.y0:
+            self.pass_block(number, at)
+            return 0
+        while left:
+            bit = left & (0 - left)
+            if block.big & bit == 0:
+                # the thin ones up to the next that isn't
+                bit = block.big & (0 - bit)
+                bit = left & ((bit & (0 - bit)) - 1)
+                self.join_run(number, bit, at)
+                left &= ~bit
+                continue
+            left &= left - 1
+            if self.end_run(at) < 0:
                 return -1
-        for index in range(self.old_items.count):
-            item = (<uint32_t *> self.old_items.data)[index]
-            if item >> 31:
-                if self.slot(item & 0x7FFFFFFF).run_stamp != column + 1:
-                    if self.close_run(item & 0x7FFFFFFF, column) < 0:
-                        return -1
-            elif self.slot(item).stamp != column + 1:
-                if self.close_own(item, column) < 0:
-                    return -1
+            q0 = self.quantum(at.below)
+            if q0 == self.limit_q:
+                return 1
+            slot = self.slot(number * 64 + lowest_bit(bit))
+            at.below += slot.size
+            q1 = self.quantum(at.below)
+            if q1 > q0 and self.lay_own(slot, q0, q1) < 0:
+                return -1
         return 0
 
-    cdef int sweep(self, const uint32_t[::1] moments, const uint32_t[::1] stops, size_t first_column,
-                   size_t last_column) noexcept nogil:
-        cdef size_t columns = moments.shape[0]
-        cdef size_t column, index, dirty, stop = 0
-        cdef uint32_t slot, end, id
-        cdef uint32_t *heads
-        cdef size_t low, bucket
-        cdef int shift = 0
-        cdef uint32_t begin, span
-        cdef uint32_t *guesses
-        if vector_reserve(&self.heads, columns + 1) < 0:
-            return -1
-        if last_column <= first_column:
-            return 0
-        # for each stretch of moments the first column at or after it, so that an end finds its column at once
-        begin = moments[first_column]
-        span = moments[last_column - 1] - begin
-        while span >> shift >= GUESSES:
-            shift += 1
-        if vector_reserve(&self.guesses, GUESSES) < 0:
-            return -1
-        guesses = <uint32_t *> self.guesses.data
-        column = first_column
-        for bucket in range(GUESSES):
-            while column < last_column and (moments[column] - begin) >> shift < bucket:
-                column += 1
-            guesses[bucket] = <uint32_t> column
-        self.heads.count = columns + 1
-        memset(self.heads.data, 0xFF, self.heads.count * 4)
-        if self.start_over() < 0:
-            return -1
-        for column in range(first_column, last_column):
-            if self.rects.count * RECT_BYTES + self.bands.count * BAND_BYTES > self.most_bytes:
-                return 1
-            dirty = self.blocks.count
-            heads = <uint32_t *> self.heads.data
-            slot = heads[column]
-            heads[column] = NONE
-            while slot != NONE:
-                if slot >> 6 < dirty:
-                    dirty = slot >> 6
-                self.remove(slot)
-                slot = self.slot(slot).next
-            self.found.count = 0
-            if stops[column] > stop:
-                if collect(&self.ends[0], &self.ends_64[0], &self.ends_4096[0], stop, stops[column], moments[column],
-                           &self.found) < 0:
-                    return -1
-                stop = stops[column]
-            if self.found.count and (self.slots.count - 1) >> 6 < dirty:
-                dirty = (self.slots.count - 1) >> 6
-            for index in range(self.found.count):
-                id = (<uint32_t *> self.found.data)[index]
-                end = self.ends[id]
-                # the first column whose moment is at or after its end
-                low = last_column
-                if end - begin <= span:
-                    low = guesses[(end - begin) >> shift]
-                    if low <= column:
-                        low = column + 1
-                    while moments[low] < end:
-                        low += 1
-                if self.append(id, self.sizes[id], <uint32_t> low if low < last_column else NONE, columns) < 0:
-                    return -1
-            if self.dead_count > COMPACT_SLOTS and self.dead_count > self.live_count:
-                if self.compact(<uint32_t> column, columns) < 0:
-                    return -1
-                dirty = 0
-            if dirty < self.blocks.count and self.lay_out(dirty, <uint32_t> column) < 0:
+    cdef void pass_block(self, size_t number, Edge *at) noexcept nogil:
+        """Pass by a block that is wholly below the viewport; only a run that it ends with may reach into that."""
+        cdef Block *block = self.block(number)
+        cdef uint64_t thin = block.live & ~(~<uint64_t> 0 >> (63 - highest_bit(block.big)))
+        cdef int64_t above
+        at.run_id = NONE
+        at.below += block.sum
+        if thin:
+            self.join_run(number, thin, at)
+            above = at.below - at.run_below
+            at.run_below -= above
+            at.below -= above
+
+    cdef int lay_out(self, size_t dirty, uint32_t column) noexcept nogil:
+        """Lay out the column from a block upwards; what lies below is as it was."""
+        cdef Edge at
+        cdef size_t kept, number = dirty
+        cdef uint16_t q
+        cdef int status = 0
+        memset(&at, 0, sizeof(Edge))
+        at.run_id = NONE
+        if dirty:
+            at = self.block(dirty).lower
+        kept = at.items
+        self.fresh.count = 0
+        self.full = False
+        while number < self.blocks.count and not self.full:
+            at.items = <uint32_t> (kept + self.fresh.count)
+            self.block(number).lower = at
+            if at.run_id == NONE and self.quantum(at.below) == self.limit_q:
+                status = 1
+            else:
+                status = self.lay_block(number, &at)
+            if status < 0:
                 return -1
-        return self.close_items(0, <uint32_t> last_column)
+            self.full = status == 1
+            number += 1
+        self.laid = number
+        if not self.full:
+            if self.end_run(&at) < 0:
+                return -1
+            q = self.quantum(at.below)
+            # too thin to be seen, and nothing above to count them: a sliver on top
+            if at.carry and q < self.limit_q:
+                if self.add_item(NONE, MERGED | at.carry, NONE, NONE, q, q + 1) < 0:
+                    return -1
+        return self.take_over(kept, column)
+
+    cdef int take_over(self, size_t kept, uint32_t column) noexcept nogil:
+        """Let the fresh items replace the old ones from ``kept`` on; rects of those that aren't among them end."""
+        cdef Item *old = <Item *> self.items.data
+        cdef Item *fresh = <Item *> self.fresh.data
+        cdef size_t index, at = 0, count = self.fresh.count
+        for index in range(kept, self.items.count):
+            while at < count and fresh[at].id < old[index].id:
+                fresh[at].x0 = <uint16_t> column
+                at += 1
+            if (
+                at < count and fresh[at].id == old[index].id and fresh[at].band == old[index].band
+                and fresh[at].q0 == old[index].q0 and fresh[at].q1 == old[index].q1
+                and fresh[at].stack == old[index].stack
+            ):
+                fresh[at].x0 = old[index].x0
+                at += 1
+            elif self.close(&old[index], column) < 0:
+                return -1
+        while at < count:
+            fresh[at].x0 = <uint16_t> column
+            at += 1
+        self.items.count = kept
+        return vector_extend(&self.items, self.fresh.data, count)
+
+    cdef int close(self, const Item *item, uint32_t column) noexcept nogil:
+        """Make an item that ends before a column a rect."""
+        cdef Rect *rect
+        if self.rects.count == self.rects.room and vector_reserve(&self.rects, self.rects.count + 1) < 0:
+            return -1
+        rect = &(<Rect *> self.rects.data)[self.rects.count]
+        rect.x0, rect.x1, rect.q0, rect.q1 = item.x0, <uint16_t> column, item.q0, item.q1
+        rect.band, rect.leader = item.band, item.leader
+        self.rects.count += 1
+        return 0
+
+    cdef int sweep(self, const uint32_t *stops) noexcept nogil:
+        """Lay out one column after the other, until there are too many rects."""
+        cdef size_t column, index, dirty, last_column = self.columns.last
+        if vector_reserve(&self.heads, last_column) < 0:
+            return -1
+        self.heads.count = last_column
+        self.start_over()
+        self.frontier = 0
+        for column in range(self.columns.first, last_column):
+            if self.packed_bytes() > self.most_bytes:
+                return 0
+            self.done += 1
+            dirty = self.remove_ended(column)
+            if self.slots.count > 2 * self.live_count + DEAD_SLOTS:
+                self.compact()
+                dirty = 0
+            if self.fill(column, stops[column], &dirty) < 0:
+                return -1
+            if dirty == NOWHERE or (self.full and dirty >= self.laid):
+                continue
+            if dirty >= self.laid:
+                dirty = self.laid - 1 if self.laid else 0
+            if self.lay_out(dirty, <uint32_t> column) < 0:
+                return -1
+        for index in range(self.items.count):
+            if self.close(&(<Item *> self.items.data)[index], <uint32_t> last_column) < 0:
+                return -1
+        return 0
 
     def run(self, const uint32_t[::1] moments, const uint32_t[::1] stops, size_t first_column, size_t last_column,
             double y0, double y1, uint32_t rows, size_t most_bytes):
-        """Lay out columns ``first_column … last_column`` of ``moments``; the others stay empty.
+        """Lay out columns ``first_column … last_column`` of ``moments``, which ascend; the others stay empty.
 
-        ``stops[column]`` is how many allocations have started by its moment. Returns None when the packed rects and
-        bands would take more than ``most_bytes``, else ``(rects, bands)``.
+        ``stops[column]`` is how many allocations have started by its moment. Returns ``(rects, bands)``, or where these
+        would take more than ``most_bytes`` of a packed answer about how many times as much they would take.
         """
-        cdef int status
+        cdef int status = 0
         cdef double row = (y1 - y0) / rows
         self.y0 = y0
         self.per_quantum = row / QUANTA
@@ -678,20 +602,17 @@ cdef class Sweep:
         if <double> self.threshold < row:
             self.threshold += 1
         self.most_bytes = most_bytes
+        self.done = 0
+        self.items.count = 0
         self.rects.count = 0
         self.bands.count = 0
-        with nogil:
-            status = self.sweep(moments, stops, first_column, last_column)
+        if first_column < last_column:
+            with nogil:
+                columns_init(&self.columns, &moments[0], first_column, last_column)
+                status = self.sweep(&stops[0])
         if status < 0:
             raise MemoryError
-        if status > 0 or self.rects.count * RECT_BYTES + self.bands.count * BAND_BYTES > most_bytes:
-            return None
+        if self.packed_bytes() > most_bytes:
+            return <double> self.packed_bytes() / max(most_bytes, 1) * (last_column - first_column) / self.done
         return (column_of(&self.rects, b"T{H:x0:H:x1:H:y0:H:y1:I:band:I:leader:}"),
                 column_of(&self.bands, b"T{q:size:I:allocation:xxxx}"))
-
-
-cdef inline uint32_t popcount(uint64_t word) noexcept nogil:
-    word = word - ((word >> 1) & <uint64_t> 0x5555555555555555)
-    word = (word & <uint64_t> 0x3333333333333333) + ((word >> 2) & <uint64_t> 0x3333333333333333)
-    word = (word + (word >> 4)) & <uint64_t> 0x0F0F0F0F0F0F0F0F
-    return <uint32_t> ((word * <uint64_t> 0x0101010101010101) >> 56)

@@ -1,8 +1,6 @@
 """The questions of the memory map and of the allocator's state."""
 
-import base64
-
-from memlens.server.handlers.timeline import lit_of
+from memlens.server.handlers.timeline import box_of, lit_of
 from memlens.server.protocol.memory_map import (
     AllocatorStateParams,
     MapHitParams,
@@ -20,10 +18,7 @@ from memlens.views.trace.picture.map_lanes import MapLanesAnswer
 
 
 def _map(snapshot: Snapshot, p: ViewportParams) -> ViewportResult:
-    packed = memory_map.memory_map(
-        snapshot, p.device, p.axis, p.x0, p.x1, p.y0, p.y1, p.columns, p.rows, p.filter, lit_of(snapshot, p)
-    )
-    return ViewportResult(base64.b64encode(packed).decode("ascii"))
+    return ViewportResult(memory_map.memory_map(snapshot, p.device, box_of(p), p.filter, lit_of(snapshot, p)))
 
 
 def _lanes(snapshot: Snapshot, p: MapLanesParams) -> MapLanesAnswer:

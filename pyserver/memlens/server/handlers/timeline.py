@@ -1,7 +1,5 @@
 """The questions of the stacked picture: each is one call of a function in ``memlens.views``."""
 
-import base64
-
 from memlens.server.protocol.memory_map import AllocatorStateParams
 from memlens.server.protocol.timeline import (
     HitParams,
@@ -33,20 +31,23 @@ from memlens.views.selection import sets
 from memlens.views.selection.columns import Lit, device_of
 from memlens.views.tables import groups
 from memlens.views.trace.picture import hit, live, locate, overview, viewport
+from memlens.views.trace.picture.boxes import Box
 
 
 def lit_of(snapshot: Snapshot, p: ViewportParams | AllocatorStateParams) -> Lit | None:
-    """What a picture is to tell as lit up."""
+    """What is lit up in a picture; None for nothing."""
     if p.lit is None:
         return None
     return groups.lit_rows(snapshot, p.lit, device_of(snapshot, p.device, p.filter))
 
 
+def box_of(p: ViewportParams) -> Box:
+    """What part of a picture is asked for."""
+    return Box(p.axis, p.x0, p.x1, p.y0, p.y1, p.columns, p.rows)
+
+
 def _viewport(snapshot: Snapshot, p: ViewportParams) -> ViewportResult:
-    packed = viewport.viewport(
-        snapshot, p.device, p.axis, p.x0, p.x1, p.y0, p.y1, p.columns, p.rows, p.filter, lit_of(snapshot, p)
-    )
-    return ViewportResult(base64.b64encode(packed).decode("ascii"))
+    return ViewportResult(viewport.viewport(snapshot, p.device, box_of(p), p.filter, lit_of(snapshot, p)))
 
 
 def _overview(snapshot: Snapshot, p: OverviewParams) -> OverviewAnswer:

@@ -43,9 +43,9 @@ class ViewportParams(Struct, frozen=True):
 
 
 class ViewportResult(Struct, frozen=True):
-    """``geometry`` is base64 of the packed buffer that ``memlens.views.trace.picture.packing`` describes."""
+    """``geometry`` is the packed buffer that ``memlens.views.trace.picture.packing`` describes, as base64."""
 
-    geometry: str
+    geometry: bytes
 
 
 class OverviewParams(Struct, frozen=True):

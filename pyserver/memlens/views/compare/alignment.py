@@ -12,7 +12,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
-from memlens.kernels.trace import stacked
+from memlens.kernels.trace import ranges
 from memlens.model.info import AxisRange
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import Axis
@@ -173,7 +173,7 @@ def heights(
     extent = axis_range(device, axis)
     first, last = moments_between(device, axis, edges)
     highest, lowest = np.empty(len(first)), np.empty(len(first))
-    stacked.range_extremes(
+    ranges.extremes(
         device.live, first, last, highest, lowest, device.live_64, device.live_4096, device.low_64
     )
     outside = (edges[1:] <= extent.x0) | (edges[:-1] >= extent.x1)

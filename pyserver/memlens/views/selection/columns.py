@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError
-from memlens.kernels.trace import stacked
+from memlens.kernels.trace import ranges, stacked
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import KIND_NAMES, NATIVE, RECORDED, SOURCE_NAMES, operator_of
 from memlens.model.info import AxisRange, device_name
@@ -84,7 +84,8 @@ def moments_between(
         last = np.ceil(edges[1:]).astype(np.int64) - 1
     else:
         # times are whole microseconds, so comparing as integers is exact
-        before = np.searchsorted(device.time, np.ceil(edges).astype(np.int64), "left").astype(np.int64)
+        before = np.empty(len(edges), np.int64)
+        ranges.count_until(device.time, np.ceil(edges).astype(np.int64) - 1, before)
         first, last = before[:-1], before[1:]
     first = np.clip(first, 0, events)
     return first, np.clip(np.maximum(first, last), 0, events)

@@ -1,21 +1,24 @@
-"""The box of a picture over time: what a viewport asks for, and which moment each of its columns shows."""
+"""The box of a picture over time: what a viewport asks for, which moments its columns show, and how fine it gets."""
 
-from typing import NamedTuple, Self
+import math
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from memlens.errors import BadRequestError
-from memlens.kernels.trace import stacked
+from memlens.kernels.trace import ranges
 from memlens.store.trace.device import Device
 from memlens.views.answers import Axis
-from memlens.views.selection.columns import axis_range, moments_between
-from memlens.views.trace.picture.packing import Grid
+from memlens.views.selection.columns import Lit, axis_range, moments_between
+from memlens.views.trace.picture.packing import NO_SIZES, Grid, pack
 
 MOST_COLUMNS = 4096
 MOST_ROWS = 8192
 
 _FARTHEST = 2.0**61
-"""Coordinates that 64 bits hold, with room to reckon."""
+"""Coordinates that 64 bits hold, with room for sums."""
 
 
 class Box(NamedTuple):
@@ -40,9 +43,81 @@ class Box(NamedTuple):
             raise BadRequestError(f"A viewport has 1 to {MOST_COLUMNS} columns and 1 to {MOST_ROWS} rows")
         return self
 
+    @property
+    def quantum(self) -> float:
+        """Bytes per unit of a rect's y, a quarter of a row."""
+        return (self.y1 - self.y0) / (self.rows * 4)
 
-def grid_of(device: Device, box: Box, *, coarser: bool) -> Grid:
-    """Each column shows, of the moments in it, the one at which the most bytes of ``device`` are alive."""
+
+class Coarsening(NamedTuple):
+    """How a picture gets coarser step by step: ``share`` of its columns is left, or of its rows, in turn."""
+
+    first: Literal["columns", "rows"]
+    share: float
+
+    def after(self, box: Box, step: int) -> Box:
+        """The box after another step, which is counted from 1."""
+        if (self.first == "columns") == bool(step % 2):
+            return box._replace(columns=max(int(box.columns * self.share), 1))
+        return box._replace(rows=max(int(box.rows * self.share), 1))
+
+    def steps(self, too_much: float) -> int:
+        """How many steps it takes at least until that many times too much may fit."""
+        return max(int(math.log(max(too_much, 1.0)) / -math.log(self.share)), 1)
+
+
+class Drawing(NamedTuple):
+    """What a picture shows: rects, the rows of a device that are bands of it, and the sizes of its other bands.
+
+    ``share`` is how much of an answer's room that takes which a coarser picture takes less of.
+    """
+
+    share: float
+    rects: npt.NDArray[Any]
+    bands: npt.NDArray[np.uint32]
+    others: npt.NDArray[np.int64] = NO_SIZES
+
+
+Draw = Callable[[Box, Grid], Drawing | float]
+"""Draws a picture; where it is too much for an answer, returns about how many times too much."""
+
+
+def draw(
+    device: Device, moments_of: Device, box: Box, lit: Lit | None, coarsening: Coarsening, drawing: Draw
+) -> bytes:
+    """The packed geometry of a device in a box: as fine as asked, or as fine as fits into an answer.
+
+    Columns show moments at which the most bytes of ``moments_of`` are alive.
+    """
+    grids: dict[int, Grid] = {}
+    boxes = [box]
+    too_fine, level = -1, 0
+    fits: tuple[int, Drawing] | None = None
+    while True:
+        while len(boxes) <= level:
+            boxes.append(coarsening.after(boxes[-1], len(boxes)))
+        now = boxes[level]
+        if now.columns not in grids:
+            grids[now.columns] = grid_of(device, moments_of, now)
+        drawn = drawing(now, grids[now.columns])
+        if isinstance(drawn, Drawing):
+            fits = level, drawn
+            if level - 1 == too_fine or drawn.share >= coarsening.share:
+                break
+            # there is room for more than a step was to save
+            level -= 1
+        else:
+            too_fine = level
+            if fits is not None:
+                break
+            level += coarsening.steps(drawn)
+    level, drawn = fits
+    now = boxes[level]
+    return pack(device, grids[now.columns], (*now[1:5], now.quantum, level > 0), *drawn[1:], lit=lit)
+
+
+def grid_of(device: Device, moments_of: Device, box: Box) -> Grid:
+    """Each column shows, of the moments in it, the one at which the most bytes of ``moments_of`` are alive."""
     extent = axis_range(device, box.axis)
     edges = np.linspace(box.x0, box.x1, box.columns + 1)
     # columns wholly outside of the device's extent stay empty
@@ -50,6 +125,9 @@ def grid_of(device: Device, box: Box, *, coarser: bool) -> Grid:
     last = int(np.searchsorted(edges[:-1], extent.x1, "left"))
     low, high = moments_between(device, box.axis, edges)
     moments = np.empty(box.columns, np.uint32)
-    stacked.range_peaks(device.live, device.live_64, device.live_4096, low, high, moments)
-    quantum = (box.y1 - box.y0) / (box.rows * 4)
-    return Grid(box[1:5], quantum, coarser, moments, low, high, slice(first, max(first, last)))
+    ranges.peaks(moments_of.live, moments_of.live_64, moments_of.live_4096, low, high, moments)
+    # one after the other they ascend
+    looked_at = np.stack((low, moments, high), axis=1, dtype=np.int64)
+    started = np.empty(looked_at.shape, np.int64)
+    ranges.count_until(device.start, looked_at.reshape(-1), started.reshape(-1))
+    return Grid(moments, low, high, started, slice(first, max(first, last)))

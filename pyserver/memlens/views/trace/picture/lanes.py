@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.trace import allocator as kernel
+from memlens.kernels.trace.memory_map import Layer
 from memlens.store.snapshot import Snapshot
+from memlens.store.trace.peaks import BLOCK, SUPER_BLOCK, block_peaks
 from memlens.views.selection.columns import NEVER, device_of
 from memlens.views.trace.allocator.blocks import block_sizes
 from memlens.views.trace.allocator.segments import segments_of, span_of_allocations
@@ -38,15 +40,37 @@ class Layout:
     """``lanes`` from the bottom up (``LANE``), their ``groups`` (``GROUP``), the height of all, and where each span
     and each allocation of the device lies: the height of its first byte.
 
-    ``ranges`` are what is drawn as reserved, ordered by start: ``y``, ``size``, ``start``, ``end`` and ``span``, a row
-    of :func:`memlens.views.trace.allocator.segments.segments_of`, NEVER for what lies in no segment.
     """
 
     lanes: npt.NDArray[Any]
     groups: npt.NDArray[Any]
     top: int
-    ranges: npt.NDArray[Any]
+    reserved: "Reserved"
     y: npt.NDArray[np.int64]
+    layer: Layer
+    """Draws the allocations of each map."""
+
+
+class Reserved:
+    """The ranges of addresses that are drawn as reserved, ordered by start: columns as those of allocations.
+
+    What lies in no segment that the file names isn't known to be reserved.
+    """
+
+    def __init__(self, ranges: npt.NDArray[Any]) -> None:
+        """Take what is reserved of some ``RANGE`` rows."""
+        known = ranges[ranges["span"] != NEVER]
+        known = known[np.argsort(known["start"], kind="stable")]
+        self.start = np.ascontiguousarray(known["start"])
+        self.end = np.ascontiguousarray(known["end"])
+        self.end_64 = block_peaks(self.end, BLOCK)
+        self.end_4096 = block_peaks(self.end_64, SUPER_BLOCK // BLOCK)
+        self.y = np.ascontiguousarray(known["y"])
+        self.size = np.ascontiguousarray(known["size"])
+
+    def stops(self, moments: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+        """For each moment the first range that starts after it."""
+        return np.searchsorted(self.start, moments, "right").astype(np.uint32)
 
 
 RANGE = np.dtype(
@@ -72,7 +96,7 @@ def _layout(snapshot: Snapshot, device: int) -> Layout:
     heights = np.zeros(len(own.address), np.int64)
     if len(ranges):
         heights = y[range_of] + (own.address - ranges["address"][range_of]).astype(np.int64)
-    return Layout(lanes, groups, top, ranges[np.argsort(ranges["start"], kind="stable")], heights)
+    return Layout(lanes, groups, top, Reserved(ranges), heights, Layer())
 
 
 def _ranges(snapshot: Snapshot, device: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:

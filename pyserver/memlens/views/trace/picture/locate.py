@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError
-from memlens.kernels.trace import stacked
+from memlens.kernels.trace import ranges
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.answers import AllocationSummary, Axis, LocateAnswer
@@ -33,7 +33,7 @@ def locate(
     start, end = _life(device, row)
     if moment is None:
         peak = np.empty(1, np.uint32)
-        stacked.range_peaks(
+        ranges.peaks(
             device.live, device.live_64, device.live_4096, np.asarray([start]), np.asarray([end - 1]), peak
         )
         moment = int(peak[0])

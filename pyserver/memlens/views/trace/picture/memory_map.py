@@ -31,44 +31,34 @@ from memlens.views.selection.columns import (
     time_of_moment,
     x_of_moment,
 )
-from memlens.views.trace.picture.boxes import Box, grid_of
+from memlens.views.trace.picture.boxes import Box, Coarsening, Drawing, draw
 from memlens.views.trace.picture.lanes import Layout, layout_of
-from memlens.views.trace.picture.packing import MOST_BYTES, pack
+from memlens.views.trace.picture.packing import MOST_BYTES, RECT_BYTES, Grid
 
-_RECT_BYTES = 17
 _LONG_RUN = 6
+_LONGER = 1.1
 _MERGED = np.uint32(1 << 31)
+_COARSENING = Coarsening("rows", 0.5)
+"""Thicker rows merge what was high enough."""
 
 
 def memory_map(
-    snapshot: Snapshot,
-    device: int,
-    axis: Axis,
-    x0: float,
-    x1: float,
-    y0: float,
-    y1: float,
-    columns: int,
-    rows: int,
-    filter_text: str = "",
-    lit: Lit | None = None,
+    snapshot: Snapshot, device: int, box: Box, filter_text: str = "", lit: Lit | None = None
 ) -> bytes:
-    """The packed geometry for ``columns`` x ``rows`` pixels over ``[x0, x1] x [y0, y1]`` (axis units, map bytes).
+    """The packed geometry of a device's map in a box, whose heights are bytes of the map.
 
-    ``lit`` flags the rows of the device, as the filter leaves them, that are to be told as lit up.
-    Raises BadRequestError for a box or a resolution that can't be drawn.
+    ``lit`` flags the rows of the device, as the filter leaves them, that are lit up. Raises BadRequestError for a box
+    that can't be drawn.
     """
-    box = Box(axis, x0, x1, y0, y1, columns, rows).checked()
-    found, layout = device_of(snapshot, device, filter_text), layout_of(snapshot, device)
-    coarser = 0
-    while (packed := _packed(found, layout, box, coarser, lit)) is None:
-        # first thicker rows, which merges what is high enough now; then fewer columns
-        if coarser % 2 == 0:
-            box = box._replace(rows=max(box.rows // 2, 1))
-        else:
-            box = box._replace(columns=max(box.columns // 2, 1))
-        coarser += 1
-    return packed
+    box.checked()
+    own, layout = device_of(snapshot, device, filter_text), layout_of(snapshot, device)
+    heights = _heights(own, layout)
+
+    def drawing(box: Box, grid: Grid) -> Drawing | float:
+        return _drawing(own, heights, layout, box, grid)
+
+    # the moments are the whole device's, so that a filter moves nothing
+    return draw(own, own.whole, box, lit, _COARSENING, drawing)
 
 
 def map_hit(
@@ -112,64 +102,57 @@ def _heights(own: Device, layout: Layout) -> npt.NDArray[np.int64]:
     return layout.y if own.rows is None else layout.y[own.rows]
 
 
-def _packed(device: Device, layout: Layout, box: Box, coarser: int, lit: Lit | None) -> bytes | None:
-    # the moments are the whole device's, so that a filter moves nothing
-    grid = grid_of(device.whole, box, coarser=coarser > 0)
-    first, last = grid.inside.start, grid.inside.stop
-    # what lies in no segment that the file names is not known to be reserved
-    ranges = layout.ranges[layout.ranges["span"] != NEVER]
-    none = np.empty(0, np.uint32)
-    reserved = kernel.Layer()
-    held = kernel.Layer()
-    end = grid.moments[last - 1] if last > first else np.uint32(0)
-    stop = int(np.searchsorted(device.start, np.uint32(end), "right"))
-    range_stop = int(np.searchsorted(ranges["start"], end, "right"))
-    columns = (grid.moments, first, last)
-    over = (box.y0, box.y1, box.rows)
-    reserved.gather(
-        ranges["start"], ranges["end"], none, ranges["y"], ranges["size"], *columns, range_stop, *over
-    )
-    held.gather(
-        device.start, device.end, device.end_64, _heights(device, layout), device.size, *columns, stop, *over
-    )
-    laid = _laid(reserved, held, box.columns)
-    if laid is None:
-        return None
-    under, under_bands, upper, bands = laid
-    rects = np.concatenate((_as_reserved(under, len(bands), len(under_bands)), upper))
-    # the last band is that of all merged ranges
-    return pack(device, grid, rects, bands, np.append(ranges["size"][under_bands], 0), lit)
-
-
-def _laid(reserved: kernel.Layer, held: kernel.Layer, columns: int) -> tuple[npt.NDArray[Any], ...] | None:
+def _drawing(
+    device: Device, heights: npt.NDArray[np.int64], layout: Layout, box: Box, grid: Grid
+) -> Drawing | float:
     """Rects and bands of what is reserved and of the allocations, in runs as short as fit into an answer."""
-    under = _fitting(reserved, columns, MOST_BYTES // 4)
-    if under is None:
-        return None
-    over = _fitting(held, columns, MOST_BYTES - _RECT_BYTES * (len(under[0]) + len(under[1])))
-    return None if over is None else (*under, *over)
+    view = (grid.moments, grid.inside.start, grid.inside.stop, box.y0, box.y1, box.rows)
+    reserved = layout.reserved
+    layer = kernel.Layer()
+    room = MOST_BYTES // 4
+    too_much = layer.gather(
+        reserved.end, reserved.end_64, reserved.end_4096, reserved.y, reserved.size, reserved.stops(grid.moments),
+        *view, room,
+    )  # fmt: skip
+    laid = too_much or _fitting(layer, box.columns, room)
+    if isinstance(laid, float):
+        return laid
+    under, ranges = laid
+    room = MOST_BYTES - RECT_BYTES * (len(under) + len(ranges))
+    layer = layout.layer
+    too_much = layer.gather(
+        device.end, device.end_64, device.end_4096, heights, device.size, grid.stops, *view, room
+    )
+    share = 1 - (room - layer.tall_bytes) / MOST_BYTES
+    laid = too_much or _fitting(layer, box.columns, room)
+    if isinstance(laid, float):
+        return laid
+    upper, bands = laid
+    rects = np.concatenate((_as_reserved(under, len(bands), len(ranges)), upper))
+    # the last band is that of all merged ranges
+    return Drawing(share, rects, bands, np.append(reserved.size[ranges], 0))
 
 
 def _fitting(
-    layer: kernel.Layer, columns: int, most_bytes: int
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
-    runs_a_row = (most_bytes - layer.tall_bytes) // (_RECT_BYTES * max(layer.merged_rows, 1))
-    if runs_a_row < 0:
-        return None
+    layer: kernel.Layer, columns: int, room: int
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | float:
+    """A layer's rects and bands, in runs as short as fit; where none fit, how many times too much they are."""
+    runs_a_row = (room - layer.tall_bytes) // (RECT_BYTES * max(layer.merged_rows, 1))
     # as long as this, runs fit in any case; mostly far shorter ones do
     safe = -(-columns // (runs_a_row - 1)) if runs_a_row > 1 else columns
-    shortest = [1] if layer.merged_items * 2 * _RECT_BYTES < most_bytes or safe < _LONG_RUN else []
-    for columns_least in (*shortest, safe // 3 + 1, safe):
-        laid = layer.lay(columns_least, most_bytes)
-        if laid is not None:
-            return np.asarray(laid[0]), np.asarray(laid[1])
-    return None
+    few = layer.merged_items * 2 * RECT_BYTES < room
+    shortest = 1 if few or safe < _LONG_RUN else safe // 3 + 1
+    while isinstance(laid := layer.lay(shortest, room), float):
+        if shortest >= safe:
+            return laid
+        shortest = min(int(shortest * laid * _LONGER) + 1, safe)
+    return np.asarray(laid[0]), np.asarray(laid[1])
 
 
-def _as_reserved(rects: npt.NDArray[Any], behind: int, bands: int) -> npt.NDArray[Any]:
-    """Rects of reserved ranges, their bands numbered behind the allocations' and one more for all merged ones."""
+def _as_reserved(rects: npt.NDArray[Any], after: int, bands: int) -> npt.NDArray[Any]:
+    """Rects of reserved ranges, their bands numbered after the allocations' and one more for all merged ones."""
     found = rects.copy()
     merged = rects["band"] & _MERGED != 0
-    found["band"] = np.where(merged, behind + bands, rects["band"] + np.uint32(behind))
+    found["band"] = np.where(merged, after + bands, rects["band"] + np.uint32(after))
     found["leader"] = NEVER
     return found

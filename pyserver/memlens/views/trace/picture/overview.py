@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from memlens.kernels.trace import stacked
+from memlens.kernels.trace import ranges
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import Axis, OverviewAnswer
 from memlens.views.selection.columns import axis_range, check_columns, device_of, moments_between
@@ -18,9 +18,7 @@ def overview(
     extent = axis_range(found, axis)
     first, last = moments_between(found, axis, np.linspace(extent.x0, extent.x1, columns + 1))
     highest, lowest = np.empty(columns), np.empty(columns)
-    stacked.range_extremes(
-        found.live, first, last, highest, lowest, found.live_64, found.live_4096, found.low_64
-    )
+    ranges.extremes(found.live, first, last, highest, lowest, found.live_64, found.live_4096, found.low_64)
     return OverviewAnswer(
         extent.x0, extent.x1, columns, found.info.peak_bytes,
         text_of(highest, "<f8"),

@@ -53,41 +53,51 @@ MAGIC = 0x31474C4D
 MOST_BYTES = 640_000
 """Rects and bands stay under it, so that the whole answer is under a megabyte as base64."""
 
+RECT_BYTES = 17
+"""Of a rect, and of a band; the kernels count with it, too."""
+
 NEITHER = 2
+NO_SIZES = np.empty(0, np.int64)
 _RECT = np.dtype([("x0", "<u2"), ("x1", "<u2"), ("y0", "<u2"), ("y1", "<u2"), ("band", "<u4")])
-_NO_SIZES = np.empty(0, np.int64)
+
+Header = tuple[float, float, float, float, float, bool]
+"""The bounds ``x0, x1, y0, y1``, the bytes per unit of a rect's y, and whether the picture is coarser than asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """What the columns and rows of a picture stand for.
+    """What the columns of a picture stand for.
 
-    ``low`` and ``high`` are each column's first and last moment, ``moments`` the one that it shows. Columns outside
-    of ``inside`` lie beyond the device's extent and are empty. ``quantum`` is bytes per unit of y.
+    ``low`` and ``high`` are each column's first and last moment, ``moments`` the one that it shows, and ``started`` has
+    a row for each column: how many allocations of the device have started by ``low``, ``moments`` and ``high``. Columns
+    outside of ``inside`` lie beyond the device's extent and are empty.
     """
 
-    bounds: tuple[float, float, float, float]
-    quantum: float
-    coarser: bool
     moments: npt.NDArray[np.uint32]
     low: npt.NDArray[np.int64]
     high: npt.NDArray[np.int64]
+    started: npt.NDArray[np.int64]
     inside: slice
+
+    @property
+    def stops(self) -> npt.NDArray[np.uint32]:
+        """For each column the first allocation that starts after the moment that it shows."""
+        return self.started[:, 1].astype(np.uint32)
 
 
 def pack(
     device: Device,
     grid: Grid,
+    header: Header,
     rects: npt.NDArray[Any],
     bands: npt.NDArray[np.uint32],
-    others: npt.NDArray[np.int64] = _NO_SIZES,
+    others: npt.NDArray[np.int64] = NO_SIZES,
     lit: Lit | None = None,
 ) -> bytes:
     """The buffer of a picture: its rects (with ``leader``, a row or NEVER), and its bands as rows of the device.
 
-    Behind those come bands of no allocation, of the sizes in ``others``. ``lit`` has a flag for each row.
+    After those come bands of no allocation, of the sizes in ``others``. ``lit`` has a flag for each row.
     """
-    figures = _figures(device, grid)
     led = rects["leader"] != NEVER
     leaders = np.where(led, rects["leader"], 0)
     stack, category = device.stack, device.category
@@ -97,14 +107,14 @@ def pack(
     for name in _RECT.names or ():
         corners[name] = rects[name]
     none = np.full(len(others), NEVER, np.uint32)
-    header = struct.pack(
-        "<4I5d2I", MAGIC, len(grid.moments), len(bands) + len(others), len(rects), *grid.bounds, grid.quantum,
-        int(grid.coarser), int(lit is not None),
-    )  # fmt: skip
+    *bounds, coarser = header
     return b"".join(
         (
-            header,
-            *figures,
+            struct.pack(
+                "<4I5d2I", MAGIC, len(grid.moments), len(bands) + len(others), len(rects), *bounds, coarser,
+                lit is not None,
+            ),
+            *_figures(device, grid),
             np.concatenate((device.size[bands], others)).astype("<f8").tobytes(),
             np.concatenate((device.allocations(bands), none)).astype("<u4").tobytes(),
             np.concatenate((device.stack[bands], none)).astype("<u4").tobytes(),
@@ -114,19 +124,15 @@ def pack(
             np.where(led, category[leaders], np.uint8(NO_CATEGORY)).astype(np.uint8).tobytes(),
             *(() if lit is None else _lit(lit, bands, len(others), led, leaders)),
         )
-    )
+    )  # fmt: skip
 
 
 def _figures(device: Device, grid: Grid) -> tuple[bytes, ...]:
     """The columns' figures."""
-    columns = len(grid.moments)
-    inside = np.zeros(columns, bool)
+    inside = np.zeros(len(grid.moments), bool)
     inside[grid.inside] = True
-    # in the column's own type, or NumPy would convert the whole column
-    asked = np.concatenate((grid.low, grid.high), dtype=np.uint32, casting="unsafe")
-    started = np.searchsorted(device.start, asked, "right")
     live = np.where(inside, device.live_count[grid.moments], 0)
-    lived = device.live_count[grid.low].astype(np.int64) + started[columns:] - started[:columns]
+    lived = device.live_count[grid.low] + grid.started[:, 2] - grid.started[:, 0]
     return (
         np.where(inside, device.live[grid.moments], 0).astype("<f8").tobytes(),
         grid.moments.astype("<u4").tobytes(),

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.errors import BadRequestError
-from memlens.kernels.trace import allocator, reserved, stacked
+from memlens.kernels.trace import allocator, ranges, reserved
 from memlens.kernels.trace import timeline as kernel
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.peaks import BLOCK, SUPER_BLOCK, block_peaks
@@ -55,7 +55,7 @@ class Levels:
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """The most and the least within each stretch of moments, both ends included."""
         highest, lowest = np.empty(len(first)), np.empty(len(first))
-        stacked.range_extremes(
+        ranges.extremes(
             self.bytes, first, last, highest, lowest, self.highest_64, self.highest_4096, self.lowest_64
         )
         return highest, lowest

@@ -29,52 +29,46 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.answers import Axis
 from memlens.views.selection.columns import Lit, axis_range, device_of
-from memlens.views.trace.picture.boxes import Box, grid_of
-from memlens.views.trace.picture.packing import MOST_BYTES, pack
+from memlens.views.trace.picture.boxes import Box, Coarsening, Drawing, draw
+from memlens.views.trace.picture.packing import MOST_BYTES, RECT_BYTES, Grid
 
 FIT_COLUMNS, FIT_ROWS = 2048, 1024
 FIT_HEADROOM = 1.05
 """The picture of a whole device that is made ahead, from nothing to a little over the peak."""
-FIT_VERSION = 1
+FIT_VERSION = 2
 """Raised whenever that picture would be another, or packed otherwise."""
+
+_COARSENING = Coarsening("columns", 0.7)
 
 
 def viewport(
-    snapshot: Snapshot,
-    device: int,
-    axis: Axis,
-    x0: float,
-    x1: float,
-    y0: float,
-    y1: float,
-    columns: int,
-    rows: int,
-    filter_text: str = "",
-    lit: Lit | None = None,
+    snapshot: Snapshot, device: int, box: Box, filter_text: str = "", lit: Lit | None = None
 ) -> bytes:
-    """The packed geometry for ``columns`` x ``rows`` pixels over ``[x0, x1] x [y0, y1]`` (axis units, bytes).
+    """The packed geometry of a device's memory in a box.
 
-    ``lit`` flags the rows of the device, as the filter leaves them, that are to be told as lit up.
-    Raises BadRequestError for a box or a resolution that can't be drawn.
+    ``lit`` flags the rows of the device, as the filter leaves them, that are lit up. Raises BadRequestError for a box
+    that can't be drawn.
     """
-    box = Box(axis, x0, x1, y0, y1, columns, rows).checked()
-    found = device_of(snapshot, device, filter_text)
-    extent = axis_range(found, axis)
-    top = found.info.peak_bytes * FIT_HEADROOM
-    whole = lit is None and found.whole is found and x0 <= extent.x0 and x1 >= extent.x1
-    if whole and y0 <= 0 and y1 >= found.info.peak_bytes:
-        # the whole device is asked for: the picture made ahead will do where it is about as fine
-        fit_columns = columns * (extent.x1 - extent.x0) / (x1 - x0)
-        fit_rows = rows * top / (y1 - y0)
-        if (
-            FIT_COLUMNS / 4 <= fit_columns <= FIT_COLUMNS * 1.25
-            and FIT_ROWS / 4 <= fit_rows <= FIT_ROWS * 1.25
-        ):
-            ready = picture_of(found.info).find(snapshot.origin) if axis == _first_axis(found.info) else None
-            if ready is not None:
-                with contextlib.suppress(OSError):
-                    return content(ready)
-    return _fine_as_fits(found, box, lit)
+    box.checked()
+    own = device_of(snapshot, device, filter_text)
+    if lit is None and own.whole is own and _is_about_fit(own, box):
+        ready = picture_of(own.info).find(snapshot.origin)
+        if ready is not None:
+            with contextlib.suppress(OSError):
+                return content(ready)
+    return _drawn(own, box, lit)
+
+
+def _is_about_fit(device: Device, box: Box) -> bool:
+    """Whether a box holds the whole device, and is about as fine as the picture that is made ahead."""
+    extent, peak = axis_range(device, box.axis), device.info.peak_bytes
+    if box.axis != _first_axis(device.info) or box.x0 > extent.x0 or box.x1 < extent.x1:
+        return False
+    if box.y0 > 0 or box.y1 < peak:
+        return False
+    columns = box.columns * (extent.x1 - extent.x0) / (box.x1 - box.x0)
+    rows = box.rows * peak * FIT_HEADROOM / (box.y1 - box.y0)
+    return FIT_COLUMNS / 4 <= columns <= FIT_COLUMNS * 1.25 and FIT_ROWS / 4 <= rows <= FIT_ROWS * 1.25
 
 
 def pictures_of(info: SnapshotInfo) -> list[Artefact]:
@@ -93,35 +87,26 @@ def _write_whole(info: DeviceInfo, snapshot: Snapshot, path: Path, _report: Repo
     extent = info.time_axis or info.event_axis
     top = info.peak_bytes * FIT_HEADROOM
     box = Box(_first_axis(info), extent.x0, extent.x1, 0.0, top, FIT_COLUMNS, FIT_ROWS)
-    path.write_bytes(_fine_as_fits(snapshot.device(info.device), box))
+    path.write_bytes(_drawn(snapshot.device(info.device), box))
 
 
 def _first_axis(info: DeviceInfo) -> Axis:
     return "time" if info.time_axis else "event"
 
 
-def _fine_as_fits(device: Device, box: Box, lit: Lit | None = None) -> bytes:
-    """The geometry as fine as asked, or as fine as the wire takes: fewer columns first, then thicker rows."""
-    coarser = 0
-    while (packed := _packed(device, box, coarser, lit)) is None:
-        if coarser % 2 == 0:
-            box = box._replace(columns=max(box.columns * 7 // 10, 1))
-        else:
-            box = box._replace(rows=max(box.rows * 7 // 10, 1))
-        coarser += 1
-    return packed
-
-
-def _packed(device: Device, box: Box, coarser: int, lit: Lit | None) -> bytes | None:
-    grid = grid_of(device, box, coarser=coarser > 0)
-    # in the column's own type, or NumPy would convert the whole column
-    stops = np.searchsorted(device.start, grid.moments, "right").astype(np.uint32)
+def _drawn(device: Device, box: Box, lit: Lit | None = None) -> bytes:
     # what leads a merged rect: a stack, or what is lit up (or is not)
     camps = device.stack if lit is None else lit.astype(np.uint32)
     sweep = stacked.Sweep(device.size, device.end, device.end_64, device.end_4096, camps)
-    inside = grid.inside
-    laid = sweep.run(grid.moments, stops, inside.start, inside.stop, box.y0, box.y1, box.rows, MOST_BYTES)
-    if laid is None:
-        return None
-    rects, bands = np.asarray(laid[0]), np.asarray(laid[1])
-    return pack(device, grid, rects, bands["allocation"], lit=lit)
+
+    def drawing(box: Box, grid: Grid) -> Drawing | float:
+        inside = grid.inside
+        laid = sweep.run(
+            grid.moments, grid.stops, inside.start, inside.stop, box.y0, box.y1, box.rows, MOST_BYTES
+        )
+        if isinstance(laid, float):
+            return laid
+        rects, bands = np.asarray(laid[0]), np.asarray(laid[1])["allocation"]
+        return Drawing(RECT_BYTES * (len(rects) + len(bands)) / MOST_BYTES, rects, bands)
+
+    return draw(device, device, box, lit, _COARSENING, drawing)

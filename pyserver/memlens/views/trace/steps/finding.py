@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from memlens.kernels.trace import stacked
+from memlens.kernels.trace import ranges
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.selection.columns import device_of, time_of_moment
@@ -338,7 +338,7 @@ def _rows(device: Device, found: Steps) -> list[StepRow]:
         return []
     first, last = found.first, found.last
     peaks = np.empty(count, np.uint32)
-    stacked.range_peaks(device.live, device.live_64, device.live_4096, first, last, peaks)
+    ranges.peaks(device.live, device.live_64, device.live_4096, first, last, peaks)
     step = step_of(device, found)
     inside = step >= 0
     end = device.end.astype(np.int64)
