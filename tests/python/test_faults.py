@@ -137,7 +137,7 @@ def test_a_file_that_needs_more_memory_than_it_may_take_is_told_so(tmp_path: Pat
         [*command, "--memory-limit", str(60 << 20), str(big)], capture_output=True, text=True, check=False
     )
     assert ended.returncode == 1
-    assert f"Reading {big} takes more than the 60 MiB" in ended.stderr
+    assert f"Reading {big} takes more than the allowed 60 MiB" in ended.stderr
     assert "memlens.memory.limit" in ended.stderr
     assert not list((tmp_path / "cache").rglob("*.partial-*"))
 
@@ -179,7 +179,7 @@ def test_a_cache_that_can_not_be_written_is_told(
         problem = problem_of(server, "memlens/open", opening)
         assert problem["code"] == "system"
         assert str(cache_folder) in problem["message"]
-        assert "rights" in problem["advice"]
+        assert "permissions" in problem["advice"]
     if how == "a file":
         cache_folder.unlink()
     assert server.request("memlens/open", opening)["snapshot"], "mended, and tried again"

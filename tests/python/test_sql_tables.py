@@ -233,7 +233,7 @@ def test_what_no_page_can_hold_is_refused() -> None:
     for columns in wrong:
         with pytest.raises(ValueError, match="columns"):
             kernel.Tree(2, has_rowids=True).add(columns, 2)
-    with pytest.raises(ValueError, match="one length"):
+    with pytest.raises(ValueError, match="the same length"):
         kernel.Tree(2, has_rowids=True).add([(number, np.zeros(2, np.uint8), None)], 1)
 
 

@@ -573,7 +573,7 @@ def shared_trace() -> dict[str, Any]:
 
 
 BLOWN_UP: dict[str, tuple[bytes, str]] = {
-    "a stack at every length": (growing_stack(), "more objects"),
+    "a stack at every length": (growing_stack(), "too many objects"),
     "blocks of many segments": (pickle.dumps(shared_blocks()), "same blocks"),
     "a trace for many devices": (pickle.dumps(shared_trace()), "same trace"),
     "devices without end": (

@@ -5,7 +5,7 @@ Importing the server itself would say the same, but takes as long as starting it
 
 from importlib.util import find_spec
 
-PACKAGES = ("apsw", "lsprotocol", "msgspec", "numpy", "platformdirs", "pygls", "zstandard")
+PACKAGES = ("apsw", "cachetools", "lsprotocol", "msgspec", "numpy", "platformdirs", "pygls", "zstandard")
 
 for _name in (*PACKAGES, "memlens.kernels.tree.flame"):
     if find_spec(_name) is None:
