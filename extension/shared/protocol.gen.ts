@@ -1433,6 +1433,16 @@ export interface ProgressParams {
   fraction: number | null;
 }
 
+/**
+ * Server to client: whose code a snapshot's frames are is told by another setting now, so views ask anew.
+ *
+ * It is called `now` from here on; by its former name it is still found.
+ */
+export interface RelabelledParams {
+  snapshot: string;
+  now: string;
+}
+
 /** The user chose the file that a foreign path means. */
 export interface RememberParams {
   file: string;
@@ -1951,5 +1961,6 @@ export interface Notifications {
   'memlens/progress': ProgressParams;
   'memlens/snapshotsChanged': SnapshotsChangedParams;
   'memlens/damaged': DamagedParams;
+  'memlens/relabelled': RelabelledParams;
   'memlens/sourcesChanged': SourcesChangedParams;
 }

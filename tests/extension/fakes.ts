@@ -5,6 +5,7 @@ import type { ToWebviewMessage, ViewState } from '../../extension/shared/message
 import type {
   DamagedParams,
   ProgressParams,
+  RelabelledParams,
   Requests,
   SnapshotInfo,
 } from '../../extension/shared/protocol.gen';
@@ -41,6 +42,8 @@ export class FakeServer {
   readonly onDidStart = this.started.event;
   readonly damaged = new EventEmitter<DamagedParams>();
   readonly onDidFindDamage = this.damaged.event;
+  readonly relabelled = new EventEmitter<RelabelledParams>();
+  readonly onDidRelabel = this.relabelled.event;
   readonly openChanged = new EventEmitter<number>();
   readonly onDidChangeOpen = this.openChanged.event;
   readonly sourcesChanged = new EventEmitter<void>();

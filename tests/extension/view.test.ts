@@ -172,6 +172,25 @@ describe('a view', () => {
     assert.equal(server.count('memlens/close'), 0);
   });
 
+  it('asks everything anew, by its new name, when whose code is whose follows another setting', async () => {
+    const view = await openView();
+    panel.taken();
+    server.relabelled.fire({ snapshot: 'another', now: 's9' });
+    assert.deepEqual(panel.taken(), []);
+    server.relabelled.fire({ snapshot: 's1', now: 's2' });
+    await settle();
+    assert.equal(view.snapshot, 's2');
+    assert.deepEqual(
+      panel.taken().map(({ type }) => type),
+      ['opened'],
+    );
+    assert.equal(server.count('memlens/open') + server.count('memlens/close'), 1);
+    panel.received.fire({ type: 'request', id: 1, method: 'memlens/stack', params: { allocation: 1 } });
+    assert.equal(server.last('memlens/stack').params['snapshot'], 's2');
+    panel.dispose();
+    assert.equal(server.last('memlens/close').params['snapshot'], 's2');
+  });
+
   it('stays open after an internal error, and shows the log', async () => {
     await openView();
     panel.received.fire({ type: 'request', id: 1, method: 'memlens/stack', params: { allocation: 1 } });

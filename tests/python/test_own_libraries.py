@@ -12,7 +12,7 @@ import pytest
 from tests.python.archived import source_lines
 from tests.python.conftest import ROOT, real_files, real_profiles
 from tests.python.lsp_client import LspClient
-from tests.python.server_harness import open_view, write_snapshot
+from tests.python.server_harness import open_view, problem_of, wait_until, write_snapshot
 
 from memlens.ingest import ingest
 from memlens.model.frames import KIND_NAMES, LIBRARY, NATIVE, USER, is_recorder
@@ -238,9 +238,67 @@ def test_the_server_follows_its_setting(server: LspClient, tmp_path: Path) -> No
     assert kinds(first) == [["user"]]
     settings = {"cache_directory": str(tmp_path / "cache"), "libraries": ["project/code"]}
     server.notify("workspace/didChangeConfiguration", {"settings": settings})
-    second = open_view(server, path, "another")["snapshot"]
+    second = relabelled(server, first)
     assert second != first
-    assert kinds(second) == [["library"]]
+    assert open_view(server, path, "another")["snapshot"] == second
+    # a request that was on its way is answered, too
+    assert kinds(second) == kinds(first) == [["library"]]
     server.request("memlens/close", {"snapshot": second, "view": "another"})
     server.notify("workspace/didChangeConfiguration", {"settings": {**settings, "libraries": []}})
-    assert open_view(server, path, "third")["snapshot"] == first
+    third = relabelled(server, second)
+    assert kinds(third) == [["user"]]
+    # by whichever name
+    server.request("memlens/close", {"snapshot": first, "view": "v1"})
+    assert problem_of(server, "memlens/sql", {"snapshot": third, "query": query})["code"] == "closed"
+
+
+def relabelled(server: LspClient, snapshot: str) -> str:
+    """What a snapshot is called once its frames follow the setting."""
+    now: str = server.wait_for("memlens/relabelled", lambda params: params["snapshot"] == snapshot)["now"]
+    return now
+
+
+def test_every_answer_about_open_snapshots_follows_the_setting(
+    server: LspClient, workspace: Path, tmp_path: Path
+) -> None:
+    """Also where a file is gone, where the setting changes again and again, and of what was kept for later."""
+    path = write_snapshot(tmp_path / "a.pickle", 400)
+    opened = [
+        open_view(server, each, each.name)["snapshot"]
+        for each in (path, write_snapshot(tmp_path / "b.pickle", 800))
+    ]
+    program = workspace / "code" / "train.py"
+
+    def kinds() -> list[set[str]]:
+        """Whose the program's lines are, by a table, a comparison, the heat of lines and a hover."""
+        first, second = opened
+        of = {"device": 0}
+        branch = {"of": of, "by": ["line"], "path": [], "narrow": "", "attribution": "mine"}
+        page = {"order": "bytes", "descending": True, "offset": 0, "limit": 9}
+        groups = server.request("memlens/groups", {"snapshot": first, "branch": branch, **page})["rows"]
+        sets = {"snapshot": first, "other": second, "of": of, "other_of": of, "other_first": False}
+        compared = server.request("memlens/compare", {**sets, "by": "line", "measure": "own"})["rows"]
+        heat = server.request("memlens/lineHeat", {"document": {"path": str(program), "cell": None}})["files"]
+        assert len(heat) == 2
+        hovered = server.hover(program, 11) or ""
+        return [
+            {row["place"]["kind"] for row in groups},
+            {row["after"]["kind"] for row in compared if row["after"]},
+            {line["kind"] for file in heat for line in file["lines"]},
+            {"library" if "my code, library" in hovered else "user"},
+        ]
+
+    assert kinds() == [{"user"}] * 4
+    path.unlink()
+    settings = {"cache_directory": str(tmp_path / "cache")}
+    for libraries in (["nowhere"], ["project/code"], ["!train.py"], ["train.py"]):
+        server.notify("workspace/didChangeConfiguration", {"settings": {**settings, "libraries": libraries}})
+    wait_until(lambda: kinds() == [{"library"}] * 4)
+    assert {
+        params["snapshot"] for name, params in server.notifications if name == "memlens/relabelled"
+    } >= set(opened)
+    server.notify("workspace/didChangeConfiguration", {"settings": settings})
+    wait_until(lambda: kinds() == [{"user"}] * 4)
+    for snapshot, view in zip(opened, ("a.pickle", "b.pickle"), strict=True):
+        server.request("memlens/close", {"snapshot": snapshot, "view": view})
+    server.wait_for("memlens/snapshotsChanged", lambda params: params["open"] == 0)

@@ -85,6 +85,13 @@ export class OtherReference extends Disposable {
     if (status !== null) await this.choose(vscode.Uri.parse(status.uri), false);
   }
 
+  /** The server calls a snapshot by another name, since its answers are others now. */
+  rename(snapshot: string, now: string): void {
+    if (this.#open?.snapshot !== snapshot) return;
+    this.#open = { ...this.#open, snapshot: now };
+    this.#set(this.#status);
+  }
+
   /** End the comparison. */
   clear(): void {
     this.close();

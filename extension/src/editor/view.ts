@@ -125,6 +125,14 @@ export class SnapshotView extends Disposable {
       }),
     );
     this.own(
+      server.onDidRelabel(({ snapshot, now }) => {
+        this.#other.rename(snapshot, now);
+        // The page asks everything anew, at the place where it was.
+        if (this.#status.is === 'open' && this.snapshot === snapshot)
+          this.#setStatus({ is: 'open', result: { ...this.#status.result, snapshot: now } });
+      }),
+    );
+    this.own(
       server.onDidStart(() => {
         // A new server does not have the snapshot. If `#open` is waiting for the server, it has caused this start.
         if (this.#status.is === 'open' || this.#failedForWantOfServer) this.#open();

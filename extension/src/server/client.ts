@@ -18,6 +18,7 @@ import type {
   InitializationOptions,
   Notifications,
   ProgressParams,
+  RelabelledParams,
   Requests,
 } from '../../shared/protocol.gen';
 import { Disposable } from '../base/disposable';
@@ -49,6 +50,7 @@ export class Server extends Disposable {
   readonly #started = this.own(new vscode.EventEmitter<void>());
   readonly #progress = this.own(new vscode.EventEmitter<ProgressParams>());
   readonly #damaged = this.own(new vscode.EventEmitter<DamagedParams>());
+  readonly #relabelled = this.own(new vscode.EventEmitter<RelabelledParams>());
   readonly #sourcesChanged = this.own(new vscode.EventEmitter<void>());
   readonly #openChanged = this.own(new vscode.EventEmitter<number>());
   readonly onDidChangeHealth = this.#healthChanged.event;
@@ -57,6 +59,8 @@ export class Server extends Disposable {
   readonly onDidProgress = this.#progress.event;
   /** The archive of a snapshot is damaged; the user has been notified. */
   readonly onDidFindDamage = this.#damaged.event;
+  /** Whose code a snapshot's frames are follows another setting now. */
+  readonly onDidRelabel = this.#relabelled.event;
   /** The number of open snapshots. */
   readonly onDidChangeOpen = this.#openChanged.event;
   /** Paths in snapshots are mapped to other local files than before. */
@@ -232,6 +236,12 @@ export class Server extends Disposable {
       'memlens/snapshotsChanged' satisfies keyof Notifications,
       (params: Notifications['memlens/snapshotsChanged']) => {
         this.#setOpen(params.open);
+      },
+    );
+    client.onNotification(
+      'memlens/relabelled' satisfies keyof Notifications,
+      (params: RelabelledParams) => {
+        this.#relabelled.fire(params);
       },
     );
     client.onNotification('memlens/damaged' satisfies keyof Notifications, (params: DamagedParams) => {

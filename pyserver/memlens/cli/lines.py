@@ -3,45 +3,73 @@
 import argparse
 from typing import assert_never
 
+from msgspec import Struct
+
 from memlens.cli.ask import ask
 from memlens.cli.attribution import attribution_of, self_words, with_attribution
 from memlens.cli.output import json_line, say
 from memlens.model.attribution import Attribution
 from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import KIND_WORDS, format_bytes, format_value
-from memlens.views.lines.charged import ChargedFigures, ChargedTo, charged_allocations, charged_amounts
-from memlens.views.lines.totals import top_lines, top_profile_lines
+from memlens.views.answers import SourceLine
+from memlens.views.lines.charged import (
+    Charged,
+    ChargedAmount,
+    ChargedFigures,
+    ChargedTo,
+    charged_allocations,
+    charged_amounts,
+)
+from memlens.views.lines.totals import ProfileLine, top_lines, top_profile_lines
 from memlens.views.selection.profile_sets import value_named
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    return ask(options, lambda snapshot: _lines(snapshot, options))
-
-
-def _lines(snapshot: Snapshot, options: argparse.Namespace) -> int:
-    match snapshot.info:
-        case TimelineInfo():
-            _of_timeline(snapshot, options)
-        case ProfileInfo():
-            _of_profile(snapshot, snapshot.info, options)
-        case _:
-            assert_never(snapshot.info)
+    info, answer = ask(options, lambda snapshot: (snapshot.info, _answer(snapshot, options)))
+    if options.json:
+        json_line(with_attribution(options, answer))
+    elif isinstance(answer, _Timeline):
+        _print_timeline(options, answer)
+    else:
+        _print_profile(options, profile_of(info), answer)
     return 0
 
 
-def _of_timeline(snapshot: Snapshot, options: argparse.Namespace) -> None:
-    attribution = attribution_of(options)
-    rows = top_lines(snapshot, options.top, attribution)
-    charged, total = charged_allocations(snapshot, attribution)
-    if options.json:
-        json_line(with_attribution(options, {"lines": rows, "charged": charged, "total": total}))
-        return
+class _Timeline(Struct, frozen=True):
+    lines: list[SourceLine]
+    charged: list[Charged]
+    total: ChargedFigures
+
+
+class _Profile(Struct, frozen=True):
+    value: str
+    lines: list[ProfileLine]
+    charged: list[ChargedAmount]
+    total: int
+
+
+def _answer(snapshot: Snapshot, options: argparse.Namespace) -> _Timeline | _Profile:
+    info, attribution = snapshot.info, attribution_of(options)
+    match info:
+        case TimelineInfo():
+            lines = top_lines(snapshot, options.top, attribution)
+            return _Timeline(lines, *charged_allocations(snapshot, attribution))
+        case ProfileInfo():
+            value = value_named(info, options.value)
+            rows = top_profile_lines(snapshot, value, options.top, attribution)
+            return _Profile(info.values[value].name, rows, *charged_amounts(snapshot, value, attribution))
+        case _:
+            assert_never(info)
+
+
+def _print_timeline(options: argparse.Namespace, answer: _Timeline) -> None:
     say(
         f"{'at peak':>10} {'total':>10} {'count':>10} {'at end':>10} {'self total':>10}  line ({self_words(options)})"
     )
-    for row in rows:
+    for row in answer.lines:
         say(
             f"{format_bytes(row.live_at_peak_bytes):>10} {format_bytes(row.total_bytes):>10} {row.count:>10,} "
             f"{format_bytes(row.live_at_end_bytes):>10} {format_bytes(row.self_total_bytes):>10}  "
@@ -49,9 +77,9 @@ def _of_timeline(snapshot: Snapshot, options: argparse.Namespace) -> None:
         )
     say("")
     say(f"{'at peak':>10} {'total':>10} {'count':>10} {'at end':>10} {'':>10}  charged to")
-    for each in charged:
-        say(f"{_figures(each)} {'':>10}  {_words(each.to, attribution, 'only C++ frames')}")
-    say(f"{_figures(total)} {'':>10}  in all")
+    for each in answer.charged:
+        say(f"{_figures(each)} {'':>10}  {_words(each.to, attribution_of(options), 'only C++ frames')}")
+    say(f"{_figures(answer.total)} {'':>10}  in all")
 
 
 def _figures(sums: ChargedFigures) -> str:
@@ -74,25 +102,18 @@ def _words(to: ChargedTo, attribution: Attribution, no_line: str) -> str:
     return words[to]
 
 
-def _of_profile(snapshot: Snapshot, profile: ProfileInfo, options: argparse.Namespace) -> None:
-    attribution, number = attribution_of(options), value_named(profile, options.value)
-    value = profile.values[number]
-    rows = top_profile_lines(snapshot, number, options.top, attribution)
-    charged, total = charged_amounts(snapshot, number, attribution)
-    if options.json:
-        answer = {"value": value.name, "lines": rows, "charged": charged, "total": total}
-        json_line(with_attribution(options, answer))
-        return
+def _print_profile(options: argparse.Namespace, profile: ProfileInfo, answer: _Profile) -> None:
+    value = profile.values[value_named(profile, options.value)]
     say(f"{'total':>12} {'self':>12}  {value.title} ({value.name}), by line ({self_words(options)})")
-    for row in rows:
+    for row in answer.lines:
         inclusive, own = format_value(row.total, value.unit), format_value(row.itself, value.unit)
         say(f"{inclusive:>12} {own:>12}  {row.file}:{row.line} {row.function}{KIND_WORDS[row.kind]}")
     say("")
     say(f"{'':>12} {'self':>12}  charged to")
-    for each in charged:
-        words = _words(each.to, attribution, "no frame with a known line")
+    for each in answer.charged:
+        words = _words(each.to, attribution_of(options), "no frame with a known line")
         say(f"{'':>12} {format_value(each.amount, value.unit):>12}  {words}")
-    say(f"{'':>12} {format_value(total, value.unit):>12}  in all")
+    say(f"{'':>12} {format_value(answer.total, value.unit):>12}  in all")
     for warning in profile.warnings:
         # without it the lines that needed a pool read as those that keep the memory
         if warning.code == "pools":

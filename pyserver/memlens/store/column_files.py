@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from memlens.kept import Apart
 from memlens.kernels.base.checksum import Checksum
 from memlens.store.columns import Array, Columns, Count, Declared
 from memlens.store.manifest import ArchiveError, ColumnEntry, InconsistentError, Manifest
@@ -78,7 +79,7 @@ class ColumnFiles:
             self.entries[name] = ColumnEntry(description, len(column), column.nbytes, checksum.hexdigest())
 
 
-class MappedFiles:
+class MappedFiles(Apart):
     """The column files of an open archive, mapped when they are asked for."""
 
     def __init__(self, archive: Path, manifest: Manifest) -> None:

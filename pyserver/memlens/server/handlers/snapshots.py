@@ -12,6 +12,7 @@ from memlens.server.protocol.snapshots import (
     OpenParams,
     OpenResult,
     ProgressParams,
+    RelabelledParams,
 )
 from memlens.server.sessions.registry import Damage, Registry
 from memlens.server.wire import answer
@@ -39,7 +40,12 @@ def register(server: LanguageServer, registry: Registry) -> None:
         params = DamagedParams(damage.snapshot, damage.message, damage.again)
         server.protocol.notify("memlens/damaged", msgspec.to_builtins(params))
 
+    def notify_relabelled(former: str, now: str) -> None:
+        params = RelabelledParams(former, now)
+        server.protocol.notify("memlens/relabelled", msgspec.to_builtins(params))
+
     registry.damage_listeners.append(tell_damage)
+    registry.relabel_listeners.append(notify_relabelled)
     answer(server, "memlens/open", open_snapshot)
     answer(server, "memlens/close", close_snapshot)
     answer(server, "memlens/fileState", file_state)

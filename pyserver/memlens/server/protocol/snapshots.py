@@ -72,6 +72,16 @@ class DamagedParams(Struct, frozen=True):
     again: bool
 
 
+class RelabelledParams(Struct, frozen=True):
+    """Server to client: whose code a snapshot's frames are is told by another setting now, so views ask anew.
+
+    It is called ``now`` from here on; by its former name it is still found.
+    """
+
+    snapshot: str
+    now: str
+
+
 REQUESTS: Requests = {
     "memlens/open": (OpenParams, OpenResult),
     "memlens/close": (CloseParams, Done),
@@ -82,4 +92,5 @@ NOTIFICATIONS: dict[str, type[Struct]] = {
     "memlens/progress": ProgressParams,
     "memlens/snapshotsChanged": SnapshotsChangedParams,
     "memlens/damaged": DamagedParams,
+    "memlens/relabelled": RelabelledParams,
 }

@@ -91,8 +91,6 @@ class Identity(NamedTuple):
     path: str
     size_bytes: int
     mtime_ns: int
-    libraries: tuple[str, ...] = ()
-    """The setting that it is opened with; with another one it is another snapshot."""
 
     @classmethod
     def of(cls, path: str) -> "Identity":
@@ -131,6 +129,10 @@ class OpenSnapshot:
         self.path = path
         self.info: SnapshotInfo = snapshot.info
         self.views: set[str] = set()
+        self.former_names: frozenset[str] = frozenset()
+        """What it was called before its frames were told apart by other patterns, and may still be called."""
+        self.patterns: tuple[str, ...] = ()
+        """The setting ``memlens.libraries`` that tells its frames apart."""
         self.is_kept_damaged = False
         """Its archive is damaged, and kept: the file that it was made of is not there to be read again."""
         self.sql = sql
@@ -286,7 +288,7 @@ class _Entry:
         self.path = path
         self.waiting: dict[str, ProgressListener] = {}
         self.stage: tuple[str, float | None] | None = None
-        self.task: asyncio.Task[OpenSnapshot] | None = None
+        self.task: asyncio.Future[OpenSnapshot] | None = None
         self._told_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -332,10 +334,14 @@ class Registry:
         """Called when a snapshot was opened or released."""
         self.damage_listeners: list[Callable[[Damage], None]] = []
         """Called once for each snapshot whose stored copy was found damaged."""
+        self.relabel_listeners: list[Callable[[str, str], None]] = []
+        """Called with the former and the new name of a snapshot whose frames have other kinds now."""
         self._tasks: set[asyncio.Task[None]] = set()
+        self._relabelling: asyncio.Task[None] | None = None
         self._verifiers = ThreadPoolExecutor(
             1, thread_name_prefix="verify", initializer=limits.lower_priority
         )
+        configuration.listeners.append(self._follow_setting)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -346,15 +352,18 @@ class Registry:
 
     def get(self, name: str) -> OpenSnapshot:
         """Raises NotOpenError."""
-        found = self._open.get(name)
-        if found is None:
+        opened = self._named(name)
+        if opened is None:
             raise NotOpenError("This snapshot is not open any more")
-        return found
+        return opened
+
+    def _named(self, name: str) -> OpenSnapshot | None:
+        opened = self._open.get(name)
+        return opened or next((each for each in self._open.values() if name in each.former_names), None)
 
     async def open(self, path: str, view: str, on_progress: ProgressListener) -> OpenSnapshot:
         """Open ``path`` for ``view``; cancelling this ends the reading unless another view waits too."""
         identity = await asyncio.to_thread(Identity.of, path)
-        identity = identity._replace(libraries=tuple(self._configuration.settings.libraries))
         entry = self._entries.get(identity)
         if entry is None:
             entry = self._entries[identity] = _Entry(identity, path)
@@ -376,13 +385,19 @@ class Registry:
 
     async def close(self, name: str, view: str) -> None:
         """``view`` is gone. Closing what is closed already is no error: both sides may come first."""
-        opened = self._open.get(name)
+        opened = self._named(name)
         if opened is None:
             return
         opened.views.discard(view)
-        for entry in list(self._entries.values()):
-            if entry.task is not None and entry.task.done() and _result(entry.task) is opened:
-                await asyncio.shield(asyncio.ensure_future(self._drop_unwanted(entry)))
+        for entry in self._entries_of(opened):
+            await asyncio.shield(asyncio.ensure_future(self._drop_unwanted(entry)))
+
+    def _entries_of(self, opened: OpenSnapshot) -> list[_Entry]:
+        return [
+            entry
+            for entry in self._entries.values()
+            if entry.task is not None and entry.task.done() and _result(entry.task) is opened
+        ]
 
     async def _drop_unwanted(self, entry: _Entry) -> None:
         """Give up the reading that nobody waits for, release the snapshot that nobody shows."""
@@ -429,7 +444,61 @@ class Registry:
             entry.done()
 
     async def _enter(self, entry: _Entry, archive: Path) -> OpenSnapshot:
-        libraries = await self._libraries(entry.identity, archive)
+        opened = await self._opened(entry.path, archive)
+        self._open[opened.name] = opened
+        opened.verify_later(self._verifiers)
+        self._changed()
+        # the setting may have changed meanwhile
+        self._follow_setting()
+        return opened
+
+    def _follow_setting(self) -> None:
+        """Tell the frames of open snapshots apart by the patterns that the setting has now."""
+        if self._outdated() and (self._relabelling is None or self._relabelling.done()):
+            self._relabelling = asyncio.create_task(self._relabel_outdated())
+
+    def _outdated(self) -> OpenSnapshot | None:
+        patterns = tuple(self._configuration.settings.libraries)
+        return next((each for each in self._open.values() if each.patterns != patterns), None)
+
+    async def _relabel_outdated(self) -> None:
+        while outdated := self._outdated():
+            # it isn't tried twice
+            outdated.patterns = tuple(self._configuration.settings.libraries)
+            try:
+                await self._relabel(outdated)
+            except ArchiveError as error:
+                await self._give_up(outdated, error)
+            except Exception:
+                logger.exception("the frames of %s keep their kinds", outdated.path)
+
+    async def _relabel(self, outdated: OpenSnapshot) -> None:
+        """Open a snapshot's archive again, under another name, so that nothing is kept of what followed from kinds.
+
+        Its file isn't looked at: it may have changed or be gone since.
+        """
+        opened = await self._opened(outdated.path, outdated.archive)
+        entries = self._entries_of(outdated)
+        if outdated.name not in self._open or not entries:
+            await opened.release()
+            return
+        opened.views, opened.is_kept_damaged = outdated.views, outdated.is_kept_damaged
+        opened.former_names = outdated.former_names | {outdated.name}
+        self._open = {each.name: each for each in self._open.values() if each is not outdated} | {
+            opened.name: opened
+        }
+        for entry in entries:
+            entry.task = asyncio.get_running_loop().create_future()
+            entry.task.set_result(opened)
+        opened.verify_later(self._verifiers)
+        self._changed()
+        for listener in self.relabel_listeners:
+            listener(outdated.name, opened.name)
+        await outdated.release()
+
+    async def _opened(self, path: str, archive: Path) -> OpenSnapshot:
+        patterns = tuple(self._configuration.settings.libraries)
+        libraries = await self._libraries(path, patterns, archive)
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="snapshot")
         opening = thread.submit(open_with, archive, libraries)
         try:
@@ -457,22 +526,20 @@ class Registry:
             return open_with(archive, libraries)
 
         desk = SqlDesk(snapshot.origin, fill, open_again)
-        opened = OpenSnapshot(uuid.uuid4().hex, entry.path, snapshot, thread, desk, self._give_up)
-        self._open[opened.name] = opened
-        opened.verify_later(self._verifiers)
-        self._changed()
+        opened = OpenSnapshot(uuid.uuid4().hex, path, snapshot, thread, desk, self._give_up)
+        opened.patterns = patterns
         return opened
 
-    async def _libraries(self, identity: Identity, archive: Path) -> Libraries:
+    async def _libraries(self, path: str, patterns: tuple[str, ...], archive: Path) -> Libraries:
         """The setting's, and that files in doubt are the user's where the workspace has such files of the user's."""
-        libraries = Libraries(identity.libraries)
+        libraries = Libraries(patterns)
         names = (await asyncio.to_thread(_files_in_doubt, archive))[:_MOST_IN_DOUBT]
         if not names:
             return libraries
         try:
             paths = await asyncio.wait_for(self._finder.find(names), FIND_TIMEOUT_S)
         except TimeoutError:
-            logger.warning("the workspace was not searched in time for the files of %s", identity.path)
+            logger.warning("the workspace was not searched in time for the files of %s", path)
             return libraries
 
         def is_own(path: str) -> bool:
@@ -500,9 +567,8 @@ class Registry:
                 again=False,
             )
             return
-        for identity, entry in list(self._entries.items()):
-            if entry.task is not None and entry.task.done() and _result(entry.task) is damaged:
-                del self._entries[identity]
+        for entry in self._entries_of(damaged):
+            del self._entries[entry.identity]
         if self._open.pop(damaged.name, None) is not None:
             await damaged.release()
             await asyncio.to_thread(shutil.rmtree, damaged.archive, ignore_errors=True)
@@ -539,7 +605,7 @@ def _files_in_doubt(archive: Path) -> list[str]:
         return snapshot.ask(files_in_doubt)
 
 
-def _result(task: "asyncio.Task[OpenSnapshot]") -> OpenSnapshot | None:
+def _result(task: "asyncio.Future[OpenSnapshot]") -> OpenSnapshot | None:
     return None if task.cancelled() or task.exception() is not None else task.result()
 
 
