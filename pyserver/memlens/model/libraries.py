@@ -77,7 +77,7 @@ _GO_TOPS = (
 _CPYTHON_NAMES = (
     r"(?:bool|bytearray|bytes|capsule|cell|class|code|complex|descr|dict|enum|file|float|frame|func|gen|genericalias|"
     r"iter|list|long|memory|method|module|namespace|odict|picklebuf|range|set|slice|tuple|type|typevar|unicode|union|"
-    r"weakref)object|exceptions|obmalloc|unicodectype|structseq|ceval(?:_gil)?|bltinmodule|pylifecycle|pythonrun|pystate|"
+    r"weakref)object|accu|exceptions|obmalloc|unicodectype|structseq|ceval(?:_gil)?|bltinmodule|pylifecycle|pythonrun|pystate|"
     r"sysmodule|modsupport|getargs|pyarena|pyhash|pymem|pystrtod|pystrcmp|preconfig|initconfig|pathconfig|frozenmain|"
     r"hamt|specialize|deepfreeze|symtable|marshal|codecs|bytecodes|generated_cases|flowgraph|crossinterp|importdl|"
     r"dynload_\w+|bootstrap_hash|instrumentation|Python-(?:ast|tokenize)|asdl|ast_unparse|_warnings|formatter_unicode|"
