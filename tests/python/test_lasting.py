@@ -49,7 +49,9 @@ def test_closing_gives_back_maps_and_descriptors_without_the_collector(
         opened = client.request("memlens/open", {"path": str(sample), "view": "v1"})
         opened_maps = Held.by(client.pid, cache_folder).maps
         client.request("memlens/stack", {"snapshot": opened["snapshot"], "allocation": 0})
-        assert Held.by(client.pid, cache_folder).maps > opened_maps, "columns are mapped when they are asked for"
+        assert Held.by(client.pid, cache_folder).maps > opened_maps, (
+            "columns are mapped when they are asked for"
+        )
         client.request("memlens/close", {"snapshot": opened["snapshot"], "view": "v1"})
         held = rounds(client, [sample], cache_folder, 12)
     assert [each.maps for each in held] == [0] * 12
