@@ -150,7 +150,7 @@ test('the next line that allocates is a key away, round and round', async () => 
   await status.waitFor();
   await vscode.page.keyboard.press('Shift+Alt+F11');
   await vscode.atLine('model.py', lines.at(-1));
-  await vscode.page.locator('.statusbar', { hasText: 'From the end again' }).waitFor();
+  await vscode.page.locator('.statusbar', { hasText: 'Continued from the end' }).waitFor();
 });
 
 test('figures and hovers go with their lines while the file is edited', async () => {

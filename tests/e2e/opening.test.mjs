@@ -119,7 +119,7 @@ test('so is one that has no memory any more', async () => {
     execFileSync('prlimit', ['--pid', String(reader), `--data=${60 << 20}`]);
     process.kill(reader, 'SIGCONT');
   });
-  await page.getByText('that it may take').waitFor();
+  await page.getByText('takes more than the allowed').waitFor();
   await page.getByText('memlens.memory.limit').waitFor();
   await vscode.screenshot('reader-out-of-memory');
   assert.equal(archives().length, 1);
