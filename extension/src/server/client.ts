@@ -238,12 +238,9 @@ export class Server extends Disposable {
         this.#setOpen(params.open);
       },
     );
-    client.onNotification(
-      'memlens/relabelled' satisfies keyof Notifications,
-      (params: RelabelledParams) => {
-        this.#relabelled.fire(params);
-      },
-    );
+    client.onNotification('memlens/relabelled' satisfies keyof Notifications, (params: RelabelledParams) => {
+      this.#relabelled.fire(params);
+    });
     client.onNotification('memlens/damaged' satisfies keyof Notifications, (params: DamagedParams) => {
       this.#damaged.fire(params);
       void showDamage(params.message);
