@@ -1,1 +1,1 @@
-"""The two models that every format is converted into: columns that are independent of the format."""
+"""The three models that every format is converted into: columns that are independent of the format."""

@@ -97,7 +97,7 @@ class ProfileValue(Struct, frozen=True):
 
 
 class CommonInfo(Struct, frozen=True):
-    """The fields that both models have."""
+    """The fields that all models have."""
 
     kind: str
     path: str
@@ -142,11 +142,44 @@ class ProfileInfo(CommonInfo, frozen=True, tag_field="model", tag="profile"):
     """Whether that includes what was both allocated and freed within one bin."""
 
 
-SnapshotInfo = TimelineInfo | ProfileInfo
+class GraphInfo(CommonInfo, frozen=True, tag_field="model", tag="graph"):
+    """Objects and references of a heap at one moment, as a heap dump has them. Bytes are shallow sizes."""
+
+    model: ClassVar[Literal["graph"]] = "graph"
+    objects: int
+    references: int
+    types: int
+    roots: int
+    shallow_bytes: int
+    """Of all objects."""
+    reachable_objects: int
+    """Those that roots reach through references that keep their targets alive."""
+    reachable_bytes: int
+    compact_nodes: int
+    """How many groups the dominator tree has when it is grouped by type at each level."""
+    id_bytes: int
+    """The size of an id or a pointer in the file."""
+    count_multiplier: float
+    """How many objects of the program one of the file stands for on average: 1 unless the dump is sampled."""
+    size_multiplier: float
+    """The same for bytes."""
+    capped: bool
+    """Whether the recorder stopped at a limit of objects."""
+    sizes_inferred: bool
+    """Whether shallow sizes are computed by a rule, because the file has none."""
+    truncated: bool
+    """Whether the file breaks off."""
+    has_stacks: bool
+    """Whether it is known where objects were allocated."""
+    has_places: bool
+    """Whether it is known where some objects or their classes are defined."""
+
+
+SnapshotInfo = TimelineInfo | ProfileInfo | GraphInfo
 """The summary that ``memlens info`` prints and that a view needs first.
 
 Its ``model`` is the tag. Code that differs by model is a ``match`` that ends in ``assert_never``, so that a type
 checker finds every place that a new model affects.
 """
 
-Model = Literal["timeline", "profile"]
+Model = Literal["timeline", "profile", "graph"]

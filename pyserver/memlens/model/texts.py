@@ -1,0 +1,54 @@
+"""Many texts as bytes one after the other, for models with millions of them: never a Python object for each."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(slots=True)
+class Texts:
+    """UTF-8 texts by number: text ``t`` is ``utf8[end[t - 1]:end[t]]``. Text 0 is empty and stands for "none".
+
+    Bytes that aren't UTF-8 are allowed and read as U+FFFD.
+    """
+
+    utf8: npt.NDArray[np.uint8]
+    end: npt.NDArray[np.uint64]
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if ends don't ascend or text 0 isn't empty, which is a bug in the reader."""
+        ends = self.end
+        whole = len(ends) > 0 and int(ends[0]) == 0 and int(ends[-1]) == len(self.utf8)
+        if not whole or bool((ends[1:] < ends[:-1]).any()):
+            raise ValueError("the texts' ends are inconsistent")
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Self:
+        """Texts from Python's, in their order; the first must be empty. For a few thousand at most."""
+        encoded = [text.encode("utf-8", "replace") for text in texts]
+        ends = np.cumsum(np.fromiter(map(len, encoded), np.uint64, len(encoded)), dtype=np.uint64)
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), ends)
+
+    def __len__(self) -> int:
+        return len(self.end)
+
+    def __getitem__(self, number: int) -> str:
+        return self.bytes_of(number).decode("utf-8", "replace")
+
+    def bytes_of(self, number: int) -> bytes:
+        """One text's bytes. Raises IndexError."""
+        if not 0 <= number < len(self.end):
+            raise IndexError(number)
+        start = int(self.end[number - 1]) if number else 0
+        return self.utf8[start : int(self.end[number])].tobytes()
+
+    def with_more(self, texts: Iterable[str]) -> "Texts":
+        """These texts and further ones, which get the numbers after the last. Copies all bytes: call it once."""
+        more = Texts.of(["", *texts])
+        return Texts(
+            np.concatenate((self.utf8, more.utf8)),
+            np.concatenate((self.end, more.end[1:] + np.uint64(len(self.utf8)))),
+        )
