@@ -1,0 +1,1 @@
+"""Kernels over graphs of objects and references: dominators, distances, paths and groups."""

@@ -1,0 +1,23 @@
+import numpy as np
+import numpy.typing as npt
+
+NONE: int
+
+def dominators(
+    start: npt.NDArray[np.uint64],
+    target: npt.NDArray[np.uint32],
+    kind: npt.NDArray[np.uint8],
+    retains: npt.NDArray[np.uint8],
+    roots: npt.NDArray[np.uint32],
+    root: int,
+    attach: bool,
+    order: npt.NDArray[np.uint32],
+    idom: npt.NDArray[np.uint32],
+) -> tuple[int, int]: ...
+def retained_sizes(
+    order: npt.NDArray[np.uint32],
+    idom: npt.NDArray[np.uint32],
+    count: int,
+    shallow: npt.NDArray[np.uint64],
+    retained: npt.NDArray[np.uint64],
+) -> None: ...

@@ -1,0 +1,13 @@
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import Buffer
+
+U32: TypeAlias = npt.NDArray[np.uint32]
+U64: TypeAlias = npt.NDArray[np.uint64]
+
+def descending(values: U64, ordered: U32) -> None: ...
+def children(idom: U32, ordered: U32, begin: U32, child: U32) -> None: ...
+def retained_by_type(begin: U32, child: U32, type_of: U32, retained: U64, sums: U64) -> None: ...
+def compact_tree(idom: U32, type_of: U32, shallow: U64, retained: U64, group: U32) -> Buffer: ...

@@ -1,0 +1,221 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Walks over a graph of objects: references turned around, distances, paths to roots, what a set retains.
+
+References are columns by source: those of object ``o`` are ``start[o]`` to ``start[o + 1]`` of ``target`` and ``kind``.
+``follows`` has an item for each number of a byte: whether references of that kind are followed. Columns of archives
+are checked by whoever maps them; so are numbers of objects that come from outside.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push_u32
+
+cdef uint32_t NO_NUMBER = 0xFFFFFFFF
+
+
+def referrers(
+    const uint64_t[::1] start, const uint32_t[::1] target, uint64_t[::1] back_start, uint32_t[::1] back
+):
+    """Turn references around: the sources of those to object ``o``, ascending, get ``back_start[o]`` and on in ``back``.
+
+    A source stands as often as it refers to the object.
+    """
+    cdef Py_ssize_t objects = start.shape[0] - 1, item
+    cdef uint64_t at, total = 0
+    cdef uint64_t *place = &back_start[0]
+    with nogil:
+        memset(place, 0, (objects + 1) * 8)
+        for at in range(<uint64_t> target.shape[0]):
+            place[target[at]] += 1
+        for item in range(objects + 1):
+            total += place[item]
+            place[item] = total
+        # from the last source to the first, so that ends become beginnings and sources ascend
+        item = objects
+        while item > 0:
+            item -= 1
+            at = start[item + 1]
+            while at > start[item]:
+                at -= 1
+                place[target[at]] -= 1
+                back[place[target[at]]] = <uint32_t> item
+
+
+def distances(
+    const uint64_t[::1] start,
+    const uint32_t[::1] target,
+    const uint8_t[::1] kind,
+    const uint8_t[::1] follows,
+    const uint32_t[::1] sources,
+    uint32_t[::1] distance,
+):
+    """Fill ``distance`` with the least number of references from any of ``sources``; NONE for what they don't reach."""
+    cdef size_t objects = distance.shape[0], first = 0, last = 0
+    cdef uint32_t item, other, step
+    cdef uint64_t at
+    cdef Py_ssize_t each
+    cdef uint32_t *queue = <uint32_t *> malloc((objects + 1) * 4)
+    if queue == NULL:
+        raise MemoryError
+    with nogil:
+        for each in range(<Py_ssize_t> objects):
+            distance[each] = NO_NUMBER
+        for each in range(sources.shape[0]):
+            if distance[sources[each]] == NO_NUMBER:
+                distance[sources[each]] = 0
+                queue[last] = sources[each]
+                last += 1
+        while first < last:
+            item = queue[first]
+            first += 1
+            step = distance[item] + 1
+            for at in range(start[item], start[item + 1]):
+                if follows[kind[at]]:
+                    other = target[at]
+                    if distance[other] == NO_NUMBER:
+                        distance[other] = step
+                        queue[last] = other
+                        last += 1
+    free(queue)
+
+
+def kept_without(
+    const uint64_t[::1] start,
+    const uint32_t[::1] target,
+    const uint8_t[::1] kind,
+    const uint8_t[::1] retains,
+    const uint32_t[::1] roots,
+    const uint32_t[::1] chosen,
+    uint8_t[::1] kept,
+):
+    """Mark in ``kept`` what roots reach without passing through any of the ``chosen`` objects."""
+    cdef size_t objects = kept.shape[0], top = 0
+    cdef uint32_t item, other
+    cdef uint64_t at
+    cdef Py_ssize_t each
+    cdef uint32_t *stack = <uint32_t *> malloc((objects + 1) * 4)
+    if stack == NULL:
+        raise MemoryError
+    with nogil:
+        memset(&kept[0], 0, objects)
+        for each in range(chosen.shape[0]):
+            kept[chosen[each]] = 2
+        for each in range(roots.shape[0]):
+            if kept[roots[each]] == 0:
+                kept[roots[each]] = 1
+                stack[top] = roots[each]
+                top += 1
+        while top:
+            top -= 1
+            item = stack[top]
+            for at in range(start[item], start[item + 1]):
+                other = target[at]
+                if kept[other] == 0 and retains[kind[at]]:
+                    kept[other] = 1
+                    stack[top] = other
+                    top += 1
+        for each in range(chosen.shape[0]):
+            kept[chosen[each]] = 0
+    free(stack)
+
+
+cdef class PathSearch:
+    """Searches backwards from an object for roots, the nearest first. Each object is passed through once.
+
+    So the first path is the shortest, and each further one is the shortest to another root that avoids going through an
+    object twice, as heap analysers list "paths to GC roots".
+    """
+
+    cdef const uint64_t[::1] back_start, start
+    cdef const uint32_t[::1] back, target
+    cdef const uint8_t[::1] kind, follows, is_root
+    cdef uint32_t *towards      # the next object on the way to the one that is explained
+    cdef Vector queue
+    cdef size_t first
+    cdef size_t objects
+    cdef uint32_t item
+
+    def __cinit__(
+        self,
+        const uint64_t[::1] start,
+        const uint32_t[::1] target,
+        const uint8_t[::1] kind,
+        const uint64_t[::1] back_start,
+        const uint32_t[::1] back,
+        const uint8_t[::1] follows,
+        const uint8_t[::1] is_root,
+        uint32_t item,
+    ):
+        vector_init(&self.queue, 4)
+        self.start, self.target, self.kind = start, target, kind
+        self.back_start, self.back = back_start, back
+        self.follows, self.is_root = follows, is_root
+        self.objects = is_root.shape[0]
+        self.item = item
+        # nearly all of it is never touched, so calloc's untouched pages cost nothing: 0 is "not seen"
+        self.towards = <uint32_t *> calloc(self.objects + 1, 4)
+        if self.towards == NULL or vector_push_u32(&self.queue, item) < 0:
+            raise MemoryError
+        self.towards[item] = item + 1
+
+    def __dealloc__(self):
+        free(self.towards)
+        vector_free(&self.queue)
+
+    cdef bint is_followed(self, uint32_t source, uint32_t item) noexcept nogil:
+        """Whether one of the references between two objects is of a kind that is followed."""
+        cdef uint64_t at
+        for at in range(self.start[source], self.start[source + 1]):
+            if self.target[at] == item and self.follows[self.kind[at]]:
+                return True
+        return False
+
+    def next_path(self, size_t most):
+        """The next path as ``uint32`` numbers of objects, from a root to the object; None when there is no other.
+
+        ``most`` bounds how many objects are looked at; once they are used up, None is returned as well, and
+        :attr:`is_complete` is False.
+        """
+        cdef uint32_t item = NO_NUMBER, source, one
+        cdef uint64_t at
+        cdef size_t looked = 0
+        cdef bint found = False
+        cdef int status = 0
+        cdef Vector path
+        vector_init(&path, 4)
+        with nogil:
+            while self.first < self.queue.count and looked < most and status == 0:
+                item = (<uint32_t *> self.queue.data)[self.first]
+                self.first += 1
+                looked += 1
+                found = self.is_root[item] != 0
+                # a root may itself be held by another
+                for at in range(self.back_start[item], self.back_start[item + 1]):
+                    source = self.back[at]
+                    if self.towards[source] == 0 and self.is_followed(source, item):
+                        self.towards[source] = item + 1
+                        status = vector_push_u32(&self.queue, source)
+                        if status < 0:
+                            break
+                if found:
+                    break
+            if found and status == 0:
+                one = item
+                status = vector_push_u32(&path, one)
+                while one != self.item and status == 0:
+                    one = self.towards[one] - 1
+                    status = vector_push_u32(&path, one)
+        if status < 0:
+            vector_free(&path)
+            raise MemoryError
+        if not found:
+            vector_free(&path)
+            return None
+        return column_of(&path, b"I")
+
+    @property
+    def is_complete(self):
+        """Whether everything that holds the object has been looked at."""
+        return self.first >= self.queue.count

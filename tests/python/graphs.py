@@ -1,0 +1,84 @@
+"""Small random graphs, and answers about them by the plainest means there are: what tests of graphs compare with."""
+
+import random
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+STRONG, WEAK = 0, 1
+RETAINS = np.array([1] + [0] * 255, np.uint8)
+
+
+class SmallGraph(NamedTuple):
+    """``edges`` are (target, kind) by source; kind WEAK doesn't retain."""
+
+    edges: list[list[tuple[int, int]]]
+    roots: list[int]
+    types: list[int]
+    shallow: list[int]
+
+    @property
+    def objects(self) -> range:
+        """The numbers of all objects."""
+        return range(len(self.edges))
+
+    def columns(self) -> tuple[U64, U32, U8]:
+        """Starts, targets and kinds."""
+        starts = np.cumsum([0, *map(len, self.edges)]).astype(np.uint64)
+        flat = [edge for edges in self.edges for edge in edges]
+        targets = np.array([target for target, _ in flat], np.uint32)
+        return starts, targets, np.array([kind for _, kind in flat], np.uint8)
+
+    def strong(self, item: int) -> list[int]:
+        """What an object refers to in a way that retains."""
+        return [target for target, kind in self.edges[item] if kind == STRONG]
+
+    def reached(self, sources: Iterable[int], without: frozenset[int] = frozenset()) -> set[int]:
+        """What can be reached from some objects without passing through others."""
+        seen = {item for item in sources if item not in without}
+        waiting = list(seen)
+        while waiting:
+            for target in self.strong(waiting.pop()):
+                if target not in seen and target not in without:
+                    seen.add(target)
+                    waiting.append(target)
+        return seen
+
+
+def random_graph(seed: int, most: int = 24) -> SmallGraph:
+    """A graph of up to ``most`` objects with cycles, parallel references, references to oneself and unreachable parts."""
+    rng = random.Random(seed)
+    count = rng.randint(1, most)
+    density = rng.choice((0.5, 1.0, 1.5, 3.0))
+    edges: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+    for _ in range(int(count * density)):
+        kind = WEAK if rng.random() < 0.1 else STRONG
+        edges[rng.randrange(count)].append((rng.randrange(count), kind))
+    roots = [rng.randrange(count) for _ in range(rng.randint(0, 3))]
+    types = [rng.randrange(3) for _ in range(count)]
+    return SmallGraph(edges, roots, types, [rng.randrange(100) for _ in range(count)])
+
+
+def dominator_sets(graph: SmallGraph, roots: Iterable[int]) -> dict[int, set[int]]:
+    """What becomes unreachable from ``roots`` without each of the objects that they reach: what that dominates."""
+    reached = graph.reached(roots)
+    return {item: reached - graph.reached(roots, frozenset((item,))) for item in reached}
+
+
+def naive_dominators(graph: SmallGraph, roots: Iterable[int]) -> dict[int, int | None]:
+    """The immediate dominator of each object that ``roots`` reach, None for what only the roots together dominate.
+
+    Of an object's dominators, each of which is dominated by all before it, it is the one that dominates the fewest.
+    """
+    sets = dominator_sets(graph, roots)
+    found: dict[int, int | None] = {}
+    for item in sets:
+        above = [other for other, below in sets.items() if item in below and other != item]
+        found[item] = min(above, key=lambda other: len(sets[other]), default=None)
+    return found

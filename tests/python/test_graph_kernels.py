@@ -1,0 +1,317 @@
+"""The kernels over graphs, held to the plainest algorithms on thousands of small random graphs, and to deep ones."""
+
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+from tests.python.graphs import RETAINS, U32, SmallGraph, dominator_sets, naive_dominators, random_graph
+
+from memlens.kernels.graph import dominators as kernel
+from memlens.kernels.graph import tree, walk
+
+SEEDS = range(2_000)
+
+
+class Computed:
+    """The dominator tree of a small graph, as the kernels compute it."""
+
+    def __init__(self, graph: SmallGraph, root: int = -1, attach: bool = False) -> None:
+        count = len(graph.edges)
+        self.order, self.idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)
+        start, target, kind = graph.columns()
+        self.count, self.reachable = kernel.dominators(
+            start, target, kind, RETAINS, np.array(graph.roots, np.uint32), root, attach, self.order, self.idom
+        )
+        self.order, self.idom = self.order[: self.count], self.idom[: self.count]
+        self.retained = np.empty(self.count, np.uint64)
+        shallow = np.array(graph.shallow, np.uint64)
+        kernel.retained_sizes(self.order, self.idom, self.count, shallow, self.retained)
+        self.types = np.array([*graph.types, 0], np.uint32)[np.minimum(self.order, count)]
+        if root < 0:
+            self.types[0] = kernel.NONE
+        self.shallow = np.array([*graph.shallow, 0], np.uint64)[np.minimum(self.order, count)]
+
+    def dominator_of(self) -> dict[int, int | None]:
+        """The immediate dominator of each object; None for vertex 0 where that is no object, and for a root."""
+        items = [None if item == kernel.NONE else item for item in self.order.tolist()]
+        found = {items[vertex]: items[above] for vertex, above in enumerate(self.idom.tolist())}
+        if items[0] is not None:
+            found[items[0]] = None
+        return {item: above for item, above in found.items() if item is not None}
+
+
+def test_vertices_are_all_objects_once() -> None:
+    for seed in SEEDS:
+        graph = random_graph(seed)
+        computed = Computed(graph)
+        assert sorted(computed.order[1:].tolist()) == list(graph.objects)
+        assert computed.order[0] == kernel.NONE
+        reached = {item for item in computed.order[: computed.reachable].tolist() if item != kernel.NONE}
+        assert reached == graph.reached(graph.roots)
+
+
+def test_dominators_are_those_of_the_definition() -> None:
+    compared = 0
+    for seed in SEEDS:
+        graph = random_graph(seed)
+        found, expected = Computed(graph).dominator_of(), naive_dominators(graph, graph.roots)
+        assert {item: found[item] for item in expected} == expected, seed
+        compared += len(expected)
+    assert compared > 5_000
+
+
+def test_a_graph_with_a_root_of_its_own() -> None:
+    for seed in SEEDS:
+        graph = random_graph(seed)
+        found = Computed(graph, root=0).dominator_of()
+        expected = {
+            item: 0 if above is None and item else above
+            for item, above in naive_dominators(graph, [0]).items()
+        }
+        assert {item: found[item] for item in expected} == expected, seed
+
+
+def test_what_is_unreachable_has_dominators_without_changing_those_of_the_rest() -> None:
+    looked_at = 0
+    for seed in SEEDS:
+        graph = random_graph(seed)
+        found, reached = Computed(graph).dominator_of(), graph.reached(graph.roots)
+        apart = set(graph.objects) - reached
+        if not apart:
+            continue
+        # the graph of what is unreachable alone, held by those that the kernel hung below the root
+        held = [item for item in apart if found[item] is None]
+        edges = [
+            [(target, kind) for target, kind in graph.edges[item] if target in apart] if item in apart else []
+            for item in graph.objects
+        ]
+        alone = graph._replace(edges=edges)
+        expected = naive_dominators(alone, held)
+        assert set(expected) == apart
+        assert {item: found[item] for item in apart} == expected, seed
+        # nothing that something else refers to is hung up while there is something that nothing refers to
+        referred = {target for item in apart for target in alone.strong(item) if target != item}
+        assert apart - referred <= set(held)
+        looked_at += 1
+    assert looked_at > 500
+
+
+def test_attached_parts_count_as_held_by_the_root() -> None:
+    for seed in SEEDS:
+        graph = random_graph(seed)
+        found = Computed(graph, root=0, attach=True).dominator_of()
+        reached, roots = graph.reached([0]), [0]
+        referred = {
+            target
+            for item in set(graph.objects) - reached
+            for target in graph.strong(item)
+            if target != item
+        }
+        for item in [*(i for i in graph.objects if i not in referred), *graph.objects]:
+            if item not in graph.reached(roots):
+                roots.append(item)
+        attached = graph._replace(edges=[list(edges) for edges in graph.edges])
+        attached.edges[0].extend((item, 0) for item in roots[1:])
+        expected = naive_dominators(attached, [0])
+        assert found == {item: 0 if above is None and item else above for item, above in expected.items()}
+
+
+def test_retained_sizes_are_what_would_be_freed() -> None:
+    for seed in SEEDS:
+        graph = random_graph(seed)
+        computed = Computed(graph)
+        retained = dict(zip(computed.order.tolist(), computed.retained.tolist(), strict=True))
+        for item, below in dominator_sets(graph, graph.roots).items():
+            assert retained[item] == sum(graph.shallow[each] for each in below), seed
+
+
+def test_referrers_are_all_sources_in_order() -> None:
+    for seed in SEEDS[:500]:
+        graph = random_graph(seed)
+        start, target, _ = graph.columns()
+        back_start, back = np.empty_like(start), np.empty_like(target)
+        walk.referrers(start, target, back_start, back)
+        for item in graph.objects:
+            expected = [source for source in graph.objects for other, _ in graph.edges[source] if other == item]
+            assert back[int(back_start[item]) : int(back_start[item + 1])].tolist() == expected
+
+
+def _distances(graph: SmallGraph) -> dict[int, int]:
+    found = dict.fromkeys(graph.roots, 0)
+    for item in (waiting := list(found)):
+        for target in graph.strong(item):
+            if target not in found:
+                found[target] = found[item] + 1
+                waiting.append(target)
+    return found
+
+
+def test_distances() -> None:
+    for seed in SEEDS[:500]:
+        graph = random_graph(seed)
+        start, target, kind = graph.columns()
+        distance = np.empty(len(graph.edges), np.uint32)
+        walk.distances(start, target, kind, RETAINS, np.array(graph.roots, np.uint32), distance)
+        found = {item: far for item, far in enumerate(distance.tolist()) if far != kernel.NONE}
+        assert found == _distances(graph)
+
+
+def test_what_a_set_retains() -> None:
+    for seed in SEEDS[:500]:
+        graph = random_graph(seed)
+        start, target, kind = graph.columns()
+        chosen = [item for item in graph.objects if item % 3 == seed % 3]
+        kept = np.empty(len(graph.edges), np.uint8)
+        roots = np.array(graph.roots, np.uint32)
+        walk.kept_without(start, target, kind, RETAINS, roots, np.array(chosen, np.uint32), kept)
+        assert set(np.flatnonzero(kept).tolist()) == graph.reached(graph.roots, frozenset(chosen))
+
+
+def _paths(graph: SmallGraph, item: int) -> tuple[list[list[int]], bool]:
+    start, target, kind = graph.columns()
+    back_start, back = np.empty_like(start), np.empty_like(target)
+    walk.referrers(start, target, back_start, back)
+    is_root = np.zeros(len(graph.edges), np.uint8)
+    is_root[graph.roots] = 1
+    search = walk.PathSearch(start, target, kind, back_start, back, RETAINS, is_root, item)
+    found = []
+    while (path := search.next_path(1_000)) is not None:
+        found.append(np.asarray(path).tolist())
+    return found, search.is_complete
+
+
+def test_paths_lead_from_roots_and_the_first_is_the_shortest() -> None:
+    several = 0
+    for seed in SEEDS[:500]:
+        graph = random_graph(seed)
+        if not graph.roots:
+            continue
+        item = seed % len(graph.edges)
+        paths, is_complete = _paths(graph, item)
+        assert is_complete
+        distance = _distances(graph).get(item)
+        # a root is an end of paths whatever lies before it
+        expected = {root for root in graph.roots if item in graph.reached([root])}
+        assert {path[0] for path in paths} == expected
+        assert len(paths) == len(expected)
+        if distance is None:
+            continue
+        assert len(paths[0]) == distance + 1
+        assert [len(path) for path in paths] == sorted(len(path) for path in paths)
+        for path in paths:
+            assert path[-1] == item
+            assert len(set(path)) == len(path)
+            assert all(after in graph.strong(before) for before, after in zip(path, path[1:], strict=False))
+        several += len(paths) > 1
+    assert several > 20
+
+
+def test_a_search_for_paths_can_be_bounded() -> None:
+    chain = SmallGraph([[(item + 1, 0)] for item in range(99)] + [[]], [0], [0] * 100, [1] * 100)
+    start, target, kind = chain.columns()
+    back_start, back = np.empty_like(start), np.empty_like(target)
+    walk.referrers(start, target, back_start, back)
+    is_root = np.zeros(100, np.uint8)
+    is_root[0] = 1
+    search = walk.PathSearch(start, target, kind, back_start, back, RETAINS, is_root, 99)
+    assert search.next_path(50) is None
+    assert not search.is_complete
+    path = search.next_path(50)
+    assert path is not None
+    assert np.asarray(path).tolist() == list(range(100))
+
+
+@pytest.mark.parametrize("values", [[], [7], [3, 1, 3, 2], [0, 2**63, 2**40, 2**40 + 1, 5, 70_000]])
+def test_descending(values: list[int]) -> None:
+    ordered = np.empty(len(values), np.uint32)
+    tree.descending(np.array(values, np.uint64), ordered)
+    assert ordered.tolist() == sorted(range(len(values)), key=lambda number: -values[number])
+
+
+def _children(computed: Computed) -> tuple[U32, U32]:
+    ordered = np.empty(computed.count, np.uint32)
+    tree.descending(computed.retained, ordered)
+    begin, child = np.empty(computed.count + 1, np.uint32), np.empty(computed.count - 1, np.uint32)
+    tree.children(computed.idom, ordered, begin, child)
+    return begin, child
+
+
+def test_children_are_sorted_by_what_they_retain() -> None:
+    for seed in SEEDS[:500]:
+        computed = Computed(random_graph(seed))
+        begin, child = _children(computed)
+        for vertex in range(computed.count):
+            expected = [each for each in range(1, computed.count) if computed.idom[each] == vertex]
+            expected.sort(key=lambda each: (-int(computed.retained[each]), each))
+            assert child[begin[vertex] : begin[vertex + 1]].tolist() == expected
+
+
+def test_types_retain_what_those_objects_do_that_none_of_the_type_dominates() -> None:
+    for seed in SEEDS[:500]:
+        graph = random_graph(seed)
+        computed = Computed(graph)
+        sums = np.zeros(3, np.uint64)
+        tree.retained_by_type(*_children(computed), computed.types, computed.retained, sums)
+        above = computed.dominator_of()
+        expected: Counter[int] = Counter()
+        retained = dict(zip(computed.order.tolist(), computed.retained.tolist(), strict=True))
+        for item in graph.objects:
+            one, same = above[item], False
+            while one is not None:
+                same, one = same or graph.types[one] == graph.types[item], above[one]
+            if not same:
+                expected[graph.types[item]] += retained[item]
+        assert sums.tolist() == [expected[kind] for kind in range(3)]
+
+
+def test_the_compact_tree_groups_by_the_types_of_all_dominators() -> None:
+    for seed in SEEDS:
+        computed = Computed(random_graph(seed))
+        group = np.empty(computed.count, np.uint32)
+        rows = np.asarray(
+            tree.compact_tree(computed.idom, computed.types, computed.shallow, computed.retained, group)
+        )
+        paths: list[tuple[int, ...]] = [()]
+        sums: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
+        for vertex in range(1, computed.count):
+            paths.append((*paths[computed.idom[vertex]], int(computed.types[vertex])))
+            for place, value in enumerate((1, computed.shallow[vertex], computed.retained[vertex])):
+                sums[paths[-1]][place] += int(value)
+        assert len(rows) == len(sums) + 1
+        # the path of each row, from its parents
+        of_row: list[tuple[int, ...]] = [()]
+        for row in rows[1:]:
+            of_row.append((*of_row[row["parent"]], int(row["type"])))
+        assert [of_row[number] for number in group.tolist()] == paths
+        for row, path in zip(rows[1:], of_row[1:], strict=True):
+            assert [row["objects"], row["shallow"], row["retained"]] == sums[path]
+        depths = [len(path) for path in of_row]
+        assert depths == sorted(depths)
+        for number, row in enumerate(rows):
+            children = rows[row["first"] : row["last"]]
+            assert (children["parent"] == number).all()
+            assert len(children) == (rows["parent"][1:] == number).sum()
+            assert (np.diff(children["retained"].astype(np.int64)) <= 0).all()
+
+
+def test_a_chain_of_a_million_objects() -> None:
+    count = 1_000_000
+    start = np.minimum(np.arange(count + 1), count - 1).astype(np.uint64)
+    target, kind = np.arange(1, count, dtype=np.uint32), np.zeros(count - 1, np.uint8)
+    order, idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)
+    roots = np.zeros(1, np.uint32)
+    found = kernel.dominators(start, target, kind, RETAINS, roots, -1, False, order, idom)
+    assert found == (count + 1, count + 1)
+    assert (idom[1:] == np.arange(count)).all()
+    retained, ones = np.empty(count + 1, np.uint64), np.ones(count, np.uint64)
+    kernel.retained_sizes(order, idom, count + 1, ones, retained)
+    assert retained[0] == count
+    types, group = np.zeros(count + 1, np.uint32), np.empty(count + 1, np.uint32)
+    types[0] = kernel.NONE
+    rows = np.asarray(tree.compact_tree(idom, types, np.ones(count + 1, np.uint64), retained, group))
+    assert len(rows) == count + 1
+    begin, child = np.empty(count + 2, np.uint32), np.empty(count, np.uint32)
+    tree.children(idom, np.arange(count + 1, dtype=np.uint32), begin, child)
+    sums = np.zeros(1, np.uint64)
+    tree.retained_by_type(begin, child, types, retained, sums)
+    assert sums[0] == count
