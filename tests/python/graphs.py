@@ -52,7 +52,7 @@ class SmallGraph(NamedTuple):
 
 
 def random_graph(seed: int, most: int = 24) -> SmallGraph:
-    """A graph of up to ``most`` objects with cycles, parallel references, references to oneself and unreachable parts."""
+    """A graph of up to ``most`` objects: cycles, parallel references, some to oneself, parts that nothing reaches."""
     rng = random.Random(seed)
     count = rng.randint(1, most)
     density = rng.choice((0.5, 1.0, 1.5, 3.0))

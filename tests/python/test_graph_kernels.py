@@ -1,5 +1,6 @@
 """The kernels over graphs, held to the plainest algorithms on thousands of small random graphs, and to deep ones."""
 
+import itertools
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -20,7 +21,15 @@ class Computed:
         self.order, self.idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)
         start, target, kind = graph.columns()
         self.count, self.reachable = kernel.dominators(
-            start, target, kind, RETAINS, np.array(graph.roots, np.uint32), root, attach, self.order, self.idom
+            start,
+            target,
+            kind,
+            RETAINS,
+            np.array(graph.roots, np.uint32),
+            root,
+            attach,
+            self.order,
+            self.idom,
         )
         self.order, self.idom = self.order[: self.count], self.idom[: self.count]
         self.retained = np.empty(self.count, np.uint64)
@@ -102,10 +111,7 @@ def test_attached_parts_count_as_held_by_the_root() -> None:
         found = Computed(graph, root=0, attach=True).dominator_of()
         reached, roots = graph.reached([0]), [0]
         referred = {
-            target
-            for item in set(graph.objects) - reached
-            for target in graph.strong(item)
-            if target != item
+            target for item in set(graph.objects) - reached for target in graph.strong(item) if target != item
         }
         for item in [*(i for i in graph.objects if i not in referred), *graph.objects]:
             if item not in graph.reached(roots):
@@ -132,7 +138,9 @@ def test_referrers_are_all_sources_in_order() -> None:
         back_start, back = np.empty_like(start), np.empty_like(target)
         walk.referrers(start, target, back_start, back)
         for item in graph.objects:
-            expected = [source for source in graph.objects for other, _ in graph.edges[source] if other == item]
+            expected = [
+                source for source in graph.objects for other, _ in graph.edges[source] if other == item
+            ]
             assert back[int(back_start[item]) : int(back_start[item + 1])].tolist() == expected
 
 
@@ -201,7 +209,7 @@ def test_paths_lead_from_roots_and_the_first_is_the_shortest() -> None:
         for path in paths:
             assert path[-1] == item
             assert len(set(path)) == len(path)
-            assert all(after in graph.strong(before) for before, after in zip(path, path[1:], strict=False))
+            assert all(after in graph.strong(before) for before, after in itertools.pairwise(path))
         several += len(paths) > 1
     assert several > 20
 

@@ -7,7 +7,8 @@ from typing import Any, assert_never
 from memlens.cli.ask import ask
 from memlens.cli.attribution import attribution_of, self_words, with_attribution
 from memlens.cli.output import json_line, say
-from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import KIND_WORDS, SOURCE_WORDS, format_bytes
 from memlens.views.compare.rows import CompareAnswer, ComparedRow, compare
@@ -45,8 +46,8 @@ def _selected_set(info: SnapshotInfo, options: argparse.Namespace, device: int |
             number = info.default_device if device is None else device
             events = next((d.events for d in info.devices if d.device == number), 0)
             return AllocationSet(number, from_moment=None if options.at == "peak" else events)
-        case ProfileInfo():
-            return AllocationSet(0, value=value_named(info, options.value))
+        case ProfileInfo() | GraphInfo():
+            return AllocationSet(0, value=value_named(profile_of(info), options.value))
         case _:
             assert_never(info)
 

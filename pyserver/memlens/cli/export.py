@@ -15,7 +15,7 @@ from memlens.export.profiles import of_profile
 from memlens.export.samples import Samples
 from memlens.export.snapviewer import snapviewer
 from memlens.export.speedscope import left_out, speedscope
-from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.disk import room_in
 from memlens.store.snapshot import Snapshot
 from memlens.views.naming.frame_names import frame_names
@@ -58,7 +58,7 @@ def _samples(snapshot: Snapshot, options: argparse.Namespace) -> tuple[Samples, 
         case TimelineInfo():
             title = f"{name}, {_TITLES[options.at]}"
             return _allocations(snapshot, snapshot.info, options), title
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             if options.at != "peak":
                 raise BadRequestError("A profile is written as a whole: --at is for traces")
             merged = options.speedscope is not None

@@ -12,7 +12,8 @@ from memlens.cli.attribution import attribution_of, self_words, with_attribution
 from memlens.cli.output import json_line, say
 from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
-from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
+from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import KIND_WORDS, format_value
 from memlens.views.compare import difference
@@ -104,8 +105,8 @@ def selected_set(snapshot: Snapshot, options: argparse.Namespace) -> tuple[Alloc
     match info:
         case TimelineInfo():
             return _selected_allocations(info, options)
-        case ProfileInfo():
-            value = value_named(info, options.value)
+        case ProfileInfo() | GraphInfo():
+            value = value_named(profile_of(info), options.value)
             return AllocationSet(0, filter=options.filter, value=value), "bytes"
         case _:
             assert_never(info)

@@ -9,7 +9,7 @@ from memlens.cli.ask import ask
 from memlens.cli.attribution import attribution_of, self_words, with_attribution
 from memlens.cli.output import json_line, say
 from memlens.model.attribution import Attribution
-from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import KIND_WORDS, format_bytes, format_value
@@ -57,10 +57,12 @@ def _answer(snapshot: Snapshot, options: argparse.Namespace) -> _Timeline | _Pro
         case TimelineInfo():
             lines = top_lines(snapshot, options.top, attribution)
             return _Timeline(lines, *charged_allocations(snapshot, attribution))
-        case ProfileInfo():
-            value = value_named(info, options.value)
+        case ProfileInfo() | GraphInfo():
+            value = value_named(profile_of(info), options.value)
             rows = top_profile_lines(snapshot, value, options.top, attribution)
-            return _Profile(info.values[value].name, rows, *charged_amounts(snapshot, value, attribution))
+            return _Profile(
+                profile_of(info).values[value].name, rows, *charged_amounts(snapshot, value, attribution)
+            )
         case _:
             assert_never(info)
 

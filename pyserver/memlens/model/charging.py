@@ -22,13 +22,13 @@ PASSED_OVER = NATIVE + 1
 def passed_over(frames: Iterable[tuple[str, str, int]], model: Model) -> npt.NDArray[np.bool_]:
     """Which of the frames (file, function, kind) are charged only if their stack has no other frame.
 
-    In a profile these are allocation functions, and the mark of a possible pool of Python's allocator; in a trace the
-    frames of PyTorch's recorder.
+    In a profile and a heap dump these are allocation functions, and the mark of a possible pool of Python's allocator;
+    in a trace the frames of PyTorch's recorder.
     """
     match model:
         case "timeline":
             passed = [kind == NATIVE and is_recorder(function) for _, function, kind in frames]
-        case "profile":
+        case "profile" | "graph":
             passed = [
                 kind != USER
                 and (function == POSSIBLE_ARENA.function or is_allocation_function(function, file))

@@ -45,6 +45,20 @@ class Texts:
         start = int(self.end[number - 1]) if number else 0
         return self.utf8[start : int(self.end[number])].tobytes()
 
+    def find(self, text: str) -> npt.NDArray[np.intp]:
+        """The numbers of a text, which may occur more than once. Only texts of its length are read."""
+        wanted = text.encode()
+        lengths = np.diff(self.end, prepend=np.uint64(0))
+        alike = np.flatnonzero(lengths == len(wanted))
+        return np.array([number for number in alike.tolist() if self.bytes_of(number) == wanted], np.intp)
+
+    def mask(self, *texts: str) -> npt.NDArray[np.uint8]:
+        """An item per text: 1 for those that are one of ``texts``."""
+        found = np.zeros(len(self), np.uint8)
+        for text in texts:
+            found[self.find(text)] = 1
+        return found
+
     def with_more(self, texts: Iterable[str]) -> "Texts":
         """These texts and further ones, which get the numbers after the last. Copies all bytes: call it once."""
         more = Texts.of(["", *texts])

@@ -2,8 +2,9 @@
 
 from typing import Literal, NamedTuple, assert_never
 
-from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.model.profile import standing_for
+from memlens.store.models import profile_of
 from memlens.units import format_value, plain_name
 
 Measure = Literal["peak", "total"]
@@ -27,9 +28,10 @@ def figure_of(info: SnapshotInfo, measure: Measure) -> Figure:
         case TimelineInfo():
             whole = sum(device.peak_bytes for device in info.devices)
             return Figure("live at peak" if measure == "peak" else "in all", "bytes", whole)
-        case ProfileInfo():
-            number = standing_for(info.values, measure, "bytes")
-            value = info.values[info.default_value if number is None else number]
+        case ProfileInfo() | GraphInfo():
+            profile = profile_of(info)
+            number = standing_for(profile.values, measure, "bytes")
+            value = profile.values[profile.default_value if number is None else number]
             title = plain_name(value.title)
             return Figure(title[:1].lower() + title[1:], value.unit, abs(value.total))
         case _:

@@ -3,9 +3,13 @@
 from typing import assert_never
 
 from memlens.errors import BadRequestError
-from memlens.model.info import DeviceInfo, Model, ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.model.info import DeviceInfo, GraphInfo, Model, ProfileInfo, SnapshotInfo, TimelineInfo
 
-_A_MODEL: dict[Model, str] = {"timeline": "A trace of events", "profile": "A profile"}
+_A_MODEL: dict[Model, str] = {
+    "timeline": "A trace of events",
+    "profile": "A profile",
+    "graph": "This heap dump",
+}
 
 
 class LackingError(BadRequestError):
@@ -27,19 +31,37 @@ def timeline_of(info: SnapshotInfo, needed: str, question: str | None = None) ->
     match info:
         case TimelineInfo():
             return info
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             raise LackingError(info.model, needed, question)
         case _:
             assert_never(info)
 
 
-def profile_of(info: SnapshotInfo, needed: str = "samples") -> ProfileInfo:
-    """A profile's figures. Raises :class:`LackingError` about what is ``needed`` for any other model."""
+def profile_of(info: SnapshotInfo, needed: str = "samples", question: str | None = None) -> ProfileInfo:
+    """A profile's figures, or those of the allocation stacks of a heap dump.
+
+    Raises :class:`LackingError` about what is ``needed`` for any other model, and for a dump without such stacks.
+    """
     match info:
         case ProfileInfo():
             return info
+        case GraphInfo():
+            if info.allocations is None:
+                raise LackingError(info.model, "allocation stacks", question)
+            return info.allocations
         case TimelineInfo():
-            raise LackingError(info.model, needed)
+            raise LackingError(info.model, needed, question)
+        case _:
+            assert_never(info)
+
+
+def graph_of(info: SnapshotInfo, needed: str = "objects", question: str | None = None) -> GraphInfo:
+    """A heap dump's figures. Raises :class:`LackingError` about what is ``needed`` for any other model."""
+    match info:
+        case GraphInfo():
+            return info
+        case TimelineInfo() | ProfileInfo():
+            raise LackingError(info.model, needed, question)
         case _:
             assert_never(info)
 
@@ -49,7 +71,7 @@ def devices_of(info: SnapshotInfo) -> list[DeviceInfo]:
     match info:
         case TimelineInfo():
             return info.devices
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             return []
         case _:
             assert_never(info)
@@ -60,7 +82,7 @@ def categories_of(info: SnapshotInfo) -> list[str]:
     match info:
         case TimelineInfo():
             return info.categories
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             return []
         case _:
             assert_never(info)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from memlens.errors import BadRequestError, MemlensError
 from memlens.kept import Apart, Kept
 from memlens.kernels.base import mapped_faults
-from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo, device_name
+from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo, device_name
 from memlens.store.column_files import MappedFiles
 from memlens.store.columns import Columns, Count, Declared
 from memlens.store.frames import FrameColumns
@@ -266,9 +266,9 @@ class Snapshot(Apart):
     def modules(self) -> list[tuple[int, str, str]]:
         """The ``torch.nn`` modules: parent, name, path. ``trace.stack_module`` has each stack's number here.
 
-        0 is "in no module", with an empty name. A profile has none.
+        0 is "in no module", with an empty name. Other models have none.
         """
-        if isinstance(self.info, ProfileInfo):
+        if not isinstance(self.info, TimelineInfo):
             return []
         modules = self.module_columns
         names, paths = (self.strings.texts(column) for column in (modules.name, modules.path))
@@ -292,5 +292,13 @@ def counts_of(manifest: Manifest) -> dict[Count, int]:
             return counts
         case ProfileInfo(samples=samples, bins=bins):
             return {**counts, "samples": samples, "edges": bins + 1, "change offsets": bins + 2}
+        case GraphInfo():
+            samples = manifest.info.allocations.samples if manifest.info.allocations else 0
+            return {
+                **counts, "samples": samples, "edges": 1, "change offsets": 2,
+                "objects": manifest.info.objects, "object ends": manifest.info.objects + 1,
+                "references": manifest.info.references, "types": manifest.info.types,
+                "compact nodes": manifest.info.compact_nodes, "field values": length(ObjectColumns.value_bits),
+            }  # fmt: skip
         case _:
             assert_never(manifest.info)

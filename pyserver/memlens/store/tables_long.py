@@ -12,7 +12,7 @@ import numpy.typing as npt
 from memlens.kernels.base import sqlite_trees
 from memlens.kernels.base.sqlite_trees import Texts
 from memlens.kernels.trace import timeline as kernel
-from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.progress import Report
 from memlens.store.database_file import Column as TreeColumn
 from memlens.store.database_file import Filler, Rows
@@ -36,7 +36,7 @@ def fill_base(snapshot: Snapshot, filler: Filler) -> None:
     match snapshot.info:
         case TimelineInfo():
             pass
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             _fill_samples(snapshot, snapshot.info, filler)
         case _:
             assert_never(snapshot.info)
@@ -60,7 +60,7 @@ def _stack_rows(snapshot: Snapshot, depths: Column) -> Iterator[Rows]:
     match snapshot.info:
         case TimelineInfo():
             largest = snapshot.trace.stack_largest
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             largest = np.full(len(labels), kernel.NEVER, np.uint32)
         case _:
             assert_never(snapshot.info)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.model.frames import KIND_NAMES
-from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.model.profile import standing_for
 from memlens.model.timeline import NOTE_KINDS
 from memlens.store.database_file import insert
@@ -30,7 +30,7 @@ def fill_short(snapshot: Snapshot, database: apsw.Connection) -> None:
             _all_notes(snapshot, database)
             _memory(snapshot, database)
             _annotations(snapshot, database)
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             _labels(snapshot, snapshot.info, database)
         case _:
             assert_never(snapshot.info)
@@ -69,7 +69,7 @@ def known_figures(info: SnapshotInfo) -> set[str]:
     match info:
         case TimelineInfo():
             return {*STACK_FIGURES, "largest_bytes_of_line"}
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             return _known_of_values(info)
         case _:
             assert_never(info)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.tree.calltree import add_by
-from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.model.profile import standing_for
 from memlens.store.snapshot import Snapshot
 
@@ -22,8 +22,10 @@ def stack_totals(snapshot: Snapshot) -> I64:
     match info:
         case TimelineInfo():
             return snapshot.trace.stack_totals
-        case ProfileInfo():
-            return snapshot.keep("stack totals", lambda: _of_samples(snapshot, info))
+        case GraphInfo(allocations=None):
+            return np.zeros((len(snapshot.stacks.node), 6), np.int64)
+        case ProfileInfo() | GraphInfo():
+            return snapshot.keep("stack totals", lambda: _of_samples(snapshot, snapshot.profile))
         case _:
             assert_never(info)
 
@@ -38,8 +40,10 @@ def line_totals(snapshot: Snapshot) -> I64:
         case TimelineInfo():
             trace = snapshot.trace
             return snapshot.keep("line totals", lambda: np.hstack((trace.line_totals, trace.line_own)))
-        case ProfileInfo():
-            return snapshot.keep("line totals", lambda: _of_values(snapshot, info))
+        case GraphInfo(allocations=None):
+            return np.zeros((0, 8), np.int64)
+        case ProfileInfo() | GraphInfo():
+            return snapshot.keep("line totals", lambda: _of_values(snapshot, snapshot.profile))
         case _:
             assert_never(info)
 

@@ -8,13 +8,14 @@ from pygls import uris
 from pygls.lsp.server import LanguageServer
 
 from memlens.model.attribution import MEANINGS, Attribution, rule_of
-from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.server.markdown import command_link, escaped, go_to_link, size
 from memlens.server.protocol.editor import HoverParams, HoverResult
 from memlens.server.protocol.sources import Document
 from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
 from memlens.server.wire import answer
+from memlens.store.models import profile_of
 from memlens.units import counted, format_value, plain_name
 from memlens.views.answers import SourceLine
 from memlens.views.lines.totals import LineValue
@@ -66,10 +67,10 @@ async def _section(document: Document, placed: PlacedLine, attribution: Attribut
     match info:
         case TimelineInfo():
             verb, figures = "allocated", _of_allocations(row, strong, attribution)
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             values = await bound.snapshot.values_of(bound.file, attribution)
             rule = rule_of(attribution, row.kind)
-            verb, figures = "has", _values(info, values.get(row.line, []), strong, rule)
+            verb, figures = "has", _values(profile_of(info), values.get(row.line, []), strong, rule)
         case _:
             assert_never(info)
     title = f"**{escaped(bound.snapshot.title)}** · what this line {verb}"

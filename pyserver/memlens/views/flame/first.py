@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from memlens.kernels.tree import calltree as kernel
 from memlens.kernels.tree.flame import Layout
-from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.artefacts import read_columns, write_columns
+from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame.calltree import MOST_VALUE, CallTree, FlameOptions, Nodes, Outline
 from memlens.views.naming.frame_names import FrameNames, words_of
@@ -37,7 +38,7 @@ def opening_set(info: SnapshotInfo) -> AllocationSet:
     match info:
         case TimelineInfo():
             return AllocationSet(info.default_device)
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             return AllocationSet(0)
         case _:
             assert_never(info)
@@ -53,10 +54,11 @@ def is_first(info: SnapshotInfo, of: AllocationSet, options: FlameOptions) -> bo
                 return False
             peaks = [device.peak_moment for device in info.devices if device.device == of.device]
             return of.from_moment is None or of.from_moment in peaks
-        case ProfileInfo():
-            first = info.default_value
+        case ProfileInfo() | GraphInfo():
+            profile = profile_of(info)
+            first = profile.default_value
             # of negative values a tree has two sides, which are not kept
-            return of.from_moment is None and of.value in (None, first) and not info.values[first].negative
+            return of.from_moment is None and of.value in (None, first) and not profile.values[first].negative
         case _:
             assert_never(info)
 

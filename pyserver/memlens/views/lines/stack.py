@@ -6,7 +6,7 @@ from typing import assert_never
 import msgspec
 import numpy as np
 
-from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.frees import freed_stacks
 from memlens.store.snapshot import Snapshot
 from memlens.store.totals import stack_totals
@@ -58,7 +58,7 @@ def totals(snapshot: Snapshot, stacks: Sequence[int]) -> Totals:
     match snapshot.info:
         case TimelineInfo():
             largest = int(snapshot.trace.stack_largest[chosen[biggest]])
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             largest = NEVER
         case _:
             assert_never(snapshot.info)

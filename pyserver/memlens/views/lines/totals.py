@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from memlens.model.attribution import Attribution, FrameKind
 from memlens.model.frames import KIND_NAMES
-from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.frames import FrameRow
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
@@ -158,7 +158,7 @@ def _stacks_of_lines(snapshot: Snapshot, file: str, numbers: Sequence[int]) -> l
     match snapshot.info:
         case TimelineInfo():
             through &= stack_totals(snapshot)[:, 1] > 0
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             pass
         case _:
             assert_never(snapshot.info)

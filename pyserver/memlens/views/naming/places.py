@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE
-from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.model.timeline import NEVER
 from memlens.store.frames import FrameRow
 from memlens.store.snapshot import Snapshot
@@ -59,7 +59,7 @@ def _operators(snapshot: Snapshot) -> tuple[U32, list[str]]:
     match snapshot.info:
         case TimelineInfo():
             return snapshot.keep("operators of C++", lambda: _operators_of_native(snapshot))
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             return np.full(len(snapshot.stacks.node), NEVER, np.uint32), []
         case _:
             assert_never(snapshot.info)

@@ -6,7 +6,7 @@ from typing import assert_never
 import numpy as np
 
 from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
-from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
 from memlens.views.naming.frame_names import BEFORE_TRACE, NO_STACK
 from memlens.views.naming.places import bare_place
@@ -63,7 +63,7 @@ def items_of(snapshot: Snapshot, of: AllocationSet, narrow: str = "") -> ValuedS
     match snapshot.info:
         case TimelineInfo():
             return _allocations(snapshot, of, narrow)
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             items = snapshot.keep(("samples", of), lambda: _samples(snapshot, of))
             return items.where(matching(snapshot, narrow)[items.rows]) if narrow else items
         case _:
@@ -104,7 +104,7 @@ def meaning_of(snapshot: Snapshot, of: AllocationSet) -> OneSide:
             # the names that Go's heap profiles have, which users of pprof know
             kind = "inuse" if of.to_moment is None else "alloc"
             return OneSide((ValueName(f"{kind}_space", "bytes"), ValueName(f"{kind}_objects", "count")))
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             return sample_values(snapshot, of)
         case _:
             assert_never(snapshot.info)
@@ -115,8 +115,8 @@ def sizes_of(snapshot: Snapshot, of: AllocationSet) -> I64 | None:
     match snapshot.info:
         case TimelineInfo():
             return device_of(snapshot, of.device, of.filter).size
-        case ProfileInfo():
-            return snapshot.samples.size if snapshot.info.has_sizes else None
+        case ProfileInfo() | GraphInfo():
+            return snapshot.samples.size if snapshot.profile.has_sizes else None
         case _:
             assert_never(snapshot.info)
 

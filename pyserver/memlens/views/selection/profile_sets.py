@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from memlens.errors import BadRequestError
 from memlens.kernels.tree.calltree import first_rows, sum_changes
-from memlens.model.info import ProfileInfo, ProfileValue, TimelineInfo, ValueMeaning
+from memlens.model.info import GraphInfo, ProfileInfo, ProfileValue, TimelineInfo, ValueMeaning
 from memlens.model.profile import BLOCK_CHANGE_DTYPE
 from memlens.store.manifest import InconsistentError
 from memlens.store.models import profile_of
@@ -31,7 +31,7 @@ def is_signed(snapshot: Snapshot, of: AllocationSet) -> bool:
     match snapshot.info:
         case TimelineInfo():
             return False
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             return _is_whole(of) and value_of(snapshot, of).negative
         case _:
             assert_never(snapshot.info)

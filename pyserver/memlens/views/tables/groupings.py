@@ -11,7 +11,7 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE, package_of
-from memlens.model.info import Model, ProfileInfo, TimelineInfo
+from memlens.model.info import GraphInfo, Model, ProfileInfo, TimelineInfo
 from memlens.model.timeline import NEVER, NO_CATEGORY
 from memlens.store.frames import FrameRow
 from memlens.store.models import devices_of, profile_of, timeline_of
@@ -152,7 +152,7 @@ def _bare(snapshot: Snapshot) -> list[GroupName]:
                 GroupName(_NOTHING.name, "allocated while recording", filter="stack:0 -is:before"),
                 GroupName("Allocated before recording", "no stack in the file", filter="stack:0 is:before"),
             ]
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             return [_NOTHING, _NOTHING]
         case _:
             assert_never(snapshot.info)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.kernels.tree.grouping import group_sums
 from memlens.model.attribution import Attribution
-from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.model.timeline import NEVER
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
@@ -177,7 +177,7 @@ def _figures(
             allocations = np.zeros(found.groups, np.uint32)
             allocations[keys] = device_of(snapshot, of.device, of.filter).allocations(rows[keys])
             return _Figures(keys, sums, largest, "allocation", unit, allocations=allocations)
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             pools, pooled = np.zeros(found.groups, np.int64), pool_stacks(snapshot)[items.stacks]
             np.add.at(pools, found.codes[pooled], items.values[AMOUNT, pooled])
             if sizes is not None and unit == "bytes":

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.kernels.tree.calltree import add_by
-from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.items import items_of, sizes_of
 from memlens.views.selection.sets import AllocationSet
@@ -61,7 +61,7 @@ def _first_known(info: SnapshotInfo) -> int:
     match info:
         case TimelineInfo():
             return 0
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             return 1
         case _:
             assert_never(info)

@@ -1,0 +1,292 @@
+"""V8's heap snapshots: ``.heapsnapshot`` and ``.heaptimeline`` of Node.js, Chrome, Electron, Deno, Bun and Julia.
+
+JSON whose long parts are flat arrays of numbers. Which number of a row is what stands in ``snapshot.meta``, and differs
+by version; fields are looked up there by name. Source: ``src/profiler/heap-snapshot-generator.cc`` of V8.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct, ValidationError
+
+from memlens.formats.containers import Source
+from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.scanning import Scanner, run_through
+from memlens.formats.v8_objects import Snapshot, graph_of
+from memlens.formats.v8_places import Functions, TraceRows
+from memlens.kernels.readers import v8_json as kernel
+from memlens.model.graph import MOST_BYTES, MOST_OBJECTS, Graph, Objects, References
+from memlens.model.texts import Texts
+from memlens.progress import Report
+
+_FLAT = frozenset(("nodes", "edges", "trace_function_infos", "samples", "locations"))
+_MOST_U8, _MOST_U32, _MOST_U64 = 0xFF, 0xFFFFFFFF, 2**60
+_MOST_FIELDS = 64
+_MOST_KINDS = 127
+"""Kinds of references are stored in a byte, with a bit for whether they count."""
+
+_ERRORS = {
+    kernel.TRUNCATED: "The JSON breaks off: the snapshot was probably not written to its end",
+    kernel.SYNTAX: "The file is not valid JSON",
+    kernel.TOO_LARGE: "A number is larger than it can be",
+    kernel.NO_NODE: "A reference leads to no object",
+}
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+
+
+class _Meta(Struct):
+    node_fields: list[str]
+    node_types: list[list[str] | str]
+    edge_fields: list[str]
+    edge_types: list[list[str] | str]
+    trace_function_info_fields: list[str] = []
+    trace_node_fields: list[str] = []
+    location_fields: list[str] = []
+
+
+class _Header(Struct):
+    """``snapshot``: the fields of all rows, and how many there are."""
+
+    meta: _Meta
+    node_count: int | None = None
+    edge_count: int | None = None
+    root_index: int = 0
+    extra_native_bytes: int = 0
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the first bytes are a JSON object with a heap snapshot's first fields."""
+    text = head.lstrip()
+    return text[:1] == b"{" and (
+        b'"node_fields"' in head or text[1:].lstrip().startswith((b'"nodes"', b'"edges"', b'"snapshot"'))
+    )
+
+
+def read(source: Source, _scratch: Path, report: Report) -> Graph:
+    """Read a snapshot; ``report`` gets ``("reading", fraction)``.
+
+    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, or MemoryError.
+    """
+    return graph_of(_File(source, report).snapshot())
+
+
+class _Column(NamedTuple):
+    """A field that is kept: the type of its column and the largest value allowed; ``node_fields`` as in the kernel."""
+
+    kind: type[np.unsignedinteger[Any]]
+    most: int
+    node_fields: int = 0
+
+
+class _File:
+    """The sections of a file, each read into columns."""
+
+    def __init__(self, source: Source, report: Report) -> None:
+        self._source = source
+        self._report = report
+        self._data = source.data
+        status, offset, self._sections = kernel.sections(self._data, _FLAT)
+        source.release(len(self._data))
+        self._check(status, offset)
+        if "snapshot" not in self._sections:
+            raise NotASnapshotError("The file is JSON without the header of a heap snapshot")
+        self._header = self._read_header()
+        self._meta = self._header.meta
+
+    def snapshot(self) -> Snapshot:
+        """Everything, checked."""
+        meta = self._meta
+        node_types, edge_types = _names(meta.node_types, "node_types"), _names(meta.edge_types, "edge_types")
+        texts = self._strings()
+        nodes = self._nodes(len(node_types), len(texts))
+        starts = _starts(nodes.pop("edge_count"))
+        edges = self._edges(len(edge_types), int(starts[-1]), len(nodes["id"]))
+        shallow: U64 = nodes["self_size"]
+        if float(shallow.sum(dtype=np.float64)) >= MOST_BYTES:
+            raise DamagedSnapshotError("The sizes of the objects add up to more than any memory")
+        root, rest = divmod(self._header.root_index, len(meta.node_fields))
+        if rest or not 0 <= root < len(shallow):
+            raise DamagedSnapshotError(
+                f"The snapshot's root_index, {self._header.root_index:,}, is no object"
+            )
+        # texts are numbered from 1, so that 0 is "none"
+        names: U32 = nodes["name"]
+        names += np.uint32(1)
+        return Snapshot(
+            Objects(np.zeros(0, np.uint32), shallow, nodes["id"], names),
+            References(starts, edges["to_node"], edges["type"], edges["name_or_index"]),
+            texts, nodes["type"], nodes.get("detachedness"), node_types, edge_types, root,
+            self._functions(len(texts)), self._trace(nodes.get("trace_node_id")), self._locations(len(shallow)),
+            self._header.extra_native_bytes,
+        )  # fmt: skip
+
+    def _check(self, status: int, offset: int) -> None:
+        if status == kernel.NO_MEMORY:
+            raise MemoryError
+        if status != kernel.OK:
+            raise DamagedSnapshotError(_ERRORS[status], offset=offset)
+
+    def _read_header(self) -> _Header:
+        start, end = self._sections["snapshot"]
+        try:
+            header = msgspec.json.decode(self._data[start:end], type=_Header)
+        except (ValidationError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise DamagedSnapshotError(
+                f"The header is not a heap snapshot's: {error}", offset=start
+            ) from error
+        for name in ("node_fields", "edge_fields", "location_fields", "trace_function_info_fields"):
+            if len(getattr(header.meta, name)) > _MOST_FIELDS:
+                raise DamagedSnapshotError(f"The header has more {name} than there can be", offset=start)
+        return header
+
+    def _span(self, section: str) -> tuple[int, int]:
+        span = self._sections.get(section)
+        if span is None:
+            raise DamagedSnapshotError(f"The snapshot has no {section}")
+        return span
+
+    def _run(self, scanner: "Scanner | kernel.Rows | kernel.Strings", start: int) -> None:
+        status = run_through(scanner, self._source, self._report, start)
+        if status != kernel.OK:
+            self._check(status, getattr(scanner, "error_offset", start))
+
+    def _rows(self, section: str, fields: list[str], kept: dict[str, _Column]) -> dict[str, npt.NDArray[Any]]:
+        """Read rows of numbers; only fields that are ``kept`` and that the file has."""
+        start, end = self._span(section)
+        if not fields or self._data[start] != ord("["):
+            raise DamagedSnapshotError(f"The snapshot's {section} are no rows of numbers", offset=start)
+        items = kernel.count_items(self._data, start, end)
+        rows, rest = divmod(items, len(fields))
+        if rest:
+            raise DamagedSnapshotError(
+                f"The snapshot's {section} have {items:,} numbers, not {len(fields)} for each", offset=start
+            )
+        if rows > MOST_OBJECTS:
+            raise DamagedSnapshotError(f"The snapshot has more {section} than can be numbered", offset=start)
+        columns: dict[str, npt.NDArray[Any]] = {}
+        sinks: list[kernel.Sink | None] = []
+        for field in fields:
+            column = kept.get(field)
+            if column is None or field in columns:
+                sinks.append(None)
+                continue
+            columns[field] = np.empty(rows, column.kind)
+            sinks.append(
+                (columns[field].view(np.uint8), columns[field].itemsize, column.most, column.node_fields)
+            )
+        self._run(kernel.Rows(self._data, start, end, rows, sinks), start)
+        return columns
+
+    def _nodes(self, types: int, texts: int) -> dict[str, npt.NDArray[Any]]:
+        kept = {
+            "type": _Column(np.uint8, types - 1),
+            "name": _Column(np.uint32, texts - 2),
+            "id": _Column(np.uint64, _MOST_U64),
+            "self_size": _Column(np.uint64, _MOST_U64),
+            "edge_count": _Column(np.uint32, _MOST_U32),
+            "trace_node_id": _Column(np.uint64, _MOST_U64),
+            "detachedness": _Column(np.uint8, _MOST_U8),
+        }
+        nodes = self._rows("nodes", self._meta.node_fields, kept)
+        _require(nodes, "node", "type", "name", "id", "self_size", "edge_count")
+        count = len(nodes["id"])
+        if not count:
+            raise DamagedSnapshotError("The snapshot has no objects")
+        if self._header.node_count not in (None, count):
+            raise DamagedSnapshotError(
+                f"The snapshot has {count:,} objects, but says that it has {self._header.node_count:,}"
+            )
+        return nodes
+
+    def _edges(self, types: int, count: int, nodes: int) -> dict[str, npt.NDArray[Any]]:
+        kept = {
+            "type": _Column(np.uint8, types - 1),
+            "name_or_index": _Column(np.uint32, _MOST_U32),
+            "to_node": _Column(np.uint32, nodes - 1, len(self._meta.node_fields)),
+        }
+        edges = self._rows("edges", self._meta.edge_fields, kept)
+        _require(edges, "edge", *kept)
+        if len(edges["type"]) != count or self._header.edge_count not in (None, count):
+            raise DamagedSnapshotError(
+                f"The snapshot has {len(edges['type']):,} references, but its objects have {count:,}"
+            )
+        return edges
+
+    def _strings(self) -> Texts:
+        start, end = self._span("strings")
+        if self._data[start] != ord("["):
+            raise DamagedSnapshotError("The snapshot's strings are no list", offset=start)
+        scanner = kernel.Strings(self._data, start, end)
+        self._run(scanner, start)
+        utf8, ends = map(np.asarray, scanner.take())
+        if not 1 < len(ends) < _MOST_U32:
+            raise DamagedSnapshotError("The snapshot has no strings, or too many", offset=start)
+        return Texts(utf8, ends)
+
+    def _functions(self, texts: int) -> Functions | None:
+        if not self._has("trace_function_infos"):
+            return None
+        string = _Column(np.uint32, texts - 2)
+        kept = {"name": string, "script_name": string, "line": _Column(np.uint32, _MOST_U32)}
+        columns = self._rows("trace_function_infos", self._meta.trace_function_info_fields, kept)
+        _require(columns, "trace_function_info", *kept)
+        one = np.uint32(1)
+        return Functions(columns["name"] + one, columns["script_name"] + one, columns["line"])
+
+    def _trace(self, nodes: U64 | None) -> TraceRows | None:
+        """The tree of allocation stacks, where these were tracked; ``nodes`` has the tree's node of each object."""
+        if nodes is None or not self._has("trace_tree"):
+            return None
+        fields, (start, end) = self._meta.trace_node_fields, self._sections["trace_tree"]
+        needed = ("id", "function_info_index", "children")
+        if any(name not in fields for name in needed) or fields[0] == "children":
+            raise DamagedSnapshotError("The header doesn't say what the allocation trace consists of")
+        tree = kernel.TraceTree()
+        status = tree.read(self._data, start, end, len(fields), *map(fields.index, needed))
+        self._check(status, tree.error_offset)
+        ids, functions, parents = map(np.asarray, tree.take())
+        return TraceRows(ids, functions, parents, nodes)
+
+    def _locations(self, nodes: int) -> dict[str, npt.NDArray[Any]] | None:
+        if not self._has("locations"):
+            return None
+        node_fields = len(self._meta.node_fields)
+        kept = {
+            "object_index": _Column(np.uint32, nodes - 1, node_fields),
+            "script_id": _Column(np.uint64, _MOST_U64),
+            "script_object_index": _Column(np.uint32, nodes - 1, node_fields),
+            "line": _Column(np.uint32, _MOST_U32),
+        }
+        columns = self._rows("locations", self._meta.location_fields, kept)
+        _require(columns, "location", "object_index", "script_id", "line")
+        return columns
+
+    def _has(self, section: str) -> bool:
+        """Whether a section is there and isn't empty."""
+        start, end = self._sections.get(section, (0, 0))
+        return end - start > 2 and bool(self._data[start + 1 : end - 1].strip() if end - start < 16 else True)
+
+
+def _names(types: list[list[str] | str], what: str) -> list[str]:
+    """The names of the numbers of the first field, which is the type."""
+    if not types or isinstance(types[0], str) or not 0 < len(types[0]) <= _MOST_KINDS:
+        raise DamagedSnapshotError(f"The header's {what} are not a heap snapshot's")
+    return types[0]
+
+
+def _require(columns: dict[str, npt.NDArray[Any]], kind: str, *fields: str) -> None:
+    for field in fields:
+        if field not in columns:
+            raise DamagedSnapshotError(f"The header's {kind}_fields have no {field}")
+
+
+def _starts(counts: U32) -> U64:
+    starts = np.zeros(len(counts) + 1, np.uint64)
+    np.cumsum(counts, dtype=np.uint64, out=starts[1:])
+    return starts

@@ -1,0 +1,216 @@
+"""What the rows of V8's heap snapshots mean: types, roots, and the figures that DevTools shows for them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.formats.errors import DamagedSnapshotError
+from memlens.formats.v8_places import Functions, TraceRows, places_of
+from memlens.kernels.readers import v8_graph as kernel
+from memlens.model.graph import (
+    NONE,
+    ROOT_DTYPE,
+    Facts,
+    Graph,
+    Naming,
+    Objects,
+    ReferenceKind,
+    References,
+    Strength,
+    Types,
+)  # fmt: skip
+from memlens.model.info import Notice
+from memlens.model.texts import Texts
+from memlens.units import format_bytes
+
+KIND = "v8"
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+
+_NAMED_BY_INDEX = ("element", "hidden")
+_STRENGTHS: dict[str, Strength] = {"weak": "weak"}
+_DETACHED = 2
+"""``detachedness`` of nodes of the DOM that are in no document (``v8-profiler.h``, ``Detachedness``)."""
+
+_PARTS = ("hidden", "array")
+_PART_NAME = "system / ExternalStringData"
+_DOCUMENTS = "(Document DOM trees)"
+
+_TYPE_NAMES = {
+    "code": "(compiled code)", "closure": "Function", "regexp": "RegExp", "array": "(array)", "string": "(string)",
+    "concatenated string": "(concatenated string)", "sliced string": "(sliced string)", "number": "(number)",
+    "bigint": "(bigint)", "symbol": "(symbol)", "synthetic": "(synthetic)", "object shape": "(object shape)",
+}  # fmt: skip
+"""Types whose objects' names are their own, not a class's; the rest go by name."""
+
+_MOST_CATEGORIES = 10_000
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """The columns of a file. Kinds of references and types of nodes are the file's; names are texts."""
+
+    objects: Objects
+    references: References
+    texts: Texts
+    node_type: U8
+    detachedness: U8 | None
+    node_types: list[str]
+    edge_types: list[str]
+    root: int
+    functions: Functions | None
+    trace: TraceRows | None
+    locations: dict[str, npt.NDArray[Any]] | None
+    extra_native_bytes: int
+
+    def edge_type(self, name: str) -> int:
+        """The number of a kind of references, -1 if the file has none."""
+        return self.edge_types.index(name) if name in self.edge_types else -1
+
+    def is_of_type(self, *names: str) -> U8:
+        """An item per object: 1 for those of some types."""
+        chosen = np.array([name in names for name in self.node_types], np.uint8)
+        return chosen[self.node_type]
+
+
+def graph_of(snapshot: Snapshot) -> Graph:
+    """The model of a file's columns. Raises :class:`DamagedSnapshotError`."""
+    references = snapshot.references
+    by_index = np.zeros(256, np.uint8)
+    for name in _NAMED_BY_INDEX:
+        if name in snapshot.edge_types:
+            by_index[snapshot.edge_type(name)] = 1
+    wrong = kernel.number_names(references.kind, references.name, by_index, len(snapshot.texts) - 1)
+    if wrong >= 0:
+        raise DamagedSnapshotError(f"Reference {wrong:,} is named by a string that the file doesn't have")
+    places = places_of(
+        references, snapshot.edge_type("internal"), snapshot.objects.name, snapshot.texts, snapshot.functions,
+        snapshot.trace, snapshot.locations,
+    )  # fmt: skip
+    _charge_parts(snapshot)
+    roots, root_kinds = _roots(snapshot)
+    _mark_uncounted(snapshot)
+    types, type_of, texts = _types(snapshot)
+    objects = snapshot.objects
+    objects.type = type_of
+    objects.stack = places.stacks
+    objects.flags = _flags(snapshot)
+    return Graph(
+        KIND, objects, types, references, _reference_kinds(snapshot.edge_types), roots, texts,
+        type_kinds=snapshot.node_types, root_kinds=root_kinds, root=snapshot.root, flags=("detached",),
+        frames=places.frames, tree=places.tree, places=places.places, facts=Facts(unreachable_attached=True),
+        settings={"extra_native_bytes": snapshot.extra_native_bytes}, notices=_notices(snapshot),
+    )  # fmt: skip
+
+
+def _charge_parts(snapshot: Snapshot) -> None:
+    """Charge internal parts to the objects that they belong to, as DevTools does where there are user's roots."""
+    is_synthetic = snapshot.is_of_type("synthetic")
+    from_root = _targets(snapshot, snapshot.root)
+    documents = snapshot.texts.mask(_DOCUMENTS)[snapshot.objects.name[from_root]]
+    if not bool((documents | (is_synthetic[from_root] == 0)).any()):
+        return
+    is_part = snapshot.is_of_type(*_PARTS)
+    is_part |= snapshot.is_of_type("native") & snapshot.texts.mask(_PART_NAME)[snapshot.objects.name]
+    references = snapshot.references
+    kernel.charge_parts(
+        references.start, references.target, references.kind, snapshot.edge_type("weak"), is_part, is_synthetic,
+        snapshot.objects.shallow,
+    )  # fmt: skip
+
+
+def _targets(snapshot: Snapshot, item: int) -> U32:
+    references = snapshot.references
+    return references.target[int(references.start[item]) : int(references.start[item + 1])]
+
+
+def _mark_uncounted(snapshot: Snapshot) -> None:
+    """Mark references that DevTools leaves out of dominators by kinds after the file's."""
+    references, texts = snapshot.references, snapshot.texts
+    is_documents = snapshot.is_of_type("synthetic") & texts.mask(_DOCUMENTS)[snapshot.objects.name]
+    owned = np.zeros(len(snapshot.objects.ids), np.uint8)
+    columns = (references.start, references.target, references.kind)
+    shortcut, internal = snapshot.edge_type("shortcut"), snapshot.edge_type("internal")
+    kernel.mark_page_owned(
+        *columns, is_documents, snapshot.root, shortcut, snapshot.edge_type("element"),
+        snapshot.edge_type("weak"), owned,
+    )  # fmt: skip
+    table = np.zeros(len(texts), np.uint64)
+    kernel.weak_map_tables(texts.utf8, texts.end, table)
+    kernel.mark_uncounted(
+        *columns, references.name, snapshot.objects.ids, table, owned, snapshot.root, len(snapshot.edge_types),
+        shortcut, internal,
+    )  # fmt: skip
+
+
+def _reference_kinds(names: list[str]) -> list[ReferenceKind]:
+    """The file's kinds, and after them the same for references that don't count for dominators."""
+
+    def kind(name: str, *, counts: bool) -> ReferenceKind:
+        naming: Naming = "index" if name in _NAMED_BY_INDEX else "text"
+        strength = _STRENGTHS.get(name, "strong" if counts or name != "internal" else "ephemeron")
+        return ReferenceKind(name, naming, strength, counts and name != "weak")
+
+    return [kind(name, counts=counts) for counts in (True, False) for name in names]
+
+
+def _types(snapshot: Snapshot) -> tuple[Types, U32, Texts]:
+    """Types, the type of each object, and the texts with the names of types that the file doesn't name."""
+    node_types, objects = snapshot.node_types, snapshot.objects
+    by_name = np.zeros(256, np.uint8)
+    by_name[: len(node_types)] = [name not in _TYPE_NAMES for name in node_types]
+    type_of, kinds = np.empty(len(objects.ids), np.uint32), np.empty(len(objects.ids), np.uint8)
+    names = np.empty(len(objects.ids), np.uint32)
+    count = kernel.number_types(
+        snapshot.node_type, objects.name, len(snapshot.texts), by_name, type_of, kinds, names
+    )
+    kinds, names = kinds[:count].copy(), names[:count].copy()
+    fixed = [(number, _TYPE_NAMES[name]) for number, name in enumerate(node_types) if name in _TYPE_NAMES]
+    texts = snapshot.texts.with_more(name for _, name in fixed)
+    for place, (number, _) in enumerate(fixed):
+        names[kinds == number] = len(snapshot.texts) + place
+    return Types(names, kinds), type_of, texts
+
+
+def _flags(snapshot: Snapshot) -> U8:
+    if snapshot.detachedness is None:
+        return np.zeros(len(snapshot.objects.ids), np.uint8)
+    return (snapshot.detachedness == _DETACHED).astype(np.uint8)
+
+
+def _roots(snapshot: Snapshot) -> tuple[npt.NDArray[Any], list[str]]:
+    """What V8 holds directly: the targets of the synthetic objects below the root, which name the kinds of roots."""
+    references, is_synthetic = snapshot.references, snapshot.is_of_type("synthetic")
+    weak = snapshot.edge_type("weak")
+    rows, kinds = [], []
+    seen, waiting = {snapshot.root}, [snapshot.root]
+    while waiting and len(seen) < _MOST_CATEGORIES:
+        category = waiting.pop()
+        kinds.append(
+            "user root" if category == snapshot.root else snapshot.texts[int(snapshot.objects.name[category])]
+        )
+        span = slice(int(references.start[category]), int(references.start[category + 1]))
+        targets, kind, name = references.target[span], references.kind[span], references.name[span]
+        holds = kind != weak
+        below = np.unique(targets[holds & (is_synthetic[targets] == 1)]).tolist()
+        waiting += [each for each in below if each not in seen]
+        seen.update(below)
+        own = np.flatnonzero(holds & (is_synthetic[targets] == 0))
+        found = np.empty(len(own), ROOT_DTYPE)
+        found["object"], found["kind"], found["frame"] = targets[own], len(kinds) - 1, NONE
+        by_index = np.array([each in _NAMED_BY_INDEX for each in snapshot.edge_types])[kind[own]]
+        found["detail"] = np.where(by_index, 0, name[own])
+        rows.append(found)
+    return np.concatenate(rows), kinds
+
+
+def _notices(snapshot: Snapshot) -> list[Notice]:
+    notices = []
+    if snapshot.extra_native_bytes > 0:
+        amount = format_bytes(snapshot.extra_native_bytes)
+        message = f"V8 knew of {amount} of native memory that belongs to no object; no figure contains it."
+        notices.append(Notice("extra-native-bytes", message))
+    return notices

@@ -1,0 +1,185 @@
+"""Lines of source in V8's heap snapshots: where functions and classes are defined, and where objects were allocated."""
+
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.formats.errors import DamagedSnapshotError
+from memlens.formats.stacks import Numbers
+from memlens.kernels.readers import v8_graph as kernel
+from memlens.model.frames import Frames, SourceFrame, profiled_frame
+from memlens.model.graph import NONE, PLACE_DTYPE, References
+from memlens.model.profile import StackTree
+from memlens.model.texts import Texts
+
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+Rows = npt.NDArray[Any]
+
+_ROOT = "(root)"
+_ANONYMOUS = "(anonymous)"
+
+
+class Functions(NamedTuple):
+    """The functions of the allocation trace; names and scripts are numbers of texts, lines count from 1."""
+
+    name: U32
+    script: U32
+    line: U32
+
+
+class TraceRows(NamedTuple):
+    """The tree of the allocation trace in preorder, see ``kernels/readers/v8_json.pyx``.
+
+    ``nodes`` has the id of the tree's node of each object.
+    """
+
+    ids: U64
+    function: U32
+    parent: U32
+    nodes: U64
+
+
+class Places(NamedTuple):
+    """Frames, and what refers to them."""
+
+    frames: Frames
+    tree: StackTree | None
+    stacks: U32 | None
+    """The node of the tree of each object."""
+    places: Rows
+    """Rows of PLACE_DTYPE."""
+
+
+class _Frames:
+    """Distinct frames."""
+
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
+        self._numbers: Numbers[SourceFrame] = Numbers()
+        self._paths: dict[int, str] = {}
+
+    def number(self, name: int, script: int, line: int) -> int:
+        """The number of a frame whose function and script are texts."""
+        path = self._paths.get(script)
+        if path is None:
+            path = self._paths[script] = path_of(self._texts[script])
+        return self._numbers[profiled_frame(path, line, self._texts[name] or _ANONYMOUS)]
+
+    def of(self, functions: Functions) -> list[int | None]:
+        """The number of each function's frame; None for the trace's root, which is no function."""
+        rows = zip(functions.name.tolist(), functions.script.tolist(), functions.line.tolist(), strict=True)
+        return [
+            None
+            if self._texts[name] == _ROOT and not self._texts[script]
+            else self.number(name, script, line)
+            for name, script, line in rows
+        ]
+
+    def all(self) -> list[SourceFrame]:
+        """All of them, by number."""
+        return list(self._numbers)
+
+
+def path_of(script: str) -> str:
+    """A script's path: that of a ``file:`` URL, else its name."""
+    if not script.startswith("file://"):
+        return script
+    path = unquote(script.removeprefix("file://"))
+    # file:///C:/x
+    return path[1:] if len(path) > 2 and path[0] == "/" and path[2] == ":" else path
+
+
+def places_of(
+    references: References,
+    internal: int,
+    names: U32,
+    texts: Texts,
+    functions: Functions | None,
+    trace: TraceRows | None,
+    locations: dict[str, Rows] | None,
+) -> Places:
+    """Everything that is known of lines. ``internal`` is the file's kind of internal references, -1 for none."""
+    frames = _Frames(texts)
+    tree = stacks = None
+    if trace is not None and functions is not None:
+        tree, stacks = _stacks(trace, functions, frames)
+    places = np.empty(0, PLACE_DTYPE)
+    if locations is not None:
+        places = _definitions(locations, references, internal, names, texts, frames)
+    return Places(Frames(frames.all(), np.zeros(2, np.uint64), np.empty(0, np.uint32)), tree, stacks, places)
+
+
+def _stacks(trace: TraceRows, functions: Functions, frames: _Frames) -> tuple[StackTree, U32]:
+    """The tree of stacks, and the node of each object.
+
+    Node 0 is the root without a frame, which V8's own root, named "(root)", becomes; rows follow from 1.
+    """
+    if len(trace.function) and int(trace.function.max()) >= len(functions.name):
+        raise DamagedSnapshotError("The allocation trace has a function that isn't in the file's list")
+    numbers = frames.of(functions)
+    has_root = len(trace.ids) > 0 and numbers[int(trace.function[0])] is None
+    of_function = np.array([number or 0 for number in numbers], np.uint32)
+    nodes = np.arange(1, len(trace.ids) + 1, dtype=np.uint32) - np.uint32(has_root)
+    parents = np.concatenate((np.zeros(1, np.uint32), nodes))[trace.parent]
+    own = slice(int(has_root), None)
+    zero = np.zeros(1, np.uint32)
+    tree = StackTree(
+        np.concatenate((zero, parents[own])), np.concatenate((zero, of_function[trace.function][own]))
+    )
+    order = np.argsort(trace.ids, kind="stable")
+    at = np.minimum(np.searchsorted(trace.ids[order], trace.nodes), max(len(order) - 1, 0))
+    known = (trace.ids[order][at] == trace.nodes) & (trace.nodes != 0)
+    return tree, np.where(known, nodes[order][at], 0).astype(np.uint32)
+
+
+def _definitions(
+    locations: dict[str, Rows],
+    references: References,
+    internal: int,
+    names: U32,
+    texts: Texts,
+    frames: _Frames,
+) -> Rows:
+    """Rows of PLACE_DTYPE: where closures are defined, and the constructors of instances.
+
+    A script is known by a number, and its name through some closure in it; newer files say the script's object.
+    """
+    objects, lines = locations["object_index"], locations["line"]
+    _, first = np.unique(objects, return_index=True)
+    objects, lines, ids = objects[first], lines[first], locations["script_id"][first]
+    scripts = np.full(len(objects), NONE, np.uint32)
+    if "script_object_index" in locations:
+        scripts = locations["script_object_index"][first]
+    elif internal >= 0:
+        shared, script = texts.mask("shared"), texts.mask("script", "script_or_debug_info")
+        kernel.scripts_of(
+            references.start, references.target, references.kind, references.name, shared, script, internal,
+            objects, scripts,
+        )  # fmt: skip
+    distinct, of_row = np.unique(ids, return_inverse=True)
+    named = np.full(len(distinct), 0, np.uint32)
+    known = np.flatnonzero(scripts != NONE)
+    named[of_row[known]] = names[scripts[known]]
+    script_names = named[of_row]
+    has_place = np.flatnonzero((script_names != 0) & (lines < np.uint32(2**31 - 1)))
+    rows = np.empty(len(has_place), PLACE_DTYPE)
+    rows["object"] = objects[has_place]
+    # the same function has many closures
+    own_names = names[objects[has_place]]
+    _, number = np.unique(_pairs(own_names, lines[has_place]), return_inverse=True)
+    _, first, number = np.unique(
+        _pairs(number, script_names[has_place]), return_index=True, return_inverse=True
+    )
+    single = (own_names[first], script_names[has_place][first], lines[has_place][first] + np.uint32(1))
+    of_key = [frames.number(*key) for key in zip(*(column.tolist() for column in single), strict=True)]
+    rows["frame"] = np.array(of_key, np.uint32)[number]
+    return rows
+
+
+def _pairs(high: npt.NDArray[Any], low: npt.NDArray[Any]) -> U64:
+    """Two columns of numbers below 2**32 as one."""
+    pairs: U64 = high.astype(np.uint64) << np.uint64(32) | low.astype(np.uint64)
+    return pairs

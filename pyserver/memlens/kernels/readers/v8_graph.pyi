@@ -1,0 +1,52 @@
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+U8: TypeAlias = npt.NDArray[np.uint8]
+U32: TypeAlias = npt.NDArray[np.uint32]
+U64: TypeAlias = npt.NDArray[np.uint64]
+
+def number_names(kind: U8, name: U32, by_index: U8, strings: int) -> int: ...
+def weak_map_tables(utf8: U8, end: U64, table: U64) -> None: ...
+def mark_page_owned(
+    start: U64,
+    target: U32,
+    kind: U8,
+    is_documents: U8,
+    root: int,
+    shortcut: int,
+    element: int,
+    weak: int,
+    owned: U8,
+) -> None: ...
+def mark_uncounted(
+    start: U64,
+    target: U32,
+    kind: U8,
+    name: U32,
+    ids: U64,
+    table: U64,
+    owned: U8,
+    root: int,
+    kinds: int,
+    shortcut: int,
+    internal: int,
+) -> None: ...
+def charge_parts(
+    start: U64, target: U32, kind: U8, weak: int, is_part: U8, is_synthetic: U8, shallow: U64
+) -> None: ...
+def number_types(
+    node_type: U8, name: U32, texts: int, by_name: U8, type_of: U32, kinds: U8, names: U32
+) -> int: ...
+def scripts_of(
+    start: U64,
+    target: U32,
+    kind: U8,
+    name: U32,
+    is_shared: U8,
+    is_script: U8,
+    internal: int,
+    objects: U32,
+    scripts: U32,
+) -> None: ...

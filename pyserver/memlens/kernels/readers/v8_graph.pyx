@@ -1,0 +1,287 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""What Chrome's DevTools makes of V8's heap snapshots, so that figures agree with what people see there.
+
+Which references count for dominators, to which object the memory of its internal parts is charged, and what objects are
+grouped by. Source of the rules: ``front_end/entrypoints/heap_snapshot_worker/HeapSnapshot.ts`` of
+ChromeDevTools/devtools-frontend, as of its version 1.0.1705227.
+
+Arguments are columns of the model, whose numbers have been checked: references by source (``start``, ``target``,
+``kind``, ``name``), ``node_type`` as in the file, texts with number 0 for none. Numbers of types that the file doesn't
+have are -1.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcmp
+
+from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push_u32
+
+cdef uint32_t NO_NUMBER = 0xFFFFFFFF
+cdef uint32_t SEVERAL = 0xFFFFFFFE
+
+cdef enum:
+    LONGEST_TAIL = 64
+
+
+def number_names(const uint8_t[::1] kind, uint32_t[::1] name, const uint8_t[::1] by_index, uint32_t strings):
+    """Turn numbers of strings into numbers of texts, one higher; return the first that names none, or -1.
+
+    Kinds ``by_index`` (an item for each number of a byte) have indexes instead, which stay.
+    """
+    cdef Py_ssize_t at, wrong = -1
+    with nogil:
+        for at in range(kind.shape[0]):
+            if by_index[kind[at]]:
+                continue
+            if name[at] >= strings:
+                wrong = at
+                break
+            name[at] += 1
+    return wrong
+
+
+def weak_map_tables(const uint8_t[::1] utf8, const uint64_t[::1] end, uint64_t[::1] table):
+    """For texts that name an entry of a WeakMap, the id of its table, else 0.
+
+    V8 gives both the key and the table a reference to the value, and names them "N / part of key (… @ID) -> value (… @ID)
+    pair in WeakMap (table @ID)".
+    """
+    cdef Py_ssize_t texts = end.shape[0], number
+    cdef uint64_t start = 0, last
+    with nogil:
+        for number in range(texts):
+            last = end[number]
+            table[number] = table_of(&utf8[0] + start, last - start) if last > start else 0
+            start = last
+
+
+cdef uint64_t table_of(const uint8_t *text, uint64_t length) noexcept nogil:
+    cdef const char *before = b" pair in WeakMap (table @"
+    cdef uint64_t size = 25, at = length - 1, value = 0, scale = 1
+    if text[length - 1] != 0x29:
+        return 0
+    while at > 0 and length - at < LONGEST_TAIL and 0x30 <= text[at - 1] <= 0x39:
+        at -= 1
+        value += scale * (text[at] - 0x30)
+        scale *= 10
+    if at == length - 1 or at < size or memcmp(text + at - size, before, size) != 0:
+        return 0
+    return value
+
+
+def mark_page_owned(
+    const uint64_t[::1] start,
+    const uint32_t[::1] target,
+    const uint8_t[::1] kind,
+    const uint8_t[::1] is_documents,
+    uint32_t root,
+    int shortcut,
+    int element,
+    int weak,
+    uint8_t[::1] owned,
+):
+    """Mark what the page's global objects and documents reach without weak references.
+
+    These are the targets of the root's shortcuts, and those of its elements that are ``is_documents``.
+    """
+    cdef size_t objects = owned.shape[0], top = 0
+    cdef uint32_t item, other
+    cdef uint64_t at
+    cdef uint32_t *stack = <uint32_t *> malloc((objects + 1) * 4)
+    if stack == NULL:
+        raise MemoryError
+    with nogil:
+        for at in range(start[root], start[root + 1]):
+            other = target[at]
+            if kind[at] == shortcut or (kind[at] == element and is_documents[other]):
+                if not owned[other]:
+                    owned[other] = 1
+                    stack[top] = other
+                    top += 1
+        while top:
+            top -= 1
+            item = stack[top]
+            for at in range(start[item], start[item + 1]):
+                other = target[at]
+                if kind[at] != weak and not owned[other]:
+                    owned[other] = 1
+                    stack[top] = other
+                    top += 1
+    free(stack)
+
+
+def mark_uncounted(
+    const uint64_t[::1] start,
+    const uint32_t[::1] target,
+    uint8_t[::1] kind,
+    const uint32_t[::1] name,
+    const uint64_t[::1] ids,
+    const uint64_t[::1] table,
+    const uint8_t[::1] owned,
+    uint32_t root,
+    int kinds,
+    int shortcut,
+    int internal,
+):
+    """Add ``kinds`` to the kind of each reference that DevTools leaves out when it computes dominators.
+
+    These are shortcuts that aren't the root's, a WeakMap's own references to its values (they count from the key), and
+    references from what the page doesn't own to what it owns. Weak ones keep their kind, which says it.
+    """
+    cdef Py_ssize_t objects = start.shape[0] - 1, item
+    cdef uint64_t at
+    cdef bint out
+    with nogil:
+        for item in range(objects):
+            for at in range(start[item], start[item + 1]):
+                out = False
+                if kind[at] == internal and table[name[at]] != 0:
+                    out = table[name[at]] == ids[item]
+                if <uint32_t> item != root:
+                    out = out or kind[at] == shortcut or (owned[target[at]] and not owned[item])
+                if out:
+                    kind[at] += kinds
+
+
+def charge_parts(
+    const uint64_t[::1] start,
+    const uint32_t[::1] target,
+    const uint8_t[::1] kind,
+    int weak,
+    const uint8_t[::1] is_part,
+    const uint8_t[::1] is_synthetic,
+    uint64_t[::1] shallow,
+):
+    """Move the sizes of parts (hidden objects, arrays, external strings' data) to the one object that they belong to.
+
+    A part belongs to an object if all paths to it through parts alone begin at that object. Those of synthetic objects
+    stay where they are. ``kind`` has the kinds of the file.
+    """
+    cdef size_t objects = shallow.shape[0]
+    cdef uint32_t item, other, owner
+    cdef uint64_t at
+    cdef Py_ssize_t each
+    cdef int status = 0
+    cdef Vector stack
+    cdef uint32_t *owners = <uint32_t *> malloc((objects + 1) * 4)
+    vector_init(&stack, 4)
+    if owners == NULL:
+        raise MemoryError
+    with nogil:
+        for each in range(<Py_ssize_t> objects):
+            if is_part[each]:
+                owners[each] = NO_NUMBER
+            else:
+                owners[each] = <uint32_t> each
+                if status == 0:
+                    status = vector_push_u32(&stack, <uint32_t> each)
+        while stack.count and status == 0:
+            stack.count -= 1
+            item = (<uint32_t *> stack.data)[stack.count]
+            owner = owners[item]
+            for at in range(start[item], start[item + 1]):
+                if kind[at] == weak:
+                    continue
+                other = target[at]
+                if owners[other] == NO_NUMBER:
+                    owners[other] = owner
+                elif owners[other] == other or owners[other] == owner or owners[other] == SEVERAL:
+                    continue
+                else:
+                    owners[other] = SEVERAL
+                status = vector_push_u32(&stack, other)
+                if status < 0:
+                    break
+        if status == 0:
+            for each in range(<Py_ssize_t> objects):
+                owner = owners[each]
+                if owner == NO_NUMBER or owner == SEVERAL or owner == <uint32_t> each or is_synthetic[owner]:
+                    continue
+                shallow[owner] += shallow[each]
+                shallow[each] = 0
+    free(owners)
+    vector_free(&stack)
+    if status < 0:
+        raise MemoryError
+
+
+def number_types(
+    const uint8_t[::1] node_type,
+    const uint32_t[::1] name,
+    Py_ssize_t texts,
+    const uint8_t[::1] by_name,
+    uint32_t[::1] type_of,
+    uint8_t[::1] kinds,
+    uint32_t[::1] names,
+):
+    """Number the types of objects as they come, and return how many there are.
+
+    A type is a node type and, for those that go ``by_name`` (an item for each number of a byte), a name. ``kinds`` and
+    ``names`` get the node type and the name of each type (0 for none); they have room for an item an object.
+    """
+    cdef Py_ssize_t objects = node_type.shape[0], item, found = 0
+    cdef uint32_t *numbers[256]
+    cdef size_t room
+    cdef int each
+    cdef bint is_whole = True
+    cdef uint32_t at
+    for each in range(256):
+        numbers[each] = NULL
+    with nogil:
+        for item in range(objects):
+            each = node_type[item]
+            if numbers[each] == NULL:
+                room = texts if by_name[each] else 1
+                numbers[each] = <uint32_t *> calloc(room + 1, 4)
+                if numbers[each] == NULL:
+                    is_whole = False
+                    break
+            at = name[item] if by_name[each] else 0
+            if numbers[each][at] == 0:
+                kinds[found] = <uint8_t> each
+                names[found] = at
+                found += 1
+                numbers[each][at] = <uint32_t> found
+            type_of[item] = numbers[each][at] - 1
+    for each in range(256):
+        free(numbers[each])
+    if not is_whole:
+        raise MemoryError
+    return found
+
+
+cdef inline uint32_t through(
+    const uint64_t[::1] start, const uint32_t[::1] target, const uint8_t[::1] kind, const uint32_t[::1] name,
+    const uint8_t[::1] passes, int internal, uint32_t item,
+) noexcept nogil:
+    """The target of an object's first internal reference whose name ``passes``; NO_NUMBER for none."""
+    cdef uint64_t at
+    for at in range(start[item], start[item + 1]):
+        if kind[at] == internal and passes[name[at]]:
+            return target[at]
+    return NO_NUMBER
+
+
+def scripts_of(
+    const uint64_t[::1] start,
+    const uint32_t[::1] target,
+    const uint8_t[::1] kind,
+    const uint32_t[::1] name,
+    const uint8_t[::1] is_shared,
+    const uint8_t[::1] is_script,
+    int internal,
+    const uint32_t[::1] objects,
+    uint32_t[::1] scripts,
+):
+    """For each of some ``objects`` that is a closure, its script, through its internal references "shared" and "script".
+
+    ``is_shared`` and ``is_script`` have an item per text. NONE for objects without.
+    """
+    cdef Py_ssize_t each
+    cdef uint32_t item
+    with nogil:
+        for each in range(objects.shape[0]):
+            item = through(start, target, kind, name, is_shared, internal, objects[each])
+            if item != NO_NUMBER:
+                item = through(start, target, kind, name, is_script, internal, item)
+            scripts[each] = item

@@ -1,0 +1,52 @@
+from collections.abc import Collection
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import Buffer
+
+OK: int
+MORE: int
+TRUNCATED: int
+SYNTAX: int
+TOO_LARGE: int
+NO_NODE: int
+NO_MEMORY: int
+
+Sink: TypeAlias = tuple[npt.NDArray[np.uint8], int, int, int]
+
+def sections(data: Buffer, flat: Collection[str]) -> tuple[int, int, dict[str, tuple[int, int]]]: ...
+def count_items(data: Buffer, start: int, end: int) -> int: ...
+
+class Rows:
+    error: int
+    error_offset: int
+    def __init__(self, data: Buffer, start: int, end: int, rows: int, sinks: list[Sink | None]) -> None: ...
+    @property
+    def offset(self) -> int: ...
+    def run(self, limit: int) -> int: ...
+
+class Strings:
+    error: int
+    error_offset: int
+    def __init__(self, data: Buffer, start: int, end: int) -> None: ...
+    @property
+    def offset(self) -> int: ...
+    def run(self, limit: int) -> int: ...
+    def take(self) -> tuple[Buffer, Buffer]: ...
+
+class TraceTree:
+    error: int
+    error_offset: int
+    def __init__(self) -> None: ...
+    def read(
+        self,
+        data: Buffer,
+        start: int,
+        end: int,
+        fields: int,
+        id_field: int,
+        function_field: int,
+        children_field: int,
+    ) -> int: ...
+    def take(self) -> tuple[Buffer, Buffer, Buffer]: ...

@@ -1,0 +1,583 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Reads the JSON of V8's heap snapshots: gigabytes of numbers, and strings, directly into columns.
+
+:func:`sections` locates the values at the top level, :class:`Rows` reads an array of numbers, :class:`Strings` one of
+strings, and :class:`TraceTree` the nested arrays of the allocation trace. They take byte offsets of the whole file, and
+report errors by status and offset.
+
+Source of the format: ``HeapSnapshotJSONSerializer`` in ``src/profiler/heap-snapshot-generator.cc`` of V8.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memchr, memcpy
+
+from memlens.kernels.base.vectors cimport (
+    Vector, column_of, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
+)
+
+OK, MORE, TRUNCATED, SYNTAX, TOO_LARGE, NO_NODE, NO_MEMORY = range(7)
+
+cdef enum:
+    E_OK
+    E_MORE
+    E_TRUNCATED
+    E_SYNTAX
+    E_TOO_LARGE
+    E_NO_NODE
+    E_NO_MEMORY
+
+cdef enum:
+    MAX_SECTIONS = 1000
+
+cdef uint64_t MOST_NUMBER = <uint64_t> 1 << 63
+
+
+cdef inline bint is_blank(uint8_t one) noexcept nogil:
+    return one == 0x20 or one == 0x0A or one == 0x0D or one == 0x09
+
+
+cdef size_t skip_string(const uint8_t *data, size_t at, size_t end) noexcept nogil:
+    """The offset after the string whose opening quote is at ``at``; ``end`` + 1 if it doesn't end."""
+    cdef size_t back
+    cdef const void *quote
+    at += 1
+    while at < end:
+        quote = memchr(data + at, 0x22, end - at)
+        if quote == NULL:
+            return end + 1
+        at = <const uint8_t *> quote - data
+        # an odd number of backslashes escapes the quote
+        back = at
+        while data[back - 1] == 0x5C:
+            back -= 1
+        at += 1
+        if (at - 1 - back) % 2 == 0:
+            return at
+    return end + 1
+
+
+cdef int skip_value(const uint8_t *data, size_t *place, size_t end, bint is_flat) noexcept nogil:
+    """Move ``place`` past a value. ``is_flat`` says that it is an array of numbers, which ends at the first bracket."""
+    cdef size_t at = place[0]
+    cdef uint64_t depth = 0
+    cdef const void *bracket
+    cdef uint8_t one
+    if is_flat and at < end and data[at] == 0x5B:
+        bracket = memchr(data + at, 0x5D, end - at)
+        place[0] = end if bracket == NULL else <const uint8_t *> bracket - data + 1
+        return E_TRUNCATED if bracket == NULL else E_OK
+    while at < end:
+        one = data[at]
+        if one == 0x22:
+            at = skip_string(data, at, end)
+            if at > end:
+                break
+            if depth == 0:
+                place[0] = at
+                return E_OK
+        elif one == 0x5B or one == 0x7B:
+            depth += 1
+            at += 1
+        elif one == 0x5D or one == 0x7D:
+            if depth == 0:
+                place[0] = at
+                return E_OK
+            depth -= 1
+            at += 1
+            if depth == 0:
+                place[0] = at
+                return E_OK
+        elif depth == 0 and (one == 0x2C or is_blank(one)):
+            place[0] = at
+            return E_OK
+        else:
+            at += 1
+    place[0] = end
+    return E_TRUNCATED
+
+
+def sections(const uint8_t[::1] data, flat):
+    """Return ``(status, offset of an error, {key: (start, end)})`` for the object that the file is.
+
+    ``flat`` are the keys of arrays of numbers.
+    """
+    cdef size_t at = 0, end = data.shape[0], start, key_start
+    cdef const uint8_t *bytes_of = &data[0] if end else NULL
+    cdef int status
+    cdef bint is_flat
+    found = {}
+    while at < end and is_blank(bytes_of[at]):
+        at += 1
+    if at == end or bytes_of[at] != 0x7B:
+        return E_SYNTAX, at, found
+    at += 1
+    while True:
+        while at < end and (is_blank(bytes_of[at]) or (found and bytes_of[at] == 0x2C)):
+            at += 1
+        if at < end and bytes_of[at] == 0x7D:
+            return E_OK, at, found
+        if at < end and bytes_of[at] != 0x22:
+            return E_SYNTAX, at, found
+        key_start = at + 1
+        at = skip_string(bytes_of, at, end) if at < end else end + 1
+        if at > end:
+            return E_TRUNCATED, end, found
+        key = bytes(data[key_start:at - 1]).decode("utf-8", "replace")
+        while at < end and is_blank(bytes_of[at]):
+            at += 1
+        if at < end and bytes_of[at] != 0x3A:
+            return E_SYNTAX, at, found
+        at += 1
+        while at < end and is_blank(bytes_of[at]):
+            at += 1
+        if at >= end:
+            return E_TRUNCATED, end, found
+        start = at
+        is_flat = key in flat
+        with nogil:
+            status = skip_value(bytes_of, &at, end, is_flat)
+        if status != E_OK:
+            return status, at, found
+        if len(found) >= MAX_SECTIONS or at == start:
+            return E_SYNTAX, start, found
+        # as JSON has it, the last one of several counts
+        found[key] = (start, at)
+
+
+def count_items(const uint8_t[::1] data, size_t start, size_t end):
+    """How many items the array of numbers from ``start`` to ``end`` has."""
+    cdef size_t at, commas = 0
+    cdef bint is_empty = True
+    with nogil:
+        for at in range(start, end):
+            commas += data[at] == 0x2C
+        for at in range(start + 1, end - 1):
+            if not is_blank(data[at]):
+                is_empty = False
+                break
+    return 0 if is_empty else commas + 1
+
+
+cdef struct Sink:
+    uint8_t *data       # NULL for a field that isn't kept
+    int width
+    uint64_t most       # larger values are an error
+    bint is_node        # whether values are indexes in the array of nodes; the number of the node is kept
+
+
+cdef class Rows:
+    """Reads an array of numbers whose rows have ``fields`` numbers each.
+
+    ``sinks`` has None for each field that isn't kept, else a column (as bytes), its items' width, the largest value
+    allowed, and 0 or, if values are indexes in the array of nodes, how many fields a node has.
+    """
+
+    cdef const uint8_t[::1] bytes
+    cdef list columns
+    cdef Sink sinks[64]
+    cdef size_t at, end, rows, row
+    cdef int fields, node_fields
+    cdef double of_node_field
+    cdef readonly int error
+    cdef readonly size_t error_offset
+
+    def __cinit__(self, const uint8_t[::1] data, size_t start, size_t end, size_t rows, list sinks):
+        cdef uint8_t[::1] column
+        cdef int field
+        self.bytes = data
+        self.at = start + 1
+        self.end = end - 1
+        self.rows = rows
+        self.fields = len(sinks)
+        if not 0 < self.fields <= 64 or end > <size_t> data.shape[0] or start + 2 > end:
+            raise ValueError("no rows")
+        self.columns = []
+        for field, sink in enumerate(sinks):
+            self.sinks[field].data = NULL
+            if sink is None:
+                self.sinks[field].most = MOST_NUMBER
+                continue
+            column, width, most, node_fields = sink
+            if <size_t> column.shape[0] < rows * width:
+                raise ValueError("a column is too short")
+            self.columns.append(column)
+            if rows:
+                self.sinks[field].data = &column[0]
+            self.sinks[field].width = width
+            self.sinks[field].most = most
+            self.sinks[field].is_node = node_fields > 0
+            if node_fields:
+                self.node_fields = node_fields
+                self.of_node_field = 1.0 / node_fields
+
+    @property
+    def offset(self):
+        """The offset before which nothing will be read again."""
+        return self.at
+
+    cdef int fail(self, int error, size_t at) noexcept nogil:
+        self.error = error
+        self.error_offset = at
+        return error
+
+    def run(self, size_t limit):
+        """Continue to about the byte ``limit``; return OK, MORE or an error."""
+        cdef int status
+        with nogil:
+            status = self.run_to(limit)
+        return status
+
+    cdef int run_to(self, size_t limit) noexcept nogil:
+        cdef const uint8_t *data = &self.bytes[0]
+        cdef size_t at = self.at, end = self.end, begin
+        cdef uint64_t value, node
+        cdef uint8_t one
+        cdef int field
+        cdef Sink *sink
+        while self.row < self.rows:
+            if at >= limit:
+                self.at = at
+                return E_MORE
+            for field in range(self.fields):
+                while at < end and is_blank(data[at]):
+                    at += 1
+                begin = at
+                value = 0
+                while at < end:
+                    one = data[at] - 0x30
+                    if one > 9:
+                        break
+                    value = value * 10 + one
+                    at += 1
+                if at == begin or at - begin > 18:
+                    return self.fail(E_SYNTAX if at == begin else E_TOO_LARGE, begin)
+                while at < end and is_blank(data[at]):
+                    at += 1
+                if at < end:
+                    if data[at] != 0x2C:
+                        return self.fail(E_SYNTAX, at)
+                    at += 1
+                sink = &self.sinks[field]
+                if sink.data == NULL:
+                    continue
+                if sink.is_node:
+                    # exact below 2**50, and everything is checked
+                    node = <uint64_t> ((<double> value + 0.5) * self.of_node_field)
+                    if node > sink.most or node * self.node_fields != value:
+                        return self.fail(E_NO_NODE, begin)
+                    value = node
+                elif value > sink.most:
+                    return self.fail(E_TOO_LARGE, begin)
+                if sink.width == 4:
+                    (<uint32_t *> sink.data)[self.row] = <uint32_t> value
+                elif sink.width == 1:
+                    sink.data[self.row] = <uint8_t> value
+                elif sink.width == 8:
+                    (<uint64_t *> sink.data)[self.row] = value
+                else:
+                    (<uint16_t *> sink.data)[self.row] = <uint16_t> value
+            self.row += 1
+        while at < end and is_blank(data[at]):
+            at += 1
+        self.at = at
+        if at < end:
+            return self.fail(E_SYNTAX, at)
+        return E_OK
+
+
+# ---- strings -------------------------------------------------------------------------------------------------
+
+cdef inline int hexadecimal(const uint8_t *data, uint32_t *value) noexcept nogil:
+    """Read four hexadecimal digits; 0 if they aren't that."""
+    cdef int place
+    cdef uint8_t one
+    value[0] = 0
+    for place in range(4):
+        one = data[place]
+        if 0x30 <= one <= 0x39:
+            one -= 0x30
+        elif 0x41 <= one <= 0x46:
+            one -= 0x37
+        elif 0x61 <= one <= 0x66:
+            one -= 0x57
+        else:
+            return 0
+        value[0] = value[0] << 4 | one
+    return 1
+
+
+cdef inline size_t put_utf8(uint8_t *out, uint32_t point) noexcept nogil:
+    """Write a character, and return the number of bytes."""
+    if point < 0x80:
+        out[0] = <uint8_t> point
+        return 1
+    if point < 0x800:
+        out[0] = <uint8_t> (0xC0 | point >> 6)
+        out[1] = <uint8_t> (0x80 | (point & 0x3F))
+        return 2
+    if point < 0x10000:
+        out[0] = <uint8_t> (0xE0 | point >> 12)
+        out[1] = <uint8_t> (0x80 | (point >> 6 & 0x3F))
+        out[2] = <uint8_t> (0x80 | (point & 0x3F))
+        return 3
+    out[0] = <uint8_t> (0xF0 | point >> 18)
+    out[1] = <uint8_t> (0x80 | (point >> 12 & 0x3F))
+    out[2] = <uint8_t> (0x80 | (point >> 6 & 0x3F))
+    out[3] = <uint8_t> (0x80 | (point & 0x3F))
+    return 4
+
+
+cdef class Strings:
+    """Reads an array of strings into one arena of UTF-8 and the end of each; before them stands an empty one.
+
+    Halves of characters (surrogates without their partners) become U+FFFD.
+    """
+
+    cdef const uint8_t[::1] bytes
+    cdef Vector utf8, ends
+    cdef size_t at, end
+    cdef readonly int error
+    cdef readonly size_t error_offset
+
+    def __cinit__(self, const uint8_t[::1] data, size_t start, size_t end):
+        cdef uint64_t zero = 0
+        vector_init(&self.utf8, 1)
+        vector_init(&self.ends, 8)
+        if end > <size_t> data.shape[0] or start + 2 > end:
+            raise ValueError("no strings")
+        self.bytes = data
+        self.at = start + 1
+        self.end = end - 1
+        if vector_push(&self.ends, &zero) < 0:
+            raise MemoryError
+
+    def __dealloc__(self):
+        vector_free(&self.utf8)
+        vector_free(&self.ends)
+
+    @property
+    def offset(self):
+        """The offset before which nothing will be read again."""
+        return self.at
+
+    cdef int fail(self, int error, size_t at) noexcept nogil:
+        self.error = error
+        self.error_offset = at
+        return error
+
+    def run(self, size_t limit):
+        """Continue to about the byte ``limit``; return OK, MORE or an error."""
+        cdef int status
+        with nogil:
+            status = self.run_to(limit)
+        return status
+
+    cdef int run_to(self, size_t limit) noexcept nogil:
+        cdef const uint8_t *data = &self.bytes[0]
+        cdef size_t at = self.at, end = self.end, after
+        cdef int status
+        while True:
+            while at < end and is_blank(data[at]):
+                at += 1
+            if at >= end:
+                self.at = at
+                return E_OK
+            if at >= limit:
+                self.at = at
+                return E_MORE
+            if data[at] != 0x22:
+                return self.fail(E_SYNTAX, at)
+            after = skip_string(data, at, end)
+            if after > end:
+                return self.fail(E_TRUNCATED, end)
+            status = self.add(data, at + 1, after - 1)
+            if status != E_OK:
+                return status
+            at = after
+            while at < end and is_blank(data[at]):
+                at += 1
+            if at < end:
+                if data[at] != 0x2C:
+                    return self.fail(E_SYNTAX, at)
+                at += 1
+
+    cdef int add(self, const uint8_t *data, size_t at, size_t end) noexcept nogil:
+        """Append the string between two quotes. What is decoded is never longer than the text that it is made of."""
+        cdef uint8_t *out
+        cdef const void *found
+        cdef size_t length = 0, plain
+        cdef uint32_t point = 0, low = 0
+        cdef uint8_t one
+        cdef uint64_t total
+        if vector_reserve(&self.utf8, self.utf8.count + (end - at) + 4) < 0:
+            return self.fail(E_NO_MEMORY, at)
+        out = self.utf8.data + self.utf8.count
+        while at < end:
+            found = memchr(data + at, 0x5C, end - at)
+            plain = end - at if found == NULL else <size_t> (<const uint8_t *> found - (data + at))
+            memcpy(out + length, data + at, plain)
+            length += plain
+            at += plain
+            if at >= end:
+                break
+            # the quote after the string is no escape, so there is always a character here
+            one = data[at + 1]
+            at += 2
+            if one == 0x75:
+                if at + 4 > end or not hexadecimal(data + at, &point):
+                    return self.fail(E_SYNTAX, at)
+                at += 4
+                if 0xD800 <= point < 0xDC00:
+                    if (at + 6 <= end and data[at] == 0x5C and data[at + 1] == 0x75
+                            and hexadecimal(data + at + 2, &low) and 0xDC00 <= low < 0xE000):
+                        point = 0x10000 + ((point - 0xD800) << 10) + (low - 0xDC00)
+                        at += 6
+                    else:
+                        point = 0xFFFD
+                elif 0xDC00 <= point < 0xE000:
+                    point = 0xFFFD
+                length += put_utf8(out + length, point)
+                continue
+            if one == 0x6E:
+                one = 0x0A
+            elif one == 0x74:
+                one = 0x09
+            elif one == 0x72:
+                one = 0x0D
+            elif one == 0x62:
+                one = 0x08
+            elif one == 0x66:
+                one = 0x0C
+            elif one not in (0x22, 0x5C, 0x2F):
+                return self.fail(E_SYNTAX, at - 1)
+            out[length] = one
+            length += 1
+        self.utf8.count += length
+        total = self.utf8.count
+        if vector_push(&self.ends, &total) < 0:
+            return self.fail(E_NO_MEMORY, at)
+        return E_OK
+
+    def take(self):
+        """Return the bytes, and the end of each string."""
+        return column_of(&self.utf8, b"B"), column_of(&self.ends, b"Q")
+
+
+# ---- the trace tree ------------------------------------------------------------------------------------------
+
+cdef struct Open:
+    uint64_t number         # of the next field
+    uint32_t row            # the node whose children these are; NO_ROW for the tree's root
+
+
+cdef uint32_t NO_ROW = 0xFFFFFFFF
+
+
+cdef class TraceTree:
+    """Reads the allocation trace: a node is ``fields`` values, of which the one at ``children`` is an array of nodes,
+    one after the other without brackets of their own.
+
+    Nodes get rows in preorder: their id, the function's index, and their parent's row plus 1, 0 for none.
+    """
+
+    cdef Vector ids, functions, parents
+    cdef readonly int error
+    cdef readonly size_t error_offset
+
+    def __cinit__(self):
+        vector_init(&self.ids, 8)
+        vector_init(&self.functions, 4)
+        vector_init(&self.parents, 4)
+
+    def __dealloc__(self):
+        vector_free(&self.ids)
+        vector_free(&self.functions)
+        vector_free(&self.parents)
+
+    cdef int fail(self, int error, size_t at) noexcept nogil:
+        self.error = error
+        self.error_offset = at
+        return error
+
+    def read(self, const uint8_t[::1] data, size_t start, size_t end, int fields, int id_field, int function_field,
+             int children_field):
+        """Read the array from ``start`` to ``end``; return a status."""
+        cdef int status
+        cdef Vector path
+        if end > <size_t> data.shape[0] or start >= end or fields <= 0:
+            raise ValueError("no trace")
+        vector_init(&path, sizeof(Open))
+        with nogil:
+            status = self.read_nodes(&data[0], start, end, fields, id_field, function_field, children_field, &path)
+        vector_free(&path)
+        return status
+
+    cdef int read_nodes(
+        self, const uint8_t *data, size_t at, size_t end, int fields, int id_field, int function_field,
+        int children_field, Vector *path,
+    ) noexcept nogil:
+        cdef Open opened
+        cdef Open *top
+        cdef uint64_t value
+        cdef uint32_t zero = 0, parent
+        cdef size_t begin
+        cdef int field
+        while at < end:
+            if is_blank(data[at]) or data[at] == 0x2C:
+                at += 1
+                continue
+            top = <Open *> path.data + (path.count - 1) if path.count else NULL
+            if data[at] == 0x5B:
+                # only the field of children is an array
+                if top != NULL and <int> (top.number % fields) != children_field:
+                    return self.fail(E_SYNTAX, at)
+                if top != NULL:
+                    top.number += 1
+                opened.number = 0
+                # what follows are children of the node whose fields are being read
+                opened.row = <uint32_t> self.ids.count - 1 if top != NULL else NO_ROW
+                if vector_push(path, &opened) < 0:
+                    return self.fail(E_NO_MEMORY, at)
+                at += 1
+                continue
+            if top == NULL:
+                return self.fail(E_SYNTAX, at)
+            if data[at] == 0x5D:
+                if top.number % fields:
+                    return self.fail(E_SYNTAX, at)
+                path.count -= 1
+                at += 1
+                if path.count == 0:
+                    return E_OK
+                continue
+            begin = at
+            value = 0
+            while at < end and 0x30 <= data[at] <= 0x39:
+                value = value * 10 + (data[at] - 0x30)
+                at += 1
+            if at == begin:
+                return self.fail(E_SYNTAX, at)
+            if at - begin > 18:
+                return self.fail(E_TOO_LARGE, begin)
+            field = <int> (top.number % fields)
+            if field == children_field:
+                return self.fail(E_SYNTAX, begin)
+            if field == 0:
+                if self.ids.count >= NO_ROW - 2:
+                    return self.fail(E_NO_MEMORY, begin)
+                parent = top.row + 1 if top.row != NO_ROW else 0
+                if (vector_push(&self.ids, &value) < 0 or vector_push_u32(&self.functions, zero) < 0
+                        or vector_push_u32(&self.parents, parent) < 0):
+                    return self.fail(E_NO_MEMORY, begin)
+            if field == id_field:
+                (<uint64_t *> self.ids.data)[self.ids.count - 1] = value
+            elif field == function_field:
+                if value >= NO_ROW:
+                    return self.fail(E_TOO_LARGE, begin)
+                (<uint32_t *> self.functions.data)[self.functions.count - 1] = <uint32_t> value
+            top.number += 1
+        return self.fail(E_TRUNCATED, end)
+
+    def take(self):
+        """Return ids, functions and parents of the rows."""
+        return column_of(&self.ids, b"Q"), column_of(&self.functions, b"I"), column_of(&self.parents, b"I")
