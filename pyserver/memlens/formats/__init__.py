@@ -8,6 +8,7 @@ from memlens.formats import other_files
 from memlens.formats.containers import Source
 from memlens.formats.errors import NotASnapshotError
 from memlens.formats.old_pickles import is_old_pickle, refusal
+from memlens.model.graph import Graph
 from memlens.model.profile import Profile
 from memlens.model.timeline import Timeline
 from memlens.progress import Report
@@ -19,7 +20,7 @@ class Reader(Protocol):
     def sniff(self, head: bytes) -> bool:
         """Whether the first bytes of a file may be of this format."""
 
-    def read(self, source: Source, scratch: Path, report: Report) -> Timeline | Profile:
+    def read(self, source: Source, scratch: Path, report: Report) -> Timeline | Profile | Graph:
         """Return a model; ``scratch`` is a folder for temporary files. Raises MemlensError or MemoryError."""
 
 
@@ -36,11 +37,12 @@ FORMATS = {
     "massif": "massif profile",
     "heap_text": "heap profile in text",
     "java_heap": "heap profile of a Java program",
+    "hprof": "heap dump of Java or Android",
 }
 """Modules and the formats that they read, in the order in which they are tried; each is imported when it is tried."""
 
 
-def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile:
+def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile | Graph:
     """Read a file with the first reader that recognises its first bytes. Raises MemlensError or MemoryError."""
     head = source.head()
     if not head:

@@ -49,6 +49,8 @@ class Source:
     ) -> None:
         self.path = path
         self.tools = Tools()
+        self.dump: int | None = None
+        """Which dump of a file with several to read, from 0; the last one if None."""
         self._file = file
         self._file_bytes = os.fstat(file.fileno()).st_size
         self._packed = packed
@@ -57,17 +59,32 @@ class Source:
         self._gone = mapped_faults.seen()
         self._map: mmap.mmap | None = None
         self.truncated = False
-        """After :meth:`chunks`: whether the compressed data ended too early or was damaged."""
+        """After :meth:`chunks` and :meth:`unpack`: whether the compressed data ended too early or was damaged."""
         if packed is None:
             self._map = _mapped(file, self._file_bytes)
 
     @property
     def map(self) -> mmap.mmap | None:
         """The mapped bytes; None if there are none. Raises :class:`DamagedContainerError`."""
-        if self._map is None and self._packed is not None and self._plain is not None:
+        if self._map is None and self._packed is not None and self._plain is not None and not self.truncated:
             self._packed.unpack_into(self._plain)
             self._map = _mapped(self._plain, os.fstat(self._plain.fileno()).st_size)
         return self._map
+
+    def unpack(self) -> None:
+        """Unpack a compressed file for :attr:`data`, which then has what comes before any damage.
+
+        If there is some, ``truncated`` is True; without this call :attr:`data` would raise an error. Raises
+        :class:`DamagedContainerError` if the file unpacks to more than is allowed.
+        """
+        if self._packed is None or self._plain is None or self._map is not None:
+            return
+        try:
+            self._packed.unpack_into(self._plain)
+        except TruncatedError:
+            self.truncated = True
+            self._plain.flush()
+        self._map = _mapped(self._plain, os.fstat(self._plain.fileno()).st_size)
 
     @property
     def length(self) -> int:

@@ -19,7 +19,7 @@ referrers, totals by type) is computed and stored by ``store/objects``, so a rea
 5. **Roots** are rows of ROOT_DTYPE, several for one object if the file says so. If the file's graph has a root object
    of its own from which everything hangs (V8's node 0, PerfView's root node), ``root`` is that object, and ``roots``
    serves to name what people call roots; otherwise ``root`` is None, and reachability begins at the objects of
-   ``roots``.
+   ``roots``, except for those of ``held_kinds``.
 6. **Texts** are all names, in one arena of bytes; columns refer to them by number, and number 0 is "none". A reader
    with many names fills the arena in a kernel; one with a few uses ``Texts.of``. Equal texts may occur more than once
    for objects' names; names of types and of reference kinds' fields should be distinct (intern them), since numbers
@@ -203,6 +203,9 @@ class Graph:
     texts: Texts
     type_kinds: Sequence[str] = ("class",)
     root_kinds: Sequence[str] = ("root",)
+    held_kinds: Sequence[int] = ()
+    """Kinds of roots that another root holds, as a thread the objects of its stack: the references say so. Their rows
+    say what these objects are, but reachability doesn't begin at them, so that the thread retains them."""
     root: int | None = None
     flags: Sequence[str] = ()
     """Names of the bits of ``Objects.flags``, the lowest first: "detached", "pinned", "frozen"."""
@@ -267,6 +270,8 @@ def _inconsistent(graph: Graph) -> list[str]:
     wrong += [name for name, start, items in starts if not _is_offsets(start, count, items)]
     if not wrong and not _are_named(references, graph.reference_kinds, texts):
         wrong.append("references.name")
+    if any(not 0 <= kind < len(graph.root_kinds) for kind in graph.held_kinds):
+        wrong.append("held_kinds")
     if graph.root is not None and not 0 <= graph.root < count:
         wrong.append("root")
     if not 0 < count <= MOST_OBJECTS:

@@ -1,0 +1,268 @@
+"""Heap dumps of Java's virtual machines and of Android, HPROF 1.0 to 1.0.3: objects, references, roots, stacks.
+
+Source of the format: ``src/hotspot/share/services/heapDumper.cpp`` of OpenJDK and ``runtime/hprof/hprof.cc`` of
+Android's ART. Three passes over the mapped bytes: the records around heaps (``kernels/readers/hprof.pyx``), where
+objects are (``hprof_objects.pyx``), what they refer to (``hprof_references.pyx``).
+
+What the file doesn't say, and where the rule comes from: the sizes of objects, which follow from their fields as in
+Eclipse MAT (Android's dumps have them); which objects a thread's stack holds, whose references are added to the thread,
+as there; which references don't keep their target alive, by the classes of ``java.lang.ref``; and, where no class is a
+root, that those of the boot loader are.
+"""
+
+import struct
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from memlens.errors import BadRequestError
+from memlens.formats.containers import Source
+from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.hprof_roots import HELD_KINDS, ROOT_KINDS, Roots
+from memlens.formats.hprof_stacks import Stacks
+from memlens.formats.hprof_types import TYPE_KINDS, types_of
+from memlens.formats.scanning import Scanner, run_through
+from memlens.kernels.readers import hprof as kernel
+from memlens.kernels.readers import hprof_objects, hprof_references
+from memlens.model.graph import Facts, Graph, Objects, ReferenceKind, References, Values
+from memlens.model.info import Notice
+from memlens.model.texts import Texts
+from memlens.progress import Report
+from memlens.units import counted, format_bytes
+
+KIND = "hprof"
+
+KINDS = (
+    ReferenceKind("field", "text"),
+    ReferenceKind("static field", "text"),
+    ReferenceKind("element", "index"),
+    ReferenceKind("class", "none"),
+    ReferenceKind("super class", "none"),
+    ReferenceKind("class loader", "none"),
+    ReferenceKind("signers", "none"),
+    ReferenceKind("protection domain", "none"),
+    ReferenceKind("constant", "index"),
+    ReferenceKind("local variable", "text"),
+    ReferenceKind("weak referent", "text", "weak", retains=False),
+    ReferenceKind("soft referent", "text", "soft", retains=False),
+    ReferenceKind("phantom referent", "text", "phantom", retains=False),
+    ReferenceKind("finalizer referent", "text", "finalizer", retains=False),
+    ReferenceKind("finalizer list", "text", "finalizer", retains=False),
+)
+"""In the order of the kernel's numbers."""
+
+_MAGIC = b"JAVA PROFILE 1.0"
+_VERSIONS = ("1.0", "1.0.1", "1.0.2", "1.0.3")
+_HEAD_BYTES = 64
+_ANDROID = "1.0.3"
+_PASSES = (0.05, 0.35, 1.0)
+"""The part of the work that is done after each pass."""
+
+
+class Header(NamedTuple):
+    """The beginning of a dump. ``time_ms`` is since 1970, ``start`` the offset of the first record."""
+
+    version: str
+    id_bytes: int
+    time_ms: int
+    start: int
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the first bytes are those of a heap dump."""
+    return head.startswith(_MAGIC)
+
+
+def read(source: Source, _scratch: Path, report: Report) -> Graph:
+    """Read a dump; ``report`` gets ``("reading", fraction)``.
+
+    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, :class:`BadRequestError` or MemoryError.
+    """
+    header = _header(source.head(_HEAD_BYTES))
+    source.unpack()
+    passes = _Passes(source, report)
+    records = kernel.Records(source.data, header.start, header.id_bytes, header.time_ms)
+    passes.run(records, header.start)
+    dump = _chosen(
+        source.dump, records.dump_count, cut=source.truncated or records.ended != kernel.ENDED_WHOLE
+    )
+    objects = hprof_objects.Objects(records, dump, header.version == _ANDROID)
+    passes.run(objects, objects.offset)
+    if not objects.count:
+        raise DamagedSnapshotError("The dump has no objects before it ends", offset=objects.offset)
+    stacks = Stacks(records)
+    roots = Roots(objects, stacks)
+    references = hprof_references.References(objects, roots.locals)
+    passes.run(references, references.offset)
+    return _graph(header, source, references, stacks, roots)
+
+
+class _Passes:
+    """Runs scanners one after the other, and reports progress over all of them."""
+
+    def __init__(self, source: Source, report: Report) -> None:
+        self.source = source
+        self.report = report
+        self.done = 0
+
+    def run(self, scanner: Scanner, start: int) -> None:
+        before = _PASSES[self.done - 1] if self.done else 0.0
+        part = _PASSES[self.done] - before
+        status = run_through(
+            scanner, self.source, lambda stage, fraction: self.report(stage, before + part * fraction), start
+        )
+        self.done += 1
+        if status == kernel.NO_MEMORY:
+            raise MemoryError
+        if status == kernel.TOO_MANY:
+            raise DamagedSnapshotError(
+                "The dump has more objects than can be numbered", offset=scanner.offset
+            )
+
+
+def _header(head: bytes) -> Header:
+    name, end, rest = head.partition(b"\0")
+    version = name.removeprefix(b"JAVA PROFILE ").decode("ascii", "replace")
+    if not end or len(rest) < 12:
+        raise DamagedSnapshotError("The dump is truncated within its header")
+    if version not in _VERSIONS:
+        raise NotASnapshotError(
+            f"The dump has version {version[:20]} of its format, which is not supported: Memlens reads 1.0 to 1.0.3"
+        )
+    id_bytes, time_ms = struct.unpack_from(">IQ", rest)
+    if id_bytes not in (4, 8):
+        raise DamagedSnapshotError(
+            f"The dump's ids have {id_bytes} bytes, and not 4 or 8", offset=len(name) + 1
+        )
+    return Header(version, id_bytes, time_ms, len(name) + 1 + 12)
+
+
+def _chosen(dump: int | None, count: int, *, cut: bool) -> int:
+    if not count:
+        if cut:
+            raise DamagedSnapshotError("The dump is truncated before its heap")
+        raise NotASnapshotError(
+            "The file has no heap, only what a profiler of CPU time recorded",
+            advice="Record the heap with: jmap -dump:format=b,file=FILE PID",
+        )
+    if dump is None:
+        return count - 1
+    if not 0 <= dump < count:
+        raise BadRequestError(
+            f"The file has {counted(count, 'dump')}, numbered from 1, so there is no number {dump + 1}"
+        )
+    return dump
+
+
+def _graph(
+    header: Header, source: Source, references: hprof_references.References, stacks: Stacks, roots: Roots
+) -> Graph:
+    objects, records = references.objects, references.objects.records
+    rows = roots.rows(references)
+    numbers, shallow, names, serials = (np.asarray(column) for column in references.take_objects())
+    starts, targets, kinds, labels = (np.asarray(column) for column in references.take_references())
+    values = Values(*(np.asarray(column) for column in references.take_values()))
+    ids = np.asarray(references.take_ids())
+    truncated = source.truncated or objects.ended != kernel.ENDED_WHOLE or records.ended != kernel.ENDED_WHOLE
+    declared = header.version == _ANDROID
+    numbers, types = types_of(references, numbers)
+    spaces, space = roots.spaces(len(ids))
+    allocated = stacks.of_objects(serials)
+    frames, places = stacks.finish(types)
+    notices = [_cut(source, objects)] if truncated else []
+    notices += _notices(references)
+    units, ends = records.take_texts()
+    return Graph(
+        KIND,
+        Objects(numbers, shallow, ids, names, stack=allocated, space=space),
+        types,
+        References(starts, targets, kinds, labels),
+        KINDS,
+        rows,
+        Texts(np.asarray(units), np.asarray(ends)[1:]),
+        type_kinds=TYPE_KINDS,
+        root_kinds=ROOT_KINDS,
+        held_kinds=HELD_KINDS,
+        spaces=spaces,
+        frames=frames,
+        places=places,
+        values=values,
+        facts=Facts(id_bytes=header.id_bytes, sizes_inferred=not declared, truncated=truncated),
+        settings=_settings(header, references),
+        notices=notices,
+    )
+
+
+def _settings(header: Header, references: hprof_references.References) -> dict[str, Any]:
+    objects = references.objects
+    records = objects.records
+    return {
+        "format_version": header.version,
+        "dump": objects.dump + 1,
+        "dumps": records.dump_count,
+        "written_ms": header.time_ms + records.dump_micros(objects.dump) // 1000,
+        "reference_bytes": objects.oop_bytes,
+        "object_alignment_bytes": objects.alignment,
+    }
+
+
+def _cut(source: Source, objects: hprof_objects.Objects) -> Notice:
+    """Say where the file breaks off; what comes before was read."""
+    records = objects.records
+    if objects.ended != kernel.ENDED_WHOLE or records.offset >= source.length:
+        offset, ended = objects.offset, objects.ended
+    else:
+        offset, ended = records.offset, records.ended
+    why = {
+        kernel.ENDED_UNKNOWN_TAG: "has an unknown record",
+        kernel.ENDED_BAD_TYPE: "has a field of an unknown type",
+    }
+    message = (
+        f"The dump {why.get(ended, 'is truncated')} at byte {offset:,} of {source.length:,}: the objects and roots "
+        "after it are missing, so what seems unreachable or retained may not be."
+    )
+    return Notice("cut-file", message)
+
+
+def _notices(references: hprof_references.References) -> list[Notice]:
+    objects = references.objects
+    dumps = objects.records.dump_count
+    notices = []
+    if dumps > 1:
+        message = (
+            f"The file has {dumps:,} dumps; this is number {objects.dump + 1:,}. To read another: "
+            "memlens ingest FILE --dump NUMBER"
+        )
+        notices.append(Notice("several-dumps", message))
+    if not objects.declares_sizes:
+        size = f"references of {objects.oop_bytes} bytes"
+        if objects.compressed:
+            size += " (compressed)"
+        message = (
+            f"The sizes of objects are inferred from their fields, with {size} and objects aligned to "
+            f"{format_bytes(objects.alignment)}, as Eclipse MAT has it: the file doesn't have them."
+        )
+        notices.append(Notice("inferred-sizes", message))
+    for code, count, message in (
+        (
+            "dangling",
+            references.dangling,
+            "References to objects that are not in the file, which are left out: {}.",
+        ),
+        (
+            "duplicate-ids",
+            objects.duplicates,
+            "Objects with the address of an earlier one: {}. References lead to it.",
+        ),
+        (
+            "short-instances",
+            references.short_instances,
+            "Objects that are shorter than their class's fields: {}.",
+        ),
+        ("unknown-classes", references.unknown_classes, "Objects whose class is not in the file: {}."),
+        ("shortened-texts", references.shortened_texts, "Strings that are shown without their end: {}."),
+    ):
+        if count:
+            notices.append(Notice(code, message.format(f"{count:,}")))
+    return notices

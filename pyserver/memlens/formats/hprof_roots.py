@@ -1,0 +1,132 @@
+"""The roots of a heap dump of Java, what threads' stacks hold, and the heaps of Android."""
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.formats.hprof_stacks import Stacks
+from memlens.kernels.readers import hprof_objects, hprof_references
+from memlens.model.graph import NONE, ROOT_DTYPE, Column
+
+U32 = npt.NDArray[np.uint32]
+U8 = npt.NDArray[np.uint8]
+
+_JNI_LOCAL, _JAVA_FRAME, _NATIVE_STACK, _STICKY_CLASS, _THREAD_BLOCK, _THREAD = (
+    0x02,
+    0x03,
+    0x04,
+    0x05,
+    0x06,
+    0x08,
+)
+_UNREACHABLE = 0x90
+
+_TAGS = {
+    0x01: "JNI global",
+    _JNI_LOCAL: "JNI local",
+    _JAVA_FRAME: "local variable",
+    _NATIVE_STACK: "native stack",
+    _STICKY_CLASS: "system class",
+    _THREAD_BLOCK: "thread block",
+    0x07: "monitor",
+    _THREAD: "thread",
+    0x89: "interned string",
+    0x8A: "finalizing",
+    0x8B: "debugger",
+    0x8C: "reference cleanup",
+    0x8D: "virtual machine",
+    0x8E: "JNI monitor",
+    0xFF: "unknown",
+}
+_BOOT_CLASS = "class of the boot loader"
+_OF_THREADS = (_JNI_LOCAL, _JAVA_FRAME, _NATIVE_STACK, _THREAD_BLOCK)
+"""Kinds of roots that a thread holds, which their records name."""
+
+ROOT_KINDS = (*_TAGS.values(), _BOOT_CLASS, *(f"{_TAGS[tag]} of an unknown thread" for tag in _OF_THREADS))
+HELD_KINDS = tuple(list(_TAGS).index(tag) for tag in _OF_THREADS)
+"""Those that a thread of the file holds."""
+
+_MOST_SPACES = 250
+
+
+class Roots:
+    """The roots of ``objects``, which are moved out. Those that a thread of the file holds are references from it."""
+
+    def __init__(self, objects: hprof_objects.Objects, stacks: Stacks) -> None:
+        self._objects = objects
+        rows = np.asarray(objects.take_roots()).reshape(-1, 6)
+        self._number = np.empty(len(rows), np.uint32)
+        objects.numbers(np.ascontiguousarray(rows[:, :2]).view(np.uint64).ravel(), self._number)
+        known = (self._number != NONE) & (rows[:, 4] != _UNREACHABLE)
+        rows, self._number = rows[known], self._number[known]
+        self._tag = rows[:, 4]
+        threads = np.flatnonzero(self._tag == _THREAD)
+        # the last thread with a serial number, as for all numbers that are used twice
+        order = threads[np.argsort(rows[threads, 2], kind="stable")]
+        serials = rows[order, 2]
+        held = np.isin(self._tag, _OF_THREADS)
+        place = np.searchsorted(serials, rows[:, 2], side="right") - 1
+        held &= (place >= 0) & (np.append(serials, 0)[place] == rows[:, 2])
+        self._thread = np.full(len(rows), NONE, np.uint32)
+        self._thread[held] = self._number[order[place[held]]]
+        self._thread[threads] = self._number[threads]
+        self._frame = np.full(len(rows), NONE, np.uint32)
+        framed = held & np.isin(self._tag, (_JNI_LOCAL, _JAVA_FRAME))
+        self._frame[framed] = stacks.frames_at(rows[order[place[framed]], 3], rows[framed, 3])
+        self.held = held
+        """Which roots a thread of the file holds."""
+        self.locals = self._locals(stacks)
+        """References from threads to what they hold, as the kernel takes them."""
+
+    def _locals(self, stacks: Stacks) -> U32:
+        records = self._objects.records
+        held = np.flatnonzero(self.held)
+        held = held[np.argsort(self._thread[held], kind="stable")]
+        frames, of_frames = np.unique(self._frame[held], return_inverse=True)
+        names = [0 if frame == NONE else records.named(stacks.frame_text(frame)) for frame in frames.tolist()]
+        rows = np.empty((len(held), 3), np.uint32)
+        rows[:, 0], rows[:, 1] = self._thread[held], self._number[held]
+        rows[:, 2] = np.array(names, np.uint32)[of_frames] if len(held) else 0
+        # a frame may hold an object in several variables, which the file doesn't distinguish
+        return np.unique(rows, axis=0)
+
+    def rows(self, references: hprof_references.References) -> Column:
+        """Return rows of ROOT_DTYPE; ``references`` was run to its end."""
+        kinds = {tag: kind for kind, tag in enumerate(_TAGS)}
+        rows = np.zeros(len(self._tag), ROOT_DTYPE)
+        rows["object"], rows["frame"] = self._number, self._frame
+        rows["kind"] = np.array([kinds.get(tag, 0) for tag in range(256)], np.uint32)[self._tag]
+        for place, tag in enumerate(_OF_THREADS):
+            rows["kind"][(self._tag == tag) & ~self.held] = len(kinds) + 1 + place
+        threads, of_threads = np.unique(self._thread, return_inverse=True)
+        names = [0 if thread == NONE else references.name_of_thread(thread) for thread in threads.tolist()]
+        if names:
+            rows["detail"] = np.array(names, np.uint32)[of_threads]
+        if bool((self._tag == _STICKY_CLASS).any()):
+            return rows
+        return np.concatenate((rows, self._boot_classes(references)))
+
+    def _boot_classes(self, references: hprof_references.References) -> Column:
+        count = self._objects.class_count
+        ordinals, loaders = np.empty(count, np.uint32), np.empty(count, np.uint64)
+        references.class_rows(np.empty(count, np.uint32), ordinals, loaders, np.empty(count, np.uint8))
+        chosen = ordinals[loaders == 0]
+        rows = np.zeros(len(chosen), ROOT_DTYPE)
+        rows["object"], rows["kind"], rows["frame"] = chosen, ROOT_KINDS.index(_BOOT_CLASS), NONE
+        return rows
+
+    def spaces(self, count: int) -> tuple[tuple[str, ...], U8 | None]:
+        """Return the names of heaps, and the heap of each of ``count`` objects; nothing if the file has none."""
+        rows = np.asarray(self._objects.take_spaces()).reshape(-1, 4)
+        if not len(rows):
+            return (), None
+        names = ["other"]
+        numbers = []
+        for low, high, _, heap in rows.tolist():
+            name = self._objects.records.text(high << 32 | low) or f"heap {heap}"
+            if name not in names and len(names) < _MOST_SPACES:
+                names.append(name)
+            numbers.append(names.index(name) if name in names else 0)
+        starts = np.append(rows[:, 2], count).astype(np.int64)
+        column = np.zeros(count, np.uint8)
+        column[starts[0] :] = np.repeat(np.array(numbers, np.uint8), np.diff(starts))
+        return tuple(names), column

@@ -1,0 +1,138 @@
+"""The frames and stacks of a heap dump of Java, and the files where its classes are defined."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.formats.stacks import Numbers
+from memlens.kernels.readers import hprof
+from memlens.model.frames import INFERRED, MOST_PATH, Frames, SourceFrame, profiled_frame
+from memlens.model.graph import NONE, PLACE_DTYPE, Column, Types
+from memlens.units import shortened
+
+U32 = npt.NDArray[np.uint32]
+I64 = npt.NDArray[np.int64]
+
+_KOTLIN = "Kt"
+"""The end of the name of the class that Kotlin makes of a file's functions: ``FooKt`` is that of ``Foo.kt``."""
+
+_SIGN = 0x8000_0000
+
+
+class Stacks:
+    """The stacks of a file's records, which are moved out of ``records``."""
+
+    def __init__(self, records: hprof.Records) -> None:
+        self._records = records
+        loads = np.asarray(records.take_loads()).reshape(-1, 3)
+        self._class_names = {int(serial): int(name) for _, name, serial in loads.tolist()}
+        self._files: dict[str, str] = {}
+        """Source files of outermost classes, by the class's name, as far as frames have them."""
+        distinct: Numbers[SourceFrame] = Numbers()
+        ids, rows = (np.asarray(column) for column in records.take_frames())
+        of_rows = np.fromiter((distinct[frame] for frame in self._frames(rows)), np.uint32)
+        self.frames = list(distinct)
+        traces, trace_frames = (np.asarray(column) for column in records.take_traces())
+        traces = traces.reshape(-1, 6)
+        self._first = np.ascontiguousarray(traces[:, 2:4]).view(np.uint64).ravel().astype(np.int64)
+        self._count = traces[:, 4].astype(np.int64)
+        self._sequence = _found(ids, of_rows, trace_frames)
+        self._serials = traces[:, 0]
+
+    def _frames(self, rows: Column) -> Iterator[SourceFrame]:
+        text = self._records.text
+        for method, _signature, source, place in rows.reshape(-1, 4).tolist():
+            name = self._class_names.get(place & 0xFFFF_FFFF)
+            class_name = "" if name is None else text(name).replace(".", "/")
+            file = text(source)
+            if class_name and file:
+                self._files.setdefault(_outermost(class_name), file)
+            line = (place >> 32 ^ _SIGN) - _SIGN
+            function = f"{class_name.replace('/', '.')}.{text(method)}" if class_name else text(method)
+            # lines below 1 mean: unknown, compiled, native
+            yield profiled_frame(_in_package(class_name, file), max(line, 0), function)
+
+    def frames_at(self, serials: U32, depths: U32) -> U32:
+        """Return the frame at a depth, 0 for the innermost, of each trace with one of ``serials``; NONE if unknown."""
+        rows = _found(self._serials, np.arange(len(self._serials), dtype=np.uint32), serials)
+        frames = np.full(len(serials), NONE, np.uint32)
+        known = np.flatnonzero(rows != NONE)
+        known = known[depths[known] < self._count[rows[known]]]
+        frames[known] = self._sequence[self._first[rows[known]] + depths[known]]
+        return frames
+
+    def frame_text(self, frame: int) -> str:
+        """Return the name of a frame, ``com.foo.Bar.run (Bar.java:34)``."""
+        found = self.frames[frame]
+        file = found.file.rpartition("/")[2]
+        return f"{found.function} ({file}:{found.line})" if found.line else found.function
+
+    def of_objects(self, serials: U32) -> U32 | None:
+        """Return the stack that allocated each object; None if that isn't in the file.
+
+        Virtual machines give all objects the number of an empty stack, but not the agent that HPROF was made for.
+        """
+        stacks = np.where(self._count > 0, np.arange(1, len(self._count) + 1), 0).astype(np.uint32)
+        few = np.unique(serials[:: max(len(serials) // 1000, 1)])
+        if len(few) == 1 and bool((serials == few[0]).all()):
+            found = _found(self._serials, stacks, few)[0]
+            return None if found in (0, NONE) else np.full(len(serials), found, np.uint32)
+        found = _found(self._serials, stacks, serials)
+        found[found == NONE] = 0
+        return found if found.any() else None
+
+    def finish(self, types: Types) -> tuple[Frames, Column]:
+        """Return the frames with those of all classes' definitions, and a row of PLACE_DTYPE for each of these.
+
+        A class's file is that of its frames, else it has the name of the outermost class; its line isn't known.
+        """
+        recorded = len(self.frames)
+        objects: list[int] = []
+        class_objects = [] if types.object is None else types.object.tolist()
+        for name, kind, number in zip(types.name.tolist(), types.kind.tolist(), class_objects, strict=True):
+            if not kind and number != NONE:
+                objects.append(number)
+                self.frames.append(self._definition(self._records.text_at(name)))
+        places = np.zeros(len(objects), PLACE_DTYPE)
+        places["object"] = objects
+        places["frame"] = np.arange(recorded, len(self.frames))
+        places = places[np.unique(places["object"], return_index=True)[1]]
+        sources = np.zeros(len(self.frames), np.uint8)
+        sources[recorded:] = INFERRED
+        known = self._sequence != NONE
+        before = np.concatenate(([0], np.cumsum(known)))
+        ends = before[self._first + self._count]
+        starts = np.concatenate(([0, 0], ends)).astype(np.uint64)
+        return Frames(self.frames, starts, self._sequence[known], sources), places
+
+    def _definition(self, class_name: str) -> SourceFrame:
+        path = class_name.replace(".", "/")
+        outermost = _outermost(path)
+        file = self._files.get(outermost)
+        if file is None:
+            name = outermost.rpartition("/")[2]
+            file = f"{name.removesuffix(_KOTLIN)}.kt" if name.endswith(_KOTLIN) else f"{name}.java"
+        return profiled_frame(_in_package(path, file), 1, class_name)
+
+
+def _outermost(class_name: str) -> str:
+    """Return the class whose file has a class's code: ``a/Foo`` for ``a/Foo$Bar`` and ``a/Foo$$Lambda$1``."""
+    end = class_name.find("$", class_name.rfind("/") + 2)
+    return class_name if end < 0 else class_name[:end]
+
+
+def _in_package(class_name: str, file: str) -> str:
+    """Return the file in the folders of its class's package, which distinguish it from others of the same name."""
+    package = class_name.rpartition("/")[0]
+    return shortened(f"{package}/{file}" if package and file else file, MOST_PATH)
+
+
+def _found(keys: Column, values: U32, wanted: Column) -> U32:
+    """Return the value of the last of ``keys`` that equals each of ``wanted``, NONE where there is none."""
+    if not len(keys):
+        return np.full(len(wanted), NONE, np.uint32)
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    places = np.searchsorted(ordered, wanted, side="right") - 1
+    return np.where((places >= 0) & (ordered[places] == wanted), values[order[places]], np.uint32(NONE))

@@ -1,0 +1,316 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The first pass over a heap dump of Java: its texts, classes, frames and stacks, and where its heaps are.
+
+Heaps are passed over: their records are read by ``hprof_objects`` and ``hprof_references``. A file may have several
+dumps, one after the other; texts, classes and frames are common to all.
+"""
+
+import os
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t, int32_t, int64_t
+from libc.string cimport memcpy
+
+from memlens.kernels.base.addresses cimport address_map_build, address_map_free, address_map_init, address_ordinal
+from memlens.kernels.base.interning cimport intern_units, interner_free, interner_init, interner_text
+from memlens.kernels.base.vectors cimport column_of, vector_free, vector_init, vector_push
+
+OK, MORE, NO_MEMORY, TOO_MANY = RUN_OK, RUN_MORE, RUN_NO_MEMORY, RUN_TOO_MANY
+ENDED_WHOLE, ENDED_CUT, ENDED_UNKNOWN_TAG, ENDED_BAD_TYPE = WHOLE, CUT, UNKNOWN_TAG, BAD_TYPE
+
+MOST_NAME_BYTES = NAME_BYTES
+
+cdef enum:
+    # tags of records
+    TEXT = 0x01
+    LOAD_CLASS = 0x02
+    UNLOAD_CLASS = 0x03
+    FRAME = 0x04
+    TRACE = 0x05
+    ALLOC_SITES = 0x06
+    HEAP_SUMMARY = 0x07
+    START_THREAD = 0x0A
+    END_THREAD = 0x0B
+    HEAP_DUMP = 0x0C
+    CPU_SAMPLES = 0x0D
+    CONTROL_SETTINGS = 0x0E
+    HEAP_DUMP_SEGMENT = 0x1C
+    HEAP_DUMP_END = 0x2C
+
+cdef enum:
+    HEAD = 9                # tag, time, length
+    NAME_BYTES = 4096       # of a name; what is longer is shortened
+    MOST_RECORDS = 0x7FFFFFF0
+
+cdef uint64_t FOUR_GIB = <uint64_t> 1 << 32
+
+
+cdef class Records:
+    """Reads the records of a mapped dump from the byte ``start``, which follows the file's header.
+
+    After a run ``ended`` is why reading ended: whole, or at the byte ``offset`` for a reason that is one of the
+    ``ENDED_`` numbers.
+    """
+
+    def __cinit__(self, const uint8_t[::1] data, uint64_t start, int id_bytes, uint64_t time_ms):
+        cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
+        if id_bytes != 4 and id_bytes != 8:
+            raise ValueError("ids have 4 or 8 bytes")
+        self.data = data
+        self.length = <uint64_t> data.shape[0]
+        self.bytes = &data[0] if self.length else NULL
+        self.offset = min(start, self.length)
+        self.id_bytes = id_bytes
+        self.time_ms = time_ms
+        self.ended = WHOLE
+        vector_init(&self.text_ids, 8)
+        vector_init(&self.text_places, sizeof(TextPlace))
+        vector_init(&self.loads, sizeof(Load))
+        vector_init(&self.frame_ids, 8)
+        vector_init(&self.frame_rows, sizeof(FrameRow))
+        vector_init(&self.traces, sizeof(Trace))
+        vector_init(&self.trace_frames, 8)
+        vector_init(&self.segments, sizeof(Segment))
+        address_map_init(&self.texts_by_id)
+        if interner_init(&self.names, 1, seed) < 0 or intern_units(&self.names, "", 0) < 0:
+            raise MemoryError
+
+    def __dealloc__(self):
+        vector_free(&self.text_ids)
+        vector_free(&self.text_places)
+        vector_free(&self.loads)
+        vector_free(&self.frame_ids)
+        vector_free(&self.frame_rows)
+        vector_free(&self.traces)
+        vector_free(&self.trace_frames)
+        vector_free(&self.segments)
+        address_map_free(&self.texts_by_id)
+        interner_free(&self.names)
+
+    def run(self, uint64_t limit) -> int:
+        """Continue to about the byte ``limit``. At the end the texts can be looked up."""
+        cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
+        cdef uint64_t end = min(limit, self.length)
+        with nogil:
+            while self.code == RUN_OK and self.ended == WHOLE and self.offset < end:
+                self.code = self._record()
+            if self.code == RUN_OK and (self.ended != WHOLE or self.offset >= self.length):
+                if self.texts_by_id.slots == NULL and address_map_build(
+                        &self.texts_by_id, <uint64_t *> self.text_ids.data, self.text_ids.count, seed) < 0:
+                    self.code = RUN_NO_MEMORY
+        if self.code != RUN_OK or self.texts_by_id.slots != NULL:
+            return self.code
+        return RUN_MORE
+
+    cdef int _record(self) noexcept nogil:
+        cdef const uint8_t *at = self.bytes + self.offset
+        cdef uint64_t bytes, start = self.offset + HEAD
+        cdef uint8_t tag = at[0]
+        cdef int code = RUN_OK
+        if self.length - self.offset < HEAD:
+            self.ended = CUT
+            return RUN_OK
+        bytes = u32_at(at + 5)
+        if tag == HEAP_DUMP or tag == HEAP_DUMP_SEGMENT:
+            return self._segment(tag, start, bytes, u32_at(at + 1))
+        if bytes > self.length - start:
+            self.ended = CUT if TEXT <= tag <= HEAP_DUMP_END else UNKNOWN_TAG
+            return RUN_OK
+        if tag == TEXT:
+            code = self._text(start, bytes)
+        elif tag == LOAD_CLASS:
+            code = self._load(at + HEAD, bytes)
+        elif tag == FRAME:
+            code = self._frame(at + HEAD, bytes)
+        elif tag == TRACE:
+            code = self._trace(at + HEAD, bytes)
+        elif tag == HEAP_DUMP_END:
+            if self.segments.count > self.first_segment:
+                self.dumps += 1
+                self.first_segment = <uint32_t> self.segments.count
+        elif tag == 0 or tag > HEAP_DUMP_END:
+            # zeros are what a file has where nothing was written
+            self.ended = UNKNOWN_TAG
+            return RUN_OK
+        self.offset = start + bytes
+        return code
+
+    cdef int _text(self, uint64_t at, uint64_t bytes) noexcept nogil:
+        cdef TextPlace place
+        cdef uint64_t id
+        if bytes < <uint64_t> self.id_bytes:
+            return RUN_OK
+        if self.text_ids.count >= MOST_RECORDS:
+            return RUN_TOO_MANY
+        id = id_at(self.bytes + at, self.id_bytes)
+        place.offset = at + <uint64_t> self.id_bytes
+        place.count = bytes - <uint64_t> self.id_bytes
+        if vector_push(&self.text_ids, &id) < 0 or vector_push(&self.text_places, &place) < 0:
+            return RUN_NO_MEMORY
+        return RUN_OK
+
+    cdef int _load(self, const uint8_t *body, uint64_t bytes) noexcept nogil:
+        cdef Load load
+        if bytes < 8 + 2 * <uint64_t> self.id_bytes:
+            return RUN_OK
+        load.serial = u32_at(body)
+        load.id = id_at(body + 4, self.id_bytes)
+        load.name = id_at(body + 8 + self.id_bytes, self.id_bytes)
+        load.unused = 0
+        return RUN_OK if vector_push(&self.loads, &load) == 0 else RUN_NO_MEMORY
+
+    cdef int _frame(self, const uint8_t *body, uint64_t bytes) noexcept nogil:
+        cdef FrameRow row
+        cdef uint64_t id
+        if bytes < 8 + 4 * <uint64_t> self.id_bytes:
+            return RUN_OK
+        id = id_at(body, self.id_bytes)
+        row.method = id_at(body + self.id_bytes, self.id_bytes)
+        row.signature = id_at(body + 2 * self.id_bytes, self.id_bytes)
+        row.file = id_at(body + 3 * self.id_bytes, self.id_bytes)
+        row.class_serial = u32_at(body + 4 * self.id_bytes)
+        row.line = <int32_t> u32_at(body + 4 * self.id_bytes + 4)
+        if vector_push(&self.frame_ids, &id) < 0 or vector_push(&self.frame_rows, &row) < 0:
+            return RUN_NO_MEMORY
+        return RUN_OK
+
+    cdef int _trace(self, const uint8_t *body, uint64_t bytes) noexcept nogil:
+        cdef Trace trace
+        cdef uint64_t id
+        cdef uint32_t each
+        if bytes < 12:
+            return RUN_OK
+        trace.serial = u32_at(body)
+        trace.thread = u32_at(body + 4)
+        trace.count = <uint32_t> min(<uint64_t> u32_at(body + 8), (bytes - 12) // <uint64_t> self.id_bytes)
+        trace.first = self.trace_frames.count
+        trace.unused = 0
+        for each in range(trace.count):
+            id = id_at(body + 12 + <uint64_t> each * self.id_bytes, self.id_bytes)
+            if vector_push(&self.trace_frames, &id) < 0:
+                return RUN_NO_MEMORY
+        return RUN_OK if vector_push(&self.traces, &trace) == 0 else RUN_NO_MEMORY
+
+    cdef int _segment(self, uint8_t tag, uint64_t start, uint64_t bytes, uint32_t micros) noexcept nogil:
+        """Note a stretch of a heap and pass over it.
+
+        HotSpot up to version 8 writes a segment's length when it is complete, so that the last one of an interrupted
+        dump has length 0. A heap in one record of more than 4 GiB has a length without its upper bits.
+        """
+        cdef Segment segment
+        cdef uint64_t end = start + bytes
+        if tag == HEAP_DUMP and self.segments.count > self.first_segment:
+            self.dumps += 1
+            self.first_segment = <uint32_t> self.segments.count
+        if bytes == 0 and start < self.length and not self._may_begin_at(start):
+            end = self.length
+            self.ended = CUT
+        elif tag == HEAP_DUMP:
+            while end < self.length and not self._may_begin_at(end):
+                end += FOUR_GIB
+        if end > self.length:
+            end = self.length
+            self.ended = CUT
+        segment.start = start
+        segment.end = end
+        segment.micros = micros
+        segment.dump = self.dumps
+        segment.unused = 0
+        self.offset = end
+        return RUN_OK if vector_push(&self.segments, &segment) == 0 else RUN_NO_MEMORY
+
+    cdef bint _may_begin_at(self, uint64_t at) noexcept nogil:
+        """Whether the bytes at ``at`` may be those of a record, or of none because the file ends there."""
+        cdef uint8_t tag = self.bytes[at]
+        cdef uint64_t left = self.length - at, bytes
+        if not (TEXT <= tag <= HEAP_SUMMARY or START_THREAD <= tag <= CONTROL_SETTINGS
+                or tag == HEAP_DUMP_SEGMENT or tag == HEAP_DUMP_END):
+            return False
+        if left < HEAD:
+            return True
+        bytes = u32_at(self.bytes + at + 5)
+        if tag == HEAP_DUMP_END:
+            return bytes == 0
+        return tag == HEAP_DUMP or tag == HEAP_DUMP_SEGMENT or bytes <= left - HEAD
+
+    # texts
+
+    cdef int64_t intern(self, const uint8_t *text, size_t count) noexcept nogil:
+        """Return the number of a text, from 1; 0 for an empty one, -1 without memory."""
+        cdef int64_t number
+        cdef uint8_t shortened[NAME_BYTES]
+        if count <= NAME_BYTES:
+            number = intern_units(&self.names, text, count)
+        else:
+            memcpy(shortened, text, NAME_BYTES - 3)
+            count = NAME_BYTES - 3
+            # not within a character
+            while count and (text[count] & 0xC0) == 0x80:
+                count -= 1
+            memcpy(shortened + count, "\xe2\x80\xa6", 3)
+            number = intern_units(&self.names, shortened, count + 3)
+        return number if number < MOST_RECORDS else -1
+
+    cdef int64_t name(self, uint64_t text) noexcept nogil:
+        """Return the number of the text with this id, 0 if the file has none, -1 without memory."""
+        cdef int64_t number = address_ordinal(&self.texts_by_id, text)
+        cdef TextPlace *place
+        if number < 0:
+            return 0
+        place = <TextPlace *> self.text_places.data + number
+        return self.intern(self.bytes + place.offset, place.count)
+
+    def text(self, uint64_t text) -> str:
+        """The text with this id; empty if the file has none."""
+        cdef int64_t number = self.name(text)
+        if number < 0:
+            raise MemoryError
+        return interner_text(&self.names, <size_t> number)
+
+    def text_at(self, size_t number) -> str:
+        """The text of a number that :meth:`named` or a column has."""
+        if number + 1 >= self.names.starts.count:
+            raise IndexError(number)
+        return interner_text(&self.names, number)
+
+    def named(self, str text) -> int:
+        """Return the number of a text of ours, which is added if it is new."""
+        cdef bytes encoded = text.encode("utf-8", "replace")
+        cdef int64_t number = self.intern(<const uint8_t *> <char *> encoded, len(encoded))
+        if number < 0:
+            raise MemoryError
+        return number
+
+    def take_texts(self) -> tuple:
+        """Move out all texts: their bytes, and where each starts, with the end of the last."""
+        return column_of(&self.names.units, b"B"), column_of(&self.names.starts, b"Q")
+
+    # tables
+
+    def take_loads(self) -> object:
+        """Move out the classes that were loaded: id, id of the name, serial number; three numbers each."""
+        self.loads.item_bytes, self.loads.count = 8, self.loads.count * 3
+        return column_of(&self.loads, b"Q")
+
+    def take_frames(self) -> tuple:
+        """Move out frames: their ids; and method, signature, file (ids of texts), class and line in 4 numbers each."""
+        self.frame_rows.item_bytes, self.frame_rows.count = 8, self.frame_rows.count * 4
+        return column_of(&self.frame_ids, b"Q"), column_of(&self.frame_rows, b"Q")
+
+    def take_traces(self) -> tuple:
+        """Move out stacks: serial number, thread, first frame (of 8 bytes), frames, unused; and the frames' ids."""
+        self.traces.item_bytes, self.traces.count = 4, self.traces.count * 6
+        return column_of(&self.traces, b"I"), column_of(&self.trace_frames, b"Q")
+
+    @property
+    def dump_count(self) -> int:
+        """How many dumps the file has."""
+        return self.dumps + (self.segments.count > self.first_segment)
+
+    def dump_micros(self, uint32_t dump) -> int:
+        """When a dump was written, in microseconds after the file's time."""
+        cdef Segment *segments = <Segment *> self.segments.data
+        cdef size_t each
+        for each in range(self.segments.count):
+            if segments[each].dump == dump:
+                return segments[each].micros
+        return 0

@@ -1,0 +1,96 @@
+# The tables of the second pass over a heap dump of Java, which the third one uses.
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t, int32_t, int64_t
+
+from memlens.kernels.base.addresses cimport AddressMap
+from memlens.kernels.base.vectors cimport Vector
+from memlens.kernels.readers.hprof cimport Record, Records
+
+
+cdef enum:
+    NO_CLASS = 0xFFFFFFFF
+
+cdef enum:
+    # what a class's instances are
+    ORDINARY
+    SOFT
+    WEAK
+    PHANTOM
+    FINALIZER
+    OTHER_REFERENCE     # of a class that extends java.lang.ref.Reference itself
+
+cdef enum:
+    # marks of fields
+    PLAIN_FIELD
+    REFERENT            # java.lang.ref.Reference.referent
+
+cdef struct Field:
+    uint32_t name           # number of a text
+    uint32_t offset         # within the fields of its class
+    uint8_t type
+    uint8_t mark
+    uint8_t unused[2]
+
+cdef struct ClassRow:
+    uint64_t id, super_id, loader, signers, domain
+    uint64_t body           # offset in the file of its constants, which its static fields follow
+    uint64_t first_field
+    uint64_t size           # of an instance, without alignment; 0 while it is unknown
+    uint32_t fields
+    uint32_t field_bytes    # of its own fields, in the file
+    uint32_t declared_bytes     # of an instance, as the file says
+    uint32_t ordinal
+    uint32_t super_class    # index, NO_CLASS if there is none
+    uint32_t next           # the nearest super class that has fields
+    uint32_t name           # number of a text: as people write it
+    uint8_t strength
+    uint8_t is_array
+    uint8_t state           # 0 before its super classes are known, 1 while they are followed, 2 after
+    uint8_t unused
+
+cdef struct RootRow:
+    uint64_t id
+    uint32_t thread
+    uint32_t number         # a frame's, or the serial number of a thread's stack
+    uint32_t tag
+    uint32_t unused
+
+cdef struct SpaceRow:
+    # from this object on, objects are in this space
+    uint64_t name           # id of a text
+    uint32_t ordinal
+    uint32_t number
+
+cdef struct StringFields:
+    # where the fields of java.lang.String are in an instance; -1 for those that it lacks
+    int32_t value, coder, offset, count
+
+
+cdef class Objects:
+    cdef readonly Records records
+    cdef readonly uint32_t dump
+    cdef Vector ids, offsets, classes, fields, roots, spaces
+    cdef AddressMap by_address, classes_by_id
+    cdef uint64_t total
+    cdef size_t segment         # the current one, or the number of segments
+    cdef readonly uint64_t offset
+    cdef readonly int ended
+    cdef readonly bint compressed
+    cdef readonly int oop_bytes, alignment
+    cdef readonly bint declares_sizes
+    cdef uint32_t string_class, class_class
+    cdef uint32_t primitive_arrays[12]  # a class for each type of elements
+    cdef StringFields string_fields
+    cdef uint64_t array_start, array_end
+    cdef int code
+    cdef int _object(self, Record *record, uint64_t at) noexcept nogil
+    cdef int _class(self, Record *record) noexcept nogil
+    cdef int _scan(self, uint64_t limit) noexcept nogil
+    cdef int _name_classes(self) noexcept nogil
+    cdef void _note_primitive_array(self, uint32_t number) noexcept nogil
+    cdef uint8_t _strength(self, ClassRow *row) noexcept nogil
+    cdef void _link_classes(self) noexcept nogil
+    cdef void _settle(self, uint32_t number) noexcept nogil
+    cdef void _find_string_fields(self) noexcept nogil
+    cdef int _finish(self, uint64_t seed) noexcept nogil
+    cdef uint32_t class_of(self, uint64_t id) noexcept nogil

@@ -1,0 +1,447 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The second pass over a heap dump of Java: where the objects of one dump are, its classes with their fields, roots.
+
+Objects are numbered in the order of the file. The sizes of objects aren't in the file, but follow from the classes'
+fields and the size of a reference in the heap. That is 4 bytes where the virtual machine compressed its pointers, which
+shows where an array of objects is followed by another object sooner than its elements would allow (as Eclipse MAT has
+it).
+"""
+
+import os
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t, int32_t, int64_t
+from libc.string cimport memcmp, memset
+
+from memlens.kernels.base.addresses cimport address_map_build, address_map_free, address_map_init, address_ordinal
+from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push, vector_reserve
+from memlens.kernels.readers.hprof cimport (
+    ANDROID_HEAP, CLASS_DUMP, OBJECT_ARRAY_DUMP, RUN_MORE, RUN_NO_MEMORY, RUN_OK, RUN_TOO_MANY,
+    TYPE_ARRAY, TYPE_BYTE, TYPE_INT, TYPE_OBJECT, WHOLE, Load, Record, Records, Segment, TextPlace, id_at,
+    is_object, read_record, type_bytes, u16_at,
+)
+
+cdef enum:
+    MOST_OBJECTS = 0xFFFFFFF0
+    NAME_BYTES = 4096
+    MANY_OBJECTS = 1000         # enough for their addresses to show a heap's alignment
+    USUAL_ALIGNMENT = 8
+    LARGEST_ALIGNMENT = 256
+
+# names of java.lang.String's classes and fields are compared as bytes
+cdef const char *DESCRIPTORS = b"\0\0\0\0ZCFDBSIJ"
+cdef const char **PRIMITIVES = ["", "", "", "", "boolean", "char", "float", "double", "byte", "short", "int", "long"]
+
+
+cdef inline bint equals(const uint8_t *text, uint64_t count, const char *name, size_t name_bytes) noexcept nogil:
+    return count == name_bytes and memcmp(text, name, name_bytes) == 0
+
+
+cdef size_t written_name(const uint8_t *name, size_t count, uint8_t *out) noexcept nogil:
+    """Write a class's name as people write it, and return its bytes: ``java.lang.String[]`` for the virtual machine's
+    ``[Ljava/lang/String;``. ``out`` has room for NAME_BYTES; what is longer is cut off."""
+    cdef size_t dimensions = 0, done = 0, each, _each
+    cdef const char *primitive = NULL
+    while dimensions < count and name[dimensions] == b"[":
+        dimensions += 1
+    if dimensions:
+        name += dimensions
+        count -= dimensions
+        if count == 1:
+            for each in range(4, 12):
+                if DESCRIPTORS[each] == <char> name[0]:
+                    primitive = PRIMITIVES[each]
+        elif count >= 2 and name[0] == b"L" and name[count - 1] == b";":
+            name += 1
+            count -= 2
+    if primitive != NULL:
+        while primitive[done]:
+            out[done] = <uint8_t> primitive[done]
+            done += 1
+    else:
+        count = min(count, <size_t> NAME_BYTES)
+        for each in range(count):
+            out[each] = b"." if name[each] == b"/" else name[each]
+        done = count
+    for _each in range(dimensions):
+        if done + 2 > NAME_BYTES:
+            break
+        out[done] = b"["
+        out[done + 1] = b"]"
+        done += 2
+    return done
+
+
+cdef class Objects:
+    """Reads one dump of a file whose ``records`` have been read; ``dump`` is its number, from 0."""
+
+    def __cinit__(self, Records records, uint32_t dump, bint declares_sizes):
+        cdef Segment *segments = <Segment *> records.segments.data
+        self.records = records
+        self.dump = dump
+        self.declares_sizes = declares_sizes
+        self.ended = WHOLE
+        self.string_class = self.class_class = NO_CLASS
+        vector_init(&self.ids, 8)
+        vector_init(&self.offsets, 8)
+        vector_init(&self.classes, sizeof(ClassRow))
+        vector_init(&self.fields, sizeof(Field))
+        vector_init(&self.roots, sizeof(RootRow))
+        vector_init(&self.spaces, sizeof(SpaceRow))
+        address_map_init(&self.by_address)
+        address_map_init(&self.classes_by_id)
+        while self.segment < records.segments.count and segments[self.segment].dump != dump:
+            self.segment += 1
+        if self.segment < records.segments.count:
+            self.offset = segments[self.segment].start
+
+    def __dealloc__(self):
+        vector_free(&self.ids)
+        vector_free(&self.offsets)
+        vector_free(&self.classes)
+        vector_free(&self.fields)
+        vector_free(&self.roots)
+        vector_free(&self.spaces)
+        address_map_free(&self.by_address)
+        address_map_free(&self.classes_by_id)
+
+    def run(self, uint64_t limit) -> int:
+        """Continue to about the byte ``limit``. At the end classes are linked, and objects can be looked up."""
+        cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
+        with nogil:
+            if self.code == RUN_OK:
+                self.code = self._scan(limit)
+                if self.code == RUN_OK:
+                    self.code = self._finish(seed)
+        code = self.code
+        if code == RUN_MORE:
+            self.code = RUN_OK
+        return code
+
+    cdef int _scan(self, uint64_t limit) noexcept nogil:
+        cdef Segment *segments = <Segment *> self.records.segments.data
+        cdef size_t count = self.records.segments.count
+        cdef const uint8_t *bytes = self.records.bytes
+        cdef Record record
+        cdef RootRow root
+        cdef SpaceRow space
+        cdef int id_bytes = self.records.id_bytes, status
+        while self.segment < count and segments[self.segment].dump == self.dump:
+            while self.offset < segments[self.segment].end:
+                if self.offset >= limit:
+                    return RUN_MORE
+                status = read_record(bytes + self.offset, bytes + segments[self.segment].end, id_bytes, &record)
+                if status != WHOLE:
+                    self.ended = status
+                    self.segment = count
+                    return RUN_OK
+                status = RUN_OK
+                if is_object(record.tag):
+                    status = self._object(&record, self.offset)
+                elif record.tag == ANDROID_HEAP:
+                    space.name = record.other
+                    space.number = record.number
+                    space.ordinal = <uint32_t> self.ids.count
+                    status = vector_push(&self.spaces, &space)
+                else:
+                    root.id = record.id
+                    root.thread = record.number
+                    root.number = record.frame
+                    root.tag = record.tag
+                    root.unused = 0
+                    status = vector_push(&self.roots, &root)
+                if status:
+                    return RUN_NO_MEMORY if status < 0 else status
+                self.offset += record.bytes
+            self.segment += 1
+            if self.segment < count and segments[self.segment].dump == self.dump:
+                self.offset = segments[self.segment].start
+        return RUN_OK
+
+    cdef int _object(self, Record *record, uint64_t at) noexcept nogil:
+        if self.ids.count >= MOST_OBJECTS:
+            return RUN_TOO_MANY
+        if vector_push(&self.ids, &record.id) < 0 or vector_push(&self.offsets, &at) < 0:
+            return -1
+        if record.tag == CLASS_DUMP:
+            return self._class(record)
+        if self.array_start < record.id and record.id < self.array_end:
+            self.compressed = True
+        if record.tag == OBJECT_ARRAY_DUMP:
+            self.array_start = record.id
+            self.array_end = record.id + 24 + 8 * <uint64_t> record.number
+        return RUN_OK
+
+    cdef int _class(self, Record *record) noexcept nogil:
+        """Add a class and its fields, whose names are still ids of texts."""
+        cdef ClassRow row
+        cdef Field field
+        cdef const uint8_t *at = record.body
+        cdef const uint8_t *ids
+        cdef int id_bytes = self.records.id_bytes
+        cdef uint32_t each, _each, count
+        cdef int64_t name
+        memset(&row, 0, sizeof(row))
+        memset(&field, 0, sizeof(field))
+        ids = at - 4 - 6 * id_bytes
+        row.id = record.id
+        row.super_id = id_at(ids, id_bytes)
+        row.loader = id_at(ids + id_bytes, id_bytes)
+        row.signers = id_at(ids + 2 * id_bytes, id_bytes)
+        row.domain = id_at(ids + 3 * id_bytes, id_bytes)
+        row.declared_bytes = record.number
+        row.body = <uint64_t> (at - self.records.bytes)
+        row.ordinal = <uint32_t> (self.ids.count - 1)
+        row.super_class = row.next = NO_CLASS
+        count = u16_at(at)
+        at += 2
+        for _each in range(count):
+            at += 3 + type_bytes(at[2], id_bytes)
+        count = u16_at(at)
+        at += 2
+        for _each in range(count):
+            at += id_bytes + 1 + type_bytes(at[id_bytes], id_bytes)
+        row.fields = u16_at(at)
+        row.first_field = self.fields.count
+        at += 2
+        for each in range(row.fields):
+            name = self.records.name(id_at(at, id_bytes))
+            if name < 0:
+                return -1
+            field.name = <uint32_t> name
+            field.type = at[id_bytes]
+            field.offset = row.field_bytes
+            if type_bytes(field.type, id_bytes) == 0 or vector_push(&self.fields, &field) < 0:
+                # what a field's type is nobody knows ends nothing: an instance is read up to it
+                row.fields = each
+                break
+            row.field_bytes += type_bytes(field.type, id_bytes)
+            at += id_bytes + 1
+        return vector_push(&self.classes, &row)
+
+    # after the last record
+
+    cdef int _finish(self, uint64_t seed) noexcept nogil:
+        cdef ClassRow *classes = <ClassRow *> self.classes.data
+        cdef Vector ids
+        cdef size_t each
+        cdef int status
+        self.total = self.ids.count
+        if address_map_build(&self.by_address, <uint64_t *> self.ids.data, self.ids.count, seed) < 0:
+            return RUN_NO_MEMORY
+        vector_init(&ids, 8)
+        status = vector_reserve(&ids, self.classes.count)
+        if status == 0:
+            for each in range(self.classes.count):
+                vector_push(&ids, &classes[each].id)
+            status = address_map_build(&self.classes_by_id, <uint64_t *> ids.data, ids.count, seed)
+        vector_free(&ids)
+        if status < 0 or self._name_classes() < 0:
+            return RUN_NO_MEMORY
+        self.alignment = USUAL_ALIGNMENT
+        if self.by_address.count >= MANY_OBJECTS and self.by_address.shift > 3:
+            self.alignment = min(1 << self.by_address.shift, <int> LARGEST_ALIGNMENT)
+        self.oop_bytes = 4 if self.compressed and self.by_address.shift >= 3 else self.records.id_bytes
+        self.compressed = self.oop_bytes < self.records.id_bytes
+        self._link_classes()
+        self._find_string_fields()
+        return RUN_OK
+
+    cdef uint32_t class_of(self, uint64_t id) noexcept nogil:
+        """Return the index of the class with this id, NO_CLASS if there is none."""
+        cdef int64_t number = address_ordinal(&self.classes_by_id, id)
+        return NO_CLASS if number < 0 else <uint32_t> number
+
+    cdef int _name_classes(self) noexcept nogil:
+        """Give classes their names from the records of loaded classes; those without have the number 0."""
+        cdef ClassRow *classes = <ClassRow *> self.classes.data
+        cdef Load *loads = <Load *> self.records.loads.data
+        cdef TextPlace *places = <TextPlace *> self.records.text_places.data
+        cdef const uint8_t *name
+        cdef uint8_t written[NAME_BYTES]
+        cdef uint32_t number
+        cdef int64_t text
+        cdef size_t each, count, kind
+        for each in range(self.records.loads.count):
+            number = self.class_of(loads[each].id)
+            text = address_ordinal(&self.records.texts_by_id, loads[each].name)
+            if number == NO_CLASS or text < 0:
+                continue
+            name = self.records.bytes + places[text].offset
+            count = written_name(name, places[text].count, written)
+            text = self.records.intern(written, count)
+            if text < 0:
+                return -1
+            classes[number].name = <uint32_t> text
+            classes[number].is_array = count >= 2 and written[count - 1] == b"]" and written[count - 2] == b"["
+            if equals(written, count, b"java.lang.String", 16):
+                self.string_class = number
+            elif equals(written, count, b"java.lang.Class", 15):
+                self.class_class = number
+        for kind in range(12):
+            self.primitive_arrays[kind] = NO_CLASS
+        for each in range(self.classes.count):
+            if classes[each].is_array and classes[each].name:
+                self._note_primitive_array(<uint32_t> each)
+        return 0
+
+    cdef void _note_primitive_array(self, uint32_t number) noexcept nogil:
+        cdef ClassRow *row = <ClassRow *> self.classes.data + number
+        cdef uint64_t *starts = <uint64_t *> self.records.names.starts.data
+        cdef const uint8_t *name = self.records.names.units.data + starts[row.name]
+        cdef uint64_t count = starts[row.name + 1] - starts[row.name]
+        cdef size_t kind, length
+        for kind in range(4, 12):
+            length = 0
+            while PRIMITIVES[kind][length]:
+                length += 1
+            if count == length + 2 and memcmp(name, PRIMITIVES[kind], length) == 0:
+                self.primitive_arrays[kind] = number
+
+    cdef void _link_classes(self) noexcept nogil:
+        cdef ClassRow *classes = <ClassRow *> self.classes.data
+        cdef size_t each
+        for each in range(self.classes.count):
+            if classes[each].super_id:
+                classes[each].super_class = self.class_of(classes[each].super_id)
+        for each in range(self.classes.count):
+            self._settle(<uint32_t> each)
+
+    cdef void _settle(self, uint32_t number) noexcept nogil:
+        """Compute what a class has from its super classes. Those that extend themselves have no super class."""
+        cdef ClassRow *classes = <ClassRow *> self.classes.data
+        cdef Field *fields
+        cdef ClassRow *row
+        cdef ClassRow *above
+        cdef uint32_t here = number, up, each, came_from = NO_CLASS
+        cdef uint64_t own
+        # up: each class keeps in ``next`` the one from which it was reached
+        while True:
+            row = classes + here
+            if row.state == 2:
+                here = came_from
+                break
+            row.state = 1
+            row.next = came_from
+            up = row.super_class
+            if up != NO_CLASS and classes[up].state == 1:
+                row.super_class = up = NO_CLASS
+            if up == NO_CLASS:
+                break
+            came_from = here
+            here = up
+        # and down again
+        while here != NO_CLASS:
+            row = classes + here
+            came_from = row.next
+            row.next = NO_CLASS
+            above = NULL if row.super_class == NO_CLASS else classes + row.super_class
+            fields = <Field *> self.fields.data + row.first_field
+            own = 0
+            for each in range(row.fields):
+                if fields[each].type == TYPE_OBJECT or fields[each].type == TYPE_ARRAY:
+                    own += self.oop_bytes
+                else:
+                    own += type_bytes(fields[each].type, self.records.id_bytes)
+            row.strength = self._strength(row)
+            if above == NULL:
+                row.size = <uint64_t> (self.records.id_bytes + self.oop_bytes)
+                # the fields of a class without a super class, which is java.lang.Object
+                row.size += own
+            else:
+                row.next = row.super_class if above.fields else above.next
+                row.size = above.size + own
+                if row.strength == ORDINARY:
+                    row.strength = above.strength
+            row.size = (row.size + self.oop_bytes - 1) // self.oop_bytes * self.oop_bytes
+            row.state = 2
+            here = came_from
+
+    cdef uint8_t _strength(self, ClassRow *row) noexcept nogil:
+        """What a class of references is by its own name, and the mark of its field ``referent``."""
+        cdef uint64_t *starts = <uint64_t *> self.records.names.starts.data
+        cdef const uint8_t *name = self.records.names.units.data + starts[row.name]
+        cdef uint64_t count = starts[row.name + 1] - starts[row.name]
+        cdef Field *field
+        cdef uint32_t each
+        if count < 18 or memcmp(name, b"java.lang.ref.", 14):
+            return ORDINARY
+        name += 14
+        count -= 14
+        if equals(name, count, b"SoftReference", 13):
+            return SOFT
+        if equals(name, count, b"WeakReference", 13):
+            return WEAK
+        if equals(name, count, b"PhantomReference", 16):
+            return PHANTOM
+        if equals(name, count, b"FinalReference", 14) or equals(name, count, b"FinalizerReference", 18):
+            return FINALIZER
+        if not equals(name, count, b"Reference", 9):
+            return ORDINARY
+        for each in range(row.fields):
+            field = <Field *> self.fields.data + row.first_field + each
+            if equals(self.records.names.units.data + starts[field.name],
+                      starts[field.name + 1] - starts[field.name], b"referent", 8):
+                field.mark = REFERENT
+        return OTHER_REFERENCE
+
+    cdef void _find_string_fields(self) noexcept nogil:
+        cdef uint64_t *starts = <uint64_t *> self.records.names.starts.data
+        cdef StringFields *found = &self.string_fields
+        cdef const uint8_t *name
+        cdef uint64_t count
+        cdef ClassRow *row
+        cdef Field *field
+        cdef uint32_t each
+        found.value = found.coder = found.offset = found.count = -1
+        if self.string_class == NO_CLASS:
+            return
+        row = <ClassRow *> self.classes.data + self.string_class
+        for each in range(row.fields):
+            field = <Field *> self.fields.data + row.first_field + each
+            name = self.records.names.units.data + starts[field.name]
+            count = starts[field.name + 1] - starts[field.name]
+            if field.type == TYPE_OBJECT and equals(name, count, b"value", 5):
+                found.value = <int32_t> field.offset
+            elif field.type == TYPE_BYTE and equals(name, count, b"coder", 5):
+                found.coder = <int32_t> field.offset
+            elif field.type == TYPE_INT and equals(name, count, b"offset", 6):
+                found.offset = <int32_t> field.offset
+            elif field.type == TYPE_INT and equals(name, count, b"count", 5):
+                found.count = <int32_t> field.offset
+
+    # tables
+
+    @property
+    def count(self) -> int:
+        """The number of objects."""
+        return self.total
+
+    @property
+    def class_count(self) -> int:
+        """The number of classes."""
+        return self.classes.count
+
+    @property
+    def duplicates(self) -> int:
+        """How many objects have the id of an earlier one."""
+        return self.total - self.by_address.count
+
+    def take_roots(self) -> object:
+        """Move out roots: id (of 8 bytes), thread, frame or stack, tag, unused; six numbers of 4 bytes each."""
+        self.roots.item_bytes, self.roots.count = 4, self.roots.count * 6
+        return column_of(&self.roots, b"I")
+
+    def take_spaces(self) -> object:
+        """Move out where heaps begin: id of the name (of 8 bytes), the first object, the heap's number."""
+        self.spaces.item_bytes, self.spaces.count = 4, self.spaces.count * 4
+        return column_of(&self.spaces, b"I")
+
+    def numbers(self, const uint64_t[::1] ids, uint32_t[::1] out) -> None:
+        """Fill ``out`` with the numbers of the objects with these ids, 2**32 - 1 where there is none."""
+        cdef Py_ssize_t each
+        cdef int64_t number
+        if ids.shape[0] != out.shape[0]:
+            raise ValueError("columns of different lengths")
+        for each in range(ids.shape[0]):
+            number = address_ordinal(&self.by_address, ids[each])
+            out[each] = <uint32_t> number if number >= 0 else <uint32_t> NO_CLASS

@@ -1,0 +1,569 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The third pass over a heap dump of Java: each object's type, size, text, references and values.
+
+Numbers of the file that index something are looked up, which bounds them; records were checked by the second pass,
+and an instance's fields end where its record does, whatever its classes say.
+"""
+
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdio cimport snprintf
+
+from memlens.kernels.base.addresses cimport address_ordinal
+from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push, \
+    vector_push_u32, vector_reserve
+from memlens.kernels.readers.hprof cimport (
+    CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, RUN_MORE, RUN_NO_MEMORY, RUN_OK, TYPE_ARRAY,
+    TYPE_BOOLEAN, TYPE_BYTE, TYPE_CHAR, TYPE_DOUBLE, TYPE_FLOAT, TYPE_INT, TYPE_OBJECT, TYPE_SHORT,
+    Record, Records, Segment, id_at, is_object, read_record, type_bytes, u16_at, u32_at, u64_at,
+)
+from memlens.kernels.readers.hprof_objects cimport (
+    FINALIZER, NO_CLASS, PHANTOM, REFERENT, SOFT, ClassRow, Field, Objects,
+)
+
+FIELD, STATIC, ELEMENT, CLASS, SUPER, LOADER, SIGNERS, DOMAIN, CONSTANT, LOCAL, WEAK_REFERENT, SOFT_REFERENT, \
+    PHANTOM_REFERENT, FINALIZER_REFERENT, UNFINALIZED = range(15)
+"""Kinds of references, in the order of ``KINDS`` in ``formats/hprof.py``."""
+
+cdef enum:
+    K_FIELD
+    K_STATIC
+    K_ELEMENT
+    K_CLASS
+    K_SUPER
+    K_LOADER
+    K_SIGNERS
+    K_DOMAIN
+    K_CONSTANT
+    K_LOCAL
+    K_WEAK
+    K_SOFT
+    K_PHANTOM
+    K_FINALIZER
+    K_UNFINALIZED
+
+cdef enum:
+    # kinds of values, indices of VALUE_KINDS of model/graph.py
+    V_BOOLEAN
+    V_BYTE
+    V_CHAR
+    V_SHORT
+    V_INT
+    V_LONG
+    V_FLOAT
+    V_DOUBLE
+
+cdef enum:
+    CLASS_EDGES = 8             # a class's references beside its constants and static fields
+    STRING_BYTES = 3072         # of a string's text in UTF-8; what is longer is shortened
+    MOST_TEXTS = 0x7FFFFFF0
+
+# types that no class of the file stands for, numbered after the classes
+UNKNOWN_TYPE, CLASS_TYPE, PRIMITIVE_ARRAY_TYPES = 0, 1, 2
+MADE_TYPES = 14
+
+cdef enum:
+    T_UNKNOWN = 0
+    T_CLASS = 1
+    T_PRIMITIVE_ARRAYS = 2
+
+
+cdef inline size_t write_utf8(uint32_t character, uint8_t *out) noexcept nogil:
+    if character < 0x80:
+        out[0] = <uint8_t> character
+        return 1
+    if character < 0x800:
+        out[0] = <uint8_t> (0xC0 | character >> 6)
+        out[1] = <uint8_t> (0x80 | character & 63)
+        return 2
+    if character < 0x10000:
+        out[0] = <uint8_t> (0xE0 | character >> 12)
+        out[1] = <uint8_t> (0x80 | character >> 6 & 63)
+        out[2] = <uint8_t> (0x80 | character & 63)
+        return 3
+    out[0] = <uint8_t> (0xF0 | character >> 18)
+    out[1] = <uint8_t> (0x80 | character >> 12 & 63)
+    out[2] = <uint8_t> (0x80 | character >> 6 & 63)
+    out[3] = <uint8_t> (0x80 | character & 63)
+    return 4
+
+
+cdef class References:
+    """Reads the objects of ``objects``, which was run to its end, a second time.
+
+    ``locals`` are references from threads to what their stacks hold, which aren't in the objects' records: rows of
+    source, target and the number of a name, in the order of their sources.
+    """
+
+    cdef readonly Objects objects
+    cdef const uint32_t[:, ::1] locals
+    cdef Py_ssize_t local
+    cdef Vector types, shallow, texts, starts, targets, kinds, names, stacks
+    cdef Vector value_starts, value_names, value_kinds, value_bits
+    cdef size_t segment, done
+    cdef readonly uint64_t offset
+    cdef readonly uint64_t dangling, short_instances, unknown_classes, shortened_texts
+    cdef bint with_stacks
+    cdef uint32_t finalizer_name, unfinalized_name, last_class
+    cdef uint64_t last_class_id
+    cdef int code
+
+    def __cinit__(self, Objects objects, const uint32_t[:, ::1] locals):
+        cdef Segment *segments = <Segment *> objects.records.segments.data
+        cdef size_t count = objects.ids.count
+        cdef uint64_t zero = 0
+        cdef Py_ssize_t row
+        if locals.shape[1] != 3:
+            raise ValueError("locals have three columns")
+        for row in range(locals.shape[0]):
+            if locals[row, 0] >= count or locals[row, 1] >= count or (row and locals[row, 0] < locals[row - 1, 0]):
+                raise ValueError("locals are of no object, or in no order")
+        self.locals = locals
+        self.objects = objects
+        self.last_class = NO_CLASS
+        vector_init(&self.types, 4)
+        vector_init(&self.shallow, 8)
+        vector_init(&self.texts, 4)
+        vector_init(&self.stacks, 4)
+        vector_init(&self.starts, 8)
+        vector_init(&self.targets, 4)
+        vector_init(&self.kinds, 1)
+        vector_init(&self.names, 4)
+        vector_init(&self.value_starts, 8)
+        vector_init(&self.value_names, 4)
+        vector_init(&self.value_kinds, 1)
+        vector_init(&self.value_bits, 8)
+        self.finalizer_name = objects.records.named("java.lang.ref.Finalizer")
+        self.unfinalized_name = objects.records.named("unfinalized")
+        while self.segment < objects.records.segments.count and segments[self.segment].dump != objects.dump:
+            self.segment += 1
+        if self.segment < objects.records.segments.count:
+            self.offset = segments[self.segment].start
+        if (vector_reserve(&self.types, count) < 0 or vector_reserve(&self.shallow, count) < 0
+                or vector_reserve(&self.texts, count) < 0 or vector_reserve(&self.stacks, count) < 0
+                or vector_reserve(&self.starts, count + 1) < 0 or vector_reserve(&self.value_starts, count + 1) < 0
+                or vector_push(&self.starts, &zero) < 0 or vector_push(&self.value_starts, &zero) < 0):
+            raise MemoryError
+
+    def __dealloc__(self):
+        vector_free(&self.types)
+        vector_free(&self.shallow)
+        vector_free(&self.texts)
+        vector_free(&self.stacks)
+        vector_free(&self.starts)
+        vector_free(&self.targets)
+        vector_free(&self.kinds)
+        vector_free(&self.names)
+        vector_free(&self.value_starts)
+        vector_free(&self.value_names)
+        vector_free(&self.value_kinds)
+        vector_free(&self.value_bits)
+
+    def run(self, uint64_t limit) -> int:
+        """Continue to about the byte ``limit``."""
+        with nogil:
+            if self.code == RUN_OK or self.code == RUN_MORE:
+                self.code = self._scan(limit)
+        return self.code
+
+    cdef int _scan(self, uint64_t limit) noexcept nogil:
+        cdef Segment *segments = <Segment *> self.objects.records.segments.data
+        cdef const uint8_t *bytes = self.objects.records.bytes
+        cdef Record record
+        cdef int id_bytes = self.objects.records.id_bytes
+        cdef size_t count = self.objects.ids.count
+        while self.done < count:
+            while self.offset >= segments[self.segment].end:
+                self.segment += 1
+                self.offset = segments[self.segment].start
+            if self.offset >= limit:
+                return RUN_MORE
+            # the second pass has read each of these records
+            read_record(bytes + self.offset, bytes + segments[self.segment].end, id_bytes, &record)
+            if is_object(record.tag):
+                if self._object(&record) < 0:
+                    return RUN_NO_MEMORY
+                self.done += 1
+            self.offset += record.bytes
+        return RUN_OK
+
+    cdef int _object(self, Record *record) noexcept nogil:
+        cdef uint32_t type
+        cdef uint64_t size
+        cdef int64_t text = 0
+        cdef int status
+        if record.tag == INSTANCE_DUMP:
+            status = self._instance(record, &type, &size, &text)
+        elif record.tag == CLASS_DUMP:
+            status = self._class(record, &type, &size, &text)
+        elif record.tag == OBJECT_ARRAY_DUMP:
+            status = self._object_array(record, &type, &size)
+        else:
+            type = self.objects.primitive_arrays[record.element]
+            if type == NO_CLASS:
+                type = <uint32_t> self.objects.classes.count + T_PRIMITIVE_ARRAYS + record.element
+                status = 0
+            else:
+                status = self._reserve(1)
+                if status == 0:
+                    self._add((<ClassRow *> self.objects.classes.data)[type].id, K_CLASS, 0)
+            size = self._array_bytes(record.number, type_bytes(record.element, 8), False)
+        if status < 0 or text < 0 or self._add_locals() < 0:
+            return -1
+        # room for these was reserved at the start
+        (<uint32_t *> self.types.data)[self.done] = type
+        (<uint64_t *> self.shallow.data)[self.done] = size
+        (<uint32_t *> self.texts.data)[self.done] = <uint32_t> text
+        (<uint32_t *> self.stacks.data)[self.done] = record.stack
+        (<uint64_t *> self.starts.data)[self.done + 1] = self.targets.count
+        (<uint64_t *> self.value_starts.data)[self.done + 1] = self.value_bits.count
+        return 0
+
+    cdef int _add_locals(self) noexcept nogil:
+        while self.local < self.locals.shape[0] and self.locals[self.local, 0] == self.done:
+            if self._reserve(1) < 0:
+                return -1
+            self._append(self.locals[self.local, 1], K_LOCAL, self.locals[self.local, 2])
+            self.local += 1
+        return 0
+
+    # sizes
+
+    cdef uint64_t _aligned(self, uint64_t bytes) noexcept nogil:
+        cdef uint64_t alignment = <uint64_t> self.objects.alignment
+        return (bytes + alignment - 1) // alignment * alignment
+
+    cdef uint64_t _array_bytes(self, uint64_t count, int element_bytes, bint of_objects) noexcept nogil:
+        cdef uint64_t oop = <uint64_t> self.objects.oop_bytes
+        cdef uint64_t head = <uint64_t> self.objects.records.id_bytes + oop + 4
+        if self.objects.declares_sizes:
+            # Android's arrays: 8 bytes for every object, and the length; elements of 8 bytes are aligned
+            return self._aligned((16 if element_bytes == 8 else 12) + count * <uint64_t> element_bytes)
+        if of_objects:
+            return self._aligned(head + count * oop)
+        return self._aligned((head + oop - 1) // oop * oop + count * <uint64_t> element_bytes)
+
+    cdef uint64_t _instance_bytes(self, ClassRow *row) noexcept nogil:
+        return self._aligned(row.declared_bytes if self.objects.declares_sizes else row.size)
+
+    # references
+
+    cdef int _reserve(self, uint64_t count) noexcept nogil:
+        """Make room for this many references."""
+        if (vector_reserve(&self.targets, self.targets.count + count) < 0
+                or vector_reserve(&self.kinds, self.kinds.count + count) < 0
+                or vector_reserve(&self.names, self.names.count + count) < 0):
+            return -1
+        return 0
+
+    cdef void _add(self, uint64_t id, uint8_t kind, uint32_t name) noexcept nogil:
+        """Add a reference, for which there is room, unless it is null or its target isn't in the file."""
+        cdef int64_t target
+        if id == 0:
+            return
+        target = address_ordinal(&self.objects.by_address, id)
+        if target < 0:
+            self.dangling += 1
+            return
+        self._append(<uint32_t> target, kind, name)
+
+    cdef void _append(self, uint32_t target, uint8_t kind, uint32_t name) noexcept nogil:
+        (<uint32_t *> self.targets.data)[self.targets.count] = target
+        (<uint8_t *> self.kinds.data)[self.kinds.count] = kind
+        (<uint32_t *> self.names.data)[self.names.count] = name
+        self.targets.count += 1
+        self.kinds.count += 1
+        self.names.count += 1
+
+    cdef int _add_value(self, uint32_t name, uint8_t type, const uint8_t *at) noexcept nogil:
+        cdef uint64_t bits
+        cdef uint8_t kind
+        if type == TYPE_BOOLEAN:
+            kind, bits = V_BOOLEAN, at[0]
+        elif type == TYPE_BYTE:
+            kind, bits = V_BYTE, <uint64_t> <int64_t> <int8_t> at[0]
+        elif type == TYPE_CHAR:
+            kind, bits = V_CHAR, u16_at(at)
+        elif type == TYPE_SHORT:
+            kind, bits = V_SHORT, <uint64_t> <int64_t> <int16_t> u16_at(at)
+        elif type == TYPE_INT:
+            kind, bits = V_INT, <uint64_t> <int64_t> <int32_t> u32_at(at)
+        elif type == TYPE_FLOAT:
+            kind, bits = V_FLOAT, u32_at(at)
+        else:
+            kind, bits = V_DOUBLE if type == TYPE_DOUBLE else V_LONG, u64_at(at)
+        if (vector_push_u32(&self.value_names, name) < 0 or vector_push(&self.value_kinds, &kind) < 0
+                or vector_push(&self.value_bits, &bits) < 0):
+            return -1
+        return 0
+
+    cdef int _instance(self, Record *record, uint32_t *type, uint64_t *size, int64_t *text) noexcept nogil:
+        cdef ClassRow *classes = <ClassRow *> self.objects.classes.data
+        cdef Field *fields
+        cdef uint32_t number, each, walked
+        cdef uint64_t base = 0, left
+        cdef int id_bytes = self.objects.records.id_bytes
+        cdef const uint8_t *at
+        if record.other == self.last_class_id and self.last_class != NO_CLASS:
+            number = self.last_class
+        else:
+            number = self.objects.class_of(record.other)
+            self.last_class = number
+            self.last_class_id = record.other
+        if number == NO_CLASS:
+            self.unknown_classes += 1
+            type[0] = <uint32_t> self.objects.classes.count + T_UNKNOWN
+            size[0] = self._aligned(<uint64_t> (id_bytes + self.objects.oop_bytes) + record.body_bytes)
+            return 0
+        type[0] = number
+        size[0] = self._instance_bytes(classes + number)
+        if self._reserve(1 + record.body_bytes // <uint64_t> id_bytes) < 0:
+            return -1
+        self._add(record.other, K_CLASS, 0)
+        walked = number
+        while walked != NO_CLASS:
+            fields = <Field *> self.objects.fields.data + classes[walked].first_field
+            left = record.body_bytes - base
+            for each in range(classes[walked].fields):
+                if <uint64_t> fields[each].offset + <uint64_t> type_bytes(fields[each].type, id_bytes) > left:
+                    self.short_instances += 1
+                    return 0
+                at = record.body + base + fields[each].offset
+                if fields[each].type == TYPE_OBJECT or fields[each].type == TYPE_ARRAY:
+                    self._add(id_at(at, id_bytes), self._kind_of(fields + each, classes + number), fields[each].name)
+                elif self._add_value(fields[each].name, fields[each].type, at) < 0:
+                    return -1
+            base += classes[walked].field_bytes
+            walked = classes[walked].next
+        if number == self.objects.string_class and self.objects.string_fields.value >= 0:
+            text[0] = self._string(record)
+        return 0
+
+    cdef uint8_t _kind_of(self, Field *field, ClassRow *row) noexcept nogil:
+        if field.mark != REFERENT:
+            return K_FIELD
+        if row.strength == SOFT:
+            return K_SOFT
+        if row.strength == PHANTOM:
+            return K_PHANTOM
+        if row.strength == FINALIZER:
+            return K_FINALIZER
+        return K_WEAK
+
+    cdef int _object_array(self, Record *record, uint32_t *type, uint64_t *size) noexcept nogil:
+        cdef uint32_t number = self.objects.class_of(record.other), each
+        cdef int id_bytes = self.objects.records.id_bytes
+        if self._reserve(1 + <uint64_t> record.number) < 0:
+            return -1
+        type[0] = number
+        if number == NO_CLASS:
+            self.unknown_classes += 1
+            type[0] = <uint32_t> self.objects.classes.count + T_UNKNOWN
+        else:
+            self._add(record.other, K_CLASS, 0)
+        for each in range(record.number):
+            self._add(id_at(record.body + <uint64_t> each * <uint64_t> id_bytes, id_bytes), K_ELEMENT, each)
+        size[0] = self._array_bytes(record.number, self.objects.oop_bytes, True)
+        return 0
+
+    cdef int _class(self, Record *record, uint32_t *type, uint64_t *size, int64_t *text) noexcept nogil:
+        """A class object: its bytes are those of its static fields, as Eclipse MAT has it."""
+        cdef ClassRow *row
+        cdef const uint8_t *at = record.body
+        cdef uint32_t _each, count, number = self.objects.class_of(record.id)
+        cdef uint64_t bytes = 0
+        cdef int64_t name
+        cdef int id_bytes = self.objects.records.id_bytes
+        cdef uint8_t kind
+        # a class's record is among the classes, by its id or by that of an earlier record
+        row = <ClassRow *> self.objects.classes.data + number
+        count = u16_at(at)
+        if self._reserve(CLASS_EDGES + count) < 0:
+            return -1
+        type[0] = self.objects.class_class
+        if type[0] == NO_CLASS:
+            type[0] = <uint32_t> self.objects.classes.count + T_CLASS
+        else:
+            self._add((<ClassRow *> self.objects.classes.data)[type[0]].id, K_CLASS, 0)
+        text[0] = row.name
+        self._add(row.super_id, K_SUPER, 0)
+        self._add(row.loader, K_LOADER, 0)
+        self._add(row.signers, K_SIGNERS, 0)
+        self._add(row.domain, K_DOMAIN, 0)
+        at += 2
+        for _each in range(count):
+            if at[2] == TYPE_OBJECT or at[2] == TYPE_ARRAY:
+                self._add(id_at(at + 3, id_bytes), K_CONSTANT, u16_at(at))
+            at += 3 + type_bytes(at[2], id_bytes)
+        count = u16_at(at)
+        at += 2
+        if self._reserve(count) < 0:
+            return -1
+        for _each in range(count):
+            name = self.objects.records.name(id_at(at, id_bytes))
+            if name < 0:
+                return -1
+            at += id_bytes
+            if at[0] == TYPE_OBJECT or at[0] == TYPE_ARRAY:
+                kind = K_STATIC
+                if <uint32_t> name == self.unfinalized_name and row.name == self.finalizer_name:
+                    kind = K_UNFINALIZED
+                self._add(id_at(at + 1, id_bytes), kind, <uint32_t> name)
+                bytes += <uint64_t> self.objects.oop_bytes
+            else:
+                if self._add_value(<uint32_t> name, at[0], at + 1) < 0:
+                    return -1
+                bytes += <uint64_t> type_bytes(at[0], id_bytes)
+            at += 1 + type_bytes(at[0], id_bytes)
+        size[0] = self._aligned(bytes)
+        return 0
+
+    # texts
+
+    cdef int64_t _string(self, Record *record) noexcept nogil:
+        """Return the number of a string's text; 0 if it has none, -1 without memory."""
+        cdef int id_bytes = self.objects.records.id_bytes
+        cdef int32_t coder = -1, last
+        cdef uint64_t value_id, first = 0, count
+        cdef Record value
+        if <uint64_t> self.objects.string_fields.value + <uint64_t> id_bytes > record.body_bytes:
+            return 0
+        value_id = id_at(record.body + self.objects.string_fields.value, id_bytes)
+        if not self._array(value_id, &value):
+            return 0
+        count = value.number
+        if 0 <= self.objects.string_fields.coder < <int64_t> record.body_bytes:
+            coder = record.body[self.objects.string_fields.coder]
+        last = max(self.objects.string_fields.offset, self.objects.string_fields.count)
+        if (self.objects.string_fields.offset >= 0 and self.objects.string_fields.count >= 0
+                and <uint64_t> last + 4 <= record.body_bytes):
+            first = u32_at(record.body + self.objects.string_fields.offset)
+            count = min(count, <uint64_t> u32_at(record.body + self.objects.string_fields.count))
+        return self._text_of(&value, coder, first, count)
+
+    cdef bint _array(self, uint64_t id, Record *record) noexcept nogil:
+        """Whether there is an array of bytes or chars with this id, and then its record."""
+        cdef int64_t number = address_ordinal(&self.objects.by_address, id)
+        cdef const uint8_t *bytes
+        if id == 0 or number < 0:
+            return False
+        bytes = self.objects.records.bytes
+        read_record(bytes + (<uint64_t *> self.objects.offsets.data)[number],
+                    bytes + self.objects.records.length, self.objects.records.id_bytes, record)
+        return record.tag == PRIMITIVE_ARRAY_DUMP and (record.element == TYPE_BYTE or record.element == TYPE_CHAR)
+
+    cdef int64_t _text_of(self, Record *array, int32_t coder, uint64_t first, uint64_t count) noexcept nogil:
+        """Return the number of the text that ``count`` characters of an array are, from ``first`` on.
+
+        Chars are big-endian as all numbers of the file. Bytes are Latin-1, or UTF-16 as the processor has it if the
+        string's coder is 1; processors with a virtual machine are little-endian, with few exceptions.
+        """
+        cdef uint8_t out[STRING_BYTES + 64]
+        cdef const uint8_t *body = array.body
+        cdef bint wide = array.element == TYPE_CHAR or coder == 1
+        cdef bint big = array.element == TYPE_CHAR
+        cdef uint64_t units = array.number // 2 if wide and not big else array.number, at, end
+        cdef uint32_t character, low
+        cdef size_t done = 0
+        if wide and not big:
+            count = units
+        if first > units:
+            return 0
+        end = min(first + count, units)
+        at = first
+        while at < end and done < STRING_BYTES:
+            if not wide:
+                character = body[at]
+            else:
+                character = u16_at(body + 2 * at) if big else body[2 * at] | <uint32_t> body[2 * at + 1] << 8
+                if character & 0xFC00 == 0xD800 and at + 1 < end:
+                    low = u16_at(body + 2 * at + 2) if big else body[2 * at + 2] | <uint32_t> body[2 * at + 3] << 8
+                    if low & 0xFC00 == 0xDC00:
+                        character = 0x10000 + ((character & 0x3FF) << 10) + (low & 0x3FF)
+                        at += 1
+                if 0xD800 <= character <= 0xDFFF:
+                    character = 0xFFFD
+            at += 1
+            done += write_utf8(character, out + done)
+        if at < end:
+            self.shortened_texts += 1
+            # the length keeps different texts apart that begin in the same way
+            done += <size_t> snprintf(<char *> out + done, 48, b"\xe2\x80\xa6 (%llu characters)",
+                                      <unsigned long long> (end - first))
+        if self.objects.records.names.starts.count > MOST_TEXTS:
+            return 0
+        return self.objects.records.intern(out, done)
+
+    def name_of_thread(self, uint32_t number) -> int:
+        """The number of the text of an object's field ``name``, a string or an array of chars; 0 if it has none."""
+        cdef Objects objects = self.objects
+        cdef Records records = objects.records
+        cdef ClassRow *classes = <ClassRow *> objects.classes.data
+        cdef uint32_t wanted = records.named("name"), walked, each
+        cdef const uint8_t *whole_end = records.bytes + records.length
+        cdef uint64_t base = 0, id
+        cdef int64_t target, text
+        cdef Record record, array
+        cdef Field *field
+        if number >= objects.ids.count:
+            raise IndexError(number)
+        read_record(records.bytes + (<uint64_t *> objects.offsets.data)[number], whole_end, records.id_bytes, &record)
+        if record.tag != INSTANCE_DUMP:
+            return 0
+        walked = objects.class_of(record.other)
+        while walked != NO_CLASS:
+            for each in range(classes[walked].fields):
+                field = <Field *> objects.fields.data + classes[walked].first_field + each
+                if field.name != wanted or (field.type != TYPE_OBJECT and field.type != TYPE_ARRAY):
+                    continue
+                if base + field.offset + <uint64_t> records.id_bytes > record.body_bytes:
+                    return 0
+                id = id_at(record.body + base + field.offset, records.id_bytes)
+                target = address_ordinal(&objects.by_address, id)
+                if id == 0 or target < 0:
+                    return 0
+                if self._array(id, &array):
+                    text = self._text_of(&array, -1, 0, array.number)
+                    if text < 0:
+                        raise MemoryError
+                    return text
+                return (<uint32_t *> self.texts.data)[target] if <size_t> target < self.done else 0
+            base += classes[walked].field_bytes
+            walked = classes[walked].next
+        return 0
+
+    # tables
+
+    def take_objects(self) -> tuple:
+        """Move out types, bytes, texts and serial numbers of stacks, an item per object."""
+        self.types.count = self.shallow.count = self.texts.count = self.stacks.count = self.done
+        return (column_of(&self.types, b"I"), column_of(&self.shallow, b"Q"), column_of(&self.texts, b"I"),
+                column_of(&self.stacks, b"I"))
+
+    def take_ids(self) -> object:
+        """Move out the objects' ids."""
+        return column_of(&self.objects.ids, b"Q")
+
+    def take_references(self) -> tuple:
+        """Move out where each object's references start, and their targets, kinds and names."""
+        self.starts.count = self.done + 1
+        return (column_of(&self.starts, b"Q"), column_of(&self.targets, b"I"), column_of(&self.kinds, b"B"),
+                column_of(&self.names, b"I"))
+
+    def take_values(self) -> tuple:
+        """Move out where each object's values start, and their names, kinds and bits."""
+        self.value_starts.count = self.done + 1
+        return (column_of(&self.value_starts, b"Q"), column_of(&self.value_names, b"I"),
+                column_of(&self.value_kinds, b"B"), column_of(&self.value_bits, b"Q"))
+
+    def class_rows(self, uint32_t[::1] names, uint32_t[::1] ordinals, uint64_t[::1] loaders,
+                   uint8_t[::1] arrays) -> None:
+        """Fill columns with an item per class: its name's text, its object, its loader's id, whether it is an array."""
+        cdef ClassRow *classes = <ClassRow *> self.objects.classes.data
+        cdef Py_ssize_t each, count = <Py_ssize_t> self.objects.classes.count
+        if not names.shape[0] == ordinals.shape[0] == loaders.shape[0] == arrays.shape[0] == count:
+            raise ValueError("columns of different lengths")
+        for each in range(count):
+            names[each] = classes[each].name
+            ordinals[each] = classes[each].ordinal
+            loaders[each] = classes[each].loader
+            arrays[each] = classes[each].is_array

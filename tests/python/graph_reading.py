@@ -1,0 +1,73 @@
+"""Helpers for tests of readers of heap dumps: a Graph as plain Python, and damaged files."""
+
+import random
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+
+from memlens.errors import MemlensError
+from memlens.formats import read
+from memlens.formats.containers import open_source
+from memlens.model.graph import Graph
+
+Edge = tuple[str, str, int]
+"""Kind, name (or index) and the target's id."""
+
+
+def load(path: Path, dump: int | None = None) -> Graph:
+    """Read a file as the ingest does."""
+    with open_source(path, Path(tempfile.gettempdir()), lambda *_: None) as source:
+        source.dump = dump
+        graph = read(source, Path(tempfile.gettempdir()), lambda *_: None)
+    assert isinstance(graph, Graph)
+    return graph
+
+
+def type_names(graph: Graph) -> list[str]:
+    """The name of each object's type."""
+    names = [graph.texts[number] for number in graph.types.name.tolist()]
+    return [names[number] for number in graph.objects.type.tolist()]
+
+
+def edges(graph: Graph) -> list[list[Edge]]:
+    """The references of each object, in their order."""
+    texts = [graph.texts[number] for number in range(len(graph.texts))]
+    ids, kinds, starts = graph.objects.ids.tolist(), graph.reference_kinds, graph.references.start.tolist()
+    targets, names = graph.references.target.tolist(), graph.references.name.tolist()
+    whole: list[Edge] = []
+    for target, kind, name in zip(targets, graph.references.kind.tolist(), names, strict=True):
+        label = {"text": texts[name] if kinds[kind].naming == "text" else "", "index": str(name), "none": ""}
+        whole.append((kinds[kind].name, label[kinds[kind].naming], ids[target]))
+    return [whole[start:end] for start, end in pairwise(starts)]
+
+
+def roots(graph: Graph) -> list[tuple[str, int, str, str]]:
+    """Kind, id of the object, detail, and the frame's place of each root."""
+    frames = graph.frames.frames
+    return [
+        (
+            graph.root_kinds[kind],
+            int(graph.objects.ids[number]),
+            graph.texts[detail],
+            f"{frames[frame].file}:{frames[frame].line}" if frame < len(frames) else "",
+        )
+        for number, kind, detail, frame in graph.roots.tolist()
+    ]
+
+
+def damaged(whole: bytes, draw: random.Random) -> bytes:
+    """The bytes cut off, or with bytes flipped, or both."""
+    data = bytearray(whole[: draw.randrange(1, len(whole))] if draw.random() < 0.5 else whole)
+    for _ in range(draw.choice((0, 1, 4, 40))):
+        data[draw.randrange(len(data))] = draw.randrange(256)
+    return bytes(data)
+
+
+def outcome(path: Path, data: bytes) -> str:
+    """What comes of reading these bytes: "" for a graph, else the error's sentence. Other exceptions pass."""
+    path.write_bytes(data)
+    try:
+        load(path)
+    except MemlensError as error:
+        return str(error)
+    return ""

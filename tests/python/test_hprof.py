@@ -1,0 +1,306 @@
+"""Heap dumps of Java and Android against a second reading of the same files, and what is made for the odd cases."""
+
+import gzip
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zstandard
+from tests.python.conftest import DATA
+from tests.python.graph_reading import damaged, edges, load, outcome, roots, type_names
+from tests.python.hprof_files import BYTE, INT, OBJECT, Dump, fill, small
+from tests.python.replays import hprof as replay
+
+from memlens.errors import BadRequestError
+from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.kernels.base.addresses import Addresses
+from memlens.model.graph import NONE, VALUE_KINDS, Graph
+
+REAL = DATA / "heap" / "hprof"
+FILES = [
+    "mat_HeapDumpSample.hprof.zst", "mat_oracle_jdk7_21_hprofagent.hprof.zst", "mat_oracle_jdk8_05_x64.hprof.zst",
+    "mat_sun_jdk6_30_x64_compressedOops.hprof.zst", "mat_sun_jdk6_32bit.hprof.zst", "mat_openjdk_jdk11_04_x64.hprof.gz",
+    "javac_60files.hprof.zst",
+]  # fmt: skip
+needs_real = pytest.mark.skipif(not REAL.is_dir(), reason=f"there are no real files at {REAL}")
+
+
+def made(tmp_path: Path, data: bytes, name: str = "made.hprof") -> Path:
+    path = tmp_path / name
+    path.write_bytes(data)
+    return path
+
+
+def check(graph: Graph, heap: replay.Heap) -> None:
+    """Compare every object of a graph with the second reading."""
+    objects = heap.dump.objects
+    assert graph.objects.ids.tolist() == [each.id for each in objects]
+    assert type_names(graph) == [heap.type_of(each) for each in objects]
+    assert graph.objects.shallow.tolist() == [heap.shallow(each) for each in objects]
+    found = edges(graph)
+    held = 0
+    for each, mine in zip(objects, found, strict=True):
+        held += sum(edge[0] == "local variable" for edge in mine)
+        assert [edge for edge in mine if edge[0] != "local variable"] == heap.edges(each)
+    tags = {tag for tag, *_ in heap.dump.roots}
+    assert (held > 0) == bool(tags & {2, 3, 4, 6} and 8 in tags)
+    for each, number in zip(objects, graph.objects.name.tolist(), strict=True):
+        text = heap.text(each) if heap.type_of(each) == "java.lang.String" else None
+        if text is not None and len(text) <= 1000:
+            # half of a pair of surrogates is no character
+            plain = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+            assert graph.texts[number] == plain
+
+
+@needs_real
+@pytest.mark.parametrize("name", FILES)
+def test_real_dumps_equal_a_second_reading(name: str) -> None:
+    file = replay.File(REAL / name)
+    for number in range(len(file.dumps)):
+        check(load(REAL / name, number), replay.Heap(file, number))
+    assert len(load(REAL / name).objects) == len(file.dumps[-1].objects)
+
+
+@needs_real
+def test_roots_of_a_real_dump(tmp_path: Path) -> None:
+    """As MAT has them: a thread holds what is on its stack, and the frame says which line."""
+    graph = load(REAL / "mat_openjdk_jdk11_04_x64.hprof.gz")
+    found = roots(graph)
+    assert {kind for kind, *_ in found} == {
+        "JNI global",
+        "JNI local",
+        "local variable",
+        "system class",
+        "thread",
+    }
+    threads = {detail: number for kind, number, detail, _ in found if kind == "thread"}
+    assert {"main", "Reference Handler", "Finalizer", "Signal Dispatcher"} <= set(threads)
+    in_main = {
+        place for kind, _, detail, place in found if kind == "local variable" and detail == "main" and place
+    }
+    assert any(place.endswith(".java:148") or place.split(":")[1] != "0" for place in in_main)
+    held = {edge[2] for edge in edges(graph)[graph.objects.ids.tolist().index(threads["main"])]}
+    assert {
+        number for kind, number, detail, _ in found if detail == "main" and kind == "local variable"
+    } <= held
+
+
+@needs_real
+def test_stacks_that_allocated_objects() -> None:
+    """The old agent of HPROF knows them, and gives two dumps in one file."""
+    path = REAL / "mat_oracle_jdk7_21_hprofagent.hprof.zst"
+    graph = load(path)
+    assert graph.objects.stack is not None
+    assert [notice.code for notice in graph.notices if notice.code == "several-dumps"]
+    stacks = graph.frames
+    lengths = np.diff(stacks.starts.astype(np.int64))[graph.objects.stack]
+    assert int((lengths > 0).sum()) > 100
+    with pytest.raises(BadRequestError, match=r"2 dumps, numbered from 1, so there is no number 3"):
+        load(path, 2)
+
+
+@pytest.mark.parametrize("id_bytes", [4, 8])
+@pytest.mark.parametrize("version", ["1.0.1", "1.0.2", "1.0.3"])
+def test_made_dumps_equal_a_second_reading(tmp_path: Path, version: str, id_bytes: int) -> None:
+    path = made(tmp_path, small(version, id_bytes).end())
+    graph = load(path)
+    check(graph, replay.Heap(replay.File(path)))
+    assert graph.facts.id_bytes == id_bytes
+    assert graph.facts.sizes_inferred == (version != "1.0.3")
+    assert not graph.facts.truncated
+
+
+def test_what_a_made_dump_means(tmp_path: Path) -> None:
+    graph = load(made(tmp_path, small().end()))
+    texts = [graph.texts[number] for number in graph.objects.name.tolist()]
+    ids = graph.objects.ids.tolist()
+    assert texts[ids.index(0x10_1000)] == "café"
+    assert texts[ids.index(0x10_1040)] == "日本 😀"
+    assert texts[ids.index(0x10_0100)] == "com.example.Cache$Entry"
+    assert graph.settings["reference_bytes"] == 4
+    assert roots(graph) == [
+        ("system class", 0x10_0000, "", ""),
+        ("thread", 0x10_1100, "日本 😀", ""),
+        ("local variable", 0x10_1140, "日本 😀", "com/example/Cache.java:34"),
+        ("JNI global", 0x10_10B8, "", ""),
+        ("local variable of an unknown thread", 0x10_1440, "", ""),
+    ]
+    assert [graph.root_kinds[kind] for kind in graph.held_kinds][1] == "local variable"
+    assert ("local variable", "run (Cache.java:34)", 0x10_1140) in edges(graph)[ids.index(0x10_1100)]
+    values = graph.values
+    assert values is not None
+    start, end = values.start[ids.index(0x10_1140)], values.start[ids.index(0x10_1140) + 1]
+    found = {
+        graph.texts[int(values.name[row])]: (VALUE_KINDS[int(values.kind[row])], int(values.bits[row]))
+        for row in range(int(start), int(end))
+    }
+    assert found == {
+        "count": ("long", 2**64 - 5),
+        "ratio": ("double", int(np.float64(0.25).view(np.uint64))),
+        "on": ("boolean", 1),
+        "half": ("float", int(np.float32(0.5).view(np.uint32))),
+        "small": ("short", 2**64 - 3),
+    }
+    modules = {
+        graph.texts[name]: graph.texts[module]
+        for name, module in zip(graph.types.name, graph.types.module, strict=True)
+    }
+    assert modules["com.example.Cache$Entry"] == "com.example.Loader"
+    assert modules["java.lang.String"] == ""
+    places = {number: graph.frames.frames[frame] for number, frame in graph.places.tolist()}
+    entry = places[ids.index(0x10_0100)]
+    assert (entry.file, entry.line, entry.function) == (
+        "com/example/Cache.java",
+        1,
+        "com.example.Cache$Entry",
+    )
+    assert [notice.code for notice in graph.notices] == ["inferred-sizes", "dangling"]
+
+
+def test_compression_does_not_matter(tmp_path: Path) -> None:
+    data = small().end()
+    plain = load(made(tmp_path, data))
+    for name, packed in (("a.hprof.gz", gzip.compress(data)), ("a.zst", zstandard.compress(data))):
+        graph = load(made(tmp_path, packed, name))
+        assert edges(graph) == edges(plain)
+        assert graph.notices == plain.notices
+
+
+def test_heaps_of_android(tmp_path: Path) -> None:
+    dump = Dump("1.0.3", 4)
+    dump.klass(16, "java.lang.Object", instance_bytes=8)
+    dump.klass(32, "java.lang.String", 16, [("value", OBJECT), ("count", INT)], instance_bytes=24)
+    for number, heap in ((65, "app"), (90, "zygote"), (73, "image"), (65, "app")):
+        dump.add(0xFE, "IP", number, dump.name(heap))
+        dump.instance(1024 * number + len(dump.heap) * 8, 16)
+    dump.add(0xC3, "PIIB", 0x99990, 0, 1000, BYTE)
+    for tag in (0x89, 0x8A, 0x8B, 0x8C, 0x8D, 0x90):
+        dump.add(tag, "P", 16)
+    dump.add(0x8E, "PII", 32, 1, 1)
+    path = made(tmp_path, dump.end())
+    graph = load(path)
+    check(graph, replay.Heap(replay.File(path)))
+    assert graph.objects.space is not None
+    assert [graph.spaces[number] for number in graph.objects.space.tolist()] == [
+        "other", "other", "app", "zygote", "image", "app", "app",
+    ]  # fmt: skip
+    # 0x90 is what no root reaches
+    assert [kind for kind, *_ in roots(graph)] == [
+        "interned string", "finalizing", "debugger", "reference cleanup", "virtual machine", "JNI monitor",
+        "class of the boot loader", "class of the boot loader",
+    ]  # fmt: skip
+    assert int(graph.objects.shallow[-1]) == 1016
+
+
+def test_several_dumps_in_one_file(tmp_path: Path) -> None:
+    dump = small()
+    dump.record(0x2C, b"")
+    fill(dump, 0x1000_0000)
+    path = made(tmp_path, dump.end())
+    first, last = load(path, 0), load(path)
+    assert int(first.objects.ids[0]) == 0x10_0000
+    assert int(last.objects.ids[0]) == 0x1010_0000
+    assert [notice.message for notice in last.notices if notice.code == "several-dumps"] == [
+        "The file has 2 dumps; this is number 2. To read another: memlens ingest FILE --dump NUMBER"
+    ]
+    assert (last.settings["dump"], first.settings["dump"]) == (2, 1)
+
+
+def test_an_interrupted_dump_of_an_old_virtual_machine(tmp_path: Path) -> None:
+    """Its last segment has no length yet."""
+    dump = small()
+    dump.instance(0x20_0000, 0x10_0120)
+    dump.segment(length=0)
+    graph = load(made(tmp_path, bytes(dump.out)))
+    assert int(graph.objects.ids[-1]) == 0x20_0000
+    assert graph.facts.truncated
+    assert graph.notices[0].code == "cut-file"
+
+
+def test_dumps_cut_off_anywhere_have_what_comes_before(tmp_path: Path) -> None:
+    data = small().end()
+    whole = load(made(tmp_path, data))
+    counts = set()
+    for end in range(len(data) - 900, len(data)):
+        path = made(tmp_path, data[:end])
+        graph = load(path)
+        count = len(graph.objects)
+        counts.add(count)
+        assert graph.objects.ids.tolist() == whole.objects.ids[:count].tolist()
+        if count < len(whole.objects):
+            assert graph.facts.truncated
+            assert graph.notices[0].code == "cut-file"
+    assert counts >= set(range(12, len(whole.objects) + 1))
+
+
+def test_a_compressed_dump_that_is_cut_off(tmp_path: Path) -> None:
+    dump = small()
+    draw = random.Random(3)
+    for number in range(20_000):
+        dump.numbers(0x100_0000 + 64 * number, INT, draw.randbytes(16))
+    packed = gzip.compress(dump.end())
+    graph = load(made(tmp_path, packed[: len(packed) // 2], "cut.hprof.gz"))
+    assert 5_000 < len(graph.objects) < 15_000
+    assert graph.notices[0].code == "cut-file"
+
+
+def test_damaged_dumps_end_in_sentences(tmp_path: Path) -> None:
+    draw = random.Random(15)
+    data = small().end()
+    outcomes = [outcome(tmp_path / "damaged.hprof", damaged(data, draw)) for _ in range(400)]
+    assert 20 < sum(each == "" for each in outcomes) < 380
+
+
+def test_impossible_classes(tmp_path: Path) -> None:
+    """Classes that extend themselves or each other, twice the same class, fields beyond an instance's end."""
+    dump = Dump()
+    dump.klass(0x100, "A", 0x200, [("a", OBJECT), ("b", INT)])
+    dump.klass(0x200, "B", 0x100, [("c", OBJECT)])
+    dump.klass(0x300, "C", 0x300, [("d", OBJECT)])
+    dump.klass(0x300, "D", 0x100)
+    dump.klass(0x400, "E", 0x666)
+    dump.instance(0x1000, 0x100, "P", 0x1008)
+    dump.instance(0x1008, 0x300, "PP", 0x1000, 0x1000)
+    dump.instance(0x1010, 0x777, "P", 0x1000)
+    dump.instance(0x1000, 0x200, "PPI", 0x1008, 0x1010, 1)
+    dump.objects(0x1018, 0x888, [0x1000, 0])
+    dump.add(0x05, "P", 0xDEAD)
+    graph = load(made(tmp_path, dump.end()))
+    counts = {notice.code for notice in graph.notices}
+    assert counts == {"inferred-sizes", "dangling", "duplicate-ids", "short-instances", "unknown-classes"}
+    names = type_names(graph)
+    assert names[-2:] == ["B", "(class that is not in the file)"]
+    assert edges(graph)[-1] == [("element", "0", 0x1000)]
+
+
+def test_what_is_no_heap_dump(tmp_path: Path) -> None:
+    for data, error, words in (
+        (b"JAVA PROFILE 1.0.2\0\0\0", DamagedSnapshotError, "truncated within its header"),
+        (b"JAVA PROFILE 1.0.9\0" + bytes(12), NotASnapshotError, "version 1.0.9"),
+        (b"JAVA PROFILE 1.0.2\0\0\0\0\2" + bytes(8), DamagedSnapshotError, "ids have 2 bytes"),
+        (b"JAVA PROFILE 1.0.2\0\0\0\0\x08" + bytes(8), NotASnapshotError, "no heap"),
+        (Dump().end(), NotASnapshotError, "no heap"),
+    ):
+        with pytest.raises(error, match=words):
+            load(made(tmp_path, data))
+
+
+def test_numbers_of_addresses() -> None:
+    """Against a dictionary: close together, far apart, with equal ones, of any alignment."""
+    draw = np.random.default_rng(1)
+    for shift in (0, 3, 4):
+        near = 0x7F00_0000_0000 + (draw.integers(0, 1 << 14, 5_000) << shift)
+        far = draw.integers(0, 1 << 44, 5_000) << shift
+        ids = np.concatenate((near, far, near[:100])).astype(np.uint64)
+        asked = np.concatenate((ids, ids + np.uint64(1), np.array([0, 2**64 - 1], np.uint64)))
+        out = np.empty(len(asked), np.uint32)
+        addresses = Addresses(ids)
+        unknown = addresses.numbers(asked, out)
+        expected: dict[int, int] = {}
+        for number, each in enumerate(ids.tolist()):
+            expected.setdefault(each, number)
+        assert out.tolist() == [expected.get(each, NONE) for each in asked.tolist()]
+        assert unknown == int((out == NONE).sum())
+        assert addresses.count == len(expected)
+    assert Addresses(np.empty(0, np.uint64)).numbers(np.zeros(1, np.uint64), np.empty(1, np.uint32)) == 1
