@@ -8,6 +8,7 @@ from memlens.formats import other_files
 from memlens.formats.containers import Source
 from memlens.formats.errors import NotASnapshotError
 from memlens.formats.old_pickles import is_old_pickle, refusal
+from memlens.model.graph import Graph
 from memlens.model.profile import Profile
 from memlens.model.timeline import Timeline
 from memlens.progress import Report
@@ -19,15 +20,16 @@ class Reader(Protocol):
     def sniff(self, head: bytes) -> bool:
         """Whether the first bytes of a file may be of this format."""
 
-    def read(self, source: Source, scratch: Path, report: Report) -> Timeline | Profile:
+    def read(self, source: Source, scratch: Path, report: Report) -> Timeline | Profile | Graph:
         """Return a model; ``scratch`` is a folder for temporary files. Raises MemlensError or MemoryError."""
 
 
 FORMATS = {
     # before PyTorch's, because both are pickles, and this one is recognised by its first name
     "tracemalloc": "tracemalloc snapshot",
-    # before PyTorch's, because both may be JSON, and this one is recognised by its first key
+    # before PyTorch's, because all three may be JSON, and these are recognised by their first keys
     "dhat": "DHAT profile",
+    "v8_heap": "V8 heap snapshot",
     "torch": "PyTorch memory snapshot",
     "snapviewer": "SnapViewer archive",
     "pprof": "pprof profile",
@@ -40,7 +42,7 @@ FORMATS = {
 """Modules and the formats that they read, in the order in which they are tried; each is imported when it is tried."""
 
 
-def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile:
+def read(source: Source, scratch: Path, report: Report) -> Timeline | Profile | Graph:
     """Read a file with the first reader that recognises its first bytes. Raises MemlensError or MemoryError."""
     head = source.head()
     if not head:
