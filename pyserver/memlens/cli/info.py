@@ -62,7 +62,10 @@ def _graph(info: GraphInfo) -> Iterator[str]:
         f"{counted(info.reachable_objects, 'object')}"
     )
     if info.count_multiplier != 1 or info.size_multiplier != 1:
-        yield f"sampled: an object stands for {info.count_multiplier:.4g} on average, its bytes for {info.size_multiplier:.4g} times as many"
+        yield (
+            f"sampled: an object of the file stands for {info.count_multiplier:.4g} of the program on average, "
+            f"a byte for {info.size_multiplier:.4g}"
+        )
 
 
 def _device(device: DeviceInfo) -> str:
