@@ -2,10 +2,11 @@
 
 import itertools
 from collections import Counter, defaultdict
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from tests.python.graphs import RETAINS, U32, SmallGraph, dominator_sets, naive_dominators, random_graph
+from tests.python.graphs import RETAINS, U32, U64, SmallGraph, dominator_sets, naive_dominators, random_graph
 
 from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph import tree, walk
@@ -236,22 +237,34 @@ def test_descending(values: list[int]) -> None:
     assert ordered.tolist() == sorted(range(len(values)), key=lambda number: -values[number])
 
 
-def _children(computed: Computed) -> tuple[U32, U32]:
-    ordered = np.empty(computed.count, np.uint32)
-    tree.descending(computed.retained, ordered)
-    begin, child = np.empty(computed.count + 1, np.uint32), np.empty(computed.count - 1, np.uint32)
-    tree.children(computed.idom, ordered, begin, child)
-    return begin, child
+class ByObject(NamedTuple):
+    """The dominator tree by objects: NONE dominates those that no object does."""
+
+    dominator: U32
+    retained: U64
+    begin: U32
+    child: U32
+
+
+def _by_object(computed: Computed) -> ByObject:
+    count = computed.count - 1
+    dominator, retained = np.empty(count, np.uint32), np.empty(count, np.uint64)
+    dominator[computed.order[1:]] = computed.order[computed.idom[1:]]
+    retained[computed.order[1:]] = computed.retained[1:]
+    ordered = np.empty(count, np.uint32)
+    tree.descending(retained, ordered)
+    begin, child = np.empty(count + 2, np.uint32), np.empty(count, np.uint32)
+    tree.grouped(dominator, ordered, begin, child)
+    return ByObject(dominator, retained, begin, child)
 
 
 def test_children_are_sorted_by_what_they_retain() -> None:
     for seed in SEEDS[:500]:
-        computed = Computed(random_graph(seed))
-        begin, child = _children(computed)
-        for vertex in range(computed.count):
-            expected = [each for each in range(1, computed.count) if computed.idom[each] == vertex]
-            expected.sort(key=lambda each: (-int(computed.retained[each]), each))
-            assert child[begin[vertex] : begin[vertex + 1]].tolist() == expected
+        dominator, retained, begin, child = _by_object(Computed(random_graph(seed)))
+        for group, above in enumerate([*range(len(dominator)), kernel.NONE]):
+            expected = [each for each in range(len(dominator)) if dominator[each] == above]
+            expected.sort(key=lambda each: (-int(retained[each]), each))
+            assert child[begin[group] : begin[group + 1]].tolist() == expected
 
 
 def test_types_retain_what_those_objects_do_that_none_of_the_type_dominates() -> None:
@@ -259,7 +272,9 @@ def test_types_retain_what_those_objects_do_that_none_of_the_type_dominates() ->
         graph = random_graph(seed)
         computed = Computed(graph)
         sums = np.zeros(3, np.uint64)
-        tree.retained_by_type(*_children(computed), computed.types, computed.retained, sums)
+        objects = _by_object(computed)
+        types = np.array(graph.types, np.uint32)
+        tree.retained_by_type(objects.begin, objects.child, types, objects.retained, sums)
         above = computed.dominator_of()
         expected: Counter[int] = Counter()
         retained = dict(zip(computed.order.tolist(), computed.retained.tolist(), strict=True))
@@ -319,7 +334,8 @@ def test_a_chain_of_a_million_objects() -> None:
     rows = np.asarray(tree.compact_tree(idom, types, np.ones(count + 1, np.uint64), retained, group))
     assert len(rows) == count + 1
     begin, child = np.empty(count + 2, np.uint32), np.empty(count, np.uint32)
-    tree.children(idom, np.arange(count + 1, dtype=np.uint32), begin, child)
+    dominator = np.arange(count, dtype=np.uint32) - np.uint32(1)
+    tree.grouped(dominator, np.arange(count, dtype=np.uint32), begin, child)
     sums = np.zeros(1, np.uint64)
-    tree.retained_by_type(begin, child, types, retained, sums)
+    tree.retained_by_type(begin, child, types[1:], retained[1:], sums)
     assert sums[0] == count

@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
         return commands.add_parser(name, help=description, description=description)
 
     ingest = _ingest(command)
-    printing = [*_reports(command), _compare(command), _steps(command)]
+    printing = [*_reports(command), _compare(command), _steps(command), *_of_graphs(command)]
     for sub in printing:
         sub.add_argument("--json", action="store_true", help="print JSON")
     reading = [*printing, _flame(command), *_sql_and_export(command)]
@@ -91,6 +91,36 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
     lines.add_argument("--top", type=_positive, metavar="N", help="print only the first N lines")
     stack.add_argument("allocation", type=int, metavar="ALLOCATION_ID")
     return reports
+
+
+def _of_graphs(command: AddCommand) -> list[argparse.ArgumentParser]:
+    """Add the commands that print a report of a heap dump."""
+    types = command("types", "Print the types of a heap dump's objects, those that retain the most first.")
+    one = command("object", "Print an object of a heap dump: what it refers to, and what refers to it.")
+    paths = command("paths", "Print why an object of a heap dump is alive: paths to it from roots.")
+    for report in (types, one, paths):
+        report.add_argument("file", type=Path)
+    types.add_argument("--order", choices=("retained", "shallow", "count", "type"), default="retained")
+    types.add_argument(
+        "--search", default="", metavar="WORDS", help="print only types that contain all of these words"
+    )
+    for report in (one, paths):
+        report.add_argument(
+            "object", type=_object_id, metavar="ID",
+            help="the object's id or address in the file, as 5143, @5143 or 0x7f00",
+        )  # fmt: skip
+        report.add_argument(
+            "--by-number", action="store_true", help="ID is the object's number in the file, from 0, instead"
+        )
+    paths.add_argument(
+        "--through", action="append", choices=("weak", "soft", "phantom", "finalizer", "ephemeron"),
+        help="also follow references of this strength; may be repeated",
+    )  # fmt: skip
+    for report, top in ((types, 30), (one, 20), (paths, 3)):
+        report.add_argument(
+            "--top", type=_positive, default=top, metavar="N", help=f"print only the first N (default {top})"
+        )
+    return [types, one, paths]
 
 
 def _compare(command: AddCommand) -> argparse.ArgumentParser:
@@ -210,6 +240,14 @@ def _sql_and_export(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
     export.add_argument("--filter", default="", metavar="TEXT", help=_FILTER)
     export.add_argument("--device", type=int, metavar="N", help=_DEVICE)
     return tables, sql, export
+
+
+def _object_id(text: str) -> int:
+    digits = text.removeprefix("@")
+    value = int(digits, 16 if digits.lower().startswith("0x") else 10)
+    if not 0 <= value < 2**64:
+        raise argparse.ArgumentTypeError("must be the id or the address of an object")
+    return value
 
 
 def _positive(text: str) -> int:

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from memlens.cli.ask import ask
 from memlens.cli.output import json_line, say
-from memlens.model.info import DeviceInfo, ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.model.info import DeviceInfo, GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes, format_time, format_value
@@ -45,8 +45,27 @@ def _figures(info: SnapshotInfo) -> Iterator[str]:
             for number, value in enumerate(info.values):
                 shown = " (shown first)" if number == info.default_value else ""
                 yield f"{value.name}: {value.title}, {format_value(value.total, value.unit)}{shown}"
+        case GraphInfo():
+            yield from _graph(info)
         case _:
             assert_never(info)
+
+
+def _graph(info: GraphInfo) -> Iterator[str]:
+    yield (
+        f"{counted(info.objects, 'object')} of {counted(info.types, 'type')}, "
+        f"{counted(info.references, 'reference')}, {counted(info.roots, 'root')}"
+    )
+    yield f"shallow size of all objects: {format_bytes(info.shallow_bytes)} ({info.shallow_bytes:,} bytes)"
+    yield (
+        f"reachable from roots: {format_bytes(info.reachable_bytes)} in "
+        f"{counted(info.reachable_objects, 'object')}"
+    )
+    if info.count_multiplier != 1 or info.size_multiplier != 1:
+        yield (
+            f"sampled: an object of the file stands for {info.count_multiplier:.4g} of the program on average, "
+            f"a byte for {info.size_multiplier:.4g}"
+        )
 
 
 def _device(device: DeviceInfo) -> str:

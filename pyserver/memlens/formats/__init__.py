@@ -27,8 +27,9 @@ class Reader(Protocol):
 FORMATS = {
     # before PyTorch's, because both are pickles, and this one is recognised by its first name
     "tracemalloc": "tracemalloc snapshot",
-    # before PyTorch's, because both may be JSON, and this one is recognised by its first key
+    # before PyTorch's, because all three may be JSON, and these are recognised by their first keys
     "dhat": "DHAT profile",
+    "v8_heap": "V8 heap snapshot",
     "torch": "PyTorch memory snapshot",
     "snapviewer": "SnapViewer archive",
     "pprof": "pprof profile",

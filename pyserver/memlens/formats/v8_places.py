@@ -84,7 +84,8 @@ class _Frames:
 
 
 def path_of(script: str) -> str:
-    """A script's path: that of a ``file:`` URL, else its name."""
+    """A script's path: that of a ``file:`` URL, else its name. V8 since 14 puts "system / Script / " before it."""
+    script = script.removeprefix("system / Script").removeprefix(" / ")
     if not script.startswith("file://"):
         return script
     path = unquote(script.removeprefix("file://"))

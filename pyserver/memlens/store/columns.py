@@ -20,9 +20,14 @@ Array = npt.NDArray[Any]
 
 Count = Literal[
     "strings", "string bytes", "frames", "lines", "nodes", "stacks", "modules", "events", "moments", "allocations",
-    "samples", "edges", "change offsets",
+    "samples", "edges", "change offsets", "objects", "object ends", "holders", "references", "types", "type ends",
+    "field values", "compact nodes",
 ]  # fmt: skip
-"""What columns have an item for each of. "moments" are one more than events; "change offsets" one more than edges."""
+"""What columns have an item for each of.
+
+"moments" are one more than events; "change offsets" one more than edges; "object ends" and "type ends" one more than
+objects and types, "holders" two more than objects.
+"""
 
 
 class Declared:
@@ -58,7 +63,8 @@ class _Numbers(Declared, Generic[S]):
     There is an item for each ``of`` something, or for each ``per`` of them, or ``width`` items for each. ``below`` says
     that values are numbers of something (or of earlier items of the same column), so that kernels may use them as
     indexes; then they are checked when the column is mapped. ``or_never`` allows NEVER among them, and the item
-    ``first`` is the first that is checked.
+    ``first`` is the first that is checked. ``into`` says that values are offsets into columns of something: they begin
+    with 0, never descend, and end with how many there are.
     """
 
     def __init__(
@@ -71,13 +77,19 @@ class _Numbers(Declared, Generic[S]):
         below: Count | Literal["itself"] | None = None,
         or_never: bool = False,
         first: int = 0,
+        into: Count | None = None,
     ) -> None:
         super().__init__((np.dtype(kind),), of, per=per, width=width)
+        self._into = into
         self._below = below
         self._or_never = or_never
         self._first = first
 
     def check(self, column: Array, counts: Mapping[Count, int]) -> None:
+        if self._into is not None:
+            ends = len(column) > 0 and int(column[0]) == 0 and int(column[-1]) == counts[self._into]
+            if not ends or bool((column[1:] < column[:-1]).any()):
+                raise InconsistentError(f"Column {self.file} has offsets that lead nowhere")
         if self._below is None:
             return
         values = column[self._first :]

@@ -13,12 +13,13 @@ from msgspec import Struct
 
 from memlens.errors import MemlensError
 from memlens.kernels.base.checksum import Checksum
+from memlens.model.graph import ReferenceKind
 from memlens.model.info import SnapshotInfo
 
 if sys.platform != "win32":
     import fcntl
 
-FORMAT_VERSION = 13
+FORMAT_VERSION = 14
 """Raised whenever an older archive could be misread; such archives are made anew."""
 
 FILE_NAME = "manifest.json"
@@ -76,6 +77,18 @@ class ColumnEntry(Struct, frozen=True):
     """XXH64 of the file, as 16 hexadecimal digits."""
 
 
+class GraphNames(Struct, frozen=True):
+    """What numbers in the columns of a heap dump are called; see :class:`memlens.model.graph.Graph`."""
+
+    reference_kinds: list[ReferenceKind]
+    type_kinds: list[str]
+    root_kinds: list[str]
+    flags: list[str]
+    spaces: list[str]
+    root: int | None
+    """The graph's own root."""
+
+
 class Manifest(Struct, frozen=True):
     """All that is known of an archive without opening its columns."""
 
@@ -91,6 +104,8 @@ class Manifest(Struct, frozen=True):
     columns: dict[str, ColumnEntry]
     frees_repeat: bool = False
     """Whether a free's stack is only its allocation's once more, so that where it was freed is not known."""
+    graph: GraphNames | None = None
+    """For heap dumps."""
     checksum: str = _NO_CHECKSUM
     """Of the manifest itself, as it is with 16 zeros in this place."""
 

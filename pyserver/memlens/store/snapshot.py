@@ -18,8 +18,23 @@ from memlens.store.column_files import MappedFiles
 from memlens.store.columns import Columns, Count, Declared
 from memlens.store.frames import FrameColumns
 from memlens.store.lines import LineColumns
-from memlens.store.manifest import ArchiveError, Manifest, Origin, hold, read_manifest
-from memlens.store.models import profile_of, timeline_of
+from memlens.store.manifest import (
+    ArchiveError,
+    GraphNames,
+    InconsistentError,
+    Manifest,
+    Origin,
+    hold,
+    read_manifest,
+)
+from memlens.store.models import graph_of, profile_of, timeline_of
+from memlens.store.objects.columns import (
+    CompactColumns,
+    FieldColumns,
+    ObjectColumns,
+    ReferenceColumns,
+    TypeColumns,
+)  # fmt: skip
 from memlens.store.samples.columns import LineValues, Samples, Times
 from memlens.store.stacks import Stacks, Tree
 from memlens.store.strings import Strings
@@ -198,6 +213,44 @@ class Snapshot(Apart):
         """How a profile came about, None where it has no times. Raises :class:`LackingError` for another model."""
         return self._holder(Times) if profile_of(self.info, "samples").bins else None
 
+    @property
+    def objects(self) -> ObjectColumns:
+        """A heap dump's objects. Raises :class:`LackingError` for another model."""
+        graph_of(self.info)
+        return self._holder(ObjectColumns)
+
+    @property
+    def references(self) -> ReferenceColumns:
+        """A heap dump's references. Raises :class:`LackingError` for another model."""
+        graph_of(self.info)
+        return self._holder(ReferenceColumns)
+
+    @property
+    def fields(self) -> FieldColumns | None:
+        """Fields that are no references, None where the dump has none. Raises :class:`LackingError`."""
+        graph_of(self.info)
+        return self._holder(FieldColumns) if FieldColumns.start.file in self.manifest.columns else None
+
+    @property
+    def types(self) -> TypeColumns:
+        """A heap dump's types. Raises :class:`LackingError` for another model."""
+        graph_of(self.info)
+        return self._holder(TypeColumns)
+
+    @property
+    def compact(self) -> CompactColumns:
+        """A heap dump's dominator tree grouped by type. Raises :class:`LackingError` for another model."""
+        graph_of(self.info)
+        return self._holder(CompactColumns)
+
+    @property
+    def graph_names(self) -> GraphNames:
+        """What numbers in a heap dump's columns are called. Raises :class:`LackingError` for another model."""
+        graph_of(self.info)
+        if self.manifest.graph is None:
+            raise InconsistentError("The archive has no names of references")
+        return self.manifest.graph
+
     def _holder(self, kind: type[C]) -> C:
         found = self._holders.get(kind)
         if found is None:
@@ -297,8 +350,10 @@ def counts_of(manifest: Manifest) -> dict[Count, int]:
             return {
                 **counts, "samples": samples, "edges": 1, "change offsets": 2,
                 "objects": manifest.info.objects, "object ends": manifest.info.objects + 1,
-                "references": manifest.info.references, "types": manifest.info.types,
-                "compact nodes": manifest.info.compact_nodes, "field values": length(ObjectColumns.value_bits),
+                "holders": manifest.info.objects + 2,
+                "references": manifest.info.references,
+                "types": manifest.info.types, "type ends": manifest.info.types + 1,
+                "compact nodes": manifest.info.compact_nodes, "field values": length(FieldColumns.bits),
             }  # fmt: skip
         case _:
             assert_never(manifest.info)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
+from memlens.model.texts import Texts
 from memlens.store.column_files import ColumnFiles
 from memlens.store.columns import Columns, Stored
 from memlens.store.manifest import InconsistentError
@@ -93,25 +94,30 @@ def _distinct(numbers: Iterable[int]) -> Iterable[int]:
 
 
 class StringWriter:
-    """Numbers texts in the order in which they come, each once, and writes them."""
+    """Numbers texts in the order in which they come, each once, and writes them.
 
-    def __init__(self) -> None:
+    A reader's own texts keep their numbers, and others follow them.
+    """
+
+    def __init__(self, own: Texts | None = None) -> None:
+        self._own = Texts.of([""]) if own is None else own
         self._numbers: dict[str | None, int] = {"": 0}
+        self._first = len(self._own) - 1
 
     def numbers(self, texts: Iterable[str]) -> U32:
         """The number of each of some texts, 0 for the empty one."""
-        known = self._numbers
-        return np.array([known.setdefault(text, len(known)) for text in texts], np.uint32)
+        known, first = self._numbers, self._first
+        return np.array([known.setdefault(text, first + len(known)) for text in texts], np.uint32)
 
     def renumbered(self, texts: Mapping[int, str]) -> Callable[[Numbers], U32]:
         """Converts a reader's numbers of ``texts`` to those of the archive; numbers that aren't there become 0.
 
         An empty text that isn't the reader's number 0 was recorded, so it isn't "none".
         """
-        known = self._numbers
+        known, first = self._numbers, self._first
         rows = sorted((number, text or (None if number else "")) for number, text in texts.items())
         old = np.array([number for number, _ in rows], np.int64)
-        new = np.array([known.setdefault(text, len(known)) for _, text in rows] + [0], np.uint32)
+        new = np.array([known.setdefault(text, first + len(known)) for _, text in rows] + [0], np.uint32)
 
         def converted(numbers: Numbers) -> U32:
             numbers = numbers.astype(np.int64)
@@ -123,6 +129,5 @@ class StringWriter:
 
     def write(self, columns: ColumnFiles) -> None:
         """Write all strings that were numbered."""
-        encoded = [(text or "").encode("utf-8", "replace") for text in self._numbers]
-        ends = np.cumsum(np.fromiter(map(len, encoded), np.uint64, len(encoded)), dtype=np.uint64)
-        columns.write(Strings, {"end": ends, "utf8": np.frombuffer(b"".join(encoded), np.uint8)})
+        texts = self._own.with_more([text or "" for text in list(self._numbers)[1:]])
+        columns.write(Strings, {"end": texts.end, "utf8": texts.utf8})

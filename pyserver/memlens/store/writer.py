@@ -1,18 +1,28 @@
 """Writes a model into an archive folder: one flat file a column, ``manifest.json`` last."""
 
 from pathlib import Path
+from typing import assert_never
 
+from memlens.model.graph import Graph
 from memlens.model.profile import Profile
 from memlens.model.timeline import Timeline
 from memlens.progress import Report
 from memlens.store.manifest import SourceFile
+from memlens.store.objects.writer import write_graph
 from memlens.store.samples.writer import write_profile
 from memlens.store.trace.writer import write_timeline
 
 
-def write_archive(model: Timeline | Profile, source: SourceFile, folder: Path, report: Report) -> None:
+def write_archive(
+    model: Timeline | Profile | Graph, source: SourceFile, folder: Path, report: Report
+) -> None:
     """Write ``model`` into the existing empty ``folder``. A timeline's devices are gone afterwards."""
-    if isinstance(model, Profile):
-        write_profile(model, source, folder, report)
-    else:
-        write_timeline(model, source, folder, report)
+    match model:
+        case Timeline():
+            write_timeline(model, source, folder, report)
+        case Profile():
+            write_profile(model, source, folder, report)
+        case Graph():
+            write_graph(model, source, folder, report)
+        case _:
+            assert_never(model)

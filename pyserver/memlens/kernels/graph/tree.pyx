@@ -73,28 +73,31 @@ def descending(const uint64_t[::1] values, uint32_t[::1] ordered):
     free(other)
 
 
-def children(const uint32_t[::1] idom, const uint32_t[::1] ordered, uint32_t[::1] begin, uint32_t[::1] child):
-    """Group vertices by their dominators: those of vertex ``v`` are ``begin[v]`` to ``begin[v + 1]`` of ``child``.
+def grouped(const uint32_t[::1] group, const uint32_t[::1] ordered, uint32_t[::1] begin, uint32_t[::1] member):
+    """Sort objects by their groups: those of group ``g`` are ``begin[g]`` to ``begin[g + 1]`` of ``member``.
 
-    ``ordered`` are all vertices in the order that children shall have. Vertex 0 is nobody's child.
+    ``begin`` has an item more than there are groups, and objects whose group is NONE are in the last one. ``ordered``
+    are all objects in the order that they shall have within a group.
     """
-    cdef size_t count = idom.shape[0], item
-    cdef uint32_t total = 0, here
+    cdef size_t count = group.shape[0], groups = begin.shape[0] - 1, item, of
+    cdef uint32_t total = 0
     with nogil:
-        for item in range(count + 1):
+        for item in range(groups + 1):
             begin[item] = 0
-        for item in range(1, count):
-            begin[idom[item]] += 1
-        for item in range(count + 1):
+        for item in range(count):
+            of = group[item] if group[item] != NO_NUMBER else groups - 1
+            begin[of] += 1
+        for item in range(groups + 1):
             total += begin[item]
             begin[item] = total
         item = count
         while item > 0:
             item -= 1
-            here = ordered[item]
-            if here:
-                begin[idom[here]] -= 1
-                child[begin[idom[here]]] = here
+            of = group[ordered[item]]
+            if of == NO_NUMBER:
+                of = groups - 1
+            begin[of] -= 1
+            member[begin[of]] = ordered[item]
 
 
 def retained_by_type(
@@ -104,43 +107,40 @@ def retained_by_type(
     const uint64_t[::1] retained,
     uint64_t[::1] sums,
 ):
-    """Add up, by type, the retained sizes of those vertices that no vertex of the same type dominates.
+    """Add up, by type, the retained sizes of those objects that no object of the same type dominates.
 
-    ``type_of`` has a type for each vertex, NONE for one that isn't an object. ``sums`` has an item per type.
-    Raises MemoryError.
+    ``begin`` and ``child`` are objects grouped by their dominators (:func:`grouped`); the last group are those that no
+    object dominates. ``sums`` has an item per type. Raises MemoryError.
     """
     cdef size_t types = sums.shape[0], count = type_of.shape[0], depth = 0
     cdef uint32_t *above = <uint32_t *> calloc(types + 1, 4)     # how many of the path's vertices are of each type
     cdef uint32_t *path = <uint32_t *> malloc((count + 1) * 4)
     cdef uint32_t *next_child = <uint32_t *> malloc((count + 1) * 4)
-    cdef uint32_t vertex, kind
+    cdef uint32_t item, kind
     if not (above and path and next_child):
         free(above)
         free(path)
         free(next_child)
         raise MemoryError
     with nogil:
-        path[0] = 0
-        next_child[0] = begin[0]
-        if type_of[0] != NO_NUMBER:
-            above[type_of[0]] += 1
-            sums[type_of[0]] += retained[0]
+        path[0] = <uint32_t> count
+        next_child[0] = begin[count]
         while True:
-            vertex = path[depth]
-            if next_child[depth] < begin[vertex + 1]:
-                vertex = child[next_child[depth]]
+            item = path[depth]
+            if next_child[depth] < begin[<size_t> item + 1]:
+                item = child[next_child[depth]]
                 next_child[depth] += 1
-                kind = type_of[vertex]
+                kind = type_of[item]
                 if above[kind] == 0:
-                    sums[kind] += retained[vertex]
+                    sums[kind] += retained[item]
                 above[kind] += 1
                 depth += 1
-                path[depth] = vertex
-                next_child[depth] = begin[vertex]
+                path[depth] = item
+                next_child[depth] = begin[item]
                 continue
             if depth == 0:
                 break
-            above[type_of[vertex]] -= 1
+            above[type_of[item]] -= 1
             depth -= 1
     free(above)
     free(path)

@@ -29,22 +29,29 @@ def write_profile(profile: Profile, source: SourceFile, folder: Path, report: Re
     """Write ``profile`` into the existing empty ``folder``."""
     report("writing", 0.0)
     columns, strings = ColumnFiles(folder), StringWriter()
-    tree, nodes = profile.stack_tree()
-    stack_nodes, stacks = np.unique(nodes, return_inverse=True)
-    _write_samples(columns, profile, stacks.astype(np.uint32), strings)
-    write_frames(columns, profile.frames, strings)
+    info, _ = write_samples(columns, profile, source, strings)
     strings.write(columns)
-    columns.write(Tree, {"parent": tree.parents, "frame": tree.frames})
-    columns.write(Stacks, {"node": stack_nodes, "label": _labels(tree, profile.frames, stack_nodes)})
-    if profile.times is not None:
-        _write_times(columns, profile.times)
-    report("writing", 0.3)
-    _write_lines(columns, profile, tree, nodes)
-    info = _info(profile, source, len(stack_nodes))
     manifest = Manifest(
         FORMAT_VERSION, source, info, [0], [], [], [], profile.settings, columns.entries
     )  # fmt: skip
     write_manifest(folder, manifest)
+
+
+def write_samples(
+    columns: ColumnFiles, profile: Profile, source: SourceFile, strings: StringWriter
+) -> tuple[ProfileInfo, U32]:
+    """Write samples, frames, stacks and lines; return the summary, and the archive's stack of each sample."""
+    tree, nodes = profile.stack_tree()
+    stack_nodes, inverse = np.unique(nodes, return_inverse=True)
+    stacks = inverse.astype(np.uint32)
+    _write_samples(columns, profile, stacks, strings)
+    write_frames(columns, profile.frames, strings)
+    columns.write(Tree, {"parent": tree.parents, "frame": tree.frames})
+    columns.write(Stacks, {"node": stack_nodes, "label": _labels(tree, profile.frames, stack_nodes)})
+    if profile.times is not None:
+        _write_times(columns, profile.times)
+    _write_lines(columns, profile, tree, nodes)
+    return _info(profile, source, len(stack_nodes)), stacks
 
 
 def _write_samples(columns: ColumnFiles, profile: Profile, stacks: U32, strings: StringWriter) -> None:

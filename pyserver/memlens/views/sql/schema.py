@@ -8,7 +8,7 @@ from typing import Literal, assert_never
 
 from msgspec import Struct
 
-from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.table_schema import statements
 from memlens.views.sql.live import LIVE_COLUMNS, TABLE_FUNCTIONS
 from memlens.views.sql.query import FUNCTIONS
@@ -58,21 +58,24 @@ class SqlSchema(Struct, frozen=True):
     examples: list[SqlExample]
 
 
-_OF_BOTH = frozenset(("stacks", "stack_frames", "frames", "lines", "by_line"))
+_OF_ALL = frozenset(("stacks", "stack_frames", "frames", "lines", "by_line"))
 _OF_PROFILES = frozenset(("value_types", "samples", "sample_values", "labels", '"values"'))
+_OF_GRAPHS = frozenset(("objects", "refs", "types", "roots", "strings"))
 
 
 def schema(info: SnapshotInfo) -> SqlSchema:
     """What can be asked of a snapshot: the tables that its model fills, and queries about them."""
-    names = {table.name for table in _tables()} - _OF_BOTH
+    names = {table.name for table in _tables()} - _OF_ALL
     match info:
         case TimelineInfo():
-            own = names - _OF_PROFILES
+            own = names - _OF_PROFILES - _OF_GRAPHS
         case ProfileInfo():
             own = names & _OF_PROFILES
+        case GraphInfo():
+            own = names & (_OF_GRAPHS if info.allocations is None else _OF_GRAPHS | _OF_PROFILES)
         case _:
             assert_never(info)
-    tables = [table for table in _tables() if table.name in _OF_BOTH or table.name in own]
+    tables = [table for table in _tables() if table.name in _OF_ALL or table.name in own]
     functions = sorted(name for name in FUNCTIONS if name[0].isalpha())
     return SqlSchema(tables, functions, list(KEYWORDS), examples(info))
 
@@ -87,6 +90,8 @@ def examples(info: SnapshotInfo) -> list[SqlExample]:
             return [SqlExample(title, query) for _, title, query in _queries("timeline_examples.sql")]
         case ProfileInfo():
             return _profile_examples(info)
+        case GraphInfo():
+            return [SqlExample(title, query) for _, title, query in _queries("graph_examples.sql")]
         case _:
             assert_never(info)
 

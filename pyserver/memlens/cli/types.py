@@ -1,0 +1,27 @@
+"""``memlens types``: the types of a heap dump's objects."""
+
+import argparse
+
+from memlens.cli.ask import ask
+from memlens.cli.output import json_line, say
+from memlens.units import counted, format_bytes
+from memlens.views.graph.rows import MOST_ROWS
+from memlens.views.graph.types import types
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    top = min(options.top, MOST_ROWS)
+    answer = ask(options, lambda snapshot: types(snapshot, options.order, options.search, 0, top))
+    if options.json:
+        json_line(answer)
+        return 0
+    say(f"{'retained':>12} {'shallow':>12} {'count':>12}  type")
+    for row in answer.types:
+        say(
+            f"{format_bytes(row.retained_bytes):>12} {format_bytes(row.shallow_bytes):>12} {row.count:>12,}  {row.type}"
+        )
+    left = answer.total - len(answer.types)
+    if left:
+        say(f"and {counted(left, 'type')} more: use --top")
+    return 0

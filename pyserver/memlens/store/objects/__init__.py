@@ -1,0 +1,1 @@
+"""What archives hold of heap dumps alone."""

@@ -1,0 +1,241 @@
+"""Writes a Graph into an archive folder: its own columns, and those that follow from them.
+
+Dominators, retained sizes, distances, referrers and the compact tree are computed here, once.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels.graph import dominators as kernel
+from memlens.kernels.graph import tree, walk
+from memlens.kernels.tree import calltree
+from memlens.model.graph import Graph
+from memlens.model.info import GraphInfo, ProfileInfo, ValueType
+from memlens.model.profile import Profile
+from memlens.model.timeline import NEVER
+from memlens.progress import Report
+from memlens.store.column_files import ColumnFiles
+from memlens.store.manifest import FORMAT_VERSION, GraphNames, Manifest, SourceFile, write_manifest
+from memlens.store.objects.columns import (
+    CompactColumns,
+    FieldColumns,
+    ObjectColumns,
+    ReferenceColumns,
+    TypeColumns,
+)  # fmt: skip
+from memlens.store.samples.writer import write_samples
+from memlens.store.strings import StringWriter
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+Rows = npt.NDArray[Any]
+
+_ALLOCATED = (
+    ValueType("shallow_bytes", "bytes", "live", "Live objects' own bytes"),
+    ValueType("objects", "count", "live", "Live objects"),
+)
+"""The values of the profile of allocation stacks."""
+
+
+@dataclass(slots=True)
+class _Vertices:
+    """The dominator tree by vertices: the objects in depth-first preorder, see ``kernels/graph/dominators.pyx``."""
+
+    order: U32
+    idom: U32
+    retained: U64
+    reachable: int
+
+
+@dataclass(slots=True)
+class _Derived:
+    """What follows from a graph, by object."""
+
+    dominator: U32
+    retained: U64
+    group: U32
+    compact: Rows
+    reachable_objects: int
+    reachable_bytes: int
+
+
+def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) -> None:
+    """Write ``graph`` into the existing empty ``folder``. Its columns are gone afterwards."""
+    report("matching", 0.0)
+    columns, strings = ColumnFiles(folder), StringWriter(graph.texts)
+    counts = (len(graph.objects), len(graph.references), len(graph.types), len(graph.roots))
+    retains = np.zeros(256, np.uint8)
+    retains[: len(graph.reference_kinds)] = [kind.retains for kind in graph.reference_kinds]
+    with ThreadPoolExecutor(1) as pool:
+        # references turned around need nothing of the dominators, and kernels let other threads run
+        turned = pool.submit(_write_references, columns, graph, retains)
+        derived = _derive(graph, retains)
+        distance = turned.result()
+    report("writing", 0.0)
+    _write_objects(columns, graph, derived, distance)
+    report("writing", 0.5)
+    allocations = _write_allocations(columns, graph, source, strings)
+    _write_fields(columns, graph)
+    strings.write(columns)
+    columns.write(
+        CompactColumns,
+        {name: derived.compact[name] for name in ("type", "parent", "objects", "first", "last")}
+        | {name: derived.compact[name] for name in ("shallow", "retained")},
+    )
+    info = _info(graph, source, counts, derived, allocations)
+    names = GraphNames(
+        list(graph.reference_kinds), list(graph.type_kinds), list(graph.root_kinds), list(graph.flags),
+        list(graph.spaces), graph.root,
+    )  # fmt: skip
+    manifest = Manifest(
+        FORMAT_VERSION, source, info, [0], [], [], [], graph.settings, columns.entries, graph=names
+    )
+    write_manifest(folder, manifest)
+
+
+def _entries(graph: Graph) -> U32:
+    """The objects at which reachability begins."""
+    roots = np.unique(graph.roots["object"]).astype(np.uint32)
+    if graph.root is None:
+        return roots
+    return np.unique(np.append(roots, np.uint32(graph.root)))
+
+
+def _write_references(columns: ColumnFiles, graph: Graph, retains: U8) -> U32:
+    """Write references and referrers, and return each object's distance from the roots."""
+    references = graph.references
+    columns.write(
+        ReferenceColumns,
+        {
+            "start": references.start, "target": references.target, "kind": references.kind,
+            "name": references.name,
+        },
+    )  # fmt: skip
+    referrer_start, referrer = np.empty_like(references.start), np.empty_like(references.target)
+    walk.referrers(references.start, references.target, referrer_start, referrer)
+    columns.write(ReferenceColumns, {"referrer_start": referrer_start, "referrer": referrer})
+    distance = np.empty(len(graph.objects), np.uint32)
+    walk.distances(references.start, references.target, references.kind, retains, _entries(graph), distance)
+    return distance
+
+
+def _vertices(graph: Graph, retains: U8) -> _Vertices:
+    references, count = graph.references, len(graph.objects)
+    order, idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)
+    found, reachable = kernel.dominators(
+        references.start, references.target, references.kind, retains, _entries(graph),
+        -1 if graph.root is None else graph.root, graph.facts.unreachable_attached, order, idom,
+    )  # fmt: skip
+    order, idom = order[:found], idom[:found]
+    retained = np.empty(found, np.uint64)
+    kernel.retained_sizes(order, idom, found, graph.objects.shallow, retained)
+    return _Vertices(order, idom, retained, reachable)
+
+
+def _derive(graph: Graph, retains: U8) -> _Derived:
+    vertices, count = _vertices(graph, retains), len(graph.objects)
+    order, own = vertices.order, slice(0 if graph.root is not None else 1, None)
+    dominator, retained = np.empty(count, np.uint32), np.empty(count, np.uint64)
+    dominator[order[own]] = order[vertices.idom[own]]
+    if graph.root is not None:
+        dominator[graph.root] = NEVER
+    retained[order[own]] = vertices.retained[own]
+    types, shallow = np.full(len(order), NEVER, np.uint32), np.zeros(len(order), np.uint64)
+    types[own], shallow[own] = graph.objects.type[order[own]], graph.objects.shallow[order[own]]
+    of_vertex = np.empty(len(order), np.uint32)
+    compact = np.asarray(tree.compact_tree(vertices.idom, types, shallow, vertices.retained, of_vertex))
+    group = np.empty(count, np.uint32)
+    group[order[own]] = of_vertex[own]
+    reached = slice(own.start, vertices.reachable)
+    return _Derived(dominator, retained, group, compact, len(order[reached]), int(shallow[reached].sum()))
+
+
+def _write_objects(columns: ColumnFiles, graph: Graph, derived: _Derived, distance: U32) -> None:
+    objects, types = graph.objects, graph.types
+    count = len(objects)
+    ordered = np.empty(count, np.uint32)
+    tree.descending(derived.retained, ordered)
+    begin, dominated = np.empty(count + 2, np.uint32), np.empty(count, np.uint32)
+    tree.grouped(derived.dominator, ordered, begin, dominated)
+    retained = np.zeros(len(types), np.uint64)
+    tree.retained_by_type(begin, dominated, objects.type, derived.retained, retained)
+    own = {
+        "type": objects.type, "shallow": objects.shallow, "retained": derived.retained, "id": objects.ids,
+        "name": objects.name, "dominator": derived.dominator, "distance": distance, "group": derived.group,
+        "flags": objects.flags, "space": objects.space, "dominated_start": begin, "dominated": dominated,
+        "roots": graph.roots, "places": graph.places,
+    }  # fmt: skip
+    columns.write(ObjectColumns, {name: column for name, column in own.items() if column is not None})
+    instance_start, instance = np.empty(len(types) + 1, np.uint32), dominated
+    tree.grouped(objects.type, ordered, instance_start, instance)
+    shallow = np.zeros((1, len(types)), np.int64)
+    calltree.add_by(objects.type, objects.shallow.view(np.int64)[np.newaxis], shallow)
+    of_types = {
+        "name": types.name, "kind": types.kind, "module": types.module, "object": types.object,
+        "multiplier": types.multiplier, "shallow": shallow[0].view(np.uint64), "retained": retained,
+        "instance_start": instance_start, "instance": instance,
+    }  # fmt: skip
+    columns.write(TypeColumns, {name: column for name, column in of_types.items() if column is not None})
+
+
+def _write_fields(columns: ColumnFiles, graph: Graph) -> None:
+    values = graph.values
+    if values is not None:
+        columns.write(
+            FieldColumns,
+            {"start": values.start, "name": values.name, "kind": values.kind, "bits": values.bits},
+        )
+
+
+def _write_allocations(
+    columns: ColumnFiles, graph: Graph, source: SourceFile, strings: StringWriter
+) -> ProfileInfo | None:
+    """Write frames and stacks, and what objects come to by stack as a profile's samples.
+
+    Returns the profile's summary, None where it isn't known of any object where it was allocated.
+    """
+    stack = graph.objects.stack
+    known = stack is not None and bool(stack.any())
+    used: U32 = np.empty(0, np.uint32)
+    sums: I64 = np.empty((len(_ALLOCATED), 0), np.int64)
+    if stack is not None and known:
+        used, samples = np.unique(stack, return_inverse=True)
+        sums = np.zeros((len(_ALLOCATED), len(used)), np.int64)
+        values = np.stack((graph.objects.shallow.view(np.int64), np.ones(len(stack), np.int64)))
+        calltree.add_by(samples.astype(np.uint32), values, sums)
+    profile = Profile(
+        graph.kind, graph.frames, list(_ALLOCATED), 0, used, list(sums), tree=graph.tree
+    )  # fmt: skip
+    info, stacks = write_samples(columns, profile, source, strings)
+    if stack is None or not known:
+        return None
+    columns.write(ObjectColumns, {"stack": stacks[samples]})
+    return info
+
+
+def _info(
+    graph: Graph,
+    source: SourceFile,
+    counts: tuple[int, int, int, int],
+    derived: _Derived,
+    allocations: ProfileInfo | None,
+) -> GraphInfo:
+    facts = graph.facts
+    objects, references, types, roots = counts
+    return GraphInfo(
+        kind=graph.kind, path=source.path, file_bytes=source.size, warnings=graph.notices,
+        objects=objects, references=references, types=types, roots=roots,
+        shallow_bytes=int(graph.objects.shallow.sum()),
+        reachable_objects=derived.reachable_objects, reachable_bytes=derived.reachable_bytes,
+        compact_nodes=len(derived.compact), id_bytes=facts.id_bytes,
+        count_multiplier=facts.count_multiplier, size_multiplier=facts.size_multiplier, capped=facts.capped,
+        sizes_inferred=facts.sizes_inferred, truncated=facts.truncated, has_places=len(graph.places) > 0,
+        allocations=allocations,
+    )  # fmt: skip

@@ -1,0 +1,172 @@
+"""One object: what it refers to and what refers to it, what dominates it and what it dominates."""
+
+import struct
+
+import numpy as np
+from msgspec import Struct
+
+from memlens.errors import BadRequestError
+from memlens.model.graph import VALUE_KINDS
+from memlens.store.snapshot import Snapshot
+from memlens.views.answers import Frame
+from memlens.views.graph.rows import (
+    MOST_NAME,
+    Numbers,
+    ObjectRow,
+    ReferenceRow,
+    check_object,
+    object_rows,
+    page,
+    reference_rows,
+)  # fmt: skip
+from memlens.views.lines.stack import stack_frames
+
+_FLOATS = {"float": "<f", "double": "<d"}
+_BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
+
+
+class FieldRow(Struct, frozen=True):
+    """A field that is no reference."""
+
+    name: str
+    kind: str
+    value: str
+
+
+class RootRow(Struct, frozen=True):
+    """What makes an object a root."""
+
+    kind: str
+    detail: str
+    file: str | None
+    line: int | None
+
+
+class ObjectAnswer(Struct, frozen=True):
+    """An object with the first of everything about it, and how many there are."""
+
+    object: ObjectRow
+    roots: list[RootRow]
+    fields: list[FieldRow]
+    references: list[ReferenceRow]
+    references_total: int
+    referrers: list[ReferenceRow]
+    referrers_total: int
+    dominator: ObjectRow | None
+    dominated: list[ObjectRow]
+    dominated_total: int
+    allocated: list[Frame]
+    """The stack that allocated it, innermost first; empty if it isn't known."""
+
+
+def number_of(snapshot: Snapshot, own_id: int) -> int:
+    """The number of the object that has an id in the file. Raises :class:`BadRequestError` where there is none."""
+    found = np.flatnonzero(snapshot.objects.id == np.uint64(own_id)) if 0 <= own_id < 2**64 else []
+    if not len(found):
+        raise BadRequestError(f"The heap dump has no object with the id {own_id}")
+    return int(found[0])
+
+
+def describe(snapshot: Snapshot, number: int, limit: int = 100) -> ObjectAnswer:
+    """An object by its number, with ``limit`` of its references at most. Raises :class:`BadRequestError`."""
+    check_object(snapshot, number)
+    row = object_rows(snapshot, [number])[0]
+    out, incoming, below = (side(snapshot, number, 0, limit) for side in (references, referrers, dominated))
+    dominator = None if row.dominator is None else object_rows(snapshot, [row.dominator])[0]
+    stacks = snapshot.objects.stack
+    return ObjectAnswer(
+        row, _roots(snapshot, number), _fields(snapshot, number), *out, *incoming, dominator, *below,
+        [] if stacks is None else stack_frames(snapshot, int(stacks[number])),
+    )  # fmt: skip
+
+
+def references(
+    snapshot: Snapshot, number: int, offset: int = 0, limit: int = 100
+) -> tuple[list[ReferenceRow], int]:
+    """What an object refers to, in the file's order, and how many references there are."""
+    rows, stored = page(offset, limit), snapshot.references
+    check_object(snapshot, number)
+    own = np.arange(int(stored.start[number]), int(stored.start[number + 1]))
+    return reference_rows(snapshot, own[rows], stored.target[own[rows]]), len(own)
+
+
+def referrers(
+    snapshot: Snapshot, number: int, offset: int = 0, limit: int = 100
+) -> tuple[list[ReferenceRow], int]:
+    """The references to an object, by their sources, and how many there are."""
+    rows, stored = page(offset, limit), snapshot.references
+    check_object(snapshot, number)
+    first, last = int(stored.referrer_start[number]), int(stored.referrer_start[number + 1])
+    sources = stored.referrer[first:last][rows]
+    chosen, counts = np.unique(sources, return_counts=True)
+    # a source stands as often as it refers to the object; some of that may be on the page before
+    before = int((stored.referrer[first : first + rows.start] == sources[0]).sum()) if len(sources) else 0
+    found: list[int] = []
+    for place, (source, count) in enumerate(zip(chosen.tolist(), counts.tolist(), strict=True)):
+        skipped = 0 if place else before
+        found += references_between(snapshot, source, number)[skipped : skipped + count].tolist()
+    return reference_rows(snapshot, np.array(found, np.int64), sources), last - first
+
+
+def references_between(snapshot: Snapshot, source: int, target: int) -> Numbers:
+    """The numbers of the references from one object to another."""
+    stored = snapshot.references
+    first, last = int(stored.start[source]), int(stored.start[source + 1])
+    return first + np.flatnonzero(stored.target[first:last] == target)
+
+
+def dominated(
+    snapshot: Snapshot, number: int | None, offset: int = 0, limit: int = 100
+) -> tuple[list[ObjectRow], int]:
+    """What an object immediately dominates, the largest first, and how many there are; None for what no object does."""
+    rows, objects = page(offset, limit), snapshot.objects
+    holder = len(objects.type) if number is None else check_object(snapshot, number)
+    first, last = int(objects.dominated_start[holder]), int(objects.dominated_start[holder + 1])
+    return object_rows(snapshot, objects.dominated[first:last][rows]), last - first
+
+
+def roots_of(snapshot: Snapshot, numbers: Numbers) -> dict[int, list[RootRow]]:
+    """What makes some objects roots, by object."""
+    rows = snapshot.objects.roots
+    chosen = rows[np.isin(rows["object"], np.asarray(numbers, np.uint32))]
+    kinds, frames = snapshot.graph_names.root_kinds, len(snapshot.frames)
+    places = snapshot.frames.rows(frame for frame in chosen["frame"].tolist() if frame < frames)
+    found: dict[int, list[RootRow]] = {}
+    for item, kind, detail, frame in chosen.tolist():
+        file, line, _, _ = places.get(frame, ("", 0, "", 0))
+        root = RootRow(
+            kinds[kind], snapshot.strings.head(detail, MOST_NAME), file or None, line if line > 0 else None
+        )
+        found.setdefault(item, []).append(root)
+    return found
+
+
+def _roots(snapshot: Snapshot, number: int) -> list[RootRow]:
+    return roots_of(snapshot, np.array([number])).get(number, [])
+
+
+def _fields(snapshot: Snapshot, number: int) -> list[FieldRow]:
+    fields, strings = snapshot.fields, snapshot.strings
+    if fields is None:
+        return []
+    own = slice(int(fields.start[number]), int(fields.start[number + 1]))
+    rows = zip(fields.name[own].tolist(), fields.kind[own].tolist(), fields.bits[own].tolist(), strict=True)
+    return [
+        FieldRow(strings.head(name, MOST_NAME), VALUE_KINDS[kind], _value(snapshot, VALUE_KINDS[kind], bits))
+        for name, kind, bits in rows
+    ]
+
+
+def _value(snapshot: Snapshot, kind: str, bits: int) -> str:
+    if kind == "text":
+        return snapshot.strings.head(bits, MOST_NAME)
+    if kind == "boolean":
+        return "true" if bits else "false"
+    if kind == "char":
+        return chr(bits & 0xFFFF)
+    if kind in _FLOATS:
+        size = struct.calcsize(_FLOATS[kind])
+        return repr(struct.unpack(_FLOATS[kind], bits.to_bytes(8, "little")[:size])[0])
+    width = _BITS[kind]
+    value = bits & (1 << width) - 1
+    return str(value - (1 << width) if value >> (width - 1) else value)

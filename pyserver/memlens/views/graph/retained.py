@@ -1,0 +1,101 @@
+"""What is held by groups of objects: the compact dominator tree, and what any set of objects retains."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from memlens.errors import BadRequestError
+from memlens.kernels.graph.walk import kept_without
+from memlens.model.timeline import NEVER
+from memlens.store.models import graph_of
+from memlens.store.snapshot import Snapshot
+from memlens.views.graph.paths import entries, followed
+from memlens.views.graph.rows import Numbers, ObjectRow, check_object, object_rows, page, type_names
+
+
+class CompactNode(Struct, frozen=True):
+    """Objects of one type whose dominators are of one node. ``node`` is its number, 0 for the root."""
+
+    node: int
+    type: str
+    objects: int
+    shallow_bytes: int
+    retained_bytes: int
+    children: int
+
+
+class CompactAnswer(Struct, frozen=True):
+    """A node of the compact tree, and its children ``offset`` and on, the largest first."""
+
+    node: CompactNode
+    children: list[CompactNode]
+    offset: int
+
+
+class RetainedAnswer(Struct, frozen=True):
+    """What a set of objects retains: these objects themselves and what only they keep alive."""
+
+    chosen: int
+    chosen_bytes: int
+    objects: int
+    retained_bytes: int
+
+
+def compact(snapshot: Snapshot, node: int = 0, offset: int = 0, limit: int = 100) -> CompactAnswer:
+    """A node of the dominator tree grouped by type. Raises :class:`BadRequestError`."""
+    rows, stored = page(offset, limit), snapshot.compact
+    _check_node(snapshot, node)
+    children = np.arange(int(stored.first[node]), int(stored.last[node]))[rows]
+    own, *below = _nodes(snapshot, np.array([node, *children.tolist()]))
+    return CompactAnswer(own, below, offset)
+
+
+def compact_members(
+    snapshot: Snapshot, node: int, offset: int = 0, limit: int = 100
+) -> tuple[list[ObjectRow], int]:
+    """The objects of a compact node, the one first that retains most, and how many there are."""
+    rows = page(offset, limit)
+    _check_node(snapshot, node)
+    members = np.flatnonzero(snapshot.objects.group == node)
+    retained = snapshot.objects.retained[members].astype(np.int64)
+    return object_rows(snapshot, members[np.lexsort((members, -retained))[rows]]), len(members)
+
+
+def _check_node(snapshot: Snapshot, node: int) -> None:
+    if not 0 <= node < graph_of(snapshot.info).compact_nodes:
+        raise BadRequestError(f"The compact dominator tree has no node {node:,}")
+
+
+def _nodes(snapshot: Snapshot, numbers: Numbers) -> list[CompactNode]:
+    stored, names = snapshot.compact, type_names(snapshot)
+    columns = (stored.type, stored.objects, stored.shallow, stored.retained, stored.first, stored.last)
+    return [
+        CompactNode(
+            number, "(roots)" if kind == NEVER else names[kind], objects, shallow, retained, last - first
+        )
+        for number, (kind, objects, shallow, retained, first, last) in zip(
+            numbers.tolist(), zip(*(column[numbers].tolist() for column in columns), strict=True), strict=True
+        )
+    ]
+
+
+def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> RetainedAnswer:
+    """What would be freed without some objects: what roots reach, less what they reach without passing through these.
+
+    Objects that no root reaches are retained by nothing, and so are left out. Raises :class:`BadRequestError`.
+    """
+    chosen = np.unique(np.asarray(numbers, np.int64))
+    for number in (chosen[0], chosen[-1]) if len(chosen) else ():
+        check_object(snapshot, int(number))
+    stored, objects = snapshot.references, snapshot.objects
+    kept = np.empty(len(objects.type), np.uint8)
+    kept_without(
+        stored.start, stored.target, stored.kind, followed(snapshot), entries(snapshot),
+        chosen.astype(np.uint32), kept,
+    )  # fmt: skip
+    freed = (objects.distance != NEVER) & (kept == 0)
+    return RetainedAnswer(
+        len(chosen), int(objects.shallow[chosen].sum()), int(np.count_nonzero(freed)),
+        int(objects.shallow[freed].sum()),
+    )  # fmt: skip

@@ -1,0 +1,142 @@
+"""Objects and references in words, many at once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from memlens.errors import BadRequestError
+from memlens.model.timeline import NEVER
+from memlens.store.models import graph_of
+from memlens.store.snapshot import Snapshot
+
+U32 = npt.NDArray[np.uint32]
+Numbers = npt.NDArray[Any]
+
+MOST_ROWS = 1_000
+"""Rows of one answer."""
+
+MOST_NAME = 1_000
+"""Characters of an object's name, which may be a long string's text."""
+
+
+class ObjectRow(Struct, frozen=True):
+    """An object. ``object`` is its number in the file, ``id`` the file's own id or address."""
+
+    object: int
+    id: int
+    type: str
+    name: str
+    """Its own name, a string's text; cut after 1,000 characters."""
+    shallow_bytes: int
+    retained_bytes: int
+    dominator: int | None
+    """The number of its immediate dominator; None where that is no object."""
+    distance: int | None
+    """The least number of references from a root; None where no root reaches it."""
+    flags: list[str]
+    space: str | None
+    """The heap or generation that it is in, where the dump says that."""
+    file: str | None
+    """Where it or its class is defined, where that is known."""
+    line: int | None
+
+
+class ReferenceRow(Struct, frozen=True):
+    """A reference: ``name`` is a field's name, or an index as ``[3]``. ``object`` is what is at its other end."""
+
+    kind: str
+    name: str
+    object: ObjectRow
+    strength: str
+    """``strong``, or how the reference is weak."""
+
+
+def page(offset: int, limit: int) -> slice:
+    """The rows to answer. Raises :class:`BadRequestError`."""
+    if offset < 0 or not 0 < limit <= MOST_ROWS:
+        raise BadRequestError(f"A page has 1 to {MOST_ROWS:,} rows and begins with row 0 or later")
+    return slice(offset, offset + limit)
+
+
+def check_object(snapshot: Snapshot, number: int) -> int:
+    """The number of an object. Raises :class:`BadRequestError` where there is none of that number."""
+    if not 0 <= number < graph_of(snapshot.info).objects:
+        raise BadRequestError(f"The heap dump has no object number {number:,}")
+    return number
+
+
+def type_names(snapshot: Snapshot) -> list[str]:
+    """The name of each type, with its module where that isn't part of the name."""
+
+    def make() -> list[str]:
+        types, strings = snapshot.types, snapshot.strings
+        names = strings.texts(types.name)
+        if types.module is None:
+            return names
+        modules = strings.texts(types.module)
+        return [f"{name} ({module})" if module else name for name, module in zip(names, modules, strict=True)]
+
+    return snapshot.keep("type names", make)
+
+
+def object_rows(snapshot: Snapshot, numbers: Numbers | Sequence[int]) -> list[ObjectRow]:
+    """Some objects in words."""
+    chosen = np.asarray(numbers, np.int64)
+    objects, names, labels = snapshot.objects, type_names(snapshot), snapshot.graph_names
+    flags = np.zeros(len(chosen), np.uint8) if objects.flags is None else objects.flags[chosen]
+    spaces = [None] * len(chosen) if objects.space is None else objects.space[chosen].tolist()
+    columns = (
+        chosen, objects.id[chosen], objects.type[chosen], objects.name[chosen], objects.shallow[chosen],
+        objects.retained[chosen], objects.dominator[chosen], objects.distance[chosen], flags,
+    )  # fmt: skip
+    places = _places(snapshot, chosen)
+    return [
+        ObjectRow(
+            number, own_id, names[kind], snapshot.strings.head(name, MOST_NAME), shallow, retained,
+            None if dominator == NEVER else dominator, None if distance == NEVER else distance,
+            [flag for bit, flag in enumerate(labels.flags) if bits >> bit & 1],
+            None if space is None else labels.spaces[space], *places[row],
+        )
+        for row, (number, own_id, kind, name, shallow, retained, dominator, distance, bits, space) in enumerate(
+            zip(*(column.tolist() for column in columns), spaces, strict=True)
+        )
+    ]  # fmt: skip
+
+
+def _places(snapshot: Snapshot, chosen: Numbers) -> list[tuple[str | None, int | None]]:
+    """File and line of each object's definition."""
+    places = snapshot.objects.places
+    found: list[tuple[str | None, int | None]] = [(None, None)] * len(chosen)
+    if not len(places):
+        return found
+    at = np.minimum(np.searchsorted(places["object"], chosen), len(places) - 1)
+    known = np.flatnonzero(places["object"][at] == chosen)
+    frames = places["frame"][at[known]].tolist()
+    rows = snapshot.frames.rows(frames)
+    for row, frame in zip(known.tolist(), frames, strict=True):
+        file, line, _, _ = rows[frame]
+        if line > 0:
+            found[row] = (file, line)
+    return found
+
+
+def reference_rows(snapshot: Snapshot, references: Numbers, others: Numbers) -> list[ReferenceRow]:
+    """Some references (by number) in words, each with an object at an end of it."""
+    stored, kinds = snapshot.references, snapshot.graph_names.reference_kinds
+    ends = object_rows(snapshot, others)
+    rows = []
+    for kind_number, name, end in zip(
+        stored.kind[references].tolist(), stored.name[references].tolist(), ends, strict=True
+    ):
+        kind = kinds[kind_number]
+        rows.append(ReferenceRow(kind.name, _name(snapshot, kind.naming, name), end, kind.strength))
+    return rows
+
+
+def _name(snapshot: Snapshot, naming: str, name: int) -> str:
+    if naming == "index":
+        return f"[{name}]"
+    return snapshot.strings.head(name, MOST_NAME) if naming == "text" else ""

@@ -1,0 +1,112 @@
+"""Types and their instances."""
+
+from typing import Literal
+
+import numpy as np
+from msgspec import Struct
+
+from memlens.errors import BadRequestError
+from memlens.store.models import graph_of
+from memlens.store.snapshot import Snapshot
+from memlens.views.graph.rows import Numbers, ObjectRow, object_rows, page, type_names
+
+TypeOrder = Literal["retained", "shallow", "count", "type"]
+InstanceOrder = Literal["retained", "shallow", "object"]
+
+
+class TypeRow(Struct, frozen=True):
+    """A type. ``retained_bytes`` are those of its instances that no other instance of it dominates."""
+
+    number: int
+    type: str
+    kind: str
+    count: int
+    shallow_bytes: int
+    retained_bytes: int
+
+
+class TypesAnswer(Struct, frozen=True):
+    """Types ``offset`` and on of ``total``; the sums are of the whole dump."""
+
+    types: list[TypeRow]
+    offset: int
+    total: int
+    objects: int
+    shallow_bytes: int
+
+
+class InstancesAnswer(Struct, frozen=True):
+    """Instances ``offset`` and on of ``total``."""
+
+    type: TypeRow
+    instances: list[ObjectRow]
+    offset: int
+    total: int
+
+
+def types(
+    snapshot: Snapshot, order: TypeOrder = "retained", search: str = "", offset: int = 0, limit: int = 100
+) -> TypesAnswer:
+    """The types whose names contain all words of ``search``. Raises :class:`BadRequestError`."""
+    rows, info = page(offset, limit), graph_of(snapshot.info)
+    words, names = search.lower().split(), type_names(snapshot)
+    chosen = np.array(
+        [number for number, name in enumerate(names) if all(word in name.lower() for word in words)], np.int64
+    )
+    if order == "type":
+        chosen = np.array(
+            sorted(chosen.tolist(), key=lambda number: (names[number].lower(), number)), np.int64
+        )
+    else:
+        chosen = chosen[np.lexsort((chosen, -_figures(snapshot)[order][chosen].astype(np.int64)))]
+    return TypesAnswer(
+        type_rows(snapshot, chosen[rows]), offset, len(chosen), info.objects, info.shallow_bytes
+    )
+
+
+def _figures(snapshot: Snapshot) -> dict[str, Numbers]:
+    stored = snapshot.types
+    return {
+        "count": np.diff(stored.instance_start.astype(np.int64)),
+        "shallow": stored.shallow,
+        "retained": stored.retained,
+    }
+
+
+def type_rows(snapshot: Snapshot, numbers: Numbers) -> list[TypeRow]:
+    """Some types in words."""
+    figures, names = _figures(snapshot), type_names(snapshot)
+    kinds = snapshot.graph_names.type_kinds
+    return [
+        TypeRow(
+            number, names[number], kinds[int(snapshot.types.kind[number])], int(figures["count"][number]),
+            int(figures["shallow"][number]), int(figures["retained"][number]),
+        )
+        for number in numbers.tolist()
+    ]  # fmt: skip
+
+
+def instances(
+    snapshot: Snapshot, number: int, order: InstanceOrder = "retained", offset: int = 0, limit: int = 100
+) -> InstancesAnswer:
+    """A type's instances. Raises :class:`BadRequestError` for a number that names no type."""
+    rows = page(offset, limit)
+    members = instances_of(snapshot, number)
+    match order:
+        case "retained":
+            chosen = members[rows]
+        case "shallow":
+            shallow = snapshot.objects.shallow[members].astype(np.int64)
+            chosen = members[np.lexsort((members, -shallow))[rows]]
+        case "object":
+            chosen = np.sort(members)[rows]
+    row = type_rows(snapshot, np.array([number]))[0]
+    return InstancesAnswer(row, object_rows(snapshot, chosen), offset, len(members))
+
+
+def instances_of(snapshot: Snapshot, number: int) -> Numbers:
+    """The numbers of a type's instances, that first which retains most. Raises :class:`BadRequestError`."""
+    if not 0 <= number < graph_of(snapshot.info).types:
+        raise BadRequestError(f"The heap dump has no type number {number:,}")
+    stored = snapshot.types
+    return stored.instance[int(stored.instance_start[number]) : int(stored.instance_start[number + 1])]

@@ -1,0 +1,43 @@
+-- Queries about heap dumps that the editor offers, each below its title.
+
+-- # Types, those that retain the most first
+SELECT type, count, shallow_bytes, retained_bytes
+FROM types
+ORDER BY retained_bytes DESC
+LIMIT 100;
+
+-- # The largest objects
+SELECT object, id, type, name, shallow_bytes, retained_bytes, file, line
+FROM objects
+ORDER BY retained_bytes DESC
+LIMIT 100;
+
+-- # Duplicate strings, and what one copy of each would save
+SELECT name, count(*) AS copies, sum(shallow_bytes) - max(shallow_bytes) AS bytes
+FROM objects
+WHERE type LIKE '%string%'
+GROUP BY name
+HAVING copies > 1
+ORDER BY bytes DESC
+LIMIT 100;
+
+-- # Objects with the most references to them
+SELECT r.target AS object, o.type, o.name, count(*) AS referrers, o.retained_bytes
+FROM refs AS r JOIN objects AS o ON o.object = r.target
+GROUP BY r.target
+ORDER BY referrers DESC
+LIMIT 100;
+
+-- # What kinds of roots hold immediately
+SELECT kind, count(*) AS roots, count(DISTINCT object) AS objects
+FROM roots
+GROUP BY kind
+ORDER BY roots DESC;
+
+-- # What only several roots together hold, by type
+SELECT type, count(*) AS objects, sum(retained_bytes) AS retained_bytes
+FROM objects
+WHERE dominator IS NULL
+GROUP BY type
+ORDER BY retained_bytes DESC
+LIMIT 100;
