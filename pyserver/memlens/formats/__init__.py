@@ -39,6 +39,7 @@ FORMATS = {
     "heap_text": "heap profile in text",
     "java_heap": "heap profile of a Java program",
     "hprof": "heap dump of Java or Android",
+    "gcdump": "heap dump of .NET",
 }
 """Modules and the formats that they read, in the order in which they are tried; each is imported when it is tried."""
 

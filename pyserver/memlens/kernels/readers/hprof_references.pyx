@@ -90,12 +90,12 @@ cdef inline size_t write_utf8(uint32_t character, uint8_t *out) noexcept nogil:
 cdef class References:
     """Reads the objects of ``objects``, which was run to its end, a second time.
 
-    ``locals`` are references from threads to what their stacks hold, which aren't in the objects' records: rows of
+    ``held`` are references from threads to what their stacks hold, which aren't in the objects' records: rows of
     source, target and the number of a name, in the order of their sources.
     """
 
     cdef readonly Objects objects
-    cdef const uint32_t[:, ::1] locals
+    cdef const uint32_t[:, ::1] held
     cdef Py_ssize_t local
     cdef Vector types, shallow, texts, starts, targets, kinds, names, stacks
     cdef Vector value_starts, value_names, value_kinds, value_bits
@@ -107,17 +107,17 @@ cdef class References:
     cdef uint64_t last_class_id
     cdef int code
 
-    def __cinit__(self, Objects objects, const uint32_t[:, ::1] locals):
+    def __cinit__(self, Objects objects, const uint32_t[:, ::1] held):
         cdef Segment *segments = <Segment *> objects.records.segments.data
         cdef size_t count = objects.ids.count
         cdef uint64_t zero = 0
         cdef Py_ssize_t row
-        if locals.shape[1] != 3:
-            raise ValueError("locals have three columns")
-        for row in range(locals.shape[0]):
-            if locals[row, 0] >= count or locals[row, 1] >= count or (row and locals[row, 0] < locals[row - 1, 0]):
-                raise ValueError("locals are of no object, or in no order")
-        self.locals = locals
+        if held.shape[1] != 3:
+            raise ValueError("held have three columns")
+        for row in range(held.shape[0]):
+            if held[row, 0] >= count or held[row, 1] >= count or (row and held[row, 0] < held[row - 1, 0]):
+                raise ValueError("held are of no object, or in no order")
+        self.held = held
         self.objects = objects
         self.last_class = NO_CLASS
         vector_init(&self.types, 4)
@@ -219,10 +219,10 @@ cdef class References:
         return 0
 
     cdef int _add_locals(self) noexcept nogil:
-        while self.local < self.locals.shape[0] and self.locals[self.local, 0] == self.done:
+        while self.local < self.held.shape[0] and self.held[self.local, 0] == self.done:
             if self._reserve(1) < 0:
                 return -1
-            self._append(self.locals[self.local, 1], K_LOCAL, self.locals[self.local, 2])
+            self._append(self.held[self.local, 1], K_LOCAL, self.held[self.local, 2])
             self.local += 1
         return 0
 

@@ -102,7 +102,8 @@ def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) 
 
 def _entries(graph: Graph) -> U32:
     """The objects at which reachability begins."""
-    roots = np.unique(graph.roots["object"]).astype(np.uint32)
+    held = np.isin(graph.roots["kind"], np.array(graph.held_kinds, np.uint32))
+    roots = np.unique(graph.roots["object"][~held]).astype(np.uint32)
     if graph.root is None:
         return roots
     return np.unique(np.append(roots, np.uint32(graph.root)))

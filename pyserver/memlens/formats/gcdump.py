@@ -1,0 +1,231 @@
+"""Heap dumps of .NET, .gcdump, as PerfView, dotnet-gcdump and Mono's tools write them.
+
+The file (:mod:`memlens.formats.gcdump_file`) has types, sizes, references and addresses, but neither the names of
+fields nor stacks. Its own nodes say what holds objects ("[static var Program.cache]"); they hang from one root.
+PerfView samples heaps with many objects: an object stands for several then, by its type.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.formats.containers import Source
+from memlens.formats.gcdump_file import MAGIC, GcDump, read_file
+from memlens.formats.scanning import run_through
+from memlens.kernels.readers import gcdump as kernel
+from memlens.model.graph import (
+    NONE,
+    ROOT_DTYPE,
+    Column,
+    Facts,
+    Graph,
+    Objects,
+    ReferenceKind,
+    References,
+    Types,
+)
+from memlens.model.info import Notice
+from memlens.model.texts import Texts
+from memlens.progress import Report
+from memlens.units import format_bytes, shortened
+
+KIND = "gcdump"
+
+KINDS = (ReferenceKind("reference", "none"),)
+TYPE_KINDS = ("class", "array", "node of the dump")
+_OWN = TYPE_KINDS.index("node of the dump")
+_OTHER = "other roots"
+"""A group of groups."""
+
+_MOST_NODES = 10_000_000
+"""Where dotnet-gcdump stops."""
+_MOST_NAME = 4096
+_MOST_MULTIPLIER = 1e9
+
+U32 = npt.NDArray[np.uint32]
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the file is one of PerfView's that has a heap; its traces begin in the same way."""
+    return head.startswith(MAGIC) and b"GCHeapDump" in head[:64]
+
+
+def read(source: Source, _scratch: Path, report: Report) -> Graph:
+    """Read a dump; ``report`` gets ``("reading", fraction)``.
+
+    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError` or MemoryError.
+    """
+    source.unpack()
+    dump = read_file(source.data)
+    sizes = np.array(dump.sizes, np.int32)
+    nodes = kernel.Nodes(source.data, dump.table, dump.node_count, dump.blob, dump.blob_bytes, sizes)
+    if run_through(nodes, source, report, dump.table) == kernel.NO_MEMORY:
+        raise MemoryError
+    return _graph(dump, nodes, cut=source.truncated or dump.cut)
+
+
+def _graph(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> Graph:
+    types, shallow, starts, targets = (np.asarray(column) for column in nodes.take())
+    ids = np.zeros(dump.node_count, np.uint64)
+    known = min(len(dump.addresses), dump.node_count)
+    ids[:known] = dump.addresses[:known]
+    texts = _Texts()
+    names = np.array([texts.number(name) for name in dump.names], np.uint32)
+    modules = np.array([texts.number(module) for module in dump.modules], np.uint32)
+    kinds = np.array([_kind(name) for name in dump.names], np.uint8)
+    own = (kinds[types] == _OWN) & (ids == 0)
+    root_kinds, rows = _Roots(dump, types, starts, targets, own).rows(texts)
+    multipliers = _multipliers(dump)
+    return Graph(
+        KIND,
+        Objects(types, shallow, ids, np.zeros(dump.node_count, np.uint32)),
+        Types(names, kinds, module=modules, multiplier=multipliers),
+        References(starts, targets, np.zeros(len(targets), np.uint8), np.zeros(len(targets), np.uint32)),
+        KINDS,
+        rows,
+        Texts.of(texts.all),
+        type_kinds=TYPE_KINDS,
+        root_kinds=root_kinds,
+        root=dump.root,
+        facts=Facts(
+            id_bytes=8 if dump.is_64_bit else 4,
+            count_multiplier=_sane(dump.count_multiplier),
+            size_multiplier=_sane(dump.size_multiplier),
+            capped=_is_capped(dump),
+            truncated=cut,
+        ),
+        settings=_settings(dump),
+        notices=_notices(dump, nodes, cut=cut),
+    )
+
+
+class _Texts:
+    """Numbers texts in the order of their first use; 0 is the empty one."""
+
+    def __init__(self) -> None:
+        self.all = [""]
+        self._numbers = {"": 0}
+
+    def number(self, text: str) -> int:
+        text = shortened(text, _MOST_NAME)
+        number = self._numbers.setdefault(text, len(self.all))
+        if number == len(self.all):
+            self.all.append(text)
+        return number
+
+
+def _kind(name: str) -> int:
+    """Return the kind. The dump's own nodes are as "[static vars]", classes of compilers as "[]c__DisplayClass1"."""
+    if name == "UNDEFINED" or (name.startswith("[") and name.endswith("]") and not name.startswith("[]")):
+        return _OWN
+    return TYPE_KINDS.index("array" if name.endswith("]") else "class")
+
+
+class _Roots:
+    """What the dump's own nodes under the root hold.
+
+    A root's kind is the group under the root, as "static vars", and its detail the node, as "static var Program.cache".
+    """
+
+    def __init__(self, dump: GcDump, types: U32, starts: Column, targets: U32, own: Column) -> None:
+        self._dump, self._types, self._starts, self._targets, self._own = dump, types, starts, targets, own
+        self._kinds: dict[str, int] = {}
+
+    def rows(self, texts: _Texts) -> tuple[tuple[str, ...], Column]:
+        """Return the kinds, and rows of ROOT_DTYPE."""
+        parts: list[Column] = []
+        seen = {self._dump.root}
+        waiting: list[tuple[int, str]] = [(self._dump.root, "")]
+        while waiting:
+            node, group = waiting.pop()
+            children = self._targets[int(self._starts[node]) : int(self._starts[node + 1])]
+            is_own = self._own[children]
+            name = self._name(node)
+            if not is_own.all():
+                part = np.zeros(int((~is_own).sum()), ROOT_DTYPE)
+                part["object"], part["frame"] = children[~is_own], NONE
+                part["kind"] = self._kinds.setdefault(group or name, len(self._kinds))
+                part["detail"] = texts.number(name)
+                parts.append(part)
+            for child in np.unique(children[is_own]).tolist():
+                if child not in seen:
+                    seen.add(child)
+                    waiting.append((child, group if group and group != _OTHER else self._name(child)))
+        rows = np.concatenate(parts) if parts else np.zeros(0, ROOT_DTYPE)
+        return tuple(self._kinds) or ("root",), rows
+
+    def _name(self, node: int) -> str:
+        return self._dump.names[self._types[node]].removeprefix("[").removesuffix("]") or "root"
+
+
+def _sane(multiplier: float) -> float:
+    """Return a multiplier of the file; 1 for what none can be."""
+    return multiplier if 1 <= multiplier <= _MOST_MULTIPLIER else 1.0
+
+
+def _multipliers(dump: GcDump) -> npt.NDArray[np.float32] | None:
+    """Return how many objects one object of each type stands for; None if all are in the file."""
+    if dump.multipliers is None:
+        return None
+    whole = np.ones(len(dump.names), np.float32)
+    known = min(len(whole), len(dump.multipliers))
+    whole[:known] = dump.multipliers[:known]
+    whole[~((whole >= 1) & (whole <= _MOST_MULTIPLIER))] = 1
+    return whole if bool((whole > 1).any()) else None
+
+
+def _is_capped(dump: GcDump) -> bool:
+    return dump.node_count >= _MOST_NODES and "dotnet-gcdump" in dump.tool
+
+
+def _settings(dump: GcDump) -> dict[str, Any]:
+    known = {
+        "tool": dump.tool,
+        "machine": dump.machine,
+        "process": dump.process,
+        "process_id": dump.process_id,
+        "written_ms": dump.time_ms,
+        "working_set_bytes": dump.working_set_bytes,
+        "log": dump.log,
+    }
+    return {"format_version": dump.version} | {name: value for name, value in known.items() if value}
+
+
+def _notices(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> list[Notice]:
+    notices = []
+    if cut:
+        message = "The dump is truncated: "
+        missing = (
+            "objects have no address"
+            if not nodes.broken
+            else f"{nodes.broken:,} objects at its end are unknown"
+        )
+        notices.append(Notice("cut-file", f"{message}{missing}, and what was sampled isn't known."))
+    elif nodes.broken:
+        notices.append(
+            Notice(
+                "broken-nodes", f"Nodes whose record is damaged, which are shown as empty: {nodes.broken:,}."
+            )
+        )
+    if nodes.dangling:
+        message = f"References to objects that are not in the file, which are left out: {nodes.dangling:,}."
+        notices.append(Notice("dangling", message))
+    if not cut and nodes.total_bytes != dump.total_bytes:
+        message = (
+            f"The objects' sizes add up to {format_bytes(nodes.total_bytes)}, but the file says "
+            f"{format_bytes(dump.total_bytes)}."
+        )
+        notices.append(Notice("other-total", message))
+    if _sane(dump.count_multiplier) > 1 or _multipliers(dump) is not None:
+        message = (
+            f"Sampled: an object of the file stands for {_sane(dump.count_multiplier):.3g} of the program on average, "
+            "more or fewer by its type. Counts and sizes are those of the file's objects, unless they are said to be "
+            "estimates."
+        )
+        notices.append(Notice("sampled", message))
+    if _is_capped(dump):
+        message = f"dotnet-gcdump stopped at {_MOST_NODES:,} objects; what they alone hold is missing."
+        notices.append(Notice("capped", message))
+    return notices
