@@ -12,7 +12,7 @@ from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInf
 from memlens.model.profile import standing_for
 from memlens.model.timeline import NOTE_KINDS
 from memlens.store.database_file import insert
-from memlens.store.models import devices_of
+from memlens.store.models import devices_of, profile_of
 from memlens.store.snapshot import Column, Snapshot
 from memlens.store.totals import line_totals
 from memlens.store.trace.device import Device
@@ -30,8 +30,10 @@ def fill_short(snapshot: Snapshot, database: apsw.Connection) -> None:
             _all_notes(snapshot, database)
             _memory(snapshot, database)
             _annotations(snapshot, database)
+        case GraphInfo(allocations=None):
+            pass
         case ProfileInfo() | GraphInfo():
-            _labels(snapshot, snapshot.info, database)
+            _labels(snapshot, snapshot.profile, database)
         case _:
             assert_never(snapshot.info)
 
@@ -69,8 +71,10 @@ def known_figures(info: SnapshotInfo) -> set[str]:
     match info:
         case TimelineInfo():
             return {*STACK_FIGURES, "largest_bytes_of_line"}
+        case GraphInfo(allocations=None):
+            return set()
         case ProfileInfo() | GraphInfo():
-            return _known_of_values(info)
+            return _known_of_values(profile_of(info))
         case _:
             assert_never(info)
 

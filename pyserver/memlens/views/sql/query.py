@@ -47,7 +47,7 @@ _LAST_EXACT_INTEGER = 2**53
 TABLES = (
     "value_types", "samples", "sample_values", "labels", "values",
     "devices", "events", "notes", "allocations", "stacks", "stack_frames", "frames", "lines", "segments", "blocks",
-    "annotations", "live_at_peak", "by_line", "survivors",
+    "annotations", "live_at_peak", "by_line", "survivors", "objects", "refs", "types", "roots", "strings",
 )  # fmt: skip
 _READABLE = frozenset((*TABLES, *TABLE_FUNCTIONS, "json_each", "json_tree", "sqlite_schema", "sqlite_master"))
 
