@@ -238,9 +238,7 @@ def contents(archive: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_the_file_is_read_again_when_its_archive_is_damaged(
-    model: str, cache: Cache, run: Run
-) -> None:
+def test_the_file_is_read_again_when_its_archive_is_damaged(model: str, cache: Cache, run: Run) -> None:
     async def use(views: Views) -> None:
         archive = ingest(MODELS[model], cache, quiet)
         whole, chance = contents(archive), random.Random(6)
