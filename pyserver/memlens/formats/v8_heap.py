@@ -25,8 +25,8 @@ from memlens.progress import Report
 _FLAT = frozenset(("nodes", "edges", "trace_function_infos", "samples", "locations"))
 _MOST_U8, _MOST_U32, _MOST_U64 = 0xFF, 0xFFFFFFFF, 2**60
 _MOST_FIELDS = 64
-_MOST_KINDS = 127
-"""Kinds of references are stored in a byte, with a bit for whether they count."""
+_MOST_KINDS = 85
+"""Kinds of references are stored in a byte, three times: those that count for dominators, and two sorts that don't."""
 
 _ERRORS = {
     kernel.TRUNCATED: "The JSON breaks off: the snapshot was probably not written to its end",

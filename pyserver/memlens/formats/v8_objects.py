@@ -31,7 +31,6 @@ U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
 
 _NAMED_BY_INDEX = ("element", "hidden")
-_STRENGTHS: dict[str, Strength] = {"weak": "weak"}
 _DETACHED = 2
 """``detachedness`` of nodes of the DOM that are in no document (``v8-profiler.h``, ``Detachedness``)."""
 
@@ -147,14 +146,19 @@ def _mark_uncounted(snapshot: Snapshot) -> None:
 
 
 def _reference_kinds(names: list[str]) -> list[ReferenceKind]:
-    """The file's kinds, and after them the same for references that don't count for dominators."""
+    """The file's kinds, and after them twice the same for references that don't count for dominators.
 
-    def kind(name: str, *, counts: bool) -> ReferenceKind:
+    The first of these are those of WeakMaps to their values; see :func:`kernel.mark_uncounted`.
+    """
+
+    def kind(name: str, group: int) -> ReferenceKind:
         naming: Naming = "index" if name in _NAMED_BY_INDEX else "text"
-        strength = _STRENGTHS.get(name, "strong" if counts or name != "internal" else "ephemeron")
-        return ReferenceKind(name, naming, strength, counts and name != "weak")
+        strength: Strength = "ephemeron" if group == 1 and name == "internal" else "strong"
+        if name == "weak":
+            strength = "weak"
+        return ReferenceKind(name, naming, strength, group == 0 and name != "weak")
 
-    return [kind(name, counts=counts) for counts in (True, False) for name in names]
+    return [kind(name, group) for group in range(3) for name in names]
 
 
 def _types(snapshot: Snapshot) -> tuple[Types, U32, Texts]:

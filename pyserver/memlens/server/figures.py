@@ -3,7 +3,7 @@
 from typing import Literal, NamedTuple, assert_never
 
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
-from memlens.model.profile import standing_for
+from memlens.model.profile import value_for
 from memlens.store.models import profile_of
 from memlens.units import format_value, plain_name
 
@@ -11,7 +11,7 @@ Measure = Literal["peak", "total"]
 
 
 class Figure(NamedTuple):
-    """A figure in words, as they stand behind a number: "live at peak". ``whole`` is that of the whole snapshot."""
+    """A figure in words, as they follow a number: "live at peak". ``whole`` is that of the whole snapshot."""
 
     words: str
     unit: str
@@ -30,7 +30,7 @@ def figure_of(info: SnapshotInfo, measure: Measure) -> Figure:
             return Figure("live at peak" if measure == "peak" else "in all", "bytes", whole)
         case ProfileInfo() | GraphInfo():
             profile = profile_of(info)
-            number = standing_for(profile.values, measure, "bytes")
+            number = value_for(profile.values, measure, "bytes")
             value = profile.values[profile.default_value if number is None else number]
             title = plain_name(value.title)
             return Figure(title[:1].lower() + title[1:], value.unit, abs(value.total))

@@ -6,8 +6,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal, NamedTuple, get_args
 
-Part = Literal["base", "allocations", "events"]
-"""The two tables that grow with a trace lie in files of their own, so that a query waits for none that it doesn't name.
+Part = Literal["base", "allocations", "events", "objects", "refs", "strings"]
+"""Tables that grow with a trace or a heap lie in files of their own: a query waits for none that it doesn't name.
 
 Another table is of the part ``base``.
 """
@@ -17,6 +17,9 @@ FILE_NAMES: dict[Part, str] = {
     "base": "sql.db",
     "allocations": "sql_allocations.db",
     "events": "sql_events.db",
+    "objects": "sql_objects.db",
+    "refs": "sql_refs.db",
+    "strings": "sql_strings.db",
 }
 
 _CREATE = re.compile(r"CREATE (?P<kind>TABLE|VIEW|INDEX) (?P<name>\"?\w+\"?)(?: ON (?P<table>\w+))?")

@@ -20,10 +20,17 @@ from memlens.store.manifest import InconsistentError, Origin
 from memlens.store.models import categories_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.table_schema import FILE_NAMES, PARTS, Part, statements
+from memlens.store.tables_graph import (
+    fill_objects,
+    fill_references,
+    fill_roots_and_types,
+    fill_strings,
+    graph_texts,
+)  # fmt: skip
 from memlens.store.tables_long import fill_allocations, fill_base, fill_events
 from memlens.store.tables_short import fill_short
 
-TABLES_VERSION = 5
+TABLES_VERSION = 6
 """Raised whenever the tables of an archive would differ; those of another version are made anew."""
 
 _LONGEST_TEXT_BYTES = 200
@@ -44,7 +51,7 @@ def remove(archive: Path) -> None:
 def fill(snapshot: Snapshot, report: Report, parts: Iterable[Part] = PARTS) -> None:
     """Make these tables, unless they are there; ``report`` gets ``("filling", fraction)``.
 
-    Raises :class:`InconsistentError`, apsw.Error and OSError; the part is not left behind half made then.
+    Raises :class:`InconsistentError`, apsw.Error and OSError; no half-made part is left then.
     """
     missing = [part for part in parts if not are_filled(snapshot.origin, (part,))]
     for number, part in enumerate(missing):
@@ -61,9 +68,10 @@ def _fill(part: Part, snapshot: Snapshot, path: Path, report: Report) -> None:
         _execute(database, part, "TABLE")
         if part == "base":
             fill_short(snapshot, database)
+            fill_roots_and_types(snapshot, database)
         _execute(database, part, "INDEX")
     try:
-        with _filler(snapshot, path) as filler:
+        with _filler(snapshot, part, path) as filler:
             match part:
                 case "base":
                     fill_base(snapshot, filler)
@@ -71,6 +79,12 @@ def _fill(part: Part, snapshot: Snapshot, path: Path, report: Report) -> None:
                     fill_events(snapshot, filler, report)
                 case "allocations":
                     fill_allocations(snapshot, filler, report)
+                case "objects":
+                    fill_objects(snapshot, filler, report)
+                case "refs":
+                    fill_references(snapshot, filler, report)
+                case "strings":
+                    fill_strings(snapshot, filler)
     except (IndexError, ValueError, apsw.ConstraintError) as error:
         # a number that names nothing
         raise InconsistentError(f"The tables for SQL can't be made: {error}") from error
@@ -91,7 +105,9 @@ def _execute(database: apsw.Connection, part: Part, kind: str) -> None:
             database.execute(statement.sql)
 
 
-def _filler(snapshot: Snapshot, path: Path) -> Trees | Inserts:
-    """Statements, where a name that the file chose is too long for the pages that are written here."""
-    names = Texts([*snapshot.manifest.actions, *categories_of(snapshot.info)])
+def _filler(snapshot: Snapshot, part: Part, path: Path) -> Trees | Inserts:
+    """Statements, where a text that the file chose may be too long for the pages that are written here."""
+    if part == "strings":
+        return Inserts(path)
+    names = Texts([*snapshot.manifest.actions, *categories_of(snapshot.info), *graph_texts(snapshot, part)])
     return Inserts(path) if names.longest_bytes > _LONGEST_TEXT_BYTES else Trees(path)

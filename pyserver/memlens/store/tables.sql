@@ -193,6 +193,56 @@ CREATE TABLE labels (
     unit TEXT                       -- of a number; NULL without one
 );
 
+-- The types of a heap dump's objects; empty for other models, as the next four are.
+CREATE TABLE types (
+    type TEXT NOT NULL,             -- the type's name
+    kind TEXT NOT NULL,             -- what it is to the runtime: class, closure, string
+    count INTEGER NOT NULL,         -- how many objects are of it
+    shallow_bytes INTEGER NOT NULL, -- their own bytes
+    retained_bytes INTEGER NOT NULL -- what they retain, each byte counted once
+);
+
+-- A heap dump's objects.
+CREATE TABLE objects (
+    object INTEGER PRIMARY KEY,     -- number of the object in the file
+    id INTEGER NOT NULL,            -- the file's own id or the address, as a signed integer
+    type TEXT NOT NULL,             -- its type's name
+    name TEXT NOT NULL,             -- its own name or a string's text, cut after 256 bytes; whole in strings
+    shallow_bytes INTEGER NOT NULL, -- its own bytes
+    retained_bytes INTEGER NOT NULL,        -- what would be freed with it
+    dominator INTEGER,              -- the object that all paths to it pass through last; NULL where there is none
+    distance INTEGER,               -- the least number of references from a root; NULL where no root reaches it
+    file TEXT,                      -- where it or its class is defined; NULL if not known
+    line INTEGER,                   -- line of the file
+    name_string INTEGER NOT NULL    -- the string that its name is, 0 for none
+);
+
+-- References between a heap dump's objects, in the order of their sources.
+CREATE TABLE refs (
+    ref INTEGER PRIMARY KEY,        -- number of the reference
+    source INTEGER NOT NULL,        -- the object that refers
+    target INTEGER NOT NULL,        -- the object that is referred to
+    kind TEXT NOT NULL,             -- field, element, property or what else the format has
+    strength TEXT NOT NULL,         -- strong, or how it is weak
+    retains INTEGER NOT NULL,       -- 1 when it keeps its target alive and counts for dominators, else 0
+    name TEXT NOT NULL              -- the field's name, cut after 256 bytes, or an index
+);
+
+-- What keeps a heap dump's objects alive from outside.
+CREATE TABLE roots (
+    object INTEGER NOT NULL,        -- the object that is held
+    kind TEXT NOT NULL,             -- what holds it
+    detail TEXT NOT NULL,           -- which one: a thread, a module; empty if not known
+    file TEXT,                      -- where a frame that holds it stands; NULL if it is no frame
+    line INTEGER                    -- line of the file
+);
+
+-- A heap dump's texts: names, and what strings contain.
+CREATE TABLE strings (
+    string INTEGER PRIMARY KEY,     -- number of the text
+    text TEXT NOT NULL              -- the text
+);
+
 -- What each sample has, with the value's name and the line to look at.
 CREATE VIEW "values" AS
 SELECT v.sample, t.name, v.amount, t.unit, s.stack, s.size_bytes, f.file, f.line, f.function

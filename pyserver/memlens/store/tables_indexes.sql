@@ -14,4 +14,10 @@ CREATE INDEX events_by_action ON events (action);
 -- From a stack to its samples, and from a sample to its labels.
 CREATE INDEX samples_by_stack ON samples (stack);
 CREATE INDEX labels_by_sample ON labels (sample);
+-- From an object to what it refers to and what refers to it, and to what it dominates.
+CREATE INDEX refs_by_source ON refs (source);
+CREATE INDEX refs_by_target ON refs (target);
+CREATE INDEX objects_by_dominator ON objects (dominator);
+CREATE INDEX objects_by_id ON objects (id);
+CREATE INDEX roots_by_object ON roots (object);
 CREATE INDEX notes_by_event ON notes (event, name, value);

@@ -23,10 +23,11 @@ from memlens.store.tables_short import STACK_FIGURES, known_figures, pool_names,
 from memlens.store.totals import stack_totals
 from memlens.store.trace.device import Device
 
-_STRETCH_ROWS = 1 << 15
+STRETCH_ROWS = 1 << 15
 
 
-def _stretches(count: int, rows: int = _STRETCH_ROWS) -> Iterator[slice]:
+def stretches(count: int, rows: int = STRETCH_ROWS) -> Iterator[slice]:
+    """Slices of some rows each that make up all of them."""
     return (slice(start, min(start + rows, count)) for start in range(0, count, rows))
 
 
@@ -36,8 +37,10 @@ def fill_base(snapshot: Snapshot, filler: Filler) -> None:
     match snapshot.info:
         case TimelineInfo():
             pass
+        case GraphInfo(allocations=None):
+            pass
         case ProfileInfo() | GraphInfo():
-            _fill_samples(snapshot, snapshot.info, filler)
+            _fill_samples(snapshot, snapshot.profile, filler)
         case _:
             assert_never(snapshot.info)
 
@@ -66,30 +69,34 @@ def _stack_rows(snapshot: Snapshot, depths: Column) -> Iterator[Rows]:
             assert_never(snapshot.info)
     known = known_figures(snapshot.info)
     figures = [(number, name) for number, name in enumerate(STACK_FIGURES) if name in known]
-    for part in _stretches(len(labels)):
-        columns = {name: _numbers(totals[part, number]) for number, name in figures}
-        columns["frame"] = _numbers(labels[part], labels[part] == kernel.NEVER)
-        columns["depth"] = _numbers(depths[part])
-        columns["largest_allocation"] = _numbers(largest[part], largest[part] == kernel.NEVER)
+    for part in stretches(len(labels)):
+        columns = {name: number_column(totals[part, number]) for number, name in figures}
+        columns["frame"] = number_column(labels[part], labels[part] == kernel.NEVER)
+        columns["depth"] = number_column(depths[part])
+        columns["largest_allocation"] = number_column(largest[part], largest[part] == kernel.NEVER)
         yield Rows(part.stop - part.start, columns, part.start)
 
 
 def _level_rows(nodes: Column, parents: Column, frames: Column, depths: Column) -> Iterator[Rows]:
-    for part in _stretches(len(nodes), _STRETCH_ROWS // 8):
+    for part in stretches(len(nodes), STRETCH_ROWS // 8):
         count = int(depths[part].sum())
         stacks, levels, their_frames = (np.empty(count, np.int64) for _ in range(3))
         sqlite_trees.stack_levels(nodes[part], parents, frames, part.start, stacks, levels, their_frames)
-        columns = {"stack": _numbers(stacks), "level": _numbers(levels), "frame": _numbers(their_frames)}
+        columns = {
+            "stack": number_column(stacks),
+            "level": number_column(levels),
+            "frame": number_column(their_frames),
+        }
         yield Rows(count, columns)
 
 
 def _frame_rows(frame_ends: Column, stacks: Column, levels: Column) -> Iterator[Rows]:
-    for part in _stretches(len(stacks)):
+    for part in stretches(len(stacks)):
         frames = np.searchsorted(frame_ends, np.arange(part.start, part.stop), "right")
         columns = {
-            "frame": _numbers(frames),
-            "stack": _numbers(stacks[part]),
-            "level": _numbers(levels[part]),
+            "frame": number_column(frames),
+            "stack": number_column(stacks[part]),
+            "level": number_column(levels[part]),
         }
         yield Rows(len(frames), columns)
 
@@ -100,44 +107,46 @@ def _fill_samples(snapshot: Snapshot, info: ProfileInfo, filler: Filler) -> None
     values = [snapshot.samples.value[number] for number in range(len(info.values))]
 
     def samples() -> Iterator[Rows]:
-        for part in _stretches(len(stacks)):
-            known = None if sizes is None else _numbers(sizes[part], sizes[part] == 0)
+        for part in stretches(len(stacks)):
+            known = None if sizes is None else number_column(sizes[part], sizes[part] == 0)
             yield Rows(
-                part.stop - part.start, {"stack": _numbers(stacks[part]), "size_bytes": known}, part.start
+                part.stop - part.start,
+                {"stack": number_column(stacks[part]), "size_bytes": known},
+                part.start,
             )
 
     def amounts() -> Iterator[Rows]:
-        for part in _stretches(len(stacks), max(_STRETCH_ROWS // max(len(values), 1), 1)):
+        for part in stretches(len(stacks), max(STRETCH_ROWS // max(len(values), 1), 1)):
             table = np.column_stack([column[part].astype(np.int64) for column in values])
             sample, value = np.nonzero(table)
             amount = table[sample, value]
             columns = {
-                "sample": _numbers(sample + part.start), "value": _numbers(value), "amount": _numbers(amount)
+                "sample": number_column(sample + part.start), "value": number_column(value), "amount": number_column(amount)
             }  # fmt: skip
             yield Rows(len(amount), columns)
 
     filler.fill("samples", samples())
     if values:
         filler.fill("sample_values", amounts())
-    order = _sorted(np.arange(len(stacks), dtype=np.uint32), stacks)
-    filler.fill("samples_by_stack", _index_rows(order, {"stack": stacks}))
+    order = sorted_rows(np.arange(len(stacks), dtype=np.uint32), stacks)
+    filler.fill("samples_by_stack", index_rows(order, {"stack": stacks}))
 
 
 def fill_events(snapshot: Snapshot, filler: Filler, report: Report) -> None:
     """Fill the table of events. Raises IndexError and ValueError for damaged columns."""
     whole = sum(info.events for info in devices_of(snapshot.info))
-    filler.fill("events", _watched(_event_rows(snapshot), whole, 0.8, report))
+    filler.fill("events", watched(_event_rows(snapshot), whole, 0.8, report))
     filler.fill("events_by_action", _action_rows(snapshot))
 
 
 def fill_allocations(snapshot: Snapshot, filler: Filler, report: Report) -> None:
     """Fill the table of allocations. Raises IndexError and ValueError for damaged columns."""
     whole = sum(info.allocations for info in devices_of(snapshot.info))
-    filler.fill("allocations", _watched(_allocation_rows(snapshot), whole, 0.7, report))
+    filler.fill("allocations", watched(_allocation_rows(snapshot), whole, 0.7, report))
     _fill_allocation_indexes(snapshot, filler, report)
 
 
-def _watched(stretches: Iterable[Rows], whole: int, share: float, report: Report) -> Iterator[Rows]:
+def watched(stretches: Iterable[Rows], whole: int, share: float, report: Report) -> Iterator[Rows]:
     """The stretches, reported as that share of the work when the last is written."""
     done = 0
     for rows in stretches:
@@ -152,21 +161,21 @@ def _event_rows(snapshot: Snapshot) -> Iterator[Rows]:
     first = 0
     for info in devices_of(snapshot.info):
         device = snapshot.device(info.device)
-        for part in _stretches(info.events):
+        for part in stretches(info.events):
             count = part.stop - part.start
             sizes, owners = device.event_size[part], device.event_owner[part]
             columns = {
-                "device": _numbers(np.full(count, info.device)),
-                "moment": _numbers(np.arange(part.start + 1, part.stop + 1)),
-                "time_us": None if device.time is None else _numbers(device.time[part]),
+                "device": number_column(np.full(count, info.device)),
+                "moment": number_column(np.arange(part.start + 1, part.stop + 1)),
+                "time_us": None if device.time is None else number_column(device.time[part]),
                 "action": _named(actions, device.event_action[part]),
-                "size_bytes": _numbers(sizes, sizes < 0),
-                "live_bytes": _numbers(device.live[part.start + 1 : part.stop + 1]),
-                "allocation": _numbers(device.allocations(owners), owners == kernel.NEVER),
-                "stack": _numbers(device.event_stack[part]),
+                "size_bytes": number_column(sizes, sizes < 0),
+                "live_bytes": number_column(device.live[part.start + 1 : part.stop + 1]),
+                "allocation": number_column(device.allocations(owners), owners == kernel.NEVER),
+                "stack": number_column(device.event_stack[part]),
                 "stream": _named(streams, device.event_stream[part]),
                 "pool": _named(pools, device.event_pool[part], optional=True),
-                "address_int": _numbers(device.event_address[part].view(np.int64)),
+                "address_int": number_column(device.event_address[part].view(np.int64)),
             }
             yield Rows(count, columns, first + part.start)
         first += info.events
@@ -181,28 +190,28 @@ def _allocation_rows(snapshot: Snapshot) -> Iterator[Rows]:
     for info in devices_of(snapshot.info):
         device = snapshot.device(info.device)
         freed = freed_stacks(snapshot, device)
-        for part in _stretches(info.allocations):
+        for part in stretches(info.allocations):
             count = part.stop - part.start
             starts, ends, rounded, flags = (
                 column[part] for column in (device.start, device.end, device.rounded, device.flags)
             )
             columns = {
-                "device": _numbers(np.full(count, info.device)),
-                "size_bytes": _numbers(device.size[part]),
-                "rounded_bytes": _numbers(rounded, rounded == 0),
-                "start_moment": _numbers(starts),
-                "end_moment": _numbers(ends, ends == kernel.NEVER),
+                "device": number_column(np.full(count, info.device)),
+                "size_bytes": number_column(device.size[part]),
+                "rounded_bytes": number_column(rounded, rounded == 0),
+                "start_moment": number_column(starts),
+                "end_moment": number_column(ends, ends == kernel.NEVER),
                 "start_time_us": _times(device, starts),
                 "end_time_us": _times(device, ends),
-                "live_at_peak": _numbers(_live_at_peak(device, part)),
-                "before_trace": _numbers(flags & kernel.BEFORE_TRACE != 0),
-                "pending_free": _numbers(flags & kernel.PENDING_FREE != 0),
+                "live_at_peak": number_column(_live_at_peak(device, part)),
+                "before_trace": number_column(flags & kernel.BEFORE_TRACE != 0),
+                "pending_free": number_column(flags & kernel.PENDING_FREE != 0),
                 "category": _named(categories, device.category[part], optional=True),
                 "inferred_module": _modules(device, part, modules),
-                "stack": _numbers(device.stack[part]),
-                "freed_stack": _numbers(freed[part], freed[part] == 0),
+                "stack": number_column(device.stack[part]),
+                "freed_stack": number_column(freed[part], freed[part] == 0),
                 "stream": _named(streams, device.stream[part]),
-                "address_int": _numbers(device.address[part].view(np.int64)),
+                "address_int": number_column(device.address[part].view(np.int64)),
             }
             yield Rows(count, columns, device.first_allocation + part.start)
         del device, freed
@@ -224,12 +233,12 @@ def _action_rows(snapshot: Snapshot) -> Iterator[Rows]:
         first = 0
         for info in devices_of(snapshot.info):
             column = snapshot.device(info.device).event_action
-            for part in _stretches(info.events, 32 * _STRETCH_ROWS):
+            for part in stretches(info.events, 32 * STRETCH_ROWS):
                 mine = np.flatnonzero(np.isin(column[part], numbers))
-                for some in _stretches(len(mine)):
+                for some in stretches(len(mine)):
                     events = mine[some] + (first + part.start)
                     columns = {
-                        "action": _named(actions, np.full(len(events), numbers[0])), "rowid": _numbers(events)
+                        "action": _named(actions, np.full(len(events), numbers[0])), "rowid": number_column(events)
                     }  # fmt: skip
                     yield Rows(len(events), columns)
             first += info.events
@@ -244,9 +253,9 @@ def _fill_allocation_indexes(snapshot: Snapshot, filler: Filler, report: Report)
         "stack": _joined([device.stack for device in devices]),
     }
     order = np.arange(len(columns["stack"]), dtype=np.uint32)
-    order = _sorted(order, columns["size_bytes"], columns["stack"])
+    order = sorted_rows(order, columns["size_bytes"], columns["stack"])
     report("filling", 0.85)
-    filler.fill("allocations_by_stack", _index_rows(order, columns))
+    filler.fill("allocations_by_stack", index_rows(order, columns))
     del order, columns["stack"]
     report("filling", 0.95)
     columns["device"] = _joined(
@@ -258,15 +267,15 @@ def _fill_allocation_indexes(snapshot: Snapshot, filler: Filler, report: Report)
         ("allocations_left", [device.end == kernel.NEVER for device in devices]),
     ):
         rows = np.flatnonzero(_joined(chosen)).astype(np.uint32)
-        order = _sorted(rows, columns["size_bytes"], columns["device"])
-        filler.fill(name, _index_rows(order, columns))
+        order = sorted_rows(rows, columns["size_bytes"], columns["device"])
+        filler.fill(name, index_rows(order, columns))
 
 
 def _joined(columns: list[Column]) -> Column:
     return columns[0] if len(columns) == 1 else np.concatenate(columns)
 
 
-def _sorted(rows: npt.NDArray[np.uint32], *columns: Column) -> npt.NDArray[np.uint32]:
+def sorted_rows(rows: npt.NDArray[np.uint32], *columns: Column) -> npt.NDArray[np.uint32]:
     """The rows by the last of some columns, where that is the same by the one before it, and so on."""
     spare = np.empty_like(rows)
     for column in columns:
@@ -276,16 +285,17 @@ def _sorted(rows: npt.NDArray[np.uint32], *columns: Column) -> npt.NDArray[np.ui
     return rows
 
 
-def _index_rows(order: npt.NDArray[np.uint32], columns: dict[str, Column]) -> Iterator[Rows]:
-    for part in _stretches(len(order)):
+def index_rows(order: npt.NDArray[np.uint32], columns: dict[str, Column]) -> Iterator[Rows]:
+    """The rows of an index of some columns, in its order."""
+    for part in stretches(len(order)):
         rows = order[part]
-        found = {name: _numbers(column[rows]) for name, column in columns.items()}
-        found["rowid"] = _numbers(rows)
+        found = {name: number_column(column[rows]) for name, column in columns.items()}
+        found["rowid"] = number_column(rows)
         yield Rows(len(rows), found)
 
 
 def _optional(names: Iterable[str | None]) -> Texts:
-    """Texts with NULL behind the last, for numbers that have no name."""
+    """Texts with NULL after the last, for numbers that have no name."""
     return Texts([*names, None])
 
 
@@ -301,7 +311,8 @@ def _modules(device: Device, part: slice, names: Texts) -> TreeColumn:
     return _named(names, np.where(numbers < 0, kernel.NEVER, numbers), optional=True)
 
 
-def _numbers(values: Column, missing: npt.NDArray[np.bool_] | None = None) -> TreeColumn:
+def number_column(values: Column, missing: npt.NDArray[np.bool_] | None = None) -> TreeColumn:
+    """Numbers as a column, NULL where they are ``missing``."""
     return np.ascontiguousarray(values, np.int64), None if missing is None else missing.view(np.uint8), None
 
 
@@ -310,4 +321,4 @@ def _times(device: Device, moments: Column) -> TreeColumn:
     if device.time is None or not len(device.time):
         return None
     missing = (moments == 0) | (moments > device.info.events)
-    return _numbers(device.time[np.where(missing, 1, moments) - 1], missing)
+    return number_column(device.time[np.where(missing, 1, moments) - 1], missing)

@@ -123,24 +123,27 @@ def mark_uncounted(
     int shortcut,
     int internal,
 ):
-    """Add ``kinds`` to the kind of each reference that DevTools leaves out when it computes dominators.
+    """Change the kind of each reference that DevTools leaves out when it computes dominators.
 
-    These are shortcuts that aren't the root's, a WeakMap's own references to its values (they count from the key), and
-    references from what the page doesn't own to what it owns. Weak ones keep their kind, which says it.
+    Shortcuts that aren't the root's, and a WeakMap's own references to its values (they count from the key), get
+    ``kinds`` more; references from what the page doesn't own to what it owns twice that. Weak ones keep their kind,
+    which says it.
     """
     cdef Py_ssize_t objects = start.shape[0] - 1, item
     cdef uint64_t at
-    cdef bint out
+    cdef int out
     with nogil:
         for item in range(objects):
             for at in range(start[item], start[item + 1]):
-                out = False
-                if kind[at] == internal and table[name[at]] != 0:
-                    out = table[name[at]] == ids[item]
-                if <uint32_t> item != root:
-                    out = out or kind[at] == shortcut or (owned[target[at]] and not owned[item])
-                if out:
-                    kind[at] += kinds
+                out = 0
+                if kind[at] == internal and table[name[at]] != 0 and table[name[at]] == ids[item]:
+                    out = 1
+                elif <uint32_t> item != root:
+                    if kind[at] == shortcut:
+                        out = 1
+                    elif owned[target[at]] and not owned[item]:
+                        out = 2
+                kind[at] += <uint8_t> (out * kinds)
 
 
 def charge_parts(

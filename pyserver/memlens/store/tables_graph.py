@@ -1,0 +1,211 @@
+"""The tables for SQL of a heap dump: its types, objects, references, roots and texts, by the stretch."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import apsw
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels.base.sqlite_trees import Texts
+from memlens.model.info import GraphInfo
+from memlens.model.timeline import NEVER
+from memlens.progress import Report
+from memlens.store.database_file import Column as TreeColumn
+from memlens.store.database_file import Filler, Rows, insert
+from memlens.store.snapshot import Snapshot
+from memlens.store.table_schema import Part
+from memlens.store.tables_long import index_rows, number_column, sorted_rows, stretches, watched
+
+Column = npt.NDArray[Any]
+
+_MOST_NAME_BYTES = 256
+_MOST_NAMES_KEPT = 100_000
+
+
+def graph_texts(snapshot: Snapshot, part: Part) -> list[str]:
+    """The texts of a heap dump that stand whole in the rows of a part."""
+    if not isinstance(snapshot.info, GraphInfo):
+        return []
+    if part == "refs":
+        return [kind.name for kind in snapshot.graph_names.reference_kinds]
+    if part != "objects":
+        return []
+    return [
+        *snapshot.strings.texts(snapshot.types.name),
+        *(file for file, _, _, _ in snapshot.frames.all_rows()),
+    ]
+
+
+def fill_roots_and_types(snapshot: Snapshot, database: apsw.Connection) -> None:
+    """Fill the tables of types and of roots."""
+    if not isinstance(snapshot.info, GraphInfo):
+        return
+    types, names, strings = snapshot.types, snapshot.graph_names, snapshot.strings
+    counts = np.diff(types.instance_start.astype(np.int64)).tolist()
+    columns = (types.kind.tolist(), counts, types.shallow.tolist(), types.retained.tolist())
+    insert(
+        database, "types",
+        (
+            (name, names.type_kinds[kind], *figures)
+            for name, kind, *figures in zip(strings.texts(types.name), *columns, strict=True)
+        ),
+    )  # fmt: skip
+    roots = snapshot.objects.roots
+    frames = snapshot.frames.rows(np.unique(roots["frame"][roots["frame"] < len(snapshot.frames)]).tolist())
+    details = strings.some(roots["detail"])
+    insert(
+        database, "roots",
+        (
+            (item, names.root_kinds[kind], details[detail], *_place(frames, frame))
+            for item, kind, detail, frame in roots.tolist()
+        ),
+    )  # fmt: skip
+
+
+def _place(frames: dict[int, tuple[str, int, str, int]], frame: int) -> tuple[str | None, int | None]:
+    file, line, _, _ = frames.get(frame, ("", 0, "", 0))
+    return (file, line) if file and line > 0 else (None, None)
+
+
+def fill_objects(snapshot: Snapshot, filler: Filler, report: Report) -> None:
+    """Fill the table of objects. Raises IndexError and ValueError for damaged columns."""
+    if not isinstance(snapshot.info, GraphInfo):
+        return
+    objects = snapshot.objects
+    filler.fill("objects", watched(_object_rows(snapshot), snapshot.info.objects, 0.8, report))
+    above = objects.dominator.astype(np.int64)
+    above[objects.dominator == NEVER] = -1
+    order = sorted_rows(np.arange(len(above), dtype=np.uint32), above)
+    filler.fill("objects_by_dominator", _dominator_rows(order, above))
+    ids = objects.id.view(np.int64)
+    filler.fill(
+        "objects_by_id", index_rows(sorted_rows(np.arange(len(ids), dtype=np.uint32), ids), {"id": ids})
+    )
+
+
+def _dominator_rows(order: npt.NDArray[np.uint32], above: Column) -> Iterator[Rows]:
+    for part in stretches(len(order)):
+        rows = order[part]
+        columns = {"dominator": number_column(above[rows], above[rows] < 0), "rowid": number_column(rows)}
+        yield Rows(len(rows), columns)
+
+
+def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
+    objects, names = snapshot.objects, _Names(snapshot)
+    types = Texts(snapshot.strings.texts(snapshot.types.name))
+    frames, places = snapshot.frames.all_rows(), objects.places
+    files = Texts([*(file for file, _, _, _ in frames), None])
+    lines = np.array([*(line for _, line, _, _ in frames), 0], np.int64)
+    frame_of = np.full(len(objects.type), len(frames), np.uint32)
+    known = places["frame"][lines[places["frame"]] > 0]
+    frame_of[places["object"][lines[places["frame"]] > 0]] = known
+    for part in stretches(len(objects.type)):
+        dominator, distance, frame = objects.dominator[part], objects.distance[part], frame_of[part]
+        columns: dict[str, TreeColumn] = {
+            "id": number_column(objects.id[part].view(np.int64)),
+            "type": (objects.type[part].astype(np.int64), None, types),
+            "name": names.column(objects.name[part]),
+            "shallow_bytes": number_column(objects.shallow[part].view(np.int64)),
+            "retained_bytes": number_column(objects.retained[part].view(np.int64)),
+            "dominator": number_column(dominator, dominator == NEVER),
+            "distance": number_column(distance, distance == NEVER),
+            "file": (frame.astype(np.int64), None, files),
+            "line": number_column(lines[frame], frame == len(frames)),
+            "name_string": number_column(objects.name[part]),
+        }
+        yield Rows(part.stop - part.start, columns, part.start)
+
+
+class _Names:
+    """The texts of a stretch of rows as a column, cut to what a page can hold; those read last are kept."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._strings = snapshot.strings
+        self._kept: dict[int, str] = {}
+
+    def column(self, chosen: Column) -> TreeColumn:
+        """The texts of some numbers."""
+        distinct, places = np.unique(chosen, return_inverse=True)
+        return places.astype(np.int64), None, Texts([self.text(number) for number in distinct.tolist()])
+
+    def text(self, number: int) -> str:
+        """One text, cut."""
+        text = self._kept.get(number)
+        if text is None:
+            if len(self._kept) >= _MOST_NAMES_KEPT:
+                self._kept.clear()
+            head = self._strings.head(number, _MOST_NAME_BYTES)
+            text = self._kept[number] = head.encode("utf-8", "replace")[:_MOST_NAME_BYTES].decode(
+                "utf-8", "ignore"
+            )
+        return text
+
+
+def fill_references(snapshot: Snapshot, filler: Filler, report: Report) -> None:
+    """Fill the table of references. Raises IndexError and ValueError for damaged columns."""
+    if not isinstance(snapshot.info, GraphInfo):
+        return
+    stored = snapshot.references
+    sources = np.repeat(
+        np.arange(len(stored.start) - 1, dtype=np.uint32), np.diff(stored.start.astype(np.int64))
+    )
+    rows = _reference_rows(snapshot, sources)
+    filler.fill("refs", watched(rows, snapshot.info.references, 0.7, report))
+    # they stand by source already
+    order = np.arange(len(sources), dtype=np.uint32)
+    filler.fill("refs_by_source", index_rows(order, {"source": sources}))
+    del sources
+    report("filling", 0.85)
+    filler.fill("refs_by_target", index_rows(sorted_rows(order, stored.target), {"target": stored.target}))
+
+
+def _reference_rows(snapshot: Snapshot, sources: npt.NDArray[np.uint32]) -> Iterator[Rows]:
+    stored, names = snapshot.references, _Names(snapshot)
+    own = snapshot.graph_names.reference_kinds
+    kinds, strengths = Texts([kind.name for kind in own]), Texts([kind.strength for kind in own])
+    retains = np.array([kind.retains for kind in own], np.int64)
+    namings = np.array([("none", "text", "index").index(kind.naming) for kind in own], np.int64)
+    for part in stretches(len(sources)):
+        kind = stored.kind[part].astype(np.int64)
+        columns: dict[str, TreeColumn] = {
+            "source": number_column(sources[part]),
+            "target": number_column(stored.target[part]),
+            "kind": (kind, None, kinds),
+            "strength": (kind, None, strengths),
+            "retains": number_column(retains[kind]),
+            "name": _reference_names(names, stored.name[part], namings[kind]),
+        }
+        yield Rows(part.stop - part.start, columns, part.start)
+
+
+def _reference_names(names: _Names, name: Column, naming: Column) -> TreeColumn:
+    """Names as texts: those of fields, and indexes in decimal."""
+    keys = name.astype(np.int64) << 2 | naming
+    distinct, places = np.unique(keys, return_inverse=True)
+    texts = [_reference_name(names, key >> 2, key & 3) for key in distinct.tolist()]
+    return places.astype(np.int64), None, Texts(texts)
+
+
+def _reference_name(names: _Names, name: int, naming: int) -> str:
+    if naming == 1:
+        return names.text(name)
+    return str(name) if naming else ""
+
+
+def fill_strings(snapshot: Snapshot, filler: Filler) -> None:
+    """Fill the table of texts. Raises IndexError and ValueError for damaged columns."""
+    if not isinstance(snapshot.info, GraphInfo):
+        return
+    strings = snapshot.strings
+
+    def rows() -> Iterator[Rows]:
+        for part in stretches(len(strings.end)):
+            known = strings.some(range(part.start, part.stop))
+            texts = Texts([known[number] for number in range(part.start, part.stop)])
+            columns: dict[str, TreeColumn] = {
+                "text": (np.arange(part.stop - part.start, dtype=np.int64), None, texts)
+            }
+            yield Rows(part.stop - part.start, columns, part.start)
+
+    filler.fill("strings", rows())
