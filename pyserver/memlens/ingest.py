@@ -20,11 +20,17 @@ _STAGES = {"unpacking": (0.0, 0.1), "reading": (0.1, 0.8), "matching": (0.8, 0.9
 
 
 def ingest(
-    path: Path, cache: Cache, report: Report, out: Path | None = None, tools: Tools | None = None
+    path: Path,
+    cache: Cache,
+    report: Report,
+    out: Path | None = None,
+    tools: Tools | None = None,
+    dump: int | None = None,
 ) -> Path:
     """Make the archive of ``path`` in the cache, or at ``out``, and return its folder.
 
-    ``report`` gets ``(stage, fraction of the whole)``. Without ``tools`` they come from the environment. Raises
+    ``report`` gets ``(stage, fraction of the whole)``. Without ``tools`` they come from the environment. ``dump``
+    chooses one of a file with several, from 0; the last one by default. Raises
     :class:`memlens.errors.MemlensError`, MemoryError, and OSError if the archive can't be written; all partial files
     are removed then.
     """
@@ -44,6 +50,7 @@ def ingest(
     with making(archive) as partial:
         with open_source(path, partial, overall) as opened:
             opened.tools = Tools.of_environment() if tools is None else tools
+            opened.dump = dump
             try:
                 model = read(opened, partial, overall)
             except MemlensError:

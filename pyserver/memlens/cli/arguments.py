@@ -72,6 +72,8 @@ def _ingest(command: AddCommand) -> argparse.ArgumentParser:
     _long_work(ingest)
     ingest.add_argument("--memory-limit", type=_positive, metavar="BYTES", default=0,
                         help="the memory that may be used (Linux only; default no limit)")  # fmt: skip
+    ingest.add_argument("--dump", type=_positive, metavar="NUMBER",
+                        help="of a file with several heap dumps, the one to read (default: the last)")  # fmt: skip
     ingest.add_argument("--memray-python", metavar="PATH", default="",
                         help="a Python that has memray (default: that of MEMLENS_MEMRAY_PYTHON)")  # fmt: skip
     return ingest

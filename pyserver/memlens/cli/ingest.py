@@ -24,8 +24,9 @@ def run(options: argparse.Namespace) -> int:
     report = reporter(options.progress)
     limited = limits.limit(options.memory_limit)
     tools = Tools(options.memray_python) if options.memray_python else None
+    dump = options.dump - 1 if options.dump else None
     try:
-        archive = ingest(options.file, cache_of(options), report, options.out, tools)
+        archive = ingest(options.file, cache_of(options), report, options.out, tools, dump)
     except MemoryError as error:
         if not limited:
             raise

@@ -153,7 +153,7 @@ class File:
             start, count = at + 9, 0 if tag == 0xC3 else number * SIZES[one.element]
         one.data = self.data[start : start + count]
         self.dumps[-1].objects.append(one)
-        return start + count
+        return int(start + count)
 
     def class_record(self, object_id: int, at: int) -> int:
         super_id, loader, signers, domain, _, _ = self.ids(at + 4, 6)
