@@ -842,6 +842,31 @@ export interface GoToArguments {
   line: number;
 }
 
+/** Objects and references of a heap at one moment, as a heap dump has them. Bytes are shallow sizes. */
+export interface GraphInfo {
+  model: 'graph';
+  kind: string;
+  path: string;
+  file_bytes: number;
+  warnings: Notice[];
+  objects: number;
+  references: number;
+  types: number;
+  roots: number;
+  shallow_bytes: number;
+  reachable_objects: number;
+  reachable_bytes: number;
+  compact_nodes: number;
+  id_bytes: number;
+  count_multiplier: number;
+  size_multiplier: number;
+  capped: boolean;
+  sizes_inferred: boolean;
+  truncated: boolean;
+  has_places: boolean;
+  allocations: ProfileInfo | null;
+}
+
 /**
  * A group of a branch; bytes are requested ones. `filter` finds its allocations, empty where no term does.
  *
@@ -1840,7 +1865,7 @@ export interface ViewportResult {
   geometry: string;
 }
 
-export type SnapshotInfo = TimelineInfo | ProfileInfo;
+export type SnapshotInfo = TimelineInfo | ProfileInfo | GraphInfo;
 
 /** The client asks, the server answers. */
 export interface Requests {

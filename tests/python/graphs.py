@@ -82,3 +82,23 @@ def naive_dominators(graph: SmallGraph, roots: Iterable[int]) -> dict[int, int |
         above = [other for other, below in sets.items() if item in below and other != item]
         found[item] = min(above, key=lambda other: len(sets[other]), default=None)
     return found
+
+
+def rooted(graph: SmallGraph) -> SmallGraph:
+    """The graph with an object before all others that refers to its roots, as V8's heaps have one."""
+    edges = [[(root + 1, STRONG) for root in graph.roots]]
+    edges += [[(target + 1, kind) for target, kind in each] for each in graph.edges]
+    return SmallGraph(edges, [0], [0, *graph.types], [0, *graph.shallow])
+
+
+def attached(graph: SmallGraph) -> SmallGraph:
+    """The graph with all that object 0 doesn't reach held by it: first what nothing refers to, then what is left."""
+    rest = set(graph.objects) - graph.reached([0])
+    referred = {target for item in rest for target in graph.strong(item) if target != item}
+    roots = [0]
+    for item in [*(each for each in graph.objects if each not in referred), *graph.objects]:
+        if item not in graph.reached(roots):
+            roots.append(item)
+    edges = [list(each) for each in graph.edges]
+    edges[0].extend((item, STRONG) for item in roots[1:])
+    return graph._replace(edges=edges)

@@ -6,7 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from tests.python.graphs import RETAINS, U32, U64, SmallGraph, dominator_sets, naive_dominators, random_graph
+from tests.python.graphs import (
+    RETAINS,
+    U32,
+    U64,
+    SmallGraph,
+    attached,
+    dominator_sets,
+    naive_dominators,
+    random_graph,
+)
 
 from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph import tree, walk
@@ -110,16 +119,7 @@ def test_attached_parts_count_as_held_by_the_root() -> None:
     for seed in SEEDS:
         graph = random_graph(seed)
         found = Computed(graph, root=0, attach=True).dominator_of()
-        reached, roots = graph.reached([0]), [0]
-        referred = {
-            target for item in set(graph.objects) - reached for target in graph.strong(item) if target != item
-        }
-        for item in [*(i for i in graph.objects if i not in referred), *graph.objects]:
-            if item not in graph.reached(roots):
-                roots.append(item)
-        attached = graph._replace(edges=[list(edges) for edges in graph.edges])
-        attached.edges[0].extend((item, 0) for item in roots[1:])
-        expected = naive_dominators(attached, [0])
+        expected = naive_dominators(attached(graph), [0])
         assert found == {item: 0 if above is None and item else above for item, above in expected.items()}
 
 

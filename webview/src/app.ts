@@ -8,6 +8,7 @@ import { ProfileView } from './profile/view';
 import { SnapshotView } from './view';
 import { replace } from './ui/dom';
 import { learnFileNames } from './ui/paths';
+import { graphScreen } from './graph/screen';
 import { emptyScreen, failedScreen, ProgressScreen } from './ui/screens';
 
 export class App {
@@ -86,6 +87,10 @@ export class App {
       case 'profile':
         this.leave('loading');
         this.view = new ProfileView(this.api, this.root, info, state);
+        return;
+      case 'graph':
+        this.leave('empty');
+        replace(this.root, graphScreen(info));
         return;
       default:
         never(info);

@@ -10,7 +10,7 @@ import type {
   TimelineInfo,
 } from '../../extension/shared/protocol.gen';
 import type { Api, Pending } from './api';
-import { devicesOf, MODELS, never, profileOf, type Model } from './model';
+import { devicesOf, MODELS, never, profileOf } from './model';
 import type { Axis } from './scene/state';
 import { figure } from './ui/figure';
 
@@ -50,7 +50,7 @@ interface OwnSides {
 }
 
 /** What the view's own snapshot brings into a comparison; each model has its own. */
-export type OwnSide = { [M in Model]: OwnSides[M] }[Model];
+export type OwnSide = OwnSides[keyof OwnSides];
 
 /** A value that two profiles have, by its number in each. */
 export interface SharedValue {

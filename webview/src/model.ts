@@ -35,6 +35,10 @@ export const MODELS: Record<Model, ModelTraits> = {
     ...{ is: 'a profile', name: 'profile', plural: 'profiles', single: 'profile' },
     ...{ hasAllocations: false, groups: 'Hot spots', done: '' },
   },
+  graph: {
+    ...{ is: 'a heap dump', name: 'heap dump', plural: 'heap dumps', single: 'heap dump' },
+    ...{ hasAllocations: false, groups: 'Types', done: '' },
+  },
 };
 
 /** The devices of a timeline; other models have none. */
@@ -43,6 +47,7 @@ export function devicesOf(info: SnapshotInfo): readonly DeviceInfo[] {
     case 'timeline':
       return info.devices;
     case 'profile':
+    case 'graph':
       return [];
     default:
       return never(info);
@@ -53,6 +58,7 @@ export function devicesOf(info: SnapshotInfo): readonly DeviceInfo[] {
 export function profileOf(info: SnapshotInfo): ProfileInfo | null {
   switch (info.model) {
     case 'timeline':
+    case 'graph':
       return null;
     case 'profile':
       return info;
@@ -67,6 +73,7 @@ export function categoriesOf(info: SnapshotInfo): readonly string[] {
     case 'timeline':
       return info.categories;
     case 'profile':
+    case 'graph':
       return [];
     default:
       return never(info);

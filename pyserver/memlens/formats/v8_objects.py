@@ -182,7 +182,8 @@ def _types(snapshot: Snapshot) -> tuple[Types, U32, Texts]:
 def _flags(snapshot: Snapshot) -> U8:
     if snapshot.detachedness is None:
         return np.zeros(len(snapshot.objects.ids), np.uint8)
-    return (snapshot.detachedness == _DETACHED).astype(np.uint8)
+    flags: U8 = (snapshot.detachedness == _DETACHED).astype(np.uint8)
+    return flags
 
 
 def _roots(snapshot: Snapshot) -> tuple[npt.NDArray[Any], list[str]]:

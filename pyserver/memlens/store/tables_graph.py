@@ -147,9 +147,8 @@ def fill_references(snapshot: Snapshot, filler: Filler, report: Report) -> None:
     if not isinstance(snapshot.info, GraphInfo):
         return
     stored = snapshot.references
-    sources = np.repeat(
-        np.arange(len(stored.start) - 1, dtype=np.uint32), np.diff(stored.start.astype(np.int64))
-    )
+    counts: npt.NDArray[np.int64] = np.diff(stored.start.astype(np.int64))
+    sources = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
     rows = _reference_rows(snapshot, sources)
     filler.fill("refs", watched(rows, snapshot.info.references, 0.7, report))
     # they stand by source already

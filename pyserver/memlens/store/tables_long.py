@@ -121,7 +121,8 @@ def _fill_samples(snapshot: Snapshot, info: ProfileInfo, filler: Filler) -> None
             sample, value = np.nonzero(table)
             amount = table[sample, value]
             columns = {
-                "sample": number_column(sample + part.start), "value": number_column(value), "amount": number_column(amount)
+                "sample": number_column(sample + part.start), "value": number_column(value),
+                "amount": number_column(amount),
             }  # fmt: skip
             yield Rows(len(amount), columns)
 

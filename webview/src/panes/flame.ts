@@ -549,6 +549,7 @@ export class FlamePane implements Pane {
 function isSigned(info: SnapshotInfo, { from_moment: from, value }: AllocationSet): boolean {
   switch (info.model) {
     case 'timeline':
+    case 'graph':
       return false;
     case 'profile':
       return from === null && value !== null && info.values[value]?.negative === true;

@@ -127,6 +127,8 @@ function hasSizes(info: SnapshotInfo): boolean {
       return true;
     case 'profile':
       return info.has_sizes;
+    case 'graph':
+      return false;
     default:
       return never(info);
   }

@@ -64,8 +64,15 @@ cdef int skip_value(const uint8_t *data, size_t *place, size_t end, bint is_flat
     cdef uint8_t one
     if is_flat and at < end and data[at] == 0x5B:
         bracket = memchr(data + at, 0x5D, end - at)
-        place[0] = end if bracket == NULL else <const uint8_t *> bracket - data + 1
-        return E_TRUNCATED if bracket == NULL else E_OK
+        if bracket == NULL:
+            place[0] = end
+            return E_TRUNCATED
+        place[0] = <const uint8_t *> bracket - data + 1
+        bracket = memchr(data + at + 1, 0x5B, place[0] - at - 1)
+        if bracket != NULL:
+            place[0] = <const uint8_t *> bracket - data
+            return E_SYNTAX
+        return E_OK
     while at < end:
         one = data[at]
         if one == 0x22:

@@ -167,7 +167,7 @@ def _write_objects(columns: ColumnFiles, graph: Graph, derived: _Derived, distan
     tree.grouped(derived.dominator, ordered, begin, dominated)
     retained = np.zeros(len(types), np.uint64)
     tree.retained_by_type(begin, dominated, objects.type, derived.retained, retained)
-    own = {
+    own: dict[str, Rows | None] = {
         "type": objects.type, "shallow": objects.shallow, "retained": derived.retained, "id": objects.ids,
         "name": objects.name, "dominator": derived.dominator, "distance": distance, "group": derived.group,
         "flags": objects.flags, "space": objects.space, "dominated_start": begin, "dominated": dominated,
@@ -178,7 +178,7 @@ def _write_objects(columns: ColumnFiles, graph: Graph, derived: _Derived, distan
     tree.grouped(objects.type, ordered, instance_start, instance)
     shallow = np.zeros((1, len(types)), np.int64)
     calltree.add_by(objects.type, objects.shallow.view(np.int64)[np.newaxis], shallow)
-    of_types = {
+    of_types: dict[str, Rows | None] = {
         "name": types.name, "kind": types.kind, "module": types.module, "object": types.object,
         "multiplier": types.multiplier, "shallow": shallow[0].view(np.uint64), "retained": retained,
         "instance_start": instance_start, "instance": instance,

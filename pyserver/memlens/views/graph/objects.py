@@ -61,8 +61,9 @@ class ObjectAnswer(Struct, frozen=True):
 
 def number_of(snapshot: Snapshot, own_id: int) -> int:
     """The number of the object that has an id in the file. Raises :class:`BadRequestError` where there is none."""
-    found = np.flatnonzero(snapshot.objects.id == np.uint64(own_id)) if 0 <= own_id < 2**64 else []
-    if not len(found):
+    known = 0 <= own_id < 2**64
+    found = np.flatnonzero(snapshot.objects.id == np.uint64(own_id if known else 0))
+    if not known or not len(found):
         raise BadRequestError(f"The heap dump has no object with the id {own_id}")
     return int(found[0])
 
@@ -71,13 +72,23 @@ def describe(snapshot: Snapshot, number: int, limit: int = 100) -> ObjectAnswer:
     """An object by its number, with ``limit`` of its references at most. Raises :class:`BadRequestError`."""
     check_object(snapshot, number)
     row = object_rows(snapshot, [number])[0]
-    out, incoming, below = (side(snapshot, number, 0, limit) for side in (references, referrers, dominated))
-    dominator = None if row.dominator is None else object_rows(snapshot, [row.dominator])[0]
+    own, own_total = references(snapshot, number, 0, limit)
+    incoming, incoming_total = referrers(snapshot, number, 0, limit)
+    below, below_total = dominated(snapshot, number, 0, limit)
     stacks = snapshot.objects.stack
     return ObjectAnswer(
-        row, _roots(snapshot, number), _fields(snapshot, number), *out, *incoming, dominator, *below,
-        [] if stacks is None else stack_frames(snapshot, int(stacks[number])),
-    )  # fmt: skip
+        object=row,
+        roots=_roots(snapshot, number),
+        fields=_fields(snapshot, number),
+        references=own,
+        references_total=own_total,
+        referrers=incoming,
+        referrers_total=incoming_total,
+        dominator=None if row.dominator is None else object_rows(snapshot, [row.dominator])[0],
+        dominated=below,
+        dominated_total=below_total,
+        allocated=[] if stacks is None else stack_frames(snapshot, int(stacks[number])),
+    )
 
 
 def references(

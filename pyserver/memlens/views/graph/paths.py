@@ -53,7 +53,7 @@ def paths(snapshot: Snapshot, number: int, most: int = 10, through: Collection[S
         stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer, follows,
         _is_root(snapshot), number,
     )  # fmt: skip
-    found = []
+    found: list[Path] = []
     while len(found) < min(most, MOST_PATHS):
         items = search.next_path(_MOST_LOOKED_AT)
         if items is None:

@@ -23,6 +23,8 @@ export function groupColumns(info: SnapshotInfo, setName: string, rule: string):
       return allocationColumns(info, rule);
     case 'profile':
       return sampleColumns(info, setName, rule);
+    case 'graph':
+      return [];
     default:
       return never(info);
   }

@@ -38,6 +38,8 @@ function groupsBy(info: SnapshotInfo, kind: GroupKind): boolean {
       if (kind === 'thread') return info.labels.some((key) => /^(thread|tid)/i.test(key));
       if (kind === 'label') return info.labels.some((key) => key !== 'bytes');
       return !OF_TRACES.includes(kind);
+    case 'graph':
+      return false;
     default:
       return never(info);
   }

@@ -1,0 +1,472 @@
+"""V8's heap snapshots: every column against what was written, DevTools' own figures, and damaged and hostile files."""
+
+import gzip
+import json
+import random
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zstandard
+from tests.python.conftest import DATA
+from tests.python.graphs import attached, dominator_sets, naive_dominators, random_graph, rooted
+from tests.python.heap_files import HeapFile, heap_of, small_heap
+
+from memlens.errors import MemlensError
+from memlens.formats import read
+from memlens.formats.containers import open_source
+from memlens.formats.errors import DamagedSnapshotError
+from memlens.kernels.graph import dominators as kernel
+from memlens.kernels.readers import v8_json
+from memlens.model.graph import NONE, Graph
+from memlens.store.snapshot import Snapshot
+from memlens.views.graph.objects import describe, number_of
+from memlens.views.graph.paths import paths
+from memlens.views.graph.retained import compact, compact_members, retained_by
+from memlens.views.graph.types import instances, types
+
+HEAP = DATA / "heap"
+ORACLES = ["small_node20", "leak_after_node24"]
+has_real = pytest.mark.skipif(not HEAP.is_dir(), reason="needs real heap snapshots")
+
+
+def load(path: Path) -> Graph:
+    """Read a file as the ingest does."""
+    with open_source(path, Path(tempfile.gettempdir()), lambda *_: None) as source:
+        graph = read(source, Path(tempfile.gettempdir()), lambda *_: None)
+    assert isinstance(graph, Graph)
+    return graph
+
+
+def loaded(data: bytes, folder: Path) -> Graph:
+    path = folder / "x.heapsnapshot"
+    path.write_bytes(data)
+    return load(path)
+
+
+def _dominators(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+    """The number of each object's dominator, and what each retains."""
+    references, count = graph.references, len(graph.objects)
+    retains = np.zeros(256, np.uint8)
+    retains[: len(graph.reference_kinds)] = [kind.retains for kind in graph.reference_kinds]
+    order, idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)
+    found, _ = kernel.dominators(
+        references.start, references.target, references.kind, retains, np.zeros(0, np.uint32), graph.root or 0,
+        True, order, idom,
+    )  # fmt: skip
+    assert found == count
+    order, idom = order[:count], idom[:count]
+    sums, dominator, retained = (np.empty(count, kind) for kind in (np.uint64, np.uint32, np.uint64))
+    kernel.retained_sizes(order, idom, count, graph.objects.shallow, sums)
+    dominator[order], retained[order] = order[idom], sums
+    return dominator, retained
+
+
+@has_real
+@pytest.mark.parametrize("name", ORACLES)
+def test_dominators_and_retained_sizes_are_devtools(name: str) -> None:
+    dominator, retained = _dominators(load(HEAP / "v8" / f"{name}.heapsnapshot.zst"))
+    expected = np.fromfile(HEAP / "oracle" / f"{name}.dt", "<u4")
+    assert (dominator == expected).all()
+    assert (retained == np.fromfile(HEAP / "oracle" / f"{name}.dt.ret", "<f8")).all()
+    assert len(expected) > 40_000
+
+
+def test_every_column_is_what_was_written(tmp_path: Path) -> None:
+    heap = small_heap()
+    graph = loaded(heap.data(), tmp_path)
+    written, strings = heap.sections(), list(heap.strings)
+    objects, references = graph.objects, graph.references
+    assert objects.ids.tolist() == [node["id"] for node in heap.nodes]
+    assert [graph.texts[number] for number in objects.name.tolist()] == [
+        strings[node["name"]] for node in heap.nodes
+    ]
+    assert int(objects.shallow.sum()) == sum(node["self_size"] for node in heap.nodes)
+    assert references.start.tolist() == np.cumsum([0, *map(len, heap.edges)]).tolist()
+    assert references.target.tolist() == [target for edges in heap.edges for _, _, target in edges]
+    assert len(references) * 3 == len(written["edges"])
+    names = [
+        str(name) if graph.reference_kinds[kind].naming == "index" else graph.texts[name]
+        for kind, name in zip(references.kind.tolist(), references.name.tolist(), strict=True)
+    ]
+    assert names == [str(name) for edges in heap.edges for _, name, _ in edges]
+    kinds = [graph.reference_kinds[kind] for kind in references.kind.tolist()]
+    assert [kind.name for kind in kinds] == [kind for edges in heap.edges for kind, _, _ in edges]
+    # from outside the page into it; the weak one; and the WeakMap's own reference to its value
+    assert [kind.strength for kind in kinds if not kind.retains] == ["strong", "weak", "ephemeron"]
+    assert objects.flags is not None
+    assert objects.flags.tolist() == [int(node["detachedness"] == 2) for node in heap.nodes]
+
+
+def test_lines_of_closures_instances_and_allocations(tmp_path: Path) -> None:
+    graph = loaded(small_heap().data(), tmp_path)
+    frames = graph.frames.frames
+    places = {
+        graph.texts[int(graph.objects.name[row["object"]])]: frames[row["frame"]] for row in graph.places
+    }
+    assert {name: (frame.file, frame.line) for name, frame in places.items()} == {
+        "onTick": ("/home/me/app/leak.js", 9), "Session": ("/home/me/app/leak.js", 3)
+    }  # fmt: skip
+    assert graph.tree is not None
+    assert graph.objects.stack is not None
+    node, stack = int(graph.objects.stack.max()), []
+    while node:
+        frame = frames[graph.tree.frames[node]]
+        stack.append((frame.function, frame.line))
+        node = int(graph.tree.parents[node])
+    assert stack == [("make", 3), ("main", 20)]
+    assert np.count_nonzero(graph.objects.stack) == 1
+
+
+def test_roots_are_what_synthetic_objects_hold(tmp_path: Path) -> None:
+    graph = loaded(small_heap().data(), tmp_path)
+    found = {
+        (graph.root_kinds[row["kind"]], graph.texts[int(graph.objects.name[row["object"]])])
+        for row in graph.roots
+    }
+    assert found == {("user root", "global"), ("(Stack roots)", "Key")}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        ["type", "name", "id", "self_size", "edge_count", "trace_node_id", "detachedness"],
+        ["detachedness", "edge_count", "self_size", "id", "name", "type"],
+        ["id", "type", "name", "edge_count", "self_size"],
+    ],
+)
+def test_fields_and_sections_may_stand_in_any_order(fields: list[str], tmp_path: Path) -> None:
+    heap = small_heap()
+    whole = loaded(heap.data(), tmp_path)
+    heap.node_fields, heap.order = fields, tuple(reversed(heap.order))
+    other = loaded(heap.data(), tmp_path)
+    for name in ("ids", "shallow", "name", "type"):
+        assert (getattr(whole.objects, name) == getattr(other.objects, name)).all()
+    for name in ("start", "target", "kind", "name"):
+        assert (getattr(whole.references, name) == getattr(other.references, name)).all()
+
+
+def test_compressed_and_indented_files_read_alike(tmp_path: Path) -> None:
+    data = small_heap().data()
+    whole = loaded(data, tmp_path)
+    for other in (
+        gzip.compress(data), zstandard.compress(data), json.dumps(json.loads(data), indent=2).encode(),
+    ):  # fmt: skip
+        again = loaded(other, tmp_path)
+        assert (again.references.target == whole.references.target).all()
+        assert (again.texts.utf8 == whole.texts.utf8).all()
+
+
+def test_escapes_in_strings() -> None:
+    texts = [
+        '"',
+        "\\",
+        "/",
+        "\b\f\n\r\t",
+        "\u00e9",
+        "\u20ac",
+        "\U0001f600",
+        "plain",
+        "",
+        "a\\",
+        "\x01",
+        "\\u0041",
+    ]
+    data = json.dumps(texts).encode()
+    strings = v8_json.Strings(data, 0, len(data))
+    assert strings.run(len(data)) == v8_json.OK
+    utf8, ends = (np.asarray(each) for each in strings.take())
+    starts = [0, *ends.tolist()]
+    found = [utf8[start:end].tobytes().decode() for start, end in zip(starts, ends.tolist(), strict=False)]
+    assert found == ["", *texts]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (r'"\ud83d"', "\ufffd"),
+        (r'"\ude00x"', "\ufffdx"),
+        (r'"\ud83dA"', "\ufffdA"),
+        (r'"\ud83d\u0041"', "\ufffdA"),
+    ],
+)
+def test_halves_of_characters(text: str, expected: str) -> None:
+    data = f"[{text}]".encode()
+    strings = v8_json.Strings(data, 0, len(data))
+    assert strings.run(len(data)) == v8_json.OK
+    assert np.asarray(strings.take()[0]).tobytes().decode() == expected
+
+
+@pytest.mark.parametrize(
+    "data", [b'["a]', b"[1]", b'["a" "b"]', rb'["\x"]', rb'["\u12"]', rb'["\u12G4"]', b'["a",,]']
+)
+def test_what_is_no_list_of_strings(data: bytes) -> None:
+    assert v8_json.Strings(data, 0, len(data)).run(len(data)) in (v8_json.SYNTAX, v8_json.TRUNCATED)
+
+
+def test_reading_in_steps_of_a_few_bytes_changes_nothing() -> None:
+    data = b"[1, 22,333,4 ,5,6\n,70000,8,9]"
+    for step in range(1, 8):
+        columns = [np.empty(3, np.uint64), np.empty(3, np.uint8)]
+        sinks: list[v8_json.Sink | None] = [
+            (columns[0].view(np.uint8), 8, 2**60, 0), None, (columns[1].view(np.uint8), 1, 255, 0)
+        ]  # fmt: skip
+        # 333 doesn't fit into a byte
+        rows = v8_json.Rows(data, 0, len(data), 3, sinks)
+        limit, status = 0, v8_json.MORE
+        while status == v8_json.MORE:
+            limit += step
+            status = rows.run(limit)
+        assert (status, rows.error_offset) == (v8_json.TOO_LARGE, 7)
+        sinks[2] = None
+        rows = v8_json.Rows(data, 0, len(data), 3, sinks)
+        limit, status = 0, v8_json.MORE
+        while status == v8_json.MORE:
+            limit += step
+            status = rows.run(limit)
+        assert status == v8_json.OK
+        assert columns[0].tolist() == [1, 4, 70_000]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"nodes": []}, "has no objects"),
+        ({"edges": [0, 1]}, "not 3 for each"),
+        ({"edges": []}, "references, but its objects have"),
+        ({"strings": []}, "no strings"),
+        ({"strings": ["a"]}, "larger than it can be"),
+        ({"strings": 7}, "strings are no list"),
+        ({"nodes": {"a": 1}}, "no rows of numbers"),
+        ({"snapshot": {}}, "header is not"),
+        (
+            {
+                "snapshot": {
+                    "meta": {"node_fields": [], "node_types": [], "edge_fields": [], "edge_types": []}
+                }
+            },
+            "types",
+        ),
+    ],
+)
+def test_impossible_values(changed: dict[str, object], message: str, tmp_path: Path) -> None:
+    with pytest.raises(DamagedSnapshotError, match=message):
+        loaded(small_heap().data(**changed), tmp_path)
+
+
+def test_a_reference_to_nowhere_and_to_the_middle_of_an_object(tmp_path: Path) -> None:
+    heap = small_heap()
+    for target in (10**6 * 7, 3):
+        edges = heap.sections()["edges"]
+        edges[2] = target
+        with pytest.raises(DamagedSnapshotError, match="leads to no object"):
+            loaded(heap.data(edges=edges), tmp_path)
+
+
+def test_a_reference_named_by_no_string(tmp_path: Path) -> None:
+    heap = small_heap()
+    edges = heap.sections()["edges"]
+    edges[1] = 999_999
+    with pytest.raises(DamagedSnapshotError, match="string that the file doesn't have"):
+        loaded(heap.data(edges=edges), tmp_path)
+
+
+def test_sizes_that_no_memory_has(tmp_path: Path) -> None:
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    for _ in range(8):
+        heap.edge(root, "property", "x", heap.node("object", "Huge", 9 * 10**17))
+    with pytest.raises(DamagedSnapshotError, match="add up to more than any memory"):
+        loaded(heap.data(), tmp_path)
+
+
+def test_nested_deeply_a_million_times(tmp_path: Path) -> None:
+    heap = small_heap()
+    data = heap.data()
+    for deep in (b"[" * 1_000_000 + b"]" * 1_000_000, b"[" * 1_000_000):
+        for section in (b'"trace_tree":', b'"samples":'):
+            start = data.index(section) + len(section)
+            end = data.index(b',"', start)
+            with pytest.raises(DamagedSnapshotError):
+                loaded(data[:start] + deep + data[end:], tmp_path)
+
+
+def test_files_cut_at_200_places(tmp_path: Path) -> None:
+    data = small_heap().data()
+    for end in np.linspace(1, len(data) - 1, 200, dtype=int).tolist():
+        with pytest.raises(MemlensError):
+            loaded(data[:end], tmp_path)
+
+
+def test_files_flipped_at_2000_places(tmp_path: Path, cache_free_write: Callable[[Graph], None]) -> None:
+    whole, draw = small_heap().data(), random.Random(7)
+    errors = 0
+    for _ in range(2_000):
+        data = bytearray(whole)
+        for _ in range(draw.choice((1, 1, 3))):
+            data[draw.randrange(len(data))] = draw.choice(
+                (0x22, 0x2C, 0x30, 0x39, 0x5B, 0x5D, draw.randrange(256))
+            )
+        try:
+            cache_free_write(loaded(bytes(data), tmp_path))
+        except MemlensError:
+            errors += 1
+    assert 500 < errors < 2_000
+
+
+@pytest.fixture
+def cache_free_write(tmp_path: Path) -> Callable[[Graph], None]:
+    """Archive a graph that was read of a damaged file, and throw the archive away."""
+    from memlens.store.manifest import SourceFile
+    from memlens.store.writer import write_archive
+
+    def write(graph: Graph) -> None:
+        folder = tmp_path / "archive"
+        folder.mkdir()
+        write_archive(graph, SourceFile("x", 1, 1), folder, lambda *_: None)
+        shutil.rmtree(folder)
+
+    return write
+
+
+def test_a_chain_of_a_million_objects(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
+    count = 300_000
+    heap = HeapFile()
+    heap.string("next")
+    for number in range(count):
+        heap.node("synthetic" if number == 0 else "object", "Node", 8)
+    nodes, width = heap.sections()["nodes"], len(heap.node_fields)
+    nodes[4::width] = [1] * (count - 1) + [0]
+    edges = [number for target in range(1, count) for number in (2, heap.string("next"), target * width)]
+    header = heap.sections()["snapshot"] | {"edge_count": count - 1}
+    path = tmp_path / "chain.heapsnapshot"
+    path.write_bytes(heap.data(nodes=nodes, edges=edges, snapshot=header))
+    snapshot = opened(path)
+    answer = snapshot.ask(lambda asked: paths(asked, count - 1))
+    assert answer.paths[0].length == count - 2
+    assert answer.paths[0].left_out == count - 2 - 1_000
+    assert len(answer.paths[0].steps) == 1_000
+    assert compact(snapshot).node.retained_bytes == 8 * count
+
+
+def test_answers_are_those_of_brute_force(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
+    compared = 0
+    for seed in range(60):
+        graph = random_graph(seed)
+        if not graph.roots:
+            continue
+        path = tmp_path / f"{seed}.heapsnapshot"
+        path.write_bytes(heap_of(graph).data())
+        snapshot = opened(path)
+        reached = graph.reached(graph.roots)
+        # V8's root is object 0, and holds what nothing else does
+        whole_file = attached(rooted(graph))
+        dominator, sets = naive_dominators(whole_file, [0]), dominator_sets(whole_file, [0])
+        for item in reached:
+            answer = describe(snapshot, item + 1)
+            own = answer.object
+            assert own.dominator == (dominator[item + 1] or 0)
+            assert own.retained_bytes == sum(whole_file.shallow[each] for each in sets[item + 1])
+            assert [row.object.object - 1 for row in answer.references] == [t for t, _ in graph.edges[item]]
+            sources = [s for s in graph.objects for t, _ in graph.edges[s] if t == item]
+            assert [row.object.object - 1 for row in answer.referrers if row.object.object] == sources
+            assert [row.name for row in answer.referrers if row.object.object] == [
+                f"field{n}" for s in graph.objects for n, (t, _) in enumerate(graph.edges[s]) if t == item
+            ]
+            assert {row.object for row in answer.dominated} == {
+                each for each in range(1, len(graph.edges) + 1)
+                if snapshot.objects.dominator[each] == item + 1
+            }  # fmt: skip
+            found = paths(snapshot, item + 1, 100)
+            assert found.complete
+            assert {row.root.object - 1 for row in found.paths if row.root.object} == {
+                root for root in graph.roots if item in graph.reached([root])
+            }
+            compared += 1
+        chosen = sorted(reached)[::2]
+        freed = reached - graph.reached(graph.roots, frozenset(chosen))
+        whole = retained_by(snapshot, [item + 1 for item in chosen])
+        assert (whole.objects, whole.retained_bytes) == (
+            len(freed),
+            sum(graph.shallow[each] for each in freed),
+        )
+        rows = types(snapshot, "count").types
+        assert sum(row.count for row in rows) == len(graph.edges) + 1
+        for row in rows:
+            listed = instances(snapshot, row.number, "object").instances
+            assert [each.object for each in listed] == sorted(each.object for each in listed)
+            assert len(listed) == row.count
+            assert sum(each.shallow_bytes for each in listed) == row.shallow_bytes
+        top = compact(snapshot)
+        for child in top.children:
+            members, total = compact_members(snapshot, child.node)
+            assert total == child.objects
+            assert sum(each.retained_bytes for each in members) == child.retained_bytes
+    assert compared > 200
+
+
+def test_objects_are_found_by_their_ids(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
+    path = tmp_path / "small.heapsnapshot"
+    path.write_bytes(small_heap().data())
+    snapshot = opened(path)
+    assert number_of(snapshot, 15) == 7
+    answer = describe(snapshot, 7)
+    assert (answer.object.type, answer.object.file, answer.object.line) == (
+        "Session",
+        "/home/me/app/leak.js",
+        3,
+    )
+    assert [frame.function for frame in answer.allocated] == ["make", "main"]
+    detached = next(row.object for row in answer.references if row.name == "[7]")
+    assert detached.flags == ["detached"]
+    with pytest.raises(MemlensError, match="no object with the id 16"):
+        number_of(snapshot, 16)
+    with pytest.raises(MemlensError, match="no object number"):
+        describe(snapshot, 99)
+
+
+def test_weak_references_are_followed_only_when_asked(
+    tmp_path: Path, opened: Callable[[Path], Snapshot]
+) -> None:
+    heap = HeapFile()
+    root, weakly = heap.node("synthetic", ""), heap.node("object", "Held", 8)
+    other = heap.node("object", "Weakly", 8)
+    heap.edge(root, "property", "held", weakly)
+    heap.edge(weakly, "weak", "maybe", other)
+    path = tmp_path / "weak.heapsnapshot"
+    path.write_bytes(heap.data())
+    snapshot = opened(path)
+    assert not paths(snapshot, other).paths
+    found = paths(snapshot, other, through=("weak",))
+    assert [step.object.type for step in found.paths[0].steps] == ["Weakly"]
+    assert describe(snapshot, other).object.distance is None
+    assert snapshot.objects.dominator[other] == root
+    assert int(snapshot.objects.distance[other]) == NONE
+
+
+LEAK = """
+const v8 = require('v8');
+class Session { constructor(id) { this.id = id; this.buffer = 'x'.repeat(10) + id; } }
+const sessions = [];
+for (let i = 0; i < 2000; i++) sessions.push(new Session(i));
+globalThis.sessions = sessions;
+v8.writeHeapSnapshot(process.argv[2]);
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+def test_a_leak_of_a_real_program(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
+    script, path = tmp_path / "leak.js", tmp_path / "leak.heapsnapshot"
+    script.write_text(LEAK)
+    subprocess.run(["node", script, path], check=True, timeout=120)
+    snapshot = opened(path)
+    row = next(row for row in types(snapshot, search="session", limit=1_000).types if row.type == "Session")
+    assert row.count == 2_000
+    one = instances(snapshot, row.number, limit=1).instances[0]
+    assert (Path(one.file or "").name, one.line) == ("leak.js", 3)
+    ways = paths(snapshot, one.object, 100).paths
+    assert any("sessions" in [step.name for step in way.steps] for way in ways)
