@@ -10,6 +10,8 @@ from memlens.formats import read
 from memlens.formats.containers import open_source
 from memlens.model.graph import Graph
 
+_MAGIC_BYTES = 64
+
 Edge = tuple[str, str, int]
 """Kind, name (or index) and the target's id."""
 
@@ -56,10 +58,10 @@ def roots(graph: Graph) -> list[tuple[str, int, str, str]]:
 
 
 def damaged(whole: bytes, draw: random.Random) -> bytes:
-    """The bytes cut off, or with bytes flipped, or both."""
-    data = bytearray(whole[: draw.randrange(1, len(whole))] if draw.random() < 0.5 else whole)
+    """The bytes cut off, or with bytes flipped, or both; those by which the format is recognised stay."""
+    data = bytearray(whole[: draw.randrange(_MAGIC_BYTES + 1, len(whole))] if draw.random() < 0.5 else whole)
     for _ in range(draw.choice((0, 1, 4, 40))):
-        data[draw.randrange(len(data))] = draw.randrange(256)
+        data[draw.randrange(_MAGIC_BYTES, len(data))] = draw.randrange(256)
     return bytes(data)
 
 

@@ -136,6 +136,7 @@ def fill(dump: Dump, seed: int = 0) -> None:
     dump.instance(base + 0x1140, user, "Pqd?fh", base + 0x1080, -5, 0.25, True, 0.5, -3)
     dump.instance(base + 0x1400, loader)
     dump.instance(base + 0x1440, user, "Pqd?fh", base + 0x1140, 5, 1e300, False, -0.5, 3)
+    dump.instance(base + 0x1480, loader)
     dump.record(
         0x04, dump.pack("PPPPIi", 77, dump.name("run"), dump.name("()V"), dump.name("Cache.java"), 9, 34)
     )
@@ -145,4 +146,5 @@ def fill(dump: Dump, seed: int = 0) -> None:
     dump.add(0x03, "PII", base + 0x1140, 4, 0)
     dump.add(0x01, "PP", base + 0x10B8, 0x1234)
     dump.add(0x03, "PII", base + 0x1440, 99, 0)
+    dump.add(0x03, "PII", base + 0x1480, 4, 7)
     dump.segment()

@@ -2,6 +2,7 @@
 
 import gzip
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,13 @@ from tests.python.replays import hprof as replay
 
 from memlens.errors import BadRequestError
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.ingest import ingest
 from memlens.kernels.base.addresses import Addresses
 from memlens.model.graph import NONE, VALUE_KINDS, Graph
+from memlens.store.cache import Cache
+from memlens.store.manifest import read_manifest
+from memlens.store.snapshot import Snapshot
+from memlens.views.graph.retained import retained_by
 
 REAL = DATA / "heap" / "hprof"
 FILES = [
@@ -125,9 +131,11 @@ def test_what_a_made_dump_means(tmp_path: Path) -> None:
         ("local variable", 0x10_1140, "日本 😀", "com/example/Cache.java:34"),
         ("JNI global", 0x10_10B8, "", ""),
         ("local variable of an unknown thread", 0x10_1440, "", ""),
+        ("local variable", 0x10_1480, "日本 😀", ""),
     ]
     assert [graph.root_kinds[kind] for kind in graph.held_kinds][1] == "local variable"
-    assert ("local variable", "run (Cache.java:34)", 0x10_1140) in edges(graph)[ids.index(0x10_1100)]
+    held = ("local variable", "com.example.Cache$Entry.run (Cache.java:34)", 0x10_1140)
+    assert held in edges(graph)[ids.index(0x10_1100)]
     values = graph.values
     assert values is not None
     start, end = values.start[ids.index(0x10_1140)], values.start[ids.index(0x10_1140) + 1]
@@ -156,6 +164,33 @@ def test_what_a_made_dump_means(tmp_path: Path) -> None:
         "com.example.Cache$Entry",
     )
     assert [notice.code for notice in graph.notices] == ["inferred-sizes", "dangling"]
+
+
+def test_a_thread_retains_what_its_stack_holds(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
+    path = made(tmp_path, small().end())
+    numbers = {address: number for number, address in enumerate(load(path).objects.ids.tolist())}
+    snapshot = opened(path)
+    objects = snapshot.objects
+    thread, held, other = (numbers[address] for address in (0x10_1100, 0x10_1480, 0x10_1440))
+    assert int(objects.dominator[held]) == thread
+    assert int(objects.distance[held]) == 1
+    # one whose thread isn't in the file is a root
+    assert (int(objects.dominator[other]), int(objects.distance[other])) == (NONE, 0)
+    both = int(objects.shallow[thread] + objects.shallow[held])
+    assert retained_by(snapshot, [thread]).retained_bytes == int(objects.retained[thread]) == both
+    # the weak reference holds its target no more than the static field of a class that nothing else holds
+    assert int(objects.distance[numbers[0x10_10B8]]) == 0
+
+
+def test_the_dump_that_is_chosen_stays(tmp_path: Path, cache: Cache) -> None:
+    """Until another one is chosen: the archive of a file is replaced by that of its other dump."""
+    dump = small()
+    dump.record(0x2C, b"")
+    fill(dump, 0x1000_0000)
+    path = made(tmp_path, dump.end())
+    for chosen, number in ((0, 1), (None, 2), (0, 1)):
+        archive = ingest(path, cache, lambda *_: None, dump=chosen)
+        assert read_manifest(archive).settings["dump"] == number
 
 
 def test_compression_does_not_matter(tmp_path: Path) -> None:

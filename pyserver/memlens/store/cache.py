@@ -149,12 +149,16 @@ def _bytes_in(archive: Path) -> int:
 
 
 def _rename(partial: Path, archive: Path) -> None:
-    """Put the new archive in place. One that another process made meanwhile is as good, if it is whole."""
+    """Put the new archive in place. One that another process made meanwhile is as good, if it is whole.
+
+    It is another one if it is of another dump of the file, which the settings say.
+    """
     try:
         partial.rename(archive)
     except OSError:
         try:
-            if read_manifest(archive).source == read_manifest(partial).source:
+            there, new = read_manifest(archive), read_manifest(partial)
+            if (there.source, there.settings) == (new.source, new.settings):
                 os.utime(archive / FILE_NAME)
                 return
         except ArchiveError:

@@ -87,6 +87,8 @@ class GraphNames(Struct, frozen=True):
     spaces: list[str]
     root: int | None
     """The graph's own root."""
+    held_kinds: list[int]
+    """Kinds of roots at which reachability doesn't begin, because references from other roots lead to them."""
 
 
 class Manifest(Struct, frozen=True):

@@ -92,7 +92,7 @@ def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) 
     info = _info(graph, source, counts, derived, allocations)
     names = GraphNames(
         list(graph.reference_kinds), list(graph.type_kinds), list(graph.root_kinds), list(graph.flags),
-        list(graph.spaces), graph.root,
+        list(graph.spaces), graph.root, list(graph.held_kinds),
     )  # fmt: skip
     manifest = Manifest(
         FORMAT_VERSION, source, info, [0], [], [], [], graph.settings, columns.entries, graph=names

@@ -72,7 +72,9 @@ def followed(snapshot: Snapshot, through: Collection[Strength] = ()) -> npt.NDAr
 
 def entries(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
     """The objects at which reachability begins."""
-    roots, root = snapshot.objects.roots["object"], snapshot.graph_names.root
+    rows, root = snapshot.objects.roots, snapshot.graph_names.root
+    held = np.isin(rows["kind"], np.array(snapshot.graph_names.held_kinds, np.uint32))
+    roots = rows["object"][~held]
     return np.unique(roots if root is None else np.append(roots, np.uint32(root))).astype(np.uint32)
 
 
