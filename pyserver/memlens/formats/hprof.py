@@ -25,7 +25,7 @@ from memlens.formats.hprof_types import TYPE_KINDS, types_of
 from memlens.formats.scanning import Scanner, run_through
 from memlens.kernels.readers import hprof as kernel
 from memlens.kernels.readers import hprof_objects, hprof_references
-from memlens.model.graph import Facts, Graph, Objects, ReferenceKind, References, Values
+from memlens.model.graph import MOST_BYTES, Facts, Graph, Objects, ReferenceKind, References, Values
 from memlens.model.info import Notice
 from memlens.model.texts import Texts
 from memlens.progress import Report
@@ -162,6 +162,8 @@ def _graph(
     rows = roots.rows(references)
     numbers, shallow, names, serials = (np.asarray(column) for column in references.take_objects())
     starts, targets, kinds, labels = (np.asarray(column) for column in references.take_references())
+    if float(shallow.sum(dtype=np.float64)) >= MOST_BYTES:
+        raise DamagedSnapshotError("The objects' sizes add up to more than any memory has")
     values = Values(*(np.asarray(column) for column in references.take_values()))
     ids = np.asarray(references.take_ids())
     truncated = source.truncated or objects.ended != kernel.ENDED_WHOLE or records.ended != kernel.ENDED_WHOLE

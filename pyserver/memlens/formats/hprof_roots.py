@@ -120,13 +120,14 @@ class Roots:
         if not len(rows):
             return (), None
         names = ["other"]
+        heaps, of_rows = np.unique(rows[:, (0, 1, 3)], axis=0, return_inverse=True)
         numbers = []
-        for low, high, _, heap in rows.tolist():
+        for low, high, heap in heaps.tolist():
             name = self._objects.records.text(high << 32 | low) or f"heap {heap}"
             if name not in names and len(names) < _MOST_SPACES:
                 names.append(name)
             numbers.append(names.index(name) if name in names else 0)
         starts = np.append(rows[:, 2], count).astype(np.int64)
         column = np.zeros(count, np.uint8)
-        column[starts[0] :] = np.repeat(np.array(numbers, np.uint8), np.diff(starts))
+        column[starts[0] :] = np.repeat(np.array(numbers, np.uint8)[of_rows.ravel()], np.diff(starts))
         return tuple(names), column

@@ -55,6 +55,7 @@ cdef enum:
 cdef enum:
     CLASS_EDGES = 8             # a class's references beside its constants and static fields
     STRING_BYTES = 3072         # of a string's text in UTF-8; what is longer is shortened
+    TEXT_BYTES = 64 << 20       # of all strings' texts beyond the file's own size
     MOST_TEXTS = 0x7FFFFFF0
 
 # types that no class of the file stands for, numbered after the classes
@@ -468,6 +469,11 @@ cdef class References:
             count = units
         if first > units:
             return 0
+        if (self.objects.records.names.units.count > self.objects.records.length + TEXT_BYTES
+                or self.objects.records.names.starts.count > MOST_TEXTS):
+            # strings that are slices of one array, each another one
+            self.shortened_texts += 1
+            return 0
         end = min(first + count, units)
         at = first
         while at < end and done < STRING_BYTES:
@@ -489,8 +495,6 @@ cdef class References:
             # the length keeps different texts apart that begin in the same way
             done += <size_t> snprintf(<char *> out + done, 48, b"\xe2\x80\xa6 (%llu characters)",
                                       <unsigned long long> (end - first))
-        if self.objects.records.names.starts.count > MOST_TEXTS:
-            return 0
         return self.objects.records.intern(out, done)
 
     def name_of_thread(self, uint32_t number) -> int:
@@ -510,7 +514,7 @@ cdef class References:
         if record.tag != INSTANCE_DUMP:
             return 0
         walked = objects.class_of(record.other)
-        while walked != NO_CLASS:
+        while walked != NO_CLASS and base < record.body_bytes:
             for each in range(classes[walked].fields):
                 field = <Field *> objects.fields.data + classes[walked].first_field + each
                 if field.name != wanted or (field.type != TYPE_OBJECT and field.type != TYPE_ARRAY):
