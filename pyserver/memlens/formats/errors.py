@@ -9,8 +9,8 @@ class NotASnapshotError(MemlensError):
     code = "not-a-snapshot"
     advice = (
         "Memlens reads memory snapshots of PyTorch, SnapViewer and tracemalloc, recordings of heaptrack and memray, "
-        "pprof profiles, profiles of valgrind's massif and DHAT, and heap profiles in text (Go, gperftools, jemalloc, "
-        "Java)."
+        "pprof profiles, profiles of valgrind's massif and DHAT, heap profiles in text (Go, gperftools, jemalloc, "
+        "Java), and heap snapshots of V8 (Node.js, Chrome)."
     )
     retry = False
 
