@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import zstandard
+from tests.python.heap_files import small_heap
 from tests.python.test_java_heap import HEAP
 from tests.python.test_memray import header
 from tests.python.test_pprof import build
@@ -66,6 +67,7 @@ def main() -> int:
             files[path.name] = path.read_bytes()
     files["header.memray.bin"] = header()
     files["java.heap"] = HEAP.encode()
+    files["small.heapsnapshot"] = small_heap().data()
     for name, data in files.items():
         _write(CORPUS / "file" / name, data)
     recording = zstandard.decompress((PROFILES / "service.heaptrack.zst").read_bytes())

@@ -5,12 +5,12 @@ Vertices and their order are those of ``dominators.pyx``: vertex 0 is the root, 
 dominate.
 """
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memset
 
 from memlens.kernels.base.vectors cimport (
-    Vector, column_of, vector_extend, vector_free, vector_init, vector_push, vector_reserve,
+    Vector, column_of, vector_free, vector_init, vector_push, vector_reserve,
 )
 
 cdef uint32_t NO_NUMBER = 0xFFFFFFFF

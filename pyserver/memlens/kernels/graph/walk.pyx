@@ -18,9 +18,9 @@ cdef uint32_t NO_NUMBER = 0xFFFFFFFF
 def referrers(
     const uint64_t[::1] start, const uint32_t[::1] target, uint64_t[::1] back_start, uint32_t[::1] back
 ):
-    """Turn references around: the sources of those to object ``o``, ascending, get ``back_start[o]`` and on in ``back``.
+    """Turn references around: the sources of those to object ``o`` are at ``back_start[o]`` and on in ``back``.
 
-    A source stands as often as it refers to the object.
+    They ascend, and a source stands as often as it refers to the object.
     """
     cdef Py_ssize_t objects = start.shape[0] - 1, item
     cdef uint64_t at, total = 0

@@ -43,8 +43,8 @@ def number_names(const uint8_t[::1] kind, uint32_t[::1] name, const uint8_t[::1]
 def weak_map_tables(const uint8_t[::1] utf8, const uint64_t[::1] end, uint64_t[::1] table):
     """For texts that name an entry of a WeakMap, the id of its table, else 0.
 
-    V8 gives both the key and the table a reference to the value, and names them "N / part of key (… @ID) -> value (… @ID)
-    pair in WeakMap (table @ID)".
+    V8 gives both the key and the table a reference to the value, and names them "N / part of key (… @ID) -> value
+    (… @ID) pair in WeakMap (table @ID)".
     """
     cdef Py_ssize_t texts = end.shape[0], number
     cdef uint64_t start = 0, last
@@ -276,7 +276,7 @@ def scripts_of(
     const uint32_t[::1] objects,
     uint32_t[::1] scripts,
 ):
-    """For each of some ``objects`` that is a closure, its script, through its internal references "shared" and "script".
+    """For each of some ``objects`` that is a closure, its script: by internal references "shared" and "script".
 
     ``is_shared`` and ``is_script`` have an item per text. NONE for objects without.
     """

@@ -8,7 +8,7 @@ report errors by status and offset.
 Source of the format: ``HeapSnapshotJSONSerializer`` in ``src/profiler/heap-snapshot-generator.cc`` of V8.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy
 
 from memlens.kernels.base.vectors cimport (
