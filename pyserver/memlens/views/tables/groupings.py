@@ -51,7 +51,7 @@ _ONLY: dict[GroupKind, Model] = {
 """What only one model has."""
 KINDS: dict[Model, tuple[GroupKind, ...]] = {
     model: tuple(kind for kind in get_args(GroupKind) if _ONLY.get(kind, model) == model)
-    for model in ("timeline", "profile")
+    for model in ("timeline", "profile", "graph")
 }
 
 U32 = npt.NDArray[np.uint32]
@@ -103,7 +103,11 @@ def check_kind(snapshot: Snapshot, kind: GroupKind) -> None:
     """Raises :class:`BadRequestError` for what a snapshot's model can't be grouped by."""
     model = snapshot.info.model
     if kind not in KINDS[model]:
-        what = {"timeline": "The allocations of a trace", "profile": "The samples of a profile"}[model]
+        what = {
+            "timeline": "The allocations of a trace",
+            "profile": "The samples of a profile",
+            "graph": "The objects of a heap dump",
+        }[model]
         raise BadRequestError(f"{what} can't be grouped by {kind}", advice=f"By {', '.join(KINDS[model])}.")
 
 
