@@ -14,7 +14,7 @@ import apsw
 import numpy as np
 import pytest
 from tests.python.archived import source_lines
-from tests.python.conftest import event, frame, real_files, real_profiles
+from tests.python.conftest import ROOT, event, frame, real_files, real_profiles
 from tests.python.profile_reading import FIXTURES
 from tests.python.replays.torch import allocations, live_bytes, load
 
@@ -223,11 +223,14 @@ PROFILES = [
         "pprof/go-heap.pb.gz", "heaptrack/heaptrack.sqlite.zst", "public/parca/profile-with-labels.pb.gz"
     ),
 ]
-OF_BOTH = {"stacks", "stack_frames", "frames", "lines", "by_line"}
+OF_ALL = {"stacks", "stack_frames", "frames", "lines", "by_line"}
 OF_PROFILES = {"value_types", "samples", "sample_values", "labels", "values"}
+OF_GRAPHS = {"objects", "refs", "types", "roots", "strings"}
+HEAP = ROOT / "tests" / "fuzz" / "corpus" / "file" / "small.heapsnapshot"
+"""A heap dump with allocation stacks."""
 
 
-@pytest.mark.parametrize("path", [None, *PROFILES], ids=lambda path: path.name if path else "trace")
+@pytest.mark.parametrize("path", [None, *PROFILES, HEAP], ids=lambda path: path.name if path else "trace")
 def test_every_example_runs_and_every_column_is_described(
     path: Path | None,
     sample: Path,
@@ -239,8 +242,9 @@ def test_every_example_runs_and_every_column_is_described(
     made = session(path or sample)
     reported = schema(info)
     described = {table.name.strip('"'): table for table in reported.tables}
-    of_traces = {*TABLES, "live_at", "live_at_time"} - OF_PROFILES
-    assert described.keys() == (of_traces if path is None else OF_BOTH | OF_PROFILES)
+    of_traces = {*TABLES, "live_at", "live_at_time"} - OF_PROFILES - OF_GRAPHS
+    of_heap = OF_GRAPHS if path == HEAP else set()
+    assert described.keys() == (of_traces if path is None else OF_ALL | OF_PROFILES | of_heap)
     for name, table in described.items():
         answer = made.ask(f'SELECT * FROM "{name}"', limit=1)
         assert [column.name for column in answer.columns] == [column.name for column in table.columns]
@@ -510,13 +514,16 @@ def test_damaged_tables_are_reported_and_made_again(
 ) -> None:
     snapshot = opened(sample)
     tables.fill(snapshot, lambda *_: None)
+    numbers = {"objects": "object", "refs": "ref", "strings": "string"}
     for part, name in FILE_NAMES.items():
         database = snapshot.archive / name
         whole = database.read_bytes()
         seal = whole[-SEAL_BYTES:]
         database.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096 - len(seal)) + seal)
         with pytest.raises(ArchiveError), closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
-            session.ask(f"SELECT sum(stack) FROM {'stacks' if part == 'base' else part}")
+            session.ask(
+                f"SELECT sum({numbers.get(part, 'stack')}) FROM {'stacks' if part == 'base' else part}"
+            )
         for damaged in (whole[:100], whole[:100] + b"\xff" * 8_192):
             database.write_bytes(damaged + seal)
             with pytest.raises(ArchiveError):
