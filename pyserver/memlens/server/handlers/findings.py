@@ -3,7 +3,7 @@
 from memlens.server.protocol.findings import FindingsParams, HeadlineParams
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
-from memlens.views.findings import headline, rules
+from memlens.views.findings import headline, table
 from memlens.views.findings.answers import FindingsAnswer, HeadlineAnswer
 
 
@@ -12,7 +12,7 @@ def _headline(snapshot: Snapshot, p: HeadlineParams) -> HeadlineAnswer:
 
 
 def _findings(snapshot: Snapshot, p: FindingsParams) -> FindingsAnswer:
-    return rules.findings(snapshot, p.device, p.limit)
+    return table.findings(snapshot, p.device, p.limit)
 
 
 QUESTIONS: Questions = {
