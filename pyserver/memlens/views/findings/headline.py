@@ -19,6 +19,7 @@ from memlens.views.findings.writing import amount, percent, words
 
 MOST_LINES = 4
 LEAST_SHARE = 0.03
+SPREAD_SHARE = 0.05
 LEAST_WEIGHT = 0.2
 NO_STACKS_SHARE = 0.95
 _SAID = ("dominant_line", "one_site", "dominant_module", "out_of_memory")
@@ -114,6 +115,10 @@ def _held(verb: str, found: TopGroups, *, functions: bool = False) -> list[TextP
 def _list(found: TopGroups, *, functions: bool = False, shares: bool = True) -> list[TextPart]:
     """The lines that have the most, and what the others have."""
     parts: list[TextPart] = []
+    if found.groups and shares and 0 < found.groups[0].amount < SPREAD_SHARE * found.total:
+        most = found.groups[0]
+        lines = f"{found.count:,} lines, none with more than "
+        return [words(lines), most.measured(), words(" ("), most.named(), words(")")]
     shown = 0
     for group in found.groups[:MOST_LINES]:
         if group.amount <= 0 or (parts and group.amount < LEAST_SHARE * found.total):

@@ -15,7 +15,6 @@ from memlens.views.findings.answers import (
 )
 
 _MOST_FUNCTION = 40
-_ARGUMENTS = re.compile(r"\([^()]*\)( const)?$")
 _BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
 _IMPLEMENTED = re.compile(r"^<(?P<type>.+?) as .+>(?=::)")
 """How Rust writes a method of a trait: ``<svc::Node as core::clone::Clone>::clone``."""
@@ -76,11 +75,21 @@ def short_function(name: str) -> str:
         # <lambda>, <module>, <listcomp>
         return name
     text = _IMPLEMENTED.sub(lambda found: found["type"], name)
-    while (shorter := _ARGUMENTS.sub("", text)) != text:
-        text = shorter
+    text = _without_parameters(text.removesuffix(" const"))
     while (shorter := _BRACKETS.sub("", text)) != text:
         text = shorter
     # what stands before it is a return type
     text = text.rsplit(" ", 1)[-1] if "operator" not in text else text
     text = "::".join(text.split("::")[-2:]).rpartition("/")[2]
     return shortened(text or name, _MOST_FUNCTION)
+
+
+def _without_parameters(name: str) -> str:
+    """A function's name without the parentheses at its end and what is between them."""
+    depth = 0
+    for at in range(len(name) - 1, -1, -1):
+        depth += (name[at] == ")") - (name[at] == "(")
+        if not depth:
+            # of operator() the parentheses are the name
+            return name[:at] if name.endswith(")") and at and not name[:at].endswith("operator") else name
+    return name

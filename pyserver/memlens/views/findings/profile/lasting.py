@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from memlens.units import format_bytes
-from memlens.views.findings.answers import Evidence, Figure
+from memlens.views.findings.answers import Evidence, TextPart
 from memlens.views.findings.groups import TopGroup, top_groups
 from memlens.views.findings.profile.case import MIB, ProfileCase, is_own
 from memlens.views.findings.profile.sites import in_function
-from memlens.views.findings.writing import Ranked, amount, made, percent, words
+from memlens.views.findings.writing import Ranked, made, percent, words
 from memlens.views.selection.arenas import pool_stacks
 from memlens.views.selection.sets import AllocationSet
 
 LEAK_BYTES, LEAK_SHARE, LEAK_OF_PEAK = 64 << 10, 0.05, 0.01
-MOST_LEAKS = 3
+MOST_LEAKS, MOST_GROWING = 3, 2
 LEAST_BINS, GROWN_SHARE = 8, 0.1
 
 
@@ -59,7 +59,7 @@ def growth(case: ProfileCase) -> Iterator[Ranked]:
     purpose grows as well, so it isn't called a leak.
     """
     info, times = case.info, case.snapshot.times
-    if times is None or info.bins < LEAST_BINS or not info.tells_flow:
+    if times is None or info.bins < LEAST_BINS or not info.tells_flow or case.main.meaning != "peak":
         return
     edges = [round(part * info.bins) for part in (0.2, 0.4, 0.6, 0.8)]
     live = [_live(case, edge) for edge in edges]
@@ -70,18 +70,23 @@ def growth(case: ProfileCase) -> Iterator[Ranked]:
         at = [each[key].amount if key in each else 0 for each in live]
         if is_own(group) and at[-1] - at[0] >= least and all(more > less for less, more in pairwise(at)):
             rows.append((at[-1] - at[0], at, group))
-    for grown, at, group in sorted(rows, key=lambda row: -row[0])[:2]:
-        figure = Figure(grown, "bytes", "grown")
+    at_peak = {
+        group.evidence.of.filter: group for group in case.by_line(case.info.default_value, "live").groups
+    }
+    for grown, at, group in sorted(rows, key=lambda row: -row[0])[:MOST_GROWING]:
+        most = at_peak.get(group.evidence.of.filter)
+        if most is None:
+            continue
         of = AllocationSet(
             0, "survived", edges[0], edges[-1], group.evidence.of.filter, group.evidence.of.value
         )
         evidence = Evidence("liveSet", of, "line")
         sentence = [
-            group.named(), words(f"{in_function(group)} grows throughout the run: "),
-            amount(figure, evidence),
-            words(f" more at 80% of the run than at 20% (from {format_bytes(at[0])} to {format_bytes(at[-1])})."),
+            group.named(), words(f"{in_function(group)} grows throughout the run, to "),
+            TextPart(str(most.figure), most.figure, None, evidence),
+            words(f" at the peak: {format_bytes(at[0])} after 20% of it, {format_bytes(at[-1])} after 80%."),
         ]  # fmt: skip
-        finding = made("growth", "Grows over time", sentence, figure, evidence, group.line)
+        finding = made("growth", "Grows over time", sentence, most.figure, evidence, group.line)
         yield Ranked(1.2 * grown / max(peak, 1), finding)
 
 

@@ -83,7 +83,7 @@ def small_allocations(case: ProfileCase) -> Iterator[Ranked]:
 
 
 def oversized_buffers(case: ProfileCase) -> Iterator[Ranked]:
-    """A line allocates at least 64 KiB, 5% of all, of which less than a quarter was ever written.
+    """A line of the user's code allocates at least 64 KiB, 5% of all, of which less than a quarter was ever written.
 
     Only DHAT counts what is written; bytes that are written twice count twice, so that it is less still.
     """
@@ -95,7 +95,7 @@ def oversized_buffers(case: ProfileCase) -> Iterator[Ranked]:
     for group in case.by_line(total, "allocated").groups[:5]:
         used = written_of.get(group.evidence.of.filter, 0)
         least = max(OVERSIZED_BYTES, OVERSIZED_SHARE * case.total(total))
-        if group.amount < least or used >= WRITTEN_SHARE * group.amount or group.is_bare:
+        if group.amount < least or used >= WRITTEN_SHARE * group.amount or not is_own(group):
             continue
         query = group.figure.sql.replace(f"value = {total} ", f"value = {written} ")
         figure = Figure(used, "bytes", "value", query if used else "")

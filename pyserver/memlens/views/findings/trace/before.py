@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from memlens.kernels.trace.timeline import BEFORE_TRACE
-from memlens.units import format_bytes
 from memlens.views.findings.answers import Evidence, Figure
 from memlens.views.findings.trace.case import LEAST_EVENTS, TraceCase
 from memlens.views.findings.writing import Ranked, amount, made, percent, words
@@ -27,11 +26,15 @@ def before_recording(case: TraceCase) -> Iterator[Ranked]:
     query = f"SELECT sum(size_bytes) FROM allocations WHERE device = {case.number} AND live_at_peak AND before_trace"
     figure = Figure(early, "bytes", "live", query)
     evidence = Evidence("liveSet", case.at(info.peak_moment, "is:before"), "line")
-    stacks = f", {format_bytes(bare)} of it without a stack" if 0 < bare < early else ""
-    stacks = ", without stacks" if bare == early else stacks
+    without = Figure(bare, "bytes", "live", f"{query} AND stack = 0")
+    bare_of = Evidence("liveSet", case.at(info.peak_moment, "is:before stack:0"), "size")
+    some = (
+        [words(", "), amount(without, bare_of), words(" of it without a stack")] if 0 < bare < early else []
+    )
     sentence = [
         words("Recording started mid-run: "), amount(figure, evidence),
-        words(f" ({percent(early, info.peak_bytes)} of the peak) was already allocated{stacks}. {_advice(case)}"),
+        words(f" ({percent(early, info.peak_bytes)} of the peak) was already allocated"),
+        *([words(", without stacks")] if bare == early else some), words(f". {_advice(case)}"),
     ]  # fmt: skip
     finding = made("before_recording", "From before recording", sentence, figure, evidence)
     yield Ranked(0.5 * early / info.peak_bytes, finding)

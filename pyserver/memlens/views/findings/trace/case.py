@@ -60,6 +60,11 @@ class TraceCase:
         query = f"SELECT peak_bytes FROM devices WHERE device = {self.number}"
         return Figure(self.info.peak_bytes, "bytes", "live", query)
 
+    def reserved_figure(self) -> Figure:
+        """What the allocator held when the snapshot was taken."""
+        query = f"SELECT reserved_at_end_bytes FROM devices WHERE device = {self.number}"
+        return Figure(self.info.reserved_at_end_bytes or 0, "bytes", "reserved", query)
+
     def peak_evidence(self) -> Evidence:
         """What was live at the peak, by line."""
         return Evidence("liveSet", self.peak, "line")

@@ -52,14 +52,14 @@ def _finding(case: TraceCase, found: GrowthAnswer, row: GrowthRow, frame: Frame,
     evidence = Evidence("steps", case.at(last, filter_text), "line")
     link = line_link(case.snapshot, frame)
     name = frame.file.replace("\\", "/").rpartition("/")[2]
-    steps = counted((found.ends - 1) * found.every, "step")
+    steps = counted((found.ends - 1) * found.every, "inferred step" if inferred else "step")
     how = "after every step" if row.trend == "every_step" else f"after {row.steps_grown:,} of {steps}"
     sentence = [
         TextPart(f"{name}:{frame.line}", None, link, evidence),
         words(f" ({short_function(frame.function)}) keeps more {how}: "), amount(figure, evidence),
         words(
-            f" over {steps}, about {format_bytes(round(row.slope_bytes))} a step, and {format_bytes(row.last_bytes)} "
-            "live in the end. Something keeps what it makes, such as a list, a cache or a graph that isn't detached."
+            f" over {steps}, about {format_bytes(round(row.slope_bytes))} a step. "
+            "Something keeps what it makes, such as a list, a cache or a graph that isn't detached."
         ),
     ]  # fmt: skip
     finding = made("grows_by_step", "Grows by step", sentence, figure, evidence, link, inferred=inferred)

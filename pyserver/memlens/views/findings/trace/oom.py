@@ -103,13 +103,15 @@ def _largest_line(case: TraceCase, answer: OomAnswer) -> list[TextPart]:
             - (answer.device_free_bytes or 0)
             - sum(each.bytes for each in answer.places)
         )
-        enough = "more" if line.bytes >= missing else "less"
+        enough = (
+            "more than" if line.bytes > missing else "less than" if line.bytes < missing else "as much as"
+        )
         figure = Figure(line.bytes, "bytes", "live", query)
         filter_text = str(Term("by", ":", (f"={link.file}:{link.line}",)))
         evidence = Evidence("liveSet", case.at(answer.moment, filter_text), "line")
         parts = [TextPart(base_line(link), None, link, evidence), words(" holds ("), amount(figure, evidence)]
         known = answer.device_free_bytes is not None and missing > 0
-        return [*parts, words(f", {enough} than the {format_bytes(missing)} missing)" if known else ")")]
+        return [*parts, words(f", {enough} the {format_bytes(missing)} missing)" if known else ")")]
     return []
 
 

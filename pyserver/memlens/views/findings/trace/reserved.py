@@ -25,7 +25,7 @@ def fragmentation(case: TraceCase) -> Iterator[Ranked]:
     if not case.info.reserved_at_end_bytes:
         return
     state = _state(case)
-    reserved = state.reserved_bytes
+    reserved = case.info.reserved_at_end_bytes
     segments = state.segments
     split = np.flatnonzero((segments["active"] > 0) & (segments["flags"] & EXPANDABLE == 0))
     free = int((segments["size"] - segments["active"])[split].sum())
@@ -39,9 +39,9 @@ def fragmentation(case: TraceCase) -> Iterator[Ranked]:
     evidence = Evidence("state", case.at(case.info.events))
     link, holder = _holder(case, state, split)
     sentence = [
-        amount(figure, evidence),
+        amount(figure, evidence), words(" of "), amount(case.reserved_figure(), evidence),
         words(
-            f" of {format_bytes(reserved)} reserved ({percent(free, reserved)}) is free but fragmented when the "
+            f" reserved ({percent(free, reserved)}) is free but fragmented when the "
             "snapshot is taken"
         ),
         *holder,
@@ -56,7 +56,7 @@ def idle_segments(case: TraceCase) -> Iterator[Ranked]:
     if not case.info.reserved_at_end_bytes:
         return
     state = _state(case)
-    reserved = state.reserved_bytes
+    reserved = case.info.reserved_at_end_bytes
     segments = state.segments
     idle = (segments["active"] == 0) & (segments["flags"] & EXPANDABLE == 0)
     unused = int(segments["size"][idle].sum())
@@ -69,9 +69,9 @@ def idle_segments(case: TraceCase) -> Iterator[Ranked]:
     figure = Figure(unused, "bytes", "wholly_free", query)
     evidence = Evidence("state", case.at(case.info.events))
     sentence = [
-        amount(figure, evidence),
+        amount(figure, evidence), words(" of "), amount(case.reserved_figure(), evidence),
         words(
-            f" of {format_bytes(reserved)} reserved ({percent(unused, reserved)}) is unused when the snapshot is "
+            f" reserved ({percent(unused, reserved)}) is unused when the snapshot is "
             f"taken: {counted(int(np.count_nonzero(idle)), 'segment')} without an allocation, kept by the allocator. "
             "torch.cuda.empty_cache() gives them back to other processes."
         ),
