@@ -62,7 +62,7 @@ def _read_or_make(snapshot: Snapshot) -> _Kept:
             logger.warning("the findings of %s are made again", snapshot.archive.name, exc_info=True)
             FINDINGS.drop(snapshot.archive)
     made = _make(snapshot, None)
-    snapshot.behind.append(lambda: FINDINGS.try_to_write(snapshot))
+    snapshot.background.append(lambda: FINDINGS.try_to_write(snapshot))
     return made
 
 
