@@ -70,5 +70,5 @@ def _write(snapshot: Snapshot, path: Path, _report: Report) -> None:
     path.write_bytes(msgspec.json.encode(_make(snapshot, None)))
 
 
-FINDINGS = Artefact("findings.json", version=1, make=_write, at_ingest=True)
+FINDINGS = Artefact("findings.json", version=2, make=_write, at_ingest=True)
 """Its version is raised whenever a rule, a threshold or a sentence changes."""
