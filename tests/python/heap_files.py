@@ -115,7 +115,8 @@ def small_heap() -> HeapFile:
     shared = heap.node("code", "onTick", 40)
     script = heap.node("hidden", "/home/me/app/leak.js", 8)
     holder = heap.node("object", "Session", 48, trace_node_id=3)
-    text = heap.node("string", 'a "quoted"\n\u00e9\u20ac\U0001f600 text', 32)
+    words = 'a "quoted"\n\u00e9\u20ac\U0001f600 text'
+    text = heap.node("string", words, 32)
     table = heap.node("array", "(object properties)", 200)
     weak_map = heap.node("object", "WeakMap", 24)
     key, value = heap.node("object", "Key", 16), heap.node("object", "Value", 1_000)
@@ -138,6 +139,7 @@ def small_heap() -> HeapFile:
     heap.edge(holder, "property", "name", text)
     heap.edge(holder, "element", 7, detached)
     heap.edge(holder, "weak", "owner", everything)
+    heap.edge(holder, "element", 8, heap.node("string", words, 32))
     heap.locations = [(closure, 5, 8, 2), (holder, 5, 2, 0)]
     heap.functions = [
         ("(root)", "", 0),

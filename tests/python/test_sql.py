@@ -14,7 +14,7 @@ import apsw
 import numpy as np
 import pytest
 from tests.python.archived import source_lines
-from tests.python.conftest import event, frame, real_files, real_profiles
+from tests.python.conftest import ROOT, event, frame, real_files, real_profiles
 from tests.python.profile_reading import FIXTURES
 from tests.python.replays.torch import allocations, live_bytes, load
 
@@ -213,6 +213,14 @@ def test_devices_segments_annotations_and_a_set_per_row(
     assert per_event == all_rows(
         made, "SELECT moment, live_bytes FROM events WHERE device = 1 AND live_bytes > 0"
     )
+    # a filter narrows what is listed, and leaves the peak where it is
+    every = "SELECT allocation, size_bytes FROM live_at(1, NULL{})"
+    sizes = all_rows(made, every.format(""))
+    largest = max(size for _, size in sizes)
+    some = all_rows(made, every.format(f", 'size<{largest}'"))
+    assert some == [row for row in sizes if row[1] < largest]
+    assert 0 < len(some) < len(sizes)
+    assert all_rows(made, every.format(", 'module:nothing'")) == []
     by_time = "SELECT count(*) FROM live_at_time(1, {})"
     assert [all_rows(made, by_time.format(at))[0][0] for at in (-1, 0, 1, 3, 6, "NULL")] == [2, 1, 2, 2, 2, 2]
 
@@ -223,11 +231,14 @@ PROFILES = [
         "pprof/go-heap.pb.gz", "heaptrack/heaptrack.sqlite.zst", "public/parca/profile-with-labels.pb.gz"
     ),
 ]
-OF_BOTH = {"stacks", "stack_frames", "frames", "lines", "by_line"}
+OF_ALL = {"stacks", "stack_frames", "frames", "lines", "by_line"}
 OF_PROFILES = {"value_types", "samples", "sample_values", "labels", "values"}
+OF_GRAPHS = {"objects", "refs", "types", "roots", "strings"}
+HEAP = ROOT / "tests" / "fuzz" / "corpus" / "file" / "small.heapsnapshot"
+"""A heap dump with allocation stacks."""
 
 
-@pytest.mark.parametrize("path", [None, *PROFILES], ids=lambda path: path.name if path else "trace")
+@pytest.mark.parametrize("path", [None, *PROFILES, HEAP], ids=lambda path: path.name if path else "trace")
 def test_every_example_runs_and_every_column_is_described(
     path: Path | None,
     sample: Path,
@@ -239,8 +250,9 @@ def test_every_example_runs_and_every_column_is_described(
     made = session(path or sample)
     reported = schema(info)
     described = {table.name.strip('"'): table for table in reported.tables}
-    of_traces = {*TABLES, "live_at", "live_at_time"} - OF_PROFILES
-    assert described.keys() == (of_traces if path is None else OF_BOTH | OF_PROFILES)
+    of_traces = {*TABLES, "live_at", "live_at_time"} - OF_PROFILES - OF_GRAPHS
+    of_heap = OF_GRAPHS if path == HEAP else set()
+    assert described.keys() == (of_traces if path is None else OF_ALL | OF_PROFILES | of_heap)
     for name, table in described.items():
         answer = made.ask(f'SELECT * FROM "{name}"', limit=1)
         assert [column.name for column in answer.columns] == [column.name for column in table.columns]
@@ -363,7 +375,8 @@ def test_what_is_wrong_is_said_with_its_place(sample: Path, session: Callable[[P
     for query in ("", " -- nothing\n ;", "SELECT '\ud800'", "SELECT 1\0"):
         with pytest.raises(SqlError):
             made.ask(query)
-    for query in ("SELECT * FROM live_at(9)", "SELECT * FROM live_at(0, -1)", "SELECT * FROM live_at('x')"):
+    for query in ("SELECT * FROM live_at(9)", "SELECT * FROM live_at(0, -1)", "SELECT * FROM live_at('x')",
+                  "SELECT * FROM live_at(0, 1, 2)", "SELECT * FROM live_at(0, 1, 'nix:1')"):  # fmt: skip
         with pytest.raises(BadRequestError):
             made.ask(query)
     counted = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 9) SELECT count(*) FROM c, EVENTS"
@@ -496,7 +509,7 @@ def test_the_command_prints_tables_json_and_csv(
     status, out, err = run(str(path), "SELECT nix FROM events")
     assert (status, err) == (1, "memlens: no such column: nix (at character 8).\n")
     status, out, err = run(str(path), "--schema")
-    assert "live_at(device, moment)" in out
+    assert "live_at(device, moment, filter)" in out
     assert "-- What filled the memory at the peak" in out
     status, out, err = run(str(FIXTURES / "service.heaptrack.zst"), "--schema")
     assert (status, err) == (0, "")
@@ -510,13 +523,16 @@ def test_damaged_tables_are_reported_and_made_again(
 ) -> None:
     snapshot = opened(sample)
     tables.fill(snapshot, lambda *_: None)
+    numbers = {"objects": "object", "refs": "ref", "strings": "string"}
     for part, name in FILE_NAMES.items():
         database = snapshot.archive / name
         whole = database.read_bytes()
         seal = whole[-SEAL_BYTES:]
         database.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096 - len(seal)) + seal)
         with pytest.raises(ArchiveError), closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
-            session.ask(f"SELECT sum(stack) FROM {'stacks' if part == 'base' else part}")
+            session.ask(
+                f"SELECT sum({numbers.get(part, 'stack')}) FROM {'stacks' if part == 'base' else part}"
+            )
         for damaged in (whole[:100], whole[:100] + b"\xff" * 8_192):
             database.write_bytes(damaged + seal)
             with pytest.raises(ArchiveError):

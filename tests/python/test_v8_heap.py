@@ -16,6 +16,7 @@ from tests.python.conftest import DATA
 from tests.python.graphs import attached, dominator_sets, naive_dominators, random_graph, rooted
 from tests.python.heap_files import HeapFile, heap_of, small_heap
 
+from memlens.cli import main
 from memlens.errors import MemlensError
 from memlens.formats import read
 from memlens.formats.containers import open_source
@@ -470,3 +471,36 @@ def test_a_leak_of_a_real_program(tmp_path: Path, opened: Callable[[Path], Snaps
     assert (Path(one.file or "").name, one.line) == ("leak.js", 3)
     ways = paths(snapshot, one.object, 100).paths
     assert any("sessions" in [step.name for step in way.steps] for way in ways)
+
+
+def _printed(capfd: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main([str(argument) for argument in arguments]) == 0
+    return capfd.readouterr().out
+
+
+def test_commands(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    heap, path = small_heap(), tmp_path / "small.heapsnapshot"
+    path.write_bytes(heap.data())
+    cache = ("--cache-dir", tmp_path / "cache")
+    sizes = sum(node["self_size"] for node in heap.nodes)
+    info = json.loads(_printed(capfd, "info", path, "--json", *cache))
+    assert (info["model"], info["objects"], info["shallow_bytes"]) == ("graph", len(heap.nodes), sizes)
+    assert (info["references"], info["reachable_bytes"], info["roots"]) == (
+        sum(map(len, heap.edges)),
+        sizes,
+        2,
+    )
+    rows = json.loads(_printed(capfd, "types", path, "--json", *cache))["types"]
+    session = next(row for row in rows if row["type"] == "Session")
+    assert (session["count"], session["shallow_bytes"]) == (1, 48)
+    answer = json.loads(_printed(capfd, "object", path, "@15", "--json", *cache))
+    assert answer["object"]["line"] == 3
+    assert answer == json.loads(_printed(capfd, "object", path, "7", "--by-number", "--json", *cache))
+    ways = json.loads(_printed(capfd, "paths", path, "0xF", "--json", *cache))
+    assert [step["name"] for step in ways["paths"][0]["steps"]] == ["session"]
+    for command in (("info",), ("types",), ("object", 15), ("paths", 15), ("lines",), ("flame",)):
+        assert _printed(capfd, command[0], path, *command[1:], *cache)
+    found = _printed(capfd, "sql", path, "SELECT sum(shallow_bytes), count(*) FROM objects", "--csv", *cache)
+    assert found.splitlines()[1] == f"{sizes},{len(heap.nodes)}"
+    assert main(["stack", str(path), "1", *map(str, cache)]) == 1
+    assert "This heap dump has no" in capfd.readouterr().err

@@ -76,6 +76,8 @@ CREATE TABLE allocations (
 CREATE TABLE stacks (
     stack INTEGER PRIMARY KEY,      -- number of the stack; 0 is the empty one
     frame INTEGER,                  -- the frame to show first: the innermost of the user's own code, if there is one
+    innermost_frame INTEGER,        -- the innermost frame, whoever's code, but for allocation functions and, beside
+    -- Python, native code of a trace
     depth INTEGER NOT NULL,         -- how many frames it has
     total_bytes INTEGER,   -- all that it allocated
     count INTEGER,         -- in so many allocations
@@ -100,7 +102,8 @@ CREATE TABLE frames (
     file TEXT NOT NULL,             -- as on the machine that ran the job; empty for native code
     line INTEGER NOT NULL,          -- 0 when the file does not tell it
     function TEXT NOT NULL,         -- the function's name
-    kind TEXT NOT NULL              -- user, library or native
+    kind TEXT NOT NULL,             -- user, library or native
+    source TEXT NOT NULL            -- recorded; forward or fx stands beside the stack and called nothing
 );
 
 -- What each source line allocated, itself or through what it called, over all devices.

@@ -14,6 +14,7 @@ from memlens.kernels.base.sqlite_trees import Texts
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.progress import Report
+from memlens.store.charged import charged_by_rule
 from memlens.store.database_file import Column as TreeColumn
 from memlens.store.database_file import Filler, Rows
 from memlens.store.frees import freed_stacks
@@ -60,6 +61,7 @@ def _fill_stacks(snapshot: Snapshot, filler: Filler) -> None:
 
 def _stack_rows(snapshot: Snapshot, depths: Column) -> Iterator[Rows]:
     labels, totals = snapshot.stacks.label, stack_totals(snapshot)
+    innermost = charged_by_rule(snapshot, "any")
     match snapshot.info:
         case TimelineInfo():
             largest = snapshot.trace.stack_largest
@@ -72,6 +74,7 @@ def _stack_rows(snapshot: Snapshot, depths: Column) -> Iterator[Rows]:
     for part in stretches(len(labels)):
         columns = {name: number_column(totals[part, number]) for number, name in figures}
         columns["frame"] = number_column(labels[part], labels[part] == kernel.NEVER)
+        columns["innermost_frame"] = number_column(innermost[part], innermost[part] == kernel.NEVER)
         columns["depth"] = number_column(depths[part])
         columns["largest_allocation"] = number_column(largest[part], largest[part] == kernel.NEVER)
         yield Rows(part.stop - part.start, columns, part.start)
