@@ -39,7 +39,7 @@ from tests.fuzz.targets import quiet, scratch
 
 from memlens.errors import MemlensError
 from memlens.ingest import ingest
-from memlens.model.info import Notice
+from memlens.model.info import GraphInfo, Notice
 from memlens.store.cache import Cache
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
@@ -246,6 +246,9 @@ def _content(snapshot: Snapshot) -> bytes:
     for name in sorted(snapshot.manifest.columns):
         digest.update(name.encode() + b"\0" + (snapshot.archive / name).read_bytes())
     info = msgspec.structs.replace(snapshot.info, path="", file_bytes=0)
+    if isinstance(info, GraphInfo) and info.allocations is not None:
+        unplaced = msgspec.structs.replace(info.allocations, path="", file_bytes=0)
+        info = msgspec.structs.replace(info, allocations=unplaced)
     digest.update(msgspec.json.encode(info))
     return digest.digest()
 

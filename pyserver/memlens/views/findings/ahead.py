@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.progress import Report
 from memlens.store.artefacts import Artefact, content
 from memlens.store.snapshot import Snapshot
@@ -44,7 +44,7 @@ def _answers(snapshot: Snapshot, device: int | None) -> _Kept:
             number = default if device is None else device
             if number != default:
                 return snapshot.keep(f"{number}.findings", lambda: _make(snapshot, number))
-        case ProfileInfo():
+        case ProfileInfo() | GraphInfo():
             pass
     return snapshot.keep("findings", lambda: _read_or_make(snapshot))
 

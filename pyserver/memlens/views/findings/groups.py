@@ -6,7 +6,7 @@ from typing import assert_never
 import numpy as np
 
 from memlens.model.attribution import Attribution, FrameKind
-from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import Frame
 from memlens.views.findings.answers import Evidence, Figure, FigureKind, FindingPane, LineLink, TextPart
@@ -171,11 +171,11 @@ def _sql(
             terms = text_in_sql(f"{row.filter} {narrow}".strip())
             early = "" if of.kind == "live" else " WHERE start_moment > 0"
             return f"SELECT sum(size_bytes) FROM live_at({of.device}, {moment}, {terms}){early}"
-        case ProfileInfo(default_value=default):
+        case ProfileInfo() | GraphInfo():
             whole = of.from_moment is None and of.to_moment is None and not narrow
             if by != "line" or not whole:
                 return ""
-            value = default if of.value is None else of.value
+            value = snapshot.profile.default_value if of.value is None else of.value
             return sample_sql(value, _place_in_sql(row), attribution)
         case _:
             assert_never(snapshot.info)

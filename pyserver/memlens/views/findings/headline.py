@@ -6,7 +6,8 @@ important finding that the others don't say already.
 
 from typing import assert_never
 
-from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
+from memlens.store.models import LackingError
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_time
 from memlens.views.findings.answers import FigureKind, HeadlineAnswer, TextPart, plain_text
@@ -38,6 +39,8 @@ def headline(snapshot: Snapshot, device: int | None) -> HeadlineAnswer:
         case ProfileInfo():
             rule, sentences = _of_profile(ProfileCase(snapshot, snapshot.info))
             warnings = snapshot.info.warnings
+        case GraphInfo():
+            raise LackingError(snapshot.info.model, "rules for findings")
         case _:
             assert_never(snapshot.info)
     sentences = [sentence for sentence in sentences if sentence]

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import assert_never
 
-from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
+from memlens.store.models import LackingError
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import FindingsAnswer
 from memlens.views.findings.profile import churn, lasting, sites
@@ -52,6 +53,8 @@ def rules_of(snapshot: Snapshot, device: int | None) -> list[Rule]:
             return [_of_trace(rule, number) for rule in TRACE_RULES]
         case ProfileInfo():
             return [_of_profile(rule) for rule in PROFILE_RULES]
+        case GraphInfo():
+            raise LackingError(snapshot.info.model, "rules for findings")
         case _:
             assert_never(snapshot.info)
 
