@@ -134,7 +134,7 @@ def test_impossible_nodes(tmp_path: Path) -> None:
 def test_dumps_cut_off_anywhere(tmp_path: Path) -> None:
     data = small()
     whole = load(made(tmp_path, data))
-    counts = set()
+    counts: set[int] = set()
     for end in range(30, len(data) - 60, 3):
         said = outcome(tmp_path / "cut.gcdump", data[:end])
         if said:

@@ -150,6 +150,7 @@ def test_what_a_made_dump_means(tmp_path: Path) -> None:
         "half": ("float", int(np.float32(0.5).view(np.uint32))),
         "small": ("short", 2**64 - 3),
     }
+    assert graph.types.module is not None
     modules = {
         graph.texts[name]: graph.texts[module]
         for name, module in zip(graph.types.name, graph.types.module, strict=True)
@@ -256,7 +257,7 @@ def test_an_interrupted_dump_of_an_old_virtual_machine(tmp_path: Path) -> None:
 def test_dumps_cut_off_anywhere_have_what_comes_before(tmp_path: Path) -> None:
     data = small().end()
     whole = load(made(tmp_path, data))
-    counts = set()
+    counts: set[int] = set()
     for end in range(len(data) - 900, len(data)):
         path = made(tmp_path, data[:end])
         graph = load(path)
