@@ -50,7 +50,7 @@ class HeapFile:
         width = len(self.node_fields)
         for node, edges in zip(self.nodes, self.edges, strict=True):
             node["edge_count"] = len(edges)
-        edges = [
+        rows: list[list[int]] = [
             [EDGE_TYPES.index(kind), name if isinstance(name, int) else self.string(name), target * width]
             for of_node in self.edges
             for kind, name, target in of_node
@@ -70,9 +70,9 @@ class HeapFile:
             "location_fields": ["object_index", "script_id", "line", "column"],
         }  # fmt: skip
         return {
-            "snapshot": {"meta": meta, "node_count": len(self.nodes), "edge_count": len(edges)},
+            "snapshot": {"meta": meta, "node_count": len(self.nodes), "edge_count": len(rows)},
             "nodes": [node[name] for node in self.nodes for name in self.node_fields],
-            "edges": [number for edge in edges for number in edge],
+            "edges": [number for row in rows for number in row],
             "trace_function_infos": [number for info in infos for number in info],
             "trace_tree": self.trace_tree,
             "samples": [],

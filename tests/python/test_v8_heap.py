@@ -8,8 +8,10 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import zstandard
 from tests.python.conftest import DATA
@@ -61,7 +63,7 @@ def _dominators(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     )  # fmt: skip
     assert found == count
     order, idom = order[:count], idom[:count]
-    sums, dominator, retained = (np.empty(count, kind) for kind in (np.uint64, np.uint32, np.uint64))
+    dominator, (sums, retained) = np.empty(count, np.uint32), np.empty((2, count), np.uint64)
     kernel.retained_sizes(order, idom, count, graph.objects.shallow, sums)
     dominator[order], retained[order] = order[idom], sums
     return dominator, retained
@@ -212,7 +214,7 @@ def test_what_is_no_list_of_strings(data: bytes) -> None:
 def test_reading_in_steps_of_a_few_bytes_changes_nothing() -> None:
     data = b"[1, 22,333,4 ,5,6\n,70000,8,9]"
     for step in range(1, 8):
-        columns = [np.empty(3, np.uint64), np.empty(3, np.uint8)]
+        columns: list[npt.NDArray[Any]] = [np.empty(3, np.uint64), np.empty(3, np.uint8)]
         sinks: list[v8_json.Sink | None] = [
             (columns[0].view(np.uint8), 8, 2**60, 0), None, (columns[1].view(np.uint8), 1, 255, 0)
         ]  # fmt: skip
@@ -442,7 +444,7 @@ def test_weak_references_are_followed_only_when_asked(
     path.write_bytes(heap.data())
     snapshot = opened(path)
     assert not paths(snapshot, other).paths
-    found = paths(snapshot, other, through=("weak",))
+    found = paths(snapshot, other, through={"weak"})
     assert [step.object.type for step in found.paths[0].steps] == ["Weakly"]
     assert describe(snapshot, other).object.distance is None
     assert snapshot.objects.dominator[other] == root

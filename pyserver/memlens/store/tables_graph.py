@@ -147,7 +147,8 @@ def fill_references(snapshot: Snapshot, filler: Filler, report: Report) -> None:
     if not isinstance(snapshot.info, GraphInfo):
         return
     stored = snapshot.references
-    counts: npt.NDArray[np.int64] = np.diff(stored.start.astype(np.int64))
+    ends = stored.start.astype(np.int64)
+    counts = ends[1:] - ends[:-1]
     sources = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
     rows = _reference_rows(snapshot, sources)
     filler.fill("refs", watched(rows, snapshot.info.references, 0.7, report))
