@@ -1,14 +1,6 @@
 // The messages between the extension host and the webview: one union for each direction.
 
-import type {
-  FlameName,
-  FlameOptions,
-  GroupedBy,
-  Problem,
-  Requests,
-  SnapshotInfo,
-  VIEW_METHODS,
-} from './protocol.gen';
+import type { FlameName, FlameOptions, Problem, Requests, SnapshotInfo, VIEW_METHODS } from './protocol.gen';
 
 /** The requests that a view may send. The host adds the `snapshot`, and the `other` that it is compared with. */
 export type ViewMethod = (typeof VIEW_METHODS)[number];
