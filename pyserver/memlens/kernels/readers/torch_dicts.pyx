@@ -5,7 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t, int32_t, int64_t
 from libc.string cimport memcpy, memset
 
 from memlens.kernels.base.interning cimport intern_units
-from memlens.kernels.base.vectors cimport Vector, vector_push, vector_reserve
+from memlens.kernels.base.vectors cimport Vector, vector_reserve
 from memlens.kernels.readers.pickle_machine cimport (
     BOOL, DICT, EMPTY_DICT, EMPTY_LIST, E_NO_MEMORY, E_TOO_MANY, E_UNDERFLOW, INT, LIST, MAX_ROWS, ROW_REF, STRING,
     PairRow, Value,

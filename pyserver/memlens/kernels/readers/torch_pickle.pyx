@@ -15,7 +15,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from memlens.kernels.base.interning cimport interner_free
 from memlens.kernels.base.vectors cimport Vector, vector_init, vector_extend, vector_push, vector_free, column_of
 from memlens.kernels.readers.pickle_machine cimport DICT, EMPTY_LIST, LIST, NONE, PairRow
-from memlens.kernels.readers.torch_stacks cimport Lists
+from memlens.kernels.readers.torch_events cimport Events
 from memlens.kernels.readers.torch_tables cimport *
 from memlens.kernels.readers.torch_tables import FIELD_NAMES
 
@@ -26,7 +26,7 @@ UNKNOWN_TIME = 0
 UNKNOWN_DEVICE = -1
 
 
-cdef class Scanner(Lists):
+cdef class Scanner(Events):
     """Scan a whole pickle in steps, then ``take`` the tables."""
 
     # ---- for formats/torch.py ----

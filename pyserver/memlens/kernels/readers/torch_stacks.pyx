@@ -2,9 +2,9 @@
 """Lists of a PyTorch snapshot: a list of frames becomes an interned stack, any other a list of rows."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcpy
 
-from memlens.kernels.base.interning cimport interner_init, interner_free, intern_units
+from memlens.kernels.base.interning cimport interner_init, interner_free, intern_hashed, intern_units, units_code
 from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_reserve, vector_free
 from memlens.kernels.readers.pickle_machine cimport (
     DICT, EMPTY_DICT, EMPTY_LIST, E_NO_MEMORY, E_TOO_MANY, INT, LIST, MAX_ROWS, ROW_REF, RUN, STRING, Value,
@@ -169,17 +169,35 @@ cdef class Lists(Dicts):
     cdef size_t list_run(self, size_t at) noexcept nogil:
         """Take a whole stack at once: references to frames up to APPENDS, for the empty list on top.
 
-        Almost all bytes of a snapshot are such runs, and most repeat one that was read before, byte for byte; those
-        are looked up as they stand. Returns where the run ends; 0 when it is something else (nothing is taken then,
-        and the machine goes on opcode by opcode) or on error.
+        Returns where the run ends; 0 when it is something else (nothing is taken then, and the machine goes on opcode
+        by opcode) or on error.
         """
+        cdef size_t end = self.run_end(at)
+        cdef Value *top
+        if end == 0 or self.stack.count == 0:
+            return 0
+        top = &(<Value *> self.stack.data)[self.stack.count - 1]
+        if top.kind != LIST or (<uint8_t *> self.list_kinds.data)[top.payload] != EMPTY_LIST:
+            return 0
+        if self.forget_stale_runs() < 0:
+            return 0
+        if self.set_run(at, end - at, units_code(&self.runs, self.data + at, end - at), top.payload) < 0:
+            return 0
+        return end + 1
+
+    cdef size_t run_end(self, size_t at) noexcept nogil:
+        """Where the references that begin at ``at`` end at APPENDS; 0 when there are none, too many, or no APPENDS."""
         cdef const uint8_t *data = self.data
         cdef size_t length = self.length
         cdef size_t begin = at
         cdef size_t depth = 0
-        cdef int64_t run
-        cdef uint32_t *stacks
-        cdef Value *top
+        while length - at >= 40 and depth < RUN - 8 and (
+            (data[at] ^ 0x6A) | (data[at + 5] ^ 0x6A) | (data[at + 10] ^ 0x6A) | (data[at + 15] ^ 0x6A)
+            | (data[at + 20] ^ 0x6A) | (data[at + 25] ^ 0x6A) | (data[at + 30] ^ 0x6A) | (data[at + 35] ^ 0x6A)
+        ) == 0:
+            # eight LONG_BINGETs, as of most frames
+            at += 40
+            depth += 8
         while depth < RUN and length - at >= 5:
             if data[at] == 0x6A:                                    # LONG_BINGET
                 at += 5
@@ -188,36 +206,31 @@ cdef class Lists(Dicts):
             else:
                 break
             depth += 1
-        if depth == 0 or at >= length or data[at] != 0x65 or self.stack.count == 0:
-            return 0
-        top = &(<Value *> self.stack.data)[self.stack.count - 1]
-        if top.kind != LIST or (<uint8_t *> self.list_kinds.data)[top.payload] != EMPTY_LIST:
-            return 0
-        if self.runs.units.count > MAX_RUN_BYTES or self.runs_memo_changes != self.memo_changes:
-            if self.forget_runs() < 0:
-                return 0
-        if at - begin == self.last_run_bytes and memcmp(data + begin, data + self.last_run, at - begin) == 0:
-            # the request and the completion of a free stand side by side, with one stack
-            self.be_stack(top.payload, self.last_run_stack)
-            return at + 1
-        run = intern_units(&self.runs, data + begin, at - begin)
+        return at if at > begin and at < length and data[at] == 0x65 else 0
+
+    cdef int set_run(self, size_t begin, size_t run_bytes, uint32_t code, size_t list_row) noexcept nogil:
+        """Make an empty list the stack of the references at ``begin``, whose hash is ``code``.
+
+        Almost all bytes of a snapshot are such runs, and most repeat one that was read before, byte for byte; those
+        are looked up as they stand. Returns -1 when not all are frames, or on error.
+        """
+        cdef int64_t run = intern_hashed(&self.runs, self.data + begin, run_bytes, code)
+        cdef uint32_t *stacks
         if run < 0:
-            self.fail_with(E_NO_MEMORY, 0)
-            return 0
+            return self.fail_with(E_NO_MEMORY, 0)
         if <size_t> run == self.run_stacks.count and vector_push(&self.run_stacks, &NO_STACK) < 0:
-            self.fail_with(E_NO_MEMORY, 0)
-            return 0
+            return self.fail_with(E_NO_MEMORY, 0)
         stacks = <uint32_t *> self.run_stacks.data
         if stacks[run] == NO_STACK:
-            if self.read_run(begin, at, top.payload) < 0:
-                return 0
-            stacks[run] = (<uint32_t *> self.list_payloads.data)[top.payload]
+            if self.read_run(begin, begin + run_bytes, list_row) < 0:
+                return -1
+            stacks[run] = (<uint32_t *> self.list_payloads.data)[list_row]
         else:
-            self.be_stack(top.payload, stacks[run])
+            self.be_stack(list_row, stacks[run])
         self.last_run = begin
-        self.last_run_bytes = at - begin
+        self.last_run_bytes = run_bytes
         self.last_run_stack = stacks[run]
-        return at + 1
+        return 0
 
     cdef inline void be_stack(self, size_t list_row, uint32_t stack) noexcept nogil:
         """The list is a stack that is known."""
@@ -266,9 +279,11 @@ cdef class Lists(Dicts):
             depth += 1
         return self.set_stack(list_row, depth)
 
-    cdef int forget_runs(self) noexcept nogil:
-        """Forget the runs that were read: they are many, or memos that they refer to may have been stored anew."""
+    cdef int forget_stale_runs(self) noexcept nogil:
+        """Forget the runs that were read when they are many, or memos that they refer to may have been stored anew."""
         cdef uint64_t seed = self.runs.seed
+        if self.runs.units.count <= MAX_RUN_BYTES and self.runs_memo_changes == self.memo_changes:
+            return 0
         interner_free(&self.runs)
         self.run_stacks.count = 0
         self.last_run_bytes = 0

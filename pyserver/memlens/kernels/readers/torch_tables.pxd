@@ -169,7 +169,6 @@ cdef struct ExtraRow:
     uint16_t unused
 
 
-
 cdef inline bint is_number(Value *value, int64_t *number) noexcept nogil:
     """Whether a value is a number of 64 bits, whose whole part is then in ``number``. True is none, nor is NaN."""
     cdef double real

@@ -6,12 +6,12 @@ field.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int32_t, int64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from memlens.kernels.base.interning cimport interner_init, interner_free, intern_units
 from memlens.kernels.base.vectors cimport vector_init, vector_reserve, vector_push, vector_free
 from memlens.kernels.readers.pickle_machine cimport (
-    EMPTY_DICT, EMPTY_LIST, E_NO_MEMORY, E_TOO_MANY, INT, LIST, MAX_ROWS, NONE, STRING, UINT,
+    EMPTY_DICT, EMPTY_LIST, E_NO_MEMORY, E_TOO_MANY, LIST, MAX_ROWS, NONE, STRING, UINT,
 )
 
 import os
@@ -64,7 +64,6 @@ cdef class Tables(Machine):
         # the actions whose sizes count have the first numbers
         for name in (b"alloc", b"free_requested", b"free_completed", b"free"):
             self.name_of(&self.actions, <uint32_t> self.intern_string(name, len(name)))
-
 
     def __dealloc__(self):
         cdef size_t index
