@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from memlens.background import Background
 from memlens.formats.containers import Source, plain_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.pickles import is_pickle, scan
@@ -272,8 +273,12 @@ class _Tables:
         return [self.scanner.string_at(int(row)) for row in np.asarray(self.scanner.take(table))]
 
     def timeline(self, report: Report) -> Timeline:
-        frames = self._frames()
-        has_python = frames.stacks_with(frames.kinds != NATIVE)
+        """The model. Raises :class:`DamagedSnapshotError`."""
+        # Python makes the frames while kernels match the events
+        with Background(self._frames) as frames:
+            return self._with_frames(frames, report)
+
+    def _with_frames(self, making: Background[Frames], report: Report) -> Timeline:
         action_numbers, action_names = self._action_numbers()
         category_numbers, category_names = self._category_numbers()
         notices: list[Notice] = []
@@ -303,6 +308,8 @@ class _Tables:
         frees_repeat = drop_stacks_of_frees(devices)
         for built in devices:
             notices += self._device_notices(built)
+        frames = making.result()
+        has_python = frames.stacks_with(frames.kinds != NATIVE)
         notices += odd_notices(self.odd) + _file_notices(frames, has_python, devices)
         tables = self._further_tables()
         return Timeline(
