@@ -5,7 +5,9 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from libc.string cimport memcpy
 
 from memlens.kernels.base.interning cimport interner_init, interner_free, intern_hashed, intern_units, units_code
-from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_reserve, vector_free
+from memlens.kernels.base.vectors cimport (
+    Vector, vector_init, vector_push, vector_push_u32, vector_reserve, vector_free,
+)
 from memlens.kernels.readers.pickle_machine cimport (
     DICT, EMPTY_DICT, EMPTY_LIST, E_NO_MEMORY, E_TOO_MANY, INT, LIST, MAX_ROWS, ROW_REF, RUN, STRING, Value,
 )
@@ -160,7 +162,7 @@ cdef class Lists(Dicts):
             row = <uint32_t> values[index].payload
             if dicts:
                 row = (<uint32_t *> self.dict_rows.data)[row]
-            if vector_push(vector, &row) < 0:
+            if vector_push_u32(vector, row) < 0:
                 return self.fail_with(E_NO_MEMORY, 0)
         return 0
 
