@@ -390,8 +390,8 @@ class _Tables:
         if self.traces_share:
             times = times.copy()
         return Events(
-            actions[table["action"]], table["addr"], table["size"], table["stack"], table["stream"], table["pool"],
-            categories[table["category"]], times if count and bool(times.any()) else None,
+            _replaced(table["action"], actions), table["addr"], table["size"], table["stack"], table["stream"],
+            table["pool"], _replaced(table["category"], categories), times if count and bool(times.any()) else None,
         )  # fmt: skip
 
     def _live_blocks(self, segments: npt.NDArray[np.uint32]) -> Blocks:
@@ -506,6 +506,11 @@ class _Tables:
         number = NOTE_KINDS.index("device_free")
         ids += [built.notes["value"][built.notes["kind"] != number].astype(np.uint32) for built in devices]
         return {row: self.scanner.string_at(row) for row in _distinct(np.concatenate(ids))}
+
+
+def _replaced(column: Column, numbers: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """A column of bytes with each replaced by that of the 256 ``numbers``; NumPy would make long indices of them."""
+    return np.frombuffer(column.tobytes().translate(numbers.tobytes()), np.uint8)
 
 
 def _distinct(ids: Column) -> list[int]:
