@@ -16,15 +16,15 @@ export interface Alignment {
  * Some allocations of one device.
  *
  * With `to_moment` None it is what is live at `from_moment` (None: the peak of what fits `filter`), whatever
- * `kind`. Else it is about the events behind `from_moment` up to `to_moment`: what was `live` at any moment
+ * `kind`. Else it is about the events after `from_moment` up to `to_moment`: what was `live` at any moment
  * from the one to the other, `allocated` in between, `freed` in between, or allocated in between and live at
  * its end: `survived`.
  *
  * `filter` narrows it, see :mod:`memlens.views.selection.filters`; empty for all.
  *
  * Of a profile it is some of its samples: `device` has no meaning, and `value` numbers the value that is asked
- * about (None: the profile's default). Where the profile tells of times, moments are the edges of its bins; what
- * then was live, allocated or freed is told in bytes and counts, whatever the value. "survived" is what each sample
+ * about (None: the profile's default). Where the profile has times, moments are the edges of its bins; what
+ * then was live, allocated or freed is in bytes and counts, whatever the value. "survived" is what each sample
  * allocated there beyond what it freed.
  */
 export interface AllocationSet {
@@ -36,7 +36,7 @@ export interface AllocationSet {
   value: number | null;
 }
 
-/** One allocation. `rounded_bytes` is the allocator's block size where the file tells it. */
+/** One allocation. `rounded_bytes` is the allocator's block size where the file has it. */
 export interface AllocationSummary {
   allocation: number;
   device: number;
@@ -85,7 +85,7 @@ export interface AllocatorStateAnswer {
 /**
  * A page of the segments at a moment: the largest first, or by address, or those with the most free first.
  *
- * With `lit` the blocks tell which of them are in that branch of a tree table.
+ * With `lit` the blocks say which of them are in that branch of a tree table.
  */
 export interface AllocatorStateParams {
   snapshot: string;
@@ -99,9 +99,9 @@ export interface AllocatorStateParams {
 }
 
 /**
- * A stretch of the run, or several that are too narrow to be told apart: `count` then says how many.
+ * A stretch of the run, or several that are too narrow to be drawn apart: `count` then says how many.
  *
- * `from_moment` and `to_moment` are the moments before its first and behind its last event. `unmatched` says
+ * `from_moment` and `to_moment` are the moments before its first and after its last event. `unmatched` says
  * which of its two ends the file has not, so that it reaches to the end of the axis there.
  */
 export interface AnnotationItem {
@@ -295,7 +295,7 @@ export interface CompareMomentsParams {
 }
 
 /**
- * As many as were asked for; `inferred_steps` when they were found by steps that no annotation tells.
+ * As many as were asked for; `inferred_steps` when they were found by steps without annotations.
  *
  * `live_bytes` and `other_live_bytes` are what was live at the moments that were asked for and at those beside
  * them, None where the other run has not begun or is over.
@@ -399,7 +399,7 @@ export interface ComparedTree {
  * `extent` is what both runs take up together. The heights are base64 of little-endian `float64[columns]`, the
  * most and the least that was live within each column in bytes, NaN where the run has not begun or is over.
  * `moments` is base64 of little-endian `uint32[columns]`: the first run's moment at the end of each column.
- * `steps_told` and `other_steps_told` say how each run's steps are known, where it is laid by step.
+ * `steps_known` and `other_steps_known` say how each run's steps are known, where it is laid by step.
  */
 export interface CurvesAnswer {
   x0: number;
@@ -416,8 +416,8 @@ export interface CurvesAnswer {
   other_lowest: string;
   moments: string;
   steps: SharedStep[];
-  steps_told: StepsTold | null;
-  other_steps_told: StepsTold | null;
+  steps_known: StepsKnown | null;
+  other_steps_known: StepsKnown | null;
 }
 
 /**
@@ -457,7 +457,7 @@ export interface Document {
   cell: string | null;
 }
 
-/** Nothing to tell. */
+/** No result. */
 export type Done = Record<string, never>;
 
 /** From `line` on (counted from 1), `removed` lines gave way to `added` ones. */
@@ -551,7 +551,7 @@ export interface Finding {
 /**
  * The children of a node, rows `offset … offset + len(rows)` of `children`, in the tree's order.
  *
- * `total_*` (`whole` of a comparison) are of the whole tree; `rest_*` of the children behind the last row.
+ * `total_*` (`whole` of a comparison) are of the whole tree; `rest_*` of the children after the last row.
  */
 export interface FlameChildrenAnswer {
   total_bytes: number;
@@ -609,7 +609,7 @@ export interface FlameFunctionsParams {
   attribution?: 'any' | 'mine';
 }
 
-/** A place that stands behind a node, and what the node has through it. */
+/** A place behind a node, and what the node has through it. */
 export interface FlameLine {
   file: string;
   line: number;
@@ -628,6 +628,7 @@ export interface FlameName {
   kind: 'library' | 'native' | 'none' | 'user';
   package: string;
   is_package: boolean;
+  source: 'forward' | 'fx' | 'inferred' | 'recorded';
 }
 
 /**
@@ -725,7 +726,7 @@ export interface FlameParams {
 /**
  * `geometry` is base64 of the packed buffer that `memlens.views.flame.graph` describes.
  *
- * `names` are those of the boxes that are wide enough to hold text; `memlens/flameNode` tells the others'.
+ * `names` are those of the boxes that are wide enough to hold text; `memlens/flameNode` answers the others'.
  */
 export interface FlameResult {
   geometry: string;
@@ -797,6 +798,12 @@ export interface FreePlace {
   largest_address: string;
 }
 
+/** The code that a frame of generated code was generated from: its FX node's original trace, innermost first. */
+export interface FxTrace {
+  of: Frame;
+  frames: Frame[];
+}
+
 /**
  * What the reserved memory of a moment is made of, in bytes.
  *
@@ -827,7 +834,7 @@ export interface GapAnswer {
 /**
  * What the reserved memory of a moment is made of; None means the first at which the most was reserved.
  *
- * With `filter` the part that fits it is told as well.
+ * With `filter` also of the part that fits it.
  */
 export interface GapParams {
   snapshot: string;
@@ -846,8 +853,8 @@ export interface GoToArguments {
  * A group of a branch; bytes are requested ones. `filter` finds its allocations, empty where no term does.
  *
  * Of a profile `bytes` is the value that is asked about, and `count` how many allocations that is where the
- * profile tells it (else how many samples). `largest_bytes` is of what the answer's `largest` says, None where
- * that isn't known; `largest_allocation` is None in a profile, which tells of no single ones.
+ * profile has it (else how many samples). `largest_bytes` is of what the answer's `largest` says, None where
+ * that isn't known; `largest_allocation` is None in a profile, which has no single ones.
  */
 export interface Group {
   key: number;
@@ -865,7 +872,7 @@ export interface Group {
  * Groups `offset … offset + len(rows)` of the `groups` in a branch, whose sums `bytes` and `count` are.
  *
  * `set_bytes` and `set_count` are those of the whole set, as narrowed. Counts are None where a profile doesn't
- * tell how many allocations they were. `largest` says what the groups' largest is: a single allocation or block, or
+ * say how many allocations they were. `largest` says what the groups' largest is: a single allocation or block, or
  * all that one stack has.
  */
 export interface GroupsAnswer {
@@ -1361,7 +1368,7 @@ export interface ProfileInfo {
 /**
  * What went on between two edges. `survived_*` is what stacks allocated there beyond what they freed.
  *
- * Counts are None where the profile doesn't tell how many allocations they were.
+ * Counts are None where the profile doesn't say how many allocations they were.
  */
 export interface ProfileRangeAnswer {
   allocated_bytes: number;
@@ -1385,7 +1392,7 @@ export interface ProfileRangeParams {
 /**
  * A line over time. `values` is base64 of `float64[edges]`, little-endian, in `unit`.
  *
- * `within` says that a value tells what happened in the bin that ends at its edge, not what was at the edge: how
+ * `within` says that a value is of what happened in the bin that ends at its edge, not what was at the edge: how
  * often a second where the edges are times ("per_second"), else how often.
  */
 export interface ProfileSeries {
@@ -1399,7 +1406,7 @@ export interface ProfileSeries {
 /**
  * All lines of a profile. `edges` is base64 of `float64[edges]`, in the profile's `time_unit`.
  *
- * `peaks` likewise holds the most that was live in the bin that ends at each edge; `peak_edge` is the edge behind
+ * `peaks` likewise holds the most that was live in the bin that ends at each edge; `peak_edge` is the edge after
  * the highest of them.
  */
 export interface ProfileTimesAnswer {
@@ -1426,7 +1433,7 @@ export interface ProfileValue {
   negative: boolean;
 }
 
-/** How far the reading of a snapshot is. `fraction` is of the whole work, None if it can't be told. */
+/** How far the reading of a snapshot is. `fraction` is of the whole work, None if that isn't known. */
 export interface ProgressParams {
   view: string;
   stage: string;
@@ -1434,7 +1441,7 @@ export interface ProgressParams {
 }
 
 /**
- * Server to client: whose code a snapshot's frames are is told by another setting now, so views ask anew.
+ * Server to client: another setting now decides whose code a snapshot's frames are, so views ask anew.
  *
  * It is called `now` from here on; by its former name it is still found.
  */
@@ -1462,7 +1469,7 @@ export interface ReservedAnswer {
   last: string;
 }
 
-/** The part `[x0, x1]` of a device's run, in so many columns; with `filter` what fits it is told as well. */
+/** The part `[x0, x1]` of a device's run, in so many columns; with `filter` also of what fits it. */
 export interface ReservedParams {
   snapshot: string;
   device: number;
@@ -1697,12 +1704,18 @@ export interface SqlTableColumn {
 /**
  * An allocation with its frames, innermost first.
  *
+ * `frames` called each other. What PyTorch recorded beside them stands apart: `fx_traces`, in the order of the
+ * generated code among the frames, and `forward_frames`, the stack of the forward call that a backward operator
+ * belongs to. Their lines count like those of frames.
+ *
  * `freed_frames` is the stack of its free, where that is recorded; it counts for no line. `inferred_module` is the
  * path of the module that memory from before recording was inferred to belong to.
  */
 export interface StackAnswer {
   allocation: AllocationSummary;
   frames: Frame[];
+  fx_traces: FxTrace[];
+  forward_frames: Frame[];
   freed_frames: Frame[];
   same_stack: Totals;
   inferred_module: string | null;
@@ -1756,7 +1769,7 @@ export interface StepRow {
 /**
  * The steps `offset … offset + len(rows)` of `count`. `inferred` when nothing in the file says them.
  *
- * `how` says in words what tells the steps, or why there are none; `sure` is the share of an inferred step,
+ * `how` says in words how the steps are known, or why there are none; `sure` is the share of an inferred step,
  * 0 to 1, that comes again in the next one.
  */
 export interface StepsAnswer {
@@ -1769,6 +1782,12 @@ export interface StepsAnswer {
   rows: StepRow[];
 }
 
+/** How a run's steps are known, in words; `inferred` when nothing in its file says them. */
+export interface StepsKnown {
+  how: string;
+  inferred: boolean;
+}
+
 /** Some rows of the table of steps. A `filter` narrows the figures, not the steps. */
 export interface StepsParams {
   snapshot: string;
@@ -1776,12 +1795,6 @@ export interface StepsParams {
   offset: number;
   limit: number;
   filter?: string;
-}
-
-/** How a run's steps are known, in words; `inferred` when nothing in its file says them. */
-export interface StepsTold {
-  how: string;
-  inferred: boolean;
 }
 
 /** A trace of events on devices, as PyTorch records it. */
@@ -1819,7 +1832,7 @@ export interface TraceEvent {
 /**
  * The part of the stacked picture, or of the memory map, to draw: `columns` x `rows` pixels over the box.
  *
- * With `lit` the picture tells which of it is in that branch of a tree table.
+ * With `lit` the picture says which part of it is in that branch of a tree table.
  */
 export interface ViewportParams {
   snapshot: string;
@@ -1956,7 +1969,7 @@ export const VIEW_METHODS = [
   'memlens/profileRange',
 ] as const;
 
-/** The server tells the client. */
+/** Sent by the server to the client. */
 export interface Notifications {
   'memlens/progress': ProgressParams;
   'memlens/snapshotsChanged': SnapshotsChangedParams;

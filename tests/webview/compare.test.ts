@@ -124,6 +124,8 @@ describe('a comparison', () => {
     assert.deepEqual(row(place(3), place(12)), ['moved from line 3']);
     const guess = { ...place(3), source: 'inferred' } as ComparedRow['before'];
     assert.deepEqual(row(guess, guess), ['inferred']);
+    const library = { ...place(3), kind: 'library' } as ComparedRow['before'];
+    assert.deepEqual(row(library, library), ['library']);
     assert.deepEqual(row(place(3, 'old'), place(3)), ['was old']);
     assert.deepEqual(row(null, place(3), [0, 1]), ['only after']);
     assert.deepEqual(row(place(3), place(4), [1, 0]), ['only before', 'moved from line 3']);
@@ -199,7 +201,7 @@ describe('two curves', () => {
   const pack = (array: ArrayBufferView): string => Buffer.from(array.buffer).toString('base64');
   const curves = curvesOf({
     ...{ x0: 10, x1: 20, columns: 5, extent: { x0: 0, x1: 40 }, peak_bytes: 50, other_peak_bytes: 100 },
-    ...{ peak_x: 0, other_peak_x: 0, steps_told: null, other_steps_told: null },
+    ...{ peak_x: 0, other_peak_x: 0, steps_known: null, other_steps_known: null },
     highest: pack(Float64Array.of(1, 2, 3, 4, NaN)),
     other_highest: pack(Float64Array.of(NaN, 20, 30, 40, 50)),
     lowest: pack(Float64Array.of(1, 1, 3, 4, NaN)),

@@ -18,7 +18,7 @@ from memlens.model.info import SnapshotInfo
 if sys.platform != "win32":
     import fcntl
 
-FORMAT_VERSION = 13
+FORMAT_VERSION = 14
 """Raised whenever an older archive could be misread; such archives are made anew."""
 
 FILE_NAME = "manifest.json"
@@ -83,7 +83,7 @@ class Manifest(Struct, frozen=True):
     source: SourceFile
     info: SnapshotInfo
     first_allocations: list[int]
-    """Number of each device's first allocation, in the order of ``info.devices``, and behind the last the total."""
+    """Number of each device's first allocation, in the order of ``info.devices``, and after the last the total."""
     actions: list[str]
     streams: list[int]
     pools: list[tuple[int, int]]

@@ -23,7 +23,7 @@ from memlens.store.table_schema import FILE_NAMES, PARTS, Part, statements
 from memlens.store.tables_long import fill_allocations, fill_base, fill_events
 from memlens.store.tables_short import fill_short
 
-TABLES_VERSION = 5
+TABLES_VERSION = 6
 """Raised whenever the tables of an archive would differ; those of another version are made anew."""
 
 _LONGEST_TEXT_BYTES = 200
@@ -44,7 +44,7 @@ def remove(archive: Path) -> None:
 def fill(snapshot: Snapshot, report: Report, parts: Iterable[Part] = PARTS) -> None:
     """Make these tables, unless they are there; ``report`` gets ``("filling", fraction)``.
 
-    Raises :class:`InconsistentError`, apsw.Error and OSError; the part is not left behind half made then.
+    Raises :class:`InconsistentError`, apsw.Error and OSError; no half-made part is left then.
     """
     missing = [part for part in parts if not are_filled(snapshot.origin, (part,))]
     for number, part in enumerate(missing):

@@ -37,7 +37,7 @@ class Frame(Struct, frozen=True):
 
 
 class AllocationSummary(Struct, frozen=True):
-    """One allocation. ``rounded_bytes`` is the allocator's block size where the file tells it."""
+    """One allocation. ``rounded_bytes`` is the allocator's block size where the file has it."""
 
     allocation: int
     device: int
@@ -77,8 +77,19 @@ class Totals(Struct, frozen=True):
     largest_allocation: int | None
 
 
+class FxTrace(Struct, frozen=True):
+    """The code that a frame of generated code was generated from: its FX node's original trace, innermost first."""
+
+    of: Frame
+    frames: list[Frame]
+
+
 class StackAnswer(Struct, frozen=True):
     """An allocation with its frames, innermost first.
+
+    ``frames`` called each other. What PyTorch recorded beside them stands apart: ``fx_traces``, in the order of the
+    generated code among the frames, and ``forward_frames``, the stack of the forward call that a backward operator
+    belongs to. Their lines count like those of frames.
 
     ``freed_frames`` is the stack of its free, where that is recorded; it counts for no line. ``inferred_module`` is the
     path of the module that memory from before recording was inferred to belong to.
@@ -86,6 +97,8 @@ class StackAnswer(Struct, frozen=True):
 
     allocation: AllocationSummary
     frames: list[Frame]
+    fx_traces: list[FxTrace]
+    forward_frames: list[Frame]
     freed_frames: list[Frame]
     same_stack: Totals
     inferred_module: str | None
@@ -193,7 +206,7 @@ class Gap(Struct, frozen=True):
     allocated_bytes: int
     requested_bytes: int
     rounding_bytes: int
-    """What rounding adds to what was requested; of blocks whose true size the file doesn't tell, the least."""
+    """What rounding adds to what was requested; of blocks whose true size the file doesn't have, the least."""
     pending_bytes: int
     """Blocks whose free was requested and not completed."""
     inactive_split_bytes: int
@@ -203,7 +216,7 @@ class Gap(Struct, frozen=True):
     wholly_free_bytes: int
     """Segments without a block in them, which could be given back."""
     outside_bytes: int
-    """Of blocks that lie in no segment that the file tells of; they are part of the other figures."""
+    """Of blocks that lie in no segment of the file; they are part of the other figures."""
 
 
 class GapAnswer(Struct, frozen=True):
@@ -223,7 +236,7 @@ class ReservedAnswer(Struct, frozen=True):
     x1: float
     columns: int
     known: bool
-    """Whether the file tells of segments; else all that is known to be reserved is what blocks took."""
+    """Whether the file has segments; else all that is known to be reserved is what blocks took."""
     peak_reserved_bytes: int
     peak_reserved_moment: int
     bytes: str

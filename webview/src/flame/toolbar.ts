@@ -4,6 +4,7 @@ import type { Attribution } from '../attribution';
 import { Choice, press } from '../ui/choice';
 import { add, debounce, element, iconButton, replace, setText } from '../ui/dom';
 import type { FlameSettings, Form } from './settings';
+import { nameText } from './words';
 
 export interface FlameToolbarEvents {
   changed(part: Partial<FlameSettings>): void;
@@ -211,9 +212,9 @@ export class FlameToolbar {
     const { focus, hidden, packages } = settings;
     replace(
       this.chips,
-      focus && this.chip(`Only ${focus.function}`, { focus: null }),
+      focus && this.chip(`Only ${nameText(focus)}`, { focus: null }),
       ...hidden.map((name) =>
-        this.chip(`Without ${name.function}`, { hidden: hidden.filter((other) => other !== name) }),
+        this.chip(`Without ${nameText(name)}`, { hidden: hidden.filter((other) => other !== name) }),
       ),
       ...packages.map((name) =>
         this.chip(`${name} collapsed`, { packages: packages.filter((other) => other !== name) }),
