@@ -467,6 +467,33 @@ export interface EditedLines {
   added: number;
 }
 
+/**
+ * What a view opens to show what a sentence says: a pane with a set of allocations or samples.
+ *
+ * `of` always has its moment, since a filter would move the peak; its `filter` becomes the view's. `by` groups
+ * the tables, None leaves them as they are. `event` is the out-of-memory event of the pane `oom`. `allocation`
+ * is one to select.
+ */
+export interface Evidence {
+  pane: 'flame' | 'liveSet' | 'oom' | 'sizes' | 'state' | 'steps';
+  of: AllocationSet;
+  by: 'category' | 'file' | 'function' | 'label' | 'line' | 'module' | 'package' | 'pool' | 'size' | 'stack' | 'stream' | 'thread' | null;
+  event: number | null;
+  allocation: number | null;
+}
+
+/**
+ * An amount with its unit (`bytes`, `count` or the profile's own) and what it measures.
+ *
+ * `sql` is a query whose only value is the same amount, for `memlens sql`; empty where no table has it.
+ */
+export interface Figure {
+  amount: number;
+  unit: string;
+  kind: 'allocated' | 'count' | 'free' | 'grown' | 'inactive_split' | 'leaked' | 'live' | 'requested' | 'reserved' | 'survived' | 'temporary' | 'value' | 'wholly_free';
+  sql: string;
+}
+
 /** What a figure is called after its number, and its unit: `bytes`, `nanoseconds` and others. */
 export interface FigureWords {
   words: string;
@@ -546,6 +573,18 @@ export interface Finding {
   advice: boolean;
   frame: Frame | null;
   allocation: number | null;
+}
+
+/** The most important first. */
+export interface FindingsAnswer {
+  findings: SnapshotFinding[];
+}
+
+/** Likewise. At most `limit` findings, the most important first. */
+export interface FindingsParams {
+  snapshot: string;
+  device?: number | null;
+  limit?: number;
 }
 
 /**
@@ -941,6 +980,25 @@ export interface GrowthRow {
 }
 
 /**
+ * What a snapshot says in a sentence or two, the first the shortest.
+ *
+ * Sentences are to be joined by blanks; `text` is that without links. `rule` names what the headline is about, as
+ * `out_of_memory` or `peak`. `warnings` are about what the file lacks.
+ */
+export interface HeadlineAnswer {
+  rule: string;
+  sentences: TextPart[][];
+  text: string;
+  warnings: Notice[];
+}
+
+/** The headline of a trace is about one device; None means the one to show first. Profiles have none. */
+export interface HeadlineParams {
+  snapshot: string;
+  device?: number | null;
+}
+
+/**
  * What a line allocated, with all that it calls and charged to itself; `line` is where it is in the editor now.
  *
  * `changed` is set when something else than the line that ran stands there.
@@ -1033,6 +1091,15 @@ export interface LineHeatParams {
 /** One for each open snapshot that has lines of the document, in the order in which they were opened. */
 export interface LineHeatResult {
   files: FileHeat[];
+}
+
+/** A line of source. `frame` is its number in the snapshot, `file` as the snapshot spells it. */
+export interface LineLink {
+  file: string;
+  line: number;
+  function: string;
+  frame: number;
+  source: 'forward' | 'fx' | 'inferred' | 'recorded';
 }
 
 /**
@@ -1572,6 +1639,23 @@ export interface SizesParams {
   of: AllocationSet;
 }
 
+/**
+ * Something in the snapshot that is worth a look, in one sentence.
+ *
+ * `title` is the rule's name for people. `inferred` says that it rests on something that the file doesn't say but
+ * was inferred. `line` is the line to look at, where there is one.
+ */
+export interface SnapshotFinding {
+  rule: string;
+  title: string;
+  sentence: TextPart[];
+  text: string;
+  figure: Figure;
+  evidence: Evidence;
+  line: LineLink | null;
+  inferred: boolean;
+}
+
 /** Server to client: the open snapshots changed, so totals shown in source files may have as well. */
 export interface SnapshotsChangedParams {
   open: number;
@@ -1797,6 +1881,14 @@ export interface StepsParams {
   filter?: string;
 }
 
+/** A piece of a sentence. `line` opens a source file, `evidence` shows a set; a part may have both or none. */
+export interface TextPart {
+  text: string;
+  figure: Figure | null;
+  line: LineLink | null;
+  evidence: Evidence | null;
+}
+
 /** A trace of events on devices, as PyTorch records it. */
 export interface TimelineInfo {
   model: 'timeline';
@@ -1905,6 +1997,8 @@ export interface Requests {
   'memlens/sizes': { params: SizesParams; result: SizesAnswer };
   'memlens/profileTimes': { params: ProfileTimesParams; result: ProfileTimesAnswer };
   'memlens/profileRange': { params: ProfileRangeParams; result: ProfileRangeAnswer };
+  'memlens/headline': { params: HeadlineParams; result: HeadlineAnswer };
+  'memlens/findings': { params: FindingsParams; result: FindingsAnswer };
   'memlens/source': { params: SourceParams; result: SourceResult };
   'memlens/remember': { params: RememberParams; result: Done };
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
@@ -1967,6 +2061,8 @@ export const VIEW_METHODS = [
   'memlens/sizes',
   'memlens/profileTimes',
   'memlens/profileRange',
+  'memlens/headline',
+  'memlens/findings',
 ] as const;
 
 /** Sent by the server to the client. */

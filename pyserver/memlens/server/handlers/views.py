@@ -8,6 +8,7 @@ from pygls.lsp.server import LanguageServer
 
 from memlens.server.handlers import (
     filters,
+    findings,
     flame,
     groups,
     memory_map,
@@ -33,6 +34,7 @@ QUESTIONS: Questions = {
     **steps.QUESTIONS,
     **memory_map.QUESTIONS,
     **profile.QUESTIONS,
+    **findings.QUESTIONS,
 }
 
 

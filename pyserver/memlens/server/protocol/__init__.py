@@ -15,6 +15,7 @@ from memlens.server.protocol import (
     compare,
     editor,
     filters,
+    findings,
     flame,
     groups,
     memory_map,
@@ -43,6 +44,7 @@ VIEW_REQUESTS: Requests = {
     **steps.REQUESTS,
     **memory_map.REQUESTS,
     **profile.REQUESTS,
+    **findings.REQUESTS,
 }
 """What a view asks about its own snapshot. Its host adds the ``snapshot``."""
 

@@ -1,0 +1,21 @@
+"""The questions of the headline and of the list of findings."""
+
+from memlens.server.protocol.findings import FindingsParams, HeadlineParams
+from memlens.server.wire import Questions
+from memlens.store.snapshot import Snapshot
+from memlens.views.findings import ahead
+from memlens.views.findings.answers import FindingsAnswer, HeadlineAnswer
+
+
+def _headline(snapshot: Snapshot, p: HeadlineParams) -> HeadlineAnswer:
+    return ahead.headline(snapshot, p.device)
+
+
+def _findings(snapshot: Snapshot, p: FindingsParams) -> FindingsAnswer:
+    return ahead.findings(snapshot, p.device, p.limit)
+
+
+QUESTIONS: Questions = {
+    "memlens/headline": _headline,
+    "memlens/findings": _findings,
+}

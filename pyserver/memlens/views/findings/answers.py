@@ -1,0 +1,127 @@
+"""The headline and the findings as plain data, for the command line and for the wire alike.
+
+Sentences are lists of parts, so that a view can link them and a terminal, a report or a clipboard gets plain text.
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from memlens.model.info import Notice
+from memlens.units import format_value
+from memlens.views.answers import FrameSource
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.tables.groupings import GroupKind
+
+FigureKind = Literal[
+    "live",
+    "requested",
+    "free",
+    "reserved",
+    "grown",
+    "allocated",
+    "survived",
+    "leaked",
+    "temporary",
+    "inactive_split",
+    "wholly_free",
+    "count",
+    "value",
+]
+"""What a figure measures: bytes ``live`` at the evidence's moment, ``requested`` by an allocation that failed, ``free``
+on the device, ``reserved`` by the allocator, ``grown`` from the first step's end to the last one's, ``allocated`` in
+the whole run, ``survived`` from a moment on, ``leaked`` (live at the end of the program), ``temporary``, free in split
+segments or in segments without a block; a number of things; a ``value`` of a profile that is none of these."""
+
+FindingPane = Literal["liveSet", "flame", "oom", "steps", "state", "sizes"]
+"""The pane that shows the evidence; names are those of ``PANE_IDS`` in the extension's messages."""
+
+
+class Figure(Struct, frozen=True):
+    """An amount with its unit (``bytes``, ``count`` or the profile's own) and what it measures.
+
+    ``sql`` is a query whose only value is the same amount, for ``memlens sql``; empty where no table has it.
+    """
+
+    amount: int
+    unit: str
+    kind: FigureKind
+    sql: str = ""
+
+    def __str__(self) -> str:
+        return format_value(self.amount, self.unit)
+
+
+class LineLink(Struct, frozen=True):
+    """A line of source. ``frame`` is its number in the snapshot, ``file`` as the snapshot spells it."""
+
+    file: str
+    line: int
+    function: str
+    frame: int
+    source: FrameSource = "recorded"
+
+
+class Evidence(Struct, frozen=True):
+    """What a view opens to show what a sentence says: a pane with a set of allocations or samples.
+
+    ``of`` always has its moment, since a filter would move the peak; its ``filter`` becomes the view's. ``by`` groups
+    the tables, None leaves them as they are. ``event`` is the out-of-memory event of the pane ``oom``. ``allocation``
+    is one to select.
+    """
+
+    pane: FindingPane
+    of: AllocationSet
+    by: GroupKind | None = None
+    event: int | None = None
+    allocation: int | None = None
+
+
+class TextPart(Struct, frozen=True):
+    """A piece of a sentence. ``line`` opens a source file, ``evidence`` shows a set; a part may have both or none."""
+
+    text: str
+    figure: Figure | None = None
+    line: LineLink | None = None
+    evidence: Evidence | None = None
+
+
+class HeadlineAnswer(Struct, frozen=True):
+    """What a snapshot says in a sentence or two, the first the shortest.
+
+    Sentences are to be joined by blanks; ``text`` is that without links. ``rule`` names what the headline is about, as
+    ``out_of_memory`` or ``peak``. ``warnings`` are about what the file lacks.
+    """
+
+    rule: str
+    sentences: list[list[TextPart]]
+    text: str
+    warnings: list[Notice]
+
+
+class SnapshotFinding(Struct, frozen=True):
+    """Something in the snapshot that is worth a look, in one sentence.
+
+    ``title`` is the rule's name for people. ``inferred`` says that it rests on something that the file doesn't say but
+    was inferred. ``line`` is the line to look at, where there is one.
+    """
+
+    rule: str
+    title: str
+    sentence: list[TextPart]
+    text: str
+    figure: Figure
+    evidence: Evidence
+    line: LineLink | None = None
+    inferred: bool = False
+
+
+class FindingsAnswer(Struct, frozen=True):
+    """The most important first."""
+
+    findings: list[SnapshotFinding]
+
+
+def plain_text(parts: list[TextPart]) -> str:
+    """A sentence without its links."""
+    return "".join(part.text for part in parts)
