@@ -53,7 +53,7 @@ cdef inline void interner_free(Interner *interner) noexcept nogil:
 
 
 cdef inline uint64_t hash_bytes(const uint8_t *data, size_t length, uint64_t seed) noexcept nogil:
-    """A multiply-and-fold hash of two lanes of eight bytes; of four, which don't wait for each other, while it is long."""
+    """A multiply-and-fold hash of two lanes of eight bytes; of four, independent ones, while it is long."""
     cdef uint64_t one = seed ^ length
     cdef uint64_t two = seed * 0xFF51AFD7ED558CCDULL
     cdef uint64_t three, four
