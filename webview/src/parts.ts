@@ -8,6 +8,7 @@ import type {
   TimelineInfo,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from './api';
+import { AreaLegend } from './area-legend';
 import { Cursors } from './cursors';
 import { DeviceData } from './device-data';
 import { both } from './filter/terms';
@@ -51,6 +52,8 @@ export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, ContextOwner {
   cleared(): void;
   focusPicture(): void;
   rearranged(): void;
+  /** Another moment is under the pointer. */
+  columnShown(): void;
 }
 
 export interface Parts {
@@ -67,6 +70,7 @@ export interface Parts {
   readonly flags: Flags;
   readonly help: Help;
   readonly lanes: Lanes;
+  readonly legend: AreaLegend;
   readonly data: DeviceData;
   readonly selection: Selection;
   readonly hover: Hover;
@@ -234,7 +238,16 @@ export function makeParts(
     palette: () => owner.colours.palette,
     categories: info.categories,
     askThere: (moment, y_bytes) =>
-      api.request('memlens/hit', { device: owner.device.device, moment, y_bytes, filter: owner.filter }),
+      api.request('memlens/hit', {
+        device: owner.device.device,
+        moment,
+        y_bytes,
+        filter: owner.filter,
+        areas: plot.grouped,
+      }),
+    columnShown: () => {
+      owner.columnShown();
+    },
   });
   const pointer = new PointerInput(
     plot.surface,
@@ -299,8 +312,17 @@ export function makeParts(
   );
   const lanes = new Lanes(context);
   frame.lanes.append(lanes.root);
+  const legend = new AreaLegend({
+    pointed: (key) => {
+      plot.setHint(key === null ? null : { kind: 'area', key });
+    },
+    picked: (key) => {
+      selection.lightArea(key);
+    },
+  });
+  frame.areas.append(legend.root);
   return {
     ...{ names, plot, minimap, toolbar, filterBox, panel, help, data, selection, cursors, flags },
-    ...{ hover, pointer, frame, dock, pictures, context, lanes },
+    ...{ hover, pointer, frame, dock, pictures, context, lanes, legend },
   };
 }

@@ -1,6 +1,7 @@
 """The ``memlens`` command: exit status 0, or 1 with a message of one line on stderr. Each command is a module here."""
 
 import argparse
+import atexit
 import contextlib
 import gc
 import os
@@ -17,6 +18,9 @@ from memlens.errors import MemlensError, Problem
 
 # no command multiplies matrices, and starting OpenBLAS's threads takes longer than some commands
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# a process that ends needs no search for unused objects in all that it has
+atexit.register(gc.freeze)
 
 _DISK_ERRORS = {"BusyError", "CantOpenError", "FullError", "IOError", "LockedError", "ReadOnlyError"}
 """SQLite's errors about the disk. Any other is a bug in Memlens."""

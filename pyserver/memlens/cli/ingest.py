@@ -17,6 +17,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     # nearly all objects live until the process ends, and none are in reference cycles
     gc.disable()
+    limits.share_one_heap()
     if options.parent:
         limits.end_with(options.parent)
     if options.background:

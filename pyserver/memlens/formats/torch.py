@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from memlens.background import Background
 from memlens.formats.containers import Source, plain_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.pickles import is_pickle, scan
@@ -273,8 +274,12 @@ class _Tables:
         return [self.scanner.string_at(int(row)) for row in np.asarray(self.scanner.take(table))]
 
     def timeline(self, report: Report) -> Timeline:
-        frames = self._frames()
-        has_python = frames.stacks_with(frames.kinds != NATIVE)
+        """The model. Raises :class:`DamagedSnapshotError`."""
+        # Python makes the frames while kernels match the events
+        with Background(self._frames) as frames:
+            return self._with_frames(frames, report)
+
+    def _with_frames(self, making: Background[Frames], report: Report) -> Timeline:
         action_numbers, action_names = self._action_numbers()
         category_numbers, category_names = self._category_numbers()
         notices: list[Notice] = []
@@ -304,6 +309,8 @@ class _Tables:
         frees_repeat = drop_stacks_of_frees(devices)
         for built in devices:
             notices += self._device_notices(built)
+        frames = making.result()
+        has_python = frames.stacks_with(frames.kinds != NATIVE)
         notices += odd_notices(self.odd) + _file_notices(frames, has_python, devices)
         tables = self._further_tables()
         return Timeline(
@@ -384,8 +391,8 @@ class _Tables:
         if self.traces_share:
             times = times.copy()
         return Events(
-            actions[table["action"]], table["addr"], table["size"], table["stack"], table["stream"], table["pool"],
-            categories[table["category"]], times if count and bool(times.any()) else None,
+            _replaced(table["action"], actions), table["addr"], table["size"], table["stack"], table["stream"],
+            table["pool"], _replaced(table["category"], categories), times if count and bool(times.any()) else None,
         )  # fmt: skip
 
     def _live_blocks(self, segments: npt.NDArray[np.uint32]) -> Blocks:
@@ -500,6 +507,11 @@ class _Tables:
         number = NOTE_KINDS.index("device_free")
         ids += [built.notes["value"][built.notes["kind"] != number].astype(np.uint32) for built in devices]
         return {row: self.scanner.string_at(row) for row in _distinct(np.concatenate(ids))}
+
+
+def _replaced(column: Column, numbers: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """A column of bytes with each replaced by that of the 256 ``numbers``; NumPy would make long indices of them."""
+    return np.frombuffer(column.tobytes().translate(numbers.tobytes()), np.uint8)
 
 
 def _overlap(traces: list[npt.NDArray[np.uint32]]) -> bool:

@@ -27,7 +27,7 @@ def mapped(file: BinaryIO) -> mmap.mmap:
 
 
 class ColumnFiles:
-    """Writes column files and keeps the table of them."""
+    """Writes column files and keeps the table of them. Threads may write columns of different names at once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,6 +1,6 @@
 // The row of controls above the picture.
 
-import type { PictureId, ViewState } from '../../../extension/shared/messages';
+import { AREA_KINDS, type PictureId, type ViewState } from '../../../extension/shared/messages';
 import type { DeviceInfo } from '../../../extension/shared/protocol.gen';
 import type { Action } from '../input/keys';
 import { Choice, press } from './choice';
@@ -11,6 +11,7 @@ export interface ToolbarState {
   readonly device: number;
   readonly axis: ViewState['axis'];
   readonly colour: ViewState['colour'];
+  readonly areas: ViewState['areas'];
   readonly hasTimes: boolean;
   readonly picture: PictureId;
   readonly dock: boolean;
@@ -18,6 +19,11 @@ export interface ToolbarState {
   readonly boxTool: boolean;
   readonly warningsHidden: number;
 }
+
+const GROUPINGS: readonly { kind: ViewState['areas']; text: string; action: Action }[] = [
+  ...AREA_KINDS.map((kind) => ({ kind, text: `By ${kind}`, action: `group.${kind}` as const })),
+  { kind: null, text: 'PyTorch order', action: 'group.none' },
+];
 
 export class Toolbar {
   readonly root = element('div', {
@@ -32,6 +38,7 @@ export class Toolbar {
   private picture: Choice<PictureId> | null = null;
   private readonly axis: Choice<ViewState['axis']>;
   private readonly colour: Choice<ViewState['colour']>;
+  private readonly areas: HTMLSelectElement;
   private readonly dock: HTMLButtonElement;
   private readonly panel: HTMLButtonElement;
   private readonly box: HTMLButtonElement;
@@ -39,7 +46,7 @@ export class Toolbar {
 
   constructor(
     devices: readonly DeviceInfo[],
-    hasCategories: boolean,
+    private readonly hasCategories: boolean,
     private readonly run: (action: Action) => void,
     pickDevice: (device: number) => void,
     showWarnings: () => void,
@@ -79,7 +86,20 @@ export class Toolbar {
         run('toggleColour');
       },
     );
-    this.colour.root.hidden = !hasCategories;
+    this.areas = element('select', {
+      class: 'dropdown',
+      title: 'Group by (g)',
+      attributes: { 'aria-label': 'Group by' },
+      on: {
+        change: () => {
+          run(GROUPINGS.find(({ kind }) => String(kind) === this.areas.value)?.action ?? 'group.line');
+        },
+      },
+    });
+    for (const { kind, text } of GROUPINGS) {
+      if (kind === 'category' && !hasCategories) continue;
+      add(this.areas, element('option', { attributes: { value: String(kind) } }, text));
+    }
     this.box = iconButton(
       'box',
       'Zoom to a box',
@@ -111,6 +131,7 @@ export class Toolbar {
       this.device,
       this.pictureSlot,
       this.axis.root,
+      this.areas,
       this.colour.root,
       this.filter,
       element('div', { class: 'toolbar-gap' }),
@@ -192,6 +213,8 @@ export class Toolbar {
     this.axis.root.hidden = !state.hasTimes;
     this.axis.set(state.axis);
     this.colour.set(state.colour);
+    this.colour.root.hidden = !this.hasCategories || state.areas !== null;
+    this.areas.value = String(state.areas);
     this.warnings.hidden = state.warningsHidden === 0;
     press(this.dock, state.dock);
     this.picture?.set(state.picture);

@@ -6,6 +6,16 @@ from libc.string cimport memcmp, memcpy
 
 from memlens.kernels.base.vectors cimport Vector, vector_init, vector_free, vector_push, vector_extend
 
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define memlens_prefetch(address) __builtin_prefetch(address)
+    #else
+    #define memlens_prefetch(address) ((void) (address))
+    #endif
+    """
+    void prefetch "memlens_prefetch"(const void *address) noexcept nogil
+
 
 cdef struct InternerSlot:
     # what a search needs before it compares units is together, since its time is that of its cache misses
@@ -43,10 +53,30 @@ cdef inline void interner_free(Interner *interner) noexcept nogil:
 
 
 cdef inline uint64_t hash_bytes(const uint8_t *data, size_t length, uint64_t seed) noexcept nogil:
-    """A multiply-and-fold hash of two lanes of eight bytes."""
+    """A multiply-and-fold hash of two lanes of eight bytes; of four, independent ones, while it is long."""
     cdef uint64_t one = seed ^ length
     cdef uint64_t two = seed * 0xFF51AFD7ED558CCDULL
-    cdef uint64_t word[2]
+    cdef uint64_t three, four
+    cdef uint64_t word[4]
+    if length >= 64:
+        three = seed * 0xC4CEB9FE1A85EC53ULL
+        four = seed * 0x9E3779B97F4A7C15ULL
+        while length >= 32:
+            memcpy(word, data, 32)
+            one = (one ^ word[0]) * 0xFF51AFD7ED558CCDULL
+            two = (two ^ word[1]) * 0xC4CEB9FE1A85EC53ULL
+            three = (three ^ word[2]) * 0x9E3779B97F4A7C15ULL
+            four = (four ^ word[3]) * 0xD6E8FEB86659FD93ULL
+            one ^= one >> 32
+            two ^= two >> 32
+            three ^= three >> 32
+            four ^= four >> 32
+            data += 32
+            length -= 32
+        one = (one ^ three) * 0x9E3779B97F4A7C15ULL
+        two = (two ^ (four << 29 | four >> 35)) * 0xD6E8FEB86659FD93ULL
+        one ^= one >> 32
+        two ^= two >> 32
     while length >= 16:
         memcpy(word, data, 16)
         one = (one ^ word[0]) * 0xFF51AFD7ED558CCDULL
@@ -87,8 +117,34 @@ cdef inline int interner_grow(Interner *interner) noexcept nogil:
 
 cdef inline int64_t intern_units(Interner *interner, const void *units, size_t count) noexcept nogil:
     """Return the id of the item of ``count`` units, which is added if it is new; -1 without memory."""
+    return intern_hashed(interner, units, count, units_code(interner, units, count))
+
+
+cdef inline uint32_t units_code(Interner *interner, const void *units, size_t count) noexcept nogil:
+    """The hash of ``count`` units, for :c:func:`intern_hashed`."""
+    return <uint32_t> hash_bytes(<const uint8_t *> units, count * interner.units.item_bytes, interner.seed)
+
+
+cdef inline void prefetch_slot(Interner *interner, uint32_t code) noexcept nogil:
+    """Have the processor load where the search for a hash begins."""
+    prefetch(&interner.slots[code & (interner.slot_count - 1)])
+
+
+cdef inline void prefetch_item(Interner *interner, uint32_t code) noexcept nogil:
+    """Have the processor load the units that are probably those of a hash, up to four of its cache lines."""
+    cdef InternerSlot *slot = &interner.slots[code & (interner.slot_count - 1)]
+    cdef size_t line
+    cdef size_t size = slot.count * interner.units.item_bytes
+    if slot.item and slot.code == code:
+        for line in range(0, min(size, <size_t> 256), 64):
+            prefetch(interner.units.data + slot.start * interner.units.item_bytes + line)
+
+
+cdef inline int64_t intern_hashed(
+    Interner *interner, const void *units, size_t count, uint32_t code
+) noexcept nogil:
+    """The same as :c:func:`intern_units` for units whose hash is known."""
     cdef size_t unit_bytes = interner.units.item_bytes
-    cdef uint32_t code = <uint32_t> hash_bytes(<const uint8_t *> units, count * unit_bytes, interner.seed)
     cdef size_t place = code & (interner.slot_count - 1)
     cdef InternerSlot *slot
     cdef uint64_t start, end

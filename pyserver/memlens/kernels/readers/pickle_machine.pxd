@@ -1,6 +1,7 @@
 # The machine that reads pickles as plain data, for kernels that turn what it reads into tables (see the .pyx).
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t, int32_t, int64_t
+from libc.string cimport memcpy
 
 from memlens.kernels.base.interning cimport Interner
 from memlens.kernels.base.vectors cimport Vector
@@ -39,8 +40,16 @@ cdef enum:
     EMPTY_DICT = 0
     # row numbers are packed with a tag into 32 bits in the memo
     MAX_ROWS = 0x0FFFFFFF
+    # Python's pickler batches a thousand items, PyTorch's own puts a whole trace on the stack; but an item worth the
+    # name takes more than eight bytes of the file
+    MAX_STACK = 4_000_000
+    BYTES_PER_ITEM = 8
     # references taken in one go
     RUN = 512
+    # bytes of the longest opcode that plain_value takes
+    LONGEST_VALUE = 10
+    # memo tag of a value that does not fit: its payload is a row of self.boxes
+    BOXED = 15
 
 cdef struct Value:
     uint64_t payload
@@ -53,6 +62,56 @@ cdef struct PairRow:
     uint32_t key
     uint32_t kind
     uint32_t unused
+
+cdef inline size_t plain_value(
+    const uint8_t *data, size_t at, const uint32_t *memo, size_t memos, Value *value
+) noexcept nogil:
+    """Read the reference, integer, boolean or None at ``at``, from where LONGEST_VALUE bytes can be read.
+
+    Returns where it ends; ``at`` when it is something else. A reference to nothing, or to what the memo has no room
+    for, is of kind BOXED, and its payload the reference.
+    """
+    cdef uint32_t entry, index
+    cdef uint64_t number
+    cdef int32_t small
+    cdef uint8_t op = data[at], width
+    if op == 0x6A or op == 0x68:                                    # LONG_BINGET, BINGET
+        if op == 0x6A:
+            memcpy(&index, data + at + 1, 4)
+            at += 5
+        else:
+            index = data[at + 1]
+            at += 2
+        entry = memo[index] if index < memos else ~<uint32_t> 0
+        value.kind = entry >> 28
+        value.payload = index if entry >> 28 == BOXED else entry & MAX_ROWS
+    elif op == 0x8A:                                                # LONG1 of 1 to 8 bytes
+        width = data[at + 1]
+        if width == 0 or width > 8:
+            return at
+        memcpy(&number, data + at + 2, 8)
+        # the sign is in the last byte that counts
+        value.kind = INT
+        value.payload = <uint64_t> (<int64_t> (number << (64 - 8 * width)) >> (64 - 8 * width))
+        at += 2 + width
+    elif op == 0x4A:                                                # BININT
+        memcpy(&small, data + at + 1, 4)
+        value.kind = INT
+        value.payload = <uint64_t> <int64_t> small
+        at += 5
+    elif op == 0x4B:                                                # BININT1
+        value.kind = INT
+        value.payload = data[at + 1]
+        at += 2
+    elif op == 0x4D:                                                # BININT2
+        value.kind = INT
+        value.payload = data[at + 1] | <uint64_t> data[at + 2] << 8
+        at += 3
+    elif op == 0x4E or op == 0x88 or op == 0x89:                    # NONE, NEWTRUE, NEWFALSE
+        value.kind = NONE if op == 0x4E else BOOL
+        value.payload = op == 0x88
+        at += 1
+    return at
 
 
 cdef class Machine:
@@ -79,6 +138,7 @@ cdef class Machine:
     cdef int set_items(self, size_t first, size_t end) noexcept nogil
     cdef int fill_list(self, size_t list_row, size_t first, size_t end) noexcept nogil
     cdef size_t list_run(self, size_t at) noexcept nogil
+    cdef size_t dict_run(self, size_t at) noexcept nogil
     cdef size_t reader_opcode(self, uint8_t op, size_t at) noexcept nogil
 
     cdef int64_t intern_string(self, const uint8_t *text, size_t length) noexcept nogil

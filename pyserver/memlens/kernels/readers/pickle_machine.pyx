@@ -25,14 +25,8 @@ OK, MORE, TRUNCATED, FORBIDDEN, UNKNOWN_OPCODE, UNDERFLOW, BAD_MEMO, NO_MEMORY, 
 STRING_KIND, INTEGER_KIND = STRING, INT
 
 cdef enum:
-    # Python's pickler batches a thousand items, PyTorch's own puts a whole trace on the stack; but an item worth the
-    # name takes more than eight bytes of the file
-    MAX_STACK = 4_000_000
-    BYTES_PER_ITEM = 8
     MAX_MARKS = 1_000
     MAX_BOXES = 1_000_000
-    BOXED = 15          # memo tag of a value that does not fit: its payload is a row of self.boxes
-    LONGEST_VALUE = 10  # bytes of the longest opcode that values_run takes
 
 cdef uint32_t UNSET = ~<uint32_t> 0     # a memo that was never stored
 
@@ -103,6 +97,13 @@ cdef class Machine:
         """Take a whole list of references at once, from behind its MARK to behind its APPENDS.
 
         Returns where it ends; 0 when it is something else (nothing is taken then) or on error.
+        """
+        return 0
+
+    cdef size_t dict_run(self, size_t at) noexcept nogil:
+        """Take whole dicts that the reader knows at once, each pushed as if opcode by opcode; ``at`` is the first.
+
+        Returns where they end; 0 when there is none or on error.
         """
         return 0
 
@@ -197,10 +198,8 @@ cdef class Machine:
         cdef size_t memos = self.memo.count
         cdef Value *top
         cdef Value *end
-        cdef uint32_t entry, index
-        cdef uint64_t number
-        cdef int32_t small
-        cdef uint8_t op, width
+        cdef uint32_t entry
+        cdef size_t next_at
         cdef size_t begin = at
         if vector_reserve(&self.stack, self.stack.count + RUN) < 0:
             self.fail_with(E_NO_MEMORY, 0)
@@ -211,51 +210,16 @@ cdef class Machine:
         top = &(<Value *> self.stack.data)[self.stack.count]
         end = top + RUN
         while top < end and length - at >= LONGEST_VALUE:
-            op = data[at]
-            if op == 0x6A or op == 0x68:                            # LONG_BINGET, BINGET
-                if op == 0x6A:
-                    memcpy(&index, data + at + 1, 4)
-                    at += 5
-                else:
-                    index = data[at + 1]
-                    at += 2
-                entry = memo[index] if index < memos else UNSET
-                if entry >> 28 == BOXED:
-                    if entry == UNSET:
-                        self.fail_with(E_BAD_MEMO, 0)
-                        return 0
-                    top[0] = (<Value *> self.boxes.data)[entry & MAX_ROWS]
-                else:
-                    top.kind = entry >> 28
-                    top.payload = entry & MAX_ROWS
-            elif op == 0x8A:                                        # LONG1 of 1 to 8 bytes
-                width = data[at + 1]
-                if width == 0 or width > 8:
-                    break
-                memcpy(&number, data + at + 2, 8)
-                # the sign is in the last byte that counts
-                top.kind = INT
-                top.payload = <uint64_t> (<int64_t> (number << (64 - 8 * width)) >> (64 - 8 * width))
-                at += 2 + width
-            elif op == 0x4A:                                        # BININT
-                memcpy(&small, data + at + 1, 4)
-                top.kind = INT
-                top.payload = <uint64_t> <int64_t> small
-                at += 5
-            elif op == 0x4B:                                        # BININT1
-                top.kind = INT
-                top.payload = data[at + 1]
-                at += 2
-            elif op == 0x4D:                                        # BININT2
-                top.kind = INT
-                top.payload = data[at + 1] | <uint64_t> data[at + 2] << 8
-                at += 3
-            elif op == 0x4E or op == 0x88 or op == 0x89:            # NONE, NEWTRUE, NEWFALSE
-                top.kind = NONE if op == 0x4E else BOOL
-                top.payload = op == 0x88
-                at += 1
-            else:
+            next_at = plain_value(data, at, memo, memos, top)
+            if next_at == at:
                 break
+            if top.kind == BOXED:
+                entry = memo[top.payload] if top.payload < memos else UNSET
+                if entry == UNSET:
+                    self.fail_with(E_BAD_MEMO, 0)
+                    return 0
+                top[0] = (<Value *> self.boxes.data)[entry & MAX_ROWS]
+            at = next_at
             top += 1
         self.stack.count = top - <Value *> self.stack.data
         return at if at != begin else self.last_reference(at)
@@ -436,6 +400,10 @@ cdef class Machine:
                     break
                 status = self.append(<size_t> count, self.stack.count)
             elif op == 0x7D:                                        # EMPTY_DICT
+                mark = self.dict_run(start)
+                if mark:
+                    at = mark
+                    continue
                 status = self.new_dict()
             elif op == 0x5D:                                        # EMPTY_LIST
                 status = self.new_list()

@@ -18,7 +18,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memmove, memset
 
-from memlens.kernels.base.interning cimport hash_bytes
+from memlens.kernels.base.interning cimport hash_bytes, prefetch
 from memlens.kernels.base.vectors cimport Vector, vector_init, vector_reserve, vector_push, vector_free, column_of
 
 import os
@@ -27,6 +27,8 @@ cdef enum:
     C_ALLOC = 0
     C_FREE_REQUESTED = 1
     C_FREE_COMPLETED = 2
+    # so many events ahead, the processor is asked to load what is known of an address
+    EVENTS_AHEAD = 16
 
 ALLOC, FREE_REQUESTED, FREE_COMPLETED = C_ALLOC, C_FREE_REQUESTED, C_FREE_COMPLETED
 
@@ -164,6 +166,7 @@ cdef class Matcher:
                  const uint32_t[:] stacks, const uint16_t[:] streams, const uint8_t[::1] categories,
                  uint32_t[::1] owners) noexcept nogil:
         cdef size_t event, count = actions.shape[0]
+        cdef uint64_t address
         cdef uint8_t action
         cdef Slot *slot
         cdef Allocation *row
@@ -172,6 +175,9 @@ cdef class Matcher:
         cdef bint known
         for event in range(count):
             owners[event] = NONE
+            if count - event > EVENTS_AHEAD:
+                address = addresses[event + EVENTS_AHEAD]
+                prefetch(&self.map.slots[hash_bytes(<uint8_t *> &address, 8, self.map.seed) & (self.map.size - 1)])
             action = actions[event]
             if action > C_FREE_COMPLETED:
                 continue

@@ -1,11 +1,14 @@
 """Writes a Timeline into an archive folder: columns of each device, of stacks and lines, and the file's tables."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from memlens.background import Background
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.categories import callers_of, has_early, infer_categories
 from memlens.model.charging import passed_over, ranks
@@ -44,11 +47,7 @@ def write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report:
     if not categories and not timeline.frees_repeat and any(map(has_early, timeline.devices)):
         callers = callers_of(timeline.frames)
         categories = infer_categories(callers, timeline.devices)
-    nodes = np.empty(len(totals), np.uint32)
-    parents, node_frames = map(
-        np.asarray, kernel.build_tree(timeline.frames.starts, timeline.frames.sequence, nodes)
-    )
-    stack_modules, modules = modules_of(timeline.frames, parents, node_frames, nodes)
+    called = _called(timeline.frames) if callers is not None else None
     count = len(timeline.devices)
     for number in range(count):
         # each is let go when it is written, so that what follows doesn't add to the most memory that is needed
@@ -62,25 +61,27 @@ def write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report:
         )  # fmt: skip
         _write_device(columns, device, number_of)
         _write_inferred(columns, device, roles, operators, labels)
-        if callers is not None:
-            of_allocations = infer_modules(device, callers, roles, operators, stack_modules)
+        if callers is not None and called is not None:
+            of_allocations = infer_modules(device, callers, roles, operators, called.modules)
             if of_allocations.any():
                 columns.write(Device, {"inferred_module": of_allocations}, scope_of(device.device))
         first_allocations.append(first_allocations[-1] + len(rows))
         del device, rows
     report("writing", count / (count + 1))
+    # making the tree takes memory, too
+    called = called or _called(timeline.frames)
     write_frames(columns, timeline.frames, strings)
-    columns.write(Tree, {"parent": parents, "frame": node_frames})
-    columns.write(Stacks, {"node": nodes, "label": labels})
+    columns.write(Tree, {"parent": called.parents, "frame": called.frames})
+    columns.write(Stacks, {"node": called.nodes, "label": labels})
     columns.write(
         TraceColumns,
         {
-            "stack_module": stack_modules, "stack_totals": totals, "stack_largest": largest,
+            "stack_module": called.modules, "stack_totals": totals, "stack_largest": largest,
             **_tables(timeline.tables, number_of), "fx_nodes": _fx_nodes(timeline.frames, strings),
         },
     )  # fmt: skip
     _write_lines(columns, timeline.frames, totals)
-    _write_modules(columns, modules, strings)
+    _write_modules(columns, called.named, strings)
     strings.write(columns)
     info = TimelineInfo(
         kind=timeline.kind,
@@ -95,14 +96,38 @@ def write_timeline(timeline: Timeline, source: SourceFile, folder: Path, report:
     )
     manifest = Manifest(
         FORMAT_VERSION, source, info, first_allocations, timeline.actions, timeline.streams, timeline.pools,
-        timeline.settings, columns.entries, timeline.frees_repeat,
+        timeline.settings, dict(sorted(columns.entries.items())), timeline.frees_repeat,
     )  # fmt: skip
     write_manifest(folder, manifest)
 
 
+class _Called(NamedTuple):
+    """What called what: the stacks as a prefix tree, and the modules in it."""
+
+    parents: npt.NDArray[np.uint32]
+    frames: npt.NDArray[np.uint32]
+    """The frame of each node."""
+    nodes: npt.NDArray[np.uint32]
+    """The node of each stack."""
+    modules: npt.NDArray[np.uint32]
+    """The module of each stack, a number of ``named``."""
+    named: list[Module]
+
+
+def _called(frames: Frames) -> _Called:
+    nodes = np.empty(len(frames.starts) - 1, np.uint32)
+    parents, of_nodes = map(np.asarray, kernel.build_tree(frames.starts, frames.sequence, nodes))
+    return _Called(parents, of_nodes, nodes, *modules_of(frames, parents, of_nodes, nodes))
+
+
 def _write_device(columns: ColumnFiles, device: DeviceTimeline, number_of: Renumbering) -> None:
-    scope = scope_of(device.device)
-    events, rows = device.events, device.allocations
+    with Background(partial(_write_events, columns, device)):
+        _write_moments(columns, device, number_of)
+        _write_allocations(columns, device)
+
+
+def _write_events(columns: ColumnFiles, device: DeviceTimeline) -> None:
+    scope, events = scope_of(device.device), device.events
     columns.write(
         Device,
         {
@@ -118,6 +143,10 @@ def _write_device(columns: ColumnFiles, device: DeviceTimeline, number_of: Renum
     )
     if device.time_us is not None:
         columns.write(Device, {"time": device.time_us}, scope)
+
+
+def _write_moments(columns: ColumnFiles, device: DeviceTimeline, number_of: Renumbering) -> None:
+    scope = scope_of(device.device)
     live_64 = block_peaks(device.live, BLOCK)
     columns.write(
         Device,
@@ -131,6 +160,10 @@ def _write_device(columns: ColumnFiles, device: DeviceTimeline, number_of: Renum
         },
         scope,
     )
+
+
+def _write_allocations(columns: ColumnFiles, device: DeviceTimeline) -> None:
+    scope, rows = scope_of(device.device), device.allocations
     names = ("address", "size", "rounded", "start", "stack", "stream", "category", "flags")
     columns.write(Device, {name: rows[name] for name in names}, scope)
     end = np.ascontiguousarray(rows["end"])

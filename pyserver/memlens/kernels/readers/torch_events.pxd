@@ -1,0 +1,47 @@
+# Events of a PyTorch snapshot, read many at a time (see the .pyx).
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
+
+from memlens.kernels.readers.pickle_machine cimport Value
+from memlens.kernels.readers.torch_stacks cimport Lists
+
+cdef enum:
+    # events whose stacks are looked up together: enough to keep the processor loading, few enough for its nearest cache
+    BATCH = 32
+
+cdef struct ReadEvent:
+    # an event that was read, but is no row yet
+    size_t begin                # where it stands in the file
+    size_t memos, lists, dicts  # how many there were before it
+    uint64_t addr
+    int64_t size
+    int64_t time_us
+    uint64_t stream
+    uint32_t action, category   # string ids
+    uint32_t pool               # row of the pools
+    int64_t frames              # the list of its frames; -1 for none
+    size_t run, run_bytes       # where the references of that list stand; 0 bytes for a list from elsewhere
+    uint32_t run_code           # their hash
+    bint repeats                # they are those of the list before, so there is no hash
+
+
+cdef class Events(Lists):
+    cdef ReadEvent batch[BATCH]
+    cdef size_t before, before_bytes    # where the references of the list before stand
+
+    cdef bint begins_event(self, size_t at) noexcept nogil
+    cdef int make_room(self) noexcept nogil
+    cdef size_t event_at(self, size_t at, ReadEvent *event) noexcept nogil
+    cdef size_t items_at(self, size_t at, ReadEvent *event) noexcept nogil
+    cdef size_t value_at(self, size_t at, Value *value) noexcept nogil
+    cdef size_t text_at(self, size_t at, Value *value) noexcept nogil
+    cdef size_t pool_at(self, size_t at, ReadEvent *event) noexcept nogil
+    cdef size_t frames_at(self, size_t at, ReadEvent *event) noexcept nogil
+    cdef size_t run_at(self, size_t at, ReadEvent *event) noexcept nogil
+    cdef void set_event_run(self, size_t begin, size_t run_bytes, ReadEvent *event) noexcept nogil
+    cdef bint set_field(self, int field, Value *value, ReadEvent *event) noexcept nogil
+    cdef uint32_t add_list(self, uint8_t kind, uint32_t payload) noexcept nogil
+    cdef void add_memo(self, uint64_t kind, uint64_t payload) noexcept nogil
+    cdef int add_event(self, ReadEvent *event) noexcept nogil
+    cdef int64_t stack_of(self, ReadEvent *event) noexcept nogil
+    cdef void take_back(self, ReadEvent *event) noexcept nogil

@@ -1,0 +1,295 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Lists of a PyTorch snapshot: a list of frames becomes an interned stack, any other a list of rows."""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
+from libc.string cimport memcpy
+
+from memlens.kernels.base.interning cimport interner_init, interner_free, intern_hashed, intern_units, units_code
+from memlens.kernels.base.vectors cimport (
+    Vector, vector_init, vector_push, vector_push_u32, vector_reserve, vector_free,
+)
+from memlens.kernels.readers.pickle_machine cimport (
+    DICT, EMPTY_DICT, EMPTY_LIST, E_NO_MEMORY, E_TOO_MANY, INT, LIST, MAX_ROWS, ROW_REF, RUN, STRING, Value,
+)
+from memlens.kernels.readers.torch_tables cimport *
+
+cdef enum:
+    # bytes of the runs that are remembered: more than the stacks of any file seen, little beside its own size
+    MAX_RUN_BYTES = 1 << 25
+
+cdef uint32_t NO_STACK = ~<uint32_t> 0
+
+
+cdef class Lists(Dicts):
+    """What a list holds."""
+
+    def __cinit__(self, const uint8_t[::1] data):
+        vector_init(&self.run_stacks, 4)
+        if interner_init(&self.runs, 1, self.stacks.seed) < 0:
+            raise MemoryError
+
+    def __dealloc__(self):
+        interner_free(&self.runs)
+        vector_free(&self.run_stacks)
+
+    # ---- lists of rows ----
+
+    cdef int fill_list(self, size_t list_row, size_t first, size_t end) noexcept nogil:
+        cdef Value *values = <Value *> self.stack.data
+        cdef uint8_t kind = (<uint8_t *> self.list_kinds.data)[list_row]
+        cdef uint8_t *dict_kinds = <uint8_t *> self.dict_kinds.data
+        cdef uint8_t wanted = EMPTY_DICT
+        cdef size_t index
+        cdef int64_t id
+        if values[first].kind == DICT or values[first].kind == ROW_REF:
+            wanted = FRAME if values[first].kind == ROW_REF else dict_kinds[values[first].payload]
+            for index in range(first + 1, end):
+                if values[index].kind == ROW_REF and wanted == FRAME:
+                    continue
+                if values[index].kind != DICT or dict_kinds[values[index].payload] != wanted:
+                    wanted = EMPTY_DICT
+                    break
+        if wanted == FRAME and (kind == EMPTY_LIST or kind == FRAMES):
+            return self.fill_frames(list_row, kind, first, end)
+        if wanted != EMPTY_DICT and wanted < OTHER_DICT and (kind == EMPTY_LIST or kind == (ROWS | wanted << 4)):
+            return self.fill_rows(list_row, kind, <uint8_t> (ROWS | wanted << 4), first, end, True)
+        if values[first].kind == LIST and (kind == EMPTY_LIST or kind == LISTS):
+            for index in range(first + 1, end):
+                if values[index].kind != LIST:
+                    break
+            else:
+                return self.fill_rows(list_row, kind, LISTS, first, end, False)
+        if values[first].kind == STRING and (kind == EMPTY_LIST or kind == TEXTS):
+            for index in range(first + 1, end):
+                if values[index].kind != STRING:
+                    break
+            else:
+                return self.fill_rows(list_row, kind, TEXTS, first, end, False)
+        if kind == EMPTY_LIST and end - first == 2 and values[first].kind == INT and values[first + 1].kind == INT:
+            id = self.pool_of(<int64_t> values[first].payload, <int64_t> values[first + 1].payload)
+            if id < 0:
+                return -1
+            (<uint8_t *> self.list_kinds.data)[list_row] = PAIR
+            (<uint32_t *> self.list_payloads.data)[list_row] = <uint32_t> id
+            return 0
+        return self.fill_mixed(list_row, kind, first, end)
+
+    cdef int fill_mixed(self, size_t list_row, uint8_t kind, size_t first, size_t end) noexcept nogil:
+        """Take of items that are not all of one kind those that are of the list's, and count the others.
+
+        A list that holds nothing yet is of the kind of its first dict that is a row of a table, else of lists.
+        """
+        cdef Value *values = <Value *> self.stack.data
+        cdef uint8_t wanted = EMPTY_DICT, found
+        cdef size_t index
+        cdef size_t last = first
+        cdef bint lists = kind == LISTS
+        if kind == FRAMES:
+            wanted = FRAME
+        elif kind & 15 == ROWS:
+            wanted = kind >> 4
+        elif kind == OTHER_LIST:
+            kind = EMPTY_LIST
+        for index in range(first, end):
+            if kind == EMPTY_LIST and wanted == EMPTY_DICT:
+                found = self.table_of(&values[index])
+                if EMPTY_DICT < found < OTHER_DICT:
+                    wanted = found
+            lists = lists or (kind == EMPTY_LIST and values[index].kind == LIST)
+        if wanted != EMPTY_DICT:
+            for index in range(first, end):
+                if self.table_of(&values[index]) == wanted:
+                    values[last] = values[index]
+                    last += 1
+            self.odd_items[wanted] += end - last
+            if last == first:
+                return 0
+            if wanted == FRAME:
+                return self.fill_frames(list_row, kind, first, last)
+            return self.fill_rows(list_row, kind, <uint8_t> (ROWS | wanted << 4), first, last, True)
+        if lists:
+            # devices are told by their places among the lists, so what is none keeps its place
+            for index in range(first, end):
+                if values[index].kind != LIST:
+                    values[index].payload = NO_LIST
+            return self.fill_rows(list_row, kind, LISTS, first, end, False)
+        (<uint8_t *> self.list_kinds.data)[list_row] = OTHER_LIST
+        return 0
+
+    cdef uint8_t table_of(self, Value *value) noexcept nogil:
+        """Which kind of dict a value is, EMPTY_DICT for anything else."""
+        if value.kind == ROW_REF:
+            return FRAME
+        return (<uint8_t *> self.dict_kinds.data)[value.payload] if value.kind == DICT else EMPTY_DICT
+
+    cdef int fill_frames(self, size_t list_row, uint8_t kind, size_t first, size_t end) noexcept nogil:
+        cdef Value *values = <Value *> self.stack.data
+        cdef uint32_t *rows = <uint32_t *> self.dict_rows.data
+        cdef uint32_t *sequence
+        cdef uint64_t *starts
+        cdef size_t old = 0, index
+        cdef uint32_t stack = 0
+        if kind == FRAMES:
+            stack = (<uint32_t *> self.list_payloads.data)[list_row]
+            starts = <uint64_t *> self.stacks.starts.data
+            old = starts[stack + 1] - starts[stack]
+        if vector_reserve(&self.sequence, old + end - first) < 0:
+            return self.fail_with(E_NO_MEMORY, 0)
+        sequence = <uint32_t *> self.sequence.data
+        if old:
+            memcpy(sequence, self.stacks.units.data + 4 * starts[stack], 4 * old)
+        for index in range(first, end):
+            sequence[old + index - first] = <uint32_t> values[index].payload if values[index].kind == ROW_REF \
+                else rows[values[index].payload]
+        return self.set_stack(list_row, old + end - first)
+
+    cdef int fill_rows(
+        self, size_t list_row, uint8_t kind, uint8_t new_kind, size_t first, size_t end, bint dicts
+    ) noexcept nogil:
+        cdef Value *values = <Value *> self.stack.data
+        cdef Vector fresh
+        cdef Vector *vector
+        cdef uint32_t row
+        cdef size_t index
+        if kind == EMPTY_LIST:
+            vector_init(&fresh, 4)
+            if vector_push(&self.vectors, &fresh) < 0:
+                return self.fail_with(E_NO_MEMORY, 0)
+            (<uint32_t *> self.list_payloads.data)[list_row] = <uint32_t> (self.vectors.count - 1)
+            (<uint8_t *> self.list_kinds.data)[list_row] = new_kind
+        vector = self.list_vector(list_row)
+        for index in range(first, end):
+            row = <uint32_t> values[index].payload
+            if dicts:
+                row = (<uint32_t *> self.dict_rows.data)[row]
+            if vector_push_u32(vector, row) < 0:
+                return self.fail_with(E_NO_MEMORY, 0)
+        return 0
+
+    # ---- stacks ----
+
+    cdef size_t list_run(self, size_t at) noexcept nogil:
+        """Take a whole stack at once: references to frames up to APPENDS, for the empty list on top.
+
+        Returns where the run ends; 0 when it is something else (nothing is taken then, and the machine goes on opcode
+        by opcode) or on error.
+        """
+        cdef size_t end = self.run_end(at)
+        cdef Value *top
+        if end == 0 or self.stack.count == 0:
+            return 0
+        top = &(<Value *> self.stack.data)[self.stack.count - 1]
+        if top.kind != LIST or (<uint8_t *> self.list_kinds.data)[top.payload] != EMPTY_LIST:
+            return 0
+        if self.forget_stale_runs() < 0:
+            return 0
+        if self.set_run(at, end - at, units_code(&self.runs, self.data + at, end - at), top.payload) < 0:
+            return 0
+        return end + 1
+
+    cdef size_t run_end(self, size_t at) noexcept nogil:
+        """Where the references that begin at ``at`` end at APPENDS; 0 when there are none, too many, or no APPENDS."""
+        cdef const uint8_t *data = self.data
+        cdef size_t length = self.length
+        cdef size_t begin = at
+        cdef size_t depth = 0
+        while length - at >= 40 and depth < RUN - 8 and (
+            (data[at] ^ 0x6A) | (data[at + 5] ^ 0x6A) | (data[at + 10] ^ 0x6A) | (data[at + 15] ^ 0x6A)
+            | (data[at + 20] ^ 0x6A) | (data[at + 25] ^ 0x6A) | (data[at + 30] ^ 0x6A) | (data[at + 35] ^ 0x6A)
+        ) == 0:
+            # eight LONG_BINGETs, as of most frames
+            at += 40
+            depth += 8
+        while depth < RUN and length - at >= 5:
+            if data[at] == 0x6A:                                    # LONG_BINGET
+                at += 5
+            elif data[at] == 0x68:                                  # BINGET
+                at += 2
+            else:
+                break
+            depth += 1
+        return at if at > begin and at < length and data[at] == 0x65 else 0
+
+    cdef int set_run(self, size_t begin, size_t run_bytes, uint32_t code, size_t list_row) noexcept nogil:
+        """Make an empty list the stack of the references at ``begin``, whose hash is ``code``.
+
+        Almost all bytes of a snapshot are such runs, and most repeat one that was read before, byte for byte; those
+        are looked up as they stand. Returns -1 when not all are frames, or on error.
+        """
+        cdef int64_t run = intern_hashed(&self.runs, self.data + begin, run_bytes, code)
+        cdef uint32_t *stacks
+        if run < 0:
+            return self.fail_with(E_NO_MEMORY, 0)
+        if <size_t> run == self.run_stacks.count and vector_push(&self.run_stacks, &NO_STACK) < 0:
+            return self.fail_with(E_NO_MEMORY, 0)
+        stacks = <uint32_t *> self.run_stacks.data
+        if stacks[run] == NO_STACK:
+            if self.read_run(begin, begin + run_bytes, list_row) < 0:
+                return -1
+            stacks[run] = (<uint32_t *> self.list_payloads.data)[list_row]
+        else:
+            self.be_stack(list_row, stacks[run])
+        self.last_run = begin
+        self.last_run_bytes = run_bytes
+        self.last_run_stack = stacks[run]
+        return 0
+
+    cdef inline void be_stack(self, size_t list_row, uint32_t stack) noexcept nogil:
+        """The list is a stack that is known."""
+        (<uint8_t *> self.list_kinds.data)[list_row] = FRAMES
+        (<uint32_t *> self.list_payloads.data)[list_row] = stack
+
+    cdef int set_stack(self, size_t list_row, size_t depth) noexcept nogil:
+        """The list is the stack of the first ``depth`` frames in ``sequence``."""
+        cdef int64_t id
+        if self.stacks.units.count > self.length + MAX_PAIRS_KEPT * 100:
+            # stacks that grow frame by frame would be kept at every length; no file's stacks are longer than itself
+            return self.fail_with(E_TOO_MANY, 0)
+        id = intern_units(&self.stacks, self.sequence.data, depth)
+        if id < 0 or id > MAX_ROWS:
+            return self.fail_with(E_NO_MEMORY if id < 0 else E_TOO_MANY, 0)
+        self.be_stack(list_row, <uint32_t> id)
+        return 0
+
+    cdef int read_run(self, size_t at, size_t end, size_t list_row) noexcept nogil:
+        """Make the list the stack of the frames that data[at:end] refers to; -1 when not all are frames."""
+        cdef const uint8_t *data = self.data
+        cdef uint32_t *memo = <uint32_t *> self.memo.data
+        cdef size_t memos = self.memo.count
+        cdef uint32_t *sequence
+        cdef uint32_t entry, index
+        cdef size_t depth = 0
+        if vector_reserve(&self.sequence, RUN) < 0:
+            return self.fail_with(E_NO_MEMORY, 0)
+        sequence = <uint32_t *> self.sequence.data
+        while at < end:
+            if data[at] == 0x68:
+                index = data[at + 1]
+                at += 2
+            else:
+                memcpy(&index, data + at + 1, 4)
+                at += 5
+            if index >= memos:
+                return -1
+            entry = memo[index]
+            if entry >> 28 == DICT and (<uint8_t *> self.dict_kinds.data)[entry & MAX_ROWS] == FRAME:
+                entry = <uint32_t> ROW_REF << 28 | (<uint32_t *> self.dict_rows.data)[entry & MAX_ROWS]
+                memo[index] = entry
+            if entry >> 28 != ROW_REF:
+                return -1
+            sequence[depth] = entry & MAX_ROWS
+            depth += 1
+        return self.set_stack(list_row, depth)
+
+    cdef int forget_stale_runs(self) noexcept nogil:
+        """Forget the runs that were read when they are many, or memos that they refer to may have been stored anew."""
+        cdef uint64_t seed = self.runs.seed
+        if self.runs.units.count <= MAX_RUN_BYTES and self.runs_memo_changes == self.memo_changes:
+            return 0
+        interner_free(&self.runs)
+        self.run_stacks.count = 0
+        self.last_run_bytes = 0
+        self.runs_memo_changes = self.memo_changes
+        if interner_init(&self.runs, 1, seed) < 0:
+            return self.fail_with(E_NO_MEMORY, 0)
+        return 0

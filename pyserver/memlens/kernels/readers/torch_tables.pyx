@@ -1,0 +1,265 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The tables of a PyTorch snapshot, and what the values of fields become in them.
+
+A value that its field can't have (None, text for a number, -1 that became 2^64-1) is unknown, and counted by record and
+field.
+"""
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int32_t, int64_t
+from libc.string cimport memset
+
+from memlens.kernels.base.interning cimport interner_init, interner_free, intern_units
+from memlens.kernels.base.vectors cimport vector_init, vector_reserve, vector_push, vector_free
+from memlens.kernels.readers.pickle_machine cimport (
+    EMPTY_DICT, EMPTY_LIST, E_NO_MEMORY, E_TOO_MANY, LIST, MAX_ROWS, NONE, STRING, UINT,
+)
+
+import os
+
+FIELD_NAMES = (
+    "", "action", "addr", "address", "size", "stream", "time_us", "frames", "compile_context", "user_metadata",
+    "pool_id", "category", "device_free", "filename", "line", "name", "fx_node_name", "fx_original_trace", "state",
+    "requested_size", "history", "real_size", "device", "total_size", "allocated_size", "active_size",
+    "segment_type", "segment_pool_id", "is_expandable", "blocks", "stage", "segments", "device_traces",
+    "allocator_settings", "external_annotations", "host_traces", "host_segments", "forward_frames", "fx_node_op",
+    "fx_node_target", "fx_node_info", "nn_module_stack",
+)
+
+
+cdef class Tables(Machine):
+    """The machine with the tables, which its subclasses fill."""
+
+    def __cinit__(self, const uint8_t[::1] data):
+        cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
+        cdef int64_t row
+        vector_init(&self.vectors, sizeof(Vector))
+        vector_init(&self.events, sizeof(EventRow))
+        vector_init(&self.frames, sizeof(FrameRow))
+        vector_init(&self.blocks, sizeof(BlockRow))
+        vector_init(&self.segments, sizeof(SegmentRow))
+        vector_init(&self.annotations, sizeof(AnnotationRow))
+        vector_init(&self.histories, sizeof(HistoryRow))
+        vector_init(&self.extras, sizeof(ExtraRow))
+        vector_init(&self.sequence, 4)
+        vector_init(&self.streams, 8)
+        vector_init(&self.pools, 16)
+        vector_init(&self.actions, 4)
+        vector_init(&self.categories, 4)
+        if interner_init(&self.stacks, 4, seed) < 0 or interner_init(&self.frame_keys, 4, seed) < 0:
+            raise MemoryError
+        if interner_init(&self.module_stacks, 4, seed) < 0:
+            raise MemoryError
+        # stack 0 is the empty stack, stream 0 the default one, pool 0 and category 0 are "not told"
+        self.empty_string = 0
+        self.na_string = <uint32_t> self.intern_string(b"N/A", 3)
+        for index, name in enumerate(FIELD_NAMES[1:], 1):
+            text = name.encode()
+            row = self.intern_string(text, len(text))
+            (<uint8_t *> self.fields.data)[row] = index
+        intern_units(&self.stacks, NULL, 0)
+        intern_units(&self.module_stacks, NULL, 0)
+        self.stream_of(0)
+        self.pool_of(-1, -1)
+        self.name_of(&self.categories, self.empty_string)
+        # the actions whose sizes count have the first numbers
+        for name in (b"alloc", b"free_requested", b"free_completed", b"free"):
+            self.name_of(&self.actions, <uint32_t> self.intern_string(name, len(name)))
+
+    def __dealloc__(self):
+        cdef size_t index
+        for index in range(self.vectors.count):
+            vector_free(&(<Vector *> self.vectors.data)[index])
+        vector_free(&self.vectors)
+        vector_free(&self.events)
+        vector_free(&self.frames)
+        vector_free(&self.blocks)
+        vector_free(&self.segments)
+        vector_free(&self.annotations)
+        vector_free(&self.histories)
+        vector_free(&self.extras)
+        vector_free(&self.sequence)
+        vector_free(&self.streams)
+        vector_free(&self.pools)
+        vector_free(&self.actions)
+        vector_free(&self.categories)
+        interner_free(&self.stacks)
+        interner_free(&self.module_stacks)
+        interner_free(&self.frame_keys)
+
+    # ---- small tables ----
+
+    cdef int64_t stream_of(self, uint64_t stream) noexcept nogil:
+        """Index of a stream; there are few, so the last ones seen are found first by walking back."""
+        cdef uint64_t *known = <uint64_t *> self.streams.data
+        cdef size_t index = self.streams.count
+        while index > 0:
+            index -= 1
+            if known[index] == stream:
+                return <int64_t> index
+        if self.streams.count >= 4096:
+            return 0
+        if vector_push(&self.streams, &stream) < 0:
+            return self.fail_with(E_NO_MEMORY, 0)
+        return <int64_t> self.streams.count - 1
+
+    cdef int64_t pool_of(self, int64_t first, int64_t second) noexcept nogil:
+        cdef int64_t *known = <int64_t *> self.pools.data
+        cdef int64_t pair[2]
+        cdef size_t index
+        for index in range(self.pools.count):
+            if known[2 * index] == first and known[2 * index + 1] == second:
+                return <int64_t> index
+        if self.pools.count >= 4096:
+            return 0
+        pair[0] = first
+        pair[1] = second
+        if vector_push(&self.pools, pair) < 0:
+            return self.fail_with(E_NO_MEMORY, 0)
+        return <int64_t> self.pools.count - 1
+
+    cdef int64_t name_of(self, Vector *names, uint32_t string) noexcept nogil:
+        """Row of a string among the few of its kind; the last of 256 rows stands for all that found no place."""
+        cdef uint32_t *known = <uint32_t *> names.data
+        cdef size_t index
+        for index in range(names.count):
+            if known[index] == string:
+                return <int64_t> index
+        if names.count == 255:
+            string = self.empty_string
+        elif names.count > 255:
+            return 255
+        if vector_push(names, &string) < 0:
+            return self.fail_with(E_NO_MEMORY, 0)
+        return <int64_t> names.count - 1
+
+    # ---- values of fields ----
+
+    cdef void count_odd(self, int kind, int field, Value *value) noexcept nogil:
+        """Count a value that its field can't have. None and what is left out say only that it is not known."""
+        if value != NULL and value.kind != NONE:
+            self.odd_values[kind][field] += 1
+
+    cdef int64_t size_of(self, int kind, int field, Value *value) noexcept nogil:
+        """A size in bytes, UNKNOWN_SIZE for what is none."""
+        cdef int64_t size
+        if is_whole(value, &size) and 0 <= size <= MAX_SIZE:
+            return size
+        self.count_odd(kind, field, value)
+        return -1
+
+    cdef int64_t time_of(self, int kind, Value *value) noexcept nogil:
+        """Microseconds, UNKNOWN_TIME for what is no time."""
+        cdef int64_t time
+        if is_number(value, &time) and 0 <= time <= MAX_TIME:
+            return time
+        self.count_odd(kind, F_TIME_US, value)
+        return 0
+
+    cdef uint64_t address(self, int kind, int field, Value *value) noexcept nogil:
+        """64 bits, however their sign is written; all ones, which are -1, are UNKNOWN_ADDRESS."""
+        cdef int64_t number
+        if value.kind == UINT and value.payload != NO_ADDRESS:
+            return value.payload
+        if is_whole(value, &number) and number != -1:
+            return <uint64_t> number
+        self.count_odd(kind, field, value)
+        return NO_ADDRESS
+
+    cdef uint16_t stream(self, int kind, Value *value) noexcept nogil:
+        """The row of a stream, which is any 64 bits; that of the default one for what is none."""
+        cdef int64_t number
+        if value.kind == UINT:
+            return <uint16_t> self.stream_of(value.payload)
+        if is_whole(value, &number):
+            return <uint16_t> self.stream_of(<uint64_t> number)
+        self.count_odd(kind, F_STREAM, value)
+        return 0
+
+    cdef int32_t device(self, int kind, Value *value) noexcept nogil:
+        """The number of a device, UNKNOWN_DEVICE for what is none."""
+        cdef int64_t device
+        if is_whole(value, &device) and 0 <= device <= 0xFFFF:
+            return <int32_t> device
+        self.count_odd(kind, F_DEVICE, value)
+        return -1
+
+    cdef uint32_t text(self, int kind, int field, Value *value) noexcept nogil:
+        """A field's string id; 0, the empty string, when it is absent or no text."""
+        if value != NULL and value.kind == STRING:
+            return <uint32_t> value.payload
+        self.count_odd(kind, field, value)
+        return 0
+
+    cdef uint32_t optional_text(self, int kind, int field, Value *value) noexcept nogil:
+        """The same, with one added to the id where there is a text."""
+        if value != NULL and value.kind == STRING:
+            return <uint32_t> value.payload + 1
+        if value != NULL:
+            self.count_odd(kind, field, value)
+        return 0
+
+    cdef uint32_t frames_of(self, int kind, Value *value) noexcept nogil:
+        """A stack id; 0, the empty stack, when it is an empty list or no list of frames."""
+        if value.kind == LIST:
+            if (<uint8_t *> self.list_kinds.data)[value.payload] == FRAMES:
+                return (<uint32_t *> self.list_payloads.data)[value.payload]
+            if (<uint8_t *> self.list_kinds.data)[value.payload] == EMPTY_LIST:
+                return 0
+        self.count_odd(kind, F_FRAMES, value)
+        return 0
+
+    cdef uint16_t pool(self, int kind, int field, Value *value) noexcept nogil:
+        """The row of a pool; 0, which is "not told", for what is none."""
+        if value.kind == LIST and (<uint8_t *> self.list_kinds.data)[value.payload] == PAIR:
+            return <uint16_t> (<uint32_t *> self.list_payloads.data)[value.payload]
+        self.count_odd(kind, field, value)
+        return 0
+
+    # ---- rows ----
+
+    cdef int64_t row_of(self, size_t dict_row, int kind, Vector *table) noexcept nogil:
+        """The dict's row in its table, a new zeroed one the first time; -1 on error."""
+        cdef uint32_t row
+        if (<uint8_t *> self.dict_kinds.data)[dict_row] == kind:
+            return (<uint32_t *> self.dict_rows.data)[dict_row]
+        if table.count > MAX_ROWS - 1:
+            return self.fail_with(E_TOO_MANY, 0)
+        if vector_reserve(table, table.count + 1) < 0:
+            return self.fail_with(E_NO_MEMORY, 0)
+        row = <uint32_t> table.count
+        memset(table.data + row * table.item_bytes, 0, table.item_bytes)
+        table.count += 1
+        (<uint32_t *> self.dict_rows.data)[dict_row] = row
+        return row
+
+    cdef int64_t frame_of(self, FrameRow *row) noexcept nogil:
+        """The number of a frame, a new one the first time."""
+        cdef int64_t id = intern_units(&self.frame_keys, row, sizeof(FrameRow) // 4)
+        if id < 0:
+            return self.fail_with(E_NO_MEMORY, 0)
+        if id > MAX_ROWS:
+            return self.fail_with(E_TOO_MANY, 0)
+        if <size_t> id == self.frames.count and vector_push(&self.frames, row) < 0:
+            return self.fail_with(E_NO_MEMORY, 0)
+        return id
+
+    cdef void add_extra(self, int64_t event, int field, Value *value) noexcept nogil:
+        cdef ExtraRow row
+        memset(&row, 0, sizeof(row))
+        row.event = <uint32_t> event
+        row.field = field
+        row.kind = <uint8_t> value.kind
+        row.payload = value.payload
+        if vector_push(&self.extras, &row) < 0:
+            self.fail_with(E_NO_MEMORY, 0)
+
+    cdef Vector *list_vector(self, size_t list_row) noexcept nogil:
+        return &(<Vector *> self.vectors.data)[(<uint32_t *> self.list_payloads.data)[list_row]]
+
+    cdef int rows_kind(self, size_t list_row) noexcept nogil:
+        """Which dicts a list holds; EMPTY_DICT when it is no list of one kind of dict."""
+        cdef uint8_t kind
+        if list_row >= self.list_kinds.count:
+            return EMPTY_DICT
+        kind = (<uint8_t *> self.list_kinds.data)[list_row]
+        return kind >> 4 if kind & 15 == ROWS else EMPTY_DICT

@@ -1,0 +1,144 @@
+"""Live memory by group: areas exact in every column, and what is high enough to be seen in them."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.kernels.trace import areas as kernel
+from memlens.store.trace.device import Device
+from memlens.views.selection.columns import Lit
+from memlens.views.trace.picture.areas import Areas
+from memlens.views.trace.picture.boxes import Box, grid_of
+from memlens.views.trace.picture.packing import (
+    BAND_BYTES,
+    CHANGE_BYTES,
+    MOST_BYTES,
+    RECT_BYTES,
+    AreaColumns,
+    pack,
+)
+
+U32 = npt.NDArray[np.uint32]
+I64 = npt.NDArray[np.int64]
+
+LEAST_ROWS = 4
+"""Allocations that are so many rows high have bands of their own."""
+_GROWTH = 1.5
+"""By so much at least these get fewer, or else columns, until a picture fits into an answer."""
+_LEAST_ROOM = 0.25
+"""The share of an answer that is left for rects and bands, whatever groups come to."""
+_BLOCK = 64
+_NO_LIT = np.empty(0, np.uint8)
+_BYTES, _COUNT, _LIT = range(3)
+
+
+def drawn(device: Device, areas: Areas, box: Box, lit: Lit | None) -> bytes:
+    """The packed geometry of a device in a box, by group.
+
+    All of it is always there. Where there is more than fits into an answer, fewer allocations have bands of their own;
+    only where areas alone are too much there are fewer columns.
+    """
+    asked = box
+    while True:
+        found = _Columns(device, areas, box, lit)
+        laid = found.laid()
+        if laid is not None:
+            break
+        box = box._replace(columns=max(int(box.columns / _GROWTH), 1))
+    rects, bands, all_seen = laid
+    coarser = box.columns < asked.columns or not all_seen
+    header = (*box[1:5], box.quantum, coarser)
+    return pack(device, found.grid, header, rects, bands, lit=lit, areas=found.areas)
+
+
+class _Columns:
+    """The columns of a box: what groups come to in each, and the allocations that are high enough to be seen."""
+
+    def __init__(self, device: Device, areas: Areas, box: Box, lit: Lit | None) -> None:
+        self.grid = grid_of(device, device, box)
+        self._box = box
+        layers = _COUNT + 1 if lit is None else _LIT + 1
+        self._sums = np.zeros((layers, box.columns, max(len(areas.areas), 1)), np.int64)
+        least = int(np.ceil((box.y1 - box.y0) / box.rows * LEAST_ROWS))
+        inside = self.grid.inside
+        seen = kernel.alive_by_group(
+            device.size, device.end, device.end_64, device.end_4096, areas.codes,
+            _NO_LIT if lit is None else lit.view(np.uint8), self.grid.moments, self.grid.stops,
+            inside.start, inside.stop, self._sums, max(least, 1),
+        )  # fmt: skip
+        self._seen = _in_view(np.asarray(seen), self._sums[_BYTES], box)
+        self.areas = AreaColumns(self._sums[_BYTES], self._sums[_COUNT], areas.codes)
+
+    def laid(self) -> tuple[npt.NDArray[Any], U32, bool] | None:
+        """Rects and bands (rows of the device), of all that are seen or of the largest ones; None if no rects fit."""
+        room = MOST_BYTES - CHANGE_BYTES * len(self.areas.changes()[0])
+        if room < MOST_BYTES * _LEAST_ROOM:
+            return None
+        inside, box, seen = self.grid.inside, self._box, self._seen
+        while True:
+            # each has a rect at least
+            seen = _largest(seen, room // (RECT_BYTES + BAND_BYTES))
+            slots = _slots(seen, self._sums.shape[2], box.columns)
+            laid = kernel.lay_out(
+                self._sums, *slots, inside.start, inside.stop, box.y0, box.y1, box.rows, room
+            )
+            if not isinstance(laid, float):
+                bands = np.asarray(laid[1])["allocation"]
+                return np.asarray(laid[0]), bands, len(seen) == len(self._seen)
+            if not len(seen):
+                return None
+            seen = _largest(seen, int(len(seen) / max(laid, _GROWTH)))
+
+
+def _largest(seen: npt.NDArray[Any], most: int) -> npt.NDArray[Any]:
+    """At most so many of the allocations, and with each all that are as large."""
+    if len(seen) <= most:
+        return seen
+    least = np.partition(seen["size"], len(seen) - most - 1)[len(seen) - most - 1]
+    larger: npt.NDArray[Any] = seen[seen["size"] > least]
+    return larger
+
+
+def _in_view(seen: npt.NDArray[Any], sums: I64, box: Box) -> npt.NDArray[Any]:
+    """Without those whose groups lie beside the box in all columns."""
+    tops = np.cumsum(sums, axis=1)
+    there = np.asarray(((tops > box.y0) & (tops - sums < box.y1)).any(axis=0))
+    return seen if there.all() else seen[there[seen["group"]]]
+
+
+class _Slots(NamedTuple):
+    """What :func:`memlens.kernels.trace.areas.lay_out` is told of the allocations that are seen."""
+
+    blocks_of: U32
+    sizes: I64
+    rows: U32
+    lit: npt.NDArray[np.uint8]
+    entering: U32
+    entering_from: U32
+    leaving: U32
+    leaving_from: U32
+
+
+def _slots(seen: npt.NDArray[Any], groups: int, columns: int) -> _Slots:
+    """Slots by group, of each the largest first, of equal ones the oldest."""
+    seen = seen[np.lexsort((seen["row"], -seen["size"], seen["group"]))]
+    counts = np.bincount(seen["group"], minlength=groups)
+    blocks_of = np.concatenate(([0], np.cumsum(-(-counts // _BLOCK)))).astype(np.uint32)
+    first = np.cumsum(counts) - counts
+    within = np.arange(len(seen)) - first[seen["group"]]
+    slot = (blocks_of[seen["group"]].astype(np.int64) * _BLOCK + within).astype(np.uint32)
+    slots = int(blocks_of[-1]) * _BLOCK
+    sizes, rows, lit = np.zeros(slots, np.int64), np.zeros(slots, np.uint32), np.zeros(slots, np.uint8)
+    sizes[slot], rows[slot], lit[slot] = seen["size"], seen["row"], seen["lit"]
+    ends = seen["x1"] < columns
+    return _Slots(
+        blocks_of, sizes, rows, lit, *_by_column(slot, seen["x0"], columns),
+        *_by_column(slot[ends], seen["x1"][ends], columns),
+    )  # fmt: skip
+
+
+def _by_column(slot: U32, column: npt.NDArray[np.uint16], columns: int) -> tuple[U32, U32]:
+    """Slots in the order of their columns, and where those of each column begin."""
+    begins = np.concatenate(([0], np.cumsum(np.bincount(column, minlength=columns))))
+    return slot[np.argsort(column, kind="stable")], begins.astype(np.uint32)
