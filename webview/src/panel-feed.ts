@@ -10,7 +10,7 @@ import type { Arrangement } from './arrangement';
 import type { Colours } from './colours';
 import type { Selection } from './selection';
 import { bytes, nameOf } from './ui/format';
-import type { ViewFrame } from './ui/frame';
+import type { ViewFrame } from './shell/frame';
 import { sameStackSentence, type Panel } from './ui/panel';
 
 const LARGEST_SHOWN = 12;

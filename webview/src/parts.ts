@@ -1,8 +1,10 @@
 // Makes the view's parts and connects them; what they tell goes to the view that owns them.
 
+import { signal, type Signal } from '@preact/signals';
 import type { Geometry } from '../../extension/shared/geometry';
 import type {
   AllocationSummary,
+  Evidence,
   LineAnswer,
   StackAnswer,
   TimelineInfo,
@@ -24,17 +26,19 @@ import type { Camera } from './scene/camera';
 import { Names } from './scene/names';
 import type { Layout } from './scene/state';
 import { Selection } from './selection';
+import { Dock } from './shell/dock';
+import { ViewFrame } from './shell/frame';
+import { makeHead, type Head } from './shell/head';
+import type { MenuEntry } from './shell/menu';
+import { Summary } from './shell/summary';
+import { comparing, type Picker } from './shell/toolbar';
 import { SharedContext, type ContextOwner } from './shared-context';
-import { Dock } from './ui/dock';
 import { bandTexts } from './ui/format';
 import { FilterBox } from './ui/filter-box';
-import { ViewFrame } from './ui/frame';
-import { Help } from './ui/help';
+import { Help, timelineKeys } from './ui/help';
 import { Minimap } from './ui/minimap';
 import { Panel } from './ui/panel';
-import { Toolbar } from './ui/toolbar';
 import { Tooltip } from './ui/tooltip';
-import { warningStrip } from './ui/warnings';
 
 /** What the parts ask of the view, and tell it. */
 export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, ContextOwner {
@@ -51,13 +55,22 @@ export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, ContextOwner {
   cleared(): void;
   focusPicture(): void;
   rearranged(): void;
+  /** What the toolbar's menu offers. */
+  menu(): readonly MenuEntry[];
+  showComparison(): void;
+  showEvidence(evidence: Evidence): void;
 }
 
 export interface Parts {
   readonly names: Names;
   readonly plot: Plot;
   readonly minimap: Minimap;
-  readonly toolbar: Toolbar;
+  readonly head: Head;
+  readonly summary: Summary;
+  /** What the toolbar lets one choose. */
+  readonly pickers: Signal<readonly Picker[]>;
+  /** The name of what it is compared with. */
+  readonly comparedWith: Signal<string | null>;
   readonly filterBox: FilterBox;
   readonly panel: Panel;
   readonly dock: Dock;
@@ -74,8 +87,6 @@ export interface Parts {
   readonly frame: ViewFrame;
 }
 
-const STACKED = { value: 'stacked', text: 'Active' } as const;
-
 export function makeParts(
   api: Api,
   root: HTMLElement,
@@ -85,8 +96,7 @@ export function makeParts(
 ): Parts {
   const names = new Names();
   const tooltip = new Tooltip();
-  const help = new Help();
-  const hasCategories = info.categories.length > 0;
+  const help = new Help(timelineKeys());
   // Set by tests and the bench; the host does not.
   const { prefer } = root.dataset;
   const renderer = prefer === 'webgl2' || prefer === 'canvas2d' ? prefer : 'auto';
@@ -127,17 +137,6 @@ export function makeParts(
   const run = (action: Action): void => {
     owner.run(action);
   };
-  const toolbar = new Toolbar(
-    info.devices,
-    hasCategories,
-    run,
-    (device) => {
-      owner.switchDevice(device);
-    },
-    () => {
-      frame.set({ warningsOpen: !frame.current.warningsOpen });
-    },
-  );
   const filterBox = new FilterBox(info.categories, {
     apply: (text) => {
       owner.setFilter(text);
@@ -146,7 +145,37 @@ export function makeParts(
       owner.focusPicture();
     },
   });
-  toolbar.filter.append(filterBox.root);
+  const pickers = signal<readonly Picker[]>([]);
+  const comparedWith = signal<string | null>(null);
+  const summary = new Summary(api, info.warnings, (error) => {
+    owner.failed(error);
+  });
+  const head = makeHead(
+    {
+      summary,
+      actions: {
+        open: (line, beside) => {
+          owner.sources.open(line, beside);
+        },
+        show: (evidence) => {
+          owner.showEvidence(evidence);
+        },
+        copy: (text) => {
+          api.post({ type: 'copy', text });
+        },
+      },
+    },
+    {
+      ...{ label: 'Memory timeline', pickers, comparedWith, filter: filterBox.root },
+      ...comparing(api, () => {
+        owner.showComparison();
+      }),
+      more: () => owner.menu(),
+      help: () => {
+        run('help');
+      },
+    },
+  );
   const panel = new Panel({
     run,
     open: (source, beside) => {
@@ -261,14 +290,10 @@ export function makeParts(
       },
     }),
   );
-  const warnings = warningStrip(info.warnings, () => {
-    frame.set({ warningsOpen: false });
-  });
   const used = { names, plot, selection, cursors, flags, prefer: renderer } as const;
   const context = new SharedContext(api, info, used, owner);
   const pictures = PICTURES.flatMap((make) => make(context) ?? []);
   for (const picture of pictures) picture.root.hidden = true;
-  toolbar.offer([STACKED, ...pictures.map(({ id, title }) => ({ value: id, text: title }))]);
   const dock = new Dock(context, {
     shown: () => {
       owner.rearranged();
@@ -280,8 +305,7 @@ export function makeParts(
   const frame = new ViewFrame(
     root,
     {
-      toolbar: toolbar.root,
-      warnings,
+      head: head.root,
       minimap: minimap.root,
       pictures: [plot.root, ...pictures.map((picture) => picture.root)],
       dock: dock.root,
@@ -300,7 +324,7 @@ export function makeParts(
   const lanes = new Lanes(context);
   frame.lanes.append(lanes.root);
   return {
-    ...{ names, plot, minimap, toolbar, filterBox, panel, help, data, selection, cursors, flags },
-    ...{ hover, pointer, frame, dock, pictures, context, lanes },
+    ...{ names, plot, minimap, head, summary, pickers, comparedWith, filterBox, panel, help, data },
+    ...{ selection, cursors, flags, hover, pointer, frame, dock, pictures, context, lanes },
   };
 }

@@ -1,10 +1,11 @@
 // A snapshot's view: which device, axis and colours are shown, and what follows when that changes.
 
 import type { Geometry } from '../../extension/shared/geometry';
-import type { ViewState } from '../../extension/shared/messages';
+import { PICTURE_IDS, type ViewState } from '../../extension/shared/messages';
 import type {
   AllocationSummary,
   DeviceInfo,
+  Evidence,
   LineAnswer,
   StackAnswer,
   TimelineInfo,
@@ -27,16 +28,20 @@ import type { Plot } from './plot';
 import type { Camera } from './scene/camera';
 import { deviceExtent, hasTimes, peakAt, restoreLayout, restoreState, type Axis } from './scene/state';
 import type { Selection } from './selection';
+import type { MenuEntry } from './shell/menu';
+import type { Picker } from './shell/toolbar';
+import { timelineMenu } from './timeline-menu';
 import { Sources } from './sources';
 import { exposeForTests } from './test-hook';
 import { debounce, replace, setText } from './ui/dom';
 import { FileBar } from './ui/file-bar';
-import { counted, deviceFigures } from './ui/format';
+import { bytes, counted, deviceFigures } from './ui/format';
 import { baseName } from './ui/paths';
 import { legend } from './ui/legend';
 import { watchTheme } from './ui/theme';
 
 const SAVE_AFTER_MS = 250;
+const STACKED = { value: 'stacked', text: 'Timeline' } as const;
 
 export class SnapshotView implements Commanded, PartsOwner {
   device: DeviceInfo;
@@ -81,7 +86,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.attribution = new KeptAttribution(api, () => {
       this.changed('attribution');
     });
-    this.parts = makeParts(api, root, info, restoreLayout(saved?.layout, root.clientWidth), this);
+    this.parts = makeParts(api, root, info, restoreLayout(saved?.layout), this);
     this.arrangement = new Arrangement(root, this.parts, this);
     this.feed = new PanelFeed(this.parts, this.colours, this, say);
     this.narrowing = new Narrowing(api, this.parts.filterBox);
@@ -128,6 +133,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.stop.abort();
     this.saveSoon.cancel();
     this.parts.dock.dispose();
+    this.parts.head.dispose();
     this.parts.lanes.dispose();
     for (const picture of this.parts.pictures) picture.dispose?.();
     this.plot.dispose();
@@ -152,8 +158,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       case 'other':
         this.compare.receive(message.other, this.device.device);
         if (!message.fresh) return;
-        this.arrangement.showPicture('compare');
-        this.parts.dock.show('compare');
+        this.showComparison();
         return;
       case 'file':
         this.fileBar.show(message.of, message.state);
@@ -259,6 +264,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     frame.coarser.hidden = !geometry.coarser;
     if (frame.note.classList.contains('error')) this.say('');
     hover.refresh();
+    this.parts.summary.findMore();
   }
 
   flagsKnown(): void {
@@ -311,24 +317,13 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   /** Shows what depends on the state and asks the server for nothing. */
   rearranged(): void {
-    const { frame, toolbar, pointer, dock } = this.parts;
-    const { panelOpen, warningsOpen } = frame.current;
-    const { warnings, categories } = this.info;
-    const { colours, arrangement } = this;
-    const pane = arrangement.notePane();
-    frame.apply(pane !== null, warnings.length > 0);
+    const { frame, dock, pickers, comparedWith } = this.parts;
+    const { categories } = this.info;
+    const { colours } = this;
+    frame.apply(this.arrangement.notePane() !== null);
     dock.setTall(frame.current.dockTall);
-    toolbar.update({
-      device: this.device.device,
-      axis: this.axis,
-      colour: colours.by,
-      hasTimes: hasTimes(this.device),
-      picture: arrangement.picture,
-      dock: pane !== null,
-      panel: panelOpen,
-      boxTool: pointer.boxTool,
-      warningsHidden: warningsOpen ? 0 : warnings.length,
-    });
+    pickers.value = this.pickers();
+    comparedWith.value = this.compare.other?.name ?? null;
     const light = (category: number | null): void => {
       this.selection.lightCategory(category);
       this.rearranged();
@@ -339,6 +334,64 @@ export class SnapshotView implements Commanded, PartsOwner {
         legend(categories, colours.palette.categories, this.selection.category, light),
     );
     this.saveSoon();
+  }
+
+  private pickers(): readonly Picker[] {
+    const { pictures } = this.parts;
+    return [
+      {
+        ...{ label: 'View', key: '', value: this.arrangement.picture },
+        options: [STACKED, ...pictures.map(({ id, title }) => ({ value: id, text: title }))],
+        pick: (value) => {
+          const id = PICTURE_IDS.find((each) => each === value);
+          if (id) this.arrangement.showPicture(id);
+        },
+      },
+      {
+        ...{ label: 'Device', key: 'd', value: String(this.device.device) },
+        options: this.info.devices.map(({ device, name, peak_bytes: peak, ooms }) => ({
+          value: String(device),
+          text: `${name} · peak ${bytes(peak)}${ooms > 0 ? ' · out of memory' : ''}`,
+        })),
+        pick: (value) => {
+          this.switchDevice(Number(value));
+        },
+      },
+    ];
+  }
+
+  showComparison(): void {
+    this.arrangement.showPicture('compare');
+    this.parts.dock.show('compare');
+  }
+
+  menu(): readonly MenuEntry[] {
+    return timelineMenu({
+      ...{ axis: this.axis, hasTimes: hasTimes(this.device), colour: this.colours.by },
+      hasCategories: this.info.categories.length > 0,
+      boxTool: this.parts.pointer.boxTool,
+      panel: this.parts.dock.shown !== null,
+      details: this.parts.frame.current.panelOpen,
+      run: (action) => {
+        this.run(action);
+      },
+      copySummary: () => {
+        this.api.post({ type: 'copy', text: this.parts.summary.text });
+      },
+    });
+  }
+
+  /** Shows what a sentence rests on: its moments, its filter, and the pane that has it. */
+  showEvidence({ pane, of, by, event, allocation }: Evidence): void {
+    if (of.device !== this.device.device) this.switchDevice(of.device);
+    this.setFilter(of.filter);
+    const { from_moment: from, to_moment: to } = of;
+    if (from !== null && to !== null) this.cursors.span(from, to, of.kind);
+    else if (from === null || from === this.deviceOf(of.device).peak_moment) this.cursors.setScope('peak');
+    else this.cursors.place(from);
+    this.parts.dock.show(pane);
+    this.parts.dock.reveal({ by, event });
+    if (allocation !== null) this.selection.select(allocation, from, true);
   }
 
   // --- devices, axes, colours --------------------------------------------------------------------------------------
@@ -359,6 +412,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       this.selection.clear();
       cursors.turnTo(device.device, null);
       data.turnTo(device.device);
+      this.parts.summary.turnTo(device.device);
     } else if (selected !== null) this.selection.select(selected, null, true);
     // Without a trace the run has no extent to find one's way in.
     minimap.root.hidden = device.events === 0;

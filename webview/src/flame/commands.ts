@@ -1,7 +1,7 @@
 // What is done by keys and buttons: in the picture, and to the function that is chosen there or in a table.
 
 import type { FlameName, FlameNode } from '../../../extension/shared/protocol.gen';
-import type { MenuItem } from '../ui/menu';
+import type { MenuItem } from '../shell/menu';
 import { shorten } from '../ui/text';
 import { besideBox, childBox, fillingBoxes, parentBox, type BoxFacts } from './boxes';
 import { panned, WHOLE, zoomed } from './camera';

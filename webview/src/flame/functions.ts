@@ -6,7 +6,7 @@ import type { Pending } from '../api';
 import type { KeptAttribution } from '../attribution';
 import { element, setLabel } from '../ui/dom';
 import { count } from '../ui/format';
-import type { MenuItem } from '../ui/menu';
+import type { MenuItem } from '../shell/menu';
 import { TreeGrid, type GridRow } from '../ui/tree-grid';
 import { changeCell, nameCell, shareCell, sizeCell } from './cells';
 import { countText, type Sided } from './difference';

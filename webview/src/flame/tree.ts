@@ -6,7 +6,7 @@ import type { KeptAttribution } from '../attribution';
 import { element, setLabel } from '../ui/dom';
 import { figure } from '../ui/figure';
 import { count } from '../ui/format';
-import type { MenuItem } from '../ui/menu';
+import type { MenuItem } from '../shell/menu';
 import { TreeGrid, type GridColumn, type GridRow } from '../ui/tree-grid';
 import { comparedCells, nameCell, shareCell, sizeCell } from './cells';
 import { TreeRows, type NodeRow } from './rows';

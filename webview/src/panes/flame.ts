@@ -33,9 +33,9 @@ import type { Choice } from '../ui/choice';
 import { element } from '../ui/dom';
 import { counted } from '../ui/format';
 import { MODELS, never } from '../model';
-import type { MakePane, Pane } from './pane';
+import type { Pane } from './pane';
 
-export const flamePane: MakePane = (context) =>
+export const flamePane = (context: ViewContext): FlamePane =>
   new FlamePane(context, context.flame, ownSource(context.api, context.attribution), () => context.setName);
 
 /** A flame graph with all that belongs to it; `kept` is how it is shown, `source` whom it asks. */
@@ -44,6 +44,7 @@ export class FlamePane implements Pane {
   readonly title = 'Flame graph';
   readonly usesSet = true;
   readonly root: HTMLElement;
+  readonly bar: HTMLElement;
   private readonly settings: FlameSettings;
   private readonly places: Places;
   private readonly attribution: Choice<Attribution>;
@@ -241,10 +242,11 @@ export class FlamePane implements Pane {
         this.commands.zoomTo(this.plot.facts(box));
       },
     });
+    this.bar = this.toolbar.root;
+    if (compared) this.toolbar.without('value', 'order');
     this.root = element(
       'div',
       { class: 'flame' },
-      this.toolbar.root,
       this.crumbs.root,
       element(
         'div',
@@ -256,6 +258,11 @@ export class FlamePane implements Pane {
       ),
     );
     exposeFlameForTests(this.plot, compared ? 'memlensDifference' : 'memlensFlame');
+  }
+
+  /** What the view decides for all of its panes. */
+  without(...controls: readonly ('value' | 'order')[]): void {
+    this.toolbar.without(...controls);
   }
 
   update(changes: ReadonlySet<Change>): void {

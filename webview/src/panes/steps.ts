@@ -27,7 +27,7 @@ export const stepsPane: MakePane = (context) => {
   const pane = new StepsPane(context);
   return {
     id: 'steps',
-    title: 'Steps',
+    title: 'Leaks',
     usesSet: false,
     root: pane.root,
     update: (changes) => {

@@ -1,7 +1,7 @@
 // A tree of rows in columns, of which only those in view are elements: ARIA's treegrid, walked by keys.
 
 import { add, element, icon, replace } from './dom';
-import { openMenu, type MenuItem } from './menu';
+import { openMenu, type MenuItem } from '../shell/menu';
 
 export interface GridRow {
   readonly id: string;

@@ -23,7 +23,7 @@ import {
   STATES,
   time,
 } from '../../ui/format';
-import type { MenuItem } from '../../ui/menu';
+import type { MenuItem } from '../../shell/menu';
 import { shorten } from '../../ui/text';
 import { TreeGrid, type GridColumn, type GridRow } from '../../ui/tree-grid';
 import type { MakePane } from '../pane';
@@ -135,7 +135,15 @@ class LiveSet {
       key: (event, index) => this.key(event, index),
     });
     this.tellColumns();
-    this.root = element('section', { class: 'live-set' }, this.controls.root, this.grid.root);
+    this.root = element('section', { class: 'live-set' }, this.grid.root);
+  }
+
+  get bar(): HTMLElement {
+    return this.controls.root;
+  }
+
+  groupBy(kind: GroupKind): void {
+    this.controls.set(kind);
   }
 
   /** What is measured may be another value, or a stretch of the run; the heads say so. */
@@ -172,14 +180,16 @@ class LiveSet {
   }
 
   private summary(totals: Tree['totals']): string {
-    const { setName } = this.context;
-    const name = setName.charAt(0).toUpperCase() + setName.slice(1);
-    if (!totals) return `${name}: fetching…`;
+    if (!totals) return 'Fetching…';
     const what = countedAnd(totals.count, totals.bytes);
-    const groups = totals.groups === null ? '' : ` in ${counted(totals.groups, 'group')}`;
-    const filters = [this.context.filter === '' ? '' : 'filtered', this.narrow === '' ? '' : 'narrowed'];
-    const how = filters.filter(Boolean).join(' and ');
-    return `${name}${how === '' ? '' : ` (${how})`}: ${what}${groups}`;
+    const groups = totals.groups === null ? '' : ` in ${counted(totals.groups, this.groupNoun)}`;
+    return `${this.context.filter === '' ? '' : 'Filtered: '}${what}${groups}`;
+  }
+
+  /** What a row is. */
+  private get groupNoun(): string {
+    const [kind] = this.by;
+    return kind === 'category' ? 'group' : (kind ?? 'group');
   }
 
   private branch(path: readonly number[]): Branch {
@@ -496,6 +506,10 @@ export const liveSetPane: MakePane = (context) => {
     title: MODELS[context.info.model].groups,
     usesSet: true,
     root: live.root,
+    bar: live.bar,
+    reveal: ({ by }) => {
+      if (by !== null) live.groupBy(by);
+    },
     update: (changes) => {
       if (RENEWING.some((each) => changes.has(each))) live.renew();
       else if (changes.has('theme') || changes.has('selection')) live.draw();
