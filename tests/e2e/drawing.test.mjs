@@ -95,13 +95,13 @@ describe('with everything', () => {
 
       await vscode.runCommand('Memlens: Clear Selection');
       await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
-      await vscode.runCommand('Memlens: Views below the Picture');
+      await vscode.runCommand('Memlens: Toggle Panel');
       await view.locator('.grid-row').first().waitFor();
       await view.still();
       await vscode.screenshot(`categories-${theme}`);
       const more = ['.toolbar', '.panel', '.status', '.dock'];
       await readable(more);
-      await vscode.runCommand('Memlens: Views below the Picture');
+      await vscode.runCommand('Memlens: Toggle Panel');
       await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
       await view.still();
     });

@@ -18,7 +18,7 @@ before(async () => {
   vscode = await openVSCode({ viewport: { width: 1440, height: 900 } });
   told = await vscode.memlens('flame', FILE);
   view = await SnapshotView.opened(vscode, FILE);
-  await vscode.runCommand('Memlens: Views below the Picture');
+  await vscode.runCommand('Memlens: Toggle Panel');
   await view.locator('[role=tab]', { hasText: 'Flame graph' }).click();
   await drawn();
 });

@@ -191,7 +191,7 @@ test('in every theme all of it can be read', async () => {
     const { looked, poor } = await view.frame.evaluate(poorContrasts, ['.oom', '.reserved']);
     assert.ok(looked > 50, `${looked} texts`);
     assert.deepEqual(poor, [], theme);
-    await vscode.runCommand('Memlens: Show Active Memory over Time');
+    await vscode.runCommand('Memlens: Show Timeline');
     await vscode.screenshot(`oom-marks-${theme}`);
   }
 });

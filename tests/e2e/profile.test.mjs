@@ -89,7 +89,7 @@ test('another value is shown everywhere', async () => {
   await view.locator('.flame-details h3', { hasText: 'Index.search' }).waitFor();
   const row = counts.rows.find(({ name }) => name.function === 'Index.search');
   await view.locator('.flame-details', { hasText: row.bytes.toLocaleString('en-US') }).waitFor();
-  await vscode.runCommand('Memlens: Show Live Set');
+  await vscode.runCommand('Memlens: Show What’s in Memory');
   await view.locator('.live-set-summary', { hasText: counts.total_bytes.toLocaleString('en-US') }).waitFor();
   await view.locator('.toolbar select').selectOption({ index: 1 });
   await view.locator('.live-set-summary', { hasText: 'In use' }).waitFor();
@@ -142,7 +142,7 @@ test('what is brushed over time is what all of the view is about', async () => {
   const told = view.locator('.profile-times-head [role=status]', { hasText: /allocated .* in .*, freed / });
   await told.waitFor();
   const [, allocated, many] = /allocated (\S+ \S+) in ([\d,]+),/.exec(await told.innerText());
-  await vscode.runCommand('Memlens: Show Live Set');
+  await vscode.runCommand('Memlens: Show What’s in Memory');
   await view.locator('.live-set-summary', { hasText: `${many} allocations, ${allocated}` }).waitFor();
   await drawn();
   await vscode.screenshot('profile-times');
@@ -181,7 +181,7 @@ test('hot spots and functions are charged by one rule, my code or any code', asy
   };
   const [mine, any] = [await ofRule(), await ofRule('--any-code')];
   assert.notEqual(mine, any);
-  await vscode.runCommand('Memlens: Show Live Set');
+  await vscode.runCommand('Memlens: Show What’s in Memory');
   await view.locator('.live-set select').first().selectOption('function');
   const first = (table, name) => view.locator(`${table} [role=row][aria-rowindex="2"]`, { hasText: name });
   await first('.live-set', mine).waitFor();

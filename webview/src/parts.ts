@@ -2,13 +2,7 @@
 
 import { signal, type Signal } from '@preact/signals';
 import type { Geometry } from '../../extension/shared/geometry';
-import type {
-  AllocationSummary,
-  Evidence,
-  LineAnswer,
-  StackAnswer,
-  TimelineInfo,
-} from '../../extension/shared/protocol.gen';
+import type { Evidence, LineAnswer, StackAnswer, TimelineInfo } from '../../extension/shared/protocol.gen';
 import type { Api } from './api';
 import { Cursors } from './cursors';
 import { DeviceData } from './device-data';
@@ -21,6 +15,7 @@ import type { Action } from './input/keys';
 import { PointerInput } from './input/pointer';
 import { PICTURES } from './pictures';
 import type { Picture } from './pictures/picture';
+import { listenForMenu } from './picture-menu';
 import { Plot } from './plot';
 import type { Camera } from './scene/camera';
 import { Names } from './scene/names';
@@ -47,7 +42,6 @@ export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, ContextOwner {
   flagsKnown(): void;
   moved(camera: Camera): void;
   drawn(geometry: Geometry): void;
-  largestKnown(rows: readonly AllocationSummary[]): void;
   waiting(sizeBytes: number | null): void;
   shown(answer: StackAnswer): void;
   lineShown(answer: LineAnswer): void;
@@ -192,9 +186,8 @@ export function makeParts(
     overview: (answer) => {
       minimap.setOverview(answer);
     },
-    largest: (rows) => {
+    named: () => {
       plot.renamed();
-      owner.largestKnown(rows);
     },
     failed: (error) => {
       owner.failed(error);
@@ -290,6 +283,34 @@ export function makeParts(
       },
     }),
   );
+  listenForMenu(plot, api, {
+    get filter(): string {
+      return owner.filter;
+    },
+    ask: (moment, y_bytes) =>
+      api.request('memlens/hit', { device: owner.device.device, moment, y_bytes, filter: owner.filter }),
+    select: (allocation, moment) => {
+      cursors.place(moment);
+      selection.select(allocation, moment, false);
+    },
+    zoomTo: (allocation) => {
+      selection.select(allocation, null, false);
+      selection.zoomTo();
+    },
+    open: (allocation) => {
+      owner.sources.openLabel(allocation);
+    },
+    setFilter: (filter) => {
+      owner.setFilter(filter);
+    },
+    place: (moment) => {
+      cursors.place(moment);
+    },
+    run,
+    failed: (error) => {
+      owner.failed(error);
+    },
+  });
   const used = { names, plot, selection, cursors, flags, prefer: renderer } as const;
   const context = new SharedContext(api, info, used, owner);
   const pictures = PICTURES.flatMap((make) => make(context) ?? []);

@@ -3,7 +3,6 @@
 import type { Geometry } from '../../extension/shared/geometry';
 import { PICTURE_IDS, type ViewState } from '../../extension/shared/messages';
 import type {
-  AllocationSummary,
   DeviceInfo,
   Evidence,
   LineAnswer,
@@ -55,6 +54,8 @@ export class SnapshotView implements Commanded, PartsOwner {
   readonly sources: Sources;
   readonly arrangement: Arrangement;
   private readonly parts: Parts;
+  /** Whether a device has been shown. */
+  private started = false;
   private readonly feed: PanelFeed;
   private readonly narrowing: Narrowing;
   private readonly fileBar: FileBar;
@@ -276,10 +277,6 @@ export class SnapshotView implements Commanded, PartsOwner {
     if (this.parts.pointer.boxTool) this.arrangement.toggleBoxTool();
   }
 
-  largestKnown(rows: readonly AllocationSummary[]): void {
-    this.feed.largestKnown(rows);
-  }
-
   waiting(sizeBytes: number | null): void {
     this.feed.waiting(sizeBytes);
     this.changed('selection');
@@ -398,7 +395,8 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   private show(device: DeviceInfo, axis: Axis, camera: Camera | null): void {
     const { data, hover, minimap, cursors } = this.parts;
-    const first = !this.feed.knowsLargest;
+    const first = !this.started;
+    this.started = true;
     const other = device.device !== this.device.device;
     const selected = other ? null : this.selection.current;
     this.device = device;
@@ -408,7 +406,6 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.plot.show(device, this.axis, camera);
     hover.reset();
     if (other || first) {
-      this.feed.forgetLargest();
       this.selection.clear();
       cursors.turnTo(device.device, null);
       data.turnTo(device.device);
@@ -434,7 +431,6 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.root.dataset['state'] = 'loading';
     this.plot.show(device, this.axis, { x0, x1, y0: 0, y1 });
     hover.reset();
-    this.feed.forgetLargest();
     data.turnTo(device.device);
     if (device.events > 0) data.fetchOverview(this.axis, minimap.columns);
     this.tellFigures();

@@ -29,6 +29,7 @@ import { exposeFlameForTests } from '../flame/test-hook';
 import { FlameToolbar } from '../flame/toolbar';
 import { FlameTree, type FlameTreeEvents } from '../flame/tree';
 import { amount, nodeSentence, Places, share } from '../flame/words';
+import { openMenu } from '../shell/menu';
 import type { Choice } from '../ui/choice';
 import { element } from '../ui/dom';
 import { counted } from '../ui/format';
@@ -213,6 +214,9 @@ export class FlamePane implements Pane {
       goToMatch: (by) => {
         this.goToMatch(by);
       },
+      post: (message) => {
+        this.context.api.post(message);
+      },
     });
     this.hover = new FlameHover(
       this.plot,
@@ -240,6 +244,17 @@ export class FlamePane implements Pane {
       },
       zoom: (box) => {
         this.commands.zoomTo(this.plot.facts(box));
+      },
+      menu: (box, x, y) => {
+        this.hover.hide();
+        if (box >= 0) this.select(this.plot.facts(box), null);
+        this.chosen.withName((name) => {
+          const open = (): void => {
+            const { selected } = this.plot;
+            if (selected) this.fetchDetails(selected.node, { beside: false });
+          };
+          openMenu(this.commands.menu(name, open), x, y);
+        });
       },
     });
     this.bar = this.toolbar.root;

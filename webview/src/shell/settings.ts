@@ -38,10 +38,6 @@ export function settingsButton(label: string, settings: readonly Setting[]): HTM
     place(sheet, button);
     sheet.querySelector<HTMLElement>('button:not([hidden]), select:not([hidden]), input')?.focus();
   });
-  // The view's keys are letters; Escape closes the sheet and nothing else.
-  sheet.addEventListener('keydown', (event) => {
-    event.stopPropagation();
-  });
   return element('span', { class: 'settings-slot' }, button, sheet);
 }
 

@@ -1,7 +1,7 @@
 // A tree of rows in columns, of which only those in view are elements: ARIA's treegrid, walked by keys.
 
 import { add, element, icon, replace } from './dom';
-import { openMenu, type MenuItem } from '../shell/menu';
+import { openMenu, type MenuEntry } from '../shell/menu';
 
 export interface GridRow {
   readonly id: string;
@@ -37,7 +37,7 @@ export interface GridEvents {
   toggle(index: number, open: boolean): void;
   parent(index: number): number;
   /** What the menu of a row offers: with the other button of the mouse, or the keyboard's key for it. */
-  menu?(index: number): readonly MenuItem[];
+  menu?(index: number): readonly MenuEntry[];
   /** A key that the grid itself has no use for; true when it was taken. */
   key(event: KeyboardEvent, index: number): boolean;
 }

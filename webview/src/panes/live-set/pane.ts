@@ -5,12 +5,13 @@ import type { AllocationSummary, Branch, Frame } from '../../../../extension/sha
 import { RequestError, type Pending } from '../../api';
 import type { Attribution } from '../../attribution';
 import type { Change, ViewContext } from '../../context';
-import { both } from '../../filter/terms';
+import { copyItems, type CopiedCell, type CopiedTable } from '../../copy';
+import { allBut, both } from '../../filter/terms';
 import { categoriesOf, MODELS } from '../../model';
 import { css } from '../../scene/colour';
 import type { Choice } from '../../ui/choice';
 import { element, iconButton } from '../../ui/dom';
-import { countedFigure, exactFigure, figure, figureHead } from '../../ui/figure';
+import { countedFigure, countsTitle, exactFigure, figure, figureHead } from '../../ui/figure';
 import {
   bytes,
   categoryName,
@@ -23,7 +24,7 @@ import {
   STATES,
   time,
 } from '../../ui/format';
-import type { MenuItem } from '../../shell/menu';
+import type { MenuEntry } from '../../shell/menu';
 import { shorten } from '../../ui/text';
 import { TreeGrid, type GridColumn, type GridRow } from '../../ui/tree-grid';
 import type { MakePane } from '../pane';
@@ -39,12 +40,13 @@ import {
   type GroupRow,
   type MemberOrder,
   type MoreRow,
+  type Row,
 } from './tree';
 
 const PLAIN: readonly Column<MemberOrder>[] = [
   { name: 'Line of code', title: 'Sort by when it was allocated', width: NAME, order: 'start' },
   { name: 'Size', title: 'Requested bytes', width: '92px', order: 'size' },
-  { name: 'Share', title: 'Share of the set’s bytes', width: '110px', order: null },
+  { name: 'Share', title: 'Share of the set’s bytes', width: 'minmax(96px, 180px)', order: null },
   { name: 'Lifetime', title: 'How long it was held, as far as the file tells', width: '92px', order: 'life' },
   { name: 'Address', title: 'Sort by address', width: '130px', order: 'address' },
   { name: 'State', title: 'What became of it', width: '190px', order: null },
@@ -383,7 +385,7 @@ class LiveSet {
     if (filter === '') return [];
     const button = iconButton(
       'filter',
-      'Filter every view to this',
+      'Filter to this',
       () => {
         this.filterTo(filter);
       },
@@ -407,15 +409,15 @@ class LiveSet {
     else if (row) this.light(row, opened);
   }
 
-  private menu(index: number): MenuItem[] {
+  private menu(index: number): MenuEntry[] {
     const row = this.tree.rows()[index];
     if (!row || row.kind === 'more') return [];
     const place = row.kind === 'group' ? row.group.place : row.allocation.label;
-    const items: MenuItem[] = [];
+    const items: MenuEntry[] = [];
     const item = (text: string, key: string, run: () => void): void => {
       items.push({ text, key, run });
     };
-    const what = row.kind === 'group' ? 'Light Up in the Picture' : 'Select in the Picture';
+    const what = row.kind === 'group' ? 'Highlight' : 'Select';
     if (this.traits.hasAllocations)
       item(what, 'Space', () => {
         this.pick(index, false);
@@ -424,15 +426,47 @@ class LiveSet {
       item('Open Line', 'Enter', () => {
         this.pick(index, true);
       });
-    if (row.kind === 'group' && row.group.filter !== '')
-      item('Filter Every View to This', 'F', () => {
+    if (row.kind === 'group' && row.group.filter !== '') {
+      item('Filter to This', 'F', () => {
         this.filterTo(row.group.filter);
       });
+      const others = allBut(row.group.filter);
+      if (others !== null)
+        item('Hide This', '', () => {
+          this.filterTo(others);
+        });
+    }
     if (row.kind === 'group' && !this.isLast(row))
       item(row.open ? 'Collapse' : 'Expand', row.open ? '←' : '→', () => {
         this.tree.setOpen(row, !row.open);
       });
-    return items;
+    const name = row.kind === 'group' ? row.group.name : nameOf(row.allocation).title;
+    const table = {
+      one: () => this.copied([row]),
+      all: () => this.copied(this.tree.rows()),
+    };
+    return [...items, ...copyItems(this.context.api, { name, place }, table)];
+  }
+
+  /** Rows as they are copied: those that were fetched, in their order. */
+  private copied(rows: readonly Row[]): CopiedTable {
+    const whole = this.tree.totals?.bytes ?? 0;
+    const of = (bytes: number): CopiedCell => ({ shown: figure(bytes), exact: bytes });
+    const number = (value: number): CopiedCell => ({ shown: count(value), exact: value });
+    return {
+      heads: ['Name', 'Detail', figureHead(), 'Share', countsTitle()],
+      rows: rows.flatMap((row): CopiedCell[][] => {
+        if (row.kind === 'more') return [];
+        if (row.kind === 'group') {
+          const { name, detail, bytes: size, count: many } = row.group;
+          return [[name, detail, of(size), share(size, whole), many === null ? '' : number(many)]];
+        }
+        const { allocation } = row;
+        const { title, place } = nameOf(allocation);
+        const size = allocation.size_bytes;
+        return [[title, place ?? '', of(size), share(size, whole), number(1)]];
+      }),
+    };
   }
 
   private filterTo(filter: string): void {
@@ -452,7 +486,7 @@ class LiveSet {
     this.context.lightGroup(this.lit.branch);
     const { name, count: many, bytes: size } = row.group;
     const figures = this.traits.hasAllocations
-      ? `${counted(many ?? 0, 'allocation')}, ${bytes(size)} lit up in the picture`
+      ? `${counted(many ?? 0, 'allocation')}, ${bytes(size)} highlighted`
       : countedAnd(many, size);
     this.context.say(`${name}: ${figures}.`);
     this.draw();
