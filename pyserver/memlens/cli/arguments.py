@@ -83,9 +83,15 @@ def _reports(command: AddCommand) -> list[argparse.ArgumentParser]:
     oom = command("oom", "Explain a snapshot's out-of-memory events.")
     lines = command("lines", "Print the source lines that allocated the most, those of your own code first.")
     stack = command("stack", "Print an allocation and its stack.")
-    reports = [info, oom, lines, stack]
+    findings = command("findings", "Say what fills the memory, by whose lines, and what is worth a look.")
+    reports = [info, findings, oom, lines, stack]
     for report in reports:
         report.add_argument("file", type=Path)
+    findings.add_argument("--device", type=int, metavar="N", help=_DEVICE)
+    findings.add_argument(
+        "--top", type=_positive, default=20, metavar="N", help="print only the first N findings"
+    )
+    findings.add_argument("--markdown", action="store_true", help="print Markdown")
     lines.add_argument("--value", metavar="V", help=_PROFILE_VALUE)
     add_any_code(lines)
     lines.add_argument("--top", type=_positive, metavar="N", help="print only the first N lines")

@@ -23,7 +23,7 @@ from memlens.store.table_schema import FILE_NAMES, PARTS, Part, statements
 from memlens.store.tables_long import fill_allocations, fill_base, fill_events
 from memlens.store.tables_short import fill_short
 
-TABLES_VERSION = 5
+TABLES_VERSION = 6
 """Raised whenever the tables of an archive would differ; those of another version are made anew."""
 
 _LONGEST_TEXT_BYTES = 200

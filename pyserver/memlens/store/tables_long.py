@@ -14,6 +14,7 @@ from memlens.kernels.base.sqlite_trees import Texts
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.progress import Report
+from memlens.store.charged import charged_by_rule
 from memlens.store.database_file import Column as TreeColumn
 from memlens.store.database_file import Filler, Rows
 from memlens.store.frees import freed_stacks
@@ -57,6 +58,7 @@ def _fill_stacks(snapshot: Snapshot, filler: Filler) -> None:
 
 def _stack_rows(snapshot: Snapshot, depths: Column) -> Iterator[Rows]:
     labels, totals = snapshot.stacks.label, stack_totals(snapshot)
+    innermost = charged_by_rule(snapshot, "any")
     match snapshot.info:
         case TimelineInfo():
             largest = snapshot.trace.stack_largest
@@ -69,6 +71,7 @@ def _stack_rows(snapshot: Snapshot, depths: Column) -> Iterator[Rows]:
     for part in _stretches(len(labels)):
         columns = {name: _numbers(totals[part, number]) for number, name in figures}
         columns["frame"] = _numbers(labels[part], labels[part] == kernel.NEVER)
+        columns["innermost_frame"] = _numbers(innermost[part], innermost[part] == kernel.NEVER)
         columns["depth"] = _numbers(depths[part])
         columns["largest_allocation"] = _numbers(largest[part], largest[part] == kernel.NEVER)
         yield Rows(part.stop - part.start, columns, part.start)

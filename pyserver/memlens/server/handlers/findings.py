@@ -3,16 +3,16 @@
 from memlens.server.protocol.findings import FindingsParams, HeadlineParams
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
-from memlens.views.findings import headline, rules
+from memlens.views.findings import ahead
 from memlens.views.findings.answers import FindingsAnswer, HeadlineAnswer
 
 
 def _headline(snapshot: Snapshot, p: HeadlineParams) -> HeadlineAnswer:
-    return headline.headline(snapshot, p.device)
+    return ahead.headline(snapshot, p.device)
 
 
 def _findings(snapshot: Snapshot, p: FindingsParams) -> FindingsAnswer:
-    return rules.findings(snapshot, p.device, p.limit)
+    return ahead.findings(snapshot, p.device, p.limit)
 
 
 QUESTIONS: Questions = {

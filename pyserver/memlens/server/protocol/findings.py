@@ -1,7 +1,7 @@
 """The headline and the findings of a snapshot.
 
-The headline is one of a view's first questions and is answered at once. Findings may take longer, up to seconds for
-traces of millions of events the first time, and are kept from then on; so a view asks for them after its picture.
+Both are computed with the archive for what a snapshot shows first, and so are among a view's first questions. For
+another device, or after a change of the setting for libraries, a trace of millions of events takes about a second.
 """
 
 from typing import Annotated

@@ -1,56 +1,144 @@
-"""The groups that have the most of a set, with the names and links that sentences need."""
+"""The groups that have the most of a set, with the names, links and queries that sentences need."""
 
 from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
 
+from memlens.model.attribution import Attribution, FrameKind
+from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
 from memlens.views.answers import Frame
-from memlens.views.findings.answers import Evidence, LineLink
+from memlens.views.findings.answers import Evidence, Figure, FigureKind, FindingPane, LineLink, TextPart
+from memlens.views.findings.writing import short_function, text_in_sql
+from memlens.views.selection.columns import device_of
 from memlens.views.selection.items import meaning_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import AMOUNT
 from memlens.views.tables.groupings import GroupKind
-from memlens.views.tables.groups import Branch, groups
+from memlens.views.tables.groups import Branch, Group, groups
+
+_NO_STACK = {
+    "Allocated before recording": "no stack (allocated before recording)",
+    "No stack in the file": "no stack",
+}
+
+
+_CHARGED: dict[Attribution, str] = {"mine": "frame", "any": "innermost_frame"}
+"""The columns of SQL's stacks that say which frame is charged."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopGroup:
-    """A group: its name for a sentence, what it has, where to look."""
+    """A group: its name for a sentence, what it has, where to look.
+
+    ``largest`` is its largest allocation's size, 0 where that isn't known.
+    """
 
     name: str
+    function: str
     amount: int
     count: int | None
+    largest: int
     line: LineLink | None
+    kind: FrameKind | None
     evidence: Evidence
+    figure: Figure
+    is_bare: bool
+    """Whether it is what has no stack."""
+
+    @property
+    def inferred(self) -> bool:
+        """Whether its line, module or category is inferred."""
+        return self.name.endswith("(inferred)")
+
+    def named(self) -> TextPart:
+        """Its name, which shows it."""
+        return TextPart(self.name, None, self.line, self.evidence)
+
+    def measured(self) -> TextPart:
+        """What it has, which shows it."""
+        return TextPart(str(self.figure), self.figure, None, self.evidence)
 
 
 @dataclass(frozen=True, slots=True)
 class TopGroups:
-    """The groups with the most, the most first, and the whole set's sum."""
+    """The groups with the most, the most first, how many there are, and the whole set's sum."""
 
     groups: list[TopGroup]
+    count: int
     total: int
     unit: str
 
 
-def top_groups(snapshot: Snapshot, of: AllocationSet, by: GroupKind, limit: int) -> TopGroups:
-    """The first groups of a set. Raises :class:`BadRequestError`."""
-    answer = groups(snapshot, Branch(of, [by]), "bytes", 0, limit, descending=True)
-    found = [
-        TopGroup(
-            group.name,
-            group.bytes,
-            group.count,
-            line_link(snapshot, group.place),
-            Evidence(
-                "liveSet",
-                AllocationSet(of.device, of.kind, of.from_moment, of.to_moment, group.filter, of.value),
-            ),
+def top_groups(
+    snapshot: Snapshot,
+    of: AllocationSet,
+    by: GroupKind,
+    limit: int,
+    kind: FigureKind = "live",
+    narrow: str = "",
+    attribution: Attribution = "mine",
+    pane: FindingPane = "liveSet",
+) -> TopGroups:
+    """The first groups of a set, narrowed by a filter. Raises :class:`BadRequestError`."""
+    branch = Branch(of, [by], narrow=narrow, attribution=attribution)
+    answer = groups(snapshot, branch, "bytes", 0, limit, descending=True)
+    unit = meaning_of(snapshot, of).types[AMOUNT].unit
+    found = []
+    for row in answer.rows:
+        filter_text = f"{row.filter} {narrow}".strip()
+        shown = AllocationSet(of.device, of.kind, of.from_moment, of.to_moment, filter_text, of.value)
+        figure = Figure(row.bytes, unit, kind, _sql(snapshot, of, by, row, narrow, attribution))
+        found.append(
+            TopGroup(
+                _name(row, by),
+                _function(row),
+                row.bytes,
+                row.count,
+                row.largest_bytes or 0 if answer.largest != "stack" else 0,
+                line_link(snapshot, row.place),
+                row.place.kind if row.place is not None else None,
+                Evidence(pane, shown, by),
+                figure,
+                row.name in _NO_STACK,
+            )
         )
-        for group in answer.rows
-    ]
-    return TopGroups(found, answer.set_bytes, meaning_of(snapshot, of).types[AMOUNT].unit)
+    return TopGroups(found, answer.groups, answer.set_bytes, unit)
+
+
+def _function(row: Group) -> str:
+    """The function of a group's line; formats that have none write the line again."""
+    if row.place is None or row.place.function in ("", row.name, "<module>"):
+        return ""
+    return short_function(row.place.function)
+
+
+def _name(row: Group, by: GroupKind) -> str:
+    """A group's name within a sentence."""
+    if row.name in _NO_STACK:
+        return _NO_STACK[row.name]
+    if by == "category":
+        return row.name.replace("_", " ")
+    if by == "module":
+        inferred = " (inferred)" if row.name.endswith(" (inferred)") else ""
+        path = row.name.removesuffix(inferred).split(" / ")
+        return ("…" if len(path) > 2 else "") + " / ".join(path[-2:]) + inferred
+    if row.place is None or not row.place.line:
+        name = short_function(row.name) if row.detail != "only C++ frames" else row.name
+        return _of_binary(row, name)
+    return f"{row.name} (inferred)" if row.place.source == "inferred" else row.name
+
+
+def _of_binary(row: Group, name: str) -> str:
+    """A function without a line; one that has no name either is called by its library and address."""
+    if row.detail == "only C++ frames":
+        return f"{name} (C++ only)"
+    address = row.name.rpartition(" at ")[2].rstrip(">") if row.name.startswith("<unresolved") else row.name
+    if address.startswith("0x"):
+        file = row.detail.split(",")[0]
+        return f"{file} at {address}" if file != "no source" else address
+    return f"{name}()"
 
 
 def line_link(snapshot: Snapshot, place: Frame | None) -> LineLink | None:
@@ -63,6 +151,56 @@ def line_link(snapshot: Snapshot, place: Frame | None) -> LineLink | None:
     return LineLink(place.file, place.line, place.function, int(found[0]), place.source)
 
 
-def share(amount: int, total: int) -> str:
-    """A share of a whole in parentheses, empty without a whole."""
-    return f" ({100 * amount / total:.0f}%)" if total > 0 and amount >= 0 else ""
+def _sql(
+    snapshot: Snapshot, of: AllocationSet, by: GroupKind, row: Group, narrow: str, attribution: Attribution
+) -> str:
+    """A query for what a group has; empty where no table tells it."""
+    match snapshot.info:
+        case TimelineInfo():
+            moment = of.to_moment if of.to_moment is not None else of.from_moment
+            if of.kind not in ("live", "survived") or (of.kind == "survived" and of.from_moment):
+                return ""
+            if moment is None:
+                moment = device_of(snapshot, of.device).info.peak_moment
+            place = row.place
+            if by == "line" and place is not None and place.source != "inferred" and not narrow:
+                where = f"file = {text_in_sql(place.file)} AND line = {place.line}"
+                return f"SELECT sum(size_bytes) FROM live_at({of.device}, {moment}) WHERE {where}"
+            if not row.filter:
+                return ""
+            terms = text_in_sql(f"{row.filter} {narrow}".strip())
+            early = "" if of.kind == "live" else " WHERE start_moment > 0"
+            return f"SELECT sum(size_bytes) FROM live_at({of.device}, {moment}, {terms}){early}"
+        case ProfileInfo(default_value=default):
+            whole = of.from_moment is None and of.to_moment is None and not narrow
+            if by != "line" or not whole:
+                return ""
+            value = default if of.value is None else of.value
+            return sample_sql(value, _place_in_sql(row), attribution)
+        case _:
+            assert_never(snapshot.info)
+
+
+def sample_sql(value: int, where: str = "", attribution: Attribution = "mine") -> str:
+    """A query for what the samples of a profile have of a value, of those that are charged to a place."""
+    if not where:
+        return f"SELECT total FROM value_types WHERE value = {value}"
+    return (
+        "SELECT sum(amount) FROM sample_values JOIN samples USING (sample) JOIN stacks USING (stack) "
+        f"LEFT JOIN frames ON frames.frame = stacks.{_CHARGED[attribution]} WHERE value = {value} AND {where}"
+    )
+
+
+def _place_in_sql(row: Group) -> str:
+    if row.place is not None and row.place.line:
+        return f"file = {text_in_sql(row.place.file)} AND line = {row.place.line}"
+    if row.name in _NO_STACK:
+        return "frames.frame IS NULL"
+    ends = row.detail.split(", perhaps")[0]
+    file = (
+        "file = ''"
+        if ends == "no source"
+        else f"(file = {text_in_sql(ends)} OR file LIKE {text_in_sql('%/' + ends)})"
+    )
+    function = "" if row.name == "?" else row.name
+    return f"{file} AND function = {text_in_sql(function)} AND kind = 'native'"

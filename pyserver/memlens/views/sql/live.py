@@ -1,7 +1,8 @@
 """The live set at a moment or at a time, as table-valued functions for SQL.
 
-``live_at(device, moment)`` and ``live_at_time(device, time_us)`` answer in rows of ``LIVE_COLUMNS``, oldest first. A
-device left out or NULL is the snapshot's default one; a moment or time left out or NULL is the device's peak.
+``live_at(device, moment, filter)`` and ``live_at_time(device, time_us, filter)`` answer in rows of ``LIVE_COLUMNS``,
+oldest first. A device left out or NULL is the snapshot's default one; a moment or time left out or NULL is the device's
+peak, whatever the filter; with a filter, as in the view, only what fits it is listed.
 """
 
 from collections.abc import Callable
@@ -16,9 +17,9 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.selection.columns import NEVER, check_moment, device_of, live_rows
 
-TABLE_FUNCTIONS: dict[str, tuple[str, str]] = {
-    "live_at": ("device", "moment"),
-    "live_at_time": ("device", "time_us"),
+TABLE_FUNCTIONS: dict[str, tuple[str, ...]] = {
+    "live_at": ("device", "moment", "filter"),
+    "live_at_time": ("device", "time_us", "filter"),
 }
 """Names, each with its arguments."""
 
@@ -28,27 +29,28 @@ _ROWS_A_STRETCH = 4_096
 _NOWHERE = (None, None, None)
 
 Row = tuple[Any, ...]
-Pick = Callable[[Any, Any], tuple[Device, int]]
+Pick = Callable[[Any, Any, Any], tuple[Device, int]]
 
 
 def add_live_at(connection: apsw.Connection, snapshot: Snapshot) -> None:
     """Let a connection's queries ask for live sets. The snapshot must be the connection's own."""
 
-    def device(number: Any) -> Device:
-        if number is None:
-            return device_of(snapshot, timeline_of(snapshot.info, "devices").default_device)
-        return device_of(snapshot, _whole(number, "device"))
+    def device(number: Any, filter_text: Any) -> Device:
+        if not isinstance(filter_text, str | None):
+            raise BadRequestError("The filter of live_at is a text")
+        known = timeline_of(snapshot.info, "devices").default_device
+        return device_of(snapshot, known if number is None else _whole(number, "device"), filter_text or "")
 
-    def at_moment(number: Any, moment: Any) -> tuple[Device, int]:
-        found = device(number)
-        return found, found.info.peak_moment if moment is None else check_moment(
+    def at_moment(number: Any, moment: Any, filter_text: Any) -> tuple[Device, int]:
+        found = device(number, filter_text)
+        return found, found.whole.info.peak_moment if moment is None else check_moment(
             found, _whole(moment, "moment")
         )
 
-    def at_time(number: Any, time_us: Any) -> tuple[Device, int]:
-        found = device(number)
+    def at_time(number: Any, time_us: Any, filter_text: Any) -> tuple[Device, int]:
+        found = device(number, filter_text)
         if time_us is None:
-            return found, found.info.peak_moment
+            return found, found.whole.info.peak_moment
         if found.time is None:
             raise BadRequestError("The snapshot has no times: use live_at(device, moment)")
         if not isinstance(time_us, int | float):
@@ -80,7 +82,7 @@ def _whole(value: Any, what: str) -> int:
 class _Module:
     """What SQLite asks of a table-valued function, as APSW passes it on; the names are APSW's."""
 
-    def __init__(self, snapshot: Snapshot, arguments: tuple[str, str], pick: Pick) -> None:
+    def __init__(self, snapshot: Snapshot, arguments: tuple[str, ...], pick: Pick) -> None:
         self.snapshot = snapshot
         self.arguments = arguments
         self.pick = pick
@@ -109,7 +111,7 @@ class _Table:
             given |= 1 << argument
         # in the order of the arguments, whatever the order of the query
         place = 0
-        for argument in (0, 1):
+        for argument in range(len(self.module.arguments)):
             for number in range(index.nConstraint):
                 if (
                     given >> argument & 1
@@ -138,7 +140,7 @@ class _Cursor:
 
     def __init__(self, module: _Module) -> None:
         self.module = module
-        self.arguments: list[Any] = [None, None]
+        self.arguments: list[Any] = [None] * len(module.arguments)
         self.device: Device | None = None
         self.live = np.empty(0, np.uint32)
         self.first = 0
@@ -146,8 +148,8 @@ class _Cursor:
         self.at = 0
 
     def Filter(self, given: int, _name: str | None, values: tuple[Any, ...]) -> None:  # noqa: N802
-        self.arguments = [None, None]
-        wanted = [argument for argument in (0, 1) if given >> argument & 1]
+        self.arguments = [None] * len(self.module.arguments)
+        wanted = [argument for argument in range(len(self.arguments)) if given >> argument & 1]
         for argument, value in zip(wanted, values, strict=True):
             self.arguments[argument] = value
         self.device, moment = self.module.pick(*self.arguments)

@@ -1,0 +1,86 @@
+"""What the rules for profiles look at: its values by what they mean, and what lines have of them."""
+
+from dataclasses import dataclass
+
+from memlens.model.attribution import Attribution
+from memlens.model.info import ProfileInfo, ProfileValue, ValueMeaning
+from memlens.store.snapshot import Snapshot
+from memlens.views.findings.answers import Evidence, Figure, FigureKind
+from memlens.views.findings.groups import TopGroup, TopGroups, sample_sql, top_groups
+from memlens.views.lines.charged import charged_amounts
+from memlens.views.selection.sets import AllocationSet
+
+MIB = 1 << 20
+MOST_LINES = 200
+_OWN_SHARE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileCase:
+    """A profile."""
+
+    snapshot: Snapshot
+    info: ProfileInfo
+
+    @property
+    def main(self) -> ProfileValue:
+        """The value that the profile is shown by first."""
+        return self.info.values[self.info.default_value]
+
+    def number(self, unit: str, *meanings: ValueMeaning) -> int | None:
+        """The first value of a unit that means the first of these that there is; None for none."""
+        for meaning in meanings:
+            for number, value in enumerate(self.info.values):
+                if (value.meaning, value.unit) == (meaning, unit):
+                    return number
+        return None
+
+    def total(self, value: int) -> int:
+        """The sum of all samples."""
+        return self.info.values[value].total
+
+    def of(self, value: int) -> AllocationSet:
+        """All samples, by a value."""
+        return AllocationSet(0, value=value)
+
+    @property
+    def attribution(self) -> Attribution:
+        """What lines are charged by: by "any" code where the user's has less than 2% of the main value."""
+
+        def chosen() -> Attribution:
+            charged, total = charged_amounts(self.snapshot, self.info.default_value, "mine")
+            own = sum(each.amount for each in charged if each.to == "user")
+            return "mine" if own >= _OWN_SHARE * total and own > 0 else "any"
+
+        return self.snapshot.keep("findings.attribution", chosen)
+
+    def by_line(self, value: int, kind: FigureKind) -> TopGroups:
+        """What lines have of a value, the most first."""
+        return self.snapshot.keep(
+            f"findings.lines.{value}.{kind}",
+            lambda: top_groups(
+                self.snapshot, self.of(value), "line", MOST_LINES, kind, attribution=self.attribution
+            ),
+        )
+
+    def amounts(self, value: int) -> dict[str, int]:
+        """What each line has of a value, by the filter that finds it."""
+        return {group.evidence.of.filter: group.amount for group in self.by_line(value, "value").groups}
+
+    def whole(self, value: int, kind: FigureKind) -> Figure:
+        """The sum of all samples as a figure."""
+        return Figure(self.total(value), self.info.values[value].unit, kind, sample_sql(value))
+
+    def unnamed_sql(self, value: int) -> str:
+        """A query for what is charged to functions that are known by address only."""
+        unnamed = "(function LIKE '0x%' OR function LIKE '<unresolved function of %') AND kind = 'native'"
+        return sample_sql(value, unnamed, self.attribution)
+
+    def evidence(self, value: int) -> Evidence:
+        """All samples by line."""
+        return Evidence("liveSet", self.of(value), "line")
+
+
+def is_own(group: TopGroup) -> bool:
+    """Whether a group is a line of the user's code."""
+    return group.kind == "user" and group.line is not None

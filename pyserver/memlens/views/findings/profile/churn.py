@@ -1,0 +1,68 @@
+"""Work for the allocator that holds nothing: temporary allocations, and bytes that come and go."""
+
+from collections.abc import Iterator
+
+from memlens.units import format_bytes
+from memlens.views.findings.profile.case import MIB, ProfileCase, is_own
+from memlens.views.findings.profile.sites import in_function
+from memlens.views.findings.writing import Ranked, made, percent, words
+
+TEMPORARY_COUNT, TEMPORARY_SHARE = 10_000, 0.05
+CHURN_BYTES, CHURN_SHARE, HELD_SHARE = 16 * MIB, 0.2, 0.02
+MOST_LINES = 2
+
+
+def temporary_allocations(case: ProfileCase) -> Iterator[Ranked]:
+    """A line of the user's code makes at least 10,000 temporary allocations, 5% of all allocations.
+
+    They are freed before the next one is made.
+    """
+    temporary, count = case.number("count", "temporary"), case.number("count", "total")
+    if temporary is None or count is None or case.total(count) <= 0:
+        return
+    for group in case.by_line(temporary, "temporary").groups[:MOST_LINES]:
+        if group.amount < max(TEMPORARY_COUNT, TEMPORARY_SHARE * case.total(count)) or not is_own(group):
+            continue
+        sentence = [
+            group.named(), words(f"{in_function(group)} makes "), group.measured(),
+            words(
+                f" temporary allocations, {percent(group.amount, case.total(count))} of all: each is freed before the "
+                "next one is made. Reuse a buffer, or reserve its capacity once."
+            ),
+        ]  # fmt: skip
+        finding = made(
+            "temporary_allocations",
+            "Temporary allocations",
+            sentence,
+            group.figure,
+            group.evidence,
+            group.line,
+        )
+        yield Ranked(0.7 * group.amount / case.total(count), finding)
+
+
+def churn(case: ProfileCase) -> Iterator[Ranked]:
+    """A line of the user's code allocates at least 16 MiB, a fifth of all bytes of the run, and holds at most 2% of it.
+
+    It holds that at the peak, or when the profile was taken.
+    """
+    total, held = case.number("bytes", "total"), case.number("bytes", "peak", "live")
+    if total is None or held is None or case.total(total) <= 0 or case.info.values[held].negative:
+        return
+    held_of = case.amounts(held)
+    when = "at the peak" if case.info.values[held].meaning == "peak" else "in the end"
+    for group in case.by_line(total, "allocated").groups[:MOST_LINES]:
+        has = held_of.get(group.evidence.of.filter, 0)
+        least = max(CHURN_BYTES, CHURN_SHARE * case.total(total))
+        if group.amount < least or has > HELD_SHARE * group.amount or not is_own(group):
+            continue
+        sentence = [
+            group.named(), words(f"{in_function(group)} allocates "),
+            group.measured(),
+            words(
+                f" over the run, {percent(group.amount, case.total(total))} of all, and holds {format_bytes(has)} "
+                f"{when}: reuse buffers to save that work."
+            ),
+        ]  # fmt: skip
+        finding = made("churn", "Churn", sentence, group.figure, group.evidence, group.line)
+        yield Ranked(0.5 * group.amount / case.total(total), finding)

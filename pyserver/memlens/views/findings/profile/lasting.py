@@ -1,0 +1,97 @@
+"""What stays: leaks, and lines of which more is live the longer the program runs."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from memlens.units import format_bytes
+from memlens.views.findings.answers import Evidence, TextPart
+from memlens.views.findings.groups import TopGroup, top_groups
+from memlens.views.findings.profile.case import MIB, ProfileCase, is_own
+from memlens.views.findings.profile.sites import in_function
+from memlens.views.findings.writing import Ranked, made, percent, words
+from memlens.views.selection.arenas import pool_stacks
+from memlens.views.selection.sets import AllocationSet
+
+LEAK_BYTES, LEAK_SHARE, LEAK_OF_PEAK = 64 << 10, 0.05, 0.01
+MOST_LEAKS, MOST_GROWING = 3, 2
+LEAST_BINS, GROWN_SHARE = 8, 0.1
+
+
+def leaks(case: ProfileCase) -> Iterator[Ranked]:
+    """Lines of the user's code that have at least 64 KiB, 5% of what is live when the program ends, and 1% of the peak.
+
+    Nothing is said where that may be pools of Python's allocator, which it keeps.
+    """
+    value = case.number("bytes", "end")
+    if value is None or case.total(value) <= 0 or case.info.values[value].negative:
+        return
+    peak = case.number("bytes", "peak")
+    least = max(
+        LEAK_BYTES, LEAK_SHARE * case.total(value), LEAK_OF_PEAK * case.total(peak) if peak is not None else 0
+    )
+    if bool(pool_stacks(case.snapshot)[case.snapshot.samples.stack].any()):
+        return
+    shown = [
+        group for group in case.by_line(value, "leaked").groups if is_own(group) and group.amount >= least
+    ]
+    for group in shown[:MOST_LEAKS]:
+        sentence = [
+            group.named(), words(f"{in_function(group)} leaks "), group.measured(),
+            words(
+                f"{_pieces(group)}, {percent(group.amount, case.total(value))} of what is never "
+                "freed. Free it, or let a shorter-lived owner hold it."
+            ),
+        ]  # fmt: skip
+        finding = made("leak", "Leaked", sentence, group.figure, group.evidence, group.line)
+        whole = case.total(peak) if peak is not None else case.total(value)
+        yield Ranked(2 * group.amount / max(whole, 1) + 0.2, finding)
+
+
+def _pieces(group: TopGroup) -> str:
+    return f" in {group.count:,} allocation{'' if group.count == 1 else 's'}" if group.count else ""
+
+
+def growth(case: ProfileCase) -> Iterator[Ranked]:
+    """Lines of the user's code of which more is live at each of 20, 40, 60 and 80% of the run than before, 1 MiB and a
+    tenth of the peak more at the last than at the first.
+
+    Of profiles that say what was allocated and freed, in eight bins or more. What a program builds up and keeps on
+    purpose grows as well, so it isn't called a leak.
+    """
+    info, times = case.info, case.snapshot.times
+    if times is None or info.bins < LEAST_BINS or not info.tells_flow or case.main.meaning != "peak":
+        return
+    edges = [round(part * info.bins) for part in (0.2, 0.4, 0.6, 0.8)]
+    live = [_live(case, edge) for edge in edges]
+    peak = int(times.peaks.max())
+    least = max(MIB, GROWN_SHARE * peak)
+    rows = []
+    for key, group in live[-1].items():
+        at = [each[key].amount if key in each else 0 for each in live]
+        if is_own(group) and at[-1] - at[0] >= least and all(more > less for less, more in pairwise(at)):
+            rows.append((at[-1] - at[0], at, group))
+    at_peak = {
+        group.evidence.of.filter: group for group in case.by_line(case.info.default_value, "live").groups
+    }
+    for grown, at, group in sorted(rows, key=lambda row: -row[0])[:MOST_GROWING]:
+        most = at_peak.get(group.evidence.of.filter)
+        if most is None:
+            continue
+        of = AllocationSet(
+            0, "survived", edges[0], edges[-1], group.evidence.of.filter, group.evidence.of.value
+        )
+        evidence = Evidence("liveSet", of, "line")
+        sentence = [
+            group.named(), words(f"{in_function(group)} grows throughout the run, to "),
+            TextPart(str(most.figure), most.figure, None, evidence),
+            words(f" at the peak: {format_bytes(at[0])} after 20% of it, {format_bytes(at[-1])} after 80%."),
+        ]  # fmt: skip
+        finding = made("growth", "Grows over time", sentence, most.figure, evidence, group.line)
+        yield Ranked(1.2 * grown / max(peak, 1), finding)
+
+
+def _live(case: ProfileCase, edge: int) -> dict[str, TopGroup]:
+    value = case.number("bytes", "peak", "live", "total")
+    of = AllocationSet(0, "live", edge, value=value)
+    found = top_groups(case.snapshot, of, "line", 200, "live", attribution=case.attribution)
+    return {group.evidence.of.filter: group for group in found.groups}

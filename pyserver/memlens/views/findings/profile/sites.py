@@ -1,0 +1,134 @@
+"""Where most of it is: one call site, many small allocations, buffers larger than what is written to them."""
+
+import re
+from collections.abc import Iterator
+
+from memlens.units import format_bytes
+from memlens.views.findings.answers import Figure, FigureKind
+from memlens.views.findings.groups import TopGroup
+from memlens.views.findings.profile.case import ProfileCase, is_own
+from memlens.views.findings.writing import Ranked, amount, made, percent, words
+
+_ADDRESS = re.compile(r"(?:^| at )0x[0-9a-f]+$")
+SITE_SHARE = 0.5
+NO_SYMBOL_SHARE = 0.5
+SMALL_BYTES, SMALL_COUNT, SMALL_SHARE = 64, 100_000, 0.1
+OVERSIZED_BYTES, OVERSIZED_SHARE, WRITTEN_SHARE = 64 << 10, 0.05, 0.25
+
+
+def one_site(case: ProfileCase) -> Iterator[Ranked]:
+    """One line has at least half of the value that the profile is shown by, of three or more lines."""
+    value = case.info.default_value
+    if case.main.negative or case.main.total <= 0:
+        return
+    found = case.by_line(value, _kind(case))
+    if found.count < 3 or found.groups[0].amount < SITE_SHARE * found.total or found.groups[0].is_bare:
+        return
+    group = found.groups[0]
+    what = {"peak": "the peak", "live": "what is in use", "total": "all that was allocated"}
+    of = what.get(case.main.meaning, f"all of “{case.main.title}”")
+    sentence = [
+        group.named(), words(f"{in_function(group)} has "), group.measured(),
+        words(f", {percent(group.amount, found.total)} of {of}."),
+    ]  # fmt: skip
+    finding = made("one_site", "One call site", sentence, group.figure, group.evidence, group.line)
+    yield Ranked(group.amount / found.total, finding)
+
+
+def _kind(case: ProfileCase) -> FigureKind:
+    return "live" if case.main.meaning in ("peak", "live", "end") else "value"
+
+
+def in_function(group: TopGroup) -> str:
+    """The function of a group's line in parentheses."""
+    return f" ({group.function})" if group.function and group.line is not None else ""
+
+
+def small_allocations(case: ProfileCase) -> Iterator[Ranked]:
+    """A line of the user's code makes at least 100,000 allocations, a tenth of all, of at most 64 B on average.
+
+    Of profiles that count allocations and their bytes: all of the run, else those that are live.
+    """
+    count = case.number("count", "total", "live")
+    if count is None:
+        return
+    meaning = case.info.values[count].meaning
+    size = case.number("bytes", meaning)
+    if size is None or case.main.negative:
+        return
+    bytes_of = case.amounts(size)
+    for group in case.by_line(count, "count").groups[:2]:
+        total = bytes_of.get(group.evidence.of.filter)
+        if (
+            group.amount < max(SMALL_COUNT, SMALL_SHARE * case.total(count))
+            or total is None
+            or not is_own(group)
+        ):
+            continue
+        mean = total / group.amount
+        if not 0 < mean <= SMALL_BYTES:
+            continue
+        verb, what = ("makes", "all") if meaning == "total" else ("holds", "all live ones")
+        sentence = [
+            group.named(), words(f"{in_function(group)} {verb} "), group.measured(),
+            words(
+                f" allocations of {mean:.0f} B on average, {percent(group.amount, case.total(count))} of {what}. "
+                "An arena, a pool or one array of values would save the allocator's work and its overhead for each."
+            ),
+        ]  # fmt: skip
+        finding = made(
+            "small_allocations", "Many small allocations", sentence, group.figure, group.evidence, group.line
+        )
+        yield Ranked(0.6 * group.amount / case.total(count), finding)
+
+
+def oversized_buffers(case: ProfileCase) -> Iterator[Ranked]:
+    """A line of the user's code allocates at least 64 KiB, 5% of all, of which less than a quarter was ever written.
+
+    Only DHAT counts what is written; bytes that are written twice count twice, so that it is less still.
+    """
+    named = {value.name: number for number, value in enumerate(case.info.values)}
+    written, total = named.get("written_bytes"), named.get("total_bytes")
+    if written is None or total is None:
+        return
+    written_of = case.amounts(written)
+    for group in case.by_line(total, "allocated").groups[:5]:
+        used = written_of.get(group.evidence.of.filter, 0)
+        least = max(OVERSIZED_BYTES, OVERSIZED_SHARE * case.total(total))
+        if group.amount < least or used >= WRITTEN_SHARE * group.amount or not is_own(group):
+            continue
+        query = group.figure.sql.replace(f"value = {total} ", f"value = {written} ")
+        figure = Figure(used, "bytes", "value", query if used else "")
+        sentence = [
+            group.named(), words(f"{in_function(group)} allocates "),
+            group.measured(), words(" and writes only "), amount(figure),
+            words(f" to it ({format_bytes(group.amount - used)} stay untouched): the buffers are larger than needed."),
+        ]  # fmt: skip
+        finding = made(
+            "oversized_buffers", "Oversized buffers", sentence, group.figure, group.evidence, group.line
+        )
+        yield Ranked(0.8 * group.amount / case.total(total), finding)
+
+
+def no_symbols(case: ProfileCase) -> Iterator[Ranked]:
+    """At least half of the value that the profile is shown by is charged to functions known by address only."""
+    value = case.info.default_value
+    if case.main.negative or case.main.total <= 0:
+        return
+    number = case.info.values[value].total
+    unnamed = [group for group in case.by_line(value, _kind(case)).groups if _ADDRESS.search(group.name)]
+    without = sum(group.amount for group in unnamed)
+    if without < NO_SYMBOL_SHARE * number:
+        return
+    figure = Figure(without, case.main.unit, _kind(case), case.unnamed_sql(value))
+    binary = unnamed[0].name.partition(" at ")[0]
+    whose = f", most of them in {binary}" if not binary.startswith("0x") else ""
+    sentence = [
+        words("Names are missing: "), amount(figure, case.evidence(value)),
+        words(
+            f" ({percent(without, number)}) is in functions known by address only{whose}. Install debug symbols, or "
+            "symbolize the profile where it was recorded, to see lines."
+        ),
+    ]  # fmt: skip
+    finding = made("no_symbols", "No symbols", sentence, figure, case.evidence(value))
+    yield Ranked(0.9 * without / number, finding)

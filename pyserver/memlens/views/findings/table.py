@@ -1,0 +1,80 @@
+"""The rules of each model, and what they find in a snapshot, the most important first."""
+
+from collections.abc import Callable, Iterator
+from typing import assert_never
+
+from memlens.model.info import ProfileInfo, TimelineInfo
+from memlens.store.snapshot import Snapshot
+from memlens.views.findings.answers import FindingsAnswer
+from memlens.views.findings.profile import churn, lasting, sites
+from memlens.views.findings.profile.case import ProfileCase
+from memlens.views.findings.trace import before, growth, kept, oom, peak, reserved, temporaries
+from memlens.views.findings.trace.case import TraceCase
+from memlens.views.findings.writing import Ranked
+
+TRACE_RULES: tuple[Callable[[TraceCase], Iterator[Ranked]], ...] = (
+    oom.out_of_memory,
+    growth.growing_lines,
+    peak.dominant_lines,
+    peak.dominant_module,
+    peak.dominant_categories,
+    before.before_recording,
+    before.no_history,
+    temporaries.short_lived,
+    kept.gradients_kept,
+    kept.never_freed,
+    reserved.fragmentation,
+    reserved.idle_segments,
+)
+PROFILE_RULES: tuple[Callable[[ProfileCase], Iterator[Ranked]], ...] = (
+    lasting.leaks,
+    lasting.growth,
+    sites.one_site,
+    sites.no_symbols,
+    churn.temporary_allocations,
+    churn.churn,
+    sites.small_allocations,
+    sites.oversized_buffers,
+)
+
+Rule = Callable[[Snapshot], list[Ranked]]
+
+
+def rules_of(snapshot: Snapshot, device: int | None) -> list[Rule]:
+    """The rules for a snapshot, each a question that takes a part of the time; a device None is the first shown.
+
+    Each keeps what it found. Raises :class:`BadRequestError` for a device that the snapshot hasn't.
+    """
+    match snapshot.info:
+        case TimelineInfo(default_device=default):
+            number = default if device is None else device
+            TraceCase.of(snapshot, number)
+            return [_of_trace(rule, number) for rule in TRACE_RULES]
+        case ProfileInfo():
+            return [_of_profile(rule) for rule in PROFILE_RULES]
+        case _:
+            assert_never(snapshot.info)
+
+
+def _of_trace(rule: Callable[[TraceCase], Iterator[Ranked]], number: int) -> Rule:
+    return lambda snapshot: snapshot.keep(
+        f"{number}.findings.{rule.__name__}", lambda: list(rule(TraceCase.of(snapshot, number)))
+    )
+
+
+def _of_profile(rule: Callable[[ProfileCase], Iterator[Ranked]]) -> Rule:
+    return lambda snapshot: snapshot.keep(
+        f"findings.{rule.__name__}", lambda: list(rule(ProfileCase(snapshot, snapshot.profile)))
+    )
+
+
+def ranked(snapshot: Snapshot, device: int | None) -> list[Ranked]:
+    """What all rules found, the most important first."""
+    found = [each for rule in rules_of(snapshot, device) for each in rule(snapshot)]
+    # of equals, the order of the rules
+    return sorted(found, key=lambda each: -each.weight)
+
+
+def findings(snapshot: Snapshot, device: int | None, limit: int) -> FindingsAnswer:
+    """At most ``limit`` findings. ``device`` None means the one to show first. Raises :class:`BadRequestError`."""
+    return FindingsAnswer([each.finding for each in ranked(snapshot, device)[:limit]])

@@ -1,0 +1,1 @@
+"""What is worth a look in a trace of allocations: a rule a file, each with its threshold."""

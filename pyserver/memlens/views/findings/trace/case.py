@@ -1,0 +1,84 @@
+"""What the rules for traces look at: a device, its peak, and what held it."""
+
+from dataclasses import dataclass
+
+from memlens.model.info import DeviceInfo
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
+from memlens.units import format_time
+from memlens.views.findings.answers import Evidence, Figure
+from memlens.views.findings.groups import TopGroups, top_groups
+from memlens.views.selection.columns import device_of
+from memlens.views.selection.sets import AllocationSet
+
+MIB = 1 << 20
+MOST_LINES = 10
+LEAST_EVENTS = 2
+"""Of a trace; with fewer a file says only what was there when the snapshot was taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceCase:
+    """A device of a trace."""
+
+    snapshot: Snapshot
+    device: Device
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, number: int) -> "TraceCase":
+        """Raises :class:`BadRequestError` for a device that the snapshot hasn't."""
+        return cls(snapshot, device_of(snapshot, number))
+
+    @property
+    def info(self) -> DeviceInfo:
+        """The device's figures."""
+        return self.device.info
+
+    @property
+    def number(self) -> int:
+        """The device's number."""
+        return self.device.info.device
+
+    @property
+    def peak(self) -> AllocationSet:
+        """What was live at the peak."""
+        return self.at(self.info.peak_moment)
+
+    def at(self, moment: int, filter_text: str = "") -> AllocationSet:
+        """What was live at a moment."""
+        return AllocationSet(self.number, from_moment=moment, filter=filter_text)
+
+    def peak_by_line(self) -> TopGroups:
+        """What held the peak, by line."""
+        return self.snapshot.keep(
+            f"{self.number}.findings.lines",
+            lambda: top_groups(self.snapshot, self.peak, "line", MOST_LINES),
+        )
+
+    def peak_figure(self) -> Figure:
+        """The peak."""
+        query = f"SELECT peak_bytes FROM devices WHERE device = {self.number}"
+        return Figure(self.info.peak_bytes, "bytes", "live", query)
+
+    def reserved_figure(self) -> Figure:
+        """What the allocator held when the snapshot was taken."""
+        query = f"SELECT reserved_at_end_bytes FROM devices WHERE device = {self.number}"
+        return Figure(self.info.reserved_at_end_bytes or 0, "bytes", "reserved", query)
+
+    def peak_evidence(self) -> Evidence:
+        """What was live at the peak, by line."""
+        return Evidence("liveSet", self.peak, "line")
+
+    def when(self, moment: int) -> str:
+        """A moment in words: ``at 50.3 ms``, without times ``at event 116``, before the first event nothing."""
+        if moment <= 0:
+            return ""
+        if self.device.time is None:
+            return f"at event {moment:,}"
+        return f"at {format_time(float(self.device.time[moment - 1]))}"
+
+    def span(self, first: int, last: int) -> str:
+        """How long it is from a moment to another, in words."""
+        if self.device.time is None or first <= 0:
+            return f"{last - first:,} events"
+        return format_time(float(self.device.time[last - 1] - self.device.time[first - 1]))

@@ -1,0 +1,40 @@
+"""Large allocations at the peak that live for a short time only: what lowering the peak is about."""
+
+from collections.abc import Iterator
+
+from memlens.views.findings.groups import top_groups
+from memlens.views.findings.trace.case import MIB, TraceCase
+from memlens.views.findings.trace.peak import in_pieces
+from memlens.views.findings.writing import Ranked, made, percent, words
+
+LIFE_SHARE, MOST_EVENTS = 0.002, 100
+LEAST_SHARE = 0.05
+MOST_LINES = 2
+
+
+def short_lived(case: TraceCase) -> Iterator[Ranked]:
+    """Lines whose short-lived allocations hold at least 5% of the peak, and 1 MiB.
+
+    Short-lived is what is freed within a five-hundredth of the trace, at most 100 events; traces of fewer than 2,000
+    events are too short to say so.
+    """
+    life = min(MOST_EVENTS, int(LIFE_SHARE * case.info.events))
+    if life < 4:
+        return
+    narrow = f"life<={life}ev is:freed"
+    found = top_groups(case.snapshot, case.peak, "line", MOST_LINES, "live", narrow)
+    for group in found.groups:
+        if group.amount < max(LEAST_SHARE * case.info.peak_bytes, MIB) or group.is_bare:
+            continue
+        sentence = [
+            words("Temporaries of "), group.named(), words(" take up "), group.measured(),
+            words(
+                f", {percent(group.amount, case.info.peak_bytes)} of the peak{in_pieces(group)}, and are freed within "
+                f"{life} events. In-place operations, smaller chunks or a fused kernel would lower the peak."
+            ),
+        ]  # fmt: skip
+        finding = made(
+            "short_lived", "Short-lived at the peak", sentence, group.figure, group.evidence, group.line,
+            inferred=group.inferred,
+        )  # fmt: skip
+        yield Ranked(1.2 * group.amount / case.info.peak_bytes, finding)

@@ -1,0 +1,95 @@
+"""How sentences are put together: parts, places in code, and what a rule returns."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from memlens.units import shortened
+from memlens.views.findings.answers import (
+    Evidence,
+    Figure,
+    LineLink,
+    SnapshotFinding,
+    TextPart,
+    plain_text,
+)
+
+_MOST_FUNCTION = 40
+_BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
+_IMPLEMENTED = re.compile(r"^<(?P<type>.+?) as .+>(?=::)")
+"""How Rust writes a method of a trait: ``<svc::Node as core::clone::Clone>::clone``."""
+
+
+class Ranked(NamedTuple):
+    """A finding and how much it matters: its share of the whole (0 to 1) times its rule's weight."""
+
+    weight: float
+    finding: SnapshotFinding
+
+
+def words(text: str) -> TextPart:
+    """Plain words."""
+    return TextPart(text)
+
+
+def amount(figure: Figure, evidence: Evidence | None = None) -> TextPart:
+    """An amount, which shows what it is of."""
+    return TextPart(str(figure), figure, None, evidence)
+
+
+def made(
+    rule: str,
+    title: str,
+    sentence: Sequence[TextPart],
+    figure: Figure,
+    evidence: Evidence,
+    line: LineLink | None = None,
+    *,
+    inferred: bool = False,
+) -> SnapshotFinding:
+    """A finding with its text."""
+    parts = list(sentence)
+    known = inferred or (line is not None and line.source == "inferred")
+    return SnapshotFinding(rule, title, parts, plain_text(parts), figure, evidence, line, known)
+
+
+def percent(part: int, whole: int) -> str:
+    """A share of a whole, as ``34%``; small ones as ``under 1%``."""
+    share = 100 * part / whole if whole > 0 else 0.0
+    return f"{share:.0f}%" if share >= 0.5 or not part else "under 1%"
+
+
+def base_line(link: LineLink) -> str:
+    """A line by its file's name alone."""
+    return f"{link.file.replace(chr(92), '/').rpartition('/')[2]}:{link.line}"
+
+
+def text_in_sql(text: str) -> str:
+    """A text as SQL has it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def short_function(name: str) -> str:
+    """A function's name for a sentence: its last two components, without template arguments and parameters."""
+    if name.startswith("<") and name.endswith(">"):
+        # <lambda>, <module>, <listcomp>
+        return name
+    text = _IMPLEMENTED.sub(lambda found: found["type"], name)
+    text = _without_parameters(text.removesuffix(" const"))
+    while (shorter := _BRACKETS.sub("", text)) != text:
+        text = shorter
+    # what stands before it is a return type
+    text = text.rsplit(" ", 1)[-1] if "operator" not in text else text
+    text = "::".join(text.split("::")[-2:]).rpartition("/")[2]
+    return shortened(text or name, _MOST_FUNCTION)
+
+
+def _without_parameters(name: str) -> str:
+    """A function's name without the parentheses at its end and what is between them."""
+    depth = 0
+    for at in range(len(name) - 1, -1, -1):
+        depth += (name[at] == ")") - (name[at] == "(")
+        if not depth:
+            # of operator() the parentheses are the name
+            return name[:at] if name.endswith(")") and at and not name[:at].endswith("operator") else name
+    return name

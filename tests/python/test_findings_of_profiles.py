@@ -1,0 +1,210 @@
+"""On which profiles each rule says something, and what: profiles made for it, their figures held to SQL."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.python.test_findings import check_figures, rules
+from tests.python.test_profile_model import archived
+
+from memlens.model.frames import LIBRARY, NATIVE, POSSIBLE_ARENA, USER, Frames, SourceFrame
+from memlens.model.info import ValueType
+from memlens.model.profile import CHANGE_DTYPE, Profile, ProfileTimes
+from memlens.store.snapshot import Snapshot
+from memlens.views.findings.ahead import findings, headline
+
+KIB, MIB = 1 << 10, 1 << 20
+
+TYPES: dict[str, ValueType] = {
+    kind.name: kind
+    for kind in (
+        ValueType("total_count", "count", "total", "Allocations made"),
+        ValueType("total_bytes", "bytes", "total", "Allocated in all"),
+        ValueType("peak_bytes", "bytes", "peak", "Live at the peak"),
+        ValueType("leaked_count", "count", "end", "Leaked allocations"),
+        ValueType("leaked_bytes", "bytes", "end", "Leaked: live at the end"),
+        ValueType("temporary_count", "count", "temporary", "Temporary allocations"),
+        ValueType("written_bytes", "bytes", "other", "Written to the blocks"),
+    )
+}
+
+Row = tuple[str, int, dict[str, int]]
+"""A function, whose code it is, and the values of its one line."""
+Make = Callable[..., Snapshot]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Make]:
+    snapshots: list[Snapshot] = []
+
+    def make(shown: str, *rows: Row, times: ProfileTimes | None = None, mark: bool = False) -> Snapshot:
+        profile = profile_of(shown, *rows, times=times, mark=mark)
+        snapshots.append(archived(profile, tmp_path / f"archive{len(snapshots)}"))
+        assert check_figures(snapshots[-1])
+        return snapshots[-1]
+
+    yield make
+    for snapshot in snapshots:
+        snapshot.close()
+
+
+def profile_of(shown: str, *rows: Row, times: ProfileTimes | None, mark: bool) -> Profile:
+    """A profile of one sample for each row, whose line has the row's number."""
+    names = [name for name in TYPES if any(name in values for _, _, values in rows)]
+    frames = [
+        SourceFrame(f"/p/{'lib' if kind == LIBRARY else 'app'}.cpp" if kind != NATIVE else "/usr/lib/x.so",
+                    0 if kind == NATIVE else number, function, kind)
+        for number, (function, kind, _) in enumerate(rows, 1)
+    ]  # fmt: skip
+    stacks = [[number] for number in range(len(rows))]
+    if mark:
+        frames.append(POSSIBLE_ARENA)
+        stacks[0].insert(0, len(rows))
+    starts = np.cumsum([0, *map(len, stacks)]).astype(np.uint64)
+    sequence = np.array([frame for stack in stacks for frame in stack], np.uint32)
+    values = [np.array([row[2].get(name, 0) for row in rows], np.int64) for name in names]
+    return Profile(
+        "test", Frames(frames, starts, sequence), [TYPES[name] for name in names], names.index(shown),
+        np.arange(len(rows), dtype=np.uint32), values, times=times,
+    )  # fmt: skip
+
+
+def text_of(snapshot: Snapshot, rule: str) -> list[str]:
+    return [each.text for each in findings(snapshot, None, 100).findings if each.rule == rule]
+
+
+REST: Row = ("rest", USER, {"peak_bytes": 100 * MIB, "leaked_bytes": 32 * KIB, "total_bytes": 200 * MIB})
+
+
+@pytest.mark.parametrize("case", ["leaks", "library", "little", "pools"])
+def test_leaks(made: Make, case: str) -> None:
+    kind = LIBRARY if case == "library" else USER
+    leaked = 4 * KIB if case == "little" else 30 * MIB
+    row: Row = ("app::parse(int)", kind, {"peak_bytes": 50 * MIB, "leaked_bytes": leaked, "leaked_count": 9})
+    snapshot = made("peak_bytes", row, REST, mark=case == "pools")
+    assert text_of(snapshot, "leak") == (
+        [("app.cpp:1 (app::parse) leaks 30 MiB in 9 allocations, 100% of what is never freed. Free it, or let a "
+          "shorter-lived owner hold it.")]
+        if case == "leaks"
+        else []
+    )  # fmt: skip
+    if case == "leaks":
+        assert headline(snapshot, None).text.startswith(
+            "Peak 150 MiB. Held by app.cpp:2 rest() 100 MiB (67%); app.cpp:1 app::parse() 50 MiB (33%). "
+            "app.cpp:1 (app::parse) leaks 30 MiB"
+        )
+
+
+def flow(changes: list[list[tuple[int, int, int]]]) -> ProfileTimes:
+    """Times with what each sample allocated and freed in each bin."""
+    rows, offsets = [], [0, 0]
+    for each in changes:
+        rows += [(sample, more, less, 1, 1) for sample, more, less in each]
+        offsets.append(len(rows))
+    edges = np.arange(len(changes) + 1, dtype=np.int64) * 1000
+    peaks = np.full(len(edges), 100 * MIB, np.int64)
+    return ProfileTimes(edges, {"live_bytes": edges}, peaks, np.array(offsets, np.uint64),
+                        np.array(rows, CHANGE_DTYPE))  # fmt: skip
+
+
+@pytest.mark.parametrize("grows", [True, False])
+def test_growth(made: Make, grows: bool) -> None:
+    # the one line gets more in every bin, the other one goes up and down
+    changes = [
+        [(0, 5 * MIB if grows or not number else 0, 0), (1, 40 * MIB, 0) if number % 2 else (1, 0, 40 * MIB)]
+        for number in range(1, 11)
+    ]
+    rows: list[Row] = [
+        ("grows", USER, {"peak_bytes": 50 * MIB}),
+        ("waves", USER, {"peak_bytes": 40 * MIB}),
+        ("rest", USER, {"peak_bytes": 10 * MIB}),
+    ]
+    snapshot = made("peak_bytes", *rows, times=flow(changes))
+    grown = "to 50 MiB at the peak: 10 MiB after 20% of it, 40 MiB after 80%."
+    expected = f"app.cpp:1 (grows) grows throughout the run, {grown}"
+    assert text_of(snapshot, "growth") == [expected] * grows
+
+
+@pytest.mark.parametrize("share", [0.6, 0.4])
+def test_one_site(made: Make, share: float) -> None:
+    rows: list[Row] = [("most", USER, {"peak_bytes": round(share * 100 * MIB)})]
+    rows += [(f"f{n}", USER, {"peak_bytes": round((1 - share) * 25 * MIB)}) for n in range(4)]
+    snapshot = made("peak_bytes", *rows)
+    assert text_of(snapshot, "one_site") == ["app.cpp:1 (most) has 60 MiB, 60% of the peak."] * (share > 0.5)
+
+
+@pytest.mark.parametrize("kind", [USER, LIBRARY])
+@pytest.mark.parametrize("many", [True, False])
+def test_temporary_and_small_allocations(made: Make, kind: int, many: bool) -> None:
+    count = 400_000 if many else 4_000
+    row: Row = (
+        "work", kind, {"total_count": count, "total_bytes": 24 * count, "temporary_count": count // 2}
+    )  # fmt: skip
+    rest: Row = ("rest", USER, {"total_count": 500_000, "total_bytes": 5_000_000_000, "temporary_count": 10})
+    snapshot = made("total_bytes", row, rest)
+    said = many and kind == USER
+    assert (
+        text_of(snapshot, "temporary_allocations")
+        == [
+            (
+                "app.cpp:1 (work) makes 200,000 temporary allocations, 22% of all: each is freed before the next one "
+                "is made. Reuse a buffer, or reserve its capacity once."
+            )
+        ]
+        * said
+    )
+    assert (
+        text_of(snapshot, "small_allocations")
+        == [
+            (
+                "app.cpp:1 (work) makes 400,000 allocations of 24 B on average, 44% of all. An arena, a pool or one "
+                "array of values would save the allocator's work and its overhead for each."
+            )
+        ]
+        * said
+    )
+
+
+@pytest.mark.parametrize("held", [0, 20 * MIB])
+def test_churn(made: Make, held: int) -> None:
+    row: Row = ("work", USER, {"total_bytes": 300 * MIB, "peak_bytes": held})
+    snapshot = made("peak_bytes", row, REST)
+    assert text_of(snapshot, "churn") == [
+        (
+            "app.cpp:1 (work) allocates 300 MiB over the run, 60% of all, and holds 0 B at the peak: reuse "
+            "buffers to save that work."
+        )
+    ] * (not held)
+
+
+@pytest.mark.parametrize("written", [MIB, 8 * MIB])
+def test_oversized_buffers(made: Make, written: int) -> None:
+    row: Row = ("buffer", USER, {"total_bytes": 10 * MIB, "written_bytes": written})
+    rest: Row = ("rest", USER, {"total_bytes": 10 * MIB, "written_bytes": 30 * MIB})
+    snapshot = made("total_bytes", row, rest)
+    assert text_of(snapshot, "oversized_buffers") == [
+        (
+            "app.cpp:1 (buffer) allocates 10 MiB and writes only 1 MiB to it (9 MiB stay untouched): the buffers are "
+            "larger than needed."
+        )
+    ] * (written == MIB)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_no_symbols(made: Make, named: bool) -> None:
+    row: Row = ("known" if named else "0x7f0011223344", NATIVE, {"peak_bytes": 60 * MIB})
+    other: Row = ("other", NATIVE, {"peak_bytes": 40 * MIB})
+    snapshot = made("peak_bytes", row, other)
+    assert [text.split(" Install")[0] for text in text_of(snapshot, "no_symbols")] == [
+        ("Names are missing: 60 MiB (60%) is in functions known by address only, most of them in x.so.")
+    ] * (not named)
+
+
+def test_differences_have_no_shares(made: Make) -> None:
+    rows: list[Row] = [("more", USER, {"peak_bytes": 9 * MIB}), ("less", USER, {"peak_bytes": -5 * MIB})]
+    snapshot = made("peak_bytes", *rows)
+    assert headline(snapshot, None).text == (
+        "Live at the peak, as a difference: 4 MiB. Grew most: app.cpp:1 more() 9 MiB."
+    )
+    assert rules(snapshot) == []
