@@ -4,6 +4,8 @@
 // Decoding creates views of the buffer without copying, and checks everything that drawing relies on, so that drawing
 // may index without checks.
 
+import type { Area, GroupedBy } from './protocol.gen';
+
 /** "MLG1", read as a little-endian number. */
 export const GEOMETRY_MAGIC = 0x31474c4d;
 export const HEADER_BYTES = 64;
@@ -19,8 +21,23 @@ export const NO_STACK = 0xffffffff;
 /** Neither highlighted nor other allocations dominate a merged rect. */
 export const LIT_NEITHER = 2;
 
+/** What the header says of the end of the buffer. */
+const TELLS_LIT = 1;
+const TELLS_GROUPS = 2;
+
 export class GeometryError extends Error {
   override name = 'GeometryError';
+}
+
+/** The areas of a picture by group, from the bottom up. */
+export interface Grouped {
+  readonly by: GroupedBy;
+  readonly areas: readonly Area[];
+  /** By band: its area. */
+  readonly group: Uint8Array;
+  /** By column, and within it by area: live bytes at the column's moment, and the number of allocations. */
+  readonly bytes: Float64Array;
+  readonly counts: Uint32Array;
 }
 
 export interface Geometry {
@@ -60,12 +77,24 @@ export interface Geometry {
   /** By band, 1 if highlighted; by rect, which kind dominates a merged one, else LIT_NEITHER. Null if not requested. */
   readonly lit: Uint8Array | null;
   readonly rectLit: Uint8Array | null;
+
+  /** Null for a picture in the order of time. Else a merged rect's `band` has its area + 1 (`mergedArea`). */
+  readonly grouped: Grouped | null;
 }
 
 const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
+/** What an answer says of its groups beside the packed geometry. */
+export interface AnsweredGroups {
+  readonly by: GroupedBy;
+  readonly areas: readonly Area[];
+}
+
 /** Decodes a packed viewport. Throws a GeometryError with the reason and the position. */
-export function decodeGeometry(packed: ArrayBuffer | Uint8Array): Geometry {
+export function decodeGeometry(
+  packed: ArrayBuffer | Uint8Array,
+  groups: AnsweredGroups | null = null,
+): Geometry {
   if (!LITTLE_ENDIAN) throw new GeometryError('This machine stores numbers big end first.');
   const buffer = aligned(packed);
   if (buffer.byteLength < HEADER_BYTES) {
@@ -84,8 +113,18 @@ export function decodeGeometry(packed: ArrayBuffer | Uint8Array): Geometry {
   const bandsEnd = toEight(columnsEnd + 17 * bands);
   const rectsEnd = bandsEnd + RECT_BYTES * rects;
   const litStart = rectsEnd + 5 * rects;
-  const tellsLit = head.getUint32(60, true) !== 0;
-  const end = litStart + (tellsLit ? bands + rects : 0);
+  const tells = head.getUint32(60, true);
+  const tellsLit = (tells & TELLS_LIT) !== 0;
+  const groupsStart = litStart + (tellsLit ? bands + rects : 0);
+  const isGrouped = (tells & TELLS_GROUPS) !== 0;
+  if (isGrouped !== (groups !== null)) throw new GeometryError('The picture is not grouped as requested.');
+  const sumsStart = toEight(groupsStart + bands);
+  if (isGrouped && buffer.byteLength < sumsStart + 8) {
+    throw new GeometryError(`The picture ends before its groups, after ${buffer.byteLength} bytes.`);
+  }
+  const sums = isGrouped ? new Uint32Array(buffer, sumsStart, 2) : null;
+  const [groupCount = 0, changes = 0] = sums ?? [];
+  const end = sums ? sumsStart + 8 + 16 * changes : groupsStart;
   if (buffer.byteLength !== end) {
     throw new GeometryError(
       `The picture has ${buffer.byteLength} bytes, but ${columns} columns, ${bands} bands and ${rects} rects take ${end}.`,
@@ -118,10 +157,57 @@ export function decodeGeometry(packed: ArrayBuffer | Uint8Array): Geometry {
     rectCategory: new Uint8Array(buffer, rectsEnd + 4 * rects, rects),
     lit: tellsLit ? new Uint8Array(buffer, litStart, bands) : null,
     rectLit: tellsLit ? new Uint8Array(buffer, litStart + bands, rects) : null,
+    grouped: groups && {
+      ...groups,
+      group: new Uint8Array(buffer, groupsStart, bands),
+      ...sumsOf(buffer, sumsStart + 8, changes, columns, groups.areas.length),
+    },
   };
+  if (groups && groupCount > Math.max(groups.areas.length, 1)) {
+    throw new GeometryError(`The picture has ${groupCount} groups, but ${groups.areas.length} are named.`);
+  }
   checkBounds(geometry);
   checkRects(geometry);
   return geometry;
+}
+
+/** The changes of what groups come to, written out for every column. */
+function sumsOf(
+  buffer: ArrayBuffer,
+  start: number,
+  changes: number,
+  columns: number,
+  groups: number,
+): Pick<Grouped, 'bytes' | 'counts'> {
+  const toBytes = new Float64Array(buffer, start, changes);
+  const toCount = new Uint32Array(buffer, start + 8 * changes, changes);
+  const columnOf = new Uint16Array(buffer, start + 12 * changes, changes);
+  const groupOf = new Uint16Array(buffer, start + 14 * changes, changes);
+  const bytes = new Float64Array(columns * groups);
+  const counts = new Uint32Array(columns * groups);
+  let change = 0;
+  for (let column = 0; column < columns; column++) {
+    const at = column * groups;
+    if (column > 0) {
+      bytes.copyWithin(at, at - groups, at);
+      counts.copyWithin(at, at - groups, at);
+    }
+    for (; change < changes && columnOf[change]! <= column; change++) {
+      const group = groupOf[change]!;
+      if (columnOf[change]! < column || group >= groups) {
+        throw new GeometryError(`Change ${change} of the picture's groups is out of order.`);
+      }
+      bytes[at + group] = toBytes[change]!;
+      counts[at + group] = toCount[change]!;
+    }
+  }
+  if (change < changes) throw new GeometryError(`The picture's groups change after its ${columns} columns.`);
+  return { bytes, counts };
+}
+
+/** The area of a merged rect in a picture by group. */
+export function mergedArea(band: number): number {
+  return mergedCount(band) - 1;
 }
 
 /** The number of allocations that a rect's `band` merges, 0 if it is a single allocation. */
@@ -157,6 +243,9 @@ function checkBounds(g: Geometry): void {
 
 function checkRects(g: Geometry): void {
   const { edges, words, columns, bands } = g;
+  if (g.grouped?.group.some((area) => !(area in (g.grouped?.areas ?? [])))) {
+    throw new GeometryError('A band of the picture is of an area that it does not have.');
+  }
   for (let rect = 0; rect < g.rects; rect++) {
     const at = 6 * rect;
     const x0 = edges[at]!;
@@ -165,6 +254,9 @@ function checkRects(g: Geometry): void {
       throw new GeometryError(`Rect ${rect} of the picture has no extent or leaves the ${columns} columns.`);
     }
     const band = words[3 * rect + 2]!;
+    if (g.grouped && band >= MERGED_BIT && !(mergedArea(band) in g.grouped.areas)) {
+      throw new GeometryError(`Rect ${rect} of the picture names area ${mergedArea(band)}.`);
+    }
     if (band < MERGED_BIT && band >= bands) {
       throw new GeometryError(`Rect ${rect} of the picture names band ${band} of ${bands}.`);
     }

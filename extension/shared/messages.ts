@@ -15,6 +15,9 @@ type Unpacked<R> = R extends { geometry: string } ? Omit<R, 'geometry'> & { geom
 /** The names of the panes below the picture, and of the pictures; each has a command in the palette. */
 export const PANE_IDS = ['liveSet', 'flame', 'oom', 'steps', 'state', 'compare', 'sql', 'sizes'] as const;
 export const PICTURE_IDS = ['stacked', 'map', 'reserved', 'compare'] as const;
+/** What the timeline can be grouped by; each has a command `memlens.group.NAME`. */
+export const AREA_KINDS = ['line', 'function', 'module', 'category', 'file', 'size'] as const;
+export type AreaKind = (typeof AREA_KINDS)[number];
 export type PaneId = (typeof PANE_IDS)[number];
 export type PictureId = (typeof PICTURE_IDS)[number];
 
@@ -22,6 +25,10 @@ export type PictureId = (typeof PICTURE_IDS)[number];
 export type ViewCommand =
   | `pane.${PaneId}`
   | `picture.${PictureId}`
+  | `group.${AreaKind}`
+  /** In the order of PyTorch's viewer. */
+  | 'group.none'
+  | 'toggleHeight'
   | 'fit'
   | 'peak'
   | 'zoomIn'
@@ -104,6 +111,10 @@ export interface ViewState {
   y1: number;
   selection: number | null;
   colour: 'stack' | 'category';
+  /** What the timeline is grouped by; null in the order of PyTorch's viewer. */
+  areas: AreaKind | null;
+  /** Zooming in time leaves the height as it is. */
+  holdHeight: boolean;
   picture: PictureId;
   /** The pane that is shown; null when the dock is closed. */
   pane: PaneId | null;

@@ -147,6 +147,24 @@ export interface AnnotationsParams {
 }
 
 /**
+ * A group with an area of its own.
+ *
+ * `key` is that of the group in a tree table that is grouped by the same, -1 for all that is in no other area; then
+ * `groups` says how many groups that are. `colour` numbers colours: a group that is among the largest of the
+ * whole device has the same with every filter. `peak_bytes` is what it has at the peak of what fits the filter.
+ */
+export interface Area {
+  key: number;
+  name: string;
+  detail: string;
+  place: Frame | null;
+  filter: string;
+  colour: number;
+  groups: number;
+  peak_bytes: number;
+}
+
+/**
  * The extent of a device on one axis, including the states before the first and after the last event.
  *
  * On the time axis the first event is at 0, so `x0` is negative.
@@ -900,6 +918,12 @@ export interface Group {
   largest_allocation: number | null;
 }
 
+/** What the areas of a picture are, and to which frame of a stack its memory is charged. */
+export interface GroupedBy {
+  by: 'category' | 'file' | 'function' | 'line' | 'module' | 'size';
+  attribution: 'any' | 'mine';
+}
+
 /**
  * Groups `offset … offset + len(rows)` of the `groups` in a branch, whose sums `bytes` and `count` are.
  *
@@ -1017,13 +1041,18 @@ export interface HitAnswer {
   allocation: AllocationSummary | null;
 }
 
-/** What is `y_bytes` above the bottom at a moment (a geometry column names its moment). */
+/**
+ * What is `y_bytes` above the bottom at a moment (a geometry column names its moment).
+ *
+ * `areas` says how the picture is grouped, here and below.
+ */
 export interface HitParams {
   snapshot: string;
   device: number;
   moment: number;
   y_bytes: number;
   filter?: string;
+  areas?: GroupedBy | null;
 }
 
 /**
@@ -1164,6 +1193,7 @@ export interface LocateParams {
   axis: 'event' | 'time';
   moment: number | null;
   filter?: string;
+  areas?: GroupedBy | null;
 }
 
 /** The lanes of a stream and a pool: `lane_count` from the height `y` up to `y + height`. */
@@ -1806,6 +1836,7 @@ export interface StepParams {
   moment: number;
   direction: 'higher' | 'lower' | 'next_same_stack' | 'older' | 'previous_same_stack' | 'younger';
   filter?: string;
+  areas?: GroupedBy | null;
 }
 
 /** None at the end of the way. */
@@ -1911,7 +1942,8 @@ export interface TraceEvent {
 /**
  * The part of the stacked picture, or of the memory map, to draw: `columns` x `rows` pixels over the box.
  *
- * With `lit` the picture tells which of it is in that branch of a tree table.
+ * With `lit` the picture tells which of it is in that branch of a tree table, with `lit_stacks` which is of one of
+ * those stacks. With `areas` it is by group; the memory map never is.
  */
 export interface ViewportParams {
   snapshot: string;
@@ -1925,11 +1957,18 @@ export interface ViewportParams {
   rows: number;
   filter?: string;
   lit?: Branch | null;
+  lit_stacks?: number[] | null;
+  areas?: GroupedBy | null;
 }
 
-/** `geometry` is the packed buffer that `memlens.views.trace.picture.packing` describes, as base64. */
+/**
+ * `geometry` is the packed buffer that `memlens.views.trace.picture.packing` describes, as base64.
+ *
+ * `areas` are the groups of a picture that is by group, from the bottom up.
+ */
 export interface ViewportResult {
   geometry: string;
+  areas: Area[];
 }
 
 export type SnapshotInfo = TimelineInfo | ProfileInfo;

@@ -21,7 +21,6 @@ from tests.python.replays import torch as oracle
 from memlens.errors import MemlensError
 from memlens.ingest import ingest
 from memlens.kernels.trace import stacked
-from memlens.store.artefacts import content
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.peaks import block_peaks
@@ -31,7 +30,7 @@ from memlens.views.trace.picture.hit import hit
 from memlens.views.trace.picture.live import live
 from memlens.views.trace.picture.locate import Direction, locate, step
 from memlens.views.trace.picture.overview import overview
-from memlens.views.trace.picture.viewport import viewport
+from memlens.views.trace.picture.viewport import Picture, viewport
 
 
 @dataclass
@@ -56,10 +55,17 @@ class Geometry:
     rect_category: Any
     lit: Any = None
     rect_lit: Any = None
+    group: Any = None
+    """By band; then what groups come to, [columns, groups], in bytes and in allocations."""
+    sums: Any = None
+    counts: Any = None
 
 
-def unpack(data: bytes) -> Geometry:
-    magic, columns, bands, rects, x0, x1, y0, y1, quantum, coarser, lit = struct.unpack_from("<4I5d2I", data)
+def unpack(picture: Picture | bytes) -> Geometry:
+    data = picture if isinstance(picture, bytes) else picture.geometry
+    magic, columns, bands, rects, x0, x1, y0, y1, quantum, coarser, tells = struct.unpack_from(
+        "<4I5d2I", data
+    )
     assert magic == 0x31474C4D
     at = 64
 
@@ -80,10 +86,28 @@ def unpack(data: bytes) -> Geometry:
     rows = take("<u2,<u2,<u2,<u2,<u4", rects)
     rows.dtype.names = ("x0", "x1", "y0", "y1", "band")
     per_rect = [take("<u4", rects), take("u1", rects)]
-    flags = (take("u1", bands), take("u1", rects)) if lit else (None, None)
+    flags = (take("u1", bands), take("u1", rects)) if tells & 1 else (None, None)
+    groups: tuple[Any, ...] = (None, None, None)
+    if tells & 2:
+        of_bands = take("u1", bands)
+        align()
+        count, changes = take("<u4", 2).tolist()
+        per_change = [take("<f8", changes), take("<u4", changes), take("<u2", changes), take("<u2", changes)]
+        groups = (of_bands, *(dense(each, *per_change[2:], columns, count) for each in per_change[:2]))
     assert at == len(data)
-    per = (*per_column, *per_band, rows, *per_rect, *flags)
+    per = (*per_column, *per_band, rows, *per_rect, *flags, *groups)
     return Geometry(columns, (x0, x1), (y0, y1), quantum, coarser, *per)
+
+
+def dense(values: Any, columns: Any, groups: Any, width: int, count: int) -> Any:
+    """What changes of groups come to in every column."""
+    assert list(zip(columns.tolist(), groups.tolist(), strict=True)) == sorted(
+        set(zip(columns.tolist(), groups.tolist(), strict=True))
+    )
+    found = np.zeros((width, count))
+    for value, column, group in zip(values, columns, groups, strict=True):
+        found[column:, group] = value
+    return found
 
 
 def check(geometry: Geometry, found: list[oracle.Alloc], heights: list[int], moments: list[range]) -> int:
@@ -401,28 +425,6 @@ def test_real_pictures(path: Path, opened: Any) -> None:
         # training has thousands of small tensors, of which most are merged
         assert led > 0 or "training" not in path.name
         assert geometry.total.max() == info.peak_bytes
-
-
-def test_picture_made_ahead(opened: Any, sample: Path) -> None:
-    """The whole device comes from the archive's ready picture, and is the picture that would be drawn."""
-    snapshot = opened(sample)
-    info = snapshot.timeline.devices[0]
-    extent = info.time_axis
-    top = info.peak_bytes * viewport_view.FIT_HEADROOM
-    ready = viewport(snapshot, 0, Box("time", extent.x0 - 1, extent.x1 + 1, 0, top * 1.01, 1900, 900))
-    assert unpack(ready).x == (extent.x0, extent.x1)
-    found = oracle.allocations(oracle.load(sample), 0)
-    geometry = unpack(ready)
-    geometry.passed = np.zeros_like(geometry.passed)
-    heights = oracle.live_bytes(found, info.events)
-    times = [extent.x0, *snapshot.device(0).time.tolist()]
-    check(geometry, found, heights, highest(geometry, times, extent.x1, heights, timed=True))
-    (picture,) = viewport_view.pictures_of(snapshot.info)
-    assert content(picture.path(snapshot.archive)) == ready
-    picture.drop(snapshot.archive)
-    size = viewport_view.FIT_COLUMNS, viewport_view.FIT_ROWS
-    drawn = viewport(snapshot, 0, Box("time", extent.x0, extent.x1, 0, top, *size))
-    assert drawn == ready
 
 
 def test_hit_live_locate_step(opened: Any, sample: Path) -> None:

@@ -111,6 +111,8 @@ describe('drawing', () => {
         [0, 200, 0],
       ],
       categories: [],
+      categoryNames: [],
+      noStack: [8, 8, 8],
       none: [9, 9, 9],
       background: [0, 0, 0],
       patterns: false,
@@ -146,6 +148,7 @@ describe('drawing', () => {
     ];
     const palette: Palette = {
       ...{ by: 'stack', stacks, categories: [[0, 0, 200]], none: [9, 9, 9], background: [0, 0, 0] },
+      ...{ categoryNames: ['unknown'], noStack: [8, 8, 8] },
       patterns: false,
     };
     const style: PictureStyle = { ...STYLE, merged: [1, 1, 1], mergedInk: [2, 2, 2] };

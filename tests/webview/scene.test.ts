@@ -22,7 +22,7 @@ import {
   stackPalette,
   type ThemeKind,
 } from '../../webview/src/scene/colour';
-import { covers, isUseful, needsPicture, requestFor } from '../../webview/src/scene/fetch';
+import { covers, isUseful, needsPicture, NOTHING_ASKED, requestFor } from '../../webview/src/scene/fetch';
 import { byteTicks, eventTicks, timeTicks } from '../../webview/src/scene/ticks';
 import { generator } from './support/training-run';
 
@@ -109,7 +109,7 @@ describe('the fetch policy', () => {
       const extent = randomExtent(random);
       const camera = randomCamera(random, extent);
       const plot = { width: 200 + Math.floor(random() * 3800), height: 100 + Math.floor(random() * 2000) };
-      const asked = requestFor(camera, extent, plot, null);
+      const asked = requestFor(camera, extent, plot, NOTHING_ASKED);
       assert.ok(covers(asked, camera, plot));
       assert.ok(asked.columns <= 4096 && asked.rows <= 8192 && asked.columns >= 1 && asked.rows >= 1);
       const perColumn = (asked.x1 - asked.x0) / asked.columns;
@@ -122,7 +122,7 @@ describe('the fetch policy', () => {
     const extent = extentOf({ x0: 0, x1: 1e6 }, 1e9, 'event');
     const plot = { width: 1000, height: 500 };
     const camera = { x0: 4e5, x1: 5e5, y0: 2e8, y1: 4e8 };
-    const asked = requestFor(camera, extent, plot, null);
+    const asked = requestFor(camera, extent, plot, NOTHING_ASKED);
     const moved = (dx: number): Camera => ({ ...camera, x0: camera.x0 + dx, x1: camera.x1 + dx });
     assert.ok(!needsPicture(asked, moved(4e4), extent, plot, false));
     assert.ok(needsPicture(asked, moved(6e4), extent, plot, false));

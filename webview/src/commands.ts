@@ -1,6 +1,6 @@
 // What each action does to the view.
 
-import { PANE_IDS, PICTURE_IDS } from '../../extension/shared/messages';
+import { AREA_KINDS, PANE_IDS, PICTURE_IDS, type AreaKind } from '../../extension/shared/messages';
 import type { Arrangement } from './arrangement';
 import type { Cursors } from './cursors';
 import type { Action } from './input/keys';
@@ -17,6 +17,11 @@ export interface Commanded {
   peak(): { x: number; bytes: number } | null;
   toggleAxis(): void;
   toggleColour(): void;
+  /** Groups the timeline; null for the order of PyTorch's viewer. */
+  groupBy(kind: AreaKind | null): void;
+  /** Between the last grouping and none. */
+  toggleOrder(): void;
+  toggleHeight(): void;
   readonly cursors: Cursors;
   readonly arrangement: Arrangement;
   toggleHelp(): void;
@@ -117,6 +122,15 @@ export function runAction(action: Action, view: Commanded): void {
     case 'toggleColour':
       view.toggleColour();
       return;
+    case 'toggleHeight':
+      view.toggleHeight();
+      return;
+    case 'toggleOrder':
+      view.toggleOrder();
+      return;
+    case 'group.none':
+      view.groupBy(null);
+      return;
     case 'togglePane':
       view.arrangement.togglePane();
       return;
@@ -157,8 +171,13 @@ export function runAction(action: Action, view: Commanded): void {
   }
 }
 
-/** "pane3", "pane.liveSet", "picture.stacked". */
+/** "pane3", "pane.liveSet", "picture.stacked", "group.line". */
 function showNamed(action: Action, view: Commanded): void {
+  const kind = AREA_KINDS.find((each) => action === `group.${each}`);
+  if (kind) {
+    view.groupBy(kind);
+    return;
+  }
   const picture = PICTURE_IDS.find((id) => action === `picture.${id}`);
   if (picture) {
     view.arrangement.showPicture(picture);

@@ -6,6 +6,7 @@ import type {
   Branch,
   DeviceInfo,
   Frame,
+  Group,
   SnapshotInfo,
   TimelineInfo,
 } from '../../extension/shared/protocol.gen';
@@ -78,6 +79,10 @@ export interface ViewContext {
   readonly highlight: Highlight;
 
   colourOf(allocation: AllocationSummary): Rgb;
+  /** The colour of a group in the picture; null where that isn't grouped by the same. */
+  colourOfGroup(group: Pick<Group, 'key'>, by: Branch['by'][number]): Rgb | null;
+  /** Highlights a branch, or an area of the picture, for as long as it is pointed at; null for nothing more. */
+  pointAt(what: Branch | null): void;
   /** Selects an allocation in the picture and shows its stack; `moment` is where it was picked, if known. */
   select(allocation: number, moment: number | null): void;
   /** Selects the neighbour of the selected allocation; with none selected, the largest in view. */

@@ -55,7 +55,9 @@ export function gestures(view: Gestured): PointerActions {
     drag: (dx, dy) => {
       const c = plot.camera;
       const x = (-dx * plot.pixelRatio * (c.x1 - c.x0)) / plot.plotSize.width;
-      const y = (dy * plot.pixelRatio * (c.y1 - c.y0)) / plot.plotSize.height;
+      // a height that follows from the part of the run in view isn't moved as well
+      const up = plot.followsHeight ? 0 : dy;
+      const y = (up * plot.pixelRatio * (c.y1 - c.y0)) / plot.plotSize.height;
       plot.moveTo({ x0: c.x0 + x, x1: c.x1 + x, y0: c.y0 + y, y1: c.y1 + y }, false);
     },
     wheel: (at, turn) => {

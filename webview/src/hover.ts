@@ -6,8 +6,10 @@ import type { Api, Pending } from './api';
 import type { Point } from './input/pointer';
 import type { Plot } from './plot';
 import type { Hit } from './scene/hit';
+import { areaName } from './area-legend';
 import type { Names } from './scene/names';
-import { colourOf, type Palette } from './scene/paint';
+import { areaColours } from './scene/areas';
+import { bandColour, type Palette } from './scene/paint';
 import type { Axis } from './scene/state';
 import { debounce } from './ui/dom';
 import { count, time } from './ui/format';
@@ -24,6 +26,8 @@ export interface HoverContext {
   categories: readonly string[];
   /** What lies where the picture merges allocations. */
   askThere(moment: number, y: number): Pending<{ allocation: AllocationSummary | null }>;
+  /** Another column of the picture is under the pointer, or none. */
+  columnShown?(): void;
   /** What else is said of a height of the picture; `taken` when an allocation lies there. */
   placeOf?(y: number, taken: boolean): readonly string[];
 }
@@ -60,10 +64,16 @@ export class Hover {
     }
   }
 
+  /** The column of the picture under the pointer; null for none. */
+  get column(): number | null {
+    return this.find()?.hit.column ?? null;
+  }
+
   /** Another picture came, or more is known. */
   refresh(): void {
     const { plot, tooltip } = this.context;
     const found = this.find();
+    this.context.columnShown?.();
     if (!found || !this.at) {
       tooltip.hide();
       return;
@@ -105,7 +115,7 @@ export class Hover {
           : {
               sizeBytes: g.size[band] ?? 0,
               category: categories[g.category[band] ?? 255] ?? null,
-              colour: colourOf(g.stack[band] ?? 0, g.category[band] ?? 255, this.context.palette()),
+              colour: bandColour(g, band, this.context.palette()),
               details: names.allocation(g.allocation[band] ?? -1) ?? null,
             },
       merged:
@@ -116,6 +126,7 @@ export class Hover {
               bytes: ((g.edges[6 * hit.rect + 3] ?? 0) - (g.edges[6 * hit.rect + 2] ?? 0)) * g.yQuantum,
               there: this.there.get(this.key(g, hit)) ?? null,
             },
+      area: this.area(g, hit),
       place: this.context.placeOf?.(hit.yBytes, band !== null || merged > 0) ?? [],
       column: {
         at: this.momentText(moment),
@@ -124,6 +135,21 @@ export class Hover {
         live: g.live[column] ?? 0,
         passed: g.passed[column] ?? 0,
       },
+    };
+  }
+
+  /** What the area comes to at the moment that the column shows. */
+  private area(g: Geometry, { area, column }: Hit): TooltipModel['area'] {
+    const { grouped } = g;
+    const known = area === null ? undefined : grouped?.areas[area];
+    if (!grouped || area === null || !known) return null;
+    const at = column * grouped.areas.length + area;
+    return {
+      name: areaName(known),
+      detail: known.detail,
+      colour: areaColours(grouped, this.context.palette())[area] ?? this.context.palette().none,
+      bytes: grouped.bytes[at] ?? 0,
+      count: grouped.counts[at] ?? 0,
     };
   }
 

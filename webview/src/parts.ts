@@ -2,8 +2,15 @@
 
 import { signal, type Signal } from '@preact/signals';
 import type { Geometry } from '../../extension/shared/geometry';
-import type { Evidence, LineAnswer, StackAnswer, TimelineInfo } from '../../extension/shared/protocol.gen';
-import type { Api } from './api';
+import type {
+  Evidence,
+  HitAnswer,
+  LineAnswer,
+  StackAnswer,
+  TimelineInfo,
+} from '../../extension/shared/protocol.gen';
+import type { Api, Pending } from './api';
+import { AreaLegend } from './area-legend';
 import { Cursors } from './cursors';
 import { DeviceData } from './device-data';
 import { both } from './filter/terms';
@@ -53,6 +60,8 @@ export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, ContextOwner {
   menu(): readonly MenuEntry[];
   showComparison(): void;
   showEvidence(evidence: Evidence): void;
+  /** Another moment is under the pointer. */
+  columnShown(): void;
 }
 
 export interface Parts {
@@ -74,6 +83,7 @@ export interface Parts {
   readonly flags: Flags;
   readonly help: Help;
   readonly lanes: Lanes;
+  readonly legend: AreaLegend;
   readonly data: DeviceData;
   readonly selection: Selection;
   readonly hover: Hover;
@@ -246,6 +256,14 @@ export function makeParts(
       owner.failed(error);
     },
   );
+  const hitAt = (moment: number, y_bytes: number): Pending<HitAnswer> =>
+    api.request('memlens/hit', {
+      device: owner.device.device,
+      moment,
+      y_bytes,
+      filter: owner.filter,
+      areas: plot.grouped,
+    });
   const hover = new Hover({
     api,
     plot,
@@ -255,8 +273,10 @@ export function makeParts(
     axis: () => owner.axis,
     palette: () => owner.colours.palette,
     categories: info.categories,
-    askThere: (moment, y_bytes) =>
-      api.request('memlens/hit', { device: owner.device.device, moment, y_bytes, filter: owner.filter }),
+    askThere: hitAt,
+    columnShown: () => {
+      owner.columnShown();
+    },
   });
   const pointer = new PointerInput(
     plot.surface,
@@ -287,8 +307,7 @@ export function makeParts(
     get filter(): string {
       return owner.filter;
     },
-    ask: (moment, y_bytes) =>
-      api.request('memlens/hit', { device: owner.device.device, moment, y_bytes, filter: owner.filter }),
+    ask: hitAt,
     select: (allocation, moment) => {
       cursors.place(moment);
       selection.select(allocation, moment, false);
@@ -344,8 +363,17 @@ export function makeParts(
   );
   const lanes = new Lanes(context);
   frame.lanes.append(lanes.root);
+  const legend = new AreaLegend({
+    pointed: (key) => {
+      plot.setHint(key === null ? null : { kind: 'area', key });
+    },
+    picked: (key) => {
+      selection.lightArea(key);
+    },
+  });
+  frame.areas.append(legend.root);
   return {
     ...{ names, plot, minimap, head, summary, pickers, comparedWith, filterBox, panel, help, data },
-    ...{ selection, cursors, flags, hover, pointer, frame, dock, pictures, context, lanes },
+    ...{ selection, cursors, flags, hover, pointer, frame, dock, pictures, context, lanes, legend },
   };
 }

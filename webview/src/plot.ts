@@ -2,7 +2,7 @@
 
 import type { ViewResult } from '../../extension/shared/messages';
 import type { Geometry } from '../../extension/shared/geometry';
-import type { Branch, DeviceInfo } from '../../extension/shared/protocol.gen';
+import type { DeviceInfo, GroupedBy } from '../../extension/shared/protocol.gen';
 import type { Pending } from './api';
 import type { Flag } from './flags';
 import { RendererHost, type Preference } from './render/create';
@@ -24,7 +24,8 @@ import {
   type PlotSize,
 } from './scene/camera';
 import { Feed } from './scene/feed';
-import { covers, requestFor, type PictureRequest } from './scene/fetch';
+import { covers, NOTHING_ASKED, requestFor, type Asked, type PictureRequest } from './scene/fetch';
+import { fittedHeight } from './scene/height';
 import { hitTest, visibleBox, type Hit } from './scene/hit';
 import { paintBands, type Highlight, type Palette } from './scene/paint';
 import { deviceExtent, type Axis } from './scene/state';
@@ -51,16 +52,25 @@ export interface PlotKind extends Pick<OverlayState, 'ticksY' | 'textY' | 'peakA
   readonly canvas: string;
   /** What it is to a screen reader. */
   readonly role: string;
+  /** Whether its height is what is live, so that it can be fitted to a part of the run. */
+  readonly fitsHeight: boolean;
   readonly extent: (device: DeviceInfo, axis: Axis) => Extent;
   /** More lines and words over the bands. */
   readonly decorate?: (context: CanvasRenderingContext2D, model: OverlayModel) => void;
 }
 
-const STACKED: PlotKind = { canvas: 'memlens-canvas', role: 'memory timeline', extent: deviceExtent };
+const STACKED: PlotKind = {
+  canvas: 'memlens-canvas',
+  role: 'memory timeline',
+  extent: deviceExtent,
+  fitsHeight: true,
+};
 
 const GUTTER = { left: 78, bottom: 22 };
 const REST_MS = 120;
 const GLIDE_MS = 170;
+/** A height that is off by no more needs no other. */
+const ROUGHLY = 0.01;
 
 export class Plot {
   readonly root: HTMLElement;
@@ -100,6 +110,13 @@ export class Plot {
   private theme: Theme | null = null;
   private palette: Palette | null = null;
   private highlight: Highlight = { kind: 'none' };
+  /** What is pointed at in a legend or a table, instead of what is highlighted, for as long as it is. */
+  private hint: Highlight | null = null;
+  private asked: Asked = NOTHING_ASKED;
+  private grouping: GroupedBy | null = null;
+  /** Zooming in time leaves the height as it is: by the user's choice, or since a height was chosen by hand. */
+  private holds = false;
+  private byHand = false;
   private picture: Painted | null = null;
   private whole: Painted | null = null;
   private wholeAsked = false;
@@ -189,16 +206,78 @@ export class Plot {
     this.axis = axis;
     this.extent = this.kind.extent(device, axis);
     this.view = camera ? clampCamera(camera, this.extent) : fitAll(this.extent);
+    this.byHand = this.view.y0 > 0;
     this.glide = null;
+    this.selected = null;
+    this.askAnew();
+    this.dropPictures();
+  }
+
+  get grouped(): GroupedBy | null {
+    return this.grouping;
+  }
+
+  /** By what the picture is grouped; null for the order of time. The old picture stays until the new one is there. */
+  setGrouping(grouping: GroupedBy | null): void {
+    this.grouping = grouping;
+    this.whole = null;
+    this.wholeAsked = false;
+    this.askAnew();
+    this.redraw();
+  }
+
+  get holdsHeight(): boolean {
+    return this.holds;
+  }
+
+  /** Whether the height follows from the part of the run in view. */
+  get followsHeight(): boolean {
+    return this.kind.fitsHeight && !this.holds && !this.byHand;
+  }
+
+  /** Whether zooming in time leaves the height as it is. */
+  setHold(holds: boolean): void {
+    this.holds = holds;
+    this.byHand = false;
+    if (!holds) this.moveTo(this.target, true);
+  }
+
+  private dropPictures(): void {
     this.picture = null;
     this.whole = null;
     this.wholeAsked = false;
     this.labels = [];
-    this.selected = null;
     this.selectedRects = [];
     this.feed.reset();
     this.renderer.setPictures(null, null);
     this.moved();
+  }
+
+  /** What the next picture has to tell. */
+  private askAnew(): void {
+    const { shownHighlight: shown, device } = this;
+    const of = {
+      device: device?.device ?? 0,
+      kind: 'live',
+      from_moment: 0,
+      to_moment: device?.events ?? 0,
+    } as const;
+    const whole = { of: { ...of, filter: '', value: null }, narrow: '', attribution: 'mine' } as const;
+    const areas = this.grouping;
+    this.asked = {
+      areas,
+      lit:
+        shown.kind === 'group'
+          ? shown.branch
+          : shown.kind === 'category' && areas
+            ? { ...whole, by: ['category'], path: [shown.category] }
+            : null,
+      lit_stacks: shown.kind === 'stacks' && areas ? [...shown.stacks] : null,
+    };
+  }
+
+  private get shownHighlight(): Highlight {
+    return this.hint ?? this.highlight;
   }
 
   setTheme(theme: Theme, palette: Palette): void {
@@ -210,6 +289,16 @@ export class Plot {
 
   setHighlight(highlight: Highlight): void {
     this.highlight = highlight;
+    this.hint = null;
+    this.askAnew();
+    this.repaint();
+  }
+
+  /** Highlights what is pointed at elsewhere; null when nothing is any more. */
+  setHint(hint: Highlight | null): void {
+    if (hint === this.hint) return;
+    this.hint = hint;
+    this.askAnew();
     this.repaint();
   }
 
@@ -258,7 +347,7 @@ export class Plot {
   }
 
   moveTo(camera: Camera, glide: boolean): void {
-    const to = clampCamera(camera, this.extent);
+    const to = this.fitted(clampCamera(camera, this.extent));
     if (glide && !this.reducedMotion.matches) {
       this.glide = { from: this.view, to, start: null };
       this.frames.request();
@@ -268,6 +357,19 @@ export class Plot {
     if (sameCamera(to, this.view)) return;
     this.view = to;
     this.moved();
+  }
+
+  /** A camera as high as what it shows, unless its height was chosen. */
+  private fitted(to: Camera): Camera {
+    const { target, extent } = this;
+    if (!this.kind.fitsHeight) return to;
+    const everything = to.y0 <= 0 && to.y1 >= extent.top;
+    if (everything) this.byHand = false;
+    else if (!sameHeight(to, target) && !sameHeight(to, this.view)) this.byHand = true;
+    if (this.holds || this.byHand) return to;
+    const pictures = [this.picture, this.whole].flatMap((each) => each?.geometry ?? []);
+    const y1 = fittedHeight(pictures, to, extent);
+    return y1 === null ? to : { ...to, y0: 0, y1 };
   }
 
   /** What lies at a point of the surface, in CSS pixels. */
@@ -329,7 +431,15 @@ export class Plot {
     this.renderer.setPictures(this.picture, this.whole);
     this.pictures++;
     this.redraw();
+    this.fitHeight();
     this.events.drawn(geometry);
+  }
+
+  /** The picture that came knows better how high the memory is that is in view. */
+  private fitHeight(): void {
+    if (this.glide) return;
+    const { y1 } = this.fitted(this.view);
+    if (Math.abs(y1 - this.view.y1) > ROUGHLY * this.view.y1) this.moveTo(this.view, true);
   }
 
   /** A picture of the whole run to show where the present one ends, when the view was not opened on all of it. */
@@ -349,17 +459,12 @@ export class Plot {
     });
     const { extent } = this;
     const all = fitAll(extent);
-    feed.update(all, extent, this.size, requestFor(all, extent, this.size, this.branch), true);
-  }
-
-  /** What a picture has to tell as lit up. */
-  private get branch(): Branch | null {
-    return this.highlight.kind === 'group' ? this.highlight.branch : null;
+    feed.update(all, extent, this.size, requestFor(all, extent, this.size, this.asked), true);
   }
 
   private paint(geometry: Geometry): Painted {
     const colours = this.palette
-      ? paintBands(geometry, this.palette, this.highlight)
+      ? paintBands(geometry, this.palette, this.shownHighlight)
       : new Uint32Array(geometry.bands);
     return { geometry, colours };
   }
@@ -433,7 +538,7 @@ export class Plot {
       this.view,
       this.extent,
       this.size,
-      requestFor(this.view, this.extent, this.size, this.branch),
+      requestFor(this.view, this.extent, this.size, this.asked),
       resting,
     );
     if (resting) this.fetchWhole();
@@ -470,7 +575,7 @@ export class Plot {
       peakAtHeight: this.kind.peakAtHeight,
       theme,
       palette,
-      highlight: this.highlight,
+      highlight: this.shownHighlight,
       picture: this.geometry,
       labels: this.labels,
       selectedRects: this.selectedRects,
@@ -486,6 +591,12 @@ export class Plot {
       this.kind.decorate,
     );
   }
+}
+
+/** Zooming about a point leaves heights as they are up to rounding. */
+function sameHeight(a: Camera, b: Camera): boolean {
+  const slack = (b.y1 - b.y0) * 1e-6;
+  return Math.abs(a.y0 - b.y0) <= slack && Math.abs(a.y1 - b.y1) <= slack;
 }
 
 /** CSS pixels from a coordinate to the next whole device pixel. */

@@ -11,6 +11,7 @@ import type {
 import { RequestError, type Api, type Pending } from './api';
 import type { Plot } from './plot';
 import { fitBox, type Camera } from './scene/camera';
+import { highestColumn } from './scene/columns';
 import type { Names } from './scene/names';
 import type { Highlight } from './scene/paint';
 import type { Axis } from './scene/state';
@@ -82,6 +83,7 @@ export class Selection {
       moment,
       y_bytes: yBytes,
       filter: this.context.filter(),
+      areas: this.context.plot.grouped,
     };
     this.run(this.context.api.request('memlens/hit', params), (answer) => {
       if (!answer.allocation) return;
@@ -106,6 +108,11 @@ export class Selection {
 
   lightCategory(category: number | null): void {
     this.lightUp(category === null ? { kind: 'none' } : { kind: 'category', category }, category);
+  }
+
+  /** Lights up an area of the picture by its key; null for none. */
+  lightArea(key: number | null): void {
+    this.lightUp(key === null ? { kind: 'none' } : { kind: 'area', key });
   }
 
   lightStacks(stacks: ReadonlySet<number>): void {
@@ -188,6 +195,7 @@ export class Selection {
         moment,
         direction,
         filter: this.context.filter(),
+        areas: this.context.plot.grouped,
       }),
       (answer) => {
         if (!answer.allocation) {
@@ -263,7 +271,8 @@ export class Selection {
   private locate(allocation: number, moment: number | null, use: (box: LocateAnswer) => void): void {
     const axis = this.context.axis();
     const filter = this.context.filter();
-    this.run(this.context.api.request('memlens/locate', { allocation, axis, moment, filter }), use);
+    const areas = this.context.plot.grouped;
+    this.run(this.context.api.request('memlens/locate', { allocation, axis, moment, filter, areas }), use);
   }
 
   private life(a: AllocationSummary): { x0: number; x1: number } | null {
@@ -298,8 +307,8 @@ export class Selection {
 }
 
 const END: Record<Step, string> = {
-  older: 'This is the oldest allocation at this moment.',
-  younger: 'This is the youngest allocation at this moment.',
+  older: 'This is the lowest allocation at this moment.',
+  younger: 'This is the highest allocation at this moment.',
   lower: 'Nothing lies at a lower address at this moment.',
   higher: 'Nothing lies at a higher address at this moment.',
   previous_same_stack: 'This is the first allocation of this stack.',
@@ -317,13 +326,6 @@ function shift(from: number, to: number, a: number, b: number): number {
 
 function highestMoment(plot: Plot): number | null {
   const g = plot.geometry;
-  if (!g) return null;
-  const perColumn = (g.x1 - g.x0) / g.columns;
-  let best = -1;
-  for (let column = 0; column < g.columns; column++) {
-    const x = g.x0 + (column + 0.5) * perColumn;
-    if (x < plot.camera.x0 || x > plot.camera.x1) continue;
-    if (best < 0 || (g.total[column] ?? 0) > (g.total[best] ?? 0)) best = column;
-  }
-  return best < 0 ? null : (g.moment[best] ?? null);
+  const column = g && highestColumn(g, plot.camera);
+  return column === null ? null : (g?.moment[column] ?? null);
 }

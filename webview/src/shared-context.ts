@@ -6,6 +6,7 @@ import type {
   Branch,
   DeviceInfo,
   Frame,
+  Group,
   TimelineInfo,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from './api';
@@ -130,6 +131,14 @@ export class SharedContext implements TimelineContext {
 
   colourOf(allocation: AllocationSummary): Rgb {
     return this.owner.colours.of(allocation);
+  }
+
+  colourOfGroup(group: Pick<Group, 'key'>, by: Branch['by'][number]): Rgb | null {
+    return this.owner.colours.ofGroup(group, by, this.attribution.value);
+  }
+
+  pointAt(what: Branch | null): void {
+    this.used.plot.setHint(what && { kind: 'group', branch: what });
   }
 
   select(allocation: number, moment: number | null): void {

@@ -1,6 +1,6 @@
 // What the menu of a timeline's toolbar offers: whatever is not needed always. Most of it has a key as well.
 
-import type { ViewState } from '../../extension/shared/messages';
+import { AREA_KINDS, type ViewState } from '../../extension/shared/messages';
 import type { Action } from './input/keys';
 import type { MenuEntry, MenuItem } from './shell/menu';
 
@@ -8,6 +8,8 @@ export interface TimelineMenu {
   readonly axis: ViewState['axis'];
   readonly hasTimes: boolean;
   readonly colour: ViewState['colour'];
+  /** By what the timeline's areas are; null for single allocations in the order of PyTorch's viewer. */
+  readonly areas: ViewState['areas'];
   readonly hasCategories: boolean;
   readonly boxTool: boolean;
   readonly panel: boolean;
@@ -34,7 +36,7 @@ export function timelineMenu(state: TimelineMenu): readonly MenuEntry[] {
       if (!checked) state.run(action);
     },
   });
-  const { axis, colour } = state;
+  const { axis, colour, areas } = state;
   return [
     item('Zoom In', '+', 'zoomIn'),
     item('Zoom Out', '-', 'zoomOut'),
@@ -48,7 +50,12 @@ export function timelineMenu(state: TimelineMenu): readonly MenuEntry[] {
           radio('Axis: Events', 'A', 'toggleAxis', axis === 'event'),
         ]
       : []),
-    ...(state.hasCategories
+    null,
+    ...AREA_KINDS.filter((kind) => kind !== 'category' || state.hasCategories).map((kind) =>
+      radio(`Group by ${kind}`, 'G', `group.${kind}`, areas === kind),
+    ),
+    radio('PyTorch order', 'G', 'group.none', areas === null),
+    ...(state.hasCategories && areas === null
       ? [
           null,
           radio('Colours: Stack', 'C', 'toggleColour', colour === 'stack'),

@@ -1,7 +1,7 @@
 // A snapshot's view: which device, axis and colours are shown, and what follows when that changes.
 
 import type { Geometry } from '../../extension/shared/geometry';
-import { PICTURE_IDS, type ViewState } from '../../extension/shared/messages';
+import { PICTURE_IDS, type AreaKind, type ViewState } from '../../extension/shared/messages';
 import type {
   DeviceInfo,
   Evidence,
@@ -25,6 +25,7 @@ import { PanelFeed } from './panel-feed';
 import { makeParts, type Parts, type PartsOwner } from './parts';
 import type { Plot } from './plot';
 import type { Camera } from './scene/camera';
+import { columnAt, highestColumn } from './scene/columns';
 import { deviceExtent, hasTimes, peakAt, restoreLayout, restoreState, type Axis } from './scene/state';
 import type { Selection } from './selection';
 import type { MenuEntry } from './shell/menu';
@@ -34,7 +35,7 @@ import { Sources } from './sources';
 import { exposeForTests } from './test-hook';
 import { debounce, replace, setText } from './ui/dom';
 import { FileBar } from './ui/file-bar';
-import { bytes, counted, deviceFigures } from './ui/format';
+import { bytes, count, counted, deviceFigures, time } from './ui/format';
 import { baseName } from './ui/paths';
 import { legend } from './ui/legend';
 import { watchTheme } from './ui/theme';
@@ -48,6 +49,9 @@ export class SnapshotView implements Commanded, PartsOwner {
   readonly colours: Colours;
   /** Narrows every view; `device` tells of what fits it. */
   filter = '';
+  /** What the timeline is grouped by; null in the order of PyTorch's viewer. */
+  areas: ViewState['areas'];
+  private lastAreas: AreaKind = 'line';
   readonly compare: Compare;
   readonly flame: KeptFlame;
   readonly attribution: KeptAttribution;
@@ -75,6 +79,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.device = this.deviceOf(state.device);
     this.axis = state.axis;
     this.colours = new Colours(info.categories, state.colour);
+    this.areas = state.areas;
     const say = (text: string): void => {
       this.say(text);
     };
@@ -85,6 +90,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     });
     this.flame = new KeptFlame(state.flame, info, this.saveSoon);
     this.attribution = new KeptAttribution(api, () => {
+      this.regroup();
       this.changed('attribution');
     });
     this.parts = makeParts(api, root, info, restoreLayout(saved?.layout), this);
@@ -110,6 +116,8 @@ export class SnapshotView implements Commanded, PartsOwner {
     exposeForTests(this.plot);
     root.dataset['renderer'] = this.plot.rendererKind;
     this.repaint();
+    this.plot.setHold(state.holdHeight);
+    this.regroup();
     this.show(this.device, this.axis, state);
     this.parts.cursors.turnTo(this.device.device, state);
     this.arrangement.showPicture(state.picture);
@@ -192,7 +200,34 @@ export class SnapshotView implements Commanded, PartsOwner {
   }
 
   toggleColour(): void {
-    if (this.colours.toggle()) this.repaint();
+    if (this.areas !== null) {
+      if (this.info.categories.length > 0) this.groupBy(this.areas === 'category' ? 'line' : 'category');
+    } else if (this.colours.toggle()) this.repaint();
+  }
+
+  groupBy(kind: AreaKind | null): void {
+    if (kind === this.areas) return;
+    this.lastAreas = this.areas ?? this.lastAreas;
+    this.areas = kind;
+    this.regroup();
+    if (this.plot.highlighted.kind === 'area') this.selection.clear();
+    this.rearranged();
+  }
+
+  toggleOrder(): void {
+    this.groupBy(this.areas === null ? this.lastAreas : null);
+  }
+
+  toggleHeight(): void {
+    this.plot.setHold(!this.plot.holdsHeight);
+    this.say(this.plot.holdsHeight ? 'The height is held' : 'The height follows what is in view');
+    this.saveSoon();
+  }
+
+  /** The picture is to be grouped as it is chosen. */
+  private regroup(): void {
+    const { areas, attribution } = this;
+    this.plot.setGrouping(areas && { by: areas, attribution: attribution.value });
   }
 
   setFilter(filter: string): void {
@@ -242,6 +277,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.parts.minimap.setCamera(camera, this.plot.bounds);
     this.parts.hover.moving();
     this.changed('camera');
+    this.columnShown();
     this.saveSoon();
   }
 
@@ -253,6 +289,7 @@ export class SnapshotView implements Commanded, PartsOwner {
         : [],
     );
     this.plot.setMarks(marks);
+    this.columnShown();
     this.changed('cursors');
     this.saveSoon();
   }
@@ -263,9 +300,37 @@ export class SnapshotView implements Commanded, PartsOwner {
     dataset['state'] = 'ready';
     const { frame, hover } = this.parts;
     frame.coarser.hidden = !geometry.coarser;
+    const before = this.colours.grouped;
+    this.colours.grouped = geometry.grouped && { by: geometry.grouped.by, areas: geometry.grouped.areas };
+    if (JSON.stringify(before) !== JSON.stringify(this.colours.grouped)) {
+      this.showLegend();
+      this.feed.repaint();
+      this.changed('theme');
+    } else this.showLegend();
     if (frame.note.classList.contains('error')) this.say('');
     hover.refresh();
     this.parts.summary.findMore();
+  }
+
+  /** The legend tells of the moment under the pointer, else of the cursor's, else of the highest in view. */
+  columnShown(): void {
+    const { hover, legend, cursors } = this.parts;
+    const g = this.plot.geometry;
+    if (!g?.grouped) return;
+    const picked = cursors.first && columnAt(g, momentX(cursors.first, this.axis, this.plot.bounds.x0));
+    const column = hover.column ?? picked ?? highestColumn(g, this.plot.camera);
+    if (column === null) return;
+    const x = g.x0 + ((column + 0.5) / g.columns) * (g.x1 - g.x0);
+    const peak = g.moment[column] === this.device.peak_moment;
+    const at = this.axis === 'time' ? time(x) : `event ${count(g.moment[column] ?? 0)}`;
+    legend.tell(g, column, peak ? 'At the peak' : `At ${at}`);
+  }
+
+  private showLegend(): void {
+    const lit = this.plot.highlighted;
+    this.parts.legend.show(this.plot.geometry, this.colours.palette, lit.kind === 'area' ? lit.key : null);
+    if (this.arrangement.shown) this.parts.legend.root.hidden = true;
+    this.columnShown();
   }
 
   flagsKnown(): void {
@@ -327,9 +392,11 @@ export class SnapshotView implements Commanded, PartsOwner {
     };
     replace(
       frame.legend,
-      colours.by === 'category' &&
+      this.areas === null &&
+        colours.by === 'category' &&
         legend(categories, colours.palette.categories, this.selection.category, light),
     );
+    this.showLegend();
     this.saveSoon();
   }
 
@@ -365,6 +432,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   menu(): readonly MenuEntry[] {
     return timelineMenu({
       ...{ axis: this.axis, hasTimes: hasTimes(this.device), colour: this.colours.by },
+      areas: this.areas,
       hasCategories: this.info.categories.length > 0,
       boxTool: this.parts.pointer.boxTool,
       panel: this.parts.dock.shown !== null,
@@ -495,6 +563,8 @@ export class SnapshotView implements Commanded, PartsOwner {
       y1,
       selection: this.selection.current,
       colour: this.colours.by,
+      areas: this.areas,
+      holdHeight: this.plot.holdsHeight,
       picture: this.arrangement.picture,
       pane: this.parts.dock.shown,
       filter: this.filter,

@@ -1,5 +1,5 @@
 import * as vscode from 'vscode';
-import { PANE_IDS, PICTURE_IDS, type ViewCommand } from '../../shared/messages';
+import { AREA_KINDS, PANE_IDS, PICTURE_IDS, type ViewCommand } from '../../shared/messages';
 import type { SnapshotEditorProvider } from '../editor/provider';
 
 /** Palette commands that are passed on to the active view. */
@@ -16,6 +16,9 @@ const COMMANDS: readonly ViewCommand[] = [
   'clearSelection',
   ...PANE_IDS.map((id) => `pane.${id}` as const),
   ...PICTURE_IDS.map((id) => `picture.${id}` as const),
+  ...AREA_KINDS.map((kind) => `group.${kind}` as const),
+  'group.none',
+  'toggleHeight',
 ];
 
 export function registerViewCommands(editors: SnapshotEditorProvider): vscode.Disposable {

@@ -20,6 +20,7 @@ export type Action =
   | 'openSourceBeside'
   | 'togglePanel'
   | 'boxTool'
+  | 'toggleOrder'
   | 'cursorHere'
   | 'secondCursorHere'
   | 'cursorBack'
@@ -109,6 +110,18 @@ export const KEYS: readonly KeyRow[] = [
   { keys: ['/'], action: 'filter', text: 'Filter everything', group: 'View' },
   { keys: ['a'], action: 'toggleAxis', text: 'Time or event number', group: 'View' },
   { keys: ['c'], action: 'toggleColour', text: 'Colour by stack or by category', group: 'View' },
+  {
+    keys: ['g'],
+    action: 'toggleOrder',
+    text: 'By group, or in the order of PyTorch’s viewer',
+    group: 'View',
+  },
+  {
+    keys: ['h'],
+    action: 'toggleHeight',
+    text: 'Hold the height while zooming in time',
+    group: 'Look around',
+  },
   { keys: ['d'], action: 'nextDevice', text: 'Next device', group: 'View' },
   { keys: ['?', 'Shift+?'], action: 'help', text: 'This list', group: 'View' },
 ];

@@ -108,6 +108,7 @@ class MemoryMap {
           if (this.lanes) drawLanes(canvas, model, this.lanes);
         },
         peakAtHeight: false,
+        fitsHeight: false,
       },
     );
     this.hover = new Hover({

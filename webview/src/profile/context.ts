@@ -127,6 +127,14 @@ export class ProfileContext implements ViewContext {
     return this.owner.colours.palette;
   }
 
+  colourOfGroup(): null {
+    return null;
+  }
+
+  pointAt(): void {
+    // a profile has no picture of single groups
+  }
+
   colourOf(allocation: AllocationSummary): Rgb {
     return this.owner.colours.of(allocation);
   }

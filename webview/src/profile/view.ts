@@ -436,7 +436,18 @@ export class ProfileView implements ProfileOwner {
   private save(): void {
     const stretch = this.times?.kept ?? null;
     const view: ViewState = {
-      ...{ device: 0, axis: 'event', x0: 0, x1: 1, y0: 0, y1: 1, selection: null, colour: 'stack' },
+      ...{
+        device: 0,
+        axis: 'event',
+        x0: 0,
+        x1: 1,
+        y0: 0,
+        y1: 1,
+        selection: null,
+        colour: 'stack',
+        areas: 'line',
+        holdHeight: false,
+      },
       ...{ picture: 'stacked', pane: this.dock.shown, filter: this.filter },
       ...{
         scope: !stretch ? 'peak' : stretch.to === null ? 'cursor' : 'between',

@@ -4,11 +4,13 @@ import type { DeviceInfo } from '../../../extension/shared/protocol.gen';
 import type { Geometry } from '../../../extension/shared/geometry';
 import { fromPixelX, fromPixelY, type Camera, type PlotSize } from '../scene/camera';
 import { inkOn, mix, type Rgb } from '../scene/colour';
-import { colourOf, isLit, type Highlight, type Palette } from '../scene/paint';
+import { bandColour, isLit, type Highlight, type Palette } from '../scene/paint';
 import { peakAt, type Axis } from '../scene/state';
 import { byteTicks, eventTicks, timeTicks, type Ticks } from '../scene/ticks';
 import { bytes, count, time } from '../ui/format';
 import type { Theme } from '../ui/theme';
+import { areaColours, OTHER } from '../scene/areas';
+import { areaLabels } from './area-labels';
 import type { LabelSpot } from './labels';
 import type { OverlayModel } from './overlay';
 
@@ -51,6 +53,12 @@ export function overlayModel(
     yTicks:
       state.ticksY?.(camera, plot, scale) ??
       byteTicks(camera.y0, camera.y1, Math.max(2, plot.height / scale / TICK_ROOM.y)),
+    areaLabels: picture?.grouped
+      ? areaLabels(picture, picture.grouped, camera, plot, scale).map((label) => ({
+          ...label,
+          ink: inkOfArea(state, picture.grouped?.areas[label.area]?.key ?? OTHER, label.area),
+        }))
+      : [],
     textsOf: (band) => (picture ? textsOf(picture, band) : []),
     inkUnder: (band) => inkUnder(state, band),
     peak:
@@ -74,7 +82,15 @@ function ticksX({ device, axis, camera, plot, scale }: OverlayState): Ticks {
 function inkUnder({ picture, palette, theme, highlight }: OverlayState, band: number): Rgb {
   if (!picture) return theme.foreground;
   if (!isLit(picture, band, highlight)) return mix(theme.foreground, theme.background, 0.45);
-  return inkOn(colourOf(picture.stack[band] ?? 0, picture.category[band] ?? 0, palette));
+  return inkOn(bandColour(picture, band, palette));
+}
+
+function inkOfArea({ picture, palette, theme, highlight }: OverlayState, key: number, area: number): Rgb {
+  if (!picture?.grouped) return theme.foreground;
+  if (highlight.kind !== 'none' && !(highlight.kind === 'area' && highlight.key === key)) {
+    return mix(theme.foreground, theme.background, 0.45);
+  }
+  return inkOn(areaColours(picture.grouped, palette)[area] ?? palette.none);
 }
 
 function cursorTexts(

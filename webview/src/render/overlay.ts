@@ -8,6 +8,7 @@ import { toPixelX, toPixelY, type Camera, type PlotSize } from '../scene/camera'
 import { css, inkOn, type Rgb } from '../scene/colour';
 import type { Ticks } from '../scene/ticks';
 import type { Theme } from '../ui/theme';
+import type { AreaLabel } from './area-labels';
 import { fitText, labelRoom, type LabelSpot } from './labels';
 import { outlinePaths } from './outline';
 
@@ -27,6 +28,8 @@ export interface OverlayModel {
   readonly yTicks: Ticks;
   readonly picture: Geometry | null;
   readonly labels: readonly LabelSpot[];
+  /** The names of areas, where they have room. */
+  readonly areaLabels: readonly (AreaLabel & { readonly ink: Rgb })[];
   /** What a band may be called, the best first; empty for nothing. */
   readonly textsOf: (band: number) => readonly string[];
   readonly inkUnder: (band: number) => Rgb;
@@ -123,6 +126,7 @@ function drawGrid(context: Context, model: OverlayModel, width: number, height: 
 function drawLabels(context: Context, model: OverlayModel): void {
   const { picture, camera, plot, scale } = model;
   if (!picture) return;
+  const taken = drawAreaLabels(context, model);
   context.textAlign = 'left';
   const measure = (text: string): number => textWidth(context, text);
   for (const spot of model.labels) {
@@ -130,23 +134,41 @@ function drawLabels(context: Context, model: OverlayModel): void {
     if (!room) continue;
     const text = fitText(model.textsOf(spot.band), room.width / scale - 10, measure);
     if (text === null) continue;
+    const [x, y] = [room.x / scale + 5, (room.y + room.height / 2) / scale + 0.5];
+    const wide = measure(text);
+    if (taken.some((box) => Math.abs(box.y - y) < 14 && x < box.x1 && x + wide > box.x0)) continue;
     context.fillStyle = css(model.inkUnder(spot.band), 0.92);
-    context.fillText(text, room.x / scale + 5, (room.y + room.height / 2) / scale + 0.5);
+    context.fillText(text, x, y);
   }
 }
 
+/** Returns the boxes of the labels, in which no other may be. */
+function drawAreaLabels(context: Context, model: OverlayModel): { x0: number; x1: number; y: number }[] {
+  const font = context.font;
+  context.font = `600 ${SMALL}px ${model.theme.font}`;
+  context.textAlign = 'center';
+  const taken = model.areaLabels.flatMap((label) => {
+    const text = fitText(label.texts, label.width - 10, (each) => textWidth(context, each));
+    if (text === null) return [];
+    const [x, y] = [label.x + label.width / 2, label.y + label.height / 2 + 0.5];
+    context.fillStyle = css(label.ink, 0.92);
+    context.fillText(text, x, y);
+    const half = textWidth(context, text) / 2 + 4;
+    return [{ x0: x - half, x1: x + half, y }];
+  });
+  context.font = font;
+  return taken;
+}
+
 const widths = new Map<string, number>();
-let widthsFont = '';
 
 function textWidth(context: Context, text: string): number {
-  if (context.font !== widthsFont || widths.size > 5000) {
-    widths.clear();
-    widthsFont = context.font;
-  }
-  let width = widths.get(text);
+  if (widths.size > 5000) widths.clear();
+  const key = `${context.font}\n${text}`;
+  let width = widths.get(key);
   if (width === undefined) {
     width = context.measureText(text).width;
-    widths.set(text, width);
+    widths.set(key, width);
   }
   return width;
 }

@@ -4,7 +4,7 @@
 import { MERGED_BIT } from '../../../extension/shared/geometry';
 import type { PlotSize } from '../scene/camera';
 import { mix, type Rgb } from '../scene/colour';
-import { pack } from '../scene/paint';
+import { pack, PLAIN } from '../scene/paint';
 import { snap, type Placement } from '../scene/place';
 import { BAND_MASK, STARTS_BIT } from './rects';
 import { SEPARATED_HEIGHT, SEPARATED_WIDTH, type PictureStyle } from './renderer';
@@ -36,7 +36,7 @@ export function rasterise(
     if (x0 >= x1 || y0 >= y1) continue;
     const word = words[3 * rect + 2]!;
     const paint = colours[word & BAND_MASK] ?? 0;
-    if (word >= MERGED_BIT) {
+    if (word >= MERGED_BIT && paint >>> 24 !== PLAIN) {
       const led = paint >>> 24 !== 0;
       const tone = led ? (paint | OPAQUE) >>> 0 : merged;
       const hatch = led ? merged : mergedInk;
@@ -54,13 +54,13 @@ export function rasterise(
       inks.set(colour, ink);
     }
     for (let y = y0; y < y1; y++) pixels.fill(colour, y * size.width + x0, y * size.width + x1);
-    const pattern = paint >>> 24;
+    const pattern = word >= MERGED_BIT ? 0 : paint >>> 24;
     if (pattern > 0) drawPattern(pixels, size, x0, x1, y0, y1, pattern, ink);
     if (high - low >= SEPARATED_HEIGHT && size.height - high >= 0) {
       const row = (size.height - high) * size.width;
       pixels.fill(ink, row + x0, row + x1);
     }
-    if ((word & STARTS_BIT) !== 0 && right - left >= SEPARATED_WIDTH && left >= 0) {
+    if (word < MERGED_BIT && (word & STARTS_BIT) !== 0 && right - left >= SEPARATED_WIDTH && left >= 0) {
       for (let y = y0; y < y1; y++) pixels[y * size.width + left] = ink;
     }
   }

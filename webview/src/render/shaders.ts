@@ -1,6 +1,7 @@
 // The WebGL2 program. Rects come from a texture by gl_VertexID rather than as instances: a rect is one RGB32UI texel,
 // just as it lies in the packed answer, and software GL is many times faster this way than with tiny instances.
 
+import { PLAIN } from '../scene/paint';
 import { BAND_MASK, STARTS_BIT } from './rects';
 import { SEPARATED_HEIGHT, SEPARATED_WIDTH } from './renderer';
 
@@ -65,14 +66,15 @@ bool inPattern(uint pattern, ivec2 p) {
 void main() {
   ivec2 at = ivec2(gl_FragCoord.xy);
   vec3 colour = vec3(paint & 0xffu, (paint >> 8u) & 0xffu, (paint >> 16u) & 0xffu) / 255.0;
-  if ((word >> 31u) == 1u) {
+  bool isMerged = (word >> 31u) == 1u;
+  if (isMerged && (paint >> 24u) != ${PLAIN}u) {
     bool led = (paint >> 24u) != 0u;
     pixel = vec4((at.x + at.y) % 4 == 0 ? (led ? merged : mergedInk) : (led ? colour : merged), 1.0);
     return;
   }
   bool line = box.w - box.y >= ${SEPARATED_HEIGHT}.0 && float(at.y) == box.w - 1.0;
-  line = line || ((word & ${STARTS_BIT}u) != 0u && box.z - box.x >= ${SEPARATED_WIDTH}.0 && float(at.x) == box.x);
-  line = line || inPattern(paint >> 24u, at);
+  line = line || (!isMerged && (word & ${STARTS_BIT}u) != 0u && box.z - box.x >= ${SEPARATED_WIDTH}.0 && float(at.x) == box.x);
+  line = line || (!isMerged && inPattern(paint >> 24u, at));
   pixel = vec4(line ? mix(colour, separator.rgb, separator.a) : colour, 1.0);
 }
 `;

@@ -27,7 +27,7 @@ export interface PlotSize {
 }
 
 /** Air above the peak, as a share of the peak. */
-const HEADROOM = 0.08;
+export const HEADROOM = 0.08;
 /** Closest zoom: this many microseconds or moments, and bytes (allocators hand out 512 at least). */
 const CLOSEST = { time: 4, event: 4 };
 const CLOSEST_BYTES = 256;

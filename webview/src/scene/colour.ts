@@ -37,6 +37,12 @@ export function stackPalette(theme: ThemeKind): readonly Rgb[] {
   });
 }
 
+/** A slate that is neither one of the stacks' colours nor the grey of what has none. */
+export function noStackColour(theme: ThemeKind): Rgb {
+  const middle = SHADES[theme].lightness[1] ?? 0.56;
+  return oklch(middle - 0.06, 0.045, 245);
+}
+
 /** Hue in degrees, lightness off the theme's middle, and chroma as a share: what each category means stays put. */
 const CATEGORIES: Record<string, readonly [hue: number, lift: number, chroma: number]> = {
   parameter: [150, 0, 1],

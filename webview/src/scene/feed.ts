@@ -4,7 +4,7 @@ import { decodeGeometry, type Geometry } from '../../../extension/shared/geometr
 import type { ViewResult } from '../../../extension/shared/messages';
 import type { Pending } from '../api';
 import type { Camera, Extent, PlotSize } from './camera';
-import { isUseful, needsPicture, type PictureRequest } from './fetch';
+import { isUseful, needsPicture, sameAsked, type PictureRequest } from './fetch';
 
 export interface FeedEvents {
   ask(request: PictureRequest): Pending<ViewResult<'memlens/viewport'>>;
@@ -27,13 +27,13 @@ export class Feed {
   /** Asks if the picture that is there does not serve this view. Called every frame. */
   update(camera: Camera, extent: Extent, plot: PlotSize, want: PictureRequest, resting: boolean): void {
     if (this.current) {
-      if (isUseful(this.current.asked, camera)) return;
+      if (sameAsked(this.current.asked, want) && isUseful(this.current.asked, camera)) return;
       this.current.pending.cancel();
       this.settle();
     }
     // What leads the merged rects depends on it too, so it is asked for anew once nothing is lit up.
-    const lit = this.asked?.lit === want.lit;
-    if (lit && !needsPicture(this.asked, camera, extent, plot, resting)) return;
+    const told = this.asked !== null && sameAsked(this.asked, want);
+    if (told && !needsPicture(this.asked, camera, extent, plot, resting)) return;
     // What failed once is not asked again until the view is another.
     if (this.refused && same(this.refused, want)) return;
     this.send(want);
@@ -55,11 +55,11 @@ export class Feed {
       this.events.busy(true);
     }, TELL_AFTER_MS);
     pending.answer.then(
-      ({ geometry: packed }) => {
+      ({ geometry: packed, areas }) => {
         if (this.current !== current) return;
         this.settle();
         try {
-          const geometry = decodeGeometry(packed);
+          const geometry = decodeGeometry(packed, asked.areas && { by: asked.areas, areas });
           this.asked = asked;
           this.refused = null;
           this.events.deliver(geometry, asked);
@@ -92,6 +92,6 @@ function same(a: PictureRequest, b: PictureRequest): boolean {
     a.y1 === b.y1 &&
     a.columns === b.columns &&
     a.rows === b.rows &&
-    a.lit === b.lit
+    sameAsked(a, b)
   );
 }

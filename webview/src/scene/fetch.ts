@@ -1,18 +1,31 @@
 // When to ask the server for another picture, and for which part of the world.
 
-import type { Branch } from '../../../extension/shared/protocol.gen';
+import type { Branch, GroupedBy } from '../../../extension/shared/protocol.gen';
 import type { Camera, Extent, PlotSize } from './camera';
 
+/** What a picture is to tell, whatever part of the world it shows. Compared by reference. */
+export interface Asked {
+  /** What is lit up: a branch of a tree table, or some stacks. */
+  readonly lit: Branch | null;
+  readonly lit_stacks: number[] | null;
+  /** By what it is grouped; null in the order of time. */
+  readonly areas: GroupedBy | null;
+}
+
+export const NOTHING_ASKED: Asked = { lit: null, lit_stacks: null, areas: null };
+
+export function sameAsked(a: Asked, b: Asked): boolean {
+  return a.lit === b.lit && a.lit_stacks === b.lit_stacks && a.areas === b.areas;
+}
+
 /** What is asked: pixels over bounds. */
-export interface PictureRequest {
+export interface PictureRequest extends Asked {
   readonly x0: number;
   readonly x1: number;
   readonly y0: number;
   readonly y1: number;
   readonly columns: number;
   readonly rows: number;
-  /** What the picture is to tell as lit up. */
-  readonly lit: Branch | null;
 }
 
 /** Limits of the server's packed answer, and how far beyond the view it is worth asking. */
@@ -22,15 +35,10 @@ const PAD_X = 2;
 const PAD_Y = 1.5;
 
 /** The view and some room around it, at one column and one row to a device pixel of this view. */
-export function requestFor(
-  camera: Camera,
-  extent: Extent,
-  plot: PlotSize,
-  lit: Branch | null,
-): PictureRequest {
+export function requestFor(camera: Camera, extent: Extent, plot: PlotSize, asked: Asked): PictureRequest {
   const x = padded(camera.x0, camera.x1, extent.x0, extent.x1, plot.width, PAD_X, MAX_COLUMNS);
   const y = padded(camera.y0, camera.y1, 0, extent.top, plot.height, PAD_Y, MAX_ROWS);
-  return { x0: x.from, x1: x.to, columns: x.pixels, y0: y.from, y1: y.to, rows: y.pixels, lit };
+  return { x0: x.from, x1: x.to, columns: x.pixels, y0: y.from, y1: y.to, rows: y.pixels, ...asked };
 }
 
 function padded(
@@ -65,7 +73,7 @@ export function needsPicture(
 ): boolean {
   if (!asked) return true;
   if (!covers(asked, camera, plot)) return true;
-  const want = requestFor(camera, extent, plot, null);
+  const want = requestFor(camera, extent, plot, NOTHING_ASKED);
   const factorX =
     spanPerPixel(asked.x0, asked.x1, asked.columns) / spanPerPixel(want.x0, want.x1, want.columns);
   const factorY = spanPerPixel(asked.y0, asked.y1, asked.rows) / spanPerPixel(want.y0, want.y1, want.rows);

@@ -1,7 +1,7 @@
 /* eslint-disable @typescript-eslint/no-non-null-assertion -- indices are below lengths that decodeGeometry checked */
 // What lies under a pixel of the picture that is on the screen.
 
-import { mergedCount, NO_ALLOCATION, type Geometry } from '../../../extension/shared/geometry';
+import { mergedArea, mergedCount, NO_ALLOCATION, type Geometry } from '../../../extension/shared/geometry';
 import type { Camera, PlotSize } from './camera';
 import { placementOf, snap } from './place';
 
@@ -14,6 +14,8 @@ export interface Hit {
   readonly band: number | null;
   /** How many allocations the rect merges, else 0. */
   readonly merged: number;
+  /** In a picture by group: the area. */
+  readonly area: number | null;
 }
 
 /** `px`, `py`: the pixel, from the top left of the plot. Null where the picture has no column. */
@@ -31,9 +33,14 @@ export function hitTest(g: Geometry, camera: Camera, plot: PlotSize, px: number,
     const word = words[3 * rect + 2]!;
     const merged = mergedCount(word);
     if (merged === 0 && g.allocation[word] === NO_ALLOCATION) break;
-    return { ...hit, rect, band: merged > 0 ? null : word, merged };
+    const { grouped } = g;
+    if (merged === 0) return { ...hit, rect, band: word, merged, area: grouped?.group[word] ?? null };
+    if (!grouped) return { ...hit, rect, band: null, merged, area: null };
+    const area = mergedArea(word);
+    const count = grouped.counts[hit.column * grouped.areas.length + area] ?? 0;
+    return { ...hit, rect, band: null, merged: Math.max(count, 1), area };
   }
-  return { ...hit, rect: null, band: null, merged: 0 };
+  return { ...hit, rect: null, band: null, merged: 0, area: null };
 }
 
 export interface PixelBox {

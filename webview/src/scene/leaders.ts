@@ -4,6 +4,7 @@
 import {
   LIT_NEITHER,
   MERGED_BIT,
+  mergedArea,
   NO_CATEGORY,
   NO_STACK,
   type Geometry,
@@ -27,7 +28,28 @@ export function leadersOf(g: Geometry): Leaders {
   return found;
 }
 
+/** By area two leaders: of what is not lit up in it, and of what is. */
+function areasAsLeaders(g: Geometry): Leaders {
+  const count = 1 + 2 * (g.grouped?.areas.length ?? 0);
+  const ofRect = new Uint32Array(g.rects);
+  for (let rect = 0; rect < g.rects; rect++) {
+    const band = g.words[3 * rect + 2]!;
+    if (band >= MERGED_BIT) ofRect[rect] = areaLeader(mergedArea(band), g.rectLit?.[rect] === 1);
+  }
+  return {
+    stacks: Array.from({ length: count }, () => NO_STACK),
+    categories: Array.from({ length: count }, () => NO_CATEGORY),
+    lit: Array.from({ length: count }, (_, leader) => (leader === 0 ? LIT_NEITHER : 1 - (leader % 2))),
+    ofRect,
+  };
+}
+
+export function areaLeader(area: number, lit: boolean): number {
+  return 1 + 2 * area + (lit ? 1 : 0);
+}
+
 function findLeaders(g: Geometry): Leaders {
+  if (g.grouped) return areasAsLeaders(g);
   const stacks = [NO_STACK];
   const categories = [NO_CATEGORY];
   const lit = [LIT_NEITHER];

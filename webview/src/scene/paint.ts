@@ -7,16 +7,20 @@ import {
   NO_CATEGORY,
   NO_STACK,
   type Geometry,
+  type Grouped,
 } from '../../../extension/shared/geometry';
 import type { Branch } from '../../../extension/shared/protocol.gen';
 import { mix, type Rgb } from './colour';
-import { leadersOf } from './leaders';
+import { areaColours } from './areas';
+import { areaLeader, leadersOf } from './leaders';
 
 /** What is lit up; everything else is dimmed. */
 export type Highlight =
   | { readonly kind: 'none' }
   | { readonly kind: 'stacks'; readonly stacks: ReadonlySet<number> }
   | { readonly kind: 'category'; readonly category: number }
+  /** One area of a picture by group, by its key. */
+  | { readonly kind: 'area'; readonly key: number }
   /** The allocations of a branch of the live set's tree: which of a picture those are, the picture tells. */
   | { readonly kind: 'group'; readonly branch: Branch };
 
@@ -24,6 +28,10 @@ export interface Palette {
   readonly by: 'stack' | 'category';
   readonly stacks: readonly Rgb[];
   readonly categories: readonly Rgb[];
+  /** The categories' names, in the order of their colours. */
+  readonly categoryNames: readonly string[];
+  /** What has no stack, and what is in no area of its own. */
+  readonly noStack: Rgb;
   readonly none: Rgb;
   readonly background: Rgb;
   /** Hatch bands by category as well, so that colour is not all that tells them apart. */
@@ -39,12 +47,15 @@ export const PATTERNS = 6;
 
 /** In the highest byte of a merged band's word: it has a leader's colour, not the neutral tone. */
 const LED = 0x01000000;
+/** The same, and it is of nothing else: no hatch. */
+export const PLAIN = 2;
 
 /**
  * One 32-bit word to a band: red, green, blue, and a pattern's number in the highest byte. Behind them one to each
  * leader of merged bands.
  */
 export function paintBands(g: Geometry, palette: Palette, highlight: Highlight): Uint32Array {
+  if (g.grouped) return paintAreas(g, g.grouped, palette, highlight);
   const leaders = leadersOf(g);
   const words = new Uint32Array(g.bands + leaders.stacks.length);
   const stacks = packAll(palette.stacks);
@@ -85,7 +96,30 @@ export function paintBands(g: Geometry, palette: Palette, highlight: Highlight):
   return words;
 }
 
+/** By group: each area has its colour, and so have the bands that unfold out of it. */
+function paintAreas(g: Geometry, grouped: Grouped, palette: Palette, highlight: Highlight): Uint32Array {
+  const colours = areaColours(grouped, palette);
+  const shown = packAll(colours);
+  const dim = packAll(colours.map((colour) => dimmed(colour, palette)));
+  const words = new Uint32Array(g.bands + 1 + 2 * colours.length);
+  for (let band = 0; band < g.bands; band++) {
+    const table = isLit(g, band, highlight) ? shown : dim;
+    words[band] = table[grouped.group[band]!]!;
+  }
+  for (const [area, { key }] of grouped.areas.entries()) {
+    const all = highlight.kind === 'none' || (highlight.kind === 'area' && highlight.key === key);
+    for (const lit of [false, true]) {
+      const colour = all || (lit && highlight.kind !== 'area') ? shown : dim;
+      words[g.bands + areaLeader(area, lit)] = (colour[area]! | (PLAIN << 24)) >>> 0;
+    }
+  }
+  return words;
+}
+
 export function isLit(g: Geometry, band: number, highlight: Highlight): boolean {
+  if (highlight.kind === 'area') {
+    return g.grouped === null || g.grouped.areas[g.grouped.group[band]!]?.key === highlight.key;
+  }
   return isLitBy(g.stack[band]!, g.category[band]!, g.lit ? g.lit[band]! : 1, highlight);
 }
 
@@ -96,7 +130,14 @@ function isLitBy(stack: number, category: number, lit: number, highlight: Highli
   return true;
 }
 
-/** The colour of a band as drawn, for swatches and for ink on it. */
+/** The colour of a band as drawn, unless it is dimmed. */
+export function bandColour(g: Geometry, band: number, palette: Palette): Rgb {
+  const { grouped } = g;
+  if (grouped) return areaColours(grouped, palette)[grouped.group[band] ?? -1] ?? palette.none;
+  return colourOf(g.stack[band] ?? 0, g.category[band] ?? NO_CATEGORY, palette);
+}
+
+/** The colour of an allocation in the order of time. */
 export function colourOf(stack: number, category: number, palette: Palette): Rgb {
   if (palette.by === 'stack') return palette.stacks[stack % palette.stacks.length] ?? palette.none;
   return palette.categories[category] ?? palette.none;

@@ -1,6 +1,12 @@
 // What of a view survives hiding its tab and reloading the window.
 
-import { PANE_IDS, PICTURE_IDS, type FlameState, type ViewState } from '../../../extension/shared/messages';
+import {
+  AREA_KINDS,
+  PANE_IDS,
+  PICTURE_IDS,
+  type FlameState,
+  type ViewState,
+} from '../../../extension/shared/messages';
 import type { Attribution } from '../attribution';
 import type { DeviceInfo, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import { restoreCompare } from '../compare';
@@ -117,6 +123,8 @@ export function restoreState(info: TimelineInfo, saved: ViewState | null | undef
         ? selection
         : null,
     colour: saved?.colour === 'category' && info.categories.length > 0 ? 'category' : 'stack',
+    areas: saved?.areas === null ? null : (AREA_KINDS.find((kind) => kind === saved?.areas) ?? 'line'),
+    holdHeight: saved?.holdHeight === true,
     picture: PICTURE_IDS.find((id) => id === saved?.picture) ?? 'stacked',
     pane: saved ? (PANE_IDS.find((id) => id === saved.pane) ?? null) : 'liveSet',
     filter: typeof saved?.filter === 'string' ? saved.filter : '',

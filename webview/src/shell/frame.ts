@@ -38,6 +38,8 @@ export class ViewFrame {
   readonly files = element('div', { class: 'files-slot' });
   /** Above every picture, over the same part of the run. */
   readonly lanes = element('div', { class: 'lanes-slot' });
+  /** Below the picture that it belongs to. */
+  readonly areas = element('div', { class: 'areas-slot' });
   private readonly root: HTMLElement;
   private readonly picture: HTMLElement;
   private readonly side: HTMLElement;
@@ -72,6 +74,7 @@ export class ViewFrame {
       parts.minimap,
       this.lanes,
       element('div', { class: 'plot-area' }, this.busy, ...parts.pictures),
+      this.areas,
     );
     const middle = element('div', { class: 'middle' }, this.picture, this.bottom, parts.dock);
     this.root = element(

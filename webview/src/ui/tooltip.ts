@@ -20,6 +20,14 @@ export interface TooltipModel {
     readonly bytes: number;
     readonly there: AllocationSummary | null;
   } | null;
+  /** In a picture by group: what of its area is live at the column's moment. */
+  readonly area: {
+    readonly name: string;
+    readonly detail: string;
+    readonly colour: Rgb;
+    readonly bytes: number;
+    readonly count: number;
+  } | null;
   /** What else there is to say of the place, a line each. */
   readonly place: readonly string[];
   readonly column: {
@@ -39,7 +47,15 @@ export class Tooltip {
     replace(
       this.root,
       model.band && bandPart(model.band, model.column.traced),
-      model.merged && mergedPart(model.merged),
+      model.merged && !model.area && mergedPart(model.merged),
+      model.area &&
+        (model.band
+          ? element(
+              'div',
+              { class: 'muted' },
+              `of ${model.area.name}: ${areaFigures(model.area, model.column.totalBytes)}`,
+            )
+          : areaPart(model.area, model.column.totalBytes, model.merged?.there ?? null)),
       ...model.place.map((text) => element('div', { class: 'tooltip-place' }, text)),
       columnPart(model.column, model.band !== null || model.merged !== null || model.place.length > 0),
     );
@@ -101,6 +117,40 @@ function mergedPart(merged: NonNullable<TooltipModel['merged']>): HTMLElement {
         nameLine(merged.there),
       ),
   );
+}
+
+function areaPart(
+  area: NonNullable<TooltipModel['area']>,
+  totalBytes: number,
+  there: AllocationSummary | null,
+): HTMLElement {
+  const swatch = element('span', { class: 'swatch' });
+  swatch.style.background = css(area.colour);
+  return element(
+    'div',
+    { class: 'tooltip-band tooltip-area' },
+    element(
+      'div',
+      { class: 'tooltip-head' },
+      swatch,
+      element('strong', {}, element('bdi', {}, shorten(area.name, 60))),
+    ),
+    area.detail !== '' && element('div', { class: 'muted' }, element('bdi', {}, shorten(area.detail, 60))),
+    element('div', {}, areaFigures(area, totalBytes)),
+    there &&
+      element(
+        'div',
+        { class: 'tooltip-there' },
+        element('span', { class: 'muted' }, 'Here: '),
+        `${bytes(there.size_bytes)} `,
+        nameLine(there),
+      ),
+  );
+}
+
+function areaFigures(area: NonNullable<TooltipModel['area']>, totalBytes: number): string {
+  const share = totalBytes > 0 ? ` (${Math.round((100 * area.bytes) / totalBytes)}%)` : '';
+  return `${bytes(area.bytes)}${share} in ${counted(area.count, 'allocation')}`;
 }
 
 function columnPart(column: TooltipModel['column'], ruled: boolean): HTMLElement {

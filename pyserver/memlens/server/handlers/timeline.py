@@ -28,7 +28,7 @@ from memlens.views.answers import (
 from memlens.views.lines import stack
 from memlens.views.lines import totals as lines
 from memlens.views.selection import sets
-from memlens.views.selection.columns import Lit, device_of
+from memlens.views.selection.columns import Lit, device_of, of_stacks
 from memlens.views.tables import groups
 from memlens.views.trace.picture import hit, live, locate, overview, viewport
 from memlens.views.trace.picture.boxes import Box
@@ -36,9 +36,12 @@ from memlens.views.trace.picture.boxes import Box
 
 def lit_of(snapshot: Snapshot, p: ViewportParams | AllocatorStateParams) -> Lit | None:
     """What is lit up in a picture; None for nothing."""
-    if p.lit is None:
-        return None
-    return groups.lit_rows(snapshot, p.lit, device_of(snapshot, p.device, p.filter))
+    device = device_of(snapshot, p.device, p.filter)
+    if p.lit is not None:
+        return groups.lit_rows(snapshot, p.lit, device)
+    if isinstance(p, ViewportParams) and p.lit_stacks is not None:
+        return of_stacks(snapshot, device, p.lit_stacks)
+    return None
 
 
 def box_of(p: ViewportParams) -> Box:
@@ -47,7 +50,8 @@ def box_of(p: ViewportParams) -> Box:
 
 
 def _viewport(snapshot: Snapshot, p: ViewportParams) -> ViewportResult:
-    return ViewportResult(viewport.viewport(snapshot, p.device, box_of(p), p.filter, lit_of(snapshot, p)))
+    found = viewport.viewport(snapshot, p.device, box_of(p), p.filter, lit_of(snapshot, p), p.areas)
+    return ViewportResult(found.geometry, found.areas)
 
 
 def _overview(snapshot: Snapshot, p: OverviewParams) -> OverviewAnswer:
@@ -59,7 +63,7 @@ def _moment(snapshot: Snapshot, p: MomentParams) -> MomentAnswer:
 
 
 def _hit(snapshot: Snapshot, p: HitParams) -> HitAnswer:
-    return hit.hit(snapshot, p.device, p.moment, p.y_bytes, p.filter)
+    return hit.hit(snapshot, p.device, p.moment, p.y_bytes, p.filter, p.areas)
 
 
 def _stack(snapshot: Snapshot, p: StackParams) -> StackAnswer:
@@ -71,11 +75,11 @@ def _live(snapshot: Snapshot, p: LiveParams) -> LiveAnswer:
 
 
 def _locate(snapshot: Snapshot, p: LocateParams) -> LocateAnswer:
-    return locate.locate(snapshot, p.allocation, p.axis, p.moment, p.filter)
+    return locate.locate(snapshot, p.allocation, p.axis, p.moment, p.filter, p.areas)
 
 
 def _step(snapshot: Snapshot, p: StepParams) -> StepResult:
-    return StepResult(locate.step(snapshot, p.allocation, p.moment, p.direction, p.filter))
+    return StepResult(locate.step(snapshot, p.allocation, p.moment, p.direction, p.filter, p.areas))
 
 
 def _line(snapshot: Snapshot, p: LineParams) -> LineAnswer:

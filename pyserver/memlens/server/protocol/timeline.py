@@ -20,13 +20,15 @@ from memlens.views.answers import (
     StackAnswer,
 )
 from memlens.views.tables.groups import Branch
+from memlens.views.trace.picture.areas import Area, GroupedBy
 from memlens.views.trace.picture.locate import Direction
 
 
 class ViewportParams(Struct, frozen=True):
     """The part of the stacked picture, or of the memory map, to draw: ``columns`` x ``rows`` pixels over the box.
 
-    With ``lit`` the picture tells which of it is in that branch of a tree table.
+    With ``lit`` the picture tells which of it is in that branch of a tree table, with ``lit_stacks`` which is of one of
+    those stacks. With ``areas`` it is by group; the memory map never is.
     """
 
     snapshot: str
@@ -40,12 +42,18 @@ class ViewportParams(Struct, frozen=True):
     rows: Pixels
     filter: str = ""
     lit: Branch | None = None
+    lit_stacks: list[Count] | None = None
+    areas: GroupedBy | None = None
 
 
 class ViewportResult(Struct, frozen=True):
-    """``geometry`` is the packed buffer that ``memlens.views.trace.picture.packing`` describes, as base64."""
+    """``geometry`` is the packed buffer that ``memlens.views.trace.picture.packing`` describes, as base64.
+
+    ``areas`` are the groups of a picture that is by group, from the bottom up.
+    """
 
     geometry: bytes
+    areas: list[Area] = []
 
 
 class OverviewParams(Struct, frozen=True):
@@ -68,13 +76,17 @@ class MomentParams(Struct, frozen=True):
 
 
 class HitParams(Struct, frozen=True):
-    """What is ``y_bytes`` above the bottom at a moment (a geometry column names its moment)."""
+    """What is ``y_bytes`` above the bottom at a moment (a geometry column names its moment).
+
+    ``areas`` says how the picture is grouped, here and below.
+    """
 
     snapshot: str
     device: int
     moment: Count
     y_bytes: float
     filter: str = ""
+    areas: GroupedBy | None = None
 
 
 class StackParams(Struct, frozen=True):
@@ -104,6 +116,7 @@ class LocateParams(Struct, frozen=True):
     axis: Axis
     moment: Count | None
     filter: str = ""
+    areas: GroupedBy | None = None
 
 
 class StepParams(Struct, frozen=True):
@@ -114,6 +127,7 @@ class StepParams(Struct, frozen=True):
     moment: Count
     direction: Direction
     filter: str = ""
+    areas: GroupedBy | None = None
 
 
 class StepResult(Struct, frozen=True):

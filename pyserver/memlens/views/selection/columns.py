@@ -124,6 +124,14 @@ def live_rows(device: Device, moment: int) -> npt.NDArray[np.uint32]:
     return np.asarray(stacked.live_at(device.end, device.end_64, device.end_4096, stop, moment))
 
 
+def of_stacks(snapshot: Snapshot, device: Device, stacks: list[int]) -> Lit:
+    """Which rows of a device are of one of some stacks; numbers that no stack has are of none."""
+    wanted = np.zeros(len(snapshot.stacks.node), bool)
+    wanted[[stack for stack in stacks if stack < len(wanted)]] = True
+    found: Lit = wanted[device.stack]
+    return found
+
+
 def frame(row: FrameRow, source: int = RECORDED) -> Frame:
     """A frame as an answer; ``source`` says how it is known."""
     return Frame(row[0], row[1], row[2], KIND_NAMES[row[3]], SOURCE_NAMES[source])

@@ -8,6 +8,7 @@ import numpy as np
 from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.model.info import ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
 from memlens.views.naming.frame_names import BEFORE_TRACE, NO_STACK
 from memlens.views.naming.places import bare_place
 from memlens.views.selection import filters
@@ -25,6 +26,7 @@ from memlens.views.selection.stacks import (
     AMOUNT,
     COUNT,
     I64,
+    U32,
     OneSide,
     PrefixTree,
     TwoSides,
@@ -126,18 +128,33 @@ def _allocations(snapshot: Snapshot, of: AllocationSet, narrow: str) -> ValuedSt
     terms = filters.parse(narrow)
     if terms:
         rows = rows[filters.matching(snapshot, device, terms)[rows]]
-    tree = stack_tree(snapshot)
     values = np.empty((2, len(rows)), np.int64)
     values[AMOUNT], values[COUNT] = taken(device.size, rows), 1
+    # rows are in the order of time
+    return _of_rows(snapshot, device, rows, values, meaning_of(snapshot, of))
+
+
+def every_allocation(snapshot: Snapshot, device: Device) -> ValuedStacks[OneSide]:
+    """An item for each allocation of a device, narrowed or not, whenever it was live. They have no values."""
+    rows = np.arange(device.info.allocations, dtype=np.uint32)
+    return _of_rows(snapshot, device, rows, np.empty((0, len(rows)), np.int64), OneSide(()))
+
+
+def _of_rows(
+    snapshot: Snapshot, device: Device, rows: U32, values: I64, meaning: OneSide
+) -> ValuedStacks[OneSide]:
+    """An item for each of some ascending rows of a device."""
+    tree = stack_tree(snapshot)
     stacks = taken(device.stack, rows)
-    bare = np.flatnonzero(np.isin(stacks, np.flatnonzero(tree.ends == 0)))
+    # by the stack's number, which is far cheaper than to look each up
+    is_bare = tree.ends == 0
+    bare = np.flatnonzero(is_bare[stacks])
     if len(bare):
         early = (device.flags[rows[bare]] & BEFORE_FLAG) != 0
         stacks = stacks.copy()
         stacks[bare] = np.uint32(len(tree.ends) - len(BARE)) + early
     inferred = None if device.inferred is None else taken(device.inferred, rows)
-    # rows are in the order of time
-    return ValuedStacks(tree, stacks, values, meaning_of(snapshot, of), rows, rows, inferred)
+    return ValuedStacks(tree, stacks, values, meaning, rows, rows, inferred)
 
 
 def _samples(snapshot: Snapshot, of: AllocationSet) -> ValuedStacks[OneSide]:

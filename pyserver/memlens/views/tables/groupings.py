@@ -149,8 +149,8 @@ def _bare(snapshot: Snapshot) -> list[GroupName]:
     match snapshot.info:
         case TimelineInfo():
             return [
-                GroupName(_NOTHING.name, "allocated while recording", filter="stack:0 -is:before"),
-                GroupName("Allocated before recording", "no stack in the file", filter="stack:0 is:before"),
+                GroupName("No stack", "allocated while recording", filter="stack:0 -is:before"),
+                GroupName("No stack", "allocated before recording", filter="stack:0 is:before"),
             ]
         case ProfileInfo():
             return [_NOTHING, _NOTHING]

@@ -8,7 +8,7 @@ import type { Change, ViewContext } from '../../context';
 import { copyItems, type CopiedCell, type CopiedTable } from '../../copy';
 import { allBut, both } from '../../filter/terms';
 import { categoriesOf, MODELS } from '../../model';
-import { css } from '../../scene/colour';
+import { css, type Rgb } from '../../scene/colour';
 import type { Choice } from '../../ui/choice';
 import { element, iconButton } from '../../ui/dom';
 import { countedFigure, countsTitle, exactFigure, figure, figureHead } from '../../ui/figure';
@@ -134,6 +134,10 @@ class LiveSet {
       },
       parent: (index) => parentOf(this.tree.rows(), index),
       menu: (index) => this.menu(index),
+      pointed: (index) => {
+        const row = index === null ? undefined : this.tree.rows()[index];
+        this.context.pointAt(row?.kind === 'group' ? this.branch(row.path) : null);
+      },
       key: (event, index) => this.key(event, index),
     });
     this.tellColumns();
@@ -312,7 +316,15 @@ class LiveSet {
     return { place: 1, of: 1, selected: false, open: null, cells: [[cell]], class: 'more' };
   }
 
-  private groupCells({ group, id }: GroupRow): GridRow['cells'] {
+  /** The colour that the picture has for a group; nothing where it isn't grouped by the same. */
+  private groupSwatch({ group, level }: GroupRow): HTMLElement[] {
+    const [kind] = this.by;
+    const colour = level === 0 && kind ? this.context.colourOfGroup(group, kind) : null;
+    return colour ? [swatchOf(colour)] : [];
+  }
+
+  private groupCells(row: GroupRow): GridRow['cells'] {
+    const { group, id } = row;
     const label = shorten(group.name, 90);
     const name = hasSource(group.place)
       ? element(
@@ -323,7 +335,7 @@ class LiveSet {
       : element('bdi', { class: group.place === null ? '' : 'code' }, label);
     const detail = group.detail === '' ? '' : element('bdi', { class: 'muted' }, shorten(group.detail, 90));
     return [
-      [name, detail, ...this.filterButton(group.filter, id)],
+      [...this.groupSwatch(row), name, detail, ...this.filterButton(group.filter, id)],
       [sized(group.bytes)],
       this.shareCell(group.bytes),
       [group.count === null ? '–' : count(group.count)],
@@ -369,9 +381,7 @@ class LiveSet {
   }
 
   private swatch(allocation: AllocationSummary): HTMLElement {
-    const swatch = element('span', { class: 'swatch' });
-    swatch.style.background = css(this.context.colourOf(allocation));
-    return swatch;
+    return swatchOf(this.context.colourOf(allocation));
   }
 
   private shareCell(part: number): readonly (Node | string)[] {
@@ -509,6 +519,12 @@ class LiveSet {
     }
     return false;
   }
+}
+
+function swatchOf(colour: Rgb): HTMLElement {
+  const swatch = element('span', { class: 'swatch' });
+  swatch.style.background = css(colour);
+  return swatch;
 }
 
 function sized(value: number): HTMLElement {

@@ -18,12 +18,18 @@ from memlens.views.selection.columns import (
     summaries,
     x_of_moment,
 )
+from memlens.views.trace.picture.areas import GroupedBy, picture_order
 
 Direction = Literal["older", "younger", "lower", "higher", "previous_same_stack", "next_same_stack"]
 
 
 def locate(
-    snapshot: Snapshot, allocation: int, axis: Axis, moment: int | None, filter_text: str = ""
+    snapshot: Snapshot,
+    allocation: int,
+    axis: Axis,
+    moment: int | None,
+    filter_text: str = "",
+    areas: GroupedBy | None = None,
 ) -> LocateAnswer:
     """An allocation's box: its whole life, and its height at ``moment`` (None: when the most was live in its life).
 
@@ -39,8 +45,8 @@ def locate(
         moment = int(peak[0])
     elif not start <= moment < end:
         raise BadRequestError(f"Allocation {allocation} is not alive at moment {moment}")
-    rows = live_rows(device, moment)
-    below = int(device.size[rows[: np.searchsorted(rows, row)]].sum())
+    rows = picture_order(snapshot, device, moment, filter_text, areas)
+    below = int(device.size[rows[: _place(rows, row)]].sum())
     return LocateAnswer(
         device=device.info.device,
         allocation=allocation,
@@ -53,21 +59,22 @@ def locate(
 
 
 def step(
-    snapshot: Snapshot, allocation: int, moment: int, direction: Direction, filter_text: str = ""
+    snapshot: Snapshot,
+    allocation: int,
+    moment: int,
+    direction: Direction,
+    filter_text: str = "",
+    areas: GroupedBy | None = None,
 ) -> AllocationSummary | None:
     """The neighbour of an allocation.
 
-    At ``moment`` it is the ``older`` one below it in the stacked picture, the ``younger`` one above it, or the next at
+    At ``moment`` it is the one below it in the picture (``older``), the one above it (``younger``), or the next at
     a ``lower`` or ``higher`` address; else the one before or after it from the same stack. None at the end of the way.
     """
     device, row = allocation_of(snapshot, allocation, filter_text)
     if direction in ("older", "younger"):
-        rows = live_rows(device, check_moment(device, moment))
-        if direction == "older":
-            place = int(np.searchsorted(rows, row)) - 1
-        else:
-            place = int(np.searchsorted(rows, row, "right"))
-        found = int(rows[place]) if 0 <= place < len(rows) else None
+        rows = picture_order(snapshot, device, check_moment(device, moment), filter_text, areas)
+        found = _beside(rows, row, direction)
     elif direction in ("lower", "higher"):
         found = _by_address(device, row, live_rows(device, check_moment(device, moment)), direction)
     else:
@@ -76,6 +83,24 @@ def step(
         place = int(np.searchsorted(same, row)) + (1 if direction == "next_same_stack" else -1)
         found = int(same[place]) if 0 <= place < len(same) else None
     return None if found is None else summaries(snapshot, device, np.asarray([found], np.uint32))[0]
+
+
+def _place(rows: npt.NDArray[np.uint32], row: int) -> int:
+    """Where a row stands among others; their number where it doesn't."""
+    found = np.flatnonzero(rows == row)
+    return int(found[0]) if len(found) else len(rows)
+
+
+def _beside(rows: npt.NDArray[np.uint32], row: int, direction: Literal["older", "younger"]) -> int | None:
+    """The next of some rows in the order of the picture; of one that isn't among them the one next in time."""
+    place = _place(rows, row)
+    if place == len(rows):
+        rows = np.sort(rows)
+        place = int(np.searchsorted(rows, row))
+        place -= direction == "older"
+    else:
+        place += -1 if direction == "older" else 1
+    return int(rows[place]) if 0 <= place < len(rows) else None
 
 
 def _by_address(

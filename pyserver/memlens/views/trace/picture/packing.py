@@ -13,7 +13,7 @@ offset type                  meaning
                              those hold the whole device, the device with a little over its peak
 48     f64                   ``y_quantum``: bytes per unit of a rect's y
 56     u32                   1 when the picture had to be coarser than asked, to stay small
-60     u32                   1 when it tells at its end what is lit up
+60     u32                   what it tells at its end: 1 for what is lit up, 2 for groups, 3 for both
 64     f64[columns]          ``total``: live bytes at each column's moment
        u32[columns]          ``moment`` of each column
        u32[columns]          ``live``: how many allocations are alive at that moment
@@ -31,10 +31,23 @@ offset type                  meaning
        u8[bands]             1 for a band that is lit up; only where the header says so
        u8[rects]             of a merged rect, 1 where what is lit up leads it, 0 where the rest does, 2 where neither
                              does clearly; of others it tells nothing; only where the header says so
+       u8[bands]             ``group`` of a band; this and what follows only where the header says so
+       (to a multiple of 8)
+       u32                   ``groups``
+       u32                   ``changes``
+       f64[changes]          bytes of a group from a column on, until its next change; none before its first
+       u32[changes]          how many allocations that are
+       u16[changes]          the column: changes come in their order, of one column by group
+       u16[changes]          the group
 ====== ===================== =========================================================================
 
 A rect whose ``band`` has its highest bit set is a merged one; the low 31 bits say how many allocations it holds. Its
 ``stack`` is the one that leads it, 2**32 - 1 where none does.
+
+In a picture by group they are the number of its group + 1: a merged rect is all of a group, or of what is lit up of it,
+that is too thin to be seen. Groups stand on each other in the order of their numbers, and what they come to in a column
+is its ``total``. What is lit up, though too thin to be seen at all, has a merged rect of two rows' height over others,
+after them.
 """
 
 import base64
@@ -45,6 +58,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memlens.kernels.trace.areas import GROUP_MASK, LIT_BIT
 from memlens.model.timeline import NEVER, NO_CATEGORY
 from memlens.store.trace.device import Device
 from memlens.views.selection.columns import Lit
@@ -57,6 +71,8 @@ RECT_BYTES = 17
 """Of a rect, and of a band; the kernels count with it, too."""
 
 NEITHER = 2
+_TELLS_LIT, _TELLS_GROUPS = 1, 2
+_MERGED = np.uint32(1 << 31)
 NO_SIZES = np.empty(0, np.int64)
 _RECT = np.dtype([("x0", "<u2"), ("x1", "<u2"), ("y0", "<u2"), ("y1", "<u2"), ("band", "<u4")])
 
@@ -85,6 +101,15 @@ class Grid:
         return self.started[:, 1].astype(np.uint32)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class AreaColumns:
+    """What the groups of a picture come to, int64[columns, groups], and the group of each row of the device."""
+
+    bytes: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.uint8]
+
+
 def pack(
     device: Device,
     grid: Grid,
@@ -93,6 +118,7 @@ def pack(
     bands: npt.NDArray[np.uint32],
     others: npt.NDArray[np.int64] = NO_SIZES,
     lit: Lit | None = None,
+    areas: AreaColumns | None = None,
 ) -> bytes:
     """The buffer of a picture: its rects (with ``leader``, a row or NEVER), and its bands as rows of the device.
 
@@ -106,13 +132,16 @@ def pack(
     corners = np.empty(len(rects), _RECT)
     for name in _RECT.names or ():
         corners[name] = rects[name]
+    if areas is not None:
+        merged = rects["band"] & _MERGED != 0
+        corners["band"] = np.where(merged, rects["band"] & (_MERGED | GROUP_MASK), rects["band"])
     none = np.full(len(others), NEVER, np.uint32)
     *bounds, coarser = header
-    return b"".join(
+    data = b"".join(
         (
             struct.pack(
                 "<4I5d2I", MAGIC, len(grid.moments), len(bands) + len(others), len(rects), *bounds, coarser,
-                lit is not None,
+                _TELLS_LIT * (lit is not None) + _TELLS_GROUPS * (areas is not None),
             ),
             *_figures(device, grid),
             np.concatenate((device.size[bands], others)).astype("<f8").tobytes(),
@@ -122,9 +151,10 @@ def pack(
             corners.tobytes(),
             np.where(led, stack[leaders], np.uint32(NEVER)).astype("<u4").tobytes(),
             np.where(led, category[leaders], np.uint8(NO_CATEGORY)).astype(np.uint8).tobytes(),
-            *(() if lit is None else _lit(lit, bands, len(others), led, leaders)),
+            *(() if lit is None else _lit(lit, bands, len(others), led, leaders, rects if areas else None)),
         )
     )  # fmt: skip
+    return data if areas is None else data + _areas(areas, bands, len(data))
 
 
 def _figures(device: Device, grid: Grid) -> tuple[bytes, ...]:
@@ -147,11 +177,33 @@ def _lit(
     others: int,
     led: npt.NDArray[np.bool_],
     leaders: npt.NDArray[Any],
+    of_groups: npt.NDArray[Any] | None,
 ) -> tuple[bytes, bytes]:
     known = lit if len(lit) else np.zeros(1, bool)
+    merged: Any = np.uint8(NEITHER) if of_groups is None else of_groups["band"] & LIT_BIT != 0
     return (
         np.concatenate((lit[bands], np.zeros(others, bool))).astype(np.uint8).tobytes(),
-        np.where(led, known[leaders], np.uint8(NEITHER)).astype(np.uint8).tobytes(),
+        np.where(led, known[leaders], merged).astype(np.uint8).tobytes(),
+    )
+
+
+def _areas(areas: AreaColumns, bands: npt.NDArray[np.uint32], behind: int) -> bytes:
+    """The bands' groups and what each group comes to, to come after so many bytes."""
+    of_bands = areas.codes[bands].tobytes()
+    bytes_before, counts_before = (
+        np.concatenate((np.zeros_like(each[:1]), each[:-1])) for each in (areas.bytes, areas.counts)
+    )
+    columns, groups = np.nonzero((areas.bytes != bytes_before) | (areas.counts != counts_before))
+    return b"".join(
+        (
+            of_bands,
+            bytes(-(behind + len(of_bands)) % 8),
+            struct.pack("<2I", areas.bytes.shape[1], len(columns)),
+            areas.bytes[columns, groups].astype("<f8").tobytes(),
+            areas.counts[columns, groups].astype("<u4").tobytes(),
+            columns.astype("<u2").tobytes(),
+            groups.astype("<u2").tobytes(),
+        )
     )
 
 

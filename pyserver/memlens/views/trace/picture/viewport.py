@@ -12,13 +12,18 @@ The buffer is that of :mod:`memlens.views.trace.picture.packing`.
 A rect whose ``band`` has its highest bit set is a merged one; the low 31 bits say how many allocations it holds. Its
 ``stack`` is the one that holds most of its bytes where one leads clearly (always, where it holds 60%), else 2**32 - 1.
 Rects of one column never overlap and leave no hole: their edges are rounded on the running sum.
+
+That is the order of PyTorch's viewer. By group (``areas``) allocations lie in the areas of their groups instead, see
+:mod:`memlens.views.trace.picture.area_layout`.
 """
 
 import contextlib
 import functools
 from pathlib import Path
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 
 from memlens.kernels.trace import stacked
 from memlens.model.info import DeviceInfo, SnapshotInfo
@@ -29,34 +34,59 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.answers import Axis
 from memlens.views.selection.columns import Lit, axis_range, device_of
+from memlens.views.trace.picture import area_layout
+from memlens.views.trace.picture.areas import Area, GroupedBy, areas_of
 from memlens.views.trace.picture.boxes import Box, Coarsening, Drawing, draw
 from memlens.views.trace.picture.packing import MOST_BYTES, RECT_BYTES, Grid
 
 FIT_COLUMNS, FIT_ROWS = 2048, 1024
 FIT_HEADROOM = 1.05
 """The picture of a whole device that is made ahead, from nothing to a little over the peak."""
-FIT_VERSION = 2
+FIT_VERSION = 3
 """Raised whenever that picture would be another, or packed otherwise."""
+FIRST_AREAS = GroupedBy("line")
+"""What it is grouped by."""
 
 _COARSENING = Coarsening("columns", 0.7)
 
 
+class Picture(Struct, frozen=True):
+    """The packed geometry of a box, and the areas that it is made of from the bottom up; none for no groups."""
+
+    geometry: bytes
+    areas: list[Area]
+
+
 def viewport(
-    snapshot: Snapshot, device: int, box: Box, filter_text: str = "", lit: Lit | None = None
-) -> bytes:
-    """The packed geometry of a device's memory in a box.
+    snapshot: Snapshot,
+    device: int,
+    box: Box,
+    filter_text: str = "",
+    lit: Lit | None = None,
+    areas: GroupedBy | None = None,
+) -> Picture:
+    """A device's memory in a box, in the order of time or by group.
 
     ``lit`` flags the rows of the device, as the filter leaves them, that are lit up. Raises BadRequestError for a box
     that can't be drawn.
     """
     box.checked()
     own = device_of(snapshot, device, filter_text)
-    if lit is None and own.whole is own and _is_about_fit(own, box):
+    if areas is None:
+        return Picture(_drawn(own, box, lit), [])
+    if lit is None and own.whole is own and areas == FIRST_AREAS and _is_about_fit(own, box):
         ready = picture_of(own.info).find(snapshot.origin)
         if ready is not None:
-            with contextlib.suppress(OSError):
-                return content(ready)
-    return _drawn(own, box, lit)
+            with contextlib.suppress(OSError, msgspec.DecodeError):
+                return _read_whole(content(ready))
+    return _by_group(snapshot, own, box, filter_text, lit, areas)
+
+
+def _by_group(
+    snapshot: Snapshot, own: Device, box: Box, filter_text: str, lit: Lit | None, areas: GroupedBy
+) -> Picture:
+    found = areas_of(snapshot, own.info.device, filter_text, areas)
+    return Picture(area_layout.drawn(own, found, box, lit), found.areas)
 
 
 def _is_about_fit(device: Device, box: Box) -> bool:
@@ -80,14 +110,22 @@ def picture_of(device: DeviceInfo) -> Artefact:
     """The whole picture of one device."""
     name = f"{device.device}.fit_{_first_axis(device)}"
     make = functools.partial(_write_whole, device)
-    return Artefact(name, FIT_VERSION, make, by_kinds=False, at_ingest=True)
+    # whose code a frame is decides what an allocation is charged to
+    return Artefact(name, FIT_VERSION, make, at_ingest=True)
 
 
 def _write_whole(info: DeviceInfo, snapshot: Snapshot, path: Path, _report: Report) -> None:
     extent = info.time_axis or info.event_axis
     top = info.peak_bytes * FIT_HEADROOM
     box = Box(_first_axis(info), extent.x0, extent.x1, 0.0, top, FIT_COLUMNS, FIT_ROWS)
-    path.write_bytes(_drawn(snapshot.device(info.device), box))
+    whole = _by_group(snapshot, snapshot.device(info.device), box, "", None, FIRST_AREAS)
+    # a line of JSON, then the geometry
+    path.write_bytes(msgspec.json.encode(whole.areas) + b"\n" + whole.geometry)
+
+
+def _read_whole(data: bytes) -> Picture:
+    areas, _, geometry = data.partition(b"\n")
+    return Picture(geometry, msgspec.json.decode(areas, type=list[Area]))
 
 
 def _first_axis(info: DeviceInfo) -> Axis:

@@ -1,0 +1,381 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Live memory by group: what each group comes to in each column of a picture, and which allocations are seen in it.
+
+Allocations are numbered in the order of their starts, and columns show real moments that ascend. So what a column has
+that the one before it had not are the allocations that started in between and are live at its moment, which the tables
+of largest ends find without looking at the others. Each of these is added in its first column and taken away in the
+one that no more shows it; the running sum over the columns is what is live there, to the byte.
+
+Within the area of its group an allocation lies the lower the larger it is, of equal ones the older below. So those that
+are high enough to be seen lie at the bottom, whatever the zoom, and the rest is one piece above them.
+"""
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int64_t
+from libc.string cimport memcmp, memset
+
+from memlens.kernels.base.vectors cimport (
+    Vector, vector_init, vector_reserve, vector_extend, vector_push, vector_free, column_of,
+)
+from memlens.kernels.trace.picture cimport RECT_BYTES, BAND_BYTES, Columns, columns_init, column_of_end, collect
+
+cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
+cdef uint32_t MERGED = <uint32_t> 0x80000000
+
+cdef enum:
+    QUANTA = 4              # a rect's edges are rounded to quarters of a row
+    LEAST_LIT = 8           # what is highlighted is at least so many of them high
+    BYTES = 0
+    COUNT = 1
+    LIT = 2
+    C_GROUP_MASK = 0xFF
+    C_LIT_BIT = 0x100
+
+GROUP_MASK, LIT_BIT = C_GROUP_MASK, C_LIT_BIT
+"""In the ``band`` of a merged rect: its group + 1, and whether it is what is highlighted of that."""
+
+cdef fused Code:
+    uint8_t
+    uint32_t
+
+cdef extern from *:
+    """
+    #if defined(_MSC_VER)
+    #include <intrin.h>
+    static int lowest_bit(unsigned long long word) {
+        unsigned long bit; _BitScanForward64(&bit, word); return (int)bit;
+    }
+    #else
+    static int lowest_bit(unsigned long long word) { return __builtin_ctzll(word); }
+    #endif
+    """
+    int lowest_bit(uint64_t word) nogil
+
+
+cdef struct Seen:
+    # an allocation that is high enough to be seen
+    int64_t size
+    uint32_t row
+    uint16_t x0, x1         # its columns
+    uint8_t group, lit
+
+cdef struct Item:
+    # what lies in a column
+    uint32_t id             # ascends with the height
+    uint32_t band           # as a rect says it
+    uint32_t leader         # the row of the allocation, NONE for what is merged
+    uint16_t x0, q0, q1
+
+cdef struct Rect:
+    uint16_t x0, x1, q0, q1
+    uint32_t band
+    uint32_t leader
+
+cdef struct Band:
+    int64_t size
+    uint32_t id
+
+
+def alive_by_group(const int64_t[::1] sizes, const uint32_t[::1] ends, const uint32_t[::1] ends_64,
+                   const uint32_t[::1] ends_4096, const Code[::1] codes, const uint8_t[::1] lit,
+                   const uint32_t[::1] moments, const uint32_t[::1] stops, size_t first_column, size_t last_column,
+                   int64_t[:, :, ::1] sums, int64_t least_bytes):
+    """Sum what is live in columns ``first_column … last_column`` by group, into int64[layers, columns, groups].
+
+    ``codes`` are the groups of the allocations. Layers are bytes, then the number of allocations, then the bytes of
+    those that ``lit`` flags; there are one, two or all three. ``sums`` are zeros before.
+    Returns the allocations of at least ``least_bytes``, with the columns that show them.
+    """
+    cdef Columns columns
+    cdef Vector found, seen
+    cdef Seen one
+    cdef size_t column, number, gone, start = 0, at, groups = sums.shape[2], layers = sums.shape[0]
+    cdef uint32_t row
+    cdef int64_t size
+    cdef size_t code
+    cdef bint failed = False
+    vector_init(&found, 4)
+    vector_init(&seen, sizeof(Seen))
+    if first_column < last_column and sizes.shape[0]:
+        with nogil:
+            columns_init(&columns, &moments[0], first_column, last_column)
+            for column in range(first_column, last_column):
+                found.count = 0
+                at = collect(&ends[0], &ends_64[0], &ends_4096[0], start, stops[column], moments[column],
+                             <size_t> -1, &found)
+                if at == <size_t> -1:
+                    failed = True
+                    break
+                start = stops[column] if stops[column] > start else start
+                for number in range(found.count):
+                    row = (<uint32_t *> found.data)[number]
+                    size, code = sizes[row], codes[row]
+                    if code >= groups:
+                        continue
+                    gone = column_of_end(&columns, column, ends[row])
+                    sums[BYTES, column, code] += size
+                    if gone < last_column:
+                        sums[BYTES, gone, code] -= size
+                    if layers > COUNT:
+                        sums[COUNT, column, code] += 1
+                        if gone < last_column:
+                            sums[COUNT, gone, code] -= 1
+                    if layers > LIT and lit[row]:
+                        sums[LIT, column, code] += size
+                        if gone < last_column:
+                            sums[LIT, gone, code] -= size
+                    if size >= least_bytes:
+                        one.size, one.row = size, row
+                        one.x0, one.x1 = <uint16_t> column, <uint16_t> gone
+                        one.group = <uint8_t> code
+                        one.lit = lit[row] if layers > LIT else 0
+                        if vector_push(&seen, &one) < 0:
+                            failed = True
+                            break
+                if failed:
+                    break
+            for number in range(layers):
+                for column in range(first_column + 1, last_column):
+                    for code in range(groups):
+                        sums[number, column, code] += sums[number, column - 1, code]
+    vector_free(&found)
+    if failed:
+        vector_free(&seen)
+        raise MemoryError
+    return column_of(&seen, b"T{q:size:I:row:H:x0:H:x1:B:group:B:lit:xxxxxx}")
+
+
+cdef class _Layout:
+    """Turns sums and allocations, column by column, into rects."""
+
+    cdef Vector items, fresh, rects, slivers, bands, band_of, bits, block_sums
+    cdef double y0, per_quantum
+    cdef int64_t limit_q
+
+    def __cinit__(self):
+        vector_init(&self.items, sizeof(Item))
+        vector_init(&self.fresh, sizeof(Item))
+        vector_init(&self.rects, sizeof(Rect))
+        vector_init(&self.slivers, sizeof(Rect))
+        vector_init(&self.bands, sizeof(Band))
+        vector_init(&self.band_of, 4)
+        vector_init(&self.bits, 8)
+        vector_init(&self.block_sums, 8)
+
+    def __dealloc__(self):
+        vector_free(&self.items)
+        vector_free(&self.fresh)
+        vector_free(&self.rects)
+        vector_free(&self.slivers)
+        vector_free(&self.bands)
+        vector_free(&self.band_of)
+        vector_free(&self.bits)
+        vector_free(&self.block_sums)
+
+    cdef inline uint16_t quantum(self, int64_t height) noexcept nogil:
+        """A height's edge in quarters of a row from y0, clipped to the viewport."""
+        cdef double q = (<double> height - self.y0) / self.per_quantum + 0.5
+        if q < 1:
+            return 0
+        if q >= self.limit_q:
+            return <uint16_t> self.limit_q
+        return <uint16_t> q
+
+    cdef size_t packed_bytes(self) noexcept nogil:
+        return (self.rects.count + self.slivers.count) * RECT_BYTES + self.bands.count * BAND_BYTES
+
+    cdef inline int add(self, uint32_t id, uint32_t band, uint32_t leader, uint16_t q0, uint16_t q1) noexcept nogil:
+        cdef Item item
+        item.id, item.band, item.leader = id, band, leader
+        item.x0, item.q0, item.q1 = 0, q0, q1
+        return vector_push(&self.fresh, &item)
+
+    cdef inline uint32_t band(self, size_t slot, int64_t size, uint32_t row) noexcept nogil:
+        """The band of a slot, made when it is first seen; NONE without memory."""
+        cdef uint32_t *known = &(<uint32_t *> self.band_of.data)[slot]
+        cdef Band made
+        if known[0] == 0:
+            memset(&made, 0, sizeof(made))
+            made.size, made.id = size, row
+            if vector_push(&self.bands, &made) < 0:
+                return NONE
+            known[0] = <uint32_t> self.bands.count      # its number + 1
+        return known[0] - 1
+
+    cdef int close(self, const Item *item, uint32_t column) noexcept nogil:
+        cdef Rect rect
+        rect.x0, rect.x1, rect.q0, rect.q1 = item.x0, <uint16_t> column, item.q0, item.q1
+        rect.band, rect.leader = item.band, item.leader
+        return vector_push(&self.rects, &rect)
+
+    cdef int sliver(self, uint32_t column, uint32_t band, uint16_t q0) noexcept nogil:
+        """What is highlighted, though too thin to be seen, is drawn over all else; one that goes on is made longer."""
+        cdef Rect rect
+        cdef size_t back = self.slivers.count
+        cdef Rect *before
+        cdef int64_t low = min(<int64_t> q0, self.limit_q - LEAST_LIT)
+        if low < 0:
+            low = 0
+        # those of the column before are among the last ones: a group has one at most
+        while back and self.slivers.count - back < C_GROUP_MASK:
+            back -= 1
+            before = &(<Rect *> self.slivers.data)[back]
+            if before.x1 == column and before.band == band and before.q0 == low:
+                before.x1 = <uint16_t> (column + 1)
+                return 0
+        rect.x0, rect.x1 = <uint16_t> column, <uint16_t> (column + 1)
+        rect.q0, rect.q1 = <uint16_t> low, <uint16_t> min(low + LEAST_LIT, self.limit_q)
+        rect.band, rect.leader = band, NONE
+        return vector_push(&self.slivers, &rect)
+
+    cdef int take_over(self, uint32_t column) noexcept nogil:
+        """Let the fresh items replace the old ones; rects of those that aren't among them end."""
+        cdef Item *old = <Item *> self.items.data
+        cdef Item *fresh = <Item *> self.fresh.data
+        cdef size_t index, at = 0, count = self.fresh.count
+        for index in range(self.items.count):
+            while at < count and fresh[at].id < old[index].id:
+                fresh[at].x0 = <uint16_t> column
+                at += 1
+            if (
+                at < count and fresh[at].id == old[index].id and fresh[at].band == old[index].band
+                and fresh[at].q0 == old[index].q0 and fresh[at].q1 == old[index].q1
+            ):
+                fresh[at].x0 = old[index].x0
+                at += 1
+            elif self.close(&old[index], column) < 0:
+                return -1
+        while at < count:
+            fresh[at].x0 = <uint16_t> column
+            at += 1
+        self.items.count = 0
+        return vector_extend(&self.items, self.fresh.data, count)
+
+    cdef int lay_group(self, uint32_t column, size_t group, int64_t below, int64_t total, int64_t lit_bytes,
+                       const uint32_t[::1] blocks_of, const int64_t[::1] sizes, const uint32_t[::1] rows,
+                       const uint8_t[::1] lit) noexcept nogil:
+        """Lay out a group that reaches into the viewport, from its lower edge up."""
+        cdef uint64_t *bits = <uint64_t *> self.bits.data
+        cdef int64_t *block_sums = <int64_t *> self.block_sums.data
+        cdef int64_t at = below, top = below + total
+        cdef uint16_t q0, q1, q_top = self.quantum(top), q_lit
+        cdef uint32_t band, merged = MERGED | <uint32_t> (group + 1), shift = <uint32_t> (2 * group)
+        cdef size_t block, slot
+        cdef uint64_t left
+        for block in range(blocks_of[group], blocks_of[group + 1]):
+            left = bits[block]
+            if left == 0:
+                continue
+            q0, q1 = self.quantum(at), self.quantum(at + block_sums[block])
+            if q0 < q1 or lit_bytes:
+                while left:
+                    slot = block * 64 + lowest_bit(left)
+                    left &= left - 1
+                    q0 = self.quantum(at)
+                    at += sizes[slot]
+                    q1 = self.quantum(at)
+                    if lit_bytes and lit[slot]:
+                        lit_bytes -= sizes[slot]
+                    if q1 > q0:
+                        band = self.band(slot, sizes[slot], rows[slot])
+                        if band == NONE or self.add(<uint32_t> slot + shift, band, rows[slot], q0, q1) < 0:
+                            return -1
+            else:
+                at += block_sums[block]
+        # what is too thin for a band of its own: first what is highlighted of it
+        q0, slot = self.quantum(at), <size_t> blocks_of[group + 1] * 64
+        if lit_bytes > 0:
+            q_lit = self.quantum(at + lit_bytes)
+            if q_lit < q0 + LEAST_LIT and at + lit_bytes >= self.y0 and q0 < self.limit_q:
+                if q_top >= q0 + LEAST_LIT:
+                    q_lit = q0 + LEAST_LIT
+                elif self.sliver(column, merged | C_LIT_BIT, q0) < 0:
+                    return -1
+            if q_lit > q0 and self.add(<uint32_t> slot + shift, merged | C_LIT_BIT, NONE, q0, q_lit) < 0:
+                return -1
+            q0 = q_lit
+        if q_top > q0 and self.add(<uint32_t> slot + shift + 1, merged, NONE, q0, q_top) < 0:
+            return -1
+        return 0
+
+
+def lay_out(const int64_t[:, :, ::1] sums, const uint32_t[::1] blocks_of, const int64_t[::1] sizes,
+            const uint32_t[::1] rows, const uint8_t[::1] lit, const uint32_t[::1] entering,
+            const uint32_t[::1] entering_from, const uint32_t[::1] leaving, const uint32_t[::1] leaving_from,
+            size_t first_column, size_t last_column, double y0, double y1, uint32_t pixel_rows, size_t most_bytes):
+    """Lay out columns ``first_column … last_column``; groups stand on each other by their numbers.
+
+    ``sums`` are those of :func:`alive_by_group`. The allocations that are seen have slots, 64 to a block, those of group
+    ``g`` in the blocks from ``blocks_of[g]`` on, in their order; ``sizes``, ``rows`` and ``lit`` are by slot. Column
+    ``c`` is entered by the slots ``entering[entering_from[c]:entering_from[c + 1]]``, and left likewise.
+
+    Returns ``(rects, bands)``, or where these would take more than ``most_bytes`` of a packed answer about how many
+    times as much they would take. The ``band`` of a merged rect is that of :data:`GROUP_MASK` and :data:`LIT_BIT`.
+    """
+    cdef _Layout layout = _Layout.__new__(_Layout)
+    cdef size_t column, group, number, slot, done = 0, groups = sums.shape[2], blocks = blocks_of[groups]
+    cdef bint has_lit = sums.shape[0] > LIT, same
+    cdef int64_t below, total
+    cdef int status = 0
+    cdef uint64_t *bits
+    cdef int64_t *block_sums
+    cdef double row = (y1 - y0) / pixel_rows
+    layout.y0, layout.per_quantum, layout.limit_q = y0, row / QUANTA, <int64_t> pixel_rows * QUANTA
+    if (
+        vector_reserve(&layout.bits, blocks + 1) < 0 or vector_reserve(&layout.block_sums, blocks + 1) < 0
+        or vector_reserve(&layout.band_of, blocks * 64 + 1) < 0
+    ):
+        raise MemoryError
+    bits, block_sums = <uint64_t *> layout.bits.data, <int64_t *> layout.block_sums.data
+    with nogil:
+        memset(bits, 0, blocks * 8)
+        memset(block_sums, 0, blocks * 8)
+        memset(layout.band_of.data, 0, blocks * 64 * 4)
+        for column in range(first_column, last_column):
+            if layout.packed_bytes() > most_bytes:
+                break
+            done += 1
+            for number in range(leaving_from[column], leaving_from[column + 1]):
+                slot = leaving[number]
+                bits[slot >> 6] &= ~(<uint64_t> 1 << (slot & 63))
+                block_sums[slot >> 6] -= sizes[slot]
+            for number in range(entering_from[column], entering_from[column + 1]):
+                slot = entering[number]
+                bits[slot >> 6] |= <uint64_t> 1 << (slot & 63)
+                block_sums[slot >> 6] += sizes[slot]
+            same = (
+                column > first_column and leaving_from[column] == leaving_from[column + 1]
+                and entering_from[column] == entering_from[column + 1] and not has_lit
+                and memcmp(&sums[BYTES, column, 0], &sums[BYTES, column - 1, 0], groups * 8) == 0
+            )
+            if same:
+                continue
+            layout.fresh.count = 0
+            below = 0
+            for group in range(groups):
+                total = sums[BYTES, column, group]
+                # a group without a height may still have something to highlight
+                if layout.quantum(below + total) > 0 and layout.quantum(below) < layout.limit_q and total > 0:
+                    status = layout.lay_group(
+                        <uint32_t> column, group, below, total, sums[LIT, column, group] if has_lit else 0,
+                        blocks_of, sizes, rows, lit,
+                    )
+                    if status < 0:
+                        break
+                below += total
+            if status < 0 or layout.take_over(<uint32_t> column) < 0:
+                status = -1
+                break
+        if status == 0:
+            for number in range(layout.items.count):
+                if layout.close(&(<Item *> layout.items.data)[number], <uint32_t> last_column) < 0:
+                    status = -1
+                    break
+            if status == 0:
+                status = vector_extend(&layout.rects, layout.slivers.data, layout.slivers.count)
+                layout.slivers.count = 0
+    if status < 0:
+        raise MemoryError
+    if layout.packed_bytes() > most_bytes:
+        return <double> layout.packed_bytes() / max(most_bytes, 1) * (last_column - first_column) / max(done, 1)
+    return (column_of(&layout.rects, b"T{H:x0:H:x1:H:y0:H:y1:I:band:I:leader:}"),
+            column_of(&layout.bands, b"T{q:size:I:allocation:xxxx}"))

@@ -1,0 +1,173 @@
+"""The groups that a picture of live memory is made of, and in which order their allocations lie.
+
+Of all groups of a device the largest ones are *areas* of the picture; what is in none of them is the last area,
+"other". The first area, at the bottom, is what has no stack, where groups are of stacks; then come those with the most
+bytes at the peak, the largest below. Which ones they are depends on the device and its filter only, so that areas and
+their colours are the same at every zoom.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from memlens.kernels.trace.areas import alive_by_group
+from memlens.model.attribution import Attribution
+from memlens.store.models import timeline_of
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
+from memlens.views.answers import Frame
+from memlens.views.selection.columns import device_of, live_rows
+from memlens.views.selection.items import every_allocation
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.tables.groupings import BEFORE_TRACE, NO_STACK, GroupKind, grouping
+from memlens.views.trace.picture.boxes import Box, grid_of
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+I64 = npt.NDArray[np.int64]
+
+AreaKind = Literal["line", "function", "module", "category", "file", "size"]
+
+MOST_AREAS = 20
+OTHER = -1
+"""The key of the area of all groups that have none of their own."""
+
+_LOOKED_AT = 256
+_MOST_SUMS = 1 << 21
+"""Moments at which groups are compared, and sums that are made for that at most."""
+_NEVER_SEEN = np.iinfo(np.int64).max
+_NO_LIT = np.empty(0, np.uint8)
+
+
+class GroupedBy(Struct, frozen=True):
+    """What the areas of a picture are, and to which frame of a stack its memory is charged."""
+
+    by: AreaKind
+    attribution: Attribution = "mine"
+
+
+class Area(Struct, frozen=True):
+    """A group with an area of its own.
+
+    ``key`` is that of the group in a tree table that is grouped by the same, -1 for all that is in no other area; then
+    ``groups`` says how many groups that are. ``colour`` numbers colours: a group that is among the largest of the
+    whole device has the same with every filter. ``peak_bytes`` is what it has at the peak of what fits the filter.
+    """
+
+    key: int
+    name: str
+    detail: str
+    place: Frame | None
+    filter: str
+    colour: int
+    groups: int
+    peak_bytes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Areas:
+    """The areas of a device from the bottom up, and by row of the device which one an allocation is in."""
+
+    areas: list[Area]
+    codes: U8
+
+    def ordered(self, device: Device, rows: U32) -> U32:
+        """Some rows in the order of the picture, the lowest first."""
+        order: U32 = rows[np.lexsort((rows, -device.size[rows], self.codes[rows]))]
+        return order
+
+
+def areas_of(snapshot: Snapshot, number: int, filter_text: str, by: GroupedBy) -> Areas:
+    """The areas of a device, narrowed to what fits a filter. Raises :class:`BadRequestError`."""
+    timeline_of(snapshot.info, "areas over time")
+    device = device_of(snapshot, number, filter_text)
+    return snapshot.keep(
+        (f"{number}.areas", filter_text if device.rows is not None else "", by.by, by.attribution),
+        lambda: _areas(snapshot, device, filter_text, by),
+    )
+
+
+def picture_order(
+    snapshot: Snapshot, device: Device, moment: int, filter_text: str, by: GroupedBy | None
+) -> U32:
+    """The rows that are live at a moment, from the bottom of the picture up."""
+    rows = live_rows(device, moment)
+    if by is None:
+        return rows
+    return areas_of(snapshot, device.info.device, filter_text, by).ordered(device, rows)
+
+
+def _areas(snapshot: Snapshot, device: Device, filter_text: str, by: GroupedBy) -> Areas:
+    of = AllocationSet(device.info.device, filter=filter_text)
+    kind: GroupKind = by.by
+    found = grouping(snapshot, of, every_allocation(snapshot, device), kind, by.attribution)
+    present = np.zeros(found.groups, bool)
+    present[found.codes] = True
+    keys = np.flatnonzero(present)
+    numbers = np.zeros(found.groups, np.uint32)
+    numbers[keys] = np.arange(len(keys))
+    codes = numbers[found.codes]
+    at_peak, most = _figures(device, codes, len(keys))
+    chosen = _largest(at_peak, most)
+    if kind in ("line", "function", "file", "module"):
+        bare = np.flatnonzero(np.isin(keys, (NO_STACK, BEFORE_TRACE)) & (most > 0))
+        chosen = np.concatenate((bare, chosen[~np.isin(chosen, bare)]))[:MOST_AREAS]
+    colours = _colours(snapshot, device, by, keys[chosen])
+    others = np.ones(len(keys), bool)
+    others[chosen] = False
+    areas = []
+    for colour, group in zip(colours, chosen.tolist(), strict=True):
+        name = found.name(int(keys[group]))
+        areas.append(
+            Area(int(keys[group]), name.name, name.detail, name.place, name.filter, colour, 1, int(at_peak[group]))
+        )  # fmt: skip
+    rest = int(np.count_nonzero(others))
+    if rest:
+        areas.append(Area(OTHER, "Other", "", None, "", OTHER, rest, int(at_peak[others].sum())))
+    ranks = np.full(len(keys) or 1, len(chosen), np.uint8)
+    ranks[chosen] = np.arange(len(chosen))
+    return Areas(areas, ranks[codes])
+
+
+def _figures(device: Device, codes: U32, groups: int) -> tuple[I64, I64]:
+    """What each group has at the peak, and the most that it has at any of some moments all over the run."""
+    if not groups:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    columns = int(np.clip(_MOST_SUMS // groups, 1, _LOOKED_AT))
+    axis = device.info.event_axis
+    box = Box("event", axis.x0, max(axis.x1, axis.x0 + 1), 0.0, 1.0, columns, 1)
+    grid = grid_of(device, device, box)
+    # the peak is in one of them, as each shows the moment of its highest memory
+    sums = np.zeros((1, columns, groups), np.int64)
+    alive_by_group(
+        device.size, device.end, device.end_64, device.end_4096, codes, _NO_LIT, grid.moments, grid.stops,
+        grid.inside.start, grid.inside.stop, sums, _NEVER_SEEN,
+    )  # fmt: skip
+    rows = live_rows(device, device.info.peak_moment)
+    at_peak = np.zeros(groups, np.int64)
+    np.add.at(at_peak, codes[rows], device.size[rows])
+    return at_peak, np.maximum(sums[0].max(axis=0), at_peak)
+
+
+def _largest(at_peak: I64, most: I64) -> npt.NDArray[np.intp]:
+    """The groups that get areas, in the order of their bytes at the peak.
+
+    They are those that have the most at some moment, so that what grows after the peak has its own area, too.
+    """
+    chosen = np.argsort(-most, kind="stable")[:MOST_AREAS]
+    chosen = chosen[most[chosen] > 0]
+    return chosen[np.lexsort((chosen, -most[chosen], -at_peak[chosen]))]
+
+
+def _colours(snapshot: Snapshot, device: Device, by: GroupedBy, keys: npt.NDArray[np.intp]) -> list[int]:
+    """A number for the colour of each group: of the whole device its rank, with a filter first those that it had."""
+    if device.rows is None:
+        return list(range(len(keys)))
+    whole = areas_of(snapshot, device.info.device, "", by).areas
+    known = {area.key: area.colour for area in whole if area.key != OTHER}
+    found = [known.get(key) for key in keys.tolist()]
+    free = iter(sorted(set(range(len(keys) + MOST_AREAS)) - set(found)))
+    return [next(free) if colour is None else colour for colour in found]

@@ -1,0 +1,115 @@
+// The areas of the picture by name, with what they come to at the moment that is looked at.
+
+import type { Geometry } from '../../extension/shared/geometry';
+import type { Area } from '../../extension/shared/protocol.gen';
+import { areaColours, OTHER } from './scene/areas';
+import { css } from './scene/colour';
+import type { Palette } from './scene/paint';
+import { element, replace, setText } from './ui/dom';
+import { bytes, count } from './ui/format';
+import { shorten } from './ui/text';
+
+export interface LegendEvents {
+  /** An area is pointed at; null for none any more. */
+  pointed(key: number | null): void;
+  /** An area is picked, or given up if it was. */
+  picked(key: number | null): void;
+}
+
+/** "Other (37 groups)" says how many that are. */
+export function areaName(area: Pick<Area, 'key' | 'name' | 'groups'>): string {
+  return area.key === OTHER ? `Other (${count(area.groups)})` : area.name;
+}
+
+export class AreaLegend {
+  readonly root = element('div', {
+    class: 'area-legend',
+    role: 'group',
+    hidden: true,
+    attributes: { 'aria-label': 'Areas' },
+    on: {
+      pointerleave: () => {
+        this.events.pointed(null);
+      },
+    },
+  });
+  private readonly when = element('span', { class: 'muted area-legend-when' });
+  private readonly chips = element('div', { class: 'area-legend-chips' });
+  private figures: HTMLElement[] = [];
+  private shown: readonly Area[] = [];
+  private order: number[] = [];
+  private key: number | null = null;
+  /** What it shows; the same is not made anew, so that what has the focus keeps it. */
+  private shows = '';
+
+  constructor(private readonly events: LegendEvents) {
+    replace(this.root, this.when, this.chips);
+  }
+
+  /** Another picture, or other colours; `picked` is the area that is highlighted. */
+  show(g: Geometry | null, palette: Palette, picked: number | null): void {
+    const grouped = g?.grouped ?? null;
+    this.root.hidden = grouped === null;
+    if (!grouped) return;
+    const { by, areas } = grouped;
+    const shows = JSON.stringify([by, areas, areaColours(grouped, palette), picked]);
+    if (shows === this.shows) {
+      this.shown = areas;
+      return;
+    }
+    this.shows = shows;
+    this.key = picked;
+    this.shown = grouped.areas;
+    // the largest at the peak first, as in the tables; what has no area of its own last
+    this.order = Array.from(grouped.areas.keys()).sort(
+      (a, b) => peakOf(grouped.areas[b]) - peakOf(grouped.areas[a]),
+    );
+    const colours = areaColours(grouped, palette);
+    this.figures = this.order.map(() => element('span', { class: 'area-legend-bytes' }));
+    replace(
+      this.chips,
+      ...this.order.map((area, i) => this.chip(area, css(colours[area] ?? palette.none), this.figures[i])),
+    );
+  }
+
+  /** What the areas come to in a column of the picture; `when` says which moment that is. */
+  tell(g: Geometry | null, column: number, when: string): void {
+    const grouped = g?.grouped;
+    if (grouped?.areas !== this.shown) return;
+    setText(this.when, when);
+    for (const [i, area] of this.order.entries()) {
+      const figure = this.figures[i];
+      if (figure) setText(figure, bytes(grouped.bytes[column * grouped.areas.length + area] ?? 0));
+    }
+  }
+
+  private chip(area: number, colour: string, figure: HTMLElement | undefined): HTMLElement {
+    const known = this.shown[area];
+    const key = known?.key ?? OTHER;
+    const swatch = element('span', { class: 'swatch' });
+    swatch.style.background = colour;
+    return element(
+      'button',
+      {
+        type: 'button',
+        title: known ? [areaName(known), known.detail].filter((text) => text !== '').join(' · ') : '',
+        attributes: { 'aria-pressed': key === this.key, 'data-key': key },
+        on: {
+          pointerenter: () => {
+            this.events.pointed(key);
+          },
+          click: () => {
+            this.events.picked(key === this.key ? null : key);
+          },
+        },
+      },
+      swatch,
+      element('bdi', {}, shorten(known ? areaName(known) : '', 28)),
+      figure ?? false,
+    );
+  }
+}
+
+function peakOf(area: Area | undefined): number {
+  return !area || area.key === OTHER ? -1 : area.peak_bytes;
+}
