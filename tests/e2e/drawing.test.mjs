@@ -90,18 +90,16 @@ describe('with everything', () => {
       // With the pointer on it, so that its hover is there to be read as well.
       await view.locator('.tooltip .name-line').waitFor();
       await vscode.screenshot(`selection-${theme}`);
-      const parts = ['.toolbar', '.panel', '.status', '.tooltip'];
+      const parts = ['.headline', '.toolbar', '.panel', '.status', '.tooltip'];
       await readable(parts);
 
       await vscode.runCommand('Memlens: Clear Selection');
       await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
-      await vscode.runCommand('Memlens: Toggle Panel');
       await view.locator('.grid-row').first().waitFor();
       await view.still();
       await vscode.screenshot(`categories-${theme}`);
-      const more = ['.toolbar', '.panel', '.status', '.dock'];
+      const more = ['.headline', '.toolbar', '.status', '.dock'];
       await readable(more);
-      await vscode.runCommand('Memlens: Toggle Panel');
       await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
       await view.still();
     });

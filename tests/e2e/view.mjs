@@ -80,6 +80,16 @@ export class SnapshotView {
     });
   }
 
+  /** Presses a button of a flame graph's settings: "Bottom-up", "Fold recursion". */
+  async flame(button, row = '.flame-toolbar') {
+    await this.settings(row, (sheet) => sheet.getByRole('button', { name: button }).click());
+  }
+
+  /** Shows a flame graph in another form: icicle, flame, table, functions. */
+  async flameForm(form, row = '.flame-toolbar') {
+    await this.locator(`${row} select[aria-label=Form]`).selectOption(form);
+  }
+
   /** Nothing is selected, so there are no details. */
   async cleared() {
     await this.locator('.panel').waitFor({ state: 'hidden' });

@@ -22,7 +22,15 @@ export const INFO = {
 
 export const STATE: ViewState = {
   ...{ device: 0, axis: 'time', x0: 1, x1: 2, y0: 0, y1: 5 },
-  ...{ selection: null, colour: 'stack', areas: 'line', holdHeight: false, picture: 'stacked', pane: null, filter: '' },
+  ...{
+    selection: null,
+    colour: 'stack',
+    areas: 'line',
+    holdHeight: false,
+    picture: 'stacked',
+    pane: null,
+    filter: '',
+  },
   ...{ scope: 'peak', kind: 'live', first: null, second: null, compare: null, flame: null, value: null },
 };
 

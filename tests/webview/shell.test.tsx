@@ -109,7 +109,7 @@ test('a menu of the timeline offers what the file has, and running what holds ch
   const ran: string[] = [];
   const state = {
     ...({ axis: 'time', hasTimes: true, colour: 'stack', hasCategories: false } as const),
-    ...{ boxTool: false, panel: true, details: false },
+    ...{ boxTool: false, panel: true, details: false, areas: 'line' as const },
     run: (action: string) => {
       ran.push(action);
     },
@@ -146,14 +146,6 @@ test('the toolbar is one stop of Tab, and arrows lead through it', async () => {
         pick: (value: string) => {
           picked.push(value);
         },
-      },
-      // of one device there is nothing to choose
-      {
-        label: 'Device',
-        key: 'd',
-        value: '0',
-        options: [{ value: '0', text: 'Device 0' }],
-        pick: never,
       },
     ]),
     ...{ filter, comparedWith },

@@ -402,7 +402,7 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   private pickers(): readonly Picker[] {
     const { pictures } = this.parts;
-    return [
+    const all: Picker[] = [
       {
         ...{ label: 'View', key: '', value: this.arrangement.picture },
         options: [STACKED, ...pictures.map(({ id, title }) => ({ value: id, text: title }))],
@@ -422,6 +422,7 @@ export class SnapshotView implements Commanded, PartsOwner {
         },
       },
     ];
+    return all.filter(({ options }) => options.length > 1);
   }
 
   showComparison(): void {

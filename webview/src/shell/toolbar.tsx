@@ -68,11 +68,9 @@ export function Toolbar(props: ToolbarProps): VNode {
   const other = props.comparedWith.value;
   return (
     <div class="toolbar" role="toolbar" aria-label={props.label} ref={root}>
-      {props.pickers.value
-        .filter(({ options }) => options.length > 1)
-        .map((picker) => (
-          <Dropdown key={picker.label} picker={picker} />
-        ))}
+      {props.pickers.value.map((picker) => (
+        <Dropdown key={picker.label} picker={picker} />
+      ))}
       <Island class="filter-slot" of={props.filter} />
       <div class="toolbar-gap" />
       <button
