@@ -158,8 +158,12 @@ function selected() {
   return STEPS.filter((step) => wanted.includes(step.name));
 }
 
-/** Plain output, and the environment's programs first: cython-lint calls pycodestyle by name. */
+/**
+ * Plain output, and the environment's programs first: cython-lint calls pycodestyle by name. Tests start hundreds of
+ * Python processes, which must not compile their modules each time: bytecode is kept, as it is for users.
+ */
 const STEP_ENV = {
+  PYTHONDONTWRITEBYTECODE: '',
   FORCE_COLOR: '0',
   NO_COLOR: '1',
   PATH: `${path.dirname(VENV_PYTHON)}${path.delimiter}${process.env.PATH}`,

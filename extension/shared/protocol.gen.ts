@@ -16,15 +16,15 @@ export interface Alignment {
  * Some allocations of one device.
  *
  * With `to_moment` None it is what is live at `from_moment` (None: the peak of what fits `filter`), whatever
- * `kind`. Else it is about the events behind `from_moment` up to `to_moment`: what was `live` at any moment
+ * `kind`. Else it is about the events after `from_moment` up to `to_moment`: what was `live` at any moment
  * from the one to the other, `allocated` in between, `freed` in between, or allocated in between and live at
  * its end: `survived`.
  *
  * `filter` narrows it, see :mod:`memlens.views.selection.filters`; empty for all.
  *
  * Of a profile it is some of its samples: `device` has no meaning, and `value` numbers the value that is asked
- * about (None: the profile's default). Where the profile tells of times, moments are the edges of its bins; what
- * then was live, allocated or freed is told in bytes and counts, whatever the value. "survived" is what each sample
+ * about (None: the profile's default). Where the profile has times, moments are the edges of its bins; what
+ * then was live, allocated or freed is in bytes and counts, whatever the value. "survived" is what each sample
  * allocated there beyond what it freed.
  */
 export interface AllocationSet {
@@ -36,7 +36,7 @@ export interface AllocationSet {
   value: number | null;
 }
 
-/** One allocation. `rounded_bytes` is the allocator's block size where the file tells it. */
+/** One allocation. `rounded_bytes` is the allocator's block size where the file has it. */
 export interface AllocationSummary {
   allocation: number;
   device: number;
@@ -85,7 +85,7 @@ export interface AllocatorStateAnswer {
 /**
  * A page of the segments at a moment: the largest first, or by address, or those with the most free first.
  *
- * With `lit` the blocks tell which of them are in that branch of a tree table.
+ * With `lit` the blocks say which of them are in that branch of a tree table.
  */
 export interface AllocatorStateParams {
   snapshot: string;
@@ -99,9 +99,9 @@ export interface AllocatorStateParams {
 }
 
 /**
- * A stretch of the run, or several that are too narrow to be told apart: `count` then says how many.
+ * A stretch of the run, or several that are too narrow to be drawn apart: `count` then says how many.
  *
- * `from_moment` and `to_moment` are the moments before its first and behind its last event. `unmatched` says
+ * `from_moment` and `to_moment` are the moments before its first and after its last event. `unmatched` says
  * which of its two ends the file has not, so that it reaches to the end of the axis there.
  */
 export interface AnnotationItem {
@@ -313,7 +313,7 @@ export interface CompareMomentsParams {
 }
 
 /**
- * As many as were asked for; `inferred_steps` when they were found by steps that no annotation tells.
+ * As many as were asked for; `inferred_steps` when they were found by steps without annotations.
  *
  * `live_bytes` and `other_live_bytes` are what was live at the moments that were asked for and at those beside
  * them, None where the other run has not begun or is over.
@@ -417,7 +417,7 @@ export interface ComparedTree {
  * `extent` is what both runs take up together. The heights are base64 of little-endian `float64[columns]`, the
  * most and the least that was live within each column in bytes, NaN where the run has not begun or is over.
  * `moments` is base64 of little-endian `uint32[columns]`: the first run's moment at the end of each column.
- * `steps_told` and `other_steps_told` say how each run's steps are known, where it is laid by step.
+ * `steps_known` and `other_steps_known` say how each run's steps are known, where it is laid by step.
  */
 export interface CurvesAnswer {
   x0: number;
@@ -434,8 +434,8 @@ export interface CurvesAnswer {
   other_lowest: string;
   moments: string;
   steps: SharedStep[];
-  steps_told: StepsTold | null;
-  other_steps_told: StepsTold | null;
+  steps_known: StepsKnown | null;
+  other_steps_known: StepsKnown | null;
 }
 
 /**
@@ -475,7 +475,7 @@ export interface Document {
   cell: string | null;
 }
 
-/** Nothing to tell. */
+/** No result. */
 export type Done = Record<string, never>;
 
 /** From `line` on (counted from 1), `removed` lines gave way to `added` ones. */
@@ -608,7 +608,7 @@ export interface FindingsParams {
 /**
  * The children of a node, rows `offset … offset + len(rows)` of `children`, in the tree's order.
  *
- * `total_*` (`whole` of a comparison) are of the whole tree; `rest_*` of the children behind the last row.
+ * `total_*` (`whole` of a comparison) are of the whole tree; `rest_*` of the children after the last row.
  */
 export interface FlameChildrenAnswer {
   total_bytes: number;
@@ -666,7 +666,7 @@ export interface FlameFunctionsParams {
   attribution?: 'any' | 'mine';
 }
 
-/** A place that stands behind a node, and what the node has through it. */
+/** A place behind a node, and what the node has through it. */
 export interface FlameLine {
   file: string;
   line: number;
@@ -782,7 +782,7 @@ export interface FlameParams {
 /**
  * `geometry` is base64 of the packed buffer that `memlens.views.flame.graph` describes.
  *
- * `names` are those of the boxes that are wide enough to hold text; `memlens/flameNode` tells the others'.
+ * `names` are those of the boxes that are wide enough to hold text; `memlens/flameNode` answers the others'.
  */
 export interface FlameResult {
   geometry: string;
@@ -884,7 +884,7 @@ export interface GapAnswer {
 /**
  * What the reserved memory of a moment is made of; None means the first at which the most was reserved.
  *
- * With `filter` the part that fits it is told as well.
+ * With `filter` also of the part that fits it.
  */
 export interface GapParams {
   snapshot: string;
@@ -903,8 +903,8 @@ export interface GoToArguments {
  * A group of a branch; bytes are requested ones. `filter` finds its allocations, empty where no term does.
  *
  * Of a profile `bytes` is the value that is asked about, and `count` how many allocations that is where the
- * profile tells it (else how many samples). `largest_bytes` is of what the answer's `largest` says, None where
- * that isn't known; `largest_allocation` is None in a profile, which tells of no single ones.
+ * profile has it (else how many samples). `largest_bytes` is of what the answer's `largest` says, None where
+ * that isn't known; `largest_allocation` is None in a profile, which has no single ones.
  */
 export interface Group {
   key: number;
@@ -928,7 +928,7 @@ export interface GroupedBy {
  * Groups `offset … offset + len(rows)` of the `groups` in a branch, whose sums `bytes` and `count` are.
  *
  * `set_bytes` and `set_count` are those of the whole set, as narrowed. Counts are None where a profile doesn't
- * tell how many allocations they were. `largest` says what the groups' largest is: a single allocation or block, or
+ * say how many allocations they were. `largest` says what the groups' largest is: a single allocation or block, or
  * all that one stack has.
  */
 export interface GroupsAnswer {
@@ -1458,7 +1458,7 @@ export interface ProfileInfo {
 /**
  * What went on between two edges. `survived_*` is what stacks allocated there beyond what they freed.
  *
- * Counts are None where the profile doesn't tell how many allocations they were.
+ * Counts are None where the profile doesn't say how many allocations they were.
  */
 export interface ProfileRangeAnswer {
   allocated_bytes: number;
@@ -1482,7 +1482,7 @@ export interface ProfileRangeParams {
 /**
  * A line over time. `values` is base64 of `float64[edges]`, little-endian, in `unit`.
  *
- * `within` says that a value tells what happened in the bin that ends at its edge, not what was at the edge: how
+ * `within` says that a value is of what happened in the bin that ends at its edge, not what was at the edge: how
  * often a second where the edges are times ("per_second"), else how often.
  */
 export interface ProfileSeries {
@@ -1496,7 +1496,7 @@ export interface ProfileSeries {
 /**
  * All lines of a profile. `edges` is base64 of `float64[edges]`, in the profile's `time_unit`.
  *
- * `peaks` likewise holds the most that was live in the bin that ends at each edge; `peak_edge` is the edge behind
+ * `peaks` likewise holds the most that was live in the bin that ends at each edge; `peak_edge` is the edge after
  * the highest of them.
  */
 export interface ProfileTimesAnswer {
@@ -1523,7 +1523,7 @@ export interface ProfileValue {
   negative: boolean;
 }
 
-/** How far the reading of a snapshot is. `fraction` is of the whole work, None if it can't be told. */
+/** How far the reading of a snapshot is. `fraction` is of the whole work, None if that isn't known. */
 export interface ProgressParams {
   view: string;
   stage: string;
@@ -1531,7 +1531,7 @@ export interface ProgressParams {
 }
 
 /**
- * Server to client: whose code a snapshot's frames are is told by another setting now, so views ask anew.
+ * Server to client: another setting now decides whose code a snapshot's frames are, so views ask anew.
  *
  * It is called `now` from here on; by its former name it is still found.
  */
@@ -1559,7 +1559,7 @@ export interface ReservedAnswer {
   last: string;
 }
 
-/** The part `[x0, x1]` of a device's run, in so many columns; with `filter` what fits it is told as well. */
+/** The part `[x0, x1]` of a device's run, in so many columns; with `filter` also of what fits it. */
 export interface ReservedParams {
   snapshot: string;
   device: number;
@@ -1871,7 +1871,7 @@ export interface StepRow {
 /**
  * The steps `offset … offset + len(rows)` of `count`. `inferred` when nothing in the file says them.
  *
- * `how` says in words what tells the steps, or why there are none; `sure` is the share of an inferred step,
+ * `how` says in words how the steps are known, or why there are none; `sure` is the share of an inferred step,
  * 0 to 1, that comes again in the next one.
  */
 export interface StepsAnswer {
@@ -1884,6 +1884,12 @@ export interface StepsAnswer {
   rows: StepRow[];
 }
 
+/** How a run's steps are known, in words; `inferred` when nothing in its file says them. */
+export interface StepsKnown {
+  how: string;
+  inferred: boolean;
+}
+
 /** Some rows of the table of steps. A `filter` narrows the figures, not the steps. */
 export interface StepsParams {
   snapshot: string;
@@ -1891,12 +1897,6 @@ export interface StepsParams {
   offset: number;
   limit: number;
   filter?: string;
-}
-
-/** How a run's steps are known, in words; `inferred` when nothing in its file says them. */
-export interface StepsTold {
-  how: string;
-  inferred: boolean;
 }
 
 /** A piece of a sentence. `line` opens a source file, `evidence` shows a set; a part may have both or none. */
@@ -1942,8 +1942,8 @@ export interface TraceEvent {
 /**
  * The part of the stacked picture, or of the memory map, to draw: `columns` x `rows` pixels over the box.
  *
- * With `lit` the picture tells which of it is in that branch of a tree table, with `lit_stacks` which is of one of
- * those stacks. With `areas` it is by group; the memory map never is.
+ * With `lit` the picture says which part of it is in that branch of a tree table, with `lit_stacks` which is of one
+ * of those stacks. With `areas` it is by group; the memory map never is.
  */
 export interface ViewportParams {
   snapshot: string;
@@ -2091,7 +2091,7 @@ export const VIEW_METHODS = [
   'memlens/findings',
 ] as const;
 
-/** The server tells the client. */
+/** Sent by the server to the client. */
 export interface Notifications {
   'memlens/progress': ProgressParams;
   'memlens/snapshotsChanged': SnapshotsChangedParams;

@@ -83,7 +83,7 @@ def judgements(table: Path = TABLE) -> list[Judgement]:
 
 
 def judged(table: list[Judgement], recording: str, row: FrameRow) -> bool | None:
-    """Whether a frame is the user's; None where the table doesn't tell."""
+    """Whether a frame is the user's; None where the table doesn't say."""
     return next((each.user for each in table if each.fits(recording, row)), None)
 
 

@@ -49,7 +49,7 @@ def damaged(sample: Path, flips: int) -> list[Figure]:
     tally = damage(sample.name, sample.read_bytes(), 200, flips)
     words = tally.cuts + tally.flips
     opened = {word: words[word] for word in ("warned", "opened", "same", "fault")}
-    told = (
+    faults = (
         f"{words.total() - sum(opened.values()):,} refused, {opened['warned']:,} opened with a warning, "
         f"{opened['opened'] + opened['same']:,} opened and answered"
     )
@@ -57,7 +57,7 @@ def damaged(sample: Path, flips: int) -> list[Figure]:
         Figure(
             f"{tally.tried:,} damaged copies of {sample.name}",
             "a sentence, a warning or an answer each, in 2 s and 1.5 times the memory plus 100 MB",
-            f"{len(tally.faults)} faults ({told}); at most {tally.longest_s:.2f} s, {tally.most_bytes / 1e6:.0f} MB",
+            f"{len(tally.faults)} faults ({faults}); at most {tally.longest_s:.2f} s, {tally.most_bytes / 1e6:.0f} MB",
             not tally.faults,
         )
     ]
@@ -76,7 +76,7 @@ def killed(client: LspClient, big: Path, sample: Path, source: Path, cache: Path
         Figure(
             f"the reading child killed {count} times, at any moment of its first second",
             "the view offers Retry, a hover of another snapshot is answered, nothing is left in the cache",
-            f"{died} times told with Retry, {whole} times too late to matter; {hovers} hovers; {rubbish} leftovers",
+            f"{died} times reported with Retry, {whole} times too late to matter; {hovers} hovers; {rubbish} leftovers",
             died + whole == count == hovers and rubbish == 0,
         )
     ]
@@ -206,7 +206,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     figures: list[Figure] = []
 
-    def tell(*found: Figure) -> None:
+    def report(*found: Figure) -> None:
         figures.extend(found)
         for figure in found:
             print(f"{'kept  ' if figure.kept else 'MISSED'}  {figure.what}: {figure.came_to}", flush=True)
@@ -227,21 +227,21 @@ def main(arguments: list[str]) -> int:
             return client
 
         if options.flips:
-            tell(*damaged(sample, options.flips))
+            report(*damaged(sample, options.flips))
         if options.kills:
             with session() as client:
-                tell(*killed(client, made("middle.pickle", 300_000), sample, source, cache, options.kills))
+                report(*killed(client, made("middle.pickle", 300_000), sample, source, cache, options.kills))
         if options.rounds:
             with session() as client:
                 held = rounds(client, [made("small.pickle", 4_000), sample], cache, options.rounds)
-            tell(flat(f"{options.rounds} rounds of open, look at, query and close", held, SETTLED))
+            report(flat(f"{options.rounds} rounds of open, look at, query and close", held, SETTLED))
         if options.viewports:
             with session() as client:
                 held = viewports(client, sample, cache, options.viewports, max(1, options.viewports // 100))
-            tell(flat(f"{options.viewports:,} viewports in a session", held, 1))
+            report(flat(f"{options.viewports:,} viewports in a session", held, 1))
         if options.events:
             with session() as client:
-                tell(*busy(client, made("big.pickle", options.events), sample, source))
+                report(*busy(client, made("big.pickle", options.events), sample, source))
     if options.table:
         options.table.write_text(table(figures))
     if options.out:

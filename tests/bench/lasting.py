@@ -45,7 +45,7 @@ def rounds(
     files: list[Path],
     cache: Path,
     count: int,
-    tell: Callable[[int], None] = lambda _: None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> list[Held]:
     """Open a file, ask all kinds of questions, query it by SQL, close it; what the server held after each round."""
     chance = random.Random(11)
@@ -65,7 +65,7 @@ def rounds(
         )
         client.request("memlens/close", {"snapshot": snapshot, "view": "lasting"})
         held.append(Held.by(client.pid, cache))
-        tell(number)
+        progress(number)
     return held
 
 

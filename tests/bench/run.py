@@ -314,34 +314,34 @@ def main() -> None:
         for name, events in sizes.items():
             path = folder / f"bench-{events}.pickle"
             if not path.exists():
-                told(f"making {path.name}", partial(generate, path, events))
+                timed(f"making {path.name}", partial(generate, path, events))
             cache, workspace = Path(scratch) / f"cache-{events}", Path(scratch) / f"workspace-{events}"
             workspace.mkdir()
             rounds = 2 if options.quick else options.rounds
-            ingest = told(f"{name}: reading", partial(ingest_against_pickle, path, cache, rounds))
-            served = told(f"{name}: serving", partial(serve, path, cache, workspace, 40 * rounds))
+            ingest = timed(f"{name}: reading", partial(ingest_against_pickle, path, cache, rounds))
+            served = timed(f"{name}: serving", partial(serve, path, cache, workspace, 40 * rounds))
             results["sizes"][name] = {"ingest": ingest, "server": served}
             if events > 2_000_000:
                 continue
             other = folder / f"bench-{events}-other.pickle"
             if not other.exists():
-                told(f"making {other.name}", partial(generate, other, events, seed=2))
-            compared = told(
+                timed(f"making {other.name}", partial(generate, other, events, seed=2))
+            compared = timed(
                 f"{name}: comparing", partial(compare, path, other, cache, workspace, 20 * rounds)
             )
             results["sizes"][name]["compare"] = compared
         if not options.quick:
-            results["profiles"] = told("profiles", partial(profiles, folder, options.rounds))
+            results["profiles"] = timed("profiles", partial(profiles, folder, options.rounds))
     if not options.no_webview:
-        results["webview"] = told("drawing", partial(webview, 20_000))
-        results["flame"] = told("drawing flame graphs", partial(flame_drawing, 100_000))
+        results["webview"] = timed("drawing", partial(webview, 20_000))
+        results["flame"] = timed("drawing flame graphs", partial(flame_drawing, 100_000))
     results["load_at_end"] = os.getloadavg() if hasattr(os, "getloadavg") else None
     print(f"\n{results['machine']}\n\n{table(results)}")
     if options.out:
         options.out.write_text(json.dumps(results, indent=1))
 
 
-def told(what: str, work: Callable[[], Any]) -> Any:
+def timed(what: str, work: Callable[[], Any]) -> Any:
     """Do it and say how long it took."""
     start = time.monotonic()
     result = work()

@@ -190,9 +190,7 @@ test('the picture tells both heights under the pointer, and by event as well', a
 test('by step it says that the steps are inferred, in the picture and in the table', async () => {
   await view.locator('.compare-picture').getByRole('button', { name: 'By step' }).click();
   // the sample has no annotations
-  await view
-    .locator('.compare-told', { hasText: 'Inferred from the period of the trace: 6 repeats' })
-    .waitFor();
+  await view.locator('.compare-told', { hasText: '6 steps detected from the repeating pattern' }).waitFor();
   await until(
     async () => /beside each other by inferred steps/.test(await view.text('.compare-caption')),
     'the table says so too',

@@ -158,7 +158,7 @@ describe('the tree table', () => {
     await view.locator('.live-set-controls .chip', { hasText: 'size>1MiB' }).waitFor();
     await until(async () => (await figures()).count < count, 'there are fewer');
     await narrow('size>big');
-    await view.locator('.live-set-error', { hasText: "'size>big': big is no amount" }).waitFor();
+    await view.locator('.live-set-error', { hasText: "'size>big': big is not a size or time" }).waitFor();
     await view.locator('.live-set-controls .chip').click();
     await summary(new RegExp(`${count} allocations`));
   });
@@ -189,7 +189,7 @@ describe('the filter', () => {
   test('says in place which term is wrong, and what holds stays', async () => {
     const before = await view.text('.filter-badge');
     await filter('size>1MiB flie:x');
-    await view.locator('.filter-error', { hasText: "'flie:x' is no term of a filter" }).waitFor();
+    await view.locator('.filter-error', { hasText: "'flie:x' is not a filter term" }).waitFor();
     assert.equal(await view.locator('.filter-input').getAttribute('aria-invalid'), 'true');
     await filter('size>1MiB');
     await view.locator('.filter-error').waitFor({ state: 'hidden' });

@@ -28,7 +28,7 @@ test('the leak of the sample is the first line that grows, and a click opens it'
   view = await SnapshotView.opened(vscode, FILE);
   await view.locator('.lanes').waitFor({ state: 'hidden' });
   await vscode.runCommand('Memlens: Show Leaks');
-  await view.locator('.steps-how', { hasText: 'Inferred from the period' }).waitFor();
+  await view.locator('.steps-how', { hasText: 'detected from the repeating pattern' }).waitFor();
   const steps = view.locator('.steps-table tbody tr');
   await until(async () => (await steps.count()) === told.steps.count, 'all steps are listed');
   const first = view.locator('.growth-table tbody tr').first();

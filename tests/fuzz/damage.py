@@ -12,7 +12,7 @@ What counts as a fault:
 - memory over 1.5 times what the undamaged file takes, and ``SPARE_BYTES``;
 - a file cut off that opens as if nothing were missing;
 - a bit turned over in a file with a checksum (gzip, zstd, zip) that opens with other content. Without a checksum nobody
-  can tell a size of 1,024 from one of 1,025, and such a file has to open and answer, no more.
+  can distinguish a size of 1,024 from one of 1,025, and such a file has to open and answer, no more.
 """
 
 import argparse
@@ -81,7 +81,7 @@ class Tally:
 
 
 class Known(NamedTuple):
-    """What the undamaged file holds, and what it can't tell."""
+    """What the undamaged file holds, and what it can't say."""
 
     content: bytes
     warnings: frozenset[Notice]
@@ -159,7 +159,7 @@ def read_all(made: Sequence[Callable[[], bytes]], known: Known, asked: int) -> I
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
-            faulthandler.disable()  # how it ended is told by who waits for it
+            faulthandler.disable()  # how it ended is reported by who waits for it
             status = 1
             try:
                 os.close(reading)
@@ -168,7 +168,7 @@ def read_all(made: Sequence[Callable[[], bytes]], known: Known, asked: int) -> I
             finally:
                 os._exit(status)
         os.close(writing)
-        told = False
+        reported = False
         try:
             for outcome in _answers(reading):
                 yield outcome
@@ -177,12 +177,12 @@ def read_all(made: Sequence[Callable[[], bytes]], known: Known, asked: int) -> I
             os.kill(child, signal.SIGKILL)
             yield f"it did not end within {HANGS_S:.0f} s"
             at += 1
-            told = True
+            reported = True
         finally:
             os.close(reading)
             _, status = os.waitpid(child, 0)
         code = os.waitstatus_to_exitcode(status)
-        if code == 0 or told:
+        if code == 0 or reported:
             continue
         yield f"its process ended with {code}"
         at += 1
@@ -308,8 +308,8 @@ def row(tally: Tally) -> str:
 
     def counts(words: Counter[str]) -> str:
         known = {word: words[word] for word in ("warned", "opened", "same", "fault") if words[word]}
-        told = {"refused": words.total() - sum(known.values()), **known}
-        return ", ".join(f"{count:,} {word}" for word, count in told.items() if count)
+        reported = {"refused": words.total() - sum(known.values()), **known}
+        return ", ".join(f"{count:,} {word}" for word, count in reported.items() if count)
 
     return (
         f"{tally.name} ({tally.size_bytes:,} bytes): cut off: {counts(tally.cuts)}; bits turned: {counts(tally.flips)};"

@@ -26,7 +26,7 @@ BATCH = 100
 
 
 class Edit(NamedTuple):
-    """A part of a file, told in thousandths of it, and what becomes of it."""
+    """A part of a file, in thousandths of it, and what becomes of it."""
 
     what: Literal["cut", "drop", "repeat", "move", "put"]
     at: int

@@ -147,8 +147,8 @@ def _fuzz(target: str, seconds: int, site: Path, kernels: Path | None) -> bool:
         f"{target}: {tries[0] if tries else '?'} inputs in {took:.0f} s, {'broken' if ended.returncode else 'well'}"
     )
     if ended.returncode:
-        told = [line for line in ended.stderr.splitlines() if "ERROR" in line or "runtime error" in line]
-        print("\n".join(told[:3]), ended.stderr[-2000:], sep="\n")
+        reported = [line for line in ended.stderr.splitlines() if "ERROR" in line or "runtime error" in line]
+        print("\n".join(reported[:3]), ended.stderr[-2000:], sep="\n")
         print(f"again with: npm run fuzz -- --target {target} --input FILE")
     return ended.returncode != 0
 

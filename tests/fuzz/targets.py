@@ -135,7 +135,7 @@ def _asked(archive: Path, seed: int, *, damaged: bool) -> str:
             snapshot.ask(first_flame)
         ask_everything(snapshot, random.Random(seed), damaged=damaged)
         with contextlib.suppress(*([ArchiveError] if damaged else [])):
-            snapshot.ask(Snapshot.work_behind)
+            snapshot.ask(Snapshot.work_in_background)
             snapshot.verify()
     finally:
         snapshot.close()
@@ -150,7 +150,7 @@ def _archive(name: str) -> Path:
     with contextlib.closing(Snapshot.open(made)) as snapshot:
         first_flame(snapshot)
         # what appears in an archive later is damaged with the rest
-        snapshot.work_behind()
+        snapshot.work_in_background()
     assert (made / flame.FIRST_FLAME.name).is_file()
     return made
 

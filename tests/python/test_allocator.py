@@ -157,8 +157,8 @@ def test_block_sizes_by_the_rules_are_those_that_real_files_tell(
     snapshot = opened(path)
     for info in snapshot.timeline.devices:
         own = snapshot.device(info.device)
-        told = (own.rounded > 0) & (own.start > 0)
-        assert inferred_sizes(snapshot, own)[told].tolist() == own.rounded[told].tolist()
+        reported = (own.rounded > 0) & (own.start > 0)
+        assert inferred_sizes(snapshot, own)[reported].tolist() == own.rounded[reported].tolist()
 
 
 def check_end(snapshot: Snapshot, device: int, segments: list[dict[str, Any]]) -> None:
@@ -230,7 +230,7 @@ def test_ranges_whose_events_are_lost_are_reserved_as_long_as_the_file_shows(tmp
         snapshot.close()
 
 
-def test_what_lies_in_no_segment_is_told_apart(tmp_path: Path) -> None:
+def test_what_lies_in_no_segment_is_kept_apart(tmp_path: Path) -> None:
     trace = [event("segment_alloc", 1 << 21, 1 << 21), event("alloc", 1 << 21, 700), event("alloc", 99, 5)]
     snapshot = open_data(tmp_path, {"segments": [], "device_traces": [trace]})
     state = state_at(snapshot, 0, 3)

@@ -212,9 +212,9 @@ def test_many_at_once(sample: Path, tmp_path: Path) -> None:
     """Processes that ingest the same file at the same time all end well, and leave one archive."""
     command = [sys.executable, "-m", "memlens", "ingest", str(sample), "--cache-dir", str(tmp_path / "cache")]
     children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    told = {child.communicate()[0].strip() for child in children}
+    reported = {child.communicate()[0].strip() for child in children}
     assert [child.returncode for child in children] == [0] * 4
-    assert told == {str(next((tmp_path / "cache").iterdir()))}
+    assert reported == {str(next((tmp_path / "cache").iterdir()))}
     assert Cache(tmp_path / "cache").find(sample) is not None
 
 

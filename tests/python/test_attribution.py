@@ -182,11 +182,11 @@ def test_boxes_and_functions_have_of_their_own_what_is_charged_to_them(
         sums: dict[Any, int] = defaultdict(int)
         for path, amount in expected.items():
             sums[path[-1]] += amount
-        told = functions(tree, "self", 0, 1000, attribution)
+        reported = functions(tree, "self", 0, 1000, attribution)
         by_name[direction] = {
-            (row.name.file, row.name.function): row.self_bytes for row in told.rows if row.self_bytes
+            (row.name.file, row.name.function): row.self_bytes for row in reported.rows if row.self_bytes
         }
-        if told.functions <= 1000:
+        if reported.functions <= 1000:
             assert by_name[direction] == {name: amount for name, amount in sums.items() if amount}
     if len(by_name["top_down"]) < 1000:
         assert by_name["top_down"] == by_name["bottom_up"]
@@ -249,12 +249,12 @@ def test_a_trace_is_charged_by_lines_of_python(opened: Callable[[Path], Snapshot
         assert {place: size for place, size in found.items() if size} == dict(expected)
         branch = Branch(everything, ["line"], attribution=attribution)
         hot = groups(snapshot, branch, "bytes", 0, 1000, descending=True)
-        told = {
+        reported = {
             (row.place.file, row.place.line): row.bytes
             for row in hot.rows
             if row.place is not None and row.place.source == "recorded"
         }
-        assert told == dict(expected)
+        assert reported == dict(expected)
         for row in hot.rows[:5]:
             if row.filter:
                 of_row = Branch(everything, ["line"], [], row.filter, attribution)

@@ -86,9 +86,9 @@ def live_at_peak(path: Path, device: int) -> list[oracle.Alloc]:
 def place_of(alloc: oracle.Alloc, kind: int) -> tuple[str, int, str] | None:
     """The innermost frame of a kind."""
     for place in alloc.frames:
-        told = source_frame(*place)
-        if told.kind == kind:
-            return (told.file, told.line, told.function)
+        reported = source_frame(*place)
+        if reported.kind == kind:
+            return (reported.file, reported.line, reported.function)
     return None
 
 
@@ -138,12 +138,17 @@ def test_real_pairs_add_up_to_what_a_look_at_each_allocation_finds(
     for measure, expected in figures:
         found: list[Counter[tuple[str, int, str]]] = [Counter(), Counter()]
         for row in everything(sides[0], sides[1], "line", measure).rows:
-            for side, (told, size) in enumerate(
+            for side, (reported, size) in enumerate(
                 ((row.before, row.before_bytes), (row.after, row.after_bytes))
             ):
                 # what has C++ frames only may go by an inferred line, in a row of its own
-                if told is not None and told.kind != "native" and told.source != "inferred" and size:
-                    found[side][told.file, told.line, told.function] += size
+                if (
+                    reported is not None
+                    and reported.kind != "native"
+                    and reported.source != "inferred"
+                    and size
+                ):
+                    found[side][reported.file, reported.line, reported.function] += size
         assert found[0] == Counter({place: size for place, size in expected[0].items() if size})
         assert found[1] == Counter({place: size for place, size in expected[1].items() if size})
 
@@ -221,12 +226,12 @@ def test_inferred_lines_are_paired_and_called_so(opened: Callable[[Path], Snapsh
         path = tmp_path / f"{shift}.pickle"
         path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace_of(stacks)]}))
         snapshots.append(opened(path))
-        told: Counter[tuple[int, str]] = Counter()
+        reported: Counter[tuple[int, str]] = Counter()
         for allocation in live(snapshots[-1], 0, len(stacks), 0, 1000).rows:
             assert allocation.label is not None
-            told[allocation.label.line - shift, allocation.label.source] += allocation.size_bytes
-        assert {source for _, source in told} == {"recorded", "inferred"}
-        expected.append(told)
+            reported[allocation.label.line - shift, allocation.label.source] += allocation.size_bytes
+        assert {source for _, source in reported} == {"recorded", "inferred"}
+        expected.append(reported)
     sides = [whole_side(snapshot) for snapshot in snapshots]
     for measure in ("own", "inclusive"):
         answer = everything(sides[0], sides[1], "line", measure)
@@ -377,7 +382,7 @@ lines = st.sets(st.integers(1, 30), max_size=5).map(sorted)
 @given(lines, lines)
 @settings(max_examples=150, deadline=None)
 def test_lines_are_aligned_as_well_as_can_be(before: list[int], after: list[int]) -> None:
-    """No other alignment in order is worth more, by the worth that the docstring tells."""
+    """No other alignment in order is worth more, by the worth that the docstring defines."""
 
     def worth(pairs: list[tuple[int, int]]) -> float:
         sum_, offset = 0.0, 0
@@ -488,7 +493,7 @@ def test_code_that_moved_still_pairs(
             assert row.after.file == f"/srv/run/{row.before.file}"
 
 
-def test_stacks_of_cpp_alone_are_told_by_their_operator(
+def test_stacks_of_cpp_alone_are_named_by_their_operator(
     opened: Callable[[Path], Snapshot], tmp_path: Path
 ) -> None:
     native = [
@@ -516,7 +521,7 @@ def curve(text: str) -> list[float]:
 
 
 def stepped(path: Path, steps: int, events: int, name: str = "ProfilerStep#", first: int = 0) -> Path:
-    """Each step allocates one kibibyte more, takes ``events`` events of 10 µs, and is told by an annotation."""
+    """Each step allocates one kibibyte more, takes ``events`` events of 10 µs, and has an annotation."""
     trace: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
     clock = 1_000_000
@@ -548,11 +553,11 @@ def test_two_runs_on_one_axis(opened: Callable[[Path], Snapshot], tmp_path: Path
         for x, height in zip(edges[:-1].tolist(), highest, strict=True):
             moment = int(x - offset)
             assert np.isnan(height) if not 0 <= moment <= 80 else height == moment * 1024
-    assert first.told is None, "nobody asked for its steps"
+    assert first.known is None, "nobody asked for its steps"
     by_step = Alignment("event", by_step=True)
     first, second = side_of(one, 0, "event", by_step=True), side_of(two, 0, "event", by_step=True)
-    assert first.told is not None
-    assert (first.told.inferred, "ProfilerStep#" in first.told.how) == (False, True)
+    assert first.known is not None
+    assert (first.known.inferred, "ProfilerStep#" in first.known.how) == (False, True)
     places, steps = align(first, second, by_step)
     assert [(step.name, step.x) for step in steps] == [(f"ProfilerStep#{n}", 10.0 * n) for n in range(4)]
     # twice the events a step: any place of the one is at the same part of the same step of the other
@@ -593,9 +598,9 @@ def test_inferred_steps_lie_on_each_other_and_are_said_to_be(
     shown = steps_of(snapshot, number, 0, 100).rows
     for axis in ("event", "time"):
         side = side_of(snapshot, number, axis, by_step=True)
-        assert side.told is not None
-        assert side.told.inferred
-        assert side.told.how.startswith("Inferred from the period")
+        assert side.known is not None
+        assert side.known.inferred
+        assert side.known.how.endswith("the trace has no annotations of steps.")
         starts = [row.from_moment if axis == "event" else row.start_us for row in shown]
         assert side.step_edges[:-1] == starts
         places, steps = align(side, side, Alignment(axis, by_step=True, offset=1))

@@ -65,7 +65,7 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="files are read in fo
 @LINUX
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*OPENING, "checked.pickle.zst"])
-def test_a_file_that_is_cut_off_or_has_a_bit_turned_over_is_told_or_answers(name: str) -> None:
+def test_a_file_that_is_cut_off_or_has_a_bit_turned_over_is_reported_or_answers(name: str) -> None:
     data = damaged(name)
     if read(data) != "opened":
         pytest.skip("it is refused whole")

@@ -157,7 +157,7 @@ def check(pair: Pair, options: FlameOptions) -> None:
 
 
 def check_boxes(tree: CallTree, x0: float, x1: float, width: int) -> None:
-    """The picture is as any flame graph's, and each box tells both sides of what it stands for."""
+    """The picture is as any flame graph's, and each box has both sides of what it stands for."""
     found: Boxes = check_picture(tree, x0, x1, width, 0, 50)
     assert found.compared
     places = laid_out(tree)
@@ -214,17 +214,17 @@ def test_functions_have_what_a_comparison_says_of_them(pair: Any) -> None:
     made = Pair(pair[0], pair[1], AllocationSet(0, value=1))
     comparison = Comparison(made.sides[0], made.sides[1], made.pairing, "function")
     answer = comparison.answer("inclusive", "", "difference", 0, 1000)
-    told: dict[tuple[str, str], tuple[int, ...]] = {}
+    reported: dict[tuple[str, str], tuple[int, ...]] = {}
     for row in answer.rows:
         place = row.before or row.after
         if place is not None and place.kind != "native":
-            told[place.file, place.function] = (
+            reported[place.file, place.function] = (
                 *(row.before_bytes, row.after_bytes, row.before_count, row.after_count),
             )
-    assert of_functions(tree_of(made.joined, FlameOptions())) == told
+    assert of_functions(tree_of(made.joined, FlameOptions())) == reported
     # seen from the other side it is the same, under the names that are used there
     other = Pair(pair[0], pair[1], AllocationSet(0, value=1), "after")
-    assert sorted(of_functions(tree_of(other.joined, FlameOptions())).values()) == sorted(told.values())
+    assert sorted(of_functions(tree_of(other.joined, FlameOptions())).values()) == sorted(reported.values())
 
 
 def test_details_lead_to_the_views_own_lines_and_stacks(pair: Any) -> None:
@@ -239,17 +239,17 @@ def test_details_lead_to_the_views_own_lines_and_stacks(pair: Any) -> None:
         root = flame_tables.details_of(tree, made.joined.stacks, 0)
         assert set(stacks) == set(root.stacks)
         for node in nodes_of(tree)[1:]:
-            told = flame_tables.details_of(tree, made.joined.stacks, node)
-            assert told.whole == root.node.sides
-            assert told.node.sides is not None
-            held = [sum(stacks[stack][row] for stack in told.stacks) for row in (0, 1)]
-            mine = told.node.sides
+            reported = flame_tables.details_of(tree, made.joined.stacks, node)
+            assert reported.whole == root.node.sides
+            assert reported.node.sides is not None
+            held = [sum(stacks[stack][row] for stack in reported.stacks) for row in (0, 1)]
+            mine = reported.node.sides
             if own == "before":
                 assert [mine.before_bytes, mine.before_count] == held
             else:
                 assert [mine.after_bytes, mine.after_count] == held
-            if held[0] and told.lines:
-                assert told.lines[0].file in files
+            if held[0] and reported.lines:
+                assert reported.lines[0].file in files
 
 
 @settings(deadline=None, max_examples=100)
@@ -314,20 +314,20 @@ def test_a_renamed_function_is_one_box() -> None:
 def test_the_command_line_tells_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sample = str(Path(__file__).parents[2] / "samples" / "words.pb.gz")
 
-    def told(*arguments: str) -> str:
+    def reported(*arguments: str) -> str:
         assert main(["flame", sample, "--diff", sample, *arguments, "--cache-dir", str(tmp_path)]) == 0
         return capsys.readouterr().out
 
-    folded = [line.rsplit(" ", 2) for line in told("--folded").splitlines()]
+    folded = [line.rsplit(" ", 2) for line in reported("--folded").splitlines()]
     assert folded
     assert all(before == after for _, before, after in folded)
-    answer = json.loads(told("--json"))
+    answer = json.loads(reported("--json"))
     assert sum(int(before) for _, before, _ in folded) * 2 == answer["total_bytes"]
-    assert "difference" in told().splitlines()[0]
-    assert "0 B" in told("--bottom-up").splitlines()[1]
+    assert "difference" in reported().splitlines()[0]
+    assert "0 B" in reported("--bottom-up").splitlines()[1]
 
 
-def test_what_is_too_much_or_thin_is_told() -> None:
+def test_what_is_too_much_or_thin_is_reported() -> None:
     made = joined([(0, 0, 2**61)], [(0, 0, 2**61)])
     with pytest.raises(MemlensError, match="too large"):
         tree_of(made, FlameOptions())

@@ -73,13 +73,13 @@ def read_samples(data: bytes) -> tuple[list[tuple[str, str]], list[Sample], str]
     functions, locations = {}, {}
     for field, value in whole:
         if field == 5:
-            told = dict(fields(value))
-            functions[told[1]] = (strings[told[4]], strings[told[2]])
-            assert told[2] == told[3]
+            reported = dict(fields(value))
+            functions[reported[1]] = (strings[reported[4]], strings[reported[2]])
+            assert reported[2] == reported[3]
         elif field == 4:
-            told = dict(fields(value))
-            line = dict(fields(told[4]))
-            locations[told[1]] = (line[1], line[2])
+            reported = dict(fields(value))
+            line = dict(fields(reported[4]))
+            locations[reported[1]] = (line[1], line[2])
     assert 0 not in functions
     assert 0 not in locations
     found: list[Sample] = []
@@ -101,7 +101,7 @@ def read_samples(data: bytes) -> tuple[list[tuple[str, str]], list[Sample], str]
     types = [dict(fields(value)) for field, value in whole if field == 1]
     (comment,) = (strings[value] for field, value in whole if field == 13)
     (default,) = (strings[value] for field, value in whole if field == 14)
-    named = [(strings[told[1]], strings[told[2]]) for told in types]
+    named = [(strings[reported[1]], strings[reported[2]]) for reported in types]
     assert default in [name for name, _ in named]
     return named, found, comment
 
@@ -133,8 +133,8 @@ def expected_sums(found: list[oracle.Alloc], rows: list[int]) -> Sums:
     counts: Counter[tuple[Frame, ...]] = Counter()
     for row in rows:
         alloc = found[row]
-        told = [source_frame(*each) for each in alloc.frames]
-        stack = tuple((each.file, max(each.line, 0), each.function or "?") for each in told)
+        reported = [source_frame(*each) for each in alloc.frames]
+        stack = tuple((each.file, max(each.line, 0), each.function or "?") for each in reported)
         if not stack:
             words = "allocated before recording" if alloc.start == 0 else "no stack recorded"
             stack = (("", 0, words),)
@@ -166,7 +166,9 @@ def test_profiles_come_out_as_they_went_in(path: Path, tmp_path: Path) -> None:
     """Every value of every stack."""
     whole = fields(gzip.decompress(path.read_bytes()))
     strings = [value.decode() for field, value in whole if field == 6]
-    functions = {told[1]: told for told in (dict(fields(value)) for field, value in whole if field == 5)}
+    functions = {
+        reported[1]: reported for reported in (dict(fields(value)) for field, value in whole if field == 5)
+    }
     locations: dict[int, list[Frame]] = {}
     for field, value in whole:
         if field == 4:
@@ -186,7 +188,7 @@ def test_profiles_come_out_as_they_went_in(path: Path, tmp_path: Path) -> None:
         run("export", path, f"--{form}", target, "--cache-dir", tmp_path)
         read = read_pprof if form == "pprof" else read_speedscope
         named, sums, title = read(target.read_bytes())
-        assert [name for name, _ in named] == [strings[told[1]] for told in types]
+        assert [name for name, _ in named] == [strings[reported[1]] for reported in types]
         assert title == path.name
         want = {stack: tuple(values[n] for n in range(len(types))) for stack, values in expected.items()}
         # Memlens says where Go's runtime stopped writing a stack down
@@ -241,11 +243,11 @@ def test_every_sample_is_written_with_its_values_and_labels(
             frame = profile.frames.frames[int(tree.frames[node])]
             stack.append((frame.file, max(frame.line, 0), frame.function or "?"))
             node = int(tree.parents[node])
-        told = labels.get(number, [])
+        reported = labels.get(number, [])
         if profile.sizes is not None and profile.sizes[number] > 0 and not sized:
-            told.append(("bytes", int(profile.sizes[number]), "bytes"))
+            reported.append(("bytes", int(profile.sizes[number]), "bytes"))
         values = tuple(int(column[number]) for column in profile.values)
-        expected[tuple(stack), values, tuple(sorted(told, key=str))] += 1
+        expected[tuple(stack), values, tuple(sorted(reported, key=str))] += 1
     target = tmp_path / "out.pb.gz"
     run("export", path, "--pprof", target, "--cache-dir", tmp_path)
     types, samples, _ = read_samples(target.read_bytes())

@@ -131,7 +131,7 @@ def test_a_child_killed_at_any_moment_leaves_nothing_and_disturbs_nobody(
 
 
 @pytest.mark.skipif(not LINUX, reason="RLIMIT_DATA counts there")
-def test_a_file_that_needs_more_memory_than_it_may_take_is_told_so(tmp_path: Path, big: Path) -> None:
+def test_a_file_that_needs_more_memory_than_it_may_take_is_reported_so(tmp_path: Path, big: Path) -> None:
     command = [sys.executable, "-m", "memlens", "ingest", "--cache-dir", str(tmp_path / "cache")]
     ended = subprocess.run(
         [*command, "--memory-limit", str(60 << 20), str(big)], capture_output=True, text=True, check=False
@@ -171,7 +171,7 @@ def not_writable(folder: Path, how: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("how", ["its rights", "a file", "a disk"])
-def test_a_cache_that_can_not_be_written_is_told(
+def test_a_cache_that_can_not_be_written_is_reported(
     server: LspClient, tmp_path: Path, cache_folder: Path, how: str
 ) -> None:
     opening = {"path": str(write_snapshot(tmp_path / "a.pickle")), "view": "v1"}
@@ -188,7 +188,7 @@ def test_a_cache_that_can_not_be_written_is_told(
 @pytest.mark.skipif(
     not LINUX or not hasattr(os, "geteuid") or os.geteuid() != 0, reason="mounts a small disk"
 )
-def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(

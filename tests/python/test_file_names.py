@@ -30,7 +30,7 @@ def test_names_are_the_shortest_ends_that_no_other_file_has(paths: set[str]) -> 
     assert names == {path: expected(path, paths) for path in names}
 
 
-def test_paths_without_end_are_told_whole() -> None:
+def test_paths_without_end_are_shown_whole() -> None:
     long = "/".join(["x"] * 100_000)
     assert shortest_ends([f"/a/{long}", f"/b/{long}"]) == {
         f"/a/{long}": f"/a/{long}",

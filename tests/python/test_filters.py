@@ -74,19 +74,19 @@ def test_any_text_is_a_filter_or_says_what_is_wrong(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("flie:a.py", "'flie:a.py' is no term of a filter: there is no 'flie'"),
-        ("x size>big", "'size>big': big is no amount"),
-        ("size>1parsec", "parsec is no unit of size"),
+        ("flie:a.py", "'flie:a.py' is not a filter term: there is no 'flie'"),
+        ("x size>big", "'size>big': big is not a size or time"),
+        ("size>1parsec", "parsec is not a unit of size"),
         ("life>10", "'life>10': the unit is missing"),
-        ("file:", "'file:' lacks a value"),
-        ("file:a,", "'file:a,' lacks a value"),
-        ("-", "'-' lacks a value"),
-        ("stream:x", "'stream:x': x is no number"),
-        ("address:0xzz", "0xzz is no number"),
-        ("file>a", "'file>a' can't compare"),
+        ("file:", "'file:' needs a value"),
+        ("file:a,", "'file:a,' needs a value"),
+        ("-", "'-' needs a value"),
+        ("stream:x", "'stream:x': x is not a number"),
+        ("address:0xzz", "0xzz is not a number"),
+        ("file>a", "'file>a' can't be compared"),
         ("size>1,2", "more than one value"),
-        ("is:dead", "an allocation is one of before, freed, live, pending"),
-        ('file:"a', 'The quotes of "a are not closed'),
+        ("is:dead", "expected one of before, freed, live, pending"),
+        ('file:"a', '"a has no closing quote'),
         ("pool:7.7", "has no pool 7.7"),
         ("a" * 5000, "at most 4,096 characters"),
     ],
@@ -293,14 +293,14 @@ def check_views(snapshot: Snapshot, raw: Any, text: str, chance: random.Random) 
         edges = np.linspace(x0, x1, 51)
         for column, span in enumerate(spans(edges, starts, extent.x1, False)):
             assert geometry.total[column] == max(heights[m] for m in span)
-    told = overview(snapshot, number, "event", 40, text)
+    reported = overview(snapshot, number, "event", 40, text)
     parts = spans(np.linspace(extent.x0, extent.x1, 41), starts, extent.x1, False)
     highest, lowest = (
-        np.frombuffer(base64.b64decode(c), "<f8").tolist() for c in (told.highest, told.lowest)
+        np.frombuffer(base64.b64decode(c), "<f8").tolist() for c in (reported.highest, reported.lowest)
     )
     assert highest == [max(heights[m] for m in span) for span in parts]
     assert lowest == [min(heights[m] for m in span) for span in parts]
-    assert told.peak_bytes == top
+    assert reported.peak_bytes == top
     for at in [0, info.events, info.peak_moment, *(chance.randrange(info.events + 1) for _ in range(6))]:
         alive = [n for n in oracle.alive(every, at) if n in set(numbers)]
         total = sum(every[n].size for n in alive)
@@ -341,31 +341,31 @@ def check_views(snapshot: Snapshot, raw: Any, text: str, chance: random.Random) 
 def check_totals(
     snapshot: Snapshot, number: int, every: list[oracle.Alloc], numbers: list[int], text: str
 ) -> None:
-    """What the panel tells of a stack and of a line is of what fits the filter."""
+    """What the panel shows of a stack and of a line is of what fits the filter."""
     first = snapshot.device(number).first_allocation
     info = device_of(snapshot, number, text).info
-    for told in (every[numbers[0]], every[numbers[-1]]):
-        answer = stack(snapshot, first + every.index(told), text)
-        alike = [n for n in numbers if every[n].frames == told.frames]
+    for reported in (every[numbers[0]], every[numbers[-1]]):
+        answer = stack(snapshot, first + every.index(reported), text)
+        alike = [n for n in numbers if every[n].frames == reported.frames]
         check_sums(answer.same_stack, info, every, alike, first)
-        for file, place, _ in [each for each in told.frames if each[1]][:2]:
+        for file, place, _ in [each for each in reported.frames if each[1]][:2]:
             on_line = [n for n in numbers if any(f[:2] == (file, place) for f in every[n].frames)]
             check_sums(line(snapshot, file, place, number, text).totals, info, every, on_line, first)
 
 
 def check_sums(
-    told: Totals, info: DeviceInfo, every: list[oracle.Alloc], numbers: list[int], first: int
+    reported: Totals, info: DeviceInfo, every: list[oracle.Alloc], numbers: list[int], first: int
 ) -> None:
     def alive(at: int) -> list[int]:
         return [every[n].size for n in set(numbers) & set(oracle.alive(every, at))]
 
     at_peak = alive(info.peak_moment)
-    assert (told.total_bytes, told.count) == (sum(every[n].size for n in numbers), len(numbers))
-    assert (told.live_at_peak_bytes, told.live_at_peak_count) == (sum(at_peak), len(at_peak))
-    assert told.live_at_end_bytes == sum(alive(info.events))
-    assert told.largest_allocation is not None
-    assert told.largest_bytes == every[told.largest_allocation - first].size
-    assert told.largest_bytes == max(every[n].size for n in numbers)
+    assert (reported.total_bytes, reported.count) == (sum(every[n].size for n in numbers), len(numbers))
+    assert (reported.live_at_peak_bytes, reported.live_at_peak_count) == (sum(at_peak), len(at_peak))
+    assert reported.live_at_end_bytes == sum(alive(info.events))
+    assert reported.largest_allocation is not None
+    assert reported.largest_bytes == every[reported.largest_allocation - first].size
+    assert reported.largest_bytes == max(every[n].size for n in numbers)
 
 
 @pytest.mark.parametrize(

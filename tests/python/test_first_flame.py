@@ -105,7 +105,7 @@ def test_what_is_read_is_what_is_made(
     assert (path is None) == bool((made.widths[nodes_of(made)] == 0).any())
     expected = everything(snapshot)
     assert not (snapshot.archive / flame.FIRST_FLAME.name).exists(), "the answer comes first"
-    snapshot.work_behind()
+    snapshot.work_in_background()
     views = [
         (x0, x1, depth, rows, width)
         for x0, x1 in ((0, 1), (0.1, 0.6), (0.98, 1))
@@ -165,8 +165,8 @@ def test_however_it_is_asked_for_it_is_one_tree(opened: Callable[[Path], Snapsho
     default = profile.profile.default_value
     tree = first_of(profile)
     assert flame.tree_of(profile, AllocationSet(0, value=default), "bytes", OPTIONS) is tree
-    profile.work_behind()
-    snapshot.work_behind()
+    profile.work_in_background()
+    snapshot.work_in_background()
     with contextlib.closing(again(profile)) as read, contextlib.closing(again(snapshot)) as other:
         assert is_read(flame.tree_of(read, AllocationSet(0, value=default), "bytes", OPTIONS))
         for archive, of, value, options in (
@@ -240,13 +240,13 @@ def put(snapshot: Snapshot, columns: Columns, packages: list[str]) -> None:
 def test_a_hostile_one_is_made_anew(name: str, opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:
     snapshot = opened(with_nothing(tmp_path / "a.pickle"))
     expected = everything(snapshot)
-    snapshot.work_behind()
+    snapshot.work_in_background()
     columns, packages = read_columns(snapshot.archive / flame.FIRST_FLAME.name)
     put(snapshot, HOSTILE[name](columns), packages)
     with contextlib.closing(again(snapshot)) as other:
         assert not is_read(first_of(other))
         assert everything(other) == expected
-        other.work_behind()
+        other.work_in_background()
     with contextlib.closing(again(snapshot)) as mended:
         assert is_read(first_of(mended))
         assert everything(mended) == expected
@@ -257,7 +257,7 @@ def test_other_frames_and_packages_are_no_reason_to_mix_them(
 ) -> None:
     snapshot = opened(with_nothing(tmp_path / "a.pickle"))
     first_of(snapshot)
-    snapshot.work_behind()
+    snapshot.work_in_background()
     columns, known = read_columns(snapshot.archive / flame.FIRST_FLAME.name)
     for packages in ([], ["mine", *known[1:]], [*known, *map(str, range(1000))]):
         put(snapshot, columns, packages)
@@ -271,7 +271,7 @@ def test_flipped_bits_and_cut_ends_end_in_answers(
 ) -> None:
     snapshot = opened(sample)
     everything(snapshot)
-    snapshot.work_behind()
+    snapshot.work_in_background()
     path = snapshot.archive / flame.FIRST_FLAME.name
     whole, rng = path.read_bytes(), np.random.default_rng(5)
     monkeypatch.setattr(logging.getLogger("memlens"), "disabled", True)
@@ -295,21 +295,21 @@ def test_another_version_is_made_anew(
 ) -> None:
     snapshot = opened(sample)
     first_of(snapshot)
-    snapshot.work_behind()
+    snapshot.work_in_background()
     monkeypatch.setattr(
         flame, "FIRST_FLAME", flame.FIRST_FLAME._replace(version=flame.FIRST_FLAME.version + 1)
     )
     for expected in (False, True):
         with contextlib.closing(again(snapshot)) as other:
             assert is_read(first_of(other)) == expected
-            other.work_behind()
+            other.work_in_background()
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks for maps in /proc")
 def test_it_is_not_held_open(opened: Callable[[Path], Snapshot], sample: Path) -> None:
     snapshot = opened(sample)
     first_of(snapshot)
-    snapshot.work_behind()
+    snapshot.work_in_background()
     with contextlib.closing(again(snapshot)) as other:
         assert is_read(first_of(other))
         everything(other)
@@ -329,7 +329,7 @@ def test_it_appears_whole_and_is_counted(cache: Cache, sample: Path, monkeypatch
 
             ended.setattr(Path, "replace", end)
             picture = flame.picture(first_of(snapshot), 0, 1, 0, 100, 900)
-            snapshot.work_behind()
+            snapshot.work_in_background()
         # a full disk leaves the archive as it was
         assert sum(file.stat().st_size for file in archive.iterdir()) == before
         # and what a process left that was killed goes when the next one writes, or the cache is looked at

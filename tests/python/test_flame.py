@@ -258,21 +258,21 @@ def test_functions_searches_and_details_count_each_allocation_once(
                 result = flame_tables.search(tree, text)
                 assert (result.bytes, result.count) == (sum(each.size for each in hits), len(hits))
             for node in nodes_of(tree)[1 :: 1 if file == path else 6]:
-                told = flame_tables.details(snapshot, of, "bytes", options, node)
+                reported = flame_tables.details(snapshot, of, "bytes", options, node)
                 way = [key_of(tree, step) for step in tree.path(node)]
                 inside = [each for each in found if stack_of(each, options)[: len(way)] == way]
-                assert told.node.bytes == sum(each.size for each in inside)
-                assert [step.node for step in told.path] == tree.path(node)[:-1]
-                device, lit = snapshot.device(0), set(told.stacks)
+                assert reported.node.bytes == sum(each.size for each in inside)
+                assert [step.node for step in reported.path] == tree.path(node)[:-1]
+                device, lit = snapshot.device(0), set(reported.stacks)
                 both = zip(device.stack.tolist(), device.size.tolist(), strict=True)
-                assert sum(size for stack, size in both if stack in lit) == told.node.bytes
+                assert sum(size for stack, size in both if stack in lit) == reported.node.bytes
                 lines: dict[tuple[str, int], int] = defaultdict(int)
                 for each in inside:
                     if each.frames:
                         # the innermost of the frames that the node merges, which only recursion makes several of
                         order = each.frames if options.direction == "bottom_up" else each.frames[::-1]
                         lines[order[len(way) - 1][:2]] += each.size
-                assert {(row.file, row.line): row.bytes for row in told.lines} == lines
+                assert {(row.file, row.line): row.bytes for row in reported.lines} == lines
 
 
 def test_a_node_has_its_lines_where_the_focus_itself_is_hidden(opened: Any, sample: Path) -> None:
@@ -284,10 +284,10 @@ def test_a_node_has_its_lines_where_the_focus_itself_is_hidden(opened: Any, samp
             options = FlameOptions(direction=direction, focus=focus, hide=(focus,))
             tree = tree_of(snapshot, of, "bytes", options)
             for node in nodes_of(tree)[1::3]:
-                told = flame_tables.details(snapshot, of, "bytes", options, node)
-                assert {row.function for row in told.lines} == {told.node.name.function}
-                if len(told.lines) < 20:
-                    assert sum(row.bytes for row in told.lines) == told.node.bytes
+                reported = flame_tables.details(snapshot, of, "bytes", options, node)
+                assert {row.function for row in reported.lines} == {reported.node.name.function}
+                if len(reported.lines) < 20:
+                    assert sum(row.bytes for row in reported.lines) == reported.node.bytes
                 looked += direction == "bottom_up"
     assert looked > 10
 
@@ -347,8 +347,8 @@ def test_the_tree_in_the_terminal_and_the_functions_as_json(sample: Path, tmp_pa
     head, *_ = run(sample, "--bottom-up", "--cache-dir", tmp_path).splitlines()
     assert lines[0].split() == head.split()
     assert lines[0].split()[:6] == ["inclusive", "self", "share", "(self", "by", "my"]
-    told = json.loads(run(sample, "--json", "--cache-dir", tmp_path))
-    assert told["total_bytes"] == told["rows"][0]["bytes"] == peak
+    reported = json.loads(run(sample, "--json", "--cache-dir", tmp_path))
+    assert reported["total_bytes"] == reported["rows"][0]["bytes"] == peak
     narrowed = json.loads(run(sample, "--json", "--cache-dir", tmp_path, "--filter", "size>1MiB"))
     assert 0 < narrowed["total_bytes"] < peak
 

@@ -161,8 +161,8 @@ def test_real_files(path: Path, opened: Callable[[Path], Snapshot]) -> None:
     # every stack's operator at once is that of each stack
     operators, names = operators_of_stacks(snapshot)
     for stack, number in enumerate(operators.tolist()):
-        told = names[number] if number < len(names) else None
-        assert told == operator_of_stack(snapshot, stack)
+        reported = names[number] if number < len(names) else None
+        assert reported == operator_of_stack(snapshot, stack)
 
 
 def test_orders(tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:

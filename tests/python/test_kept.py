@@ -216,7 +216,7 @@ def answers(snapshot: Snapshot, seed: int, *, check: Callable[[], None] = lambda
                 continue
             with contextlib.suppress(MemlensError):
                 found.append(msgspec.json.encode(snapshot.ask(functools.partial(asked, ask, params))))
-            snapshot.ask(Snapshot.work_behind)
+            snapshot.ask(Snapshot.work_in_background)
             check()
     return found
 
@@ -231,7 +231,7 @@ def test_a_snapshot_answers_the_same_with_hardly_any_memory(
 ) -> None:
     snapshot = opened(ROOT / "samples" / name)
     ask_everything(snapshot, random.Random(1))
-    snapshot.work_behind()
+    snapshot.work_in_background()
     with contextlib.closing(Snapshot.open(snapshot.archive)) as rich:
         expected = answers(rich, 7)
     snapshot.close()
@@ -254,7 +254,7 @@ def test_what_a_snapshot_keeps_is_measured_as_it_is(opened: Callable[[Path], Sna
         tracemalloc.start()
         try:
             ask_everything(measured, random.Random(2), 4)
-            measured.behind.clear()
+            measured.background.clear()
             measured._kept.measure()
             measured._devices.clear()
             measured._holders.clear()

@@ -42,7 +42,7 @@ def branches(snapshot: Snapshot, of: AllocationSet, chance: random.Random) -> li
 def check_merged(
     geometry: Geometry, alive: Callable[[int], list[tuple[int, int]]], mine: set[int], chance: random.Random
 ) -> int:
-    """Merged rects are told as what most of their bytes are; returns how many were looked at."""
+    """Merged rects are shown as what most of their bytes are; returns how many were looked at."""
     looked = 0
     for at, (x0, x1, y0, y1, band) in enumerate(geometry.rects.tolist()):
         if not band >> 31 or y1 - y0 <= 8:
@@ -84,9 +84,9 @@ def check_pictures(snapshot: Snapshot, raw: Any, filter_text: str, chance: rando
             box = box._replace(y1=layout_of(snapshot, info.device).top)
             mapped = unpack(memory_map(snapshot, info.device, box, filter_text, lit))
             for geometry in (stacked, mapped):
-                told = geometry.allocation[geometry.lit == 1].tolist()
-                assert set(told) == mine & set(geometry.allocation.tolist())
-                lit_up += len(told)
+                reported = geometry.allocation[geometry.lit == 1].tolist()
+                assert set(reported) == mine & set(geometry.allocation.tolist())
+                lit_up += len(reported)
             looked += check_merged(stacked, alive, mine, chance)
     assert lit_up > 0
     return looked

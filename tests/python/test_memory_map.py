@@ -167,8 +167,8 @@ def test_maps_of_made_runs_keep_streams_and_pools_apart(tmp_path: Path, seed: in
     for below, above in pairwise(lanes.lanes):
         assert below.y + below.size_bytes <= above.y
     groups = {(held[2], held[3]) for state in allocator.states for held in state}
-    told = [(int(group.stream), group.pool or "0, 0") for group in lanes.groups]
-    assert sorted(told) == sorted((stream, f"{pool[0]}, {pool[1]}") for stream, pool in groups)
+    reported = [(int(group.stream), group.pool or "0, 0") for group in lanes.groups]
+    assert sorted(reported) == sorted((stream, f"{pool[0]}, {pool[1]}") for stream, pool in groups)
     for group in lanes.groups:
         inside = [lane for lane in lanes.lanes if group.y <= lane.y < group.y + group.height]
         assert len(inside) == group.lane_count
@@ -271,13 +271,15 @@ def test_pages_of_a_state_hold_every_segment_once_with_its_blocks(tmp_path: Path
         )
         lit = lit_rows(snapshot, branch, device_of(snapshot, 0, text))
         most = 5 * MIB if text else 1 << 60
-        told = allocator_state(snapshot, 0, len(allocator.events), order, 0, 500, text, lit)
-        for _, _, requested, allocation, _, state in blocks_of(told):
+        reported = allocator_state(snapshot, 0, len(allocator.events), order, 0, 500, text, lit)
+        for _, _, requested, allocation, _, state in blocks_of(reported):
             assert (state >= 4) == (allocation != NEVER and not 3 * MIB < requested <= most)
     snapshot.close()
 
 
-def test_live_blocks_in_no_segment_are_told_as_such(opened: Callable[[Path], Snapshot], sample: Path) -> None:
+def test_live_blocks_in_no_segment_are_reported_as_such(
+    opened: Callable[[Path], Snapshot], sample: Path
+) -> None:
     snapshot = opened(sample)
     info = snapshot.device(0).info
     answer = allocator_state(snapshot, 0, info.peak_moment, "size", 0, 500)

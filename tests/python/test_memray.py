@@ -1,4 +1,4 @@
-"""memray's captures: their header, and what memray's own reader tells of them against memray's own reports.
+"""memray's captures: their header, and what memray's own reader says of them against memray's own reports.
 
 Reading takes memray, which is no part of the development environment: ``npm test`` installs the one of
 ``tests/python/memray.lock`` in ``.cache/memray`` (or MEMLENS_TEST_MEMRAY names its Python); without it those tests are
@@ -104,7 +104,7 @@ def recorded(folder: Path, *, kind: str = "ALL_ALLOCATIONS", killed: bool = Fals
 
 
 @pytest.mark.parametrize("version", memray.VERSIONS)
-def test_who_has_no_memray_is_told_what_to_install(tmp_path: Path, version: int) -> None:
+def test_who_has_no_memray_learns_what_to_install(tmp_path: Path, version: int) -> None:
     path = tmp_path / "x.bin"
     path.write_bytes(header(version))
     with pytest.raises(MemrayNeededError) as caught:
@@ -120,7 +120,7 @@ def test_who_has_no_memray_is_told_what_to_install(tmp_path: Path, version: int)
 @pytest.mark.parametrize(
     ("version", "words"), [(8, "before 1.4"), (99, "newer than Memlens"), (-1, "before 1.4")]
 )
-def test_versions_that_no_memray_reads_are_told(tmp_path: Path, version: int, words: str) -> None:
+def test_versions_that_no_memray_reads_are_reported(tmp_path: Path, version: int, words: str) -> None:
     path = tmp_path / "x.bin"
     path.write_bytes(header(version))
     with pytest.raises(MemrayNeededError, match=words):
@@ -148,11 +148,11 @@ def test_what_the_interpreter_is_started_with(tmp_path: Path, monkeypatch: pytes
     unwanted = {"DEBUGINFOD_URLS", "PYTHONPATH", "PYTHONSTARTUP"}
     for name in unwanted:
         monkeypatch.setenv(name, "http://127.0.0.1:1 /nowhere")
-    told = tmp_path / "told.json"
+    reported = tmp_path / "report.json"
     program = stand_in(
         tmp_path,
-        f"told = [sys.argv[1:], dict(os.environ), os.getcwd(), sys.stdin.read()]\n"
-        f"json.dump(told, open({str(told)!r}, 'w'))\nprint('[\"missing\"]')",
+        f"reported = [sys.argv[1:], dict(os.environ), os.getcwd(), sys.stdin.read()]\n"
+        f"json.dump(reported, open({str(reported)!r}, 'w'))\nprint('[\"missing\"]')",
     )
     path = tmp_path / "x; touch $(echo pwned) `y`.bin"
     path.write_bytes(header())
@@ -160,13 +160,13 @@ def test_what_the_interpreter_is_started_with(tmp_path: Path, monkeypatch: pytes
     scratch.mkdir()
     with pytest.raises(MemrayNeededError):
         read_with(path, program, scratch)
-    arguments, environment, folder, said = json.loads(told.read_text())
+    arguments, environment, folder, said = json.loads(reported.read_text())
     assert arguments[0] == "-c"
     assert arguments[2] == str(path)
     assert not unwanted & set(environment)
     assert Path(folder) == scratch
     assert said == ""
-    assert {each.name for each in tmp_path.iterdir()} == {path.name, "python", "scratch", "told.json"}
+    assert {each.name for each in tmp_path.iterdir()} == {path.name, "python", "scratch", "report.json"}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="scripts are no programs there")
@@ -203,7 +203,7 @@ def test_the_reading_process_ends_with_the_one_that_started_it(tmp_path: Path) -
     wait_until(lambda: not is_running(child), 20)
 
 
-def test_a_reader_that_dies_is_told(tmp_path: Path) -> None:
+def test_a_reader_that_dies_is_reported(tmp_path: Path) -> None:
     """The interpreter is anything: here one that prints nothing, or what is no line of ours."""
     path = tmp_path / "x.bin"
     path.write_bytes(header())
@@ -234,13 +234,15 @@ def test_a_reader_that_dies_is_told(tmp_path: Path) -> None:
 def test_headers_in_lz4_frames(path: Path) -> None:
     found = re.match(r"v1\.(\d+)", path.name)
     with open_source(path, path.parent, lambda *_: None) as source:
-        told = memray._header(source)
-    assert told.version == {"10": 10, "18": 11, "19": 12}[found[1]] if found else told.version == 13
-    assert told.command.endswith((".py", ".py 4", ".py 20", ".py 60", ".py 40")) or ".py" in told.command
-    assert (told.allocations > 0) != told.aggregated
-    assert 0 < told.end_ms - told.start_ms < 600_000
-    assert told.native == ("native" in path.name)
-    assert told.aggregated == ("aggregate" in path.name)
+        reported = memray._header(source)
+    assert reported.version == {"10": 10, "18": 11, "19": 12}[found[1]] if found else reported.version == 13
+    assert (
+        reported.command.endswith((".py", ".py 4", ".py 20", ".py 60", ".py 40")) or ".py" in reported.command
+    )
+    assert (reported.allocations > 0) != reported.aggregated
+    assert 0 < reported.end_ms - reported.start_ms < 600_000
+    assert reported.native == ("native" in path.name)
+    assert reported.aggregated == ("aggregate" in path.name)
 
 
 def lz4_by_literals(data: bytes) -> bytes:
@@ -262,7 +264,7 @@ def test_lz4_as_its_document_has_it() -> None:
     assert lz4_head(stored, 100) == b"hello"
 
 
-def test_damaged_headers_are_told(tmp_path: Path) -> None:
+def test_damaged_headers_are_reported(tmp_path: Path) -> None:
     for seed, data in enumerate((header(), lz4_by_literals(header()))):
         _, whole = damage(data, tmp_path / "x.bin", 40, seed)
         assert whole == 0
@@ -292,7 +294,7 @@ def test_the_index_is_on_its_lines(tmp_path: Path) -> None:
 
 
 @needs_memray
-def test_a_killed_process_is_told(tmp_path: Path) -> None:
+def test_a_killed_process_is_reported(tmp_path: Path) -> None:
     profile = read_with(recorded(tmp_path, killed=True), PYTHON, tmp_path)
     assert "killed" in {notice.code for notice in profile.notices}
     assert value(profile, "peak_bytes") > 0
@@ -306,7 +308,7 @@ def test_an_aggregated_capture_has_no_temporary_allocations(tmp_path: Path) -> N
 
 
 @needs_memray
-def test_a_capture_of_another_version_is_told(tmp_path: Path) -> None:
+def test_a_capture_of_another_version_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "x.bin"
     path.write_bytes(header(10))
     with pytest.raises(MemrayNeededError, match=r"has memray 1\.20"):
@@ -314,7 +316,7 @@ def test_a_capture_of_another_version_is_told(tmp_path: Path) -> None:
 
 
 @needs_memray
-def test_damaged_captures_are_told_or_read(tmp_path: Path) -> None:
+def test_damaged_captures_are_reported_or_read(tmp_path: Path) -> None:
     whole = recorded(tmp_path).read_bytes()
     for number in range(1, 8):
         path = tmp_path / f"cut{number}.bin"
@@ -645,7 +647,7 @@ def test_pools_are_marked(
 
 @needs_memray
 @pytest.mark.parametrize("path", real_profiles("memray/*.bin"), ids=lambda path: path.name)
-def test_captures_whose_objects_were_not_recorded_are_told(path: Path, tmp_path: Path) -> None:
+def test_captures_whose_objects_were_not_recorded_are_reported(path: Path, tmp_path: Path) -> None:
     """As memray's own report does, by its own metadata; and a mark stands only on what was mapped."""
     if path.stat().st_size > 400_000 and "native" in path.name:
         pytest.skip("memray takes minutes over its symbols")
@@ -781,8 +783,8 @@ FULL = [
 
 def temporal(path: Path, python: Path) -> dict[str, Any]:
     said = subprocess.run([python, "-c", TEMPORAL, path], check=True, capture_output=True, timeout=120)
-    told: dict[str, Any] = json.loads(said.stdout)
-    return told
+    reported: dict[str, Any] = json.loads(said.stdout)
+    return reported
 
 
 def place(frames: Any) -> tuple[tuple[str, str, int], ...]:
@@ -815,14 +817,14 @@ def test_what_stacks_allocated_and_freed_over_time(
 ) -> None:
     """Against memray's records of what lived from when to when, added up one by one."""
     python = python_for(path)
-    told = temporal(path, python)
+    reported = temporal(path, python)
     monkeypatch.setattr(memray_times, "_MOST_EDGES", most_edges)
     profile = read_with(path, python, tmp_path)
     times = profile.times
     assert times is not None
     assert times.tells_flow
     assert not times.tells_all
-    memory = told["memory"]
+    memory = reported["memory"]
     lines = len(memory)
     step = -(-(lines + 1) // most_edges)
     ends = [*range(step - 1, lines, step), lines]
@@ -842,7 +844,7 @@ def test_what_stacks_allocated_and_freed_over_time(
         after = ends[first - 1] if first else -1
         allocated: Places = Counter()
         freed: Places = Counter()
-        for frames, begin, end, size, count in told["rows"]:
+        for frames, begin, end, size, count in reported["rows"]:
             for sums, when in ((allocated, begin), (freed, end)):
                 if when is not None and after < when <= ends[last]:
                     sums[place(frames), "bytes"] += size

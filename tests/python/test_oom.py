@@ -16,7 +16,7 @@ from tests.python.limited_allocator import DeviceFullError, LimitedAllocator, as
 from tests.python.model_allocator import KIB, MIB
 from tests.python.replays import torch as oracle
 from tests.python.test_allocator import open_data
-from tests.python.test_reserved import parts, sizes_told, true_gap
+from tests.python.test_reserved import known_sizes, parts, true_gap
 
 from memlens.cli import main
 from memlens.errors import MemlensError
@@ -132,7 +132,7 @@ def test_an_event_is_explained_by_what_the_allocator_held(
     allocator = LimitedAllocator(expandable, capacity_mib * MIB)
     run(allocator, random.Random(seed), 120)
     snapshot = open_data(tmp_path_factory.mktemp("oom"), allocator.snapshot(0))
-    told = sizes_told(allocator.states[-1])
+    reported = known_sizes(allocator.states[-1])
     events = [number for number, entry in enumerate(allocator.events) if entry["action"] == "oom"]
     found_marks = marks(snapshot)
     assert [mark.event for mark in found_marks.marks] == events
@@ -163,7 +163,7 @@ def test_an_event_is_explained_by_what_the_allocator_held(
         assert (answer.returned_segments, answer.returned_bytes) == wanted["returned"]
         assert (answer.retry.event if answer.retry else None) == wanted["retry"]
         assert parts(answer.gap) == answer.gap.reserved_bytes
-        assert answer.gap.wholly_free_bytes == true_gap(allocator.states[event], told)["wholly_free"]
+        assert answer.gap.wholly_free_bytes == true_gap(allocator.states[event], reported)["wholly_free"]
         check_words(answer, expandable)
     snapshot.close()
 
@@ -285,7 +285,7 @@ def test_a_large_segment_that_a_small_block_splits(tmp_path: Path) -> None:
     (segment,) = answer.pinned
     assert segment.large_enough
     assert [block.label.line for block in segment.blocks if block.label] == [2]
-    assert "is not told by the file" in find(answer, "expandable-segments").text
+    assert "is not recorded in the file" in find(answer, "expandable-segments").text
     assert answer.retry is not None
     assert (answer.retry.same_stack, answer.retry.failures_between) == (True, 0)
     retried = find(answer, "retry-succeeded")
@@ -426,7 +426,7 @@ def test_where_real_requests_came_from(
         if entry.get("frames")
     }
     chosen = random.Random(1).sample(list(stacks.values()), min(40, len(stacks)))
-    for frames, told in zip(chosen, asked(opened, tmp_path, chosen, "real"), strict=True):
+    for frames, reported in zip(chosen, asked(opened, tmp_path, chosen, "real"), strict=True):
         python = [
             f for f in frames if f["line"] and re.search(r"\.py$|<ipython-input|ipykernel", f["filename"])
         ]
@@ -434,10 +434,10 @@ def test_where_real_requests_came_from(
         user = [f for f in python if source_frame(f["filename"], f["line"], f["name"]).kind == USER]
         if python:
             best = (user or python)[0]
-            assert told == f"asked for at {best['filename']}:{best['line']} {best['name']}"
+            assert reported == f"asked for at {best['filename']}:{best['line']} {best['name']}"
         elif not any("): " in f["name"] for f in frames):  # where the profiler keeps places in names
-            assert told.startswith("no Python frame was recorded for the request")
-        assert "unwind" not in told
+            assert reported.startswith("no Python frame was recorded for the request")
+        assert "unwind" not in reported
 
 
 def test_a_request_without_python_names_operators(opened: Callable[[Path], Snapshot], tmp_path: Path) -> None:

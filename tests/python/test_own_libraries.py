@@ -197,7 +197,7 @@ def test_tables_and_the_first_flame_follow_the_setting(sample: Path, cache: Cach
             tree_of(snapshot, of, "bytes", first_flame.OPTIONS)
             names = frame_names(snapshot)
             packages = {names.packages[number] for number in names.package.tolist()}
-            snapshot.work_behind()
+            snapshot.work_in_background()
             assert FIRST_FLAME.find(snapshot.origin) is not None
         with closing(SqlSession(open_with(archive, chosen))) as session:
             _, rows = session.stream(query)

@@ -1,4 +1,4 @@
-"""Foreign paths against files here: which is meant, and when nobody can tell."""
+"""Foreign paths against files here: which is meant, and when that can't be known."""
 
 from pathlib import Path, PurePosixPath, PureWindowsPath
 

@@ -157,8 +157,8 @@ def test_filters_find_the_samples_that_fit(made: tuple[Profile, list[list[int]],
     }
     for text, fits in tests.items():
         found = items_of(snapshot, AllocationSet(0, filter=text, value=1)).rows.tolist()
-        told = np.flatnonzero((profile.values[1] != 0) | (profile.values[0] != 0)).tolist()
-        assert found == [n for n in told if fits(n)], text
+        reported = np.flatnonzero((profile.values[1] != 0) | (profile.values[0] != 0)).tolist()
+        assert found == [n for n in reported if fits(n)], text
     for text in ("module:x", "life>1s", "pool:1", "category:x", "is:freed"):
         with pytest.raises(BadRequestError, match="a profile doesn't record that"):
             items_of(snapshot, AllocationSet(0, filter=text))
@@ -180,9 +180,9 @@ def test_trees_add_up_to_the_samples(made: tuple[Profile, list[list[int]], Snaps
             if names:
                 own[names[0]] += int(amounts[sample])
         answer = flame_tables.functions(tree, "inclusive", 0, 1000, "any")
-        told = {(row.name.file, row.name.function): (row.bytes, row.self_bytes) for row in answer.rows}
-        told.pop(("", "no stack recorded"), None)
-        assert told == {name: (number, own[name]) for name, number in total.items() if number > 0}
+        reported = {(row.name.file, row.name.function): (row.bytes, row.self_bytes) for row in answer.rows}
+        reported.pop(("", "no stack recorded"), None)
+        assert reported == {name: (number, own[name]) for name, number in total.items() if number > 0}
         first = tree.children(0)[0]
         node = flame_tables.details(snapshot, of, "bytes", FlameOptions(), int(first))
         assert node.stacks
@@ -212,9 +212,11 @@ def test_groups_add_up_and_their_filters_find_them(made: tuple[Profile, list[lis
                 assert len(narrow.rows) == 1 or kind == "label"
     threads = groups(snapshot, Branch(of, ["thread"]), "bytes", 0, 1000, descending=True)
     wanted: Counter[str] = Counter()
-    told = {sample: profile.strings[text] for sample, key, text, _, _ in profile.labels.tolist() if key == 1}
+    reported = {
+        sample: profile.strings[text] for sample, key, text, _, _ in profile.labels.tolist() if key == 1
+    }
     for sample, amount in enumerate(profile.values[1].tolist()):
-        wanted[told.get(sample, "No thread in the file")] += amount
+        wanted[reported.get(sample, "No thread in the file")] += amount
     assert {group.name: group.bytes for group in threads.rows} == wanted
     packages = groups(snapshot, Branch(of, ["package"]), "bytes", 0, 1000, descending=True)
     wanted = Counter()
@@ -304,8 +306,8 @@ def test_lines_and_tables_say_the_same(made: tuple[Profile, Any, Snapshot]) -> N
             f"stack FROM stack_frames JOIN frames USING (frame) WHERE file = '{file}' AND line = {row.line})"
         )
         assert asked(query) == [(row.total,)]
-        told = line(snapshot, row.file, row.line)
-        assert told.totals.total_bytes == row.total
+        reported = line(snapshot, row.file, row.line)
+        assert reported.totals.total_bytes == row.total
     session.close()
 
 
@@ -350,8 +352,8 @@ def test_what_counts_negative_values_and_what_leaves_them_out_is_as_the_notice_s
     tree = flame.tree_of(snapshot, AllocationSet(0), "bytes", FlameOptions())
     assert tree.total == 200
     assert flame_tables.whole(tree) == FlameSides(50, 2, 150, 2)
-    told = flame_tables.functions(tree, "inclusive", 0, 9).rows
-    assert {row.name.function: row.self_sides for row in told} == {
+    reported = flame_tables.functions(tree, "inclusive", 0, 9).rows
+    assert {row.name.function: row.self_sides for row in reported} == {
         "f": FlameSides(30, 1, 100, 1), "g": FlameSides(0, 0, 50, 1), "h": FlameSides(20, 1, 0, 0),
     }  # fmt: skip
     for word in (*counted, "flame graphs", "tables of functions"):
@@ -372,7 +374,7 @@ def test_no_allocation_is_booked_to_what_was_called_for_it(
     path.write_bytes(builder.bytes())
     rows = groups(opened(path), Branch(AllocationSet(0), ["function"]), "name", 0, 9, descending=False).rows
     found = sorted((row.name, row.place.file if row.place else "", row.bytes) for row in rows)
-    # where there is nothing else, the innermost is told all the same
+    # where there is nothing else, the innermost is shown all the same
     assert found == [
         ("__strdup", "./string/strdup.c", 10), ("malloc", "./malloc/malloc.c", 10), ("malloc", "/home/me/own.c", 10),
         ("reads_all", "", 10),
@@ -394,7 +396,7 @@ def test_dhats_own_functions_are_no_hot_spots(path: Path, opened: Callable[[Path
 
 
 @pytest.mark.parametrize(("name", "counted"), [("massif.out.ledger", False), ("service.heaptrack.zst", True)])
-def test_counts_that_are_not_known_are_not_told_as_none(
+def test_counts_that_are_not_known_are_not_shown_as_zero(
     name: str, counted: bool, opened: Callable[[Path], Snapshot]
 ) -> None:
     snapshot = opened(FIXTURES / name)
@@ -405,9 +407,9 @@ def test_counts_that_are_not_known_are_not_told_as_none(
         for number in (answer.count, answer.set_count, *(row.count for row in answer.rows)):
             assert (number is not None) == counted
             assert number is None or number > 0
-    told = profile_times.between(snapshot, 0, last, "")
-    assert told.allocated_bytes > 0
-    assert (told.allocated_count is not None, told.freed_count is not None) == (counted, counted)
+    reported = profile_times.between(snapshot, 0, last, "")
+    assert reported.allocated_bytes > 0
+    assert (reported.allocated_count is not None, reported.freed_count is not None) == (counted, counted)
 
 
 WORDS = {
@@ -438,9 +440,9 @@ def test_values_are_known_by_words_too(
         if (name, word) == ("massif.out.ledger", "live"):
             continue
         assert main(["flame", str(path), "--value", word, "--cache-dir", str(tmp_path)]) == 1
-        told = capsys.readouterr().err
-        assert f"no value {word}" in told
-        assert all(known in told for known in names)
+        reported = capsys.readouterr().err
+        assert f"no value {word}" in reported
+        assert all(known in reported for known in names)
     if name == "service.heaptrack.zst":
         assert main(["info", str(path), "--cache-dir", str(tmp_path)]) == 0
         assert "18 samples of 15 stacks, calls to allocation functions: 2,089\n" in capsys.readouterr().out
@@ -460,20 +462,22 @@ def test_any_question_is_answered_or_refused_in_a_sentence(made: tuple[Profile, 
 def test_the_command_line_tells_of_profiles(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def told(*arguments: str) -> str:
+    def reported(*arguments: str) -> str:
         assert main([arguments[0], str(path), *arguments[1:], "--cache-dir", str(tmp_path)]) == 0
         return capsys.readouterr().out
 
     message = message_of(path)
     sums = [sum(values) for values in zip(*(each["value"] for each in message["sample"]), strict=True)]
-    folded = told("flame", "--value", "inuse_objects", "--folded").splitlines()
+    folded = reported("flame", "--value", "inuse_objects", "--folded").splitlines()
     assert sum(int(row.rpartition(" ")[2]) for row in folded) == sums[2]
-    assert f"{sums[0]:,}" in told("info")
-    assert "main.main" in told("lines", "--top", "2", "--value", "alloc_space")
-    assert str(sums[1]) in told("sql", "SELECT total FROM value_types WHERE name = 'alloc_space'", "--csv")
+    assert f"{sums[0]:,}" in reported("info")
+    assert "main.main" in reported("lines", "--top", "2", "--value", "alloc_space")
+    assert str(sums[1]) in reported(
+        "sql", "SELECT total FROM value_types WHERE name = 'alloc_space'", "--csv"
+    )
 
 
-def test_what_happens_in_a_bin_is_told_by_the_second() -> None:
+def test_what_happens_in_a_bin_is_given_by_the_second() -> None:
     """Bins without length go with the next one that has some, and the last ones with the one before them."""
     edges = np.array([0, 0, 500_000, 500_000, 2_500_000, 2_500_000])
     rates = profile_times.per_second(edges, np.array([0, 3, 4, 5, 1, 2]))

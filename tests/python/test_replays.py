@@ -192,7 +192,7 @@ def check_sql(replay: torch.Replay, archived: Archived, ask: Commands) -> None:
         for row, alloc in enumerate(device.allocations):
             pending = int(alloc.end is None and alloc.waits)
             state = "freed" if alloc.end is not None else "pending_free" if pending else "live"
-            told = (
+            reported = (
                 alloc.start,
                 alloc.end,
                 int(row in at_peak),
@@ -201,7 +201,7 @@ def check_sql(replay: torch.Replay, archived: Archived, ask: Commands) -> None:
                 pending,
             )
             more = (state, alloc.category, str(alloc.stream))
-            expected.append((number, alloc.size, alloc.rounded, *told, *more))
+            expected.append((number, alloc.size, alloc.rounded, *reported, *more))
     assert [tuple(row.values()) for row in rows] == expected
     frames = {
         row["frame"]: Frame(row["function"], row["file"], row["line"])
@@ -220,7 +220,7 @@ def check_sql(replay: torch.Replay, archived: Archived, ask: Commands) -> None:
         # the one to show first: the innermost of the user's code, else of a library's, else the innermost
         assert first is None if not stack else frames[first] == min(stack, key=archived.rank_mine)
         place = replay.tree.number(stack)
-        # the archive tells stacks apart whose frames differ in what no view shows
+        # the archive keeps stacks apart whose frames differ in what no view shows
         kept = mine.setdefault(place, [0] * len(values) + [0])
         kept[:] = [*(one + two for one, two in zip(kept, values, strict=False)), max(kept[-1], largest)]
     expected_sums = replay.sums.by_stack()

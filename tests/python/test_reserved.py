@@ -31,12 +31,12 @@ def parts(found: Gap) -> int:
     )  # fmt: skip
 
 
-def sizes_told(final: list[tuple[Any, ...]]) -> dict[int, int]:
-    """The block sizes that a file tells: those of what is live at its end."""
+def known_sizes(final: list[tuple[Any, ...]]) -> dict[int, int]:
+    """The block sizes that a file has: those of what is live at its end."""
     return {number: size for held in final for _, size, _, state, number in held[6] if state != "inactive"}
 
 
-def true_gap(state: list[tuple[Any, ...]], told: dict[int, int], lost: int = 0) -> dict[str, int]:
+def true_gap(state: list[tuple[Any, ...]], reported: dict[int, int], lost: int = 0) -> dict[str, int]:
     """The parts, from the allocator's own state; blocks count as large as a file lets one know.
 
     Of the first ``lost`` allocations that is a request rounded up, of the others all that the rules of splitting say.
@@ -50,7 +50,7 @@ def true_gap(state: list[tuple[Any, ...]], told: dict[int, int], lost: int = 0) 
             if kind == "inactive":
                 continue
             early = max(512, -(-requested // 512) * 512)
-            size = told.get(number, early if number < lost else true)
+            size = reported.get(number, early if number < lost else true)
             active += size
             if kind == "active_allocated":
                 found["requested"] += requested
@@ -73,11 +73,11 @@ def test_the_gap_is_what_the_allocator_knows_at_every_moment(
     run(allocator, random.Random(seed), steps)
     snapshot = open_data(tmp_path_factory.mktemp("gap"), allocator.snapshot(0))
     usage = usage_of(snapshot, 0)
-    told = sizes_told(allocator.states[-1])
+    reported = known_sizes(allocator.states[-1])
     most = (-1, -1)
     for moment, state in enumerate(allocator.states):
         found = gap_at(usage, moment)
-        wanted = true_gap(state, told)
+        wanted = true_gap(state, reported)
         assert {name: getattr(found, f"{name}_bytes") for name in wanted} == wanted
         assert found.reserved_bytes == sum(held[1] for held in state) == parts(found)
         assert found.allocated_bytes == wanted["requested"] + wanted["rounding"]
@@ -99,10 +99,10 @@ def test_a_trace_that_lost_its_start_still_adds_up(
     lost = min(lost, len(allocator.events) - 1)
     snapshot = open_data(tmp_path_factory.mktemp("lost"), allocator.snapshot(lost))
     usage = usage_of(snapshot, 0)
-    told = sizes_told(allocator.states[-1])
+    reported = known_sizes(allocator.states[-1])
     early = sum(entry["action"] == "alloc" for entry in allocator.events[:lost])
     for moment, state in enumerate(allocator.states[lost:]):
-        found, wanted = gap_at(usage, moment), true_gap(state, told, early)
+        found, wanted = gap_at(usage, moment), true_gap(state, reported, early)
         assert found.reserved_bytes == sum(held[1] for held in state) == parts(found)
         assert found.active_bytes == wanted["requested"] + wanted["rounding"] + wanted["pending"]
         free = ("inactive_split", "expandable_free", "wholly_free")

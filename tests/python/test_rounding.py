@@ -67,8 +67,8 @@ def test_the_example_of_the_documentation() -> None:
     assert rounded_up(np.asarray([1200 << 10], np.int64), four).tolist() == [1280 << 10]
 
 
-@pytest.mark.parametrize("told", [{"1": 4, "2": 8}, {}, {"1": "x", "2": -5}, None])
-def test_of_a_file(told: object, tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
+@pytest.mark.parametrize("reported", [{"1": 4, "2": 8}, {}, {"1": "x", "2": -5}, None])
+def test_of_a_file(reported: object, tmp_path: Path, opened: Callable[[Path], Snapshot]) -> None:
     """The gap's rounding and the allocator's blocks follow the file's setting."""
     sizes = [1200 << 10, 2500 << 10, 3 * MIB, 700]
     line = frame("/p/a.py", 3, "f")
@@ -76,7 +76,7 @@ def test_of_a_file(told: object, tmp_path: Path, opened: Callable[[Path], Snapsh
     for size in sizes:
         trace.append(event("alloc", addr, size, line))
         addr += 8 * MIB
-    # freed while recording, so that the file tells the block of none
+    # freed while recording, so that the file has a block for none
     trace += [event("free_completed", base + 8 * MIB * n, size, line) for n, size in enumerate(sizes)]
     segment = {
         "device": 0, "address": base, "total_size": 64 * MIB, "allocated_size": 0, "active_size": 0,
@@ -84,12 +84,12 @@ def test_of_a_file(told: object, tmp_path: Path, opened: Callable[[Path], Snapsh
         "is_expandable": True, "frames": [],
         "blocks": [{"address": base, "size": 64 * MIB, "requested_size": 0, "state": "inactive", "frames": []}],
     }  # fmt: skip
-    settings = {"max_split_size": -1, "expandable_segments": True, "roundup_power2_divisions": told}
+    settings = {"max_split_size": -1, "expandable_segments": True, "roundup_power2_divisions": reported}
     path = tmp_path / "rounded.pickle"
     raw = {"segments": [segment], "device_traces": [trace], "allocator_settings": settings}
     path.write_bytes(pickle.dumps(raw, protocol=4))
     snapshot = opened(path)
-    by_interval = {1: 4, 2: 8} if told == {"1": 4, "2": 8} else {}
+    by_interval = {1: 4, 2: 8} if reported == {"1": 4, "2": 8} else {}
     assert divisions_of(snapshot).tolist() == [by_interval.get(interval, 0) for interval in INTERVALS]
     wanted = [block_of(size, by_interval) for size in sizes]
     assert gap(snapshot, 0, 4).gap.rounding_bytes == sum(wanted) - sum(sizes)

@@ -57,7 +57,9 @@ def test_lines_of_two_snapshots_side_by_side(server: LspClient, pair: dict[str, 
 
 def test_a_flame_graph_of_both(server: LspClient, pair: dict[str, Any]) -> None:
     functions = server.request("memlens/compare", {**pair, **table(by="function", measure="inclusive")})
-    told = {row["before"]["function"]: (row["before_bytes"], row["after_bytes"]) for row in functions["rows"]}
+    reported = {
+        row["before"]["function"]: (row["before_bytes"], row["after_bytes"]) for row in functions["rows"]
+    }
     part = {"x0": 0.0, "x1": 1.0, "width_px": 800, "first_depth": 0, "rows": 40, "search": ""}
     for first in (False, True):
         tree = {"of": PEAK, "other_of": PEAK, "other_first": first, "options": {}}
@@ -69,7 +71,7 @@ def test_a_flame_graph_of_both(server: LspClient, pair: dict[str, Any]) -> None:
         assert rows["whole"] == whole
         (outermost,) = rows["rows"]
         before, after = outermost["sides"]["before_bytes"], outermost["sides"]["after_bytes"]
-        assert ((after, before) if first else (before, after)) == told[outermost["name"]["function"]]
+        assert ((after, before) if first else (before, after)) == reported[outermost["name"]["function"]]
         found = server.request("memlens/compareFlameSearch", {**asked, "text": "step"})
         own = found["matches"][0]
         details = server.request("memlens/compareFlameNode", {**asked, "node": own["node"]})

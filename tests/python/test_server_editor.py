@@ -34,8 +34,8 @@ def lines_of(server: LspClient, path: Path, cell: str | None = None) -> list[int
 
 def moved(server: LspClient, path: Path, what: str, *edits: tuple[int, int, int]) -> None:
     names = ("line", "removed", "added")
-    told = [dict(zip(names, edit, strict=True)) for edit in edits]
-    server.request("memlens/linesMoved", {"path": str(path), "what": what, "edits": told})
+    reported = [dict(zip(names, edit, strict=True)) for edit in edits]
+    server.request("memlens/linesMoved", {"path": str(path), "what": what, "edits": reported})
 
 
 def kept_snapshot(path: Path, stacks: dict[tuple[tuple[str, int, str], ...], int]) -> Path:

@@ -1,4 +1,4 @@
-"""What a hover shows of a snapshot's own text, and how functions are told apart for lenses."""
+"""What a hover shows of a snapshot's own text, and how lenses distinguish functions."""
 
 import json
 import re
@@ -95,8 +95,8 @@ def test_methods_of_one_name_are_two_functions() -> None:
     state = FileState(LineMap(), Functions.of(CODE))
     rows = lines((2, "forward", 5), (5, "forward", 6), (10, "forward", 7), (13, "A.run", 8))
     found = functions(rows, state)
-    told = [(function.line, function.most_bytes("total")) for function in found]
-    assert told == [(3, 11), (9, 7), (12, 8)]
+    reported = [(function.line, function.most_bytes("total")) for function in found]
+    assert reported == [(3, 11), (9, 7), (12, 8)]
 
 
 def test_a_function_that_moved_has_its_lens_where_it_stands_now() -> None:

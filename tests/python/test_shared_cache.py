@@ -168,15 +168,15 @@ def test_an_archive_that_is_removed_while_it_is_shown_gives_right_answers_or_non
     assert answers(server, again) == right
 
 
-def test_what_became_of_a_file_is_told(server: LspClient, tmp_path: Path) -> None:
+def test_what_became_of_a_file_is_reported(server: LspClient, tmp_path: Path) -> None:
     file = write_snapshot(tmp_path / "a.pickle")
     link = tmp_path / "latest.pickle"
     link.symlink_to(file)
     name = open_view(server, link)["snapshot"]
 
     def state() -> str:
-        told = server.request("memlens/fileState", {"snapshot": name, "path": str(link)})
-        return str(told["state"])
+        reported = server.request("memlens/fileState", {"snapshot": name, "path": str(link)})
+        return str(reported["state"])
 
     before = file.stat()
     assert state() == "same"

@@ -88,7 +88,7 @@ def hostile_file(folder: Path) -> Path:
 
 
 def check_against_columns(snapshot: Snapshot, session: SqlSession) -> None:
-    """Every row of events and allocations, told again from the columns."""
+    """Every row of events and allocations, made again from the columns."""
     manifest = snapshot.manifest
     number = 0
     for info in snapshot.timeline.devices:
@@ -98,9 +98,9 @@ def check_against_columns(snapshot: Snapshot, session: SqlSession) -> None:
             column.tolist()
             for column in (device.event_address, device.event_size, device.event_stream, device.event_owner)
         )
-        told = all_rows(session, "SELECT event, moment, time_us, action, size_bytes, live_bytes, allocation, stack, "
-                        f"stream, address FROM events WHERE device = {info.device} ORDER BY event")  # fmt: skip
-        assert told == [
+        answered = all_rows(session, "SELECT event, moment, time_us, action, size_bytes, live_bytes, allocation, "
+                        f"stack, stream, address FROM events WHERE device = {info.device} ORDER BY event")  # fmt: skip
+        assert answered == [
             (number + row, row + 1, None if times is None else times[row], manifest.actions[device.event_action[row]],
              size[row], int(device.live[row + 1]),
              None if owner[row] == NEVER else owner[row] + device.first_allocation, int(device.event_stack[row]),
@@ -108,7 +108,7 @@ def check_against_columns(snapshot: Snapshot, session: SqlSession) -> None:
             for row in range(info.events)
         ]  # fmt: skip
         number += info.events
-        told = all_rows(session, "SELECT allocation, size_bytes, start_moment, end_moment, live_at_peak, stack, "
+        answered = all_rows(session, "SELECT allocation, size_bytes, start_moment, end_moment, live_at_peak, stack, "
                         "address, start_time_us, lifetime_us, state FROM allocations "
                         f"WHERE device = {info.device} ORDER BY allocation")  # fmt: skip
         expected = []
@@ -123,7 +123,7 @@ def check_against_columns(snapshot: Snapshot, session: SqlSession) -> None:
                 int(start <= info.peak_moment < end), int(device.stack[row]), hex(int(device.address[row])), began,
                 life, state,
             ))  # fmt: skip
-        assert told == expected
+        assert answered == expected
         peak = (
             all_rows(session, f"SELECT sum(size_bytes) FROM live_at_peak WHERE device = {info.device}")[0][0]
             or 0
@@ -131,10 +131,10 @@ def check_against_columns(snapshot: Snapshot, session: SqlSession) -> None:
         assert peak == info.peak_bytes
         for moment in np.linspace(0, info.events, 7, dtype=int).tolist():
             rows = live(snapshot, info.device, moment, 0, 1_000).rows
-            told = all_rows(
+            answered = all_rows(
                 session, f"SELECT allocation, size_bytes, file, line FROM live_at({info.device}, {moment})"
             )
-            assert sorted(told) == sorted(
+            assert sorted(answered) == sorted(
                 (row.allocation, row.size_bytes, *((row.label.file, row.label.line) if row.label else (None, None)))
                 for row in rows
             )  # fmt: skip
@@ -157,9 +157,9 @@ def test_the_tables_say_what_the_columns_say(
     )
     lines = [(file, line, figures[0], figures[2]) for file, line, _, _, figures in source_lines(snapshot)]
     lines.sort(key=lambda row: (-row[3], -row[2]))
-    told = all_rows(made, "SELECT file, line, total_bytes, live_at_peak_bytes FROM by_line")
-    assert sorted(told) == sorted(lines)
-    assert [row[3] for row in told] == [row[3] for row in lines]
+    answered = all_rows(made, "SELECT file, line, total_bytes, live_at_peak_bytes FROM by_line")
+    assert sorted(answered) == sorted(lines)
+    assert [row[3] for row in answered] == [row[3] for row in lines]
     for stack in range(0, len(snapshot.stacks.node), 7):
         frames = all_rows(made, f"SELECT frame FROM stack_frames WHERE stack = {stack} ORDER BY level")
         assert [row[0] for row in frames] == snapshot.stack_frame_ids(stack)
@@ -177,11 +177,11 @@ def test_real_files_have_the_same_peaks_in_sql(path: Path, session: Callable[[Pa
         )
         for (device,) in all_rows(made, "SELECT device FROM devices")
     }
-    told = dict(all_rows(made, "SELECT device, peak_bytes FROM devices"))
+    answered = dict(all_rows(made, "SELECT device, peak_bytes FROM devices"))
     live = dict(all_rows(made, "SELECT device, sum(size_bytes) FROM live_at_peak GROUP BY device"))
     assert expected
     for device, peak in expected.items():
-        assert told[device] == peak
+        assert answered[device] == peak
         assert live.get(device, 0) == peak
     # blocks tile their segments, on whatever device
     assert all_rows(made, "SELECT segment, total_bytes, sum(b.size_bytes) AS tiled FROM segments JOIN blocks AS b "
@@ -234,11 +234,11 @@ def test_every_example_runs_and_every_column_is_described(
     opened: Callable[[Path], Snapshot],
     session: Callable[[Path], SqlSession],
 ) -> None:
-    """Each model is told of its own tables, and each file of queries that say something about it."""
+    """Each model has its own tables, and each file of queries that say something about it."""
     info = opened(path or sample).info
     made = session(path or sample)
-    told = schema(info)
-    described = {table.name.strip('"'): table for table in told.tables}
+    reported = schema(info)
+    described = {table.name.strip('"'): table for table in reported.tables}
     of_traces = {*TABLES, "live_at", "live_at_time"} - OF_PROFILES
     assert described.keys() == (of_traces if path is None else OF_BOTH | OF_PROFILES)
     for name, table in described.items():
@@ -246,18 +246,18 @@ def test_every_example_runs_and_every_column_is_described(
         assert [column.name for column in answer.columns] == [column.name for column in table.columns]
         assert all(column.description for column in table.columns), table
         assert table.description
-    assert len(told.examples) >= (10 if path is None else 6)
-    for example in told.examples:
+    assert len(reported.examples) >= (10 if path is None else 6)
+    for example in reported.examples:
         answer = made.ask(example.query)
         assert answer.columns, example.title
         if "-of-memory" not in example.title and "reserved" not in example.title:
             assert answer.rows, example.title
     if isinstance(info, ProfileInfo):
-        titles = [example.title for example in told.examples]
+        titles = [example.title for example in reported.examples]
         assert ("What each label comes to" in titles) == bool(info.labels)
         assert ("Sizes of blocks" in titles) == info.has_sizes
         total = info.values[info.default_value].total
-        by_file = next(example for example in told.examples if "by file" in example.title)
+        by_file = next(example for example in reported.examples if "by file" in example.title)
         assert 0 < sum(int(row[2] or 0) for row in made.ask(by_file.query).rows) <= total
 
 
@@ -505,7 +505,7 @@ def test_the_command_prints_tables_json_and_csv(
     assert "name = 'peak_bytes'" in out
 
 
-def test_damaged_tables_are_told_and_made_again(
+def test_damaged_tables_are_reported_and_made_again(
     sample: Path, tmp_path: Path, opened: Callable[[Path], Snapshot]
 ) -> None:
     snapshot = opened(sample)

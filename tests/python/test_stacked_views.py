@@ -181,9 +181,9 @@ def check_leaders(geometry: Geometry, found: list[oracle.Alloc], inside: list[li
             members.append((below, below + found[number].size, found[number]))
             below += found[number].size
         for rect in inside[column]:
-            told = int(geometry.rect_stack[numbers[tuple(rect)]])
+            reported = int(geometry.rect_stack[numbers[tuple(rect)]])
             if not rect[4] >> 31:
-                assert told == geometry.stack[rect[4]]
+                assert reported == geometry.stack[rect[4]]
                 assert geometry.rect_category[numbers[tuple(rect)]] == geometry.category[rect[4]]
                 continue
             y0 = geometry.y[0] + (rect[2] - 0.5) * geometry.quantum
@@ -195,8 +195,8 @@ def check_leaders(geometry: Geometry, found: list[oracle.Alloc], inside: list[li
             total = sum(shares.values())
             most = max(shares, key=lambda frames: shares[frames], default=None)
             if total and shares[most] > 0.75 * total and rect[3] - rect[2] > 8:
-                assert told != 0xFFFFFFFF
-                assert led.setdefault(most, told) == told
+                assert reported != 0xFFFFFFFF
+                assert led.setdefault(most, reported) == reported
                 looked += 1
     assert len(set(led.values())) == len(led)
     return looked
@@ -297,12 +297,12 @@ def look_anywhere(snapshot: Snapshot, raw: Any, trace: list[Any], data: st.DataO
             heights,
             spans(np.linspace(x0, x1, columns + 1), starts, extent.x1, axis == "time"),
         )
-        told = overview(snapshot, 0, axis, columns)
+        reported = overview(snapshot, 0, axis, columns)
         parts = spans(np.linspace(extent.x0, extent.x1, columns + 1), starts, extent.x1, axis == "time")
-        assert np.frombuffer(base64.b64decode(told.highest), "<f8").tolist() == [
+        assert np.frombuffer(base64.b64decode(reported.highest), "<f8").tolist() == [
             max(heights[m] for m in span) for span in parts
         ]
-        assert np.frombuffer(base64.b64decode(told.lowest), "<f8").tolist() == [
+        assert np.frombuffer(base64.b64decode(reported.lowest), "<f8").tolist() == [
             min(heights[m] for m in span) for span in parts
         ]
 
@@ -435,10 +435,10 @@ def test_hit_live_locate_step(opened: Any, sample: Path) -> None:
     for moment in [0, info.events, info.peak_moment, *(rng.randrange(info.events) for _ in range(20))]:
         alive = oracle.alive(found, moment)
         total = sum(found[i].size for i in alive)
-        told = live(snapshot, 0, moment, 0, 1000)
-        assert (told.live_bytes, told.live_count) == (total, len(alive))
-        assert [row.allocation for row in told.rows] == sorted(alive, key=lambda i: (-found[i].size, i))
-        assert live(snapshot, 0, moment, 3, 2).rows == told.rows[3:5]
+        reported = live(snapshot, 0, moment, 0, 1000)
+        assert (reported.live_bytes, reported.live_count) == (total, len(alive))
+        assert [row.allocation for row in reported.rows] == sorted(alive, key=lambda i: (-found[i].size, i))
+        assert live(snapshot, 0, moment, 3, 2).rows == reported.rows[3:5]
         below = 0
         for place, number in enumerate(alive):
             size = found[number].size

@@ -86,20 +86,20 @@ def test_lanes_of_a_made_run(opened: Opened, tmp_path: Path) -> None:
     snapshot = made(opened, tmp_path, trace, notes)
     extent = snapshot.timeline.devices[0].time_axis
     assert extent is not None
-    told = annotations(snapshot, 0, "time", extent.x0, extent.x1, 4000)
-    assert (told.shown, told.noise, told.unmatched) == (6, 2, 2)
-    assert set(told.noise_names) == {"x (dynamo_timed)", "pad_mm_benchmark"}
-    found = {(kind, name): (depth, x0, x1) for kind, depth, name, x0, x1 in items(told)}
+    reported = annotations(snapshot, 0, "time", extent.x0, extent.x1, 4000)
+    assert (reported.shown, reported.noise, reported.unmatched) == (6, 2, 2)
+    assert set(reported.noise_names) == {"x (dynamo_timed)", "pad_mm_benchmark"}
+    found = {(kind, name): (depth, x0, x1) for kind, depth, name, x0, x1 in items(reported)}
     assert found["annotations", "outer"][1:] == (15, 95)
     assert found["annotations", "other device"][1:] == (1, 2)
     assert found["annotate", "weights"] == (0, 50, 50)
     assert found["user_metadata", "warm-up"] == (0, 40, 60)
     assert found["user_metadata", "train"] == (0, 90, 90)
     assert found["compile_context", "0/0"] == (0, 90, 90)
-    inner = [(lane.depth, i.x0, i.x1) for lane in told.lanes for i in lane.items if i.name == "inner"]
+    inner = [(lane.depth, i.x0, i.x1) for lane in reported.lanes for i in lane.items if i.name == "inner"]
     outer = found["annotations", "outer"][0]
     assert inner == [(outer + 1, 20, 40), (outer + 2, 25, 30)]
-    by_name = {item.name: item for lane in told.lanes for item in lane.items}
+    by_name = {item.name: item for lane in reported.lanes for item in lane.items}
     assert by_name["early"].unmatched == "start"
     assert (by_name["early"].x0, by_name["early"].x1) == (-1, 12)
     assert by_name["late"].unmatched == "end"
@@ -120,17 +120,17 @@ def test_what_is_often_and_short_is_noise(opened: Opened, tmp_path: Path) -> Non
     for n in range(600):
         notes += [note("START", "tiny", n), note("END", "tiny", n)]
         notes += [note("START", f"step#{n}", n * 100), note("END", f"step#{n}", n * 100 + 90)]
-    told = annotations(made(opened, tmp_path, ticking(6000), notes), 0, "time", 0, 60_000, 100)
-    assert (told.shown, told.noise, told.noise_names) == (600, 600, ["tiny"])
+    reported = annotations(made(opened, tmp_path, ticking(6000), notes), 0, "time", 0, 60_000, 100)
+    assert (reported.shown, reported.noise, reported.noise_names) == (600, 600, ["tiny"])
     # what is narrower than a pixel is merged, and says how many it is
-    assert sum(item.count for lane in told.lanes for item in lane.items) == 600
-    assert all(len(lane.items) <= 200 for lane in told.lanes)
-    assert "6 annotations" in {item.name for lane in told.lanes for item in lane.items}
+    assert sum(item.count for lane in reported.lanes for item in lane.items) == 600
+    assert all(len(lane.items) <= 200 for lane in reported.lanes)
+    assert "6 annotations" in {item.name for lane in reported.lanes for item in lane.items}
 
 
 @pytest.mark.parametrize("path", ANNOTATED, ids=lambda path: path.name)
 def test_annotations_of_real_files(opened: Opened, path: Path) -> None:
-    told = oracle.load(path)["external_annotations"]
+    reported = oracle.load(path)["external_annotations"]
     snapshot = opened(path)
     info = snapshot.timeline.devices[0]
     assert info.time_axis is not None
@@ -138,13 +138,15 @@ def test_annotations_of_real_files(opened: Opened, path: Path) -> None:
     assert info.time_origin_us is not None
     # an annotation that ended before the trace begins, whose start the ring buffer lost, is out of sight
     begin = info.time_origin_us + extent.x0
-    starts = Counter(entry["name"] for entry in told if entry["stage"] == "END" and entry["time_us"] >= begin)
+    starts = Counter(
+        entry["name"] for entry in reported if entry["stage"] == "END" and entry["time_us"] >= begin
+    )
     answer = annotations(snapshot, info.device, "time", extent.x0, extent.x1, 8000)
     count: Counter[str] = Counter()
     for lane in answer.lanes:
         for item in lane.items:
             count[item.name] += item.count
-    assert (answer.shown, answer.noise, answer.unmatched) == (len(told) // 2, 0, 0)
+    assert (answer.shown, answer.noise, answer.unmatched) == (len(reported) // 2, 0, 0)
     assert count == starts or any("annotations" in name for name in count)
     for columns in (1, 7, 100, 8000):
         few = annotations(snapshot, info.device, "time", extent.x0, extent.x1, columns)
@@ -157,9 +159,9 @@ def test_annotations_of_real_files(opened: Opened, path: Path) -> None:
 def check_table(snapshot: Snapshot, found: list[oracle.Alloc], live: list[int]) -> None:
     """Every row of the table of steps, by a look at each allocation."""
     info = snapshot.timeline.devices[0]
-    told = steps(snapshot, info.device, 0, 10_000)
-    assert told.count == len(told.rows) > 0
-    for row in told.rows:
+    reported = steps(snapshot, info.device, 0, 10_000)
+    assert reported.count == len(reported.rows) > 0
+    for row in reported.rows:
         begin, end = row.from_moment, row.to_moment
         made_in = [a for a in found if begin < a.start <= end]
         survivors = [a for a in made_in if a.end is None or a.end > end]
@@ -170,7 +172,7 @@ def check_table(snapshot: Snapshot, found: list[oracle.Alloc], live: list[int]) 
         assert row.peak_bytes == max(live[begin : end + 1]) == live[row.peak_moment]
         assert begin <= row.peak_moment <= end
         assert (row.live_at_start_bytes, row.live_at_end_bytes) == (live[begin], live[end])
-    for one, two in itertools.pairwise(told.rows):
+    for one, two in itertools.pairwise(reported.rows):
         assert one.to_moment <= two.from_moment
 
 
@@ -189,9 +191,9 @@ def check_growth(snapshot: Snapshot, found: list[oracle.Alloc]) -> None:
             if allocation.start <= end and (allocation.end is None or allocation.end > end):
                 sums[place] += allocation.size
     growing = {key: sums for key, sums in expected.items() if sums[-1] > sums[0]}
-    told = growth(snapshot, info.device, 1000)
-    assert told.lines == len(told.rows) == len(growing)
-    for row in told.rows:
+    reported = growth(snapshot, info.device, 1000)
+    assert reported.lines == len(reported.rows) == len(growing)
+    for row in reported.rows:
         key = row.frame and (
             (row.frame.file, row.frame.line, row.frame.source) if row.frame.line else row.frame.function
         )
@@ -224,10 +226,10 @@ def test_the_sample_leaks_what_it_remembers(
     found = oracle.allocations(oracle.load(sample), 0)
     check_table(snapshot, found, oracle.live_bytes(found, snapshot.timeline.devices[0].events))
     check_growth(snapshot, found)
-    told = steps(snapshot, 0, 0, 100)
-    assert (told.source, told.inferred, told.count) == ("period", True, 6)
-    assert told.sure is not None
-    assert told.sure > 0.9
+    reported = steps(snapshot, 0, 0, 100)
+    assert (reported.source, reported.inferred, reported.count) == ("period", True, 6)
+    assert reported.sure is not None
+    assert reported.sure > 0.9
     leak = growth(snapshot, 0, 10).rows[0]
     assert leak.frame is not None
     line = sample.with_name("train.py").read_text("utf-8").splitlines()[leak.frame.line - 1]
@@ -235,12 +237,12 @@ def test_the_sample_leaks_what_it_remembers(
     assert leak.trend == "every_step"
     # a filter narrows the figures, never the steps
     narrowed = steps(snapshot, 0, 0, 100, "by:remember")
-    assert [row.to_moment for row in narrowed.rows] == [row.to_moment for row in told.rows]
+    assert [row.to_moment for row in narrowed.rows] == [row.to_moment for row in reported.rows]
     assert narrowed.rows[-1].live_at_end_bytes == leak.last_bytes
     assert device_of(snapshot, 0, "by:remember").info.allocations < len(found)
     assert cli.main(["steps", str(sample), "--cache-dir", str(tmp_path / "c")]) == 0
     words = capsys.readouterr().out
-    assert "Inferred from the period" in words
+    assert "detected from the repeating pattern" in words
     assert f"train.py:{leak.frame.line} remember, more after every step" in words
     assert cli.main(["steps", str(sample), "--json", "--cache-dir", str(tmp_path / "c")]) == 0
     answer = json.loads(capsys.readouterr().out)
@@ -253,10 +255,10 @@ def test_which_annotations_are_steps(opened: Opened, tmp_path: Path) -> None:
 
     def found(*notes: list[Any]) -> list[tuple[str, int, int]]:
         snapshot = made(opened, tmp_path, ticking(20), [entry for part in notes for entry in part])
-        told = steps(snapshot, 0, 0, 100)
-        assert told.source == "annotations"
-        assert not told.inferred
-        return [(row.name, row.from_moment, row.to_moment) for row in told.rows]
+        reported = steps(snapshot, 0, 0, 100)
+        assert reported.source == "annotations"
+        assert not reported.inferred
+        return [(row.name, row.from_moment, row.to_moment) for row in reported.rows]
 
     optimizer = spans("Optimizer.step#Adam.step", (45, 50), (95, 100))
     zero = spans("Optimizer.zero_grad#Adam.zero_grad", (5, 6), (55, 56))
@@ -293,13 +295,13 @@ def loop(passes: int, layers: int, *, leak: bool = False) -> list[Any]:
 
 def test_layers_are_no_steps(opened: Opened, tmp_path: Path) -> None:
     snapshot = made(opened, tmp_path, loop(1, 24), [])
-    told = steps(snapshot, 0, 0, 10)
-    assert (told.source, told.count) == ("none", 0)
-    assert "layers, not steps" in told.how
+    reported = steps(snapshot, 0, 0, 10)
+    assert (reported.source, reported.count) == ("none", 0)
+    assert "layers, not steps" in reported.how
     assert growth(snapshot, 0, 10).rows == []
     snapshot = made(opened, tmp_path, loop(5, 24, leak=True), [])
-    told = steps(snapshot, 0, 0, 10)
-    assert (told.source, told.count) == ("period", 5)
+    reported = steps(snapshot, 0, 0, 10)
+    assert (reported.source, reported.count) == ("period", 5)
     # where one pass ends and the next begins is not in the file: a step may end in mid-pass, one leak short
     (leak,) = [row for row in growth(snapshot, 0, 10).rows if row.trend == "every_step"]
     assert leak.frame is not None

@@ -143,7 +143,7 @@ def compiled(line: int, info: Any, **more: Any) -> dict[str, Any]:
 
 
 def fx_nodes(snapshot: Snapshot) -> list[tuple[str, ...]]:
-    """What frames tell of their FX nodes: op, name, target and info."""
+    """What frames say of their FX nodes: op, name, target and info."""
     rows, strings = snapshot.trace.fx_nodes, snapshot.strings
     columns = [strings.texts(rows[field]) for field in ("op", "name", "target", "info")]
     return list(zip(*columns, strict=True))
@@ -167,7 +167,7 @@ def test_modules_that_fx_nodes_tell(opened: Opened, tmp_path: Path) -> None:
     exported = f"L__self__,,my.Net;L__self___block,block,my.Block;k,block.0@1,{LINEAR}"
     shared = {"name": "addmm", "nn_module_stack": {"": ("", "my.Net"), "fc": ("fc", LINEAR)}}
     trace = 'File "/p/net.py", line 30, in forward\n    b = self.block(a)\n'
-    told: list[tuple[Any, str]] = [
+    reported: list[tuple[Any, str]] = [
         ({"op": "call_function", "nn_module_stack": dynamo}, "Net / block (Block) / 0 (nn.Linear)"),
         ({"nn_module_stack": exported}, "Net / block (Block) / 0 (nn.Linear)"),
         (shared, "Net / fc (nn.Linear)"),
@@ -182,18 +182,18 @@ def test_modules_that_fx_nodes_tell(opened: Opened, tmp_path: Path) -> None:
         {"nn_module_stack": {str(n): (f"m{n}", "M") for n in range(65)}}, {"nn_module_stack": {"k": ("", "")}},
         {"nn_module_stack": {"nn_module_stack": {"k": ("a", "b")}}}, {"filename": "f", "nn_module_stack": dynamo},
     ]  # fmt: skip
-    frames = [compiled(n + 1, info, fx_original_trace=trace) for n, (info, _) in enumerate(told)]
+    frames = [compiled(n + 1, info, fx_original_trace=trace) for n, (info, _) in enumerate(reported)]
     quiet = [compiled(n + 100, info, fx_original_trace=trace) for n, info in enumerate(silent)]
     events = [
         event("alloc", n + 1, 8, NATIVE, *made, *outer)
         for n, made in enumerate([[f] for f in frames + quiet])
     ]
-    # where no node tells its modules, its trace does; without either, what was called by ``__call__``
+    # where no node names its modules, its trace does; without either, what was called by ``__call__``
     bare = frame("/tmp/fx_generated_ab.py", 500, "inner", fx_node_info={"nn_module_stack": ""})
     snapshot = made(opened, tmp_path, [*events, event("alloc", 999, 8, bare, *outer)])
     found = module_paths(snapshot)
-    assert found[: len(told)] == [path for _, path in told]
-    assert set(found[len(told) : -1]) == {"net.py:8 / net.py:30"}
+    assert found[: len(reported)] == [path for _, path in reported]
+    assert set(found[len(reported) : -1]) == {"net.py:8 / net.py:30"}
     assert found[-1] == "net.py:8"
     # the lines of the trace stand in the stack all the same
     assert [f.line for f in stack(snapshot, 0).frames] == [0, 30, 1, 8, 1790, 90]
@@ -235,7 +235,7 @@ def test_notes_name_the_event_of_the_device(opened: Opened, tmp_path: Path) -> N
         pickle.dumps({"device_traces": [first, [], second], "host_traces": [event("alloc", 5, 6)]})
     )
     snapshot = opened(path)
-    told = [
+    reported = [
         (
             number,
             int(note["event"]),
@@ -246,7 +246,7 @@ def test_notes_name_the_event_of_the_device(opened: Opened, tmp_path: Path) -> N
         for note in snapshot.device(number).notes
         for kind in [NOTE_KINDS[note["kind"]]]
     ]
-    assert sorted(told, key=str) == [
+    assert sorted(reported, key=str) == [
         (0, 1, "compile_context", "0/0"),
         (0, 1, "user_metadata", "warm-up"),
         (2, 1, "device_free", 77),

@@ -75,7 +75,7 @@ def whole() -> Data:
         "category": "input",
     }
 
-    def told(action: str, addr: int, size: int, time: int, *frames: Any) -> Any:
+    def entry(action: str, addr: int, size: int, time: int, *frames: Any) -> Any:
         return event(action, addr, size, *frames, time_us=time, forward_frames=[], **more)
 
     def block(addr: int, size: int, state: str, requested: int, *frames: Any) -> Any:
@@ -89,15 +89,15 @@ def whole() -> Data:
                 "is_expandable": False, "frames": [A], "blocks": list(blocks)}  # fmt: skip
 
     first = [
-        told("segment_alloc", 4096, 4096, 1001, A),
-        told("alloc", 4096, 500, 1002, B, A),
-        told("alloc", 4608, 1000, 1003, FX, A),
-        told("free_requested", 4096, 500, 1004, A),
-        told("free_completed", 4096, 500, 1005, A),
-        told("alloc", 4096, 512, 1006, A),
+        entry("segment_alloc", 4096, 4096, 1001, A),
+        entry("alloc", 4096, 500, 1002, B, A),
+        entry("alloc", 4608, 1000, 1003, FX, A),
+        entry("free_requested", 4096, 500, 1004, A),
+        entry("free_completed", 4096, 500, 1005, A),
+        entry("alloc", 4096, 512, 1006, A),
         {"action": "oom", "size": 1 << 33, "stream": 0, "device_free": 77, "time_us": 1007, "frames": [A]},
-        told("free_completed", 8704, 300, 1008, B),
-        told("snapshot", 0, 0, 1009),
+        entry("free_completed", 8704, 300, 1008, B),
+        entry("snapshot", 0, 0, 1009),
     ]
     return {
         "segments": [
@@ -107,14 +107,14 @@ def whole() -> Data:
                     block(9216, 1024, "active_pending_free", 1024, A)),
             segment(1, 1 << 20, block(1 << 20, 2048, "active_allocated", 2000, B, A)),
         ],
-        "device_traces": [first, [told("alloc", 1 << 20, 2000, 1001, B, A), told("annotate", 1 << 20, 2000, 1002)]],
+        "device_traces": [first, [entry("alloc", 1 << 20, 2000, 1001, B, A), entry("annotate", 1 << 20, 2000, 1002)]],
         "allocator_settings": {"expandable_segments": False, "max_split_size": 3},
         "external_annotations": [
             {"stage": "START", "name": "step", "device": 0, "time_us": 1001},
             {"stage": "END", "name": "step", "device": 0, "time_us": 1006},
         ],
         "host_segments": [segment(0, 64, block(64, 64, "active_allocated", 60, C))],
-        "host_traces": [told("alloc", 64, 60, 1001, C)],
+        "host_traces": [entry("alloc", 64, 60, 1001, C)],
     }  # fmt: skip
 
 
@@ -255,7 +255,7 @@ def allocations_meant(data: Data) -> dict[int, list[Alloc]]:
 
 
 def others_read(timeline: Timeline) -> dict[str, Any]:
-    """Segments, blocks, annotations and what else the oracle doesn't tell of."""
+    """Segments, blocks, annotations and what else the oracle doesn't read."""
     tables, texts = timeline.tables, timeline.strings
     segments, blocks = tables["segments"], tables["blocks"]
     return {
@@ -377,10 +377,12 @@ def test_a_process_that_allocated_nothing(
         assert cli.main([command, str(path), *where]) == 0, command
     assert "_record_memory_history() before" in capsys.readouterr().out
     assert cli.main(["info", "--json", str(path), *where]) == 0
-    told = json.loads(capsys.readouterr().out)
-    (device,) = told["devices"]
+    reported = json.loads(capsys.readouterr().out)
+    (device,) = reported["devices"]
     assert (device["events"], device["allocations"], device["time_axis"]) == (0, 0, None)
-    assert [warning["code"] for warning in told["warnings"] if warning["code"] != "odd-values"] == ["empty"]
+    assert [warning["code"] for warning in reported["warnings"] if warning["code"] != "odd-values"] == [
+        "empty"
+    ]
 
 
 def test_one_moment_is_no_stretch_of_time(tmp_path: Path, cache: Cache) -> None:
@@ -501,9 +503,9 @@ def test_what_a_profiler_does_not_record_is_unknown(
 ) -> None:
     where = ["--cache-dir", str(tmp_path / "cache")]
     assert cli.main(["info", "--json", str(path), *where]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [device["reserved_at_end_bytes"] for device in told["devices"]] == [None]
-    messages = " ".join(warning["message"] for warning in told["warnings"])
+    reported = json.loads(capsys.readouterr().out)
+    assert [device["reserved_at_end_bytes"] for device in reported["devices"]] == [None]
+    messages = " ".join(warning["message"] for warning in reported["warnings"])
     assert "before 2.2" not in messages
     assert "profiler's record" in messages
     for query in (

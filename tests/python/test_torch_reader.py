@@ -346,8 +346,8 @@ def test_real_file(path: Path, opened: Opened) -> None:
                 answer = stack(snapshot, rows.first_allocation + number)
                 assert answer.allocation.address == hex(found[number].addr)
                 if found[number].frames and found[number].frames[0][0] != "none":
-                    told = [(f.file, f.line, f.function) for f in answer.frames]
-                    assert told == [
+                    reported = [(f.file, f.line, f.function) for f in answer.frames]
+                    assert reported == [
                         ("" if f in ("??", "") else f, n, name) for f, n, name in found[number].frames
                     ]
     viewer = EXPECTED.get(path.name, {}).get("devices", [])
@@ -401,9 +401,9 @@ def test_matching_against_the_oracle(
         (alloc.addr, alloc.size, alloc.start) for alloc in found
     ]
     for moment in range(len(trace) + 1):
-        told = live(snapshot, 0, moment, 0, 1000)
-        assert sorted(row.allocation for row in told.rows) == oracle.alive(found, moment)
-        assert told.live_count == device.live_count[moment]
+        reported = live(snapshot, 0, moment, 0, 1000)
+        assert sorted(row.allocation for row in reported.rows) == oracle.alive(found, moment)
+        assert reported.live_count == device.live_count[moment]
     snapshot.close()
 
 
@@ -458,7 +458,7 @@ BARE = {
 
 
 @pytest.mark.parametrize("what", BARE)
-def test_old_pickles_are_told_what_they_would_run(what: str, tmp_path: Path) -> None:
+def test_old_pickles_are_refused_with_what_they_would_run(what: str, tmp_path: Path) -> None:
     data, offset = BARE[what]
     error = refuse(tmp_path, data)
     assert error.code == "unsafe-pickle"
@@ -612,8 +612,8 @@ def test_odd_but_readable(opened: Opened, tmp_path: Path) -> None:
     assert device.peak_bytes == 128
     assert device.time_axis is not None
     assert device.time_axis.x1 < 10
-    told = stack(snapshot, 1).frames[0]
-    assert (len(told.file), len(told.function)) == (4096, 16384)
+    reported = stack(snapshot, 1).frames[0]
+    assert (len(reported.file), len(reported.function)) == (4096, 16384)
 
 
 def test_unrecorded_free_has_no_stack(opened: Opened, tmp_path: Path) -> None:
@@ -711,11 +711,11 @@ def test_text_that_is_not_text(opened: Opened, tmp_path: Path) -> None:
     path = tmp_path / "s.pickle"
     path.write_bytes(pickle.dumps({"device_traces": [trace], "segments": []}))
     snapshot = opened(path)
-    told = [stack(snapshot, i).frames[0].function for i in range(5)]
-    assert told[1:4] == names[1:4]
-    assert told[4] == "x" * 16383 + "…"
-    assert "lone" in told[0]
-    told[0].encode()
+    reported = [stack(snapshot, i).frames[0].function for i in range(5)]
+    assert reported[1:4] == names[1:4]
+    assert reported[4] == "x" * 16383 + "…"
+    assert "lone" in reported[0]
+    reported[0].encode()
 
 
 def test_integers_of_any_width(opened: Opened, tmp_path: Path) -> None:

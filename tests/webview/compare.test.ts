@@ -199,7 +199,7 @@ describe('two curves', () => {
   const pack = (array: ArrayBufferView): string => Buffer.from(array.buffer).toString('base64');
   const curves = curvesOf({
     ...{ x0: 10, x1: 20, columns: 5, extent: { x0: 0, x1: 40 }, peak_bytes: 50, other_peak_bytes: 100 },
-    ...{ peak_x: 0, other_peak_x: 0, steps_told: null, other_steps_told: null },
+    ...{ peak_x: 0, other_peak_x: 0, steps_known: null, other_steps_known: null },
     highest: pack(Float64Array.of(1, 2, 3, 4, NaN)),
     other_highest: pack(Float64Array.of(NaN, 20, 30, 40, 50)),
     lowest: pack(Float64Array.of(1, 1, 3, 4, NaN)),

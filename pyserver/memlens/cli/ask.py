@@ -60,5 +60,5 @@ def _answer(archive: Path, libraries: Libraries, question: Callable[[Snapshot], 
         answer = snapshot.ask(question)
         # the process ends before a verification in the background could
         snapshot.verify_used()
-        snapshot.ask(Snapshot.work_behind)
+        snapshot.ask(Snapshot.work_in_background)
         return answer

@@ -79,29 +79,29 @@ def _labels(labels: Iterable[Label], strings: _Strings) -> dict[int, bytes]:
     written: dict[tuple[str, str, int, str], bytes] = {}
     found: dict[int, bytes] = {}
     for sample, key, text, number, unit in labels:
-        told = (key, text, number, unit)
-        if told not in written:
+        label = (key, text, number, unit)
+        if label not in written:
             fields = _number(1, strings[key])
             if text:
                 fields += _number(2, strings[text])
             else:
                 fields += _number(3, number) + (_number(4, strings[unit]) if unit else b"")
-            written[told] = _message(3, fields)
-        found[sample] = found.get(sample, b"") + written[told]
+            written[label] = _message(3, fields)
+        found[sample] = found.get(sample, b"") + written[label]
     return found
 
 
-def _recording(told: Recording, strings: _Strings) -> list[bytes]:
+def _recording(recording: Recording, strings: _Strings) -> list[bytes]:
     """How the profile came about, of what is known of it."""
     numbers = (
-        (_TIME_NANOS, told.time_unix_ns), (_DURATION_NANOS, told.duration_ns), (_PERIOD, told.period),
-        (_DOC_URL, strings[told.doc_url]),
+        (_TIME_NANOS, recording.time_unix_ns), (_DURATION_NANOS, recording.duration_ns), (_PERIOD, recording.period),
+        (_DOC_URL, strings[recording.doc_url]),
     )  # fmt: skip
     parts = [_number(field, value) for field, value in numbers if value]
-    if told.period_type or told.period_unit:
-        kind = _number(1, strings[told.period_type]) + _number(2, strings[told.period_unit])
+    if recording.period_type or recording.period_unit:
+        kind = _number(1, strings[recording.period_type]) + _number(2, strings[recording.period_unit])
         parts.append(_message(_PERIOD_TYPE, kind))
-    return parts + [_number(_COMMENT, strings[comment]) for comment in told.comments]
+    return parts + [_number(_COMMENT, strings[comment]) for comment in recording.comments]
 
 
 def _utf8(text: str) -> bytes:

@@ -71,7 +71,7 @@ def _sizes(sizes: I64) -> Iterator[Label]:
 
 
 def _recording(settings: Mapping[str, Any]) -> Recording:
-    """What a profile tells of its making; archives hold what their readers put there."""
+    """How a profile was made; archives hold what their readers put there."""
 
     def number(name: str) -> int:
         found = settings.get(name, 0)

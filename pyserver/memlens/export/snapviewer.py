@@ -51,7 +51,7 @@ def snapviewer(snapshot: Snapshot, device: int | None, target: Path, report: Rep
     """Write a device's trace (None: the one shown first) as SnapViewer's archive.
 
     Polygon and stack of an allocation have the same number in both parts. Raises :class:`TooLargeError`,
-    BadRequestError and OSError; nothing is left behind then.
+    BadRequestError and OSError; nothing is left then.
     """
     info = timeline_of(snapshot.info, "events", "a SnapViewer archive")
     found = device_of(snapshot, info.default_device if device is None else device)

@@ -1,4 +1,4 @@
-"""Captures of memray that don't tell Python's objects apart: pymalloc's arenas in them, and what to say of them.
+"""Captures of memray that don't record Python's objects: pymalloc's arenas in them, and what to say of them.
 
 pymalloc serves objects of up to 512 bytes out of arenas that it maps whole. Unless the capture was made with
 --trace-python-allocators, memray sees the arena and not the objects, and so the line that happened to need the next
@@ -58,14 +58,14 @@ class Arenas:
         return [untraced and self._only_arenas.get(place, False) for place in places]
 
     def notices(self, held: list[tuple[str, int]]) -> list[Notice]:
-        """What the capture can't tell; ``held`` are the bytes of such places by what they are of, "at the peak"."""
+        """What the capture doesn't say; ``held`` are the bytes of such places by what they are of, "at the peak"."""
         if not self.untraced:
             return []
-        told = [f"{format_bytes(size)} {when}" for when, size in held if size]
+        amounts = [f"{format_bytes(size)} {when}" for when, size in held if size]
         blamed = (
-            f" Rows under '{POSSIBLE_ARENA.function}', {' and '.join(told)}, have the size of such pools: their lines "
-            "needed a new one, and perhaps keep nothing of it."
-            if told
+            f" Rows under '{POSSIBLE_ARENA.function}', {' and '.join(amounts)}, have the size of such pools: their "
+            "lines needed a new one, and perhaps keep nothing of it."
+            if amounts
             else ""
         )
         return [

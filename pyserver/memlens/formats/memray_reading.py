@@ -229,7 +229,7 @@ def _stretches(reader: Any) -> tuple[list[int], list[Row], int] | None:
 
     None where memray doesn't have it. These sums hold what lay at an address that was used again for good, and of a
     stack that freed as many allocations as it made after the highest moment of a stretch, but others in size, the sum
-    from before until it allocates again. So they only tell the allocators of a place apart, see :func:`_emit_moment`.
+    from before until it allocates again. So they only distinguish the allocators of a place, see :func:`_emit_moment`.
     """
     try:
         records, peaks = reader.get_temporal_high_water_mark_allocation_records(merge_threads=False)
@@ -267,7 +267,7 @@ def _emit_moment(
 ) -> None:
     """Print what was live at the peak (``high_watermark``) or at the end (``leaked``), in a reading of its own.
 
-    That adds up a place's allocators; ``by_allocator`` tells them apart where it comes to the same. ``covered`` are
+    That adds up a place's allocators; ``by_allocator`` keeps them apart where it comes to the same. ``covered`` are
     bytes and a number of mappings that memray still counts though others lie there, see :class:`_Mappings`.
     """
     maps = int(places.allocators.MMAP)

@@ -1,4 +1,4 @@
-"""What memray tells of a run over time, as the lines of a profile and the changes of its samples."""
+"""What memray records of a run over time, as the lines of a profile and the changes of its samples."""
 
 from typing import NamedTuple
 
@@ -15,11 +15,11 @@ NEVER = -1
 
 _MOST_EDGES = 4096
 _MOST_TAIL_MS = 60_000
-"""Milliseconds that the end of the recording may lie behind memray's last line of memory."""
+"""Milliseconds that the end of the recording may lie after memray's last line of memory."""
 
 
 class End(NamedTuple):
-    """When the recording ended, what was live then, and the most bytes before each line of memory and behind all."""
+    """When the recording ended, what was live then, and the most bytes before each line of memory and after all."""
 
     ms: int
     live_bytes: int
@@ -31,11 +31,11 @@ def times_of(memory: I64, end: End | None, lived: list[tuple[int, I64]] | None) 
 
     The end has an edge where it is known. ``lived`` are samples with rows of (first, last, bytes, count): so many
     allocations were made before the line of memory ``first`` and freed before ``last``, or :data:`NEVER`; ``first``
-    and ``last`` may be the number of lines, for the end. Without it only curves are told. What lies in several of
+    and ``last`` may be the number of lines, for the end. Without it there are only curves. What lies in several of
     memray's stretches of time and in one bin counts as allocated and freed in that one.
     """
     rows = memory.copy()
-    # what lived is told by the numbers of lines, so the axis must not run back
+    # what lived is given by the numbers of lines, so the axis must not run back
     rows[:, 0] = np.maximum.accumulate(rows[:, 0])
     highest = rows[:, 2]
     if end is not None:
@@ -65,8 +65,8 @@ def times_of(memory: I64, end: End | None, lived: list[tuple[int, I64]] | None) 
 
 def _changes(last: I64, lived: list[tuple[int, I64]]) -> tuple[I64, Column]:
     """The edges of changes, ascending, and the changes. ``last`` is the number of each edge's last line."""
-    sample = np.repeat(np.array([number for number, _ in lived], np.int64), [len(told) for _, told in lived])
-    rows = np.concatenate([np.empty((0, 4), np.int64), *(told for _, told in lived)])
+    sample = np.repeat(np.array([number for number, _ in lived], np.int64), [len(each) for _, each in lived])
+    rows = np.concatenate([np.empty((0, 4), np.int64), *(each for _, each in lived)])
     freed = rows[:, 1] != NEVER
     edge = np.searchsorted(last, np.concatenate((rows[:, 0], rows[freed, 1])))
     sample = np.concatenate((sample, sample[freed]))

@@ -201,7 +201,7 @@ def companions(types: Sequence[ValueType]) -> list[int | None]:
     ]
 
 
-STANDS_FOR: dict[str, tuple[ValueMeaning, ...]] = {
+MEANINGS_OF: dict[str, tuple[ValueMeaning, ...]] = {
     "total": ("total", "live"),
     "peak": ("peak", "live", "end"),
     "end": ("end", "live"),
@@ -209,9 +209,9 @@ STANDS_FOR: dict[str, tuple[ValueMeaning, ...]] = {
 """The meanings of values that serve as each figure of source lines, the best first."""
 
 
-def standing_for(types: Sequence[ValueType | ProfileValue], figure: str, unit: str) -> int | None:
+def value_for(types: Sequence[ValueType | ProfileValue], figure: str, unit: str) -> int | None:
     """Return the number of the value that serves as a figure of lines: "total", "peak" or "end", in bytes or count."""
-    for meaning in STANDS_FOR[figure]:
+    for meaning in MEANINGS_OF[figure]:
         for number, value in enumerate(types):
             if (value.meaning, value.unit) == (meaning, unit):
                 return number

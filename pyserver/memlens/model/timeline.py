@@ -152,7 +152,7 @@ def _settle(times: npt.NDArray[np.int64]) -> tuple[int, int]:
     """Make times relative to the first known one and never decreasing, in place to save memory.
 
     Events without a time have 0, and get that of the event before, or the first known time. So do those whose time is
-    years away from most others, as else nothing but they could be told apart on the axis. Threads may stamp events
+    years away from most others: they would stretch the axis until the rest is a point. Threads may stamp events
     slightly out of order, but the axis must not run backwards. Returns the first known time, and how many events were
     years away.
     """

@@ -39,7 +39,9 @@ def typescript() -> str:
     )
     lines = [f"  '{name}': {params.__name__};" for name, params in protocol.NOTIFICATIONS.items()]
     parts.append(
-        "/** The server tells the client. */\nexport interface Notifications {\n" + "\n".join(lines) + "\n}\n"
+        "/** Sent by the server to the client. */\nexport interface Notifications {\n"
+        + "\n".join(lines)
+        + "\n}\n"
     )
     return "\n".join(parts)
 
@@ -63,7 +65,7 @@ def _reachable(roots: list[type[msgspec.Struct]]) -> Iterator[type[msgspec.Struc
         yield struct
         info = types.type_info(struct)
         if not isinstance(info, types.StructType):
-            raise TypeError(f"{struct} is no struct")
+            raise TypeError(f"{struct} is not a struct")
         for field in info.fields:
             todo += _structs_in(field.type)
 
@@ -87,7 +89,7 @@ def _interface(struct: type[msgspec.Struct], *, may_lack: bool) -> str:
     """An interface; with ``may_lack`` what has a default may be left out, as the client may of parameters."""
     info = types.type_info(struct)
     if not isinstance(info, types.StructType):
-        raise TypeError(f"{struct} is no struct")
+        raise TypeError(f"{struct} is not a struct")
     doc = inspect.cleandoc(struct.__doc__ or "") if "__doc__" in vars(struct) else ""
     lines = [_comment(doc, "")] if doc and not doc.startswith(f"{struct.__name__}(") else []
     if not info.fields:

@@ -3,14 +3,14 @@
 from typing import Literal, NamedTuple, assert_never
 
 from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
-from memlens.model.profile import standing_for
+from memlens.model.profile import value_for
 from memlens.units import format_value, plain_name
 
 Measure = Literal["peak", "total"]
 
 
 class Figure(NamedTuple):
-    """A figure in words, as they stand behind a number: "live at peak". ``whole`` is that of the whole snapshot."""
+    """A figure in words, as they follow a number: "live at peak". ``whole`` is that of the whole snapshot."""
 
     words: str
     unit: str
@@ -28,7 +28,7 @@ def figure_of(info: SnapshotInfo, measure: Measure) -> Figure:
             whole = sum(device.peak_bytes for device in info.devices)
             return Figure("live at peak" if measure == "peak" else "in all", "bytes", whole)
         case ProfileInfo():
-            number = standing_for(info.values, measure, "bytes")
+            number = value_for(info.values, measure, "bytes")
             value = info.values[info.default_value if number is None else number]
             title = plain_name(value.title)
             return Figure(title[:1].lower() + title[1:], value.unit, abs(value.total))

@@ -20,6 +20,6 @@ def configure_logging() -> None:
 
 
 def _without_answered_errors(record: logging.LogRecord) -> bool:
-    """Leave out errors that were answered as such: the client tells the user, and no traceback helps."""
+    """Leave out errors that were answered as such: the client shows them to the user, and no traceback helps."""
     answered = record.exc_info and isinstance(record.exc_info[1], JsonRpcException)
     return not answered and not str(record.msg).startswith("Unable to deserialize message")

@@ -31,12 +31,12 @@ _INPUT = re.compile(r"<ipython-input-(?P<count>\d{1,9})-(?P<hash>[0-9a-f]{12})>"
 
 
 class CellName(NamedTuple):
-    """What a frame's file name tells of its cell."""
+    """What a frame's file name says of its cell."""
 
     kind: Literal["kernel", "input"]
     hash: str
     execution_count: int | None
-    """Where it is told."""
+    """Where it says so."""
 
     @property
     def key(self) -> tuple[str, str]:

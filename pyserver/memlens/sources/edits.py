@@ -1,7 +1,7 @@
 """What became of the lines of open files, and of the functions around them, since each snapshot was opened.
 
 Snapshots know lines as they were when the job ran. Whoever looks at a line here means the text as it is in the
-editor now. The client tells how lines move; a snapshot that is opened later begins with the lines of then.
+editor now. The client reports how lines move; a snapshot that is opened later begins with the lines of then.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class FileState(NamedTuple):
     functions: Functions | None
 
     def changed(self, function: str, line: int) -> ChangedLine | None:
-        """Whether something else stands at the snapshot's ``line`` than ``function``, as far as names tell."""
+        """Whether something else stands at the snapshot's ``line`` than ``function``, as far as names say."""
         elsewhere = self.functions.elsewhere(function, line) if self.functions is not None else None
         if elsewhere is None:
             return None

@@ -48,7 +48,7 @@ class Functions:
         """Lines where ``function`` begins, if it doesn't stand around ``line``; None if all may be well.
 
         Empty when there is no such function at all. Of lambdas, comprehensions, modules and what is no name of
-        Python nothing can be told. ``function`` may be a qualified name, as ``Trainer.step``.
+        Python nothing is known. ``function`` may be a qualified name, as ``Trainer.step``.
         """
         path = tuple(part for part in function.split(".") if part != "<locals>")
         if not path or not all(part.isidentifier() for part in path):

@@ -40,7 +40,7 @@ class ForeignPath(NamedTuple):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What is compared: Windows does not tell upper from lower case."""
+        """What is compared: Windows ignores case."""
         return _fold(self.parts, self.windows)
 
     @property

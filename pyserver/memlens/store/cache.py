@@ -135,7 +135,7 @@ def check_place(archive: Path) -> None:
     if not archive.exists() and not archive.is_symlink():
         return
     if not archive.is_dir() or (any(archive.iterdir()) and not is_archive(archive)):
-        raise NotAnArchiveError(f"{archive} is there already and is no archive")
+        raise NotAnArchiveError(f"{archive} exists and is not an archive")
 
 
 def _bytes_in(archive: Path) -> int:

@@ -88,7 +88,7 @@ class _Numbers(Declared, Generic[S]):
         else:
             fits = not len(values) or int(values.max()) < counts[self._below]
         if not fits:
-            raise InconsistentError(f"Column {self.file} has a number that names nothing")
+            raise InconsistentError(f"Column {self.file} has a number that is out of range")
 
 
 class Stored(_Numbers[S]):
@@ -114,7 +114,7 @@ class StoredIfAny(_Numbers[S]):
 
 
 class StoredMany(_Numbers[S]):
-    """Columns of numbers of one kind, told apart by a key."""
+    """Columns of numbers of one kind, distinguished by a key."""
 
     @overload
     def __get__(self, columns: None, owner: type["Columns"]) -> Self: ...

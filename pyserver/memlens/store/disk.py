@@ -1,4 +1,4 @@
-"""Folders and files that are written: for their owner alone, and a full disk is told."""
+"""Folders and files that are written: for their owner alone, with a sentence for a full disk."""
 
 import contextlib
 import errno

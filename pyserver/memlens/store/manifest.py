@@ -83,7 +83,7 @@ class Manifest(Struct, frozen=True):
     source: SourceFile
     info: SnapshotInfo
     first_allocations: list[int]
-    """Number of each device's first allocation, in the order of ``info.devices``, and behind the last the total."""
+    """Number of each device's first allocation, in the order of ``info.devices``, and after the last the total."""
     actions: list[str]
     streams: list[int]
     pools: list[tuple[int, int]]

@@ -1,4 +1,4 @@
-"""Whether the process that left something behind is still at work on it."""
+"""Whether the process that left something is still at work on it."""
 
 import os
 from pathlib import Path
@@ -20,7 +20,7 @@ def is_running(pid: int) -> bool:
 def _has_ended(pid: int) -> bool:
     """Whether it is only a number that nobody has asked for, as in containers whose first process asks for none."""
     try:
-        # the state stands behind the name, which is anything in parentheses: proc(5)
+        # the state stands after the name, which is anything in parentheses: proc(5)
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[:1] == [b"Z"]
     except OSError:
         return False

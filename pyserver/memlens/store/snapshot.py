@@ -45,13 +45,13 @@ class Snapshot(Apart):
         self._files = MappedFiles(archive, manifest)
         self._holders: dict[type[Columns], Columns] = {}
         self.relabelled = 0
-        """What tells apart what is computed with frames of other kinds than the archive's; 0 for these."""
+        """A key for what is computed with other kinds of frames than the archive's; 0 for these."""
         self._devices: dict[int, Device] = {}
         self.verified = False
         """Whether all files were held to their checksums since the archive was opened."""
-        self.behind: list[Callable[[], object]] = []
-        """What can be done once an answer is out, so that the next one comes sooner; see :meth:`work_behind`."""
-        self._kept = Kept(later=self.behind.append)
+        self.background: list[Callable[[], object]] = []
+        """What can be done once an answer is out, so that the next one comes sooner; see :meth:`work_in_background`."""
+        self._kept = Kept(later=self.background.append)
 
     @classmethod
     def open(cls, archive: Path) -> "Snapshot":
@@ -72,7 +72,7 @@ class Snapshot(Apart):
         self._holders.clear()
         self._files.replaced = {}
         self._kept.clear()
-        self.behind.clear()
+        self.background.clear()
         self._held.close()
 
     def forget(self, number: int) -> None:
@@ -124,10 +124,10 @@ class Snapshot(Apart):
             with contextlib.suppress(StoppedError):
                 verify(self.archive, self.manifest, self._held, names=list(self._files.mapped))
 
-    def work_behind(self) -> None:
+    def work_in_background(self) -> None:
         """Do what answers have left to be done."""
-        while self.behind:
-            self.behind.pop()()
+        while self.background:
+            self.background.pop()()
 
     @property
     def origin(self) -> Origin:

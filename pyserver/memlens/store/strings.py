@@ -76,7 +76,7 @@ class Strings(Columns):
         count, size = len(ends), len(utf8)
         for number in numbers:
             if not 0 <= number < count:
-                raise InconsistentError("A number names no string")
+                raise InconsistentError("A string's number is out of range")
             start, end = ends[number - 1] if number else 0, ends[number]
             if not start <= end <= size:
                 raise InconsistentError("A string ends before it begins, or after the last one")

@@ -44,7 +44,7 @@ def remove(archive: Path) -> None:
 def fill(snapshot: Snapshot, report: Report, parts: Iterable[Part] = PARTS) -> None:
     """Make these tables, unless they are there; ``report`` gets ``("filling", fraction)``.
 
-    Raises :class:`InconsistentError`, apsw.Error and OSError; the part is not left behind half made then.
+    Raises :class:`InconsistentError`, apsw.Error and OSError; no half-made part is left then.
     """
     missing = [part for part in parts if not are_filled(snapshot.origin, (part,))]
     for number, part in enumerate(missing):

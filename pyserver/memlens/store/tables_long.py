@@ -288,7 +288,7 @@ def _index_rows(order: npt.NDArray[np.uint32], columns: dict[str, Column]) -> It
 
 
 def _optional(names: Iterable[str | None]) -> Texts:
-    """Texts with NULL behind the last, for numbers that have no name."""
+    """Texts with NULL after the last, for numbers that have no name."""
     return Texts([*names, None])
 
 

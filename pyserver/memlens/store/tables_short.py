@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from memlens.model.frames import KIND_NAMES
 from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
-from memlens.model.profile import standing_for
+from memlens.model.profile import value_for
 from memlens.model.timeline import NOTE_KINDS
 from memlens.store.database_file import insert
 from memlens.store.models import devices_of
@@ -80,7 +80,7 @@ def _known_of_values(info: ProfileInfo) -> set[str]:
         "total_bytes": ("total", "bytes"), "count": ("total", "count"), "live_at_peak_bytes": ("peak", "bytes"),
         "live_at_peak_count": ("peak", "count"), "live_at_end_bytes": ("end", "bytes"),
     }  # fmt: skip
-    known = {name for name, value in figures.items() if standing_for(info.values, *value) is not None}
+    known = {name for name, value in figures.items() if value_for(info.values, *value) is not None}
     return known | {"largest_bytes"} if info.has_sizes else known
 
 
@@ -166,10 +166,10 @@ def _memory(snapshot: Snapshot, database: apsw.Connection) -> None:
 
 
 def _segments_of(segments: Column, blocks: Column) -> npt.NDArray[np.int64]:
-    """The segment that each block is a part of; -1 where that can't be told.
+    """The segment that each block is a part of; -1 where that isn't known.
 
     Segments stand in the order of the file and so do their blocks, which tile them. Where sizes don't add up the
-    address has to tell, which it can't when segments of two devices share one.
+    address decides, which it can't when segments of two devices share one.
     """
     if not len(segments) or not len(blocks):
         return np.full(len(blocks), -1, np.int64)
@@ -226,12 +226,12 @@ def stream_names(snapshot: Snapshot) -> list[str]:
 
 
 def pool_names(snapshot: Snapshot) -> list[str | None]:
-    """What the pools are called, by number; None for a pool that the file does not tell, (-1, -1) to the reader."""
+    """What the pools are called, by number; None for a pool that the file does not have, (-1, -1) to the reader."""
     return [None if min(pool) < 0 else f"{pool[0]}:{pool[1]}" for pool in snapshot.manifest.pools]
 
 
 def _names(names: Iterable[str | None]) -> npt.NDArray[np.object_]:
-    """Names by number, with None behind the last for numbers that have none."""
+    """Names by number, with None after the last for numbers that have none."""
     return np.array([*names, None], object)
 
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from memlens.kernels.tree.calltree import add_by
 from memlens.model.info import ProfileInfo, TimelineInfo
-from memlens.model.profile import standing_for
+from memlens.model.profile import value_for
 from memlens.store.snapshot import Snapshot
 
 I64 = npt.NDArray[np.int64]
@@ -16,7 +16,7 @@ I64 = npt.NDArray[np.int64]
 def stack_totals(snapshot: Snapshot) -> I64:
     """``int64[stacks, 6]``: total bytes, count, bytes and count live at the peak, bytes live at the end, largest.
 
-    Of a profile they are the values that come nearest, as :func:`memlens.model.profile.standing_for` has it.
+    Of a profile they are the values that come nearest, as :func:`memlens.model.profile.value_for` has it.
     """
     info = snapshot.info
     match info:
@@ -51,7 +51,7 @@ def _values_of_figures(info: ProfileInfo) -> list[int | None]:
     """The number of the value that stands for each of a profile's figures, None for none."""
     numbers = []
     for figure, unit in _FIGURES:
-        number = standing_for(info.values, figure, unit)
+        number = value_for(info.values, figure, unit)
         if number is None and figure != "end" and unit == "bytes":
             number = info.default_value
         numbers.append(number)

@@ -37,7 +37,7 @@ class Frame(Struct, frozen=True):
 
 
 class AllocationSummary(Struct, frozen=True):
-    """One allocation. ``rounded_bytes`` is the allocator's block size where the file tells it."""
+    """One allocation. ``rounded_bytes`` is the allocator's block size where the file has it."""
 
     allocation: int
     device: int
@@ -193,7 +193,7 @@ class Gap(Struct, frozen=True):
     allocated_bytes: int
     requested_bytes: int
     rounding_bytes: int
-    """What rounding adds to what was requested; of blocks whose true size the file doesn't tell, the least."""
+    """What rounding adds to what was requested; of blocks whose true size the file doesn't have, the least."""
     pending_bytes: int
     """Blocks whose free was requested and not completed."""
     inactive_split_bytes: int
@@ -203,7 +203,7 @@ class Gap(Struct, frozen=True):
     wholly_free_bytes: int
     """Segments without a block in them, which could be given back."""
     outside_bytes: int
-    """Of blocks that lie in no segment that the file tells of; they are part of the other figures."""
+    """Of blocks that lie in no segment of the file; they are part of the other figures."""
 
 
 class GapAnswer(Struct, frozen=True):
@@ -223,7 +223,7 @@ class ReservedAnswer(Struct, frozen=True):
     x1: float
     columns: int
     known: bool
-    """Whether the file tells of segments; else all that is known to be reserved is what blocks took."""
+    """Whether the file has segments; else all that is known to be reserved is what blocks took."""
     peak_reserved_bytes: int
     peak_reserved_moment: int
     bytes: str

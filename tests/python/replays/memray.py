@@ -1,8 +1,8 @@
 """memray's captures, by memray's own reader: each record added up one by one.
 
 What follows a capture's header is private to memray, so nothing else can read it. ``PROGRAM`` runs in an interpreter
-that has memray and prints how many of :data:`VALUES` the capture tells, and for each stack what they are. An aggregated
-capture tells the peak and the end alone.
+that has memray and prints how many of :data:`VALUES` the capture has, and for each stack what they are. An aggregated
+capture has the peak and the end alone.
 """
 
 import json
@@ -63,8 +63,8 @@ def read(path: Path, python: Path) -> Profile:
     printed = subprocess.run(
         [str(python), "-c", PROGRAM, str(path)], capture_output=True, text=True, check=True, timeout=300
     ).stdout
-    told, *lines = printed.splitlines()
-    values = json.loads(told)
+    reported, *lines = printed.splitlines()
+    values = json.loads(reported)
     profile = Profile(VALUES[:values])
     for line in lines:
         stack, figures = json.loads(line)

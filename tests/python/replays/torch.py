@@ -53,7 +53,7 @@ def load(path: Path) -> Any:
 
 @dataclass
 class Alloc:
-    """An allocation; ``end`` is None where it is never freed, ``rounded`` where no final block tells it."""
+    """An allocation; ``end`` is None where it is never freed, ``rounded`` where no final block has it."""
 
     addr: int
     size: int
@@ -62,7 +62,7 @@ class Alloc:
     frames: tuple[RawFrame, ...]
     pending: int | None = None
     freed: tuple[RawFrame, ...] = ()
-    """Where it was freed, empty where the file doesn't tell."""
+    """Where it was freed, empty where the file doesn't say."""
     stream: int = 0
     category: str | None = None
     rounded: int | None = None
@@ -96,7 +96,7 @@ def segments_of(snapshot: Any) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def placed(segment: Any) -> Iterator[tuple[int, Any]]:
-    """A segment's blocks with their addresses; older files tell them of blocks' histories or not at all."""
+    """A segment's blocks with their addresses; older files have them in blocks' histories or not at all."""
     addr = segment["address"]
     for block in segment["blocks"]:
         history = block.get("history") or [{}]

@@ -271,7 +271,7 @@ class ComparePicture implements Picture {
         if (this.pending !== pending) return;
         this.pending = null;
         this.curves = curvesOf(answer);
-        this.tellSteps(answer);
+        this.showSteps(answer);
         this.problem.hidden = true;
         this.root.dataset['drawn'] = String(Number(this.root.dataset['drawn'] ?? 0) + 1);
         this.draw();
@@ -425,7 +425,7 @@ class ComparePicture implements Picture {
   }
 
   /** What the file does not say is said to be inferred, and of which run. */
-  private tellSteps({ steps_told: mine, other_steps_told: other }: CurvesAnswer): void {
+  private showSteps({ steps_known: mine, other_steps_known: other }: CurvesAnswer): void {
     const { compare } = this.context;
     this.told.hidden = !mine || !other;
     if (!mine || !other) return;

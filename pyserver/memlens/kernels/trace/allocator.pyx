@@ -124,7 +124,7 @@ cdef inline int64_t bits_before(Bits *bits, size_t item) noexcept nogil:
 
 
 cdef inline int64_t bits_after(Bits *bits, size_t item) noexcept nogil:
-    """The smallest item behind ``item``; -1 for none."""
+    """The smallest item after ``item``; -1 for none."""
     cdef int level = 0
     cdef uint64_t word
     cdef size_t at = item
@@ -211,34 +211,34 @@ cdef class _Spans:
         return vector_push(&self.spans, &span)
 
     cdef int put(self, uint32_t first, uint32_t stop, uint32_t moment, bint comes, Piece *new) noexcept nogil:
-        """Going back over a moment, make ``[first, stop)`` the piece ``new``; what was there is told as spans.
+        """Going back over a moment, make ``[first, stop)`` the piece ``new``; what was there is emitted as spans.
 
         ``comes``: before the moment the range was not reserved, else it was.
         """
         cdef uint32_t at = <uint32_t> bits_before(&self.bits, first)
         cdef uint32_t inner, outer, next
-        cdef Piece old, told
+        cdef Piece old, ended
         while at < stop:
             old = self.pieces[at]
             next = old.stop
             inner = max(at, first)
             outer = min(next, stop)
             if inner < outer:
-                told = old
+                ended = old
                 if comes:
                     # the event knows best who asked for it, the piece what became of it
-                    told.stack = new.stack
-                    told.stream = new.stream
+                    ended.stack = new.stack
+                    ended.stream = new.stream
                     if new.pool or not old.reserved:
-                        told.pool = new.pool
+                        ended.pool = new.pool
                     if old.reserved:
-                        told.flags = old.flags
+                        ended.flags = old.flags
                     else:
-                        told.flags = new.flags | F_END_INFERRED
-                    if self.emit(inner, outer, &told, moment, 0) < 0:
+                        ended.flags = new.flags | F_END_INFERRED
+                    if self.emit(inner, outer, &ended, moment, 0) < 0:
                         return -1
                 elif old.reserved:
-                    if self.emit(inner, outer, &told, moment, F_START_INFERRED) < 0:
+                    if self.emit(inner, outer, &ended, moment, F_START_INFERRED) < 0:
                         return -1
                 if at < inner:
                     self.pieces[at].stop = inner
@@ -321,7 +321,7 @@ def spans_of_blocks(const uint64_t[::1] addresses, const uint32_t[::1] starts, c
     """The span in which each block lies when it begins, NEVER for none.
 
     Blocks are ordered by ``starts``. ``bases`` are the distinct addresses of spans, ascending, ``base_of`` each
-    span's number there and ``stops`` the address behind it; ``by_start`` and ``by_end`` number the spans in the
+    span's number there and ``stops`` the address after it; ``by_start`` and ``by_end`` number the spans in the
     order of their starts and ends.
     """
     cdef Bits bits
@@ -368,7 +368,7 @@ def room_of_blocks(const uint32_t[::1] places, const uint32_t[::1] starts, const
     """How many bytes were free from each block's address on when it was allocated, up to the next block or its stop.
 
     Blocks are ordered by ``starts``; ``by_end`` numbers them in the order of their ends. ``addresses`` are the
-    distinct ones, ascending, ``places`` each block's number there, ``stops`` the address behind its segment.
+    distinct ones, ascending, ``places`` each block's number there, ``stops`` the address after its segment.
     """
     cdef Bits bits
     cdef size_t index, count = starts.shape[0], going = 0

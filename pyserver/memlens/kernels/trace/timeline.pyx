@@ -278,7 +278,7 @@ cdef class Matcher:
         if status < 0:
             raise MemoryError
         if self.completed_frees == 0:
-            # the trace was recorded without completions: a request is all that tells of a free, unless the segments
+            # the trace was recorded without completions: a request is all there is of a free, unless the segments
             # say that the block still waits for it
             self.mark_waiting(blocks[0], blocks[5])
             for vector in range(2):
@@ -321,7 +321,7 @@ def live_over_time(const int64_t[:] sizes, const uint32_t[:] starts, const uint3
                    uint32_t[::1] counts):
     """Fill ``live`` (bytes) and ``counts`` at every moment; both hold one more item than there are events.
 
-    Raises IndexError for an allocation that starts behind the last event.
+    Raises IndexError for an allocation that starts after the last event.
     """
     cdef size_t index, moments = live.shape[0]
     cdef int64_t bytes_now = 0
@@ -349,7 +349,7 @@ def live_over_time(const int64_t[:] sizes, const uint32_t[:] starts, const uint3
             live[index] = bytes_now
             counts[index] = count_now
     if beyond:
-        raise IndexError("an allocation starts behind the last event")
+        raise IndexError("an allocation starts after the last event")
 
 
 def build_tree(const uint64_t[:] starts, const uint32_t[:] frames, uint32_t[::1] stack_nodes):

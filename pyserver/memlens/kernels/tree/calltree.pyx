@@ -432,7 +432,7 @@ def first_rows(const uint32_t[:] numbers, uint32_t[::1] first):
     cdef size_t row
     cdef uint32_t number
     with nogil:
-        # from behind, so that the first is written last
+        # from the end, so that the first is written last
         for row in range(<size_t> numbers.shape[0], 0, -1):
             number = numbers[row - 1]
             if number < <size_t> first.shape[0]:

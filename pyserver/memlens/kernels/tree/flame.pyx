@@ -97,7 +97,7 @@ cdef class Layout:
     """One tree as a flame graph. Only nodes that are looked at have their children put in order.
 
     Children stand by descending width, or by ascending time where there are ``times``, and where equal by name; those
-    without a width stand nowhere. What a node has of its own is left over behind them.
+    without a width stand nowhere. What a node has of its own is left over after them.
     """
 
     cdef const uint32_t[::1] parents
@@ -115,7 +115,7 @@ cdef class Layout:
     cdef bint largest_first
     cdef double x0, x1, scale, thinnest, width
     cdef Vector boxes, sides, children
-    cdef Run rest           # the thinnest of the children, which stand behind the others
+    cdef Run rest           # the thinnest of the children, which stand after the others
 
     def __init__(self, const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] child,
                  const uint32_t[::1] sibling, const int64_t[::1] widths, const uint32_t[::1] times=None,
@@ -268,7 +268,7 @@ cdef class Layout:
         index = 0
         while index < count and <double> (child[index].left + child[index].width) <= self.x0:
             index += 1
-        # a run that the view's edge cuts is told whole
+        # a run that the view's edge cuts is given whole
         while not self.largest_first and index > 0 and self.too_thin(&child[index - 1]):
             index -= 1
         while index < count:

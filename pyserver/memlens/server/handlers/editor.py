@@ -55,7 +55,7 @@ def register(server: LanguageServer, sources: Sources, notebooks: Notebooks) -> 
     async def cell(params: CellParams) -> CellResult:
         name = cell_name(params.file)
         if name is None:
-            raise BadRequestError(f"{params.file} is no name of a notebook's cell")
+            raise BadRequestError(f"{params.file} is not the name of a notebook's cell")
         function = await sources.function_at(params.snapshot, params.file, params.line)
         shown = {
             notebook.path: [Cell(each.index, each.text, each.execution_count) for each in notebook.cells]

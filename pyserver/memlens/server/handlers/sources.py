@@ -39,7 +39,7 @@ def register(server: LanguageServer, configuration: Configuration, sources: Sour
     async def remember(params: RememberParams) -> Done:
         path = Path(params.path)
         if not path.is_absolute() or not await asyncio.to_thread(path.is_file):
-            raise FileError(f"{params.path} is no file that could stand for {params.file}")
+            raise FileError(f"{params.path} can't be the source of {params.file}")
         configuration.remember(params.file, params.path)
         return Done()
 

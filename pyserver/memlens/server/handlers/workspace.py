@@ -1,4 +1,4 @@
-"""The life of the connection: what the client can do, its settings and folders, and what it is told."""
+"""The life of the connection: the client's capabilities, settings and folders, and what it is sent."""
 
 import logging
 from pathlib import Path
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 def register(
     server: LanguageServer, configuration: Configuration, registry: Registry, finder: Finder
 ) -> None:
-    """Follow the client's settings and folders; tell it when totals may have changed."""
+    """Follow the client's settings and folders; notify it when totals may have changed."""
 
     def take_folders() -> None:
         folders = [

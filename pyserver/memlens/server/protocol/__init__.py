@@ -85,10 +85,10 @@ CLIENT_REQUESTS: Requests = {**sources.CLIENT_REQUESTS}
 """The server asks, the client answers."""
 
 NOTIFICATIONS: dict[str, type[Struct]] = {**snapshots.NOTIFICATIONS, **sources.NOTIFICATIONS}
-"""The server tells the client."""
+"""Sent by the server to the client."""
 
 UNIONS: dict[str, Any] = {"SnapshotInfo": SnapshotInfo}
-"""Unions of structs that have a name. Their structs are told apart by a literal field."""
+"""Unions of structs that have a name. Their structs are distinguished by a literal field."""
 
 OTHERS: list[type[Struct]] = [
     Problem,

@@ -18,4 +18,4 @@ Requests = dict[str, tuple[type[Struct], type[Struct]]]
 
 
 class Done(Struct, frozen=True):
-    """Nothing to tell."""
+    """No result."""

@@ -84,7 +84,7 @@ class CompareMomentsParams(ComparedDevices, frozen=True, kw_only=True):
 
 
 class CompareMomentsResult(Struct, frozen=True):
-    """As many as were asked for; ``inferred_steps`` when they were found by steps that no annotation tells.
+    """As many as were asked for; ``inferred_steps`` when they were found by steps without annotations.
 
     ``live_bytes`` and ``other_live_bytes`` are what was live at the moments that were asked for and at those beside
     them, None where the other run has not begun or is over.

@@ -46,7 +46,7 @@ class FlameParams(FlamePart, frozen=True, kw_only=True):
 class FlameResult(Struct, frozen=True):
     """``geometry`` is base64 of the packed buffer that ``memlens.views.flame.graph`` describes.
 
-    ``names`` are those of the boxes that are wide enough to hold text; ``memlens/flameNode`` tells the others'.
+    ``names`` are those of the boxes that are wide enough to hold text; ``memlens/flameNode`` answers the others'.
     """
 
     geometry: str

@@ -41,7 +41,7 @@ class MapLocateParams(Struct, frozen=True):
 class AllocatorStateParams(Struct, frozen=True):
     """A page of the segments at a moment: the largest first, or by address, or those with the most free first.
 
-    With ``lit`` the blocks tell which of them are in that branch of a tree table.
+    With ``lit`` the blocks say which of them are in that branch of a tree table.
     """
 
     snapshot: str

@@ -1,4 +1,4 @@
-"""What only profiles tell, and the sizes of allocations, which traces tell as well."""
+"""What only profiles have, and the sizes of allocations, which traces have as well."""
 
 from msgspec import Struct
 

@@ -29,7 +29,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     cache_directory: str = ""
     """Empty for the user's cache folder."""
     libraries: list[str] = []
-    """Patterns of paths and names that are library code, or behind ``!`` the user's own; the last that fits decides."""
+    """Patterns of paths and names that are library code, or after ``!`` the user's own; the last that fits decides."""
     memray_python: str = ""
     """The Python interpreter that has memray, for its captures; it may begin with a variable as a path mapping may."""
 

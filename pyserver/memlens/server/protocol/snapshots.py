@@ -1,4 +1,4 @@
-"""Opening and closing snapshots, and what the server tells about them."""
+"""Opening and closing snapshots, and what the server reports about them."""
 
 from typing import Literal
 
@@ -47,7 +47,7 @@ class FileStateResult(Struct, frozen=True):
 
 
 class ProgressParams(Struct, frozen=True):
-    """How far the reading of a snapshot is. ``fraction`` is of the whole work, None if it can't be told."""
+    """How far the reading of a snapshot is. ``fraction`` is of the whole work, None if that isn't known."""
 
     view: str
     stage: str
@@ -73,7 +73,7 @@ class DamagedParams(Struct, frozen=True):
 
 
 class RelabelledParams(Struct, frozen=True):
-    """Server to client: whose code a snapshot's frames are is told by another setting now, so views ask anew.
+    """Server to client: another setting now decides whose code a snapshot's frames are, so views ask anew.
 
     It is called ``now`` from here on; by its former name it is still found.
     """

@@ -155,7 +155,7 @@ async def _start(command: list[str]) -> asyncio.subprocess.Process:
             *command,
             env=environment,
             limit=_LINE_LIMIT_BYTES,
-            # open for as long as this process lives, which tells the child so where nothing else does
+            # open for as long as this process lives, from which the child knows it where nothing else says so
             stdin=subprocess.DEVNULL if sys.platform == "linux" else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -1,6 +1,6 @@
 """Answers about two open snapshots at once.
 
-Each snapshot is asked in its own thread and by itself; what both told is put together in a third. So neither waits
+Each snapshot is asked in its own thread and by itself; their answers are put together in a third. So neither waits
 for the other while holding its thread, a snapshot may be compared with itself, and one that is closed meanwhile says
 so. What costs time is kept for the next question: a snapshot's frames with the snapshot, pairings and comparisons of
 two with the first of them.
@@ -77,7 +77,7 @@ class Comparisons:
         x0 = extent.x0 if params.x0 is None else params.x0
         x1 = extent.x1 if params.x1 is None else params.x1
         if not (np.isfinite(x0) and np.isfinite(x1) and x0 < x1):
-            raise BadRequestError("A part of an axis begins before it ends")
+            raise BadRequestError("A range must begin before it ends")
         edges = np.linspace(x0, x1, params.columns + 1)
         there = places.to_second(edges)
         (highest, lowest, moments), (other_highest, other_lowest, _) = await asyncio.gather(
@@ -101,8 +101,8 @@ class Comparisons:
             other_lowest=other_lowest,
             moments=moments,
             steps=steps,
-            steps_told=first.told,
-            other_steps_told=second.told,
+            steps_known=first.known,
+            other_steps_known=second.known,
         )
 
     async def moments(self, params: CompareMomentsParams) -> CompareMomentsResult:
@@ -123,7 +123,7 @@ class Comparisons:
             moments,
             here,
             [live if running else None for live, running in zip(beside, runs.tolist(), strict=True)],
-            any(side.told is not None and side.told.inferred for side in (first, second)),
+            any(side.known is not None and side.known.inferred for side in (first, second)),
         )
 
     async def _sides(

@@ -1,4 +1,4 @@
-"""Difference flame graphs of two open snapshots: made of what each tells in its own thread, kept for a while."""
+"""Difference flame graphs of two open snapshots: made of what each answers in its own thread, kept for a while."""
 
 import asyncio
 import base64

@@ -130,9 +130,9 @@ class OpenSnapshot:
         self.info: SnapshotInfo = snapshot.info
         self.views: set[str] = set()
         self.former_names: frozenset[str] = frozenset()
-        """What it was called before its frames were told apart by other patterns, and may still be called."""
+        """What it was called before other patterns decided whose its frames are, and may still be called."""
         self.patterns: tuple[str, ...] = ()
-        """The setting ``memlens.libraries`` that tells its frames apart."""
+        """The setting ``memlens.libraries`` that decides whose its frames are."""
         self.is_kept_damaged = False
         """Its archive is damaged, and kept: the file that it was made of is not there to be read again."""
         self.sql = sql
@@ -181,14 +181,14 @@ class OpenSnapshot:
             self._asked -= 1
             # the future has the error, whose traceback has this frame: a circle around the snapshot's maps
             del future
-        if self._snapshot.behind:
+        if self._snapshot.background:
             with contextlib.suppress(RuntimeError):
-                self._thread.submit(self._work_behind)
+                self._thread.submit(self._work_in_background)
         return answer
 
-    def _work_behind(self) -> None:
+    def _work_in_background(self) -> None:
         try:
-            self._snapshot.ask(Snapshot.work_behind)
+            self._snapshot.ask(Snapshot.work_in_background)
         except Exception:
             # nobody waits for it, and whoever asks next gets the same error
             logger.exception("what was left to do for %s failed", self.path)
@@ -550,7 +550,7 @@ class Registry:
     async def _give_up(self, damaged: OpenSnapshot, error: ArchiveError) -> None:
         """Release a snapshot whose archive is damaged, and remove the archive.
 
-        Where its file can't be read again the archive is all there is: it stays, and what it still tells.
+        Where its file can't be read again the archive is all there is: it stays, with what it still answers.
         """
         again = await damaged.is_source_there()
         if damaged.is_kept_damaged or damaged.name not in self._open:

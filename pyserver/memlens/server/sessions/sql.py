@@ -158,7 +158,7 @@ class SqlDesk:
             logger.warning("the tables of %s are given up: %s", self._origin.archive, error)
             await self._drop(asked)
             remove(self._origin.archive)
-            raise SqlError("The tables were damaged. Run the query again: they are made anew") from error
+            raise SqlError("The tables were damaged and will be made again. Run the query again") from error
         finally:
             self._asked.discard(asked)
             await asyncio.shield(self._put_back(asked))

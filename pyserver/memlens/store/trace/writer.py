@@ -238,7 +238,7 @@ def _device_info(device: DeviceTimeline) -> DeviceInfo:
         last = int(device.time_us[-1])
         # a little room on both sides, so that the states before the first and after the last event can be seen
         margin = max(1.0, last / 200)
-        # events that all have one time are told apart by their order only
+        # events that all have one time are distinguished by their order only
         time_axis = AxisRange(-margin, last + margin) if last else None
         peak_time = int(device.time_us[peak - 1]) if peak else 0
     return DeviceInfo(

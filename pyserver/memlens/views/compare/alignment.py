@@ -39,7 +39,7 @@ class SharedStep(Struct, frozen=True):
     x: float
 
 
-class StepsTold(Struct, frozen=True):
+class StepsKnown(Struct, frozen=True):
     """How a run's steps are known, in words; ``inferred`` when nothing in its file says them."""
 
     how: str
@@ -52,7 +52,7 @@ class CurvesAnswer(Struct, frozen=True):
     ``extent`` is what both runs take up together. The heights are base64 of little-endian ``float64[columns]``, the
     most and the least that was live within each column in bytes, NaN where the run has not begun or is over.
     ``moments`` is base64 of little-endian ``uint32[columns]``: the first run's moment at the end of each column.
-    ``steps_told`` and ``other_steps_told`` say how each run's steps are known, where it is laid by step.
+    ``steps_known`` and ``other_steps_known`` say how each run's steps are known, where it is laid by step.
     """
 
     x0: float
@@ -69,14 +69,14 @@ class CurvesAnswer(Struct, frozen=True):
     other_lowest: str
     moments: str
     steps: list[SharedStep]
-    steps_told: StepsTold | None
-    other_steps_told: StepsTold | None
+    steps_known: StepsKnown | None
+    other_steps_known: StepsKnown | None
 
 
 class Side(Struct, frozen=True):
-    """What one run must tell to be laid beside another: its extent, its peak, and the edges of its steps.
+    """What must be known of a run to lay it beside another: its extent, its peak, and the edges of its steps.
 
-    Without ``told`` it was not asked for its steps.
+    ``known`` is None where it was not asked for its steps.
     """
 
     extent: AxisRange
@@ -85,7 +85,7 @@ class Side(Struct, frozen=True):
     step_names: list[str]
     step_edges: list[float]
     """Where each step begins, and where the last one ends: one more than names, or none."""
-    told: StepsTold | None
+    known: StepsKnown | None
 
 
 class AxisMap:
@@ -107,15 +107,15 @@ class AxisMap:
 def side_of(
     snapshot: Snapshot, number: int, axis: Axis, filter_text: str = "", *, by_step: bool = False
 ) -> Side:
-    """What a device, narrowed to what fits a filter, tells of itself on an axis. Raises :class:`BadRequestError`."""
+    """What a device, narrowed to what fits a filter, is on an axis. Raises :class:`BadRequestError`."""
     device = device_of(snapshot, number, filter_text)
     names: list[str] = []
     edges: list[float] = []
-    told = None
+    known = None
     if by_step:
         found = find_steps(snapshot, device)
-        names, told = found.names, StepsTold(found.how, found.source == "period")
-        # a step is the events behind its first moment: in time it begins with the first of them
+        names, known = found.names, StepsKnown(found.how, found.source == "period")
+        # a step is the events after its first moment: in time it begins with the first of them
         begin = found.first + (axis == "time")
         edges = [x_of_moment(device, axis, moment) for moment in (*begin.tolist(), *found.last[-1:].tolist())]
     return Side(
@@ -124,7 +124,7 @@ def side_of(
         device.info.peak_bytes,
         names,
         edges,
-        told,
+        known,
     )
 
 
@@ -144,16 +144,16 @@ def align(first: Side, second: Side, alignment: Alignment) -> tuple[AxisMap, lis
             if 0 <= number - moved < len(second.step_names)
         ]
     if not pairs:
-        without = [side.told.how for side in (first, second) if side.told and not side.step_names]
+        without = [side.known.how for side in (first, second) if side.known and not side.step_names]
         raise BadRequestError(
-            "The snapshots have no steps in common to lay on each other",
+            "The snapshots have no steps in common to align",
             advice=" ".join(dict.fromkeys(without)),
         )
     steps = [SharedStep(first.step_names[mine], first.step_edges[mine]) for mine, _ in pairs]
     knots = [(first.step_edges[mine], second.step_edges[other]) for mine, other in pairs]
     mine, other = pairs[-1]
     knots.append((first.step_edges[mine + 1], second.step_edges[other + 1]))
-    # a step without an event has no width; a knot must lie behind the one before it on both axes
+    # a step without an event has no width; a knot must lie after the one before it on both axes
     rising = knots[:1]
     for knot in knots[1:]:
         if knot[0] > rising[-1][0] and knot[1] > rising[-1][1]:

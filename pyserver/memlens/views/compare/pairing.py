@@ -143,7 +143,7 @@ def pair_files(
 
 
 def path_parts(file: str) -> tuple[str, ...]:
-    """A path's parts as they are compared: Windows does not tell upper from lower case."""
+    """A path's parts as they are compared: Windows ignores case."""
     if file.startswith("<"):
         return (file,)
     windows = bool(_DRIVE.match(file)) or ("\\" in file and "/" not in file)
@@ -339,7 +339,7 @@ class _Code:
                 ((file, function), self.function_keys),
                 (file, self.file_keys),
             ):
-                # the most telling: a file of the user's is no library for one odd frame
+                # the clearest sign first: a file of the user's is no library for one odd frame
                 self._kinds[key] = min(kind, self._kinds.get(key, kind))
                 keys.append(key)
         self._lines = {

@@ -92,10 +92,10 @@ def tree_of(snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: F
         tree = _read_first(snapshot, lambda: make().nodes)
         if tree is None:
             tree = make()
-            snapshot.behind.append(functools.partial(FIRST_FLAME.try_to_write, snapshot))
+            snapshot.background.append(functools.partial(FIRST_FLAME.try_to_write, snapshot))
         else:
             # the next question is likely to be about smaller ones
-            snapshot.behind.append(lambda: tree.nodes)
+            snapshot.background.append(lambda: tree.nodes)
         return tree
 
     return snapshot.keep(("call_tree", of, value, options), read_or_make if first else make)
@@ -148,7 +148,7 @@ def picture(
     Raises :class:`BadRequestError` for a part that has no width.
     """
     if not (0 <= x0 < x1 <= 1):
-        raise BadRequestError("A part of a flame graph lies between 0 and 1")
+        raise BadRequestError("A part of a flame graph must lie between 0 and 1")
     total = tree.total
     low, high = x0 * total, x1 * total
     if total and not low < high:

@@ -58,7 +58,7 @@ class FlameNode(Struct, frozen=True):
 class FlameChildrenAnswer(Struct, frozen=True):
     """The children of a node, rows ``offset … offset + len(rows)`` of ``children``, in the tree's order.
 
-    ``total_*`` (``whole`` of a comparison) are of the whole tree; ``rest_*`` of the children behind the last row.
+    ``total_*`` (``whole`` of a comparison) are of the whole tree; ``rest_*`` of the children after the last row.
     """
 
     total_bytes: int
@@ -72,7 +72,7 @@ class FlameChildrenAnswer(Struct, frozen=True):
 
 
 class FlameLine(Struct, frozen=True):
-    """A place that stands behind a node, and what the node has through it."""
+    """A place behind a node, and what the node has through it."""
 
     file: str
     line: int

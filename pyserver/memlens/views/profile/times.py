@@ -18,7 +18,7 @@ from memlens.views.selection.sets import AllocationSet, SetKind
 class ProfileSeries(Struct, frozen=True):
     """A line over time. ``values`` is base64 of ``float64[edges]``, little-endian, in ``unit``.
 
-    ``within`` says that a value tells what happened in the bin that ends at its edge, not what was at the edge: how
+    ``within`` says that a value is of what happened in the bin that ends at its edge, not what was at the edge: how
     often a second where the edges are times ("per_second"), else how often.
     """
 
@@ -32,7 +32,7 @@ class ProfileSeries(Struct, frozen=True):
 class ProfileTimesAnswer(Struct, frozen=True):
     """All lines of a profile. ``edges`` is base64 of ``float64[edges]``, in the profile's ``time_unit``.
 
-    ``peaks`` likewise holds the most that was live in the bin that ends at each edge; ``peak_edge`` is the edge behind
+    ``peaks`` likewise holds the most that was live in the bin that ends at each edge; ``peak_edge`` is the edge after
     the highest of them.
     """
 
@@ -46,7 +46,7 @@ class ProfileTimesAnswer(Struct, frozen=True):
 class ProfileRangeAnswer(Struct, frozen=True):
     """What went on between two edges. ``survived_*`` is what stacks allocated there beyond what they freed.
 
-    Counts are None where the profile doesn't tell how many allocations they were.
+    Counts are None where the profile doesn't say how many allocations they were.
     """
 
     allocated_bytes: int

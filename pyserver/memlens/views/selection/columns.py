@@ -36,13 +36,13 @@ MOST_ROWS = 1000
 def check_page(offset: int, limit: int) -> None:
     """Raises :class:`BadRequestError` for a page of a table that can't be."""
     if offset < 0 or not 0 < limit <= MOST_ROWS:
-        raise BadRequestError(f"A table's page has 1 to {MOST_ROWS} rows")
+        raise BadRequestError(f"A page must have 1 to {MOST_ROWS} rows")
 
 
 def check_columns(columns: int) -> None:
     """Raises :class:`BadRequestError` for more columns than a curve or a lane has."""
     if not 0 < columns <= MOST_COLUMNS:
-        raise BadRequestError(f"The picture has 1 to {MOST_COLUMNS} columns")
+        raise BadRequestError(f"The picture must have 1 to {MOST_COLUMNS} columns")
 
 
 def device_of(snapshot: Snapshot, number: int, filter_text: str = "") -> Device:
@@ -75,7 +75,7 @@ def moments_between(
     """The first and the last moment that falls into each of the columns between ``edges``.
 
     A moment lasts from its event to the next, so a column without an event holds the moment that is going on.
-    Events at an edge belong to the column behind it, with the moment before them.
+    Events at an edge belong to the column after it, with the moment before them.
     """
     events = device.info.events
     edges = np.clip(edges, -_FAR, _FAR)
@@ -92,7 +92,7 @@ def moments_between(
 
 
 def x_of_moment(device: Device, axis: Axis, moment: int) -> float:
-    """Where a moment begins on an axis; behind the last one, where the axis ends."""
+    """Where a moment begins on an axis; after the last one, where the axis ends."""
     extent = axis_range(device, axis)
     if axis == "event":
         return float(min(moment, extent.x1))
@@ -138,7 +138,7 @@ def frame(row: FrameRow, source: int = RECORDED) -> Frame:
 
 
 def summaries(snapshot: Snapshot, device: Device, rows: npt.NDArray[np.uint32]) -> list[AllocationSummary]:
-    """Some allocations of a device, told in full."""
+    """Some allocations of a device, with all that is known of them."""
     stacks = device.stack[rows].tolist()
     frames, known = labels_of(snapshot, device, rows)
     label_ids, sources = frames.tolist(), known.tolist()

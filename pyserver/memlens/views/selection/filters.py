@@ -6,7 +6,7 @@ r"""The filter that narrows every view of a snapshot: a text of terms, each of w
 ``by:``                   the same of the frame that is shown for the allocation, as ``by:model.py:88``
 ``innermost:``            the same of the innermost frame, no matter whose code it is
 ``operator:aten::mm``     the operator that the native frames on top name, ``operator:none`` where they name none
-``module:Linear``         the ``torch.nn`` module it was made in, where frames tell it
+``module:Linear``         the ``torch.nn`` module it was made in, where frames say it
 ``size>1MiB``             requested bytes; ``<``, ``<=``, ``>=``, ``=`` likewise
 ``life>10ms``             how long it was held; ``life<100ev`` counts events
 ``category:``             the profiler's category, ``category:none`` for none
@@ -106,7 +106,7 @@ def quoted(value: str) -> str:
 def parse(text: str) -> list[Term]:
     """The terms of a filter. Raises :class:`BadRequestError` that says which term is wrong."""
     if len(text) > MOST_CHARACTERS:
-        raise BadRequestError(f"A filter has at most {MOST_CHARACTERS:,} characters")
+        raise BadRequestError(f"A filter can have at most {MOST_CHARACTERS:,} characters")
     terms: list[Term] = []
     at = 0
     while True:
@@ -127,8 +127,8 @@ def parse(text: str) -> list[Term]:
         if field and field not in FIELDS:
             known = ", ".join(f"{name}:" for name in FIELDS[:4])
             raise BadRequestError(
-                f"'{written}' is no term of a filter: there is no '{field}'",
-                advice=f"Terms begin with {known} and others; a text with a colon goes into quotes.",
+                f"'{written}' is not a filter term: there is no '{field}'",
+                advice=f"Terms begin with {known} and others; put a text with a colon into quotes.",
             )
         term = Term(field, comparison, values, negated)
         _check(term, written)
@@ -163,13 +163,13 @@ def _quoted_value(text: str, at: int) -> tuple[str, int]:
             at += 1
         value += text[at]
         at += 1
-    raise BadRequestError(f"The quotes of {text[start:]} are not closed")
+    raise BadRequestError(f"{text[start:]} has no closing quote")
 
 
 def _check(term: Term, written: str) -> None:
     """Refuse what can't be meant, before anything is looked at."""
     if any(value in ("", "=") for value in term.values):
-        raise BadRequestError(f"'{written}' lacks a value")
+        raise BadRequestError(f"'{written}' needs a value")
     if term.field in _AMOUNT_FIELDS:
         if term.comparison not in (":", "=") and len(term.values) > 1:
             raise BadRequestError(f"'{written}' compares with more than one value")
@@ -177,19 +177,19 @@ def _check(term: Term, written: str) -> None:
             _amount(term.field, value, written)
         return
     if term.comparison not in (":", "="):
-        raise BadRequestError(f"'{written}' can't compare: only size and life are amounts")
+        raise BadRequestError(f"'{written}' can't be compared with < or >: only size and life can")
     if term.field in _NUMBER_FIELDS:
         for value in term.values:
             _number(value, written)
     if term.field == "is" and not set(term.values) <= set(_STATES):
-        raise BadRequestError(f"'{written}': an allocation is one of {', '.join(_STATES)}")
+        raise BadRequestError(f"'{written}': expected one of {', '.join(_STATES)}")
 
 
 def _number(value: str, written: str) -> int:
     try:
         return int(value, 16 if value[:2].lower() == "0x" else 10)
     except ValueError:
-        raise BadRequestError(f"'{written}': {value} is no number") from None
+        raise BadRequestError(f"'{written}': {value} is not a number") from None
 
 
 def _amount(field: str, value: str, written: str) -> tuple[float, bool]:
@@ -197,18 +197,18 @@ def _amount(field: str, value: str, written: str) -> tuple[float, bool]:
     found = _AMOUNT.fullmatch(value)
     if found is None:
         example = "size>1MiB" if field == "size" else "life>10ms"
-        raise BadRequestError(f"'{written}': {value} is no amount; write it as in {example}")
+        raise BadRequestError(f"'{written}': {value} is not a size or time; write it as in {example}")
     unit = found["unit"].casefold()
     number = float(found["number"])
     if field == "size":
         if unit not in _BYTES:
-            raise BadRequestError(f"'{written}': {found['unit']} is no unit of size, as KiB, MiB and GiB are")
+            raise BadRequestError(f"'{written}': {found['unit']} is not a unit of size (KiB, MiB, GiB …)")
         return number * _BYTES[unit], False
     if unit in _EVENTS:
         return number, True
     if unit not in _MICROSECONDS:
-        what = f"{found['unit']} is no unit of time" if unit else "the unit is missing"
-        raise BadRequestError(f"'{written}': {what}; there are us, ms, s, min and ev (events)")
+        what = f"{found['unit']} is not a unit of time" if unit else "the unit is missing"
+        raise BadRequestError(f"'{written}': {what}; use us, ms, s, min or ev (events)")
     return number * _MICROSECONDS[unit], False
 
 

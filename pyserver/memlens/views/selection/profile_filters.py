@@ -34,7 +34,7 @@ def _of_samples(snapshot: Snapshot, term: Term, stacks: npt.NDArray[np.uint32]) 
     if of_stacks is None:
         raise BadRequestError(
             f"'{term}': a profile doesn't record that",
-            advice="There are words, file:, function:, by:, innermost:, stack:, label:, size and is:native.",
+            advice="Use plain words, file:, function:, by:, innermost:, stack:, label:, size and is:native.",
         )
     return of_stacks[stacks]
 

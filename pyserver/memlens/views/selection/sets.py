@@ -18,15 +18,15 @@ class AllocationSet(Struct, frozen=True):
     """Some allocations of one device.
 
     With ``to_moment`` None it is what is live at ``from_moment`` (None: the peak of what fits ``filter``), whatever
-    ``kind``. Else it is about the events behind ``from_moment`` up to ``to_moment``: what was ``live`` at any moment
+    ``kind``. Else it is about the events after ``from_moment`` up to ``to_moment``: what was ``live`` at any moment
     from the one to the other, ``allocated`` in between, ``freed`` in between, or allocated in between and live at
     its end: ``survived``.
 
     ``filter`` narrows it, see :mod:`memlens.views.selection.filters`; empty for all.
 
     Of a profile it is some of its samples: ``device`` has no meaning, and ``value`` numbers the value that is asked
-    about (None: the profile's default). Where the profile tells of times, moments are the edges of its bins; what
-    then was live, allocated or freed is told in bytes and counts, whatever the value. "survived" is what each sample
+    about (None: the profile's default). Where the profile has times, moments are the edges of its bins; what
+    then was live, allocated or freed is in bytes and counts, whatever the value. "survived" is what each sample
     allocated there beyond what it freed.
     """
 

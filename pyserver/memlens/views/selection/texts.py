@@ -5,7 +5,7 @@ class Pattern:
     """What a text is held to.
 
     ``forward`` is found anywhere in it, ``mo*.py`` has to be all of it, ``=forward`` exactly it. Case is ignored
-    but behind ``=``. No regular expression: a pattern of many stars takes time in proportion to the text.
+    but after ``=``. No regular expression: a pattern of many stars takes time in proportion to the text.
     """
 
     def __init__(self, text: str, *, path: bool = False) -> None:
@@ -17,7 +17,7 @@ class Pattern:
         self._parts = self._text.split("*") if "*" in text and not self._exact else None
 
     def matches(self, text: str) -> bool:
-        """Whether a text fits. A path fits a pattern with ``*`` also from behind one of its slashes on."""
+        """Whether a text fits. A path fits a pattern with ``*`` also from after one of its slashes on."""
         if self._path:
             text = text.replace("\\", "/")
         if self._exact:

@@ -54,7 +54,7 @@ def add_live_at(connection: apsw.Connection, snapshot: Snapshot) -> None:
         if found.time is None:
             raise BadRequestError("The snapshot has no times: use live_at(device, moment)")
         if not isinstance(time_us, int | float):
-            raise BadRequestError("The time of live_at_time is a number of microseconds")
+            raise BadRequestError("The time passed to live_at_time must be a number of microseconds")
         return found, int(np.searchsorted(found.time, time_us, "right"))
 
     for (name, arguments), pick in zip(TABLE_FUNCTIONS.items(), (at_moment, at_time), strict=True):
@@ -75,7 +75,7 @@ def _whole(value: Any, what: str) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int):
-        raise BadRequestError(f"The {what} of live_at is a whole number")
+        raise BadRequestError(f"The {what} passed to live_at must be a whole number")
     return value
 
 

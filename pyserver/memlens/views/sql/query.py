@@ -201,7 +201,7 @@ class SqlSession:
 
         ``stop`` ends it as :meth:`interrupt` does, and may be set before the query has begun.
 
-        Asked for the page behind the last one it goes on; else the query is run again, which gives the same rows in
+        Asked for the page after the last one it goes on; else the query is run again, which gives the same rows in
         the same order, since nothing ever changes in the tables.
         """
         began = time.perf_counter()
@@ -242,7 +242,7 @@ class SqlSession:
         if "\0" in query:
             raise SqlError("The query holds a NUL character", offset=query.index("\0"))
         if _NOTHING.fullmatch(query):
-            raise SqlError("There is no query", advice="Write one, SELECT * FROM by_line for example.")
+            raise SqlError("The query is empty", advice="Write one, for example SELECT * FROM by_line.")
         # this compiles the query and does not run it
         info = apsw.ext.query_info(self._connection, query)
         rest = info.query_remaining or ""
@@ -293,7 +293,7 @@ class SqlSession:
         except apsw.Error as error:
             raise self._problem(query, error) from error
         except UnicodeEncodeError as error:
-            raise SqlError("The query holds half a character, which is no text") from error
+            raise SqlError("The query contains half of a surrogate pair, which isn't valid text") from error
 
     def _problem(self, query: str, error: apsw.Error) -> MemlensError:
         match error:
@@ -399,12 +399,12 @@ _DECLARED: dict[str | None, ColumnType] = {"INTEGER": "integer", "TEXT": "text"}
 
 def _type_of(kinds: set[ColumnType], declared: str | None) -> ColumnType:
     """A column's type by its values; where there are none, by its declaration."""
-    told = kinds - {"none"}
-    if not told:
+    known = kinds - {"none"}
+    if not known:
         return _DECLARED.get(declared, "none")
-    if len(told) > 1:
-        return "real" if told == {"integer", "real"} else "mixed"
-    return told.pop()
+    if len(known) > 1:
+        return "real" if known == {"integer", "real"} else "mixed"
+    return known.pop()
 
 
 def _cell(value: Any) -> Cell:

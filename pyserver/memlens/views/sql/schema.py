@@ -80,7 +80,7 @@ def schema(info: SnapshotInfo) -> SqlSchema:
 def examples(info: SnapshotInfo) -> list[SqlExample]:
     """Queries to begin with, each below its title in a file for each model.
 
-    Those about a profile name the value that it shows first; those about labels or sizes are told where it has any.
+    Those about a profile name the value that it shows first; those about labels or sizes are listed where it has any.
     """
     match info:
         case TimelineInfo():

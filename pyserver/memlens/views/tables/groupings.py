@@ -170,7 +170,7 @@ def _by_place(
     def make(snapshot: Snapshot, attribution: Attribution) -> Grouping:
         field, bare = FILTER_FIELD[attribution], _bare(snapshot)
         native_key, native_name = _NATIVE[snapshot.info.model]
-        # a line that is inferred for others is told apart from the line itself
+        # a line that is inferred for others is kept apart from the line itself
         apart = any(snapshot.device(info.device).inferred is not None for info in devices_of(snapshot.info))
         rows, frames = places_of(snapshot), len(snapshot.frames)
         numbers: dict[Key, int] = {}

@@ -66,8 +66,8 @@ class Group(Struct, frozen=True):
     """A group of a branch; bytes are requested ones. ``filter`` finds its allocations, empty where no term does.
 
     Of a profile ``bytes`` is the value that is asked about, and ``count`` how many allocations that is where the
-    profile tells it (else how many samples). ``largest_bytes`` is of what the answer's ``largest`` says, None where
-    that isn't known; ``largest_allocation`` is None in a profile, which tells of no single ones.
+    profile has it (else how many samples). ``largest_bytes`` is of what the answer's ``largest`` says, None where
+    that isn't known; ``largest_allocation`` is None in a profile, which has no single ones.
     """
 
     key: int
@@ -86,7 +86,7 @@ class GroupsAnswer(Struct, frozen=True):
     """Groups ``offset … offset + len(rows)`` of the ``groups`` in a branch, whose sums ``bytes`` and ``count`` are.
 
     ``set_bytes`` and ``set_count`` are those of the whole set, as narrowed. Counts are None where a profile doesn't
-    tell how many allocations they were. ``largest`` says what the groups' largest is: a single allocation or block, or
+    say how many allocations they were. ``largest`` says what the groups' largest is: a single allocation or block, or
     all that one stack has.
     """
 
@@ -256,7 +256,7 @@ def lit_rows(snapshot: Snapshot, branch: Branch, device: Device) -> npt.NDArray[
 
 def _check_branch(snapshot: Snapshot, branch: Branch) -> None:
     if not len(branch.by) <= MOST_LEVELS:
-        raise BadRequestError(f"A tree has at most {MOST_LEVELS} levels")
+        raise BadRequestError(f"A tree can have at most {MOST_LEVELS} levels")
     if len(branch.path) > len(branch.by):
         raise BadRequestError("The path is longer than the tree is deep")
     for kind in branch.by:
@@ -294,7 +294,7 @@ def natural(*texts: str) -> list[tuple[str, int]]:
 
 
 def _life(device: Device, rows: U32) -> npt.NDArray[np.int64]:
-    """How long each was held, as far as the file tells, in microseconds or without times in events."""
+    """How long each was held, as far as the file says, in microseconds or without times in events."""
     start = device.start[rows].astype(np.int64)
     end = np.where(device.end[rows] == NEVER, device.info.events, device.end[rows]).astype(np.int64)
     if device.time is None:

@@ -49,7 +49,7 @@ class SegmentState(Struct, frozen=True):
     expandable: bool
     stream: str
     pool: str | None
-    """The private pool's id, ``"0, 1"``; None for the default pool and where the file does not tell."""
+    """The private pool's id, ``"0, 1"``; None for the default pool and where the file does not say."""
     reserved_at_moment: int | None
     """None when that was before the trace."""
     first_block: int
@@ -101,7 +101,7 @@ def allocator_state(
     ``lit`` flags the rows of the device, as the filter leaves them, that are lit up. Raises BadRequestError.
     """
     if offset < 0 or not 0 < limit <= MOST_SEGMENTS:
-        raise BadRequestError(f"A page has 1 to {MOST_SEGMENTS} segments")
+        raise BadRequestError(f"A page must have 1 to {MOST_SEGMENTS} segments")
     own = device_of(snapshot, device, filter_text)
     state = state_at(snapshot, device, moment)
     outside, outside_blocks = _outside(own.whole, state, block_sizes(snapshot, device))
@@ -169,7 +169,7 @@ def _outside(
 
 
 def _ranges_of(firsts: npt.NDArray[Any], counts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """The rows of some stretches, one behind the other."""
+    """The rows of some stretches, one after the other."""
     counts = counts.astype(np.int64)
     return np.repeat(firsts.astype(np.int64) - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
 

@@ -23,7 +23,7 @@ _POWERS = 1 << np.arange(62, dtype=np.int64)
 def block_sizes(snapshot: Snapshot, device: int) -> npt.NDArray[np.int64]:
     """The block size of each of a device's allocations in bytes.
 
-    The file tells it only of blocks that are live at its end. Elsewhere it is the request rounded up as
+    The file has it only for blocks that are live at its end. Elsewhere it is the request rounded up as
     :func:`rounded_up` does; and of a block of the large pool all of the hole that it was put into, where less than
     a mebibyte of that would have been left, which the allocator does not split off (``should_split``; expandable
     segments always split). For what was live before the trace that hole is not known, and for it the rounded
@@ -38,7 +38,7 @@ def block_sizes(snapshot: Snapshot, device: int) -> npt.NDArray[np.int64]:
 
 
 def inferred_sizes(snapshot: Snapshot, own: Device) -> npt.NDArray[np.int64]:
-    """Block sizes by the allocator's rules alone, whatever the file tells."""
+    """Block sizes by the allocator's rules alone, whatever the file says."""
     if bool((own.rounded % LEAST_BLOCK_BYTES != 0).any()):
         # blocks of any size: a profile of the CPU, whose allocator rounds nothing
         return np.asarray(own.size)
@@ -72,11 +72,11 @@ def divisions_of(snapshot: Snapshot) -> npt.NDArray[np.int64]:
 
     Smaller ones take the first number, larger ones the last. The file has them by the interval's start in MiB.
     """
-    told = snapshot.manifest.settings.get("roundup_power2_divisions")
+    setting = snapshot.manifest.settings.get("roundup_power2_divisions")
     found = np.zeros(POWER_INTERVALS, np.int64)
-    if isinstance(told, dict):
+    if isinstance(setting, dict):
         for interval in range(POWER_INTERVALS):
-            value = told.get(str(1 << interval))
+            value = setting.get(str(1 << interval))
             if isinstance(value, int) and 1 < value < 1 << 31:
                 found[interval] = value
     return found

@@ -38,7 +38,7 @@ def segments_of(snapshot: Snapshot, device: int) -> Column:
 
     Structured rows with ``address`` (u64), ``size`` (bytes), ``start`` and ``end`` (moments; the end is NEVER for
     what the final segments hold), ``stack`` (of what reserved it), ``stream`` and ``pool`` (rows of the manifest's
-    lists; pool 0 is "not told"), ``flags`` (see ``kernels/trace/allocator.pyx``). At a moment no two overlap. A
+    lists; pool 0 is "unknown"), ``flags`` (see ``kernels/trace/allocator.pyx``). At a moment no two overlap. A
     cudaMalloc'd segment is one row, an expandable one a row for each piece that was mapped and unmapped at once.
     """
     return snapshot.keep(f"{device}.spans", lambda: _spans(snapshot, device_of(snapshot, device)))
@@ -75,11 +75,11 @@ def joined(spans: Column, walls: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]
     if not len(spans):
         return np.empty(0, np.intp)
     stops = spans["address"] + spans["size"].astype(np.uint64)
-    before, behind = spans[:-1], spans[1:]
-    expandable = before["flags"] & behind["flags"] & np.uint8(kernel.EXPANDABLE) != 0
-    pools = (before["pool"] == behind["pool"]) | (before["pool"] == 0) | (behind["pool"] == 0)
-    same = expandable & pools & (before["stream"] == behind["stream"]) & (stops[:-1] == behind["address"])
-    same &= ~np.isin(behind["address"], walls)
+    before, after = spans[:-1], spans[1:]
+    expandable = before["flags"] & after["flags"] & np.uint8(kernel.EXPANDABLE) != 0
+    pools = (before["pool"] == after["pool"]) | (before["pool"] == 0) | (after["pool"] == 0)
+    same = expandable & pools & (before["stream"] == after["stream"]) & (stops[:-1] == after["address"])
+    same &= ~np.isin(after["address"], walls)
     return np.concatenate((np.zeros(1, np.intp), np.flatnonzero(~same) + 1))
 
 
@@ -118,7 +118,7 @@ def span_of_allocations(snapshot: Snapshot, device: int) -> npt.NDArray[np.uint3
 
 
 def _stops(addresses: Column, sizes: Column) -> npt.NDArray[np.uint64]:
-    """The addresses behind some ranges, none beyond the last address that there is."""
+    """The addresses after some ranges, none beyond the last address that there is."""
     length = np.minimum(sizes.astype(np.uint64), ~addresses)
     return np.asarray(addresses + length, np.uint64)
 
@@ -172,7 +172,7 @@ def _spans(snapshot: Snapshot, device: Device) -> Column:
         np.ascontiguousarray(finals["pool"]),
         kinds,
     )
-    # a file without any final segment can't tell that something was gone at its end
+    # a file without any final segment can't show that something was gone at its end
     implied_end = device.info.events if len(finals) else NEVER
     found = np.asarray(kernel.spans(boundaries, held, trace, implied_end))
     return found[np.lexsort((found["start"], found["address"]))]

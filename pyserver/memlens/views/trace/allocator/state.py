@@ -130,7 +130,7 @@ def _segments_at(snapshot: Snapshot, device: int, moment: int) -> npt.NDArray[An
             found[name] = spans[name][firsts]
         found["size"] = np.add.reduceat(spans["size"], firsts)
         found["start"] = np.minimum.reduceat(spans["start"], firsts)
-        # a piece whose pool the file tells speaks for those next to it
+        # a piece whose pool is known gives it to those next to it
         found["pool"] = np.maximum.reduceat(spans["pool"], firsts)
     return found
 
@@ -163,7 +163,7 @@ def _tiled(
     """The active blocks and, as inactive ones, the holes between them."""
     ends = active["address"] + active["size"].astype(np.uint64)
     numbers = np.arange(len(segments), dtype=np.uint32)
-    # a hole may begin with the segment or behind a block, and reaches to the next block or the segment's stop
+    # a hole may begin with the segment or after a block, and reaches to the next block or the segment's stop
     first = np.searchsorted(active["segment"], numbers)
     behind_last = np.searchsorted(active["segment"], numbers, "right")
     begins = np.insert(ends, first, segments["address"])

@@ -87,7 +87,7 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
     """An out-of-memory event of a device, by its number there. Raises :class:`BadRequestError`."""
     device = device_of(snapshot, number)
     if not 0 <= event < device.info.events or device.event_action[event] != _OOM:
-        raise BadRequestError(f"Event {event} of {device_name(number).lower()} is no out-of-memory event")
+        raise BadRequestError(f"Event {event} of {device_name(number).lower()} is not an out-of-memory event")
     state = state_at(snapshot, number, event + 1)
     usage = usage_of(snapshot, number)
     case = _Case(snapshot, device, event, state)

@@ -36,7 +36,7 @@ def _why_none(info: SnapshotInfo) -> str:
     if info.kind == "snapviewer-archive":
         return "SnapViewer's archives don't keep out-of-memory events: ask the snapshot that it was made of."
     if not any(device.events for device in devices_of(info)):
-        return "The file has no trace, so it can't tell of an out-of-memory event."
+        return "The file has no trace, so it records no out-of-memory event."
     return "The trace holds no out-of-memory event."
 
 
@@ -82,7 +82,7 @@ def report(answers: list[OomAnswer], found: MarksAnswer, info: SnapshotInfo) -> 
                     f"{format_bytes(pin.bytes)} in {pin.count:,}  {_place(pin.frame, pin.operator)}"
                 )
     if len(answers) < found.count and len(answers) == MOST_EVENTS:
-        yield f"Only the first {MOST_EVENTS} are told."
+        yield f"Only the first {MOST_EVENTS} are shown."
 
 
 def _where(answer: OomAnswer) -> str:

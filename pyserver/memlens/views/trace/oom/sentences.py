@@ -319,7 +319,7 @@ def _expandable(case: Case) -> Finding | None:
     free = case.free_bytes - case.private_bytes
     if case.size_bytes > case.device_free + free:
         return None
-    state = "was off" if case.expandable is False else "is not told by the file"
+    state = "was off" if case.expandable is False else "is not recorded in the file"
     page = "2 MiB" if case.size_bytes <= MIB else "20 MiB"
     text = (
         f"expandable_segments {state}. With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True free memory is given "

@@ -38,9 +38,9 @@ _OFTEN, _SHARE = 500, 2000
 
 
 class AnnotationItem(Struct, frozen=True):
-    """A stretch of the run, or several that are too narrow to be told apart: ``count`` then says how many.
+    """A stretch of the run, or several that are too narrow to be drawn apart: ``count`` then says how many.
 
-    ``from_moment`` and ``to_moment`` are the moments before its first and behind its last event. ``unmatched`` says
+    ``from_moment`` and ``to_moment`` are the moments before its first and after its last event. ``unmatched`` says
     which of its two ends the file has not, so that it reaches to the end of the axis there.
     """
 
@@ -84,7 +84,7 @@ class Intervals(NamedTuple):
     first: npt.NDArray[np.int64]
     """The moment before its first event."""
     last: npt.NDArray[np.int64]
-    """The moment behind its last event."""
+    """The moment after its last event."""
     start_us: npt.NDArray[np.int64] | None
     """On the time axis; None for what stands on events."""
     end_us: npt.NDArray[np.int64] | None
@@ -109,7 +109,7 @@ def annotations(
 ) -> AnnotationsAnswer:
     """The lanes of a device over ``[x0, x1]`` in ``columns`` pixels. Raises :class:`BadRequestError`."""
     if not (np.isfinite([x0, x1]).all() and x0 < x1):
-        raise BadRequestError("The part of the run has no width")
+        raise BadRequestError("The time range is empty")
     check_columns(columns)
     device = device_of(snapshot, number)
     axis_range(device, axis)
@@ -121,8 +121,8 @@ def annotations(
     rows = [
         (kept.chosen(depths == depth), depth) for depth in range(int(depths.max()) + 1 if len(depths) else 0)
     ]
-    rows += [(told, 0) for told in event_lanes(snapshot, device)]
-    lanes = [_lane(device, axis, told, depth, x0, x1, pixel) for told, depth in rows]
+    rows += [(stretches, 0) for stretches in event_lanes(snapshot, device)]
+    lanes = [_lane(device, axis, stretches, depth, x0, x1, pixel) for stretches, depth in rows]
     names = [found.texts[name] for name in dict.fromkeys(found.name[noisy].tolist())]
     return AnnotationsAnswer(
         lanes,
@@ -251,18 +251,18 @@ def event_lanes(snapshot: Snapshot, device: Device) -> list[Intervals]:
     annotate = device.event_action == _ANNOTATE
     found = []
     for kind in ("user_metadata", "compile_context"):
-        told = notes[notes["kind"] == NOTE_KINDS.index(kind)]
-        if not len(told):
+        chosen = notes[notes["kind"] == NOTE_KINDS.index(kind)]
+        if not len(chosen):
             continue
-        marks = annotate[told["event"]]
+        marks = annotate[chosen["event"]]
         if kind == "user_metadata" and marks.any():
-            found.append(_points(snapshot, told[marks]))
+            found.append(_points(snapshot, chosen[marks]))
         if not marks.all():
             found.append(
                 _runs(
                     snapshot,
                     "user_metadata" if kind == "user_metadata" else "compile_context",
-                    told[~marks],
+                    chosen[~marks],
                     annotate,
                 )
             )

@@ -15,7 +15,7 @@ distances, is an anchor (distances between its allocations, counted in allocatio
 their mean). Stacks that allocate equally often vote for that number, by how much they allocate; of the numbers that
 get a fifth of all votes the lowest counts, since what repeats within a step repeats more often. Of its stacks the one
 at which the least is live is where steps begin. How sure that is is measured: how much of a step, by number of
-allocations and their stacks, comes again in the next one; under 60% they are none. Nor are they steps where all that
+allocations and their stacks, comes again in the next one; under 60% they aren't steps. Nor are they where all that
 is between two anchors stands below one line of a ``forward``: those are a model's layers, and the next number is tried.
 """
 
@@ -46,11 +46,11 @@ _WINDOWS = 7
 
 
 class Steps(NamedTuple):
-    """The steps of a device as moments: step ``i`` is the events behind ``first[i]`` up to ``last[i]``."""
+    """The steps of a device as moments: step ``i`` is the events after ``first[i]`` up to ``last[i]``."""
 
     source: StepSource
     how: str
-    """What tells them, in words; with ``source`` none, why there are none."""
+    """How they are known, in words; with ``source`` none, why there are none."""
     sure: float | None
     """Of inferred steps, the share of a step that comes again in the next one."""
     names: list[str]
@@ -85,7 +85,7 @@ class StepRow(Struct, frozen=True):
 class StepsAnswer(Struct, frozen=True):
     """The steps ``offset … offset + len(rows)`` of ``count``. ``inferred`` when nothing in the file says them.
 
-    ``how`` says in words what tells the steps, or why there are none; ``sure`` is the share of an inferred step,
+    ``how`` says in words how the steps are known, or why there are none; ``sure`` is the share of an inferred step,
     0 to 1, that comes again in the next one.
     """
 
@@ -115,11 +115,11 @@ def find_steps(snapshot: Snapshot, device: Device) -> Steps:
 
 
 def _find(snapshot: Snapshot, device: Device) -> Steps:
-    told = _annotated(device, stretches(snapshot, device))
-    return told if told is not None else _from_period(snapshot, device)
+    annotated = _annotated(device, stretches(snapshot, device))
+    return annotated if annotated is not None else _from_period(snapshot, device)
 
 
-# ---- told by annotations -----------------------------------------------------------------------------------
+# ---- by annotations -----------------------------------------------------------------------------------------
 
 
 def _annotated(device: Device, found: Intervals) -> Steps | None:
@@ -153,8 +153,8 @@ def _annotated(device: Device, found: Intervals) -> Steps | None:
         last = np.unique(found.last[ends])
         how = f"Each step ends with {_short(found, ends)}."
         return _numbered("annotations", how, None, np.append(0, last[:-1]), last)
-    for told in (_first_of(found, "zero_grad"), _matching(found, _LOADER)):
-        chosen = told[(found.unmatched[told] & NO_START) == 0] if len(told) else told
+    for candidates in (_first_of(found, "zero_grad"), _matching(found, _LOADER)):
+        chosen = candidates[(found.unmatched[candidates] & NO_START) == 0] if len(candidates) else candidates
         first = np.unique(found.first[chosen]) if len(chosen) else chosen
         if len(first) > 1:
             how = f"Each step begins with {_short(found, chosen)}."
@@ -213,7 +213,7 @@ def _from_period(snapshot: Snapshot, device: Device) -> Steps:
     stacks = device.stack[early:].astype(np.int64)
     start = device.start[early:].astype(np.int64)
     if len(stacks) < 8:
-        return _none("No annotation tells steps, and the trace is too short to have a period.")
+        return _none("No steps: the trace has no annotations of steps and is too short to have a period.")
     order = np.argsort(stacks, kind="stable")
     groups = np.flatnonzero(np.append(True, np.diff(stacks[order]) != 0))
     counts = np.diff(np.append(groups, len(order)))
@@ -231,7 +231,8 @@ def _from_period(snapshot: Snapshot, device: Device) -> Steps:
     even = (counts >= 3) & framed & (np.sqrt(np.maximum(variance, 0)) <= mean * _EVEN) & (mean >= 4)
     if not even.any():
         return _none(
-            "No annotation tells steps, and no stack allocates at even distances three times or more."
+            "No steps: the trace has no annotations of steps, and no stack allocates at even distances "
+            "three times or more."
         )
     sizes = np.bincount(np.repeat(np.arange(len(groups)), counts), device.size[early:][order], len(groups))
     numbers, place = np.unique(counts[even], return_inverse=True)
@@ -252,18 +253,19 @@ def _from_period(snapshot: Snapshot, device: Device) -> Steps:
         sure = _likeness(stacks, start, first, last)
         if sure >= _LEAST_SURE:
             how = (
-                f"Inferred from the period of the trace: {number:,} repeats; {sure:.0%} of a step comes again in the "
-                "next. No annotation tells steps."
+                f"{number:,} steps detected from the repeating pattern ({sure:.0%} of a step comes again in the next); "
+                "the trace has no annotations of steps."
             )
             return _numbered("period", how, sure, first, last)
         unlike = max(unlike, sure)
     if layers:
         return _none(
-            f"No annotation tells steps. What repeats in the trace ({layers:,} times) lies within one forward: "
-            "layers, not steps."
+            f"No steps: the trace has no annotations of steps, and what repeats in it ({layers:,} times) lies within "
+            "one forward pass: layers, not steps."
         )
     return _none(
-        f"No annotation tells steps, and what repeats in the trace is too unlike to be steps ({unlike:.0%} alike)."
+        f"No steps: the trace has no annotations of steps, and what repeats in it differs too much to be steps "
+        f"({unlike:.0%} alike)."
     )
 
 
@@ -316,7 +318,7 @@ def _likeness(
     first: npt.NDArray[np.int64],
     last: npt.NDArray[np.int64],
 ) -> float:
-    """The share of a step's allocations, told apart by their stacks, that comes again in the next step."""
+    """The share of a step's allocations, compared by their stacks, that comes again in the next step."""
     step = np.searchsorted(first, start, "left") - 1
     inside = (step >= 0) & (start <= last[np.maximum(step, 0)])
     pairs, counts = np.unique(np.stack((stacks[inside], step[inside])), axis=1, return_counts=True)

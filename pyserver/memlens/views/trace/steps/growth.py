@@ -116,7 +116,7 @@ def _ends(found: Steps) -> tuple[npt.NDArray[np.int64], int]:
 def alive_between(
     device: Device, ends: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """For each allocation the first end at which it is alive, and the first behind that at which it isn't."""
+    """For each allocation the first end at which it is alive, and the first after that at which it isn't."""
     first = np.searchsorted(ends, device.start.astype(np.int64), "left")
     return first, np.searchsorted(ends, device.end.astype(np.int64), "left")
 
@@ -148,7 +148,7 @@ def _lines(
     for at, pair in enumerate(pairs.tolist()):
         label, source = pair >> 8, pair & 255
         row = texts.get(label)
-        # a frame without a line is told by its function alone
+        # a frame without a line is known by its function alone
         key = (None,) if row is None else (row[0], row[1], source) if row[1] else (*row, source)
         number = numbers.get(key)
         if number is None:
