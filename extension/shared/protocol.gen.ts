@@ -685,6 +685,7 @@ export interface FlameName {
   kind: 'library' | 'native' | 'none' | 'user';
   package: string;
   is_package: boolean;
+  source: 'forward' | 'fx' | 'inferred' | 'recorded';
 }
 
 /**
@@ -852,6 +853,12 @@ export interface FreePlace {
   segments: number;
   largest_bytes: number;
   largest_address: string;
+}
+
+/** The code that a frame of generated code was generated from: its FX node's original trace, innermost first. */
+export interface FxTrace {
+  of: Frame;
+  frames: Frame[];
 }
 
 /**
@@ -1811,12 +1818,18 @@ export interface SqlTableColumn {
 /**
  * An allocation with its frames, innermost first.
  *
+ * `frames` called each other. What PyTorch recorded beside them stands apart: `fx_traces`, in the order of the
+ * generated code among the frames, and `forward_frames`, the stack of the forward call that a backward operator
+ * belongs to. Their lines count like those of frames.
+ *
  * `freed_frames` is the stack of its free, where that is recorded; it counts for no line. `inferred_module` is the
  * path of the module that memory from before recording was inferred to belong to.
  */
 export interface StackAnswer {
   allocation: AllocationSummary;
   frames: Frame[];
+  fx_traces: FxTrace[];
+  forward_frames: Frame[];
   freed_frames: Frame[];
   same_stack: Totals;
   inferred_module: string | null;
@@ -1942,8 +1955,8 @@ export interface TraceEvent {
 /**
  * The part of the stacked picture, or of the memory map, to draw: `columns` x `rows` pixels over the box.
  *
- * With `lit` the picture says which part of it is in that branch of a tree table, with `lit_stacks` which is of one
- * of those stacks. With `areas` it is by group; the memory map never is.
+ * With `lit` the picture says which part of it is in that branch of a tree table, with `lit_stacks` which is of
+ * those stacks. With `areas` it is by group; the memory map never is.
  */
 export interface ViewportParams {
   snapshot: string;

@@ -1,11 +1,15 @@
 // What is drawn: in each of VS Code's kinds of colours, and by each renderer. The screenshots are for people to look at.
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { poorContrasts } from './contrast.mjs';
 import { openVSCode } from './harness.mjs';
+import { recordedLate } from './snapshots.mjs';
 import { SnapshotView, distance } from './view.mjs';
 
 const FILE = 'train.pickle';
+const LATE = 'late.pickle';
 
 let vscode;
 let view;
@@ -59,7 +63,10 @@ async function checkPixels() {
 
 describe('with everything', () => {
   before(async () => {
-    vscode = await openVSCode({ viewport: { width: 1440, height: 900 } });
+    vscode = await openVSCode({
+      viewport: { width: 1440, height: 900 },
+      prepare: (folder) => writeFileSync(path.join(folder, LATE), recordedLate()),
+    });
     view = await SnapshotView.opened(vscode, FILE);
     await view.moved(() => vscode.runCommand('Memlens: Go to the Peak'));
     allocation = await view.tallestAtTheMiddle();
@@ -118,6 +125,56 @@ describe('with everything', () => {
     view = await SnapshotView.visible(vscode);
     assert.equal(await view.locator('#memlens').getAttribute('data-renderer'), 'webgl2');
     await checkPixels();
+  });
+
+  test('what is inferred says so, and what called nothing stands apart from callers', async () => {
+    await vscode.setTheme('dark');
+    view = await SnapshotView.opened(vscode, LATE);
+    const [early, backward, generated] = [0, 7, 8];
+    const titles = () => view.locator('.panel h3').allInnerTexts();
+    const frames = (title) =>
+      view
+        .locator(`xpath=//aside//h3[normalize-space()="${title}"]/following-sibling::ol[1]`)
+        .locator('.place')
+        .allInnerTexts();
+    const show = async (allocation) => {
+      await view.click(allocation);
+      await view.selected(allocation);
+      await view.still();
+    };
+    for (const theme of ['dark', 'light', 'hc']) {
+      await vscode.setTheme(theme);
+      await show(early);
+      assert.match(await view.text('.panel-name'), /Allocated before recording/i);
+      const { inferred_module: module } = await vscode.memlens('stack', LATE, early);
+      assert.equal(module, 'net.py:20');
+      assert.equal((await view.fact('Module')).text, `${module} (inferred)`);
+      assert.match((await view.fact('Category')).text, /^parameter \(inferred\)$/i);
+      assert.ok(!(await titles()).includes('Allocated by'));
+      await vscode.screenshot(`before-recording-${theme}`);
+      await readable(['.toolbar', '.panel', '.status']);
+
+      await show(backward);
+      assert.deepEqual(await frames('Forward stack'), [
+        'model.py:12 (forward line)',
+        'train.py:20 (forward line)',
+      ]);
+      assert.deepEqual(await frames('Allocated by'), []);
+      await vscode.screenshot(`forward-stack-${theme}`);
+      await readable(['.toolbar', '.panel', '.status']);
+
+      await show(generated);
+      assert.deepEqual(await frames('Allocated by'), ['fx_generated.py:7', 'train.py:90']);
+      assert.deepEqual(await frames('FX trace'), ['net.py:30 (FX trace)']);
+      await vscode.screenshot(`fx-trace-${theme}`);
+      await readable(['.toolbar', '.panel', '.status']);
+    }
+    await vscode.runCommand('Memlens: Toggle Panel');
+    await view.locator('.dock').getByRole('tab', { name: 'Flame graph' }).click();
+    await view.frame.waitForFunction(() =>
+      window.memlensFlame?.boxes().some(({ name }) => name === 'forward (forward)'),
+    );
+    await vscode.screenshot('flame-forward');
   });
 
   test('nothing failed on the console', () => {

@@ -26,8 +26,12 @@ before(async () => {
   view = await SnapshotView.opened(vscode, FILE);
   surface = await view.surface();
   all = await view.camera();
+  // what each gesture does by itself; that the height follows is a test of its own
+  await holdHeight();
 });
 after(() => vscode?.close());
+
+const holdHeight = () => vscode.runCommand('Memlens: Hold the Timeline’s Height');
 
 const press = (key) => vscode.page.keyboard.press(key);
 const fit = async () => assert.deepEqual(await view.moved(() => press('0')), all);
@@ -87,6 +91,35 @@ describe('by the pointer', () => {
     near(dataAt(dragged, [180, 460]).x, dataAt(camera, from).x, perPixel.x);
     near(dataAt(dragged, [180, 460]).y, dataAt(camera, from).y, perPixel.y);
     await fit();
+  });
+
+  test('the height follows what is in view, until one is chosen by hand', async () => {
+    await holdHeight();
+    const top = Math.ceil((surface.height * 0.08) / 1.08);
+    const highest = async () => {
+      const rows = [top - 6, top + 6];
+      const found = [0, 0];
+      for (let x = 2; x < surface.width; x += 3)
+        for (const [i, y] of rows.entries()) found[i] += (await view.bandAt(x, y))?.merged !== undefined;
+      return found;
+    };
+    // the run begins low
+    await mouse.move(...toWindow([4, Math.floor(surface.height / 2)]));
+    const low = await view.moved(async () => {
+      for (let i = 0; i < 6; i++) await mouse.wheel(0, -200);
+    });
+    assert.equal(low.y0, 0);
+    assert.ok(low.y1 < all.y1 * 0.9, `${low.y1} is lower than ${all.y1}`);
+    const [above, below] = await highest();
+    assert.equal(above, 0, 'nothing is cut off');
+    assert.ok(below > 0, 'and no more room is left than for the headroom');
+    await vscode.page.keyboard.down('Shift');
+    const byHand = await view.moved(() => mouse.wheel(0, -200));
+    await vscode.page.keyboard.up('Shift');
+    const zoomedOut = await view.moved(() => mouse.wheel(0, 300));
+    near(zoomedOut.y1 - zoomedOut.y0, byHand.y1 - byHand.y0, 1e-6 * all.y1);
+    await fit();
+    await holdHeight();
   });
 
   test('a box, by Alt or by its tool, zooms to itself', async () => {

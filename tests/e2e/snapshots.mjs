@@ -259,3 +259,56 @@ export function namedProfile(name, file) {
     ].flat(),
   );
 }
+
+/**
+ * A step of a run whose two weights were allocated before recording, by stacks of C++: their module follows from the
+ * gradients of the same size. Then a backward operator with its forward stack, and generated code with its FX trace.
+ */
+export function recordedLate() {
+  const SIZE = 8 * MIB;
+  const cpp = (name) => ({ filename: '??', line: 0, name });
+  const python = (filename, line, name, more = {}) => ({ filename, line, name, ...more });
+  const forward = [
+    cpp('torch::autograd::VariableType::(anonymous namespace)::mm(c10::X)'),
+    python('/p/net.py', 20, 'forward'),
+    python('/v/torch/nn/modules/module.py', 1, '_call_impl'),
+    python('/p/train.py', 5, 'main'),
+  ];
+  const engine = cpp('torch::autograd::Engine::evaluate_function(X)');
+  const backward = [cpp('torch::autograd::generated::MmBackward0::apply(std::X)'), engine];
+  const generated = python('/tmp/torchinductor_me/ab/fx_generated.py', 7, 'call', {
+    ...{ fx_node_op: 'call_function', fx_node_name: 'addmm_1', fx_node_target: 'aten.addmm.default' },
+    fx_original_trace: 'File "/p/net.py", line 30, in block\n    return self.net2(b)\n',
+  });
+  const freed = [python('/p/train.py', 30, 'zero_grad')];
+  const events = [];
+  const add = (action, addr, size, stack, more = {}) =>
+    events.push({
+      ...{ action, addr, size, stream: 0, time_us: 1_700_000_000_000_000 + events.length * 1000 },
+      ...{ frames: stack, ...more },
+    });
+  const at = (number) => 0x7f0000000000 + number * 0x10000000;
+  for (const n of [0, 1]) add('alloc', at(n), 2 * SIZE, forward);
+  for (const n of [2, 3]) add('alloc', at(n), SIZE, backward);
+  for (const n of [0, 1])
+    for (const action of ['free_requested', 'free_completed']) add(action, at(n), 2 * SIZE, freed);
+  add('alloc', at(4), SIZE / 2, [
+    python('/v/torch/optim/adam.py', 5, 'step'),
+    python('/v/torch/optim/optimizer.py', 526, 'wrapper'),
+  ]);
+  add('alloc', at(5), 3 * SIZE, [cpp('at::_ops::mm::call(at::Tensor const&)'), ...backward], {
+    forward_frames: [
+      '  File "/p/train.py", line 20, in step\n    loss = model(x)\n',
+      '  File "/p/model.py", line 12, in forward\n    return x @ self.w\n',
+    ],
+  });
+  add('alloc', at(6), 5 * SIZE, [generated, python('/p/train.py', 90, '<module>')]);
+  const blocks = [0, 1].map((n) => ({
+    ...{ address: at(8) + n * SIZE, size: SIZE, requested_size: SIZE, state: 'active_allocated', frames: [] },
+  }));
+  const segment = {
+    ...{ device: 0, address: at(8), total_size: 2 * SIZE, stream: 0, segment_type: 'large' },
+    ...{ segment_pool_id: [0, 0], is_expandable: false, frames: [], blocks },
+  };
+  return JSON.stringify({ segments: [segment], device_traces: [events] });
+}

@@ -40,4 +40,5 @@ def side_of_stacks(stacks: ValuedStacks[OneSide], rows: list[FrameRow]) -> Side:
     """A side of a comparison in which each stack is charged to its innermost frame; ``rows`` are the frames."""
     places = [*rows, NO_STACK_ROW, BEFORE_RECORDING]
     charged = stacks.tree.frames[stacks.nodes]
-    return Side(stacks, places, len(rows), charged, np.zeros(len(stacks), bool), "profile")
+    sources = np.zeros(len(rows), np.uint8)
+    return Side(stacks, places, len(rows), sources, charged, np.zeros(len(stacks), bool), "profile")

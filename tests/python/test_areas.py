@@ -212,6 +212,17 @@ def check_order(
         below += found[number].size
 
 
+def changes(geometry: Geometry) -> int:
+    """How often a group comes to something else than in the column before."""
+    before = [np.vstack((np.zeros_like(each[:1]), each[:-1])) for each in (geometry.sums, geometry.counts)]
+    return int(np.count_nonzero((geometry.sums != before[0]) | (geometry.counts != before[1])))
+
+
+def _bytes(geometry: Geometry) -> int:
+    """What is limited of an answer."""
+    return 17 * (len(geometry.rects) + len(geometry.size)) + 16 * changes(geometry)
+
+
 def test_too_much_for_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """First fewer allocations have bands of their own, then there are fewer columns; sums stay exact."""
     trace = long_trace(20_000, 3)
@@ -228,10 +239,10 @@ def test_too_much_for_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         box = Box("event", 0, len(trace) + 1, 0.0, max(heights) * 1.1, 200, 2000)
         sizes = []
         whole = unpack(viewport(snapshot, 0, box, areas=BY_LINE))
-        for most in (1 << 30, 17 * (len(whole.rects) + len(whole.size)) * 3 // 4, 6_000):
+        for most in (1 << 30, _bytes(whole) - 3000, 20_000):
             monkeypatch.setattr(area_layout, "MOST_BYTES", most)
             geometry = unpack(viewport(snapshot, 0, box, areas=BY_LINE))
-            assert 17 * (len(geometry.rects) + len(geometry.size)) <= most
+            assert _bytes(geometry) <= most
             assert geometry.coarser == (most < 1 << 30)
             sizes.append((geometry.columns, len(geometry.size)))
             shown = min((found[number].size for number in geometry.allocation.tolist()), default=1 << 40)

@@ -12,9 +12,10 @@ from tests.python.replays import pprof
 
 from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE, USER
-from memlens.model.languages import is_allocation_function
+from memlens.model.languages import is_allocation_function, is_start_up
 from memlens.store.frames import FrameRow
 from memlens.store.snapshot import Snapshot
+from memlens.store.totals import stack_totals
 from memlens.views.compare.rows import compare
 from memlens.views.compare.sides import side_of
 from memlens.views.flame import tables as flame_tables
@@ -22,6 +23,7 @@ from memlens.views.flame.calltree import CallTree, FlameOptions
 from memlens.views.flame.graph import picture, tree_of
 from memlens.views.flame.tables import children, details, functions
 from memlens.views.lines.totals import line_values, source_lines, top_profile_lines
+from memlens.views.naming.attribution import charged_frames
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.tables.groups import Branch, groups
 
@@ -69,8 +71,8 @@ class Plain:
 
         def rank(number: int) -> int:
             file, _, function, kind = self.frames[number]
-            allocates = kind != USER and is_allocation_function(function, file)
-            return int(allocates) if attribution == "any" else NATIVE + 1 if allocates else kind
+            passed = kind != USER and (is_allocation_function(function, file) or is_start_up(function))
+            return int(passed) if attribution == "any" else NATIVE + 1 if passed else kind
 
         return min(range(len(ids)), key=lambda place: (rank(ids[place]), place), default=None)
 
@@ -173,8 +175,10 @@ def test_boxes_and_functions_have_of_their_own_what_is_charged_to_them(
         for row in first:
             assert row.self_bytes == int(own[0, row.node])
             # the innermost frame of a stack has all of it
-            allocates = row.name.kind != "user" and is_allocation_function(row.name.function, row.name.file)
-            if direction == "bottom_up" and attribution == "any" and not allocates:
+            passed = row.name.kind != "user" and (
+                is_allocation_function(row.name.function, row.name.file) or is_start_up(row.name.function)
+            )
+            if direction == "bottom_up" and attribution == "any" and not passed:
                 assert row.self_bytes == row.bytes
                 assert (
                     details(profile, of, "bytes", options, row.node, "any").function_self_bytes >= row.bytes
@@ -320,3 +324,50 @@ def test_no_negative_value_is_missing_from_a_flame_graph(
             assert (own.sum(axis=1) == tree.inclusive[:, 0]).all()
         assert picture(tree, 0, 1, 0, 100, 1000).geometry[12] & 2
     assert seen == 288
+
+
+# calls of a stripped library below main, as heaptrack and massif record them
+STRIPPED = """desc: --massif-out-file=x
+cmd: ./prog
+time_unit: B
+#-----------
+snapshot=0
+#-----------
+time=100
+mem_heap_B=100
+mem_heap_extra_B=0
+mem_stacks_B=0
+heap_tree=detailed
+n2: 100 (heap allocation functions) malloc/new/new[], --alloc-fns, etc.
+ n1: 90 0x1111: ??? (in /usr/lib/libsqlite3.so.0.8.6)
+  n1: 90 0x2222: {inner}
+   n0: 90 0x3333: {outer}
+ n0: 10 0x4444: {outer}
+"""
+STARTS = [
+    (
+        "__libc_start_call_main (libc_start_call_main.h:58)",
+        "__libc_start_main@@GLIBC_2.34 (libc-start.c:360)",
+    ),
+    ("start_thread (pthread_create.c:442)", "clone3 (clone3.S:81)"),
+    ("call_init (dl-init.c:74)", "_dl_init (dl-init.c:121)"),
+]
+
+
+@pytest.mark.parametrize(("inner", "outer"), STARTS)
+@pytest.mark.parametrize("attribution", ["mine", "any"])
+def test_what_starts_programs_is_charged_only_where_there_is_nothing_else(
+    opened: Callable[[Path], Snapshot], tmp_path: Path, inner: str, outer: str, attribution: Attribution
+) -> None:
+    path = tmp_path / "massif.out.1"
+    path.write_text(STRIPPED.format(inner=inner, outer=outer), encoding="ascii")
+    snapshot = opened(path)
+    charged = {}
+    for frame, amount in zip(
+        charged_frames(snapshot, attribution).tolist(), stack_totals(snapshot)[:, 2].tolist(), strict=True
+    ):
+        if amount:
+            file, line, _, _ = snapshot.frames.rows([frame])[frame]
+            charged[file, line] = amount
+    alone = outer.partition("(")[2].rstrip(")").split(":")
+    assert charged == {("/usr/lib/libsqlite3.so.0.8.6", 0): 90, (alone[0], int(alone[1])): 10}

@@ -17,7 +17,7 @@ from tests.python.server_harness import open_view, problem_of, wait_until, write
 from memlens.ingest import ingest
 from memlens.model.frames import KIND_NAMES, LIBRARY, NATIVE, USER, is_recorder
 from memlens.model.info import ProfileInfo
-from memlens.model.languages import is_allocation_function
+from memlens.model.languages import is_allocation_function, is_start_up
 from memlens.model.own_libraries import Libraries
 from memlens.model.timeline import NEVER
 from memlens.store import tables
@@ -127,7 +127,7 @@ def labels(snapshot: Snapshot, rows: list[FrameRow], stacks: list[list[int]]) ->
     kinds = [row[3] for row in rows]
     for number, (file, _, function, kind) in enumerate(rows):
         if isinstance(snapshot.info, ProfileInfo):
-            is_last = kind != USER and is_allocation_function(function, file)
+            is_last = kind != USER and (is_allocation_function(function, file) or is_start_up(function))
         else:
             is_last = kind == NATIVE and is_recorder(function)
         if is_last:

@@ -1,7 +1,9 @@
 """Fields that no real file at hand shows: forward frames, FX, notes on events, pinned host memory."""
 
+import gzip
 import pickle
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,15 @@ from memlens import cli
 from memlens.model.info import HOST_DEVICE
 from memlens.model.timeline import NOTE_KINDS
 from memlens.store.snapshot import Snapshot
+from memlens.views.compare import difference
+from memlens.views.compare.pairing import Pairing
+from memlens.views.compare.sides import side_of
+from memlens.views.flame.calltree import FlameOptions
+from memlens.views.flame.graph import FIRST_FLAME, first_tree, tree_of
+from memlens.views.flame.tables import functions
 from memlens.views.lines.stack import stack
 from memlens.views.lines.totals import source_lines
+from memlens.views.selection.sets import AllocationSet
 from memlens.views.trace.oom.explanation import marks, oom
 from memlens.views.trace.oom.report import report
 
@@ -55,13 +64,9 @@ def test_forward_frames_lead_from_native_stacks_to_the_forward_line(opened: Open
     assert label is not None
     assert (label.file, label.line, label.function, label.source) == ("/p/model.py", 12, "forward", "forward")
     assert one.allocation.operator == "aten::mm"
-    assert [(f.line, f.source) for f in one.frames] == [
-        (0, "recorded"),
-        (0, "recorded"),
-        (0, "recorded"),
-        (12, "forward"),
-        (20, "forward"),
-    ]
+    assert [(f.line, f.source) for f in one.frames] == [(0, "recorded")] * 3
+    assert [(f.line, f.source) for f in one.forward_frames] == [(12, "forward"), (20, "forward")]
+    assert one.fx_traces == []
     # a recorded line of Python goes first
     main = stack(snapshot, 3).allocation.label
     assert main is not None
@@ -121,18 +126,80 @@ def test_fx_traces_stand_inside_the_code_that_was_generated_from_them(
     )
     one = stack(snapshot, 0)
     assert [(f.file, f.line, f.source) for f in one.frames[1:]] == [
-        ("/p/net.py", 8, "fx"),
-        ("/p/net.py", 30, "fx"),
         (generated["filename"], 7, "recorded"),
         ("/p/train.py", 90, "recorded"),
     ]
-    assert one.allocation.label == one.frames[1]
+    (trace,) = one.fx_traces
+    assert trace.of == one.frames[1]
+    assert [(f.file, f.line, f.source) for f in trace.frames] == [
+        ("/p/net.py", 8, "fx"),
+        ("/p/net.py", 30, "fx"),
+    ]
+    assert one.allocation.label == trace.frames[0]
     assert [f.line for f in stack(snapshot, 1).frames] == [0, 3, 90]
+    assert stack(snapshot, 1).fx_traces == []
     assert fx_nodes(snapshot) == [("call_function", "addmm_1", "aten.addmm.default", "")]
     modules = snapshot.modules()
     assert modules[int(snapshot.trace.stack_module[one.allocation.stack])][2] == "net.py:30 / net.py:8"
     assert cli.main(["stack", str(tmp_path / "s.pickle"), "0", "--cache-dir", str(tmp_path / "c")]) == 0
     assert "/p/net.py:8 forward (FX trace)" in capsys.readouterr().out
+
+
+def test_what_called_nothing_is_marked_wherever_stacks_are_shown(
+    opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a backward operator whose forward line is also in a stack of its own: these are never one frame."""
+    forward = frame("/p/model.py", 12, "forward")
+    generated = frame(
+        "/tmp/torchinductor_me/fx_generated.py", 7, "call",
+        fx_original_trace='File "/p/net.py", line 30, in block\n    a\n', fx_node_op="call_function",
+    )  # fmt: skip
+    trace = [
+        event("alloc", 1, 8, NATIVE, NODE, forward_frames=FORWARD),
+        event("alloc", 2, 16, NATIVE, forward, MAIN),
+        event("alloc", 3, 32, NATIVE, generated, MAIN),
+    ]
+    snapshot = made(opened, tmp_path, trace)
+    path = tmp_path / "s.pickle"
+    marks = {("forward", "forward"), ("forward", "recorded"), ("step", "forward"), ("block", "fx")}
+    of = AllocationSet(0)
+    side = side_of(snapshot, of)
+    joined = difference.join(side, side, Pairing(side.places, side.places), "before")
+    for merge in ("function", "line"):
+        options = FlameOptions(merge=merge)
+        for tree in (tree_of(snapshot, of, "bytes", options), difference.tree_of(joined, options)):
+            rows = functions(tree, "inclusive", 0, 100).rows
+            found = {(row.name.function, row.name.source): row.bytes for row in rows}
+            assert found.keys() >= marks
+            assert [found["forward", each] for each in ("forward", "recorded")] in ([8, 16], [16, 32])
+    # the archive's own first picture has the same names
+    FIRST_FLAME.write(snapshot)
+    with closing(Snapshot.open(snapshot.archive)) as again:
+        first = first_tree(again)
+        assert first.outline is not None
+        rows = functions(first, "inclusive", 0, 99).rows
+        assert {(row.name.function, row.name.source) for row in rows} >= marks
+
+    printed = {}
+    query = "SELECT function || '/' || source FROM frames"
+    for command, *extra in (["flame"], ["flame", "--folded"], ["stack", "0"], ["sql", query]):
+        assert cli.main([command, str(path), *extra, "--cache-dir", str(tmp_path / "c")]) == 0
+        printed[extra[0] if command == "flame" and extra else command] = capsys.readouterr().out
+    assert all(f"{function}/{source}" in printed["sql"] for function, source in marks)
+    assert "forward (forward) (model.py)" in printed["flame"]
+    assert "block (FX trace) (net.py)" in printed["flame"]
+    assert "step (forward) (train.py);forward (forward) (model.py);" in printed["--folded"]
+    lines = printed["stack"].splitlines()
+    head = lines.index("forward stack of the backward operator, not its callers:")
+    assert [line.split()[0] for line in lines[head + 1 :]] == ["/p/model.py:12", "/p/train.py:20"]
+    assert not any("model.py" in line for line in lines[:head] if line.startswith("  "))
+    for form in ("speedscope", "pprof"):
+        target = tmp_path / form
+        assert (
+            cli.main(["export", f"--{form}", str(target), str(path), "--cache-dir", str(tmp_path / "c")]) == 0
+        )
+        data = target.read_bytes() if form == "speedscope" else gzip.decompress(target.read_bytes())
+        assert b"forward (forward)" in data
 
 
 LINEAR = "torch.nn.modules.linear.Linear"
@@ -196,7 +263,8 @@ def test_modules_that_fx_nodes_tell(opened: Opened, tmp_path: Path) -> None:
     assert set(found[len(reported) : -1]) == {"net.py:8 / net.py:30"}
     assert found[-1] == "net.py:8"
     # the lines of the trace stand in the stack all the same
-    assert [f.line for f in stack(snapshot, 0).frames] == [0, 30, 1, 8, 1790, 90]
+    assert [f.line for f in stack(snapshot, 0).frames] == [0, 1, 8, 1790, 90]
+    assert [[f.line for f in trace.frames] for trace in stack(snapshot, 0).fx_traces] == [[30]]
     assert "Net / fc (nn.Linear)" in [info for _, _, _, info in fx_nodes(snapshot)]
 
 

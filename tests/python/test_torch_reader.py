@@ -9,7 +9,8 @@ import random
 import resource
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -279,6 +280,26 @@ def test_times_never_run_back_and_two_devices_may_share_a_trace(opened: Opened, 
         assert times_us is not None
         assert times_us.tolist() == meant
         assert snapshot.timeline.devices[device].time_origin_us == first
+
+
+@pytest.mark.parametrize("shared", [range(3, 6), (3, 1), (0,), (2, 9, 4)])
+def test_devices_may_share_some_events_while_others_are_in_no_list(
+    opened: Opened, tmp_path: Path, shared: Sequence[int]
+) -> None:
+    events = [event("alloc", 64 * i, 64, time_us=10**15 + 10 * i) for i in range(10)]
+    second = [events[i] for i in shared]
+    path = tmp_path / "s.pickle"
+    # as many rows of no trace as there are shared ones
+    spare = [event("alloc", 64 * i, 64, time_us=1) for i in range(30)]
+    found = {"segments": [], "more": spare, "device_traces": [events, second]}
+    path.write_bytes(pickle.dumps(found))
+    snapshot = opened(path)
+    latest = [10 * (i - shared[0]) for i in accumulate(shared, max)]
+    for device, meant in enumerate(([10 * i for i in range(10)], latest)):
+        times_us = snapshot.device(device).time
+        assert times_us is not None
+        assert times_us.tolist() == meant
+        assert snapshot.timeline.devices[device].time_origin_us == 10**15 + 10 * shared[0] * device
 
 
 def test_bare_list_and_torch_2_0(opened: Opened, tmp_path: Path) -> None:

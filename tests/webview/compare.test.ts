@@ -124,6 +124,8 @@ describe('a comparison', () => {
     assert.deepEqual(row(place(3), place(12)), ['moved from line 3']);
     const guess = { ...place(3), source: 'inferred' } as ComparedRow['before'];
     assert.deepEqual(row(guess, guess), ['inferred']);
+    const library = { ...place(3), kind: 'library' } as ComparedRow['before'];
+    assert.deepEqual(row(library, library), ['library']);
     assert.deepEqual(row(place(3, 'old'), place(3)), ['was old']);
     assert.deepEqual(row(null, place(3), [0, 1]), ['only after']);
     assert.deepEqual(row(place(3), place(4), [1, 0]), ['only before', 'moved from line 3']);

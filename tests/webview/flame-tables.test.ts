@@ -12,6 +12,7 @@ import { initialSettings, KeptFlame, restoreFlame, treeParams } from '../../webv
 
 const nameOf = (name: number): FlameName => ({
   ...{ name, function: `f${name}`, file: 'a.py', line: 0, kind: 'user', package: '', is_package: false },
+  source: 'recorded',
 });
 
 /** A tree in which node n has `widths[n]` children (none where it isn't told), numbered from 10 n on. */
@@ -195,6 +196,9 @@ describe('what a flame graph shows', () => {
     const wrong = { ...kept.state, form: 'x', hidden: [{ name: -1 }, null, name], packages: [3], search: 4 };
     const mended = restoreFlame(wrong as unknown as FlameState, 123);
     assert.deepEqual(mended, { ...kept.settings, hidden: [name], search: '' });
+    const { source: _, ...older } = name;
+    const before = { ...kept.state, focus: older } as unknown as FlameState;
+    assert.deepEqual(restoreFlame(before, 123).focus, name, 'kept before names had a source');
     assert.deepEqual(restoreFlame('x' as unknown as FlameState, 1), initialSettings());
   });
 

@@ -2,13 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Frame } from '../../extension/shared/protocol.gen';
+import type { AllocationSummary, Frame } from '../../extension/shared/protocol.gen';
 import { actionOf, KEYS } from '../../webview/src/input/keys';
 import { wheelTurn } from '../../webview/src/input/wheel';
+import { Names } from '../../webview/src/scene/names';
 import { restoreState } from '../../webview/src/scene/state';
-import { bytes, exactBytes, time } from '../../webview/src/ui/format';
+import { bandTexts, bytes, exactBytes, time } from '../../webview/src/ui/format';
 import { baseName, fileName, learnFileNames } from '../../webview/src/ui/paths';
-import { foldFrames } from '../../webview/src/ui/frames-list';
+import { foldFrames, partsOf } from '../../webview/src/ui/frames-list';
 import { shorten, visible } from '../../webview/src/ui/text';
 import { FakeServer } from './support/fake-server';
 import { trainingRun } from './support/training-run';
@@ -190,5 +191,56 @@ describe('the state that comes back', () => {
     assert.equal(wild.selection, null);
     assert.equal(restoreState(info, { ...saved, device: 77 }).device, info.default_device);
     assert.equal(restoreState({ ...info, categories: [] }, saved).colour, 'stack');
+  });
+});
+
+describe('the name of a band', () => {
+  const summary = (label: Frame | null, stack: number, allocation: number): AllocationSummary =>
+    ({ label, stack, allocation, operator: null, before_trace: label === null }) as AllocationSummary;
+  const guess: Frame = { file: '/p/net.py', line: 20, function: 'forward', kind: 'user', source: 'inferred' };
+
+  it('says how its line is known, however little room there is', () => {
+    assert.deepEqual(bandTexts(1024, summary(guess, 3, 1)), [
+      'forward  net.py:20 (inferred)  1 KiB',
+      'forward (inferred)  1 KiB',
+      'net.py:20 (inferred)',
+      '1 KiB',
+    ]);
+    assert.equal(bandTexts(1024, summary({ ...guess, source: 'recorded' }, 3, 1))[1], 'forward  1 KiB');
+  });
+
+  it('is that of another allocation of its stack only where it is the same for all', () => {
+    const names = new Names();
+    const recorded = summary({ ...guess, source: 'recorded' }, 4, 2);
+    names.learn([summary(guess, 3, 1), recorded, summary(null, 0, 3)]);
+    assert.deepEqual([names.stack(3), names.stack(4), names.stack(0)], [undefined, recorded, undefined]);
+    assert.equal(names.allocation(1)?.label, guess);
+  });
+});
+
+describe('a stack with what was recorded beside it', () => {
+  const frame = (name: string, source: Frame['source']): Frame => ({
+    ...{ file: `/p/${name}.py`, line: 3, function: name, kind: 'user', source },
+  });
+
+  it('has no caller among what called nothing', () => {
+    const generated = frame('call', 'recorded');
+    const parts = partsOf({
+      frames: [generated, frame('main', 'recorded')],
+      fx_traces: [{ of: generated, frames: [frame('block', 'fx')] }],
+      forward_frames: [frame('forward', 'forward')],
+    });
+    assert.deepEqual(
+      parts.map(({ title, frames }) => [title, ...frames.map((each) => each.function)]),
+      [
+        ['Allocated by', 'call', 'main'],
+        ['FX trace', 'block'],
+        ['Forward stack', 'forward'],
+      ],
+    );
+    assert.equal(parts[0]?.hint, null);
+    assert.match(parts[1]?.hint ?? '', /call \(call\.py:3\).*No callers/);
+    assert.match(parts[2]?.hint ?? '', /No callers/);
+    assert.deepEqual(partsOf({ frames: [], fx_traces: [], forward_frames: [] }), []);
   });
 });

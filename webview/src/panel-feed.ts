@@ -6,6 +6,7 @@ import type { Colours } from './colours';
 import type { Selection } from './selection';
 import { bytes, nameOf } from './ui/format';
 import type { ViewFrame } from './shell/frame';
+import { partsOf } from './ui/frames-list';
 import { sameStackSentence, type Panel } from './ui/panel';
 
 export interface PanelFed {
@@ -40,7 +41,7 @@ export class PanelFeed {
     const { title, place } = nameOf(allocation);
     const where = place === null ? title : `${title}, ${place}`;
     const same = ` Same stack${this.filtered}: ${sameStackSentence(answer.same_stack)}.`;
-    this.say(`${bytes(allocation.size_bytes)}, ${where}.${answer.frames.length > 0 ? same : ''}`);
+    this.say(`${bytes(allocation.size_bytes)}, ${where}.${partsOf(answer).length > 0 ? same : ''}`);
   }
 
   lineShown(answer: LineAnswer): void {

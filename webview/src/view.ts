@@ -227,6 +227,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   /** The picture is to be grouped as it is chosen. */
   private regroup(): void {
     const { areas, attribution } = this;
+    if (!this.arrangement.shown) this.root.dataset['state'] = 'loading';
     this.plot.setGrouping(areas && { by: areas, attribution: attribution.value });
   }
 

@@ -159,7 +159,7 @@ def _folded_name(name: FlameName) -> str:
     place = name.file.replace("\\", "/").rsplit("/", 1)[-1]
     if name.line:
         place = f"{place}:{name.line}"
-    text = f"{name.function} ({place})" if name.file else name.function
+    text = f"{name.text} ({place})" if name.file else name.text
     return text.replace(";", ",")  # semicolons separate frames
 
 

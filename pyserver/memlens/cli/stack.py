@@ -35,6 +35,12 @@ def run(options: argparse.Namespace) -> int:
     if label is not None and label.source == "inferred":
         say(f"forward line, inferred: {label.file}:{label.line} {label.function}")
     _say_frames(answer.frames)
+    for trace in answer.fx_traces:
+        say(f"FX trace of {trace.of.function} ({trace.of.file}:{trace.of.line}), what it was generated from:")
+        _say_frames(trace.frames)
+    if answer.forward_frames:
+        say("forward stack of the backward operator, not its callers:")
+        _say_frames(answer.forward_frames)
     if answer.freed_frames:
         say("freed by:")
         _say_frames(answer.freed_frames)

@@ -27,7 +27,7 @@ def pprof(samples: Samples, title: str) -> bytes:
     functions: dict[tuple[str, str], int] = {}
     locations: list[bytes] = []
     for number, frame in enumerate(unrolled.frames, 1):
-        its = functions.setdefault((frame.file, frame.function), len(functions) + 1)
+        its = functions.setdefault((frame.file, frame.text), len(functions) + 1)
         line_of = _number(1, its) + _number(2, max(frame.line, 0))
         locations.append(_message(_LOCATION, _number(1, number) + _message(4, line_of)))
     # the bytes of each location's number, once

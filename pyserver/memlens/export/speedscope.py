@@ -60,7 +60,7 @@ def left_out(samples: Samples) -> list[str]:
 
 
 def _frame(name: FlameName) -> dict[str, str | int]:
-    fields: dict[str, str | int] = {"name": name.function or "?"}
+    fields: dict[str, str | int] = {"name": name.text or "?"}
     if name.file:
         fields["file"] = name.file
     if name.line > 0:

@@ -6,6 +6,7 @@ Sources of the format: ``torch/cuda/memory.py`` (``_snapshot``, ``_dump_snapshot
 """
 
 import binascii
+import itertools
 import json
 import mmap
 import pickle
@@ -189,7 +190,7 @@ class _Tables:
         self.odd_events, self.event_bytes = scanner.event_sums(MOST_BYTES)
         self.events = np.asarray(scanner.take("events"))
         # two devices of an odd file may hold the same events
-        self.traces_share = sum(map(len, self.traces)) + len(self.host_trace) > len(self.events)
+        self.traces_share = _overlap([*self.traces, self.host_trace])
         self.extras = np.asarray(scanner.take("extras"))
 
     def _list(self, key: str) -> int | None:
@@ -499,6 +500,12 @@ class _Tables:
         number = NOTE_KINDS.index("device_free")
         ids += [built.notes["value"][built.notes["kind"] != number].astype(np.uint32) for built in devices]
         return {row: self.scanner.string_at(row) for row in _distinct(np.concatenate(ids))}
+
+
+def _overlap(traces: list[npt.NDArray[np.uint32]]) -> bool:
+    """Whether the ranges of rows that traces take overlap, so that two of them may have an event in common."""
+    ranges = sorted((int(rows.min()), int(rows.max())) for rows in traces if len(rows))
+    return any(last >= first for (_, last), (first, _) in itertools.pairwise(ranges))
 
 
 def _distinct(ids: Column) -> list[int]:

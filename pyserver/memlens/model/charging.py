@@ -10,20 +10,20 @@ from memlens.kernels.tree.calltree import best_above
 from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE, POSSIBLE_ARENA, USER, is_recorder
 from memlens.model.info import Model
-from memlens.model.languages import is_allocation_function
+from memlens.model.languages import is_allocation_function, is_start_up
 from memlens.model.timeline import NEVER
 
 U32 = npt.NDArray[np.uint32]
 
 PASSED_OVER = NATIVE + 1
-"""The rank of frames in which nearly every stack ends and which are therefore the least informative."""
+"""The rank of frames in which nearly every stack begins or ends, and which are therefore the least informative."""
 
 
 def passed_over(frames: Iterable[tuple[str, str, int]], model: Model) -> npt.NDArray[np.bool_]:
     """Which of the frames (file, function, kind) are charged only if their stack has no other frame.
 
-    In a profile these are allocation functions, and the mark of a possible pool of Python's allocator; in a trace the
-    frames of PyTorch's recorder.
+    In a profile these are allocation functions, those that start programs and threads, and the mark of a possible pool
+    of Python's allocator; in a trace the frames of PyTorch's recorder.
     """
     match model:
         case "timeline":
@@ -31,7 +31,11 @@ def passed_over(frames: Iterable[tuple[str, str, int]], model: Model) -> npt.NDA
         case "profile":
             passed = [
                 kind != USER
-                and (function == POSSIBLE_ARENA.function or is_allocation_function(function, file))
+                and (
+                    function == POSSIBLE_ARENA.function
+                    or is_allocation_function(function, file)
+                    or is_start_up(function)
+                )
                 for file, function, kind in frames
             ]
         case _:

@@ -26,3 +26,23 @@ def is_allocation_function(function: str, file: str) -> bool:
     ``file`` may be the function's binary, as valgrind's ``vgpreload_dhat-amd64-linux.so``.
     """
     return _ALLOCATES.fullmatch(function) is not None or _RECORDS.search(file.replace("\\", "/")) is not None
+
+
+_STARTS = frozenset((
+    # glibc and musl
+    "_start", "(below main)", "__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main",
+    "libc_start_main_stage2", "start_thread", "clone3", "__clone", "__clone3", "__GI___clone",
+    "__GI___clone3", "call_init", "_dl_init", "_dl_start_user",
+    # macOS and Windows
+    "thread_start", "_pthread_start", "mainCRTStartup", "WinMainCRTStartup", "invoke_main", "__scrt_common_main",
+    "__scrt_common_main_seh", "BaseThreadInitThunk", "RtlUserThreadStart",
+))  # fmt: skip
+
+
+def is_start_up(function: str) -> bool:
+    """Whether a function of the C library or the system starts programs, threads, or initialisers of libraries.
+
+    Such a frame is the outermost of nearly every stack, and often the only one with a line where all that it calls was
+    compiled without debug information.
+    """
+    return function.partition("@")[0] in _STARTS

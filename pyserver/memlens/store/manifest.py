@@ -18,7 +18,7 @@ from memlens.model.info import SnapshotInfo
 if sys.platform != "win32":
     import fcntl
 
-FORMAT_VERSION = 13
+FORMAT_VERSION = 14
 """Raised whenever an older archive could be misread; such archives are made anew."""
 
 FILE_NAME = "manifest.json"

@@ -102,7 +102,8 @@ CREATE TABLE frames (
     file TEXT NOT NULL,             -- as on the machine that ran the job; empty for native code
     line INTEGER NOT NULL,          -- 0 when the file does not tell it
     function TEXT NOT NULL,         -- the function's name
-    kind TEXT NOT NULL              -- user, library or native
+    kind TEXT NOT NULL,             -- user, library or native
+    source TEXT NOT NULL            -- recorded; forward or fx stands beside the stack and called nothing
 );
 
 -- What each source line allocated, itself or through what it called, over all devices.

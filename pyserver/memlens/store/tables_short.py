@@ -7,7 +7,7 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from memlens.model.frames import KIND_NAMES
+from memlens.model.frames import KIND_NAMES, SOURCE_NAMES
 from memlens.model.info import ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.model.profile import value_for
 from memlens.model.timeline import NOTE_KINDS
@@ -49,8 +49,9 @@ _LINE_FIGURES = (
 
 
 def _frames(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
+    sources = snapshot.frames.source.tolist()
     for number, (file, line, function, kind) in enumerate(snapshot.frames.all_rows()):
-        yield number, file, line, function, KIND_NAMES[kind]
+        yield number, file, line, function, KIND_NAMES[kind], SOURCE_NAMES[sources[number]]
 
 
 def _lines(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:

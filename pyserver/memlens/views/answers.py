@@ -77,8 +77,19 @@ class Totals(Struct, frozen=True):
     largest_allocation: int | None
 
 
+class FxTrace(Struct, frozen=True):
+    """The code that a frame of generated code was generated from: its FX node's original trace, innermost first."""
+
+    of: Frame
+    frames: list[Frame]
+
+
 class StackAnswer(Struct, frozen=True):
     """An allocation with its frames, innermost first.
+
+    ``frames`` called each other. What PyTorch recorded beside them stands apart: ``fx_traces``, in the order of the
+    generated code among the frames, and ``forward_frames``, the stack of the forward call that a backward operator
+    belongs to. Their lines count like those of frames.
 
     ``freed_frames`` is the stack of its free, where that is recorded; it counts for no line. ``inferred_module`` is the
     path of the module that memory from before recording was inferred to belong to.
@@ -86,6 +97,8 @@ class StackAnswer(Struct, frozen=True):
 
     allocation: AllocationSummary
     frames: list[Frame]
+    fx_traces: list[FxTrace]
+    forward_frames: list[Frame]
     freed_frames: list[Frame]
     same_stack: Totals
     inferred_module: str | None

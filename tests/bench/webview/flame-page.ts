@@ -44,6 +44,7 @@ function boxesOf(wanted: number): { boxes: MadeBox[]; names: FlameName[] } {
           kind: 'user',
           package: '',
           is_package: false,
+          source: 'recorded',
         });
       }
     }

@@ -221,6 +221,8 @@ export class FakeServer {
     return {
       allocation: summary,
       frames: framesOf(summary.label, summary.operator ?? ''),
+      fx_traces: [],
+      forward_frames: [],
       freed_frames: summary.state === 'freed' ? framesOf(summary.label, 'aten::free') : [],
       same_stack: this.sum((i) => this.run.allocations[i]?.stack === summary.stack),
       inferred_module: null,

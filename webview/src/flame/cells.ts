@@ -3,16 +3,20 @@
 import type { FlameName, FlameNode, FlameSides } from '../../../extension/shared/protocol.gen';
 import { element } from '../ui/dom';
 import { exactFigure, figure } from '../ui/figure';
+import { libraryMark } from '../ui/format';
 import { shorten } from '../ui/text';
 import { changeOf, changeText, sideText, turnOf, type Sided } from './difference';
-import { share, type Places } from './words';
+import { nameText, share, type Places } from './words';
 
 type Cell = readonly (Node | string)[];
 
-export function nameCell(name: FlameName, places: Places): Cell {
+/** `charged`: it has something of its own, so whose code it is has to be said. */
+export function nameCell(name: FlameName, places: Places, charged: boolean): Cell {
   const place = places.of(name);
-  const code = element('bdi', { class: `code flame-${name.kind}` }, shorten(name.function, 120));
-  if (place === '') return [code];
+  const mark = charged ? libraryMark(name) : '';
+  const badges = mark === '' ? [] : [element('span', { class: 'badge' }, mark)];
+  const code = element('bdi', { class: `code flame-${name.kind}` }, shorten(nameText(name), 120));
+  if (place === '') return [code, ...badges];
   const opens = name.kind !== 'native';
   return [
     code,
@@ -21,6 +25,7 @@ export function nameCell(name: FlameName, places: Places): Cell {
       { class: `place${opens ? ' place-link' : ''}`, title: opens ? `Open ${shorten(name.file, 300)}` : '' },
       place,
     ),
+    ...badges,
   ];
 }
 
@@ -32,6 +37,11 @@ export function shareCell(part: number, whole: number): Cell {
   const bar = element('span', { class: 'share-bar', attributes: { 'aria-hidden': 'true' } });
   bar.style.setProperty('--share', whole > 0 ? String(part / whole) : '0');
   return [bar, share(part, whole)];
+}
+
+/** Whether something is charged to what has these figures of its own, on either side of a comparison. */
+export function isCharged(self: number, sides: FlameSides | null): boolean {
+  return self !== 0 || (sides !== null && (sides.before_bytes !== 0 || sides.after_bytes !== 0));
 }
 
 /** What has become more or less, and by how much. */
@@ -57,7 +67,7 @@ export function comparedCells(node: FlameNode, places: Places, sided: Sided): re
   ];
   const change = changeOf(node.sides);
   return [
-    nameCell(node.name, places),
+    nameCell(node.name, places, isCharged(node.self_bytes, node.self_sides)),
     changeCell(node.sides, sided),
     side(change.before, whole.before),
     side(change.after, whole.after),

@@ -1,10 +1,14 @@
 // The way back from a zoom: which boxes fill the view.
 
+import type { FlameName } from '../../../extension/shared/protocol.gen';
 import { element, replace } from '../ui/dom';
 import { shorten } from '../ui/text';
 import { fillingBoxes, type BoxFacts } from './boxes';
 import { WHOLE } from './camera';
 import type { FlamePlot } from './plot';
+import { nameText } from './words';
+
+const textOf = (name: FlameName | undefined): string => (name ? nameText(name) : '…');
 
 export class FlameCrumbs {
   readonly root = element('nav', { class: 'flame-crumbs', attributes: { 'aria-label': 'Zoomed to' } });
@@ -36,7 +40,7 @@ export class FlameCrumbs {
       ...facts
         .filter(({ node, more }) => node !== 0 && !more)
         .map((each) =>
-          button('link', shorten(plot.names.get(each.name)?.function ?? '…', 40), () => {
+          button('link', shorten(textOf(plot.names.get(each.name)), 40), () => {
             this.zoomTo(each);
           }),
         ),

@@ -13,7 +13,7 @@ import { exactFigure, figure } from '../ui/figure';
 import { count } from '../ui/format';
 import { shorten } from '../ui/text';
 import { changeOf, changeSentence, changeText, sideFigures, turnOf, type Sided } from './difference';
-import { both, kindOf, share, type Places } from './words';
+import { both, kindOf, nameText, share, type Places } from './words';
 
 export interface FlameDetailsEvents {
   open(line: FlameLine, kind: FlameName['kind'], beside: boolean): void;
@@ -68,7 +68,7 @@ export class FlameDetails {
     const own = `Self (${this.attribution.name})`;
     replace(
       this.root,
-      element('h3', {}, element('bdi', { class: 'code' }, shorten(name.function, 200))),
+      element('h3', {}, element('bdi', { class: 'code' }, shorten(nameText(name), 200))),
       element('div', { class: 'muted' }, [kindOf(name), this.places.of(name)].filter(Boolean).join(' · ')),
       sided && element('dl', {}, ...this.changes(answer, sided)),
       !sided &&
@@ -206,14 +206,14 @@ export class FlameDetails {
         {
           class: 'link',
           type: 'button',
-          title: `${shorten(node.name.function, 300)}: ${told}`,
+          title: `${shorten(nameText(node.name), 300)}: ${told}`,
           on: {
             click: () => {
               this.events.go(node);
             },
           },
         },
-        element('bdi', { class: 'code' }, shorten(node.name.function, 80)),
+        element('bdi', { class: 'code' }, shorten(nameText(node.name), 80)),
       ),
       ' ',
       element('span', { class: 'muted' }, this.places.of(node.name)),

@@ -8,7 +8,7 @@ import { element, setLabel } from '../ui/dom';
 import { count } from '../ui/format';
 import type { MenuEntry } from '../shell/menu';
 import { TreeGrid, type GridRow } from '../ui/tree-grid';
-import { changeCell, nameCell, shareCell, sizeCell } from './cells';
+import { changeCell, isCharged, nameCell, shareCell, sizeCell } from './cells';
 import { countText, type Sided } from './difference';
 import type { Places } from './words';
 
@@ -189,7 +189,7 @@ export class FlameFunctions {
       ...{ ...same, id: String(row.name.name), class: '' },
       selected: row.name.name === this.chosen,
       cells: this.some<GridRow['cells'][number]>([
-        nameCell(row.name, this.places),
+        nameCell(row.name, this.places, isCharged(row.self_bytes, row.self_sides)),
         sided ? changeCell(row.self_sides, sided) : [sizeCell(row.self_bytes)],
         shareCell(isCount ? row.self_count : row.self_bytes, total),
         sided ? changeCell(row.sides, sided) : [sizeCell(row.bytes)],

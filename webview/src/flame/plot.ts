@@ -21,7 +21,7 @@ import {
   type FlamePlot as Plot,
 } from './raster';
 import { Fitter } from './text';
-import type { Places } from './words';
+import { nameText, type Places } from './words';
 
 export interface FlamePlotEvents {
   ask(request: FlameRequest): Pending<ViewResult<'memlens/flame'>>;
@@ -384,7 +384,9 @@ export class FlamePlot {
       ? `${facts.name.toLocaleString('en-US')} more`
       : facts.node === 0
         ? 'all'
-        : (known?.function ?? '');
+        : known
+          ? nameText(known)
+          : '';
     const { colourBy } = this;
     if (!facts.change || typeof colourBy !== 'object' || name === '')
       // only what is one line has one

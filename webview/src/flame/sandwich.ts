@@ -9,7 +9,7 @@ import type { Sided } from './difference';
 import { FlameFunctions, type FunctionsEvents } from './functions';
 import type { TreeParams } from './settings';
 import { FlameTree, type FlameTreeEvents } from './tree';
-import { kindOf, type Places } from './words';
+import { kindOf, nameText, type Places } from './words';
 
 export interface SandwichEvents extends FunctionsEvents {
   /** The tree of one half, and what happens on it. */
@@ -87,11 +87,11 @@ export class FlameSandwich {
     this.functions.choose(name?.name ?? null);
     this.halves.hidden = !name;
     if (!name) return;
-    setText(this.title, shorten(name.function, 120));
+    setText(this.title, shorten(nameText(name), 120));
     setText(this.where, '');
     this.line.hidden = true;
-    this.callers.show(`Callers of ${name.function}`, isCount);
-    this.callees.show(`Callees of ${name.function}`, isCount);
+    this.callers.show(`Callers of ${nameText(name)}`, isCount);
+    this.callees.show(`Callees of ${nameText(name)}`, isCount);
   }
 
   /** The function as a whole; null where the set has none of it. */

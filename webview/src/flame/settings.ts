@@ -66,7 +66,8 @@ export function restoreFlame(saved: FlameState | null | undefined, fileBytes: nu
   const sameFile = saved.fileBytes === fileBytes;
   const name = (value: FlameName | null | undefined): FlameName | null =>
     sameFile && value && Number.isInteger(value.name) && value.name >= 0 && typeof value.function === 'string'
-      ? value
+      ? // what was kept before names had a source has none
+        { ...value, source: (value as Partial<FlameName>).source ?? 'recorded' }
       : null;
   const list = <T>(values: readonly T[]): readonly T[] =>
     (Array.isArray as (value: unknown) => boolean)(values) ? values.slice(0, MOST_KEPT_NAMES) : [];

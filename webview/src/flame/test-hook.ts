@@ -2,6 +2,7 @@
 
 import type { FlameCamera } from './camera';
 import type { FlamePlot } from './plot';
+import { nameText } from './words';
 
 export interface FlameTest {
   /** The boxes on the screen that are wide enough to be clicked, with their names. */
@@ -37,7 +38,8 @@ export function exposeFlameForTests(plot: FlamePlot, as: 'memlensFlame' | 'memle
         const facts = plot.facts(box);
         const rect = plot.rectOf(box);
         if (!facts || !rect || rect.width < 2) return [];
-        const name = facts.node === 0 ? 'all' : (plot.names.get(facts.name)?.function ?? '');
+        const known = plot.names.get(facts.name);
+        const name = facts.node === 0 ? 'all' : known ? nameText(known) : '';
         const { before = null, after = null } = facts.change ?? {};
         return [{ node: facts.node, name, more: facts.more, ...rect, before, after }];
       }).flat(),

@@ -5,7 +5,7 @@ import { element, replace } from '../ui/dom';
 import { counted } from '../ui/format';
 import { shorten } from '../ui/text';
 import type { BoxFacts } from './boxes';
-import { kindOf, type Places } from './words';
+import { kindOf, nameText, type Places } from './words';
 
 /** The main figure, and what stands beside it. */
 export interface TipFigures {
@@ -32,7 +32,7 @@ export class FlameTip {
       ? counted(facts.name, 'box', 'boxes')
       : facts.node === 0
         ? 'all'
-        : name?.function;
+        : name && nameText(name);
     replace(
       this.root,
       element(

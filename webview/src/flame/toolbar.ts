@@ -5,6 +5,7 @@ import { settingsButton } from '../shell/settings';
 import { Choice, press } from '../ui/choice';
 import { add, debounce, element, iconButton, replace, setText } from '../ui/dom';
 import type { FlameSettings, Form } from './settings';
+import { nameText } from './words';
 
 export interface FlameToolbarEvents {
   changed(part: Partial<FlameSettings>): void;
@@ -214,9 +215,9 @@ export class FlameToolbar {
     const { focus, hidden, packages } = settings;
     replace(
       this.chips,
-      focus && this.chip(`Only ${focus.function}`, { focus: null }),
+      focus && this.chip(`Only ${nameText(focus)}`, { focus: null }),
       ...hidden.map((name) =>
-        this.chip(`Without ${name.function}`, { hidden: hidden.filter((other) => other !== name) }),
+        this.chip(`Without ${nameText(name)}`, { hidden: hidden.filter((other) => other !== name) }),
       ),
       ...packages.map((name) =>
         this.chip(`${name} collapsed`, { packages: packages.filter((other) => other !== name) }),

@@ -8,7 +8,7 @@ import { figure } from '../ui/figure';
 import { count } from '../ui/format';
 import type { MenuEntry } from '../shell/menu';
 import { TreeGrid, type GridColumn, type GridRow } from '../ui/tree-grid';
-import { comparedCells, nameCell, shareCell, sizeCell } from './cells';
+import { comparedCells, isCharged, nameCell, shareCell, sizeCell } from './cells';
 import { TreeRows, type NodeRow } from './rows';
 import type { Sided } from './difference';
 import type { Places } from './words';
@@ -182,7 +182,7 @@ export class FlameTree {
         sided
           ? comparedCells(node, this.places, sided)
           : [
-              nameCell(node.name, this.places),
+              nameCell(node.name, this.places, isCharged(node.self_bytes, node.self_sides)),
               [sizeCell(node.bytes)],
               shareCell(isCount ? node.count : node.bytes, total),
               [sizeCell(node.self_bytes)],

@@ -12,6 +12,19 @@ const KINDS: Record<FlameName['kind'], string> = {
   none: '',
 };
 
+/** What stands after the name of a frame that called nothing, and what it is in full. */
+const SOURCES: Record<FlameName['source'], { mark: string; meaning: string }> = {
+  recorded: { mark: '', meaning: '' },
+  forward: { mark: ' (forward)', meaning: 'forward stack of a backward operator, no caller' },
+  fx: { mark: ' (FX trace)', meaning: 'FX trace of generated code, no caller' },
+  inferred: { mark: ' (inferred)', meaning: 'inferred' },
+};
+
+/** "step", or "step (forward)" for what was recorded beside the stack. */
+export function nameText({ function: name, source }: FlameName): string {
+  return `${name}${SOURCES[source].mark}`;
+}
+
 /** Files of one flame graph: by the shortest end that tells them apart, or whole. */
 export class Places {
   constructor(private readonly whole: () => boolean) {}
@@ -23,9 +36,10 @@ export class Places {
   }
 }
 
-/** "library torch", "your code"; empty for what stands for no frame. */
-export function kindOf({ kind, package: name }: FlameName): string {
-  return kind === 'library' ? `library ${name}` : KINDS[kind];
+/** "library torch", "your code"; empty for what stands for no frame. For frames that called nothing it says so. */
+export function kindOf({ kind, package: name, source }: FlameName): string {
+  const whose = kind === 'library' ? `library ${name}` : KINDS[kind];
+  return [whose, SOURCES[source].meaning].filter(Boolean).join(' · ');
 }
 
 /** "12.3%", with as many places as it takes to be more than nothing. */
@@ -54,5 +68,5 @@ export function nodeSentence(
 ): string {
   const part = isCount ? node.count : node.bytes;
   const place = places.of(node.name);
-  return `${node.name.function}${place ? `, ${place}` : ''}: ${both(node.bytes, node.count)}${total === null ? '' : `, ${share(part, total)}`}`;
+  return `${nameText(node.name)}${place ? `, ${place}` : ''}: ${both(node.bytes, node.count)}${total === null ? '' : `, ${share(part, total)}`}`;
 }

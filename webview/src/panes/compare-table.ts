@@ -4,7 +4,7 @@ import type { CompareAnswer, ComparedRow, Frame } from '../../../extension/share
 import { arrow, direction, withSign } from '../compare';
 import { element, setText } from '../ui/dom';
 import { countsTitle, exactFigure, figure } from '../ui/figure';
-import { count } from '../ui/format';
+import { count, libraryMark } from '../ui/format';
 import { fileName } from '../ui/paths';
 import { shorten } from '../ui/text';
 
@@ -243,10 +243,13 @@ function whereOf(place: Frame): string | null {
   return place.line > 0 ? `${fileName(place.file)}:${place.line}` : fileName(place.file);
 }
 
-/** "inferred", "only before", "moved from line 12", "was old_name". */
+/** "library", "inferred", "only before", "moved from line 12", "was old_name". */
 export function marksOf(row: ComparedRow): string[] {
   const marks: string[] = [];
-  if ((row.after ?? row.before)?.source === 'inferred') marks.push('inferred');
+  const place = row.after ?? row.before;
+  const library = place && place.line > 0 ? libraryMark(place) : '';
+  if (library !== '') marks.push(library);
+  if (place?.source === 'inferred') marks.push('inferred');
   if (row.before_count === 0) marks.push('only after');
   else if (row.after_count === 0) marks.push('only before');
   const { before, after } = row;

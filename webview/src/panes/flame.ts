@@ -28,7 +28,7 @@ import { ownSource, type FlameSource } from '../flame/source';
 import { exposeFlameForTests } from '../flame/test-hook';
 import { FlameToolbar } from '../flame/toolbar';
 import { FlameTree, type FlameTreeEvents } from '../flame/tree';
-import { amount, nodeSentence, Places, share } from '../flame/words';
+import { amount, nameText, nodeSentence, Places, share } from '../flame/words';
 import { openMenu } from '../shell/menu';
 import type { Choice } from '../ui/choice';
 import { element } from '../ui/dom';
@@ -499,7 +499,7 @@ export class FlamePane implements Pane {
     const whole = this.settings.form === 'functions' ? null : total;
     this.say(
       sided
-        ? `${node.name.function}: ${changeSentence(changeOf(node.sides), sided)}`
+        ? `${nameText(node.name)}: ${changeSentence(changeOf(node.sides), sided)}`
         : nodeSentence(node, this.places, whole, this.isCount),
     );
     if (!opening) return;
@@ -509,7 +509,7 @@ export class FlamePane implements Pane {
         { ...line, kind: node.name.kind === 'none' ? 'user' : node.name.kind, source: 'recorded' },
         opening.beside,
       );
-    else this.say(`${node.name.function} has no line of source in this snapshot.`);
+    else this.say(`${nameText(node.name)} has no line of source in this snapshot.`);
   }
 
   private toSandwich(name: FlameName): void {

@@ -15,7 +15,9 @@ export class Names {
     if (this.byStack.size > MOST) this.byStack.clear();
     for (const summary of summaries) {
       this.byAllocation.set(summary.allocation, summary);
-      this.byStack.set(summary.stack, summary);
+      // without a stack allocations differ in why, and what is inferred is of one allocation
+      if (summary.label !== null && summary.label.source !== 'inferred')
+        this.byStack.set(summary.stack, summary);
     }
     this.version++;
   }
@@ -24,7 +26,7 @@ export class Names {
     return this.byAllocation.get(allocation);
   }
 
-  /** Any allocation of a stack: its label is the label of all of them. */
+  /** Any allocation of a stack whose label is the label of all of them. */
   stack(stack: number): AllocationSummary | undefined {
     return this.byStack.get(stack);
   }

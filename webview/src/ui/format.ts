@@ -1,7 +1,7 @@
 // Figures and names as people read them.
 
 import { bytes } from '../../../extension/shared/bytes';
-import type { AllocationSummary, DeviceInfo, Frame } from '../../../extension/shared/protocol.gen';
+import type { AllocationSummary, DeviceInfo, FlameName, Frame } from '../../../extension/shared/protocol.gen';
 import { fileName } from './paths';
 import { shorten } from './text';
 import { peakTime } from '../scene/state';
@@ -65,6 +65,11 @@ const SOURCES: Record<Frame['source'], string> = {
 /** How a line is known when it is not the recorded stack that says it; said wherever the line is. */
 export function sourceWords(frame: Frame): string {
   return SOURCES[frame.source];
+}
+
+/** "library" for a library's line, which "my code" charges where no frame of a stack is the user's; else empty. */
+export function libraryMark({ kind }: { readonly kind: FlameName['kind'] }): string {
+  return kind === 'library' ? 'library' : '';
 }
 
 /** "model.py:12", or "model.py:12 (inferred)". */
@@ -136,5 +141,8 @@ export function bandTexts(sizeBytes: number, known: AllocationSummary | undefine
   const name = shorten(title, 80);
   if (place === null) return [`${name}  ${size}`, name, size];
   const short = shorten(place, 40);
-  return [`${name}  ${short}  ${size}`, `${name}  ${size}`, short, size];
+  // the place says how it is known; without it the name does
+  const words = known.label ? sourceWords(known.label) : '';
+  const alone = words === '' ? name : `${name} (${words})`;
+  return [`${name}  ${short}  ${size}`, `${alone}  ${size}`, short, size];
 }

@@ -1,6 +1,6 @@
 // A stack's frames: one's own code in full, runs of library frames folded.
 
-import type { Frame } from '../../../extension/shared/protocol.gen';
+import type { Frame, StackAnswer } from '../../../extension/shared/protocol.gen';
 import { exactly } from '../filter/terms';
 import { element, icon, iconButton, replace } from './dom';
 import { counted, hasSource, placeOf } from './format';
@@ -13,6 +13,36 @@ export interface FrameActions {
   readonly open: OpenSource;
   /** Narrows every view by one more term. */
   readonly narrow: (term: string) => void;
+}
+
+/** Frames below a heading. */
+export interface StackPart {
+  readonly title: string;
+  /** What they are, where the title alone could be misread. */
+  readonly hint: string | null;
+  readonly frames: readonly Frame[];
+}
+
+/** The frames that called each other, then what was recorded beside them and called nothing. */
+export function partsOf({
+  frames,
+  fx_traces: traces,
+  forward_frames: forward,
+}: Pick<StackAnswer, 'frames' | 'fx_traces' | 'forward_frames'>): StackPart[] {
+  const parts: StackPart[] = [
+    { title: 'Allocated by', hint: null, frames },
+    ...traces.map(({ of, frames: lines }) => ({
+      title: 'FX trace',
+      hint: `The code that ${shorten(of.function, 60)} (${fileName(of.file)}:${of.line}) was generated from. No callers.`,
+      frames: lines,
+    })),
+    {
+      title: 'Forward stack',
+      hint: 'The forward call whose backward operator allocated this. No callers.',
+      frames: forward,
+    },
+  ];
+  return parts.filter((part) => part.frames.length > 0);
 }
 
 /** Runs of this many library or native frames are folded. */
@@ -91,7 +121,8 @@ export class FrameList {
       this.label !== null &&
       frame.file === this.label.file &&
       frame.line === this.label.line &&
-      frame.function === this.label.function;
+      frame.function === this.label.function &&
+      frame.source === this.label.source;
     const name = element('bdi', { class: 'code frame-function' }, shorten(frame.function || '?', 90));
     const classes = `frame ${frame.kind}${isLabel ? ' label' : ''}`;
     const row = element('li', { class: classes });

@@ -24,7 +24,14 @@ import {
   STATES,
   time,
 } from './format';
-import { FrameList, foldedSection, missingNote, type OpenSource } from './frames-list';
+import {
+  FrameList,
+  foldedSection,
+  missingNote,
+  partsOf,
+  type OpenSource,
+  type StackPart,
+} from './frames-list';
 import { shorten, visible } from './text';
 import type { Action } from '../input/keys';
 
@@ -67,11 +74,11 @@ export class Panel {
   ): void {
     const { allocation } = answer;
     const named = nameOf(allocation);
-    const bare = answer.frames.length === 0;
+    const parts = partsOf(answer);
+    const bare = parts.length === 0;
     this.begin(bytes(allocation.size_bytes), ['zoom', 'clear'], colour);
     const label = allocation.label;
-    const frames = new FrameList(answer.frames, label, this.actions);
-    this.lists = [frames];
+    this.lists = [];
     replace(
       this.body,
       element(
@@ -92,19 +99,22 @@ export class Panel {
         this.step('up', byAddress ? 'At a higher address' : 'Younger, above', 'younger', 'Alt+ArrowUp'),
       ),
       // of what has no stack the title says why
-      !bare && element('h3', {}, 'Allocated by'),
-      frames.root,
+      ...parts.flatMap((part) => this.part(part, label)),
       ...this.freedBy(answer.freed_frames, bare),
       element('h3', {}, 'Allocation'),
-      allocationFacts(allocation),
-      answer.inferred_module !== null &&
-        element(
-          'p',
-          { class: 'hint' },
-          element('bdi', {}, `Module: ${shorten(answer.inferred_module, 200)} (inferred)`),
-        ),
+      allocationFacts(allocation, answer.inferred_module),
     );
     this.body.scrollTop = 0;
+  }
+
+  private part({ title, hint, frames }: StackPart, label: Frame | null): HTMLElement[] {
+    const list = new FrameList(frames, label, this.actions);
+    this.lists.push(list);
+    return [
+      element('h3', {}, title),
+      ...(hint === null ? [] : [element('p', { class: 'hint' }, hint)]),
+      list.root,
+    ];
   }
 
   /** Where it was freed; unfolded where that is all that is known. */
@@ -295,7 +305,7 @@ function totalFacts(totals: Totals): HTMLElement {
   ]);
 }
 
-function allocationFacts(a: AllocationSummary): HTMLElement {
+function allocationFacts(a: AllocationSummary, inferredModule: string | null): HTMLElement {
   const start = a.before_trace
     ? 'allocated before recording'
     : a.start_time_us === null
@@ -317,6 +327,7 @@ function allocationFacts(a: AllocationSummary): HTMLElement {
     a.lifetime_us === null ? null : ['Lifetime', time(a.lifetime_us)],
     ['State', STATES[a.state]],
     a.category === null ? null : ['Category', shorten(categoryName(a.category), 60)],
+    inferredModule === null ? null : ['Module', `${shorten(inferredModule, 200)} (inferred)`],
     a.operator === null ? null : ['Operator', shorten(a.operator, 80)],
     ['Address', shorten(a.address, 40)],
     ['Stream', shorten(a.stream, 40)],

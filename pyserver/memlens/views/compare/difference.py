@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 from msgspec import structs
 
-from memlens.model.info import Model
+from memlens.model.frames import SOURCE_NAMES
 from memlens.model.timeline import NEVER
 from memlens.views.compare.pairing import Pairing
 from memlens.views.compare.sides import Side
@@ -55,17 +55,16 @@ def join(before: Side, after: Side, pairing: Pairing, own: Literal["before", "af
 
     A frame is called as it is in the view's ``own`` snapshot, where it is known there.
     """
-    names = _names(pairing, own, before.model)
-    lines = pairing.groups["line"]
+    names, numbers_before, numbers_after = _names(before, after, pairing, own)
     one, two = (
         replace(
             side.stacks.tree,
-            frames=_numbered(side, pairs, names),
+            frames=_numbered(side, numbers, names),
             archived=side.stacks.tree.archived if mine else np.full_like(side.stacks.tree.archived, NEVER),
         )
-        for side, pairs, mine in (
-            (before, lines.before, own == "before"),
-            (after, lines.after, own == "after"),
+        for side, numbers, mine in (
+            (before, numbers_before, own == "before"),
+            (after, numbers_after, own == "after"),
         )
     )
     first, second = before.stacks, after.stacks
@@ -121,35 +120,47 @@ def normalised(values: I64) -> I64:
     return np.diff(edges, prepend=0)
 
 
-def _numbered(side: Side, pairs: U32, names: FrameNames) -> U32:
-    """The joint name of each node of a side's stacks."""
+def _numbered(side: Side, numbers: U32, names: FrameNames) -> U32:
+    """The joint name of each node of a side's stacks; ``numbers`` are those of the side's places."""
     frames = side.stacks.tree.frames.astype(np.int64)
     frames[0] = 0
     # places that are no frames keep their names
-    return np.where(frames < side.frames, pairs[frames], frames - side.frames + names.special(0)).astype(
+    return np.where(frames < side.frames, numbers[frames], frames - side.frames + names.special(0)).astype(
         np.uint32
     )
 
 
-def _names(pairing: Pairing, own: Literal["before", "after"], model: Model) -> FrameNames:
-    """A name for each pair of lines; those of one pair of functions are one when merged by function."""
+def _names(
+    before: Side, after: Side, pairing: Pairing, own: Literal["before", "after"]
+) -> tuple[FrameNames, U32, U32]:
+    """A name for each pair of lines that is known in one way, and the names of both sides' places.
+
+    Those of one pair of functions are one when merged by function.
+    """
     lines, functions = pairing.groups["line"], pairing.groups["function"]
-    sides = [
-        (pair.before, pair.after) if own == "before" else (pair.after, pair.before) for pair in lines.pairs
+    keys = [
+        pairs * np.uint32(len(SOURCE_NAMES)) + np.pad(side.sources, (0, len(pairs) - side.frames))
+        for side, pairs in ((before, lines.before), (after, lines.after))
     ]
+    known, numbers = np.unique(np.concatenate(keys), return_inverse=True)
+    pair_of, sources = np.divmod(known, np.uint32(len(SOURCE_NAMES)))
+    pairs = [lines.pairs[pair] for pair in pair_of.tolist()]
+    sides = [(pair.before, pair.after) if own == "before" else (pair.after, pair.before) for pair in pairs]
     rows = [first or second or NO_STACK_ROW for first, second in sides]
     mine = np.array([first is not None for first, _ in sides], bool)
     function_of = np.zeros(len(rows), np.uint32)
-    function_of[lines.before] = functions.before
-    function_of[lines.after] = functions.after
+    function_of[numbers] = np.concatenate((functions.before, functions.after))
+    function_of = function_of * np.uint32(len(SOURCE_NAMES)) + sources
     # the first of them that the view's own snapshot knows, so that a renamed function has the name it has there
     order = np.lexsort((np.arange(len(rows)), ~mine, function_of)).astype(np.uint32)
-    found, first_of = np.unique(function_of[order], return_index=True)
-    leaders = np.zeros(len(functions.pairs), np.uint32)
-    leaders[found] = order[first_of]
-    by_function = leaders[function_of]
-    return FrameNames(
+    _, first_of, place = np.unique(function_of[order], return_index=True, return_inverse=True)
+    by_function = np.zeros(len(rows), np.uint32)
+    by_function[order] = order[first_of][place]
+    names = FrameNames(
         enumerate(rows),
         {"line": np.arange(len(rows), dtype=np.uint32), "function": by_function},
-        model=model,
+        model=before.model,
+        sources=sources.astype(np.uint8),
     )
+    split = len(lines.before)
+    return names, numbers[:split].astype(np.uint32), numbers[split:].astype(np.uint32)

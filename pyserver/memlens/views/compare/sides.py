@@ -26,13 +26,15 @@ U32 = npt.NDArray[np.uint32]
 class Side:
     """The stacks of a set, on a tree of their own, and what each is charged to.
 
-    ``charged`` are places: numbers in ``places``, of which the first ``frames`` are frames of the archive. Where
+    ``charged`` are places: numbers in ``places``, of which the first ``frames`` are frames of the archive, known as
+    ``sources`` say. Where
     ``inferred`` is True that place does not stand in the stack but was inferred for some of its allocations.
     """
 
     stacks: ValuedStacks[OneSide]
     places: list[FrameRow]
     frames: int
+    sources: npt.NDArray[np.uint8]
     charged: U32
     inferred: npt.NDArray[np.bool_]
     model: Model
@@ -48,5 +50,11 @@ def side_of(snapshot: Snapshot, of: AllocationSet, attribution: Attribution = "m
         charged = np.where(inferred, stacks.inferred, charged)
     frames = len(snapshot.frames)
     return Side(
-        stacks.pruned(), places_of(snapshot), frames, charged.astype(np.uint32), inferred, snapshot.info.model
+        stacks.pruned(),
+        places_of(snapshot),
+        frames,
+        snapshot.frames.source,
+        charged.astype(np.uint32),
+        inferred,
+        snapshot.info.model,
     )

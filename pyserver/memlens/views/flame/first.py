@@ -120,6 +120,7 @@ def _tree(
         words_of(snapshot),
         frames[2].astype(np.uint32, casting="safe"),
         snapshot.info.model,
+        snapshot.frames.source,
     )
     root = np.array([NEVER], np.uint32)
     parents, name = (

@@ -11,7 +11,7 @@ from memlens.store.frees import freed_stacks
 from memlens.store.snapshot import Snapshot
 from memlens.store.totals import stack_totals
 from memlens.store.trace.device import Device
-from memlens.views.answers import Frame, StackAnswer, Totals
+from memlens.views.answers import Frame, FxTrace, StackAnswer, Totals
 from memlens.views.naming.modules import inferred_module
 from memlens.views.selection.columns import (
     NEVER,
@@ -30,17 +30,40 @@ def stack(snapshot: Snapshot, allocation: int, filter_text: str = "") -> StackAn
     """
     device, row = allocation_of(snapshot, allocation)
     summary = summaries(snapshot, device, np.asarray([row], np.uint32))[0]
-    frames = stack_frames(snapshot, summary.stack)
+    frames, fx_traces, forward = _apart(stack_frames(snapshot, summary.stack))
     freed = stack_frames(snapshot, int(freed_stacks(snapshot, device)[row]))
     summary = msgspec.structs.replace(summary, operator=operator_of_stack(snapshot, summary.stack))
     same = totals(snapshot, [summary.stack])
     if filter_text.strip():
         same = totals_on(device_of(snapshot, device.info.device, filter_text), [summary.stack])
-    return StackAnswer(summary, frames, freed, same, inferred_module(snapshot, device, row))
+    module = inferred_module(snapshot, device, row)
+    return StackAnswer(summary, frames, fx_traces, forward, freed, same, module)
+
+
+def _apart(frames: Sequence[Frame]) -> tuple[list[Frame], list[FxTrace], list[Frame]]:
+    """A stack's recorded frames, the FX traces of those that have one, and the forward stack.
+
+    A trace stands on the inner side of its frame, and a forward stack outside of all others.
+    """
+    recorded: list[Frame] = []
+    traces: list[FxTrace] = []
+    forward: list[Frame] = []
+    trace: list[Frame] = []
+    for each in frames:
+        if each.source == "fx":
+            trace.append(each)
+        elif each.source == "forward":
+            forward.append(each)
+        else:
+            recorded.append(each)
+            if trace:
+                traces.append(FxTrace(each, trace))
+                trace = []
+    return recorded, traces, forward
 
 
 def stack_frames(snapshot: Snapshot, number: int) -> list[Frame]:
-    """The frames of a stack, innermost first."""
+    """The frames of a stack, innermost first, with those of FX traces and the forward stack."""
     ids = snapshot.stack_frame_ids(number)
     rows = snapshot.frames.rows(ids)
     sources = snapshot.frames.source[ids].tolist()

@@ -14,11 +14,13 @@ from msgspec import Struct
 
 from memlens.model.attribution import Attribution
 from memlens.model.charging import passed_over, ranks
-from memlens.model.frames import KIND_NAMES, NATIVE, NATIVE_CODE, package_of
+from memlens.model.frames import KIND_NAMES, NATIVE, NATIVE_CODE, SOURCE_NAMES, package_of
 from memlens.model.info import Model
 from memlens.store.frames import FrameRow
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
+from memlens.units import SOURCE_WORDS
+from memlens.views.answers import FrameSource
 
 Merge = Literal["function", "line"]
 Place = tuple[str, int, str]
@@ -45,6 +47,13 @@ class FlameName(Struct, frozen=True):
     """Empty for the user's code."""
     is_package: bool
     """It stands for all of its package's frames that follow each other."""
+    source: FrameSource = "recorded"
+    """How the frame is known: those of a forward stack and of an FX trace called nothing."""
+
+    @property
+    def text(self) -> str:
+        """The function, and in words how it is known where it isn't a recorded frame."""
+        return f"{self.function}{SOURCE_WORDS[self.source]}"
 
 
 class Words:
@@ -87,10 +96,12 @@ class FrameNames:
         merged: Mapping[Merge, npt.NDArray[np.uint32]] | None = None,
         *,
         model: Model = "profile",
+        sources: npt.NDArray[np.uint8] | None = None,
     ) -> None:
         """``rows`` are the frames by id, in any order. Raises :class:`InconsistentError` when some are missing.
 
-        ``merged`` says which frames share whose name, where that isn't told by their words.
+        ``merged`` says which frames share whose name, where that isn't told by their words and sources. ``sources``
+        say how each frame is known, as numbers of ``SOURCE_NAMES``; without them all are recorded.
         """
         given = list(rows)
         words = Words(lambda _: given)
@@ -100,7 +111,8 @@ class FrameNames:
         for number, (file, _, function, own) in words.all().items():
             kind[number] = own
             package[number] = packages.setdefault(package_of(file, function, own), len(packages))
-        self._fill(kind, package, list(packages), words, merged or {}, model)
+        known = np.zeros(len(kind), np.uint8) if sources is None else sources
+        self._fill(kind, package, list(packages), words, merged or {}, model, known)
 
     @classmethod
     def told(
@@ -111,6 +123,7 @@ class FrameNames:
         words: Words,
         by_function: npt.NDArray[np.uint32],
         model: Model,
+        sources: npt.NDArray[np.uint8],
     ) -> "FrameNames":
         """Of frames that were looked through before: ``packages`` are all names of ``package``.
 
@@ -123,7 +136,7 @@ class FrameNames:
         if frames and (int(package.max()) >= len(packages) or int(by_function.max()) >= frames):
             raise ValueError("frames have unknown packages or functions")
         found = cls.__new__(cls)
-        found._fill(kind, package, packages, words, {"function": by_function}, model)
+        found._fill(kind, package, packages, words, {"function": by_function}, model, sources)
         return found
 
     def _fill(
@@ -134,11 +147,13 @@ class FrameNames:
         words: Words,
         merged: Mapping[Merge, npt.NDArray[np.uint32]],
         model: Model,
+        sources: npt.NDArray[np.uint8],
     ) -> None:
         self.words = words
         self.model = model
         self.frames = len(kind)
         self.kind = kind
+        self.source = sources
         self.package = package
         self.packages = packages
         self.package_kind = np.full(len(packages), _NO_KIND, np.uint8)
@@ -159,13 +174,14 @@ class FrameNames:
         return self.frames + which
 
     def merged(self, merge: Merge) -> npt.NDArray[np.uint32]:
-        """The name of each number: frames of one function (and line) share the first one's."""
+        """The name of each number: frames of one function (and line), known alike, share the first one's."""
         found = self._merged.get(merge)
         if found is None:
-            firsts: dict[tuple[str, str, int], int] = {}
+            firsts: dict[tuple[str, str, int, int], int] = {}
             found = np.arange(self.count, dtype=np.uint32)
+            sources = self.source.tolist()
             for number, (file, line, function, _) in self.words.all().items():
-                key = (file, function, line if merge == "line" else 0)
+                key = (file, function, line if merge == "line" else 0, sources[number])
                 found[number] = firsts.setdefault(key, number)
             self._merged[merge] = found
         return found
@@ -231,7 +247,8 @@ class FrameNames:
             file, line, function, kind = self.words.some([number])[number]
             package = self.packages[int(self.package[number])]
             shown = line if self.merge == "line" else 0
-            return FlameName(number, function, file, shown, KIND_NAMES[kind], package, False)
+            source = SOURCE_NAMES[self.source[number]]
+            return FlameName(number, function, file, shown, KIND_NAMES[kind], package, False, source)
         which = number - self.special(0)
         if which < len(SPECIAL_NAMES):
             return FlameName(number, SPECIAL_NAMES[which], "", 0, "none", "", False)
@@ -266,7 +283,12 @@ class FrameNames:
 def frame_names(snapshot: Snapshot) -> FrameNames:
     """The names of a snapshot's frames, made when they are first asked for."""
     return snapshot.keep(
-        "frame_names", lambda: FrameNames(words_of(snapshot).all().items(), model=snapshot.info.model)
+        "frame_names",
+        lambda: FrameNames(
+            words_of(snapshot).all().items(),
+            model=snapshot.info.model,
+            sources=snapshot.frames.source,
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""The picture of live memory by group: areas that are exact in every column, and what is high enough to be seen in them."""
+"""Live memory by group: areas exact in every column, and what is high enough to be seen in them."""
 
 from typing import Any, NamedTuple
 
@@ -10,7 +10,14 @@ from memlens.store.trace.device import Device
 from memlens.views.selection.columns import Lit
 from memlens.views.trace.picture.areas import Areas
 from memlens.views.trace.picture.boxes import Box, grid_of
-from memlens.views.trace.picture.packing import MOST_BYTES, AreaColumns, Grid, pack
+from memlens.views.trace.picture.packing import (
+    BAND_BYTES,
+    CHANGE_BYTES,
+    MOST_BYTES,
+    RECT_BYTES,
+    AreaColumns,
+    pack,
+)
 
 U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
@@ -18,7 +25,9 @@ I64 = npt.NDArray[np.int64]
 LEAST_ROWS = 4
 """Allocations that are so many rows high have bands of their own."""
 _GROWTH = 1.5
-"""By so much at least that gets more, and columns get fewer, until a picture fits into an answer."""
+"""By so much at least these get fewer, or else columns, until a picture fits into an answer."""
+_LEAST_ROOM = 0.25
+"""The share of an answer that is left for rects and bands, whatever groups come to."""
 _BLOCK = 64
 _NO_LIT = np.empty(0, np.uint8)
 _BYTES, _COUNT, _LIT = range(3)
@@ -30,45 +39,64 @@ def drawn(device: Device, areas: Areas, box: Box, lit: Lit | None) -> bytes:
     All of it is always there. Where there is more than fits into an answer, fewer allocations have bands of their own;
     only where areas alone are too much there are fewer columns.
     """
-    asked, least_rows = box, float(LEAST_ROWS)
-    grid = grid_of(device, device, box)
+    asked = box
     while True:
-        laid = _laid(device, areas, box, grid, lit, least_rows)
-        if not isinstance(laid, float):
+        found = _Columns(device, areas, box, lit)
+        laid = found.laid()
+        if laid is not None:
             break
-        if least_rows <= box.rows:
-            least_rows *= max(laid, _GROWTH)
-        else:
-            box = box._replace(columns=max(int(box.columns / max(laid, _GROWTH)), 1))
-            least_rows = float(LEAST_ROWS)
-            grid = grid_of(device, device, box)
-    coarser = box.columns < asked.columns or least_rows > LEAST_ROWS
-    sums, rects, bands = laid
-    return pack(
-        device, grid, (*box[1:5], box.quantum, coarser), rects, bands, lit=lit,
-        areas=AreaColumns(sums[_BYTES], sums[_COUNT], areas.codes),
-    )  # fmt: skip
+        box = box._replace(columns=max(int(box.columns / _GROWTH), 1))
+    rects, bands, all_seen = laid
+    coarser = box.columns < asked.columns or not all_seen
+    header = (*box[1:5], box.quantum, coarser)
+    return pack(device, found.grid, header, rects, bands, lit=lit, areas=found.areas)
 
 
-def _laid(
-    device: Device, areas: Areas, box: Box, grid: Grid, lit: Lit | None, least_rows: float
-) -> tuple[I64, npt.NDArray[Any], U32] | float:
-    """Sums, rects and bands (rows of the device); about how many times too much they are where they don't fit."""
-    inside, groups = (grid.inside.start, grid.inside.stop), len(areas.areas)
-    sums = np.zeros((_COUNT + 1 if lit is None else _LIT + 1, box.columns, max(groups, 1)), np.int64)
-    flags = _NO_LIT if lit is None else lit.view(np.uint8)
-    least = int(np.ceil((box.y1 - box.y0) / box.rows * least_rows))
-    seen = np.asarray(
-        kernel.alive_by_group(
-            device.size, device.end, device.end_64, device.end_4096, areas.codes, flags, grid.moments, grid.stops,
-            *inside, sums, max(least, 1),
-        )
-    )  # fmt: skip
-    slots = _slots(_in_view(seen, sums[_BYTES], box), sums.shape[2], box.columns)
-    laid = kernel.lay_out(sums, *slots, *inside, box.y0, box.y1, box.rows, MOST_BYTES)
-    if isinstance(laid, float):
-        return laid
-    return sums, np.asarray(laid[0]), np.asarray(laid[1])["allocation"]
+class _Columns:
+    """The columns of a box: what groups come to in each, and the allocations that are high enough to be seen."""
+
+    def __init__(self, device: Device, areas: Areas, box: Box, lit: Lit | None) -> None:
+        self.grid = grid_of(device, device, box)
+        self._box = box
+        layers = _COUNT + 1 if lit is None else _LIT + 1
+        self._sums = np.zeros((layers, box.columns, max(len(areas.areas), 1)), np.int64)
+        least = int(np.ceil((box.y1 - box.y0) / box.rows * LEAST_ROWS))
+        inside = self.grid.inside
+        seen = kernel.alive_by_group(
+            device.size, device.end, device.end_64, device.end_4096, areas.codes,
+            _NO_LIT if lit is None else lit.view(np.uint8), self.grid.moments, self.grid.stops,
+            inside.start, inside.stop, self._sums, max(least, 1),
+        )  # fmt: skip
+        self._seen = _in_view(np.asarray(seen), self._sums[_BYTES], box)
+        self.areas = AreaColumns(self._sums[_BYTES], self._sums[_COUNT], areas.codes)
+
+    def laid(self) -> tuple[npt.NDArray[Any], U32, bool] | None:
+        """Rects and bands (rows of the device), of all that are seen or of the largest ones; None if no rects fit."""
+        room = MOST_BYTES - CHANGE_BYTES * len(self.areas.changes()[0])
+        if room < MOST_BYTES * _LEAST_ROOM:
+            return None
+        inside, box, seen = self.grid.inside, self._box, self._seen
+        while True:
+            # each has a rect at least
+            seen = _largest(seen, room // (RECT_BYTES + BAND_BYTES))
+            slots = _slots(seen, self._sums.shape[2], box.columns)
+            laid = kernel.lay_out(
+                self._sums, *slots, inside.start, inside.stop, box.y0, box.y1, box.rows, room
+            )
+            if not isinstance(laid, float):
+                bands = np.asarray(laid[1])["allocation"]
+                return np.asarray(laid[0]), bands, len(seen) == len(self._seen)
+            if not len(seen):
+                return None
+            seen = _largest(seen, int(len(seen) / max(laid, _GROWTH)))
+
+
+def _largest(seen: npt.NDArray[Any], most: int) -> npt.NDArray[Any]:
+    """At most so many of the allocations, and with each all that are as large."""
+    if len(seen) <= most:
+        return seen
+    least = np.partition(seen["size"], len(seen) - most - 1)[len(seen) - most - 1]
+    return seen[seen["size"] > least]
 
 
 def _in_view(seen: npt.NDArray[Any], sums: I64, box: Box) -> npt.NDArray[Any]:

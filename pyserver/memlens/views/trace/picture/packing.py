@@ -67,8 +67,11 @@ MAGIC = 0x31474C4D
 MOST_BYTES = 640_000
 """Rects and bands stay under it, so that the whole answer is under a megabyte as base64."""
 
-RECT_BYTES = 17
-"""Of a rect, and of a band; the kernels count with it, too."""
+RECT_BYTES = BAND_BYTES = 17
+"""Of a rect, and of a band; the kernels count with them, too."""
+
+CHANGE_BYTES = 16
+"""Of what a group comes to from a column on."""
 
 NEITHER = 2
 _TELLS_LIT, _TELLS_GROUPS = 1, 2
@@ -108,6 +111,15 @@ class AreaColumns:
     bytes: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
     codes: npt.NDArray[np.uint8]
+
+    def changes(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Columns and groups where a group comes to something else than in the column before."""
+        changed = np.zeros(self.bytes.shape, bool)
+        for each in (self.bytes, self.counts):
+            changed[:1] |= each[:1] != 0
+            changed[1:] |= each[1:] != each[:-1]
+        columns, groups = np.nonzero(changed)
+        return columns, groups
 
 
 def pack(
@@ -190,10 +202,7 @@ def _lit(
 def _areas(areas: AreaColumns, bands: npt.NDArray[np.uint32], behind: int) -> bytes:
     """The bands' groups and what each group comes to, to come after so many bytes."""
     of_bands = areas.codes[bands].tobytes()
-    bytes_before, counts_before = (
-        np.concatenate((np.zeros_like(each[:1]), each[:-1])) for each in (areas.bytes, areas.counts)
-    )
-    columns, groups = np.nonzero((areas.bytes != bytes_before) | (areas.counts != counts_before))
+    columns, groups = areas.changes()
     return b"".join(
         (
             of_bands,

@@ -1,0 +1,171 @@
+// The timeline by group: its areas are the figures of `memlens sql`, in their own colours, whatever is pointed at.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { openVSCode } from './harness.mjs';
+import { SnapshotView, distance, until } from './view.mjs';
+
+const FILE = 'train.pickle';
+
+let vscode;
+let view;
+
+before(async () => {
+  vscode = await openVSCode({ viewport: { width: 1440, height: 900 } });
+  view = await SnapshotView.opened(vscode, FILE);
+});
+after(() => vscode?.close());
+
+const chips = () =>
+  view.locator('.area-legend button').evaluateAll((buttons) =>
+    buttons.map((button) => ({
+      name: button.querySelector('bdi').textContent,
+      bytes: button.querySelector('.area-legend-bytes').textContent,
+      colour: getComputedStyle(button.querySelector('.swatch'))
+        .backgroundColor.match(/\d+/g)
+        .slice(0, 3)
+        .map(Number),
+      pressed: button.getAttribute('aria-pressed'),
+    })),
+  );
+
+const atThePeak = async (columns) =>
+  await vscode.memlens(
+    'sql',
+    FILE,
+    `SELECT ${columns}, sum(size_bytes) AS bytes FROM live_at() GROUP BY ${columns} ORDER BY bytes DESC`,
+  );
+
+/** As the legend writes it. */
+const words = (bytes) => {
+  const [size, unit] = [
+    [1 << 30, 'GiB'],
+    [1 << 20, 'MiB'],
+    [1 << 10, 'KiB'],
+    [1, 'B'],
+  ].find(([each]) => bytes >= each);
+  const value = bytes / size;
+  return `${Number(value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2))} ${unit}`;
+};
+
+const baseName = (file) => file.split('/').at(-1);
+
+/** The colours of the picture down a column of pixels, without the background. */
+async function coloursAt(x) {
+  const { height } = await view.surface();
+  const background = await view.background();
+  const found = new Map();
+  for (let y = 2; y < height; y += 4) {
+    const colour = await view.pixel(x, y);
+    if (distance(colour, background) > 8) found.set(String(colour), (found.get(String(colour)) ?? 0) + 4);
+  }
+  return found;
+}
+
+test('the legend has the sums of the lines at the peak, largest first', async () => {
+  await vscode.page.mouse.move(5, 5);
+  assert.equal(await view.text('.area-legend-when'), 'At the peak');
+  const rows = await atThePeak('file, line');
+  const shown = await chips();
+  for (const [i, { file, line, bytes }] of rows.slice(0, 6).entries()) {
+    assert.equal(shown[i].name, `${baseName(file)}:${line}`);
+    assert.equal(shown[i].bytes, words(bytes));
+  }
+});
+
+test('each area is as high as its sum, in the colour of the legend and of no other', async () => {
+  await view.moved(() => vscode.runCommand('Memlens: Go to the Peak'));
+  const { width, height } = await view.surface();
+  // the peak is in the middle of the view
+  const heights = await coloursAt(Math.floor(width / 2));
+  const rows = await atThePeak('file, line');
+  const total = rows.reduce((sum, { bytes }) => sum + bytes, 0);
+  const camera = await view.camera();
+  const perPixel = (camera.y1 - camera.y0) / height;
+  const shown = await chips();
+  let covered = 0;
+  for (const { name, colour } of shown.slice(0, 5)) {
+    const { bytes } = rows.find(({ file, line }) => `${baseName(file)}:${line}` === name);
+    const high = heights.get(String(colour)) ?? 0;
+    // lines between bands are of another colour
+    assert.ok(
+      Math.abs(high - bytes / perPixel) < 16 + high * 0.2,
+      `${name}: ${high} for ${bytes / perPixel}`,
+    );
+    covered += high;
+  }
+  assert.ok(covered * perPixel > 0.4 * total);
+  await vscode.screenshot('areas');
+  await view.moved(() => vscode.runCommand('Memlens: Fit the Whole Run'));
+});
+
+test('what is pointed at in the legend stays bright, all else is dimmed', async () => {
+  const { width } = await view.surface();
+  const x = Math.floor(width * 0.6);
+  const before = await coloursAt(x);
+  const [first] = await chips();
+  assert.ok(before.has(String(first.colour)));
+  await view.locator('.area-legend button').first().hover();
+  const dimmed = await coloursAt(x);
+  assert.equal(dimmed.get(String(first.colour)), before.get(String(first.colour)));
+  for (const colour of before.keys()) assert.equal(dimmed.has(colour), colour === String(first.colour));
+  await vscode.page.mouse.move(5, 5);
+  assert.deepEqual(await coloursAt(x), before);
+});
+
+test('an area that is picked stays bright; Escape gives it up', async () => {
+  const button = view.locator('.area-legend button').first();
+  await button.click();
+  await until(async () => (await chips())[0].pressed === 'true', 'the area is picked');
+  await vscode.page.keyboard.press('Escape');
+  await until(async () => (await chips())[0].pressed === 'false', 'it is given up');
+});
+
+test('a selected allocation is seen in its true share, however thin its stack is', async () => {
+  const { width } = await view.surface();
+  const before = await coloursAt(Math.floor(width * 0.6));
+  // the smallest that is live at the peak: no pixel of the whole run is as thin
+  const [{ allocation, bytes }] = await vscode.memlens(
+    'sql',
+    FILE,
+    'SELECT allocation, size_bytes AS bytes FROM live_at() ORDER BY size_bytes, allocation LIMIT 1',
+  );
+  const camera = await view.camera();
+  assert.ok(bytes < (camera.y1 - camera.y0) / 2000);
+  await view.frame.evaluate((number) => {
+    window.postMessage({ type: 'showAllocation', allocation: number }, '*');
+  }, allocation);
+  await view.selected(allocation);
+  await vscode.page.mouse.move(5, 5);
+  await view.locator('.plot-surface').first().focus();
+  await view.moved(() => vscode.page.keyboard.press('0'));
+  await until(async () => {
+    const now = await coloursAt(Math.floor(width * 0.6));
+    return [...now.keys()].some((colour) => before.has(colour));
+  }, 'something of it is bright');
+  const now = await coloursAt(Math.floor(width * 0.6));
+  const bright = [...now].filter(([colour]) => before.has(colour));
+  assert.ok(bright.reduce((sum, [, pixels]) => sum + pixels, 0) < 40, 'and little else');
+  await vscode.page.keyboard.press('Escape');
+});
+
+test('by file the areas are of files, and the order of PyTorch’s viewer has none', async () => {
+  await vscode.runCommand('Memlens: Group the Timeline by File');
+  await view.still();
+  const rows = await atThePeak('file');
+  const shown = await chips();
+  assert.deepEqual(
+    shown.slice(0, rows.length).map(({ name, bytes }) => [name, bytes]),
+    rows.map(({ file, bytes }) => [baseName(file), words(bytes)]),
+  );
+  assert.equal(await view.locator('.toolbar').getByLabel('Group by').inputValue(), 'file');
+  await vscode.runCommand('Memlens: Order the Timeline as PyTorch’s Viewer Does');
+  await view.still();
+  await view.locator('.area-legend').waitFor({ state: 'hidden' });
+  await vscode.runCommand('Memlens: Group the Timeline by Line');
+  await view.still();
+  await view.locator('.area-legend').waitFor();
+});
+
+test('nothing failed on the console', () => {
+  assert.deepEqual(vscode.consoleErrors, []);
+});
