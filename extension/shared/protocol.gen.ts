@@ -501,14 +501,14 @@ export interface Evidence {
 }
 
 /**
- * An amount with its unit (`bytes`, `count`, `microseconds`, or the profile's own) and what it measures.
+ * An amount with its unit (`bytes`, `count` or the profile's own) and what it measures.
  *
  * `sql` is a query whose only value is the same amount, for `memlens sql`; empty where no table has it.
  */
 export interface Figure {
   amount: number;
   unit: string;
-  kind: 'allocated' | 'count' | 'free' | 'grown' | 'inactive_split' | 'leaked' | 'live' | 'requested' | 'reserved' | 'survived' | 'temporary' | 'time' | 'value' | 'wholly_free';
+  kind: 'allocated' | 'count' | 'free' | 'grown' | 'inactive_split' | 'leaked' | 'live' | 'requested' | 'reserved' | 'survived' | 'temporary' | 'value' | 'wholly_free';
   sql: string;
 }
 

@@ -116,7 +116,7 @@ def test_they_are_kept_with_the_archive(sample: Path, cache: Cache) -> None:
     FINDINGS.drop(archive)
     with closing(Snapshot.open(archive)) as snapshot:
         assert (headline(snapshot, None), findings(snapshot, None, 100)) == kept
-        snapshot.work_behind()
+        snapshot.work_in_background()
         assert FINDINGS.find(snapshot.origin) is not None
         assert len(findings(snapshot, None, 2).findings) == 2
         with pytest.raises(BadRequestError):

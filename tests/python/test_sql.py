@@ -213,6 +213,14 @@ def test_devices_segments_annotations_and_a_set_per_row(
     assert per_event == all_rows(
         made, "SELECT moment, live_bytes FROM events WHERE device = 1 AND live_bytes > 0"
     )
+    # a filter narrows what is listed, and leaves the peak where it is
+    every = "SELECT allocation, size_bytes FROM live_at(1, NULL{})"
+    sizes = all_rows(made, every.format(""))
+    largest = max(size for _, size in sizes)
+    some = all_rows(made, every.format(f", 'size<{largest}'"))
+    assert some == [row for row in sizes if row[1] < largest]
+    assert 0 < len(some) < len(sizes)
+    assert all_rows(made, every.format(", 'module:nothing'")) == []
     by_time = "SELECT count(*) FROM live_at_time(1, {})"
     assert [all_rows(made, by_time.format(at))[0][0] for at in (-1, 0, 1, 3, 6, "NULL")] == [2, 1, 2, 2, 2, 2]
 
@@ -363,7 +371,8 @@ def test_what_is_wrong_is_said_with_its_place(sample: Path, session: Callable[[P
     for query in ("", " -- nothing\n ;", "SELECT '\ud800'", "SELECT 1\0"):
         with pytest.raises(SqlError):
             made.ask(query)
-    for query in ("SELECT * FROM live_at(9)", "SELECT * FROM live_at(0, -1)", "SELECT * FROM live_at('x')"):
+    for query in ("SELECT * FROM live_at(9)", "SELECT * FROM live_at(0, -1)", "SELECT * FROM live_at('x')",
+                  "SELECT * FROM live_at(0, 1, 2)", "SELECT * FROM live_at(0, 1, 'nix:1')"):  # fmt: skip
         with pytest.raises(BadRequestError):
             made.ask(query)
     counted = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 9) SELECT count(*) FROM c, EVENTS"
@@ -496,7 +505,7 @@ def test_the_command_prints_tables_json_and_csv(
     status, out, err = run(str(path), "SELECT nix FROM events")
     assert (status, err) == (1, "memlens: no such column: nix (at character 8).\n")
     status, out, err = run(str(path), "--schema")
-    assert "live_at(device, moment)" in out
+    assert "live_at(device, moment, filter)" in out
     assert "-- What filled the memory at the peak" in out
     status, out, err = run(str(FIXTURES / "service.heaptrack.zst"), "--schema")
     assert (status, err) == (0, "")

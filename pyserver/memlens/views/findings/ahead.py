@@ -62,7 +62,7 @@ def _read_or_make(snapshot: Snapshot) -> _Kept:
             logger.warning("the findings of %s are made again", snapshot.archive.name, exc_info=True)
             FINDINGS.drop(snapshot.archive)
     made = _make(snapshot, None)
-    snapshot.behind.append(lambda: FINDINGS.try_to_write(snapshot))
+    snapshot.background.append(lambda: FINDINGS.try_to_write(snapshot))
     return made
 
 
@@ -70,5 +70,5 @@ def _write(snapshot: Snapshot, path: Path, _report: Report) -> None:
     path.write_bytes(msgspec.json.encode(_make(snapshot, None)))
 
 
-FINDINGS = Artefact("findings.json", version=1, make=_write, at_ingest=True)
+FINDINGS = Artefact("findings.json", version=2, make=_write, at_ingest=True)
 """Its version is raised whenever a rule, a threshold or a sentence changes."""

@@ -26,20 +26,19 @@ FigureKind = Literal[
     "inactive_split",
     "wholly_free",
     "count",
-    "time",
     "value",
 ]
 """What a figure measures: bytes ``live`` at the evidence's moment, ``requested`` by an allocation that failed, ``free``
 on the device, ``reserved`` by the allocator, ``grown`` from the first step's end to the last one's, ``allocated`` in
 the whole run, ``survived`` from a moment on, ``leaked`` (live at the end of the program), ``temporary``, free in split
-segments or in segments without a block; a number of things; a time; a ``value`` of a profile that is none of these."""
+segments or in segments without a block; a number of things; a ``value`` of a profile that is none of these."""
 
 FindingPane = Literal["liveSet", "flame", "oom", "steps", "state", "sizes"]
 """The pane that shows the evidence; names are those of ``PANE_IDS`` in the extension's messages."""
 
 
 class Figure(Struct, frozen=True):
-    """An amount with its unit (``bytes``, ``count``, ``microseconds``, or the profile's own) and what it measures.
+    """An amount with its unit (``bytes``, ``count`` or the profile's own) and what it measures.
 
     ``sql`` is a query whose only value is the same amount, for ``memlens sql``; empty where no table has it.
     """

@@ -74,7 +74,7 @@ def tries(case: TraceCase, answer: OomAnswer) -> list[TextPart]:
         return [
             words(
                 "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: "
-                f"{format_bytes(free)} was free in segments, but in pieces too small."
+                f"{format_bytes(free)} was free in segments, but not where the request could use it."
             )
         ]
     if answer.verdict == "limit":
