@@ -36,7 +36,7 @@ export class SnapshotView {
   /** An item of the menu that is open, by its words. */
   menuItem(text) {
     return this.locator('.menu [role^=menuitem]', {
-      has: this.page.locator('.menu-text').getByText(text, { exact: true }),
+      has: this.frame.locator('.menu-text').getByText(text, { exact: true }),
     });
   }
 

@@ -86,7 +86,7 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
           </button>
         </div>
       </div>
-      {first && opened.value !== 'findings' && (
+      {first && (
         <div class="headline-row headline-finding">
           <p class="headline-text">
             <Finding finding={first} actions={actions} />
@@ -95,7 +95,7 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
             <button
               type="button"
               class="link headline-all"
-              aria-expanded={false}
+              aria-expanded={opened.value === 'findings'}
               aria-controls={`${id}-findings`}
               onClick={() => {
                 toggle('findings');

@@ -119,8 +119,7 @@ export class Controls {
           applySoon();
         },
         keydown: (event) => {
-          if (event.key === 'Escape') this.narrow.value = '';
-          else if (event.key !== 'Enter') return;
+          if (event.key !== 'Enter') return;
           applySoon.cancel();
           events.narrowed(this.narrow.value.trim());
         },
