@@ -423,7 +423,7 @@ export class ProfileView implements ProfileOwner {
 
   private key(event: KeyboardEvent): boolean {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return false;
-    if (event.target instanceof Element && event.target.closest('input, textarea, select, .settings'))
+    if (event.target instanceof Element && event.target.closest('input, textarea, select, .settings-slot'))
       return false;
     if (event.key === 't') this.toggleDock();
     else if (event.key === 'v') this.askFor((this.value + 1) % this.info.values.length);

@@ -36,9 +36,20 @@ export function settingsButton(label: string, settings: readonly Setting[]): HTM
     button.setAttribute('aria-expanded', String(open));
     if (!open) return;
     place(sheet, button);
-    sheet.querySelector<HTMLElement>('button:not([hidden]), select:not([hidden]), input')?.focus();
+    [...sheet.querySelectorAll<HTMLElement>('button, select, input')]
+      .find((control) => !control.closest('[hidden]'))
+      ?.focus();
   });
-  return element('span', { class: 'settings-slot' }, button, sheet);
+  const slot = element('span', { class: 'settings-slot' }, button, sheet);
+  // Escape closes the sheet and does nothing else, wherever in it the focus is.
+  slot.addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape' || !sheet.matches(':popover-open')) return;
+    sheet.hidePopover();
+    button.focus();
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  return slot;
 }
 
 const MARGIN_PX = 4;
