@@ -73,6 +73,32 @@ export function writeGeometry(parts: PictureParts): ArrayBuffer {
   return buffer;
 }
 
+export interface GroupParts {
+  /** The group of each band. */
+  bands: number[];
+  groups: number;
+  changes: { column: number; group: number; bytes: number; count: number }[];
+}
+
+/** The same picture with its groups. */
+export function withGroups(packed: ArrayBuffer, { bands, groups, changes }: GroupParts): ArrayBuffer {
+  const sums = toEight(packed.byteLength + bands.length);
+  const buffer = new ArrayBuffer(sums + 8 + 16 * changes.length);
+  new Uint8Array(buffer).set(new Uint8Array(packed));
+  new Uint8Array(buffer).set(bands, packed.byteLength);
+  const view = new DataView(buffer);
+  view.setUint32(60, view.getUint32(60, true) | 2, true);
+  view.setUint32(sums, groups, true);
+  view.setUint32(sums + 4, changes.length, true);
+  changes.forEach(({ column, group, bytes, count }, i) => {
+    view.setFloat64(sums + 8 + 8 * i, bytes, true);
+    view.setUint32(sums + 8 + 8 * changes.length + 4 * i, count, true);
+    view.setUint16(sums + 8 + 12 * changes.length + 2 * i, column, true);
+    view.setUint16(sums + 8 + 14 * changes.length + 2 * i, group, true);
+  });
+  return buffer;
+}
+
 function toEight(offset: number): number {
   return Math.ceil(offset / 8) * 8;
 }

@@ -304,9 +304,9 @@ def lay_out(const int64_t[:, :, ::1] sums, const uint32_t[::1] blocks_of, const 
             size_t first_column, size_t last_column, double y0, double y1, uint32_t pixel_rows, size_t most_bytes):
     """Lay out columns ``first_column … last_column``; groups stand on each other by their numbers.
 
-    ``sums`` are those of :func:`alive_by_group`. The allocations that are seen have slots, 64 to a block, those of group
-    ``g`` in the blocks from ``blocks_of[g]`` on, in their order; ``sizes``, ``rows`` and ``lit`` are by slot. Column
-    ``c`` is entered by the slots ``entering[entering_from[c]:entering_from[c + 1]]``, and left likewise.
+    ``sums`` are those of :func:`alive_by_group`. The allocations that are seen have slots, 64 to a block, those of
+    group ``g`` in the blocks from ``blocks_of[g]`` on, in their order; ``sizes``, ``rows`` and ``lit`` are by slot.
+    Column ``c`` is entered by the slots ``entering[entering_from[c]:entering_from[c + 1]]``, and left likewise.
 
     Returns ``(rects, bands)``, or where these would take more than ``most_bytes`` of a packed answer about how many
     times as much they would take. The ``band`` of a merged rect is that of :data:`GROUP_MASK` and :data:`LIT_BIT`.
