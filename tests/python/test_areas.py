@@ -334,7 +334,9 @@ def test_colours_stay_with_a_filter(opened: Any, sample: Path) -> None:
                 assert area.colour == whole[area.key].colour
 
 
-@pytest.mark.parametrize("path", real_files("*512_training*.pickle", "nothanmin__memory_snapshot__*"), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", real_files("*512_training*.pickle", "nothanmin__memory_snapshot__*"), ids=lambda path: path.name
+)
 def test_real_pictures(path: Path, opened: Any) -> None:
     snapshot = opened(path)
     data = oracle.load(path)

@@ -93,7 +93,12 @@ def unpack(picture: Picture | bytes) -> Geometry:
         align()
         count, changes = take("<u4", 2).tolist()
         per_change = [take("<f8", changes), take("<u4", changes), take("<u2", changes), take("<u2", changes)]
-        groups = (of_bands, *(dense(each, *per_change[2:], columns, count) for each in per_change[:2]))
+        sums, counts, changed, changing = per_change
+        groups = (
+            of_bands,
+            dense(sums, changed, changing, columns, count),
+            dense(counts, changed, changing, columns, count),
+        )
     assert at == len(data)
     per = (*per_column, *per_band, rows, *per_rect, *flags, *groups)
     return Geometry(columns, (x0, x1), (y0, y1), quantum, coarser, *per)

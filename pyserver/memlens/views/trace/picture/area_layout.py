@@ -96,13 +96,14 @@ def _largest(seen: npt.NDArray[Any], most: int) -> npt.NDArray[Any]:
     if len(seen) <= most:
         return seen
     least = np.partition(seen["size"], len(seen) - most - 1)[len(seen) - most - 1]
-    return seen[seen["size"] > least]
+    larger: npt.NDArray[Any] = seen[seen["size"] > least]
+    return larger
 
 
 def _in_view(seen: npt.NDArray[Any], sums: I64, box: Box) -> npt.NDArray[Any]:
     """Without those whose groups lie beside the box in all columns."""
     tops = np.cumsum(sums, axis=1)
-    there = ((tops > box.y0) & (tops - sums < box.y1)).any(axis=0)
+    there = np.asarray(((tops > box.y0) & (tops - sums < box.y1)).any(axis=0))
     return seen if there.all() else seen[there[seen["group"]]]
 
 
