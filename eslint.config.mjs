@@ -2,7 +2,7 @@
 import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
-const typed = ['extension/**/*.ts', 'webview/**/*.ts', 'tests/**/*.ts'];
+const typed = ['extension/**/*.ts', 'webview/**/*.{ts,tsx}', 'tests/**/*.{ts,tsx}'];
 
 /** What must not cross a wall: each folder names what it may not import (see CONTRIBUTING.md). */
 const walls = (patterns) => ({ 'no-restricted-imports': ['error', { patterns }] });
@@ -45,14 +45,14 @@ export default tseslint.config(
     },
   },
   {
-    files: ['webview/**/*.ts'],
+    files: ['webview/**/*.{ts,tsx}'],
     rules: walls([
       { group: ['vscode', 'node:*', 'vscode-languageclient*'], message: 'The webview runs in a browser.' },
       { group: ['**/extension/src/**'], message: 'Only extension/shared is for both sides.' },
     ]),
   },
   {
-    files: ['webview/src/**/*.ts'],
+    files: ['webview/src/**/*.{ts,tsx}'],
     ignores: ['webview/src/api.ts'],
     rules: {
       'no-restricted-globals': [
@@ -85,7 +85,7 @@ export default tseslint.config(
   },
   {
     // A bench prints its figures. node:test's describe and it return promises that the runner awaits.
-    files: ['tests/**/*.ts'],
+    files: ['tests/**/*.{ts,tsx}'],
     rules: {
       'no-console': 'off',
       '@typescript-eslint/no-floating-promises': 'off',

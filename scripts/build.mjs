@@ -40,6 +40,8 @@ const shared = {
   sourcemap: !production,
   sourcesContent: false,
   target: 'es2022',
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
 };
 
 /** @type {import('esbuild').BuildOptions[]} */

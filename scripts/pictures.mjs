@@ -75,7 +75,7 @@ main(async () => {
     await vscode.runCommand('View: Toggle Primary Side Bar Visibility');
     await SnapshotView.opened(vscode, 'train.pickle');
     await vscode.openFile('train.py');
-    await vscode.runCommand('Memlens: Show What Lines Allocated');
+    await vscode.runCommand('Memlens: Show Line Annotations');
     for (let lines = 0; lines < 9; lines++) await vscode.runCommand('Memlens: Next Line That Allocates');
     await take('beside-code');
     await vscode.runCommand('View: Close Editor');
@@ -85,8 +85,8 @@ main(async () => {
     await view.locator('.panel .frames li').first().waitFor();
     await take('memory-over-time');
     await vscode.page.keyboard.press('Escape');
-    await pane('Show Live Set', 'live-set');
-    await pane('Show Steps and Growth', 'steps');
+    await pane('Show What’s in Memory', 'live-set');
+    await pane('Show Leaks', 'steps');
     await vscode.runCommand('Memlens: Query with SQL');
     const sql = view.locator('.sql');
     await sql.locator('select').first().selectOption({ index: 1 });
@@ -106,12 +106,12 @@ main(async () => {
     await other.first().click();
     await view.locator('.compare-table tbody tr').first().waitFor();
     await take('compare');
-    await vscode.runCommand('Memlens: Show Active Memory over Time');
+    await vscode.runCommand('Memlens: Show Timeline');
     await SnapshotView.opened(vscode, 'segments.pickle');
     await pane('Show Memory Map over Time', 'memory-map');
     await pane('Show Reserved Memory over Time', 'reserved');
     await vscode.runCommand('Memlens: Show Memory Map over Time');
-    await pane("Show the Allocator's State", 'allocator-state');
+    await pane('Show Segments', 'allocator-state');
     await SnapshotView.opened(vscode, 'oom.pickle');
     await take('out-of-memory');
     await SnapshotView.opened(vscode, 'profiled.pickle');
@@ -125,7 +125,7 @@ main(async () => {
     await vscode.page.mouse.down();
     await vscode.page.mouse.move(x + 0.7 * width, y + height / 2, { steps: 4 });
     await vscode.page.mouse.up();
-    await pane('Show Live Set', 'profile');
+    await pane('Show What’s in Memory', 'profile');
     await openProfile('later.pb.gz');
     const words = await openProfile('words.pb.gz');
     await vscode.runCommand('Memlens: Show Comparison');

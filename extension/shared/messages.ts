@@ -169,6 +169,8 @@ export type FromWebviewMessage =
   | { type: 'closeOther' }
   /** Show the log after an internal error. */
   | { type: 'showLog' }
+  /** Put a text on the clipboard. */
+  | { type: 'copy'; text: string }
   /** Let the user choose a file, and write the text to it. */
   | { type: 'saveText'; form: 'csv' | 'json'; text: string }
   | { type: 'state'; state: ViewState };

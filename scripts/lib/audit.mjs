@@ -54,7 +54,7 @@ function importedPackages(root) {
   const names = new Set();
   for (const folder of BUNDLED) {
     for (const file of readdirSync(path.join(root, folder), { recursive: true })) {
-      if (!file.endsWith('.ts')) continue;
+      if (!/\.tsx?$/.test(file)) continue;
       const text = readFileSync(path.join(root, folder, file), 'utf8');
       for (const [, name] of text.matchAll(/from '((?:@[^/']+\/)?[^./'][^/']*)/g)) names.add(name);
     }

@@ -10,7 +10,7 @@ const FOLDERS = ['tests/webview', 'tests/extension'];
 export async function bundleUnitTests() {
   const tests = FOLDERS.filter((folder) => existsSync(path.join(ROOT, folder)))
     .flatMap((folder) => readdirSync(path.join(ROOT, folder)).map((name) => `${folder}/${name}`))
-    .filter((file) => file.endsWith('.test.ts'));
+    .filter((file) => /\.test\.tsx?$/.test(file));
   const outdir = path.join(CACHE, 'unit');
   await rm(outdir, { recursive: true, force: true });
   if (!tests.length) return [];
@@ -18,6 +18,7 @@ export async function bundleUnitTests() {
   // Imported here because set-up, which uses this folder too, runs before node_modules exist.
   const { build } = await import('esbuild');
   const standIn = 'tests/extension/vscode.ts';
+  const hasStandIn = existsSync(path.join(ROOT, standIn));
   await build({
     absWorkingDir: ROOT,
     entryPoints: tests,
@@ -29,18 +30,20 @@ export async function bundleUnitTests() {
     target: 'node20',
     format: 'esm',
     sourcemap: 'inline',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    // a DOM for components; it loads parts of itself by name
+    external: ['happy-dom', ...(hasStandIn ? [] : ['vscode'])],
     logLevel: 'warning',
     loader: { '.glsl': 'text', '.vert': 'text', '.frag': 'text', '.svg': 'text' },
     // Node has no `vscode` module: tests of the extension have a fake.
-    ...(existsSync(path.join(ROOT, standIn))
-      ? { alias: { vscode: `./${standIn}` } }
-      : { external: ['vscode'] }),
+    ...(hasStandIn ? { alias: { vscode: `./${standIn}` } } : {}),
     // CommonJS packages call require, which ES modules don't have.
     banner: {
       js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url);",
     },
   });
   return tests.map((file) =>
-    path.relative(ROOT, path.join(outdir, path.relative('tests', file).replace(/\.ts$/, '.mjs'))),
+    path.relative(ROOT, path.join(outdir, path.relative('tests', file).replace(/\.tsx?$/, '.mjs'))),
   );
 }

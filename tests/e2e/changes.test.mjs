@@ -79,7 +79,7 @@ test('Reload reads it again, and the bar goes', async () => {
 test('a file that is written in place: the same, and the command reads it as well', async () => {
   copyFileSync(original, file);
   await barSays(/has changed on disk/);
-  await readAgain(() => vscode.runCommand('Memlens: Read the File Again'));
+  await readAgain(() => vscode.runCommand('Memlens: Reload Snapshot'));
   assert.equal(await devices(), 1);
   assert.equal(await view.locator(BAR).isVisible(), false);
 });
@@ -113,7 +113,7 @@ test('a file that is no snapshot any more fails when it is read again, and the c
   await reload();
   await view.locator('#memlens[data-state=failed]').waitFor();
   copyFileSync(original, file);
-  await vscode.runCommand('Memlens: Read the File Again');
+  await vscode.runCommand('Memlens: Reload Snapshot');
   await view.drawn();
   await answers();
 });
@@ -139,7 +139,7 @@ test('an archive that is removed under the view goes on answering, and is made a
   for (const archive of archives()) rmSync(archive, { recursive: true });
   await view.moved(() => vscode.page.keyboard.press('+'));
   await answers();
-  await readAgain(() => vscode.runCommand('Memlens: Read the File Again'));
+  await readAgain(() => vscode.runCommand('Memlens: Reload Snapshot'));
   await answers();
   await until(() => !archives().some((name) => name.includes('partial')), 'nothing half made is left');
   assert.equal(archives().length, 1);

@@ -43,7 +43,7 @@ const rows = () => view.locator('.compare-table tbody tr');
 const cells = async (index) => await rows().nth(index).locator('td').allInnerTexts();
 const titles = async () =>
   await rows()
-    .locator('td:nth-child(1)')
+    .locator('td:nth-child(2)')
     .evaluateAll((all) => all.map((cell) => cell.title));
 const titleOf = (difference) =>
   difference === 0
@@ -63,7 +63,7 @@ test('it is compared with one that is open, in the figures of the command line',
     expected.rows.map((row) => titleOf(row.difference_bytes)),
   );
   assert.match(await view.text('.compare-summary'), /words\.pb\.gz .* → later\.pb\.gz .*▲ \+/);
-  assert.match((await cells(0))[0], /▲\s*\+/);
+  assert.match((await cells(0))[1], /▲\s*\+/);
 });
 
 test('a line that moved is the same line, and a click on it opens it here', async () => {
@@ -72,7 +72,7 @@ test('a line that moved is the same line, and a click on it opens it here', asyn
   );
   const { before: place, after: there } = expected.rows[index];
   assert.deepEqual([there.line, there.file], [place.line + SHIFT, '/srv/jobs/7/words.py']);
-  assert.match((await cells(index))[4], new RegExp(`moved from line ${place.line}\\b`));
+  assert.match((await cells(index))[0], new RegExp(`moved from line ${place.line}\\b`));
   await rows().nth(index).click();
   await vscode.atLine('words.py', place.line);
   await vscode.runCommand('View: Close Editor');
@@ -81,24 +81,30 @@ test('a line that moved is the same line, and a click on it opens it here', asyn
 
 test('another value, swapped, by function, with words: all of it in the table', async () => {
   const counts = await vscode.memlens('compare', MINE, OTHER, '--value', 'inuse_objects', '--top', 1000);
-  const value = view.locator('select[aria-label="What is compared"]');
-  assert.equal(await value.locator('option').count(), 2);
-  await value.selectOption({ index: 0 });
+  const value = (index) =>
+    view.settings('.compare-controls', async (sheet) => {
+      const list = sheet.locator('select[aria-label=Value]');
+      assert.equal(await list.locator('option').count(), 2);
+      await list.selectOption({ index });
+    });
+  await value(0);
   const said = counts.rows.map(({ difference_bytes: difference }) =>
     titleOf(difference).replace(' bytes', ''),
   );
   await until(async () => JSON.stringify(await titles()) === JSON.stringify(said), 'the counts of the CLI');
   // it is the value of all of the view
   assert.equal(await view.locator('.toolbar select').inputValue(), '0');
-  await value.selectOption({ index: 1 });
+  await value(1);
   await until(async () => (await titles())[0] === titleOf(expected.rows[0].difference_bytes), 'the bytes');
   await view.locator('.dock').getByRole('button', { name: 'Swap before and after' }).click();
-  await until(async () => /▼\s*−/.test((await cells(0))[0]), 'the first row is less now');
+  await until(async () => /▼\s*−/.test((await cells(0))[1]), 'the first row is less now');
   await view.locator('.dock').getByRole('button', { name: 'Swap before and after' }).click();
-  await view.locator('.compare-controls').getByRole('button', { name: 'Function', exact: true }).click();
+  await view.settings('.compare-controls', (sheet) =>
+    sheet.getByRole('button', { name: 'Function', exact: true }).click(),
+  );
   await view.locator('.compare-search').fill('documents');
   await until(async () => (await rows().count()) === 1, 'one function is left');
-  assert.match((await cells(0))[4], /only before/);
+  assert.match((await cells(0))[0], /only before/);
   await view.locator('.compare-search').fill('');
   await until(async () => (await rows().count()) > 3, 'the others are back');
   await vscode.screenshot('compare-profiles');
@@ -113,11 +119,10 @@ async function standsStill() {
 }
 
 test('both are one flame graph, whose figures are those of the command line', async () => {
-  await view.locator('.compare-controls').getByRole('button', { name: 'Flame graph' }).click();
-  await view
-    .locator('.dock header')
-    .getByRole('button', { name: /whole height/ })
-    .click();
+  await view.settings('.compare-controls', (sheet) =>
+    sheet.getByRole('button', { name: 'Flame graph', exact: true }).click(),
+  );
+  await view.locator('.dock header').getByRole('button', { name: 'Maximize Panel' }).click();
   await standsStill();
   const functions = await vscode.memlens('compare', MINE, OTHER, '--by', 'function', '--inclusive');
   const total = expected.total.before_bytes + expected.total.after_bytes;
@@ -165,17 +170,17 @@ test('a box says which way in sign and word, and leads to its line here', async 
 
 test('normalised, from the bottom up and as a table the same is said', async () => {
   await inGraph('.flame-surface').press('Escape');
-  await inGraph('.compare-measure').getByRole('button', { name: 'Normalised' }).click();
+  await inGraph('.flame-toolbar').getByRole('button', { name: 'Normalised' }).click();
   await standsStill();
   const surface = await inGraph('.flame-surface').boundingBox();
   const [add] = await byName('Index.add');
   const { total } = expected;
   const share = add.before / total.before_bytes / 2 + add.after / total.after_bytes / 2;
   assert.ok(Math.abs(add.width - surface.width * share) <= 1.01, `${add.width} of ${surface.width}`);
-  await inGraph('.flame-toolbar').getByRole('button', { name: 'Tree' }).click();
+  await view.flameForm('table', '.compare-graph .flame-toolbar');
   const cell = inGraph('.compare-difference').first();
   await cell.filter({ hasText: '0 points' }).waitFor();
-  await inGraph('.flame-toolbar').getByRole('button', { name: 'Bottom-up' }).click();
+  await view.flame('Bottom-up', '.compare-graph .flame-toolbar');
   const points = (100 * add.after) / total.after_bytes - (100 * add.before) / total.before_bytes;
   const row = inGraph('[role=row]', { hasText: 'Index.add' });
   await row
@@ -183,13 +188,13 @@ test('normalised, from the bottom up and as a table the same is said', async () 
     .first()
     .waitFor();
   await vscode.screenshot('compare-flame-tree');
-  await inGraph('.flame-toolbar').getByRole('button', { name: 'Top-down' }).click();
-  await inGraph('.flame-toolbar').getByRole('button', { name: 'Icicle' }).click();
-  await inGraph('select[aria-label="What is as wide as"]').selectOption('after');
+  await view.flame('Top-down', '.compare-graph .flame-toolbar');
+  await view.flameForm('icicle', '.compare-graph .flame-toolbar');
+  await inGraph('select[aria-label="Width of boxes"]').selectOption('after');
   await standsStill();
   assert.deepEqual(await byName('documents'), []);
-  await inGraph('select[aria-label="What is as wide as"]').selectOption('both');
-  await inGraph('.compare-measure').getByRole('button', { name: 'Absolute' }).click();
+  await inGraph('select[aria-label="Width of boxes"]').selectOption('both');
+  await inGraph('.flame-toolbar').getByRole('button', { name: 'Absolute' }).click();
   await standsStill();
 });
 
@@ -209,10 +214,13 @@ test('the comparison is there again when the view was hidden; a file that fails 
   await view.locator('#memlens[data-model=profile][data-state=ready]').waitFor();
   // as a flame graph, as it was
   await until(async () => (await byName('Index.add')).length === 1, 'the flame graph of both');
-  await view.locator('.compare-controls').getByRole('button', { name: 'Table' }).click();
+  await view.settings('.compare-controls', (sheet) =>
+    sheet.getByRole('button', { name: 'Table', exact: true }).click(),
+  );
   await rows().first().waitFor();
-  assert.match(await view.text('.compare-table caption'), /function/);
-  await view.locator('.compare-sides').getByRole('button', { name: 'Another…' }).click();
+  assert.match(await view.text('.compare-caption'), /function/);
+  await view.locator('.toolbar').getByRole('button', { name: 'Compare…' }).click();
+  await view.menuItem('Compare with Another…').click();
   await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Choose a file' }).click();
   const input = vscode.page.locator('.quick-input-widget .quick-input-box input');
   await until(

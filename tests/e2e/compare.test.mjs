@@ -76,7 +76,7 @@ test('it is compared with one that is open, in the figures of the command line',
   const shown = expected.rows.slice(0, 200);
   assert.equal(await rows().count(), shown.length);
   const titles = await rows()
-    .locator('td:nth-child(1)')
+    .locator('td:nth-child(2)')
     .evaluateAll((all) => all.map((cell) => cell.title));
   assert.deepEqual(
     titles,
@@ -89,14 +89,14 @@ test('it is compared with one that is open, in the figures of the command line',
   const summary = await view.text('.compare-summary');
   assert.match(summary, /train\.pickle .* → branch\.pickle .*▲ \+/);
   // The sign and the shape say it, whatever the colour.
-  assert.match((await cells(0))[0], /▲\s*\+/);
+  assert.match((await cells(0))[1], /▲\s*\+/);
 });
 
 test('a line that moved is the same line, and a click on it opens it here', async () => {
   const index = expected.rows.findIndex((row) => row.before?.file === 'model.py' && row.how === 'moved');
   const { before: place, after: there } = expected.rows[index];
   assert.equal(there.line, place.line + SHIFT);
-  assert.match((await cells(index))[4], new RegExp(`moved from line ${place.line}\\b`));
+  assert.match((await cells(index))[0], new RegExp(`moved from line ${place.line}\\b`));
   await rows().nth(index).click();
   await vscode.atLine('model.py', place.line);
   await view.locator(`.compare-table tr[aria-current]`).waitFor();
@@ -122,14 +122,16 @@ test('swapped, what grew has shrunk; by function and file the sums stay', async 
   const total = async () => (await view.text('.compare-summary')).split(' · ')[0];
   const before = await total();
   await view.locator('.dock').getByRole('button', { name: 'Swap before and after' }).click();
-  await until(async () => /▼\s*−/.test((await cells(0))[0]), 'the first row is less now');
+  await until(async () => /▼\s*−/.test((await cells(0))[1]), 'the first row is less now');
   assert.notEqual(await total(), before);
   await view.locator('.dock').getByRole('button', { name: 'Swap before and after' }).click();
   await until(async () => (await total()) === before, 'it is as it was');
   for (const by of ['Function', 'File', 'Stack', 'Line']) {
-    await view.locator('.dock .compare-controls').getByRole('button', { name: by, exact: true }).click();
+    await view.settings('.dock .compare-controls', (sheet) =>
+      sheet.getByRole('button', { name: by, exact: true }).click(),
+    );
     await until(
-      async () => new RegExp(`\\b${by.toLowerCase()}`).test(await view.text('.compare-table caption')),
+      async () => new RegExp(`\\b${by.toLowerCase()}`).test(await view.text('.compare-caption')),
       by,
     );
     assert.equal(await total(), before);
@@ -137,14 +139,18 @@ test('swapped, what grew has shrunk; by function and file the sums stay', async 
 });
 
 test("both are one flame graph as well, whose sums are the table's", async () => {
-  await view.locator('.dock .compare-controls').getByRole('button', { name: 'Flame graph' }).click();
+  await view.settings('.dock .compare-controls', (sheet) =>
+    sheet.getByRole('button', { name: 'Flame graph' }).click(),
+  );
   const { before_bytes: before, after_bytes: after } = expected.total;
   const root = async () =>
     await view.frame.evaluate(() => window.memlensDifference?.boxes().find(({ node }) => node === 0));
   await until(async () => (await root()) !== undefined, 'the graph is drawn');
   const box = await root();
   assert.deepEqual([box.before, box.after], [before, after]);
-  await view.locator('.dock .compare-controls').getByRole('button', { name: 'Table' }).click();
+  await view.settings('.dock .compare-controls', (sheet) =>
+    sheet.getByRole('button', { name: 'Table' }).click(),
+  );
   await rows().first().waitFor();
 });
 
@@ -171,12 +177,8 @@ test('the picture tells both heights under the pointer, and by event as well', a
     async () => /At the cursor: .* before, .* after/.test(await view.text('.compare-readout')),
     'the cursor tells both',
   );
-  await view.locator('.dock').getByRole('button', { name: 'At the cursor' }).click();
   // The table follows the cursor on both sides.
-  await until(
-    async () => /at event/.test(await view.text('.compare-table caption')),
-    'the table is of the cursor',
-  );
+  await until(async () => /at event/.test(await view.text('.compare-caption')), 'the table is of the cursor');
   // Both tell the same figures.
   const size = String.raw`([\d.,]+ \w+)`;
   const inPicture = (await view.text('.compare-readout')).match(`${size} before, ${size} after`);
@@ -190,7 +192,7 @@ test('by step it says that the steps are inferred, in the picture and in the tab
   // the sample has no annotations
   await view.locator('.compare-told', { hasText: '6 steps detected from the repeating pattern' }).waitFor();
   await until(
-    async () => /beside each other by inferred steps/.test(await view.text('.compare-table caption')),
+    async () => /beside each other by inferred steps/.test(await view.text('.compare-caption')),
     'the table says so too',
   );
   await vscode.screenshot('compare-steps');

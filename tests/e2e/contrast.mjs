@@ -42,7 +42,10 @@ export function poorContrasts(selectors) {
     for (const element of document.querySelectorAll(`${selector}, ${selector} *`)) {
       const icon = element.matches('svg.icon');
       if (!icon && !hasText(element)) continue;
-      if (element.closest(':disabled, .sr-only') || !element.checkVisibility({ visibilityProperty: true }))
+      if (
+        element.closest(':disabled, .sr-only') ||
+        !element.checkVisibility({ visibilityProperty: true, opacityProperty: true })
+      )
         continue;
       looked++;
       const style = getComputedStyle(element);

@@ -97,18 +97,16 @@ describe('with everything', () => {
       // With the pointer on it, so that its hover is there to be read as well.
       await view.locator('.tooltip .name-line').waitFor();
       await vscode.screenshot(`selection-${theme}`);
-      const parts = ['.toolbar', '.panel', '.status', '.tooltip'];
+      const parts = ['.headline', '.toolbar', '.panel', '.status', '.tooltip'];
       await readable(parts);
 
       await vscode.runCommand('Memlens: Clear Selection');
       await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
-      await vscode.runCommand('Memlens: Views below the Picture');
       await view.locator('.grid-row').first().waitFor();
       await view.still();
       await vscode.screenshot(`categories-${theme}`);
-      const more = ['.toolbar', '.panel', '.status', '.dock'];
+      const more = ['.headline', '.toolbar', '.status', '.dock'];
       await readable(more);
-      await vscode.runCommand('Memlens: Views below the Picture');
       await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
       await view.still();
     });
@@ -171,7 +169,7 @@ describe('with everything', () => {
       await vscode.screenshot(`fx-trace-${theme}`);
       await readable(['.toolbar', '.panel', '.status']);
     }
-    await vscode.runCommand('Memlens: Views below the Picture');
+    await vscode.runCommand('Memlens: Toggle Panel');
     await view.locator('.dock').getByRole('tab', { name: 'Flame graph' }).click();
     await view.frame.waitForFunction(() =>
       window.memlensFlame?.boxes().some(({ name }) => name === 'forward (forward)'),

@@ -94,14 +94,14 @@ test('a button in the title shows what the lines allocated, and only where there
   await SnapshotView.opened(vscode, 'train.pickle');
   await vscode.openFile('snapshot.py');
   await vscode.openFile('model.py');
-  await titleButton('Show What Lines Allocated').waitFor();
+  await titleButton('Show Line Annotations').waitFor();
   assert.deepEqual(await beside(), {});
   await vscode.openFile('snapshot.py');
-  await titleButton('Show What Lines Allocated').waitFor({ state: 'detached' });
+  await titleButton('Show Line Annotations').waitFor({ state: 'detached' });
   await vscode.openFile('model.py');
-  await titleButton('Show What Lines Allocated').click();
+  await titleButton('Show Line Annotations').click();
   const seen = await besideIs((lines) => lines[22]?.text && lines[22]?.bar, 'figures behind lines');
-  await titleButton('Hide What Lines Allocated').waitFor();
+  await titleButton('Hide Line Annotations').waitFor();
   const hottest = Math.max(...(await vscode.lines('train.pickle')).map((line) => line.live_at_peak_bytes));
   for (const [line, { text, bar }] of Object.entries(seen)) {
     const { live_at_peak_bytes: live } = expected.get(Number(line));

@@ -18,7 +18,6 @@ before(async () => {
   vscode = await openVSCode({ viewport: { width: 1440, height: 900 } });
   told = await vscode.memlens('flame', FILE);
   view = await SnapshotView.opened(vscode, FILE);
-  await vscode.runCommand('Memlens: Views below the Picture');
   await view.locator('[role=tab]', { hasText: 'Flame graph' }).click();
   await drawn();
 });
@@ -145,7 +144,7 @@ test('a search says how much matches, and goes from match to match', async () =>
 });
 
 test('bottom-up starts where memory is allocated; collapsed libraries are one box', async () => {
-  await view.locator('.flame').getByRole('button', { name: 'Bottom-up' }).click();
+  await view.flame('Bottom-up');
   await drawn();
   const byAnyCode = await vscode.memlens('flame', FILE, '--any-code');
   const self = byAnyCode.rows.toSorted((a, b) => b.self_bytes - a.self_bytes)[0];
@@ -153,18 +152,18 @@ test('bottom-up starts where memory is allocated; collapsed libraries are one bo
   const second = (await boxes()).filter(({ node, y }) => node !== 0 && y < 30);
   assert.equal(second[0].name, self.name.function);
   assert.ok(Math.abs(second[0].width - (surface.width * self.self_bytes) / told.total_bytes) <= 1.01);
-  await view.locator('.flame').getByRole('button', { name: 'Top-down' }).click();
-  await view.locator('.flame').getByRole('button', { name: 'Collapse libraries' }).click();
+  await view.flame('Top-down');
+  await view.flame('Collapse libraries');
   await drawn();
   const names = (await boxes()).map(({ name }) => name);
   assert.ok(names.includes('torch') && !names.includes('_call_impl'), names.join(' '));
-  await view.locator('.flame').getByRole('button', { name: 'Collapse libraries' }).click();
+  await view.flame('Collapse libraries');
   await drawn();
 });
 
 test('the tree has the same in words; Enter opens the line', async () => {
   const { row, line } = await ownBox();
-  await view.locator('.flame').getByRole('button', { name: 'Tree' }).click();
+  await view.flameForm('table');
   const rows = view.locator('.flame-tree [role=row][aria-level]');
   await rows.first().waitFor();
   await rows.first().click();
@@ -179,24 +178,23 @@ test('the tree has the same in words; Enter opens the line', async () => {
   assert.equal(await wanted.first().getAttribute('aria-selected'), 'true');
   await factOf('Inclusive');
   await vscode.screenshot('flame-tree');
-  const whole = view.locator('.flame').getByRole('button', { name: 'Whole paths' });
   const place = wanted.first().locator('.place');
   assert.equal((await place.innerText()).split(':')[0], path.posix.basename(line.file));
-  await whole.click();
+  await view.flame('Whole paths');
   assert.equal((await place.innerText()).split(':')[0], line.file);
-  await whole.click();
+  await view.flame('Whole paths');
   assert.equal((await place.innerText()).split(':')[0], path.posix.basename(line.file));
   await wanted.first().click();
   await vscode.page.keyboard.press('Enter');
   await vscode.atLine(path.posix.basename(line.file), line.line);
   await vscode.runCommand('View: Close Editor');
-  await view.locator('.flame').getByRole('button', { name: 'Icicle' }).click();
+  await view.flameForm('icicle');
   await drawn();
 });
 
 test('functions stand by what they allocated themselves; one stands between its callers and callees', async () => {
   const { row, line } = await ownBox(0.6);
-  await view.locator('.flame').getByRole('button', { name: 'Functions' }).click();
+  await view.flameForm('functions');
   const functions = view.locator('.flame-functions .grid-row');
   await functions.first().waitFor();
   const names = async () => await functions.locator('div:first-child bdi:first-of-type').allInnerTexts();
@@ -240,13 +238,13 @@ test('functions stand by what they allocated themselves; one stands between its 
   await vscode.runCommand('View: Close Editor');
   await halves.getByRole('button', { name: 'Close callers and callees' }).click();
   await halves.waitFor({ state: 'hidden' });
-  await view.locator('.flame').getByRole('button', { name: 'Icicle' }).click();
+  await view.flameForm('icicle');
   await drawn();
 });
 
 test('a right click in the tables offers what can be done to the function', async () => {
   const { row } = await ownBox(0.6);
-  await view.locator('.flame').getByRole('button', { name: 'Functions' }).click();
+  await view.flameForm('functions');
   const wanted = view.locator('.flame-functions .grid-row', { hasText: row.name.function }).first();
   await wanted.click();
   const menu = view.locator('.menu');
@@ -262,15 +260,15 @@ test('a right click in the tables offers what can be done to the function', asyn
   assert.equal(await view.frame.evaluate(() => document.activeElement?.getAttribute('role')), 'treegrid');
   // by the keyboard, at the row that the keys are on
   await callers.dispatchEvent('contextmenu');
-  await menu.getByText('Focus on It').click();
+  await menu.getByText('Focus', { exact: true }).click();
   const chip = view.locator('.flame-chips', { hasText: `Only ${row.name.function}` });
   await chip.waitFor();
   await wanted.click({ button: 'right' });
-  await menu.getByText('Hide It').click();
+  await menu.getByText('Hide', { exact: true }).click();
   await view.locator('.flame-chips', { hasText: `Without ${row.name.function}` }).waitFor();
   for (let left = 2; left > 0; left--) await view.locator('.flame-chips .chip').first().click();
   await view.locator('.flame-halves').getByRole('button', { name: 'Close callers and callees' }).click();
-  await view.locator('.flame').getByRole('button', { name: 'Icicle' }).click();
+  await view.flameForm('icicle');
   await drawn();
 });
 
@@ -296,24 +294,29 @@ test('W sandwiches the function of a box; the list of keys tells it; hidden and 
   await vscode.page.keyboard.press('w');
   const title = () => view.locator('.flame-halves h3', { hasText: row.name.function });
   await title().waitFor();
-  await view.locator('.flame').getByRole('combobox', { name: 'What widths mean' }).selectOption('count');
-  await view.locator('.flame').getByRole('button', { name: 'Fold recursion' }).click();
+  await view.settings('.flame-toolbar', (sheet) =>
+    sheet.getByRole('combobox', { name: 'Width' }).selectOption('count'),
+  );
+  await view.flame('Fold recursion');
   await vscode.hideAndShow(FILE);
   view = await SnapshotView.visible(vscode);
   await title().waitFor();
   await view.locator('.flame-halves .grid-row[aria-level="1"]').first().waitFor();
   assert.equal(
-    await view.locator('.flame').getByRole('combobox', { name: 'What widths mean' }).inputValue(),
+    await view.settings('.flame-toolbar', (sheet) =>
+      sheet.getByRole('combobox', { name: 'Width' }).inputValue(),
+    ),
     'count',
   );
-  const pressed = await view
-    .locator('.flame')
-    .getByRole('button', { name: 'Fold recursion' })
-    .getAttribute('aria-pressed');
+  const pressed = await view.settings('.flame-toolbar', (sheet) =>
+    sheet.getByRole('button', { name: 'Fold recursion' }).getAttribute('aria-pressed'),
+  );
   assert.equal(pressed, 'true');
-  await view.locator('.flame').getByRole('button', { name: 'Fold recursion' }).click();
-  await view.locator('.flame').getByRole('combobox', { name: 'What widths mean' }).selectOption('bytes');
-  await view.locator('.flame').getByRole('button', { name: 'Icicle' }).click();
+  await view.flame('Fold recursion');
+  await view.settings('.flame-toolbar', (sheet) =>
+    sheet.getByRole('combobox', { name: 'Width' }).selectOption('bytes'),
+  );
+  await view.flameForm('icicle');
   await drawn();
 });
 

@@ -120,9 +120,11 @@ for (const { kind, file, source, box, word, times, sizes } of RECORDINGS) {
     assert.equal(await view.locator('.toolbar select').inputValue(), String(first));
     assert.equal(await view.locator('.toolbar select option').count(), values.length);
     assert.equal(await view.locator('.profile-times').count(), Number(times));
-    assert.equal(await view.locator('select[aria-label="Order"]').isVisible(), times);
-    const tabs = await view.locator('.dock [role=tab]').allInnerTexts();
-    assert.deepEqual(tabs, ['Hot spots', 'Compare', ...(sizes ? ['Sizes'] : []), 'SQL']);
+    const ordered = await view.settings('.flame-toolbar', (sheet) =>
+      sheet.locator('select[aria-label="Order"]').isVisible(),
+    );
+    assert.equal(ordered, times);
+    assert.deepEqual(await view.panes(), ['Hot spots', ...(sizes ? ['Sizes'] : []), 'Compare', 'SQL']);
 
     // all of it, and what one box has
     const inclusive = view.locator(
@@ -157,11 +159,7 @@ for (const { kind, file, source, box, word, times, sizes } of RECORDINGS) {
     await view.locator('.filter-input').press('Enter');
 
     // a row of the table, and the line that it names
-    await view
-      .locator('.toolbar')
-      .getByRole('button', { name: 'Hot spots, comparison, sizes and SQL' })
-      .click();
-    await view.locator('.live-set-summary', { hasText: /, [\d.]+ KiB in \d+ groups/ }).waitFor();
+    await view.locator('.live-set-summary', { hasText: /, [\d.]+ KiB in \d+ lines/ }).waitFor();
     const row = view.locator('.live-set .grid-row', { hasText: `${source}:` }).nth(1);
     const [, number] = /:(\d+)/.exec(await row.innerText());
     assert.ok(lines.some((each) => each.line === Number(number) && each.file.endsWith(source)));

@@ -137,10 +137,11 @@ describe('by the pointer', () => {
     await check(await view.moved(() => drag(toWindow(from), toWindow(to))));
     await vscode.page.keyboard.up('Alt');
     await fit();
-    const tool = view.locator('.toolbar').getByRole('button', { name: 'Zoom to a box' });
-    await tool.click();
+    await view.more('Zoom to a Box');
+    const tool = view.locator('.plot-surface.box-tool');
+    assert.equal(await tool.count(), 1);
     await check(await view.moved(() => drag(toWindow(to), toWindow(from))));
-    assert.equal(await tool.getAttribute('aria-pressed'), 'false', 'the tool is for one box');
+    assert.equal(await tool.count(), 0, 'the tool is for one box');
     await fit();
   });
 
@@ -173,11 +174,11 @@ describe('by the pointer', () => {
     await view.selected(allocation);
     await fit();
     await mouse.click(...toWindow([20, 60]));
-    await view.locator('.panel h2', { hasText: 'Device 0' }).waitFor();
+    await view.cleared();
   });
 
   test('a category of the legend lights up, and the table follows the cursor', async () => {
-    await view.locator('.toolbar').getByRole('button', { name: 'By category' }).click();
+    await view.more('Colours: Category');
     const category = view.locator('.legend button', { hasText: 'optimizer state' });
     await category.waitFor();
     await view.still();
@@ -195,16 +196,16 @@ describe('by the pointer', () => {
     await view.locator('.legend button[aria-pressed=true]').click();
     assert.deepEqual(await view.pixel(...point), full);
 
-    await view.locator('.toolbar').getByRole('button', { name: 'Views below the picture' }).click();
     await view.locator('.grid-row').first().waitFor();
     await view.still();
     await mouse.click(surface.x + surface.width * 0.5, surface.y + 30);
-    await view.locator('.dock').getByRole('button', { name: 'At the cursor' }).click();
-    const caption = view.locator('.live-set-summary', { hasText: /^At \d.*group/ });
+    // a moment that is clicked is what the panes answer for
+    await view.locator('.scope-text', { hasText: /^At \d/ }).waitFor();
+    const caption = view.locator('.live-set-summary', { hasText: /allocations?, (?!79\.8).* in/ });
     await caption.waitFor();
     const [count, live] = (await caption.innerText()).match(/(\d+) allocations?, ([\d.]+) MiB/).slice(1);
     assert.ok(Number(count) > 0 && Number(live) > 0 && Number(live) < 79.8);
-    await view.locator('.live-set-controls select').first().selectOption('');
+    await view.groupBy('');
     await view.locator('.grid-row.leaf').first().click();
     await view.locator('.panel .frames').waitFor();
   });
@@ -214,8 +215,8 @@ describe('without a pointer', () => {
   before(async () => {
     // Everything as it was at first.
     await view.locator('.dock').getByRole('button', { name: 'At the peak' }).click();
-    await view.locator('.dock').getByRole('button', { name: 'Close' }).click();
-    await view.locator('.toolbar').getByRole('button', { name: 'By stack' }).click();
+    await view.locator('.dock').getByRole('button', { name: 'Close Panel' }).click();
+    await view.more('Colours: Stack');
     await mouse.click(...toWindow([20, 60]));
     await press('0');
     await view.still();
@@ -272,7 +273,7 @@ describe('without a pointer', () => {
     await vscode.atLine(path.posix.basename(label.file), label.line);
     await vscode.runCommand('View: Focus First Editor Group');
     await press('Escape');
-    await view.locator('.panel h2', { hasText: 'Device 0' }).waitFor();
+    await view.cleared();
   });
 
   test('the table has the largest allocation at the peak first, and is walked by keys', async () => {
@@ -281,7 +282,8 @@ describe('without a pointer', () => {
     await rows.first().waitFor();
     assert.ok((await view.locator('.grid [role=columnheader]').count()) >= 5);
     await view.locator('.dock').getByRole('button', { name: 'At the peak' }).click();
-    await view.locator('.live-set-summary', { hasText: /^At the peak: \d+ allocations, / }).waitFor();
+    await view.locator('.scope-text', { hasText: /^At the peak$/ }).waitFor();
+    await view.locator('.live-set-summary', { hasText: /^\d+ allocations, / }).waitFor();
     const [first, second] = await rows.evaluateAll((all) =>
       all.map((row) => ({
         allocation: Number(row.dataset.id.split(':')[1]),
@@ -342,13 +344,13 @@ describe('without a pointer', () => {
     await view.locator('.legend').waitFor();
     await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
     await view.locator('.legend').waitFor({ state: 'hidden' });
-    await vscode.runCommand('Memlens: Views below the Picture');
+    await vscode.runCommand('Memlens: Toggle Panel');
     await view.locator('.live-set .grid').waitFor();
-    await vscode.runCommand('Memlens: Views below the Picture');
+    await vscode.runCommand('Memlens: Toggle Panel');
     await view.locator('.live-set .grid').waitFor({ state: 'hidden' });
     assert.ok((await command('Zoom to Selection')).y0 > 0);
     await vscode.runCommand('Memlens: Clear Selection');
-    await view.locator('.panel h2', { hasText: 'Device 0' }).waitFor();
+    await view.cleared();
     assert.deepEqual(vscode.consoleErrors, []);
   });
 });

@@ -166,7 +166,7 @@ test('a view that is used for long holds no more than at first', async (t) => {
     await view.selected(allocation);
     // The same state each time, so that what is there can be compared.
     await press('Escape');
-    await view.locator('.dock button', { hasText: 'At the peak' }).first().click();
+    await view.locator('.scope .link', { hasText: 'At the peak' }).evaluate((button) => button.click());
     await view.still();
     if (measured) seen.push(await vscode.held());
   }
@@ -189,19 +189,22 @@ const press = (key) =>
 
 /** Shows each picture and each pane, and ends at those that stand first. Waits for each, or so many milliseconds. */
 async function visitPanes(waitMs) {
-  if ((await view.locator('.dock:visible').count()) === 0)
-    await view.locator('.toolbar').getByRole('button', { name: 'Views below the picture' }).click();
-  for (const buttons of ['[aria-label="What the picture shows"] button', '.dock [role=tab]']) {
-    const many = await view.locator(buttons).count();
-    assert.ok(many >= 3, buttons);
-    for (let at = many - 1; at >= 0; at--) {
-      await view
-        .locator(buttons)
-        .nth(at)
-        .evaluate((button) => button.click());
-      if (waitMs === undefined) await view.still();
-      else await vscode.page.waitForTimeout(waitMs);
-    }
+  if ((await view.locator('.dock:visible').count()) === 0) await view.more('Panel');
+  const settled = async () => {
+    if (waitMs === undefined) await view.still();
+    else await vscode.page.waitForTimeout(waitMs);
+  };
+  const pictures = await view.locator('.toolbar select[aria-label=View] option').allInnerTexts();
+  assert.ok(pictures.length >= 3, `${pictures}`);
+  for (const picture of pictures.toReversed()) {
+    await view.locator('.toolbar select[aria-label=View]').selectOption({ label: picture });
+    await settled();
+  }
+  const panes = await view.panes();
+  assert.ok(panes.length >= 3, `${panes}`);
+  for (const title of panes.toReversed()) {
+    await view.pane(title);
+    await settled();
   }
   await view.still();
 }

@@ -26,7 +26,7 @@ const row = (text) => view.locator('.grid-row', { hasText: text });
 const summary = (pattern) => view.locator('.live-set-summary', { hasText: pattern }).waitFor();
 const figures = async () => {
   const text = await view.text('.live-set-summary');
-  const [count, groups] = text.match(/([\d,]+) allocations?.* in ([\d,]+) groups?/).slice(1);
+  const [count, groups] = text.match(/([\d,]+) allocations?.* in ([\d,]+) \w+/).slice(1);
   return { count: Number(count.replace(',', '')), groups: Number(groups.replace(',', '')) };
 };
 const filter = async (text) => {
@@ -36,9 +36,9 @@ const filter = async (text) => {
 
 describe('the tree table', () => {
   test('groups what is live at the peak by line, down to single allocations', async () => {
-    await view.locator('.toolbar').getByRole('button', { name: 'Views below the picture' }).click();
-    await view.locator('.dock').getByRole('tab', { name: 'Live set' }).click();
-    await summary(/^At the peak: [\d,]+ allocations, .* in \d+ groups$/);
+    // it is what the panel opens with
+    await view.locator('.scope-text', { hasText: 'At the peak' }).waitFor();
+    await summary(/^[\d,]+ allocations, .* in \d+ lines$/);
     const { groups } = await figures();
     assert.equal(await view.locator('.live-set .grid').getAttribute('aria-rowcount'), String(groups + 1));
     // what a person sees first is the largest
@@ -65,7 +65,7 @@ describe('the tree table', () => {
   test('a group lights up in the picture, and its line opens', async () => {
     const group = view.locator('.grid-row.group').first();
     await group.locator('[role=gridcell]').nth(1).click();
-    await view.locator('.status-note', { hasText: /lit up in the picture/ }).waitFor();
+    await view.locator('.status-note', { hasText: /highlighted/ }).waitFor();
     assert.equal(await group.getAttribute('aria-selected'), 'true');
 
     const place = group.locator('.place-link');
@@ -78,7 +78,7 @@ describe('the tree table', () => {
   });
 
   test('of a size class exactly its allocations light up, not all that their stacks made', async () => {
-    await view.locator('.live-set-controls select').first().selectOption('size');
+    await view.groupBy('size');
     const group = view.locator('.grid-row.group').first();
     await group.locator('[role=gridcell]', { hasText: ' to ' }).first().waitFor();
     await group.locator('[role=gridcell]').nth(1).click();
@@ -110,7 +110,7 @@ describe('the tree table', () => {
       async () => (await view.frame.evaluate(() => window.memlensTest.lit()?.length)) === bands.length,
       'nothing is dimmed any more',
     );
-    await view.locator('.live-set-controls select').first().selectOption('line');
+    await view.groupBy('line');
     await view.locator('.grid-row .place-link').first().waitFor();
   });
 
@@ -136,9 +136,7 @@ describe('the tree table', () => {
   });
 
   test('other groups, nested, sorted by a header, and narrowed', async () => {
-    const levels = view.locator('.live-set-controls select:visible');
-    await levels.nth(0).selectOption('category');
-    await levels.nth(1).selectOption('size');
+    await view.groupBy('category', 'size');
     await summary(/groups$/);
     const { count } = await figures();
     const names = async () =>
@@ -154,12 +152,14 @@ describe('the tree table', () => {
 
     await view.locator('.grid-row.group').first().locator('.twistie').click();
     await view.locator('.grid-row.group[aria-level="2"]', { hasText: ' to ' }).first().waitFor();
-    await view.locator('.live-set-narrow').fill('size>1MiB');
-    await summary(/narrowed/);
-    assert.ok((await figures()).count < count);
-    await view.locator('.live-set-narrow').fill('size>big');
+    const narrow = (text) =>
+      view.settings('.live-set-controls', (sheet) => sheet.locator('.live-set-narrow').fill(text));
+    await narrow('size>1MiB');
+    await view.locator('.live-set-controls .chip', { hasText: 'size>1MiB' }).waitFor();
+    await until(async () => (await figures()).count < count, 'there are fewer');
+    await narrow('size>big');
     await view.locator('.live-set-error', { hasText: "'size>big': big is not a size or time" }).waitFor();
-    await view.locator('.live-set-narrow').fill('');
+    await view.locator('.live-set-controls .chip').click();
     await summary(new RegExp(`${count} allocations`));
   });
 });
@@ -172,14 +172,14 @@ describe('the filter', () => {
     await view.locator('.filter-offers li', { hasText: 'file:' }).first().waitFor();
     // the list of terms is no stop of its own on the way on
     await press('Tab');
-    assert.match(await view.frame.evaluate(() => document.activeElement.tagName), /BUTTON/);
+    assert.ok(await view.frame.evaluate(() => document.activeElement.closest('.filter') === null));
     await filter('size>1MiB');
     await view.locator('.filter-badge').waitFor();
     const [fit, every] = (await view.text('.filter-badge')).replaceAll(',', '').match(/\d+/g).map(Number);
     assert.equal(every, device.allocations);
     assert.ok(fit > 0 && fit < every);
     await view.locator('.status-text', { hasText: `${fit.toLocaleString('en-US')} allocations` }).waitFor();
-    await summary(/filtered/);
+    await summary(/^Filtered/);
     await view.drawn();
     const bands = await view.frame.evaluate(() => window.memlensTest.bands());
     const told = await Promise.all(bands.slice(0, 5).map((band) => vscode.memlens('stack', FILE, band)));
@@ -211,14 +211,14 @@ describe('the filter', () => {
   });
 
   test('"filter to this" of a group, and the allocation at an address', async () => {
-    await view.locator('.live-set-controls select').first().selectOption('line');
+    await view.groupBy('line');
     const group = view.locator('.grid-row.group').first();
     await group.hover();
     const name = await group.locator('.place-link').innerText();
-    await group.getByRole('button', { name: 'Filter every view to this' }).click();
+    await group.getByRole('button', { name: 'Filter to this' }).click();
     await view.locator('.filter-badge').waitFor();
     assert.match(await view.locator('.filter-input').inputValue(), /^by:/);
-    await summary(/in 1 group$/);
+    await summary(/in 1 line$/);
     assert.equal(await view.locator('.grid-row.group .place-link').innerText(), name);
 
     // and the same by the row's menu
@@ -227,9 +227,9 @@ describe('the filter', () => {
     await view.locator('.filter-badge').waitFor({ state: 'hidden' });
     await view.locator('.grid-row.group', { hasText: name }).first().click({ button: 'right' });
     const menu = view.locator('.menu [role=menuitem]');
-    await menu.filter({ hasText: 'Light Up in the Picture' }).waitFor();
+    await menu.filter({ hasText: 'Highlight' }).waitFor();
     await vscode.screenshot('live-set-menu');
-    await menu.filter({ hasText: 'Filter Every View to This' }).click();
+    await menu.filter({ hasText: 'Filter to This' }).click();
     await view.locator('.filter-badge').waitFor();
     assert.equal(await view.locator('.filter-input').inputValue(), chosen);
 
@@ -281,8 +281,7 @@ test('a frame of the panel is a filter by its line or its function; its totals a
 });
 
 test('the groups and their order are there again when the view was hidden', async () => {
-  await view.locator('.live-set-controls select').first().selectOption('size');
-  await view.locator('.live-set-controls select:visible').nth(1).selectOption('line');
+  await view.groupBy('size', 'line');
   await view.locator('.live-set .grid').getByRole('columnheader', { name: 'Count' }).click();
   await view.locator('.grid [role=columnheader][aria-sort=descending]', { hasText: 'Count' }).waitFor();
   await vscode.hideAndShow(FILE);
@@ -292,12 +291,11 @@ test('the groups and their order are there again when the view was hidden', asyn
     .locator('.live-set-controls select')
     .evaluateAll((all) => all.map((one) => one.value));
   assert.deepEqual(chosen, ['size', 'line', '']);
-  await view.locator('.live-set-controls select').nth(1).selectOption('');
+  await view.groupBy('size', '');
 });
 
 test('every text can be read in every theme', async () => {
-  await view.locator('.live-set-controls select').first().selectOption('line');
-  await view.locator('.live-set-controls select:visible').nth(1).selectOption('category');
+  await view.groupBy('line', 'category');
   await filter('size>64KiB');
   await view.locator('.filter-badge').waitFor();
   await view.locator('.grid-row.group').first().locator('.twistie').click();
@@ -306,7 +304,7 @@ test('every text can be read in every theme', async () => {
   for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
     await vscode.setTheme(theme);
     await vscode.screenshot(`live-set-${theme}`);
-    const { looked, poor } = await view.frame.evaluate(poorContrasts, ['.toolbar', '.dock']);
+    const { looked, poor } = await view.frame.evaluate(poorContrasts, ['.headline', '.toolbar', '.dock']);
     assert.ok(looked > 40, `${looked} texts and icons were looked at`);
     assert.deepEqual(poor, [], theme);
   }

@@ -115,7 +115,7 @@ test('Alt with an arrow goes on by address, not by age', async () => {
 });
 
 test('the allocator’s state at the cursor: bars, figures, events by key, a block selects', async () => {
-  await vscode.runCommand("Memlens: Show the Allocator's State");
+  await vscode.runCommand('Memlens: Show Segments');
   const pane = view.locator('.state');
   await pane.locator('tr.segment').first().waitFor();
   await mapped(LAST);
@@ -164,7 +164,7 @@ test('a file without segments is drawn by address', async () => {
     .locator('#memlens-map .map-words', { hasText: 'names no segments' })
     .waitFor({ state: 'attached' });
   await until(async () => (await hook('bands').catch(() => [])).length > 10, 'it is drawn');
-  await vscode.runCommand("Memlens: Show the Allocator's State");
+  await vscode.runCommand('Memlens: Show Segments');
   await view.locator('.state-figures', { hasText: 'The file names no segments' }).waitFor();
   await vscode.screenshot('map-sample');
   assert.deepEqual(vscode.consoleErrors, []);

@@ -38,8 +38,10 @@ async function chosen(device) {
   return answers.find((answer) => answer.device === device);
 }
 
-test('the pane opens by itself and tells what the command line tells', async () => {
+test('the summary leads to the pane, which says what the command line says', async () => {
   view = await SnapshotView.opened(vscode, FILE);
+  assert.match(await view.text('.headline-text'), /^Out of memory/);
+  await view.pane('Out of memory');
   await pane().locator('h2').waitFor();
   assert.deepEqual(
     answers.map(({ verdict }) => verdict),
@@ -191,7 +193,7 @@ test('in every theme all of it can be read', async () => {
     const { looked, poor } = await view.frame.evaluate(poorContrasts, ['.oom', '.reserved']);
     assert.ok(looked > 50, `${looked} texts`);
     assert.deepEqual(poor, [], theme);
-    await vscode.runCommand('Memlens: Show Active Memory over Time');
+    await vscode.runCommand('Memlens: Show Timeline');
     await vscode.screenshot(`oom-marks-${theme}`);
   }
 });

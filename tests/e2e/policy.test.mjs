@@ -176,17 +176,15 @@ test('names are text in the picture, its panel and every pane', async () => {
   await shows('.legend');
   await onlyText('the legend');
 
-  if ((await view.locator('.dock:visible').count()) === 0)
-    await view.locator('.toolbar').getByRole('button', { name: 'Views below the picture' }).click();
-  const pane = (name) => view.locator('.dock').getByRole('tab', { name }).click();
-  await pane('Live set');
+  const pane = (name) => view.pane(name);
+  await pane('What’s in memory');
   await shows('.live-set .grid-row');
   for (const by of await view
     .locator('.live-set-controls select')
     .first()
     .locator('option')
     .evaluateAll((options) => options.map(({ value }) => value))) {
-    await view.locator('.live-set-controls select').first().selectOption(by);
+    await view.groupBy(by);
     await view.still();
     await onlyText(`the live set by ${by}`);
   }
@@ -195,7 +193,7 @@ test('names are text in the picture, its panel and every pane', async () => {
   await shows('#pane-oom');
   await onlyText('the report on memory that ran out');
 
-  await pane('Steps');
+  await pane('Leaks');
   await shows('.growth-table');
   await onlyText('the steps');
 
@@ -217,16 +215,16 @@ test('names are text in the picture, its panel and every pane', async () => {
   await shows('.sql-body .sql-row');
   await onlyText('the rows of SQL');
 
-  for (const tab of await view.locator('.dock [role=tab]').all()) {
-    await tab.click();
+  for (const title of await view.panes()) {
+    await pane(title);
     await view.still();
-    await onlyText(`the pane ${await tab.innerText()}`);
+    await onlyText(`the pane ${title}`);
   }
-  const pictures = await view.locator('[aria-label="What the picture shows"] button').all();
+  const pictures = await view.locator('.toolbar select[aria-label=View] option').allInnerTexts();
   for (const picture of pictures.toReversed()) {
-    await picture.click();
+    await view.locator('.toolbar select[aria-label=View]').selectOption({ label: picture });
     await view.still();
-    await onlyText(`the picture ${await picture.innerText()}`);
+    await onlyText(`the picture ${picture}`);
   }
   await vscode.screenshot('hostile-names');
 });
@@ -269,21 +267,16 @@ test('names are text in every part of a profile, and in the hover of its line', 
   await vscode.page.mouse.click(...(await place()));
   await shows('.flame-details');
   await onlyText('a box of a profile');
-  for (const form of await view.locator('.flame-toolbar [aria-label="Form"] button').all()) {
-    await form.click();
-    await onlyText(`the flame graph as ${await form.innerText()}`);
+  for (const form of ['icicle', 'flame', 'table', 'functions']) {
+    await view.flameForm(form);
+    await onlyText(`the flame graph as ${form}`);
   }
-  await view
-    .locator('.toolbar')
-    .getByRole('button', { name: 'Hot spots, comparison, sizes and SQL' })
-    .click();
-  const by = view.locator('.live-set-controls select').first();
   for (const kind of ['line', 'function', 'file', 'stack', 'thread', 'label']) {
-    await by.selectOption(kind);
+    await view.groupBy(kind);
     await shows('.live-set .grid-row');
     await onlyText(`a profile by ${kind}`);
   }
-  await view.locator('.dock').getByRole('tab', { name: 'SQL' }).click();
+  await view.pane('SQL');
   await view.locator('.sql textarea').fill('SELECT * FROM labels');
   await view.locator('.sql textarea').press('Escape');
   await view.locator('.sql textarea').press('Control+Enter');
@@ -296,11 +289,8 @@ test('names are text in every part of a profile, and in the hover of its line', 
   }
   await vscode.screenshot('hostile-profile');
 
-  await view
-    .locator('.toolbar')
-    .getByRole('button', { name: 'Hot spots, comparison, sizes and SQL' })
-    .click();
-  await view.locator('.flame-toolbar').getByRole('button', { name: 'Icicle' }).click();
+  await view.more('Panel');
+  await view.flameForm('icicle');
   await until(async () => (await boxes()).length > 2, 'the flame graph again');
   await vscode.page.keyboard.down('Control');
   await vscode.page.mouse.click(...(await place()));

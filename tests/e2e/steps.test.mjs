@@ -27,7 +27,7 @@ test('the leak of the sample is the first line that grows, and a click opens it'
   const [leak] = told.growth.rows;
   view = await SnapshotView.opened(vscode, FILE);
   await view.locator('.lanes').waitFor({ state: 'hidden' });
-  await vscode.runCommand('Memlens: Show Steps and Growth');
+  await vscode.runCommand('Memlens: Show Leaks');
   await view.locator('.steps-how', { hasText: 'detected from the repeating pattern' }).waitFor();
   const steps = view.locator('.steps-table tbody tr');
   await until(async () => (await steps.count()) === told.steps.count, 'all steps are listed');

@@ -27,6 +27,74 @@ export class SnapshotView {
     return view;
   }
 
+  /** Chooses something of the toolbar's menu by its words. */
+  async more(text) {
+    await this.locator('.toolbar').getByRole('button', { name: 'More' }).click();
+    await this.menuItem(text).click();
+  }
+
+  /** An item of the menu that is open, by its words. */
+  menuItem(text) {
+    return this.locator('.menu [role^=menuitem]', {
+      has: this.frame.locator('.menu-text').getByText(text, { exact: true }),
+    });
+  }
+
+  /** Shows a pane by its tab, or by the menu beside the tabs. */
+  async pane(title) {
+    const tab = this.locator('.dock').getByRole('tab', { name: title, exact: true });
+    if (await tab.count()) await tab.click();
+    else {
+      await this.locator('.tab-more').click();
+      await this.menuItem(title).click();
+    }
+    await this.locator('.dock [role=tab][aria-selected=true]', { hasText: title }).waitFor();
+  }
+
+  /** The titles of all panes. */
+  async panes() {
+    const tabs = await this.locator('.dock [role=tab]').allInnerTexts();
+    if ((await this.locator('.tab-more').count()) === 0) return tabs;
+    await this.locator('.tab-more').click();
+    const others = await this.locator('.menu .menu-text').allInnerTexts();
+    await this.page.keyboard.press('Escape');
+    return [...new Set([...tabs, ...others])];
+  }
+
+  /** Does something in the settings of a row of controls, and closes them. */
+  async settings(row, act) {
+    const sheet = this.locator(`${row} .settings`);
+    await this.locator(`${row} .settings-button`).click();
+    await sheet.waitFor();
+    const made = await act(sheet);
+    await this.page.keyboard.press('Escape');
+    await sheet.waitFor({ state: 'hidden' });
+    return made;
+  }
+
+  /** Groups the table of the live set, or hot spots. */
+  async groupBy(...kinds) {
+    await this.settings('.live-set-controls', async (sheet) => {
+      for (const [level, kind] of kinds.entries())
+        await sheet.locator('select').nth(level).selectOption(kind);
+    });
+  }
+
+  /** Presses a button of a flame graph's settings: "Bottom-up", "Fold recursion". */
+  async flame(button, row = '.flame-toolbar') {
+    await this.settings(row, (sheet) => sheet.getByRole('button', { name: button }).click());
+  }
+
+  /** Shows a flame graph in another form: icicle, flame, table, functions. */
+  async flameForm(form, row = '.flame-toolbar') {
+    await this.locator(`${row} select[aria-label=Form]`).selectOption(form);
+  }
+
+  /** Nothing is selected, so there are no details. */
+  async cleared() {
+    await this.locator('.panel').waitFor({ state: 'hidden' });
+  }
+
   locator(selector, options) {
     return this.frame.locator(selector, options);
   }

@@ -65,6 +65,6 @@ describe('how a line is known', () => {
       // SAFETY: nameOf reads these three fields alone.
       nameOf({ label: null, operator: null, before_trace: early } as Parameters<typeof nameOf>[0]).title;
     assert.equal(titled(true), 'Allocated before recording');
-    assert.equal(titled(false), 'No stack recorded');
+    assert.equal(titled(false), 'No stack');
   });
 });

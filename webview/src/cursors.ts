@@ -69,12 +69,12 @@ export class Cursors {
     });
   }
 
-  /** Puts the cursor at a moment; a second one goes. */
+  /** Puts the cursor at a moment, which is what the panes then answer for; a second one goes. */
   place(moment: number): void {
     this.find(moment, (answer) => {
       this.first = answer;
       this.second = null;
-      if (this.scope === 'between') this.scope = 'cursor';
+      this.scope = 'cursor';
     });
   }
 
@@ -91,7 +91,8 @@ export class Cursors {
   }
 
   /** Both cursors at once. */
-  span(first: number, second: number): void {
+  span(first: number, second: number, kind: SetKind = this.kind): void {
+    this.kind = kind;
     this.find(first, (answer) => {
       this.first = answer;
       this.extendTo(second);

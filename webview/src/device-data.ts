@@ -1,6 +1,6 @@
 // What is asked once for a device: the run in a strip, the largest allocations.
 
-import type { AllocationSummary, LiveAnswer, OverviewAnswer } from '../../extension/shared/protocol.gen';
+import type { LiveAnswer, OverviewAnswer } from '../../extension/shared/protocol.gen';
 import type { Api, Pending } from './api';
 import type { Names } from './scene/names';
 import type { Axis } from './scene/state';
@@ -10,7 +10,8 @@ const NAMED = 200;
 
 export interface DeviceDataEvents {
   overview(answer: OverviewAnswer | null): void;
-  largest(rows: readonly AllocationSummary[]): void;
+  /** More allocations have names. */
+  named(): void;
   failed(error: unknown): void;
   filter(): string;
 }
@@ -31,10 +32,10 @@ export class DeviceData {
     for (const pending of this.live) pending.cancel();
     this.live = [];
     this.device = device;
-    // Names for the bands that are large enough to carry one, and the panel's list.
+    // Names for the bands that are large enough to carry one.
     this.largest().then(
-      (answer) => {
-        this.events.largest(answer.rows);
+      () => {
+        this.events.named();
       },
       (error: unknown) => {
         this.events.failed(error);

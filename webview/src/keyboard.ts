@@ -10,6 +10,8 @@ export function actionAt(event: KeyboardEvent): Action | null {
   if (event.defaultPrevented) return null;
   // Where text is written every key is a letter, or VS Code's.
   if (target instanceof HTMLTextAreaElement || target instanceof HTMLInputElement) return null;
+  // A pane's settings are over the view.
+  if (target instanceof Element && target.closest('.settings-slot')) return null;
   // Lists and buttons keep the keys that they use themselves.
   if (target instanceof HTMLSelectElement && event.key !== 'Escape') return null;
   if (target instanceof HTMLButtonElement && (event.key === 'Enter' || event.key === ' ')) return null;

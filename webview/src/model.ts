@@ -29,7 +29,7 @@ interface ModelTraits {
 export const MODELS: Record<Model, ModelTraits> = {
   timeline: {
     ...{ is: 'a trace of allocations', name: 'trace', plural: 'snapshots', single: 'snapshot' },
-    ...{ hasAllocations: true, groups: 'Live set', done: 'was allocated ' },
+    ...{ hasAllocations: true, groups: 'What’s in memory', done: 'was allocated ' },
   },
   profile: {
     ...{ is: 'a profile', name: 'profile', plural: 'profiles', single: 'profile' },

@@ -1,20 +1,13 @@
-// What the panel at the side tells as the selection changes, and what is said of it.
+// The details at the side: open while something is selected, and what is said of it.
 
-import type {
-  AllocationSummary,
-  DeviceInfo,
-  LineAnswer,
-  StackAnswer,
-} from '../../extension/shared/protocol.gen';
+import type { DeviceInfo, LineAnswer, StackAnswer } from '../../extension/shared/protocol.gen';
 import type { Arrangement } from './arrangement';
 import type { Colours } from './colours';
 import type { Selection } from './selection';
 import { bytes, nameOf } from './ui/format';
-import type { ViewFrame } from './ui/frame';
+import type { ViewFrame } from './shell/frame';
 import { partsOf } from './ui/frames-list';
 import { sameStackSentence, type Panel } from './ui/panel';
-
-const LARGEST_SHOWN = 12;
 
 export interface PanelFed {
   readonly panel: Panel;
@@ -29,29 +22,12 @@ export interface PanelOwner {
 }
 
 export class PanelFeed {
-  private largest: AllocationSummary[] = [];
-
   constructor(
     private readonly parts: PanelFed,
     private readonly colours: Colours,
     private readonly owner: PanelOwner,
     private readonly say: (text: string) => void,
   ) {}
-
-  /** Whether the device's largest allocations are known. */
-  get knowsLargest(): boolean {
-    return this.largest.length > 0;
-  }
-
-  largestKnown(rows: readonly AllocationSummary[]): void {
-    this.largest = rows.slice(0, LARGEST_SHOWN);
-    if (this.idle) this.showDevice();
-  }
-
-  /** They are those of another device, or filter. */
-  forgetLargest(): void {
-    this.largest = [];
-  }
 
   waiting(sizeBytes: number | null): void {
     const { frame, panel } = this.parts;
@@ -74,6 +50,8 @@ export class PanelFeed {
   }
 
   cleared(): void {
+    const { frame } = this.parts;
+    if (frame.current.panelOpen) frame.set({ panelOpen: false });
     this.showDevice();
     this.say('');
   }
@@ -105,6 +83,6 @@ export class PanelFeed {
   }
 
   private showDevice(): void {
-    this.parts.panel.showDevice(this.owner.device, this.largest, (allocation) => this.colours.of(allocation));
+    this.parts.panel.showDevice(this.owner.device);
   }
 }

@@ -1,13 +1,15 @@
 // Makes the view's parts and connects them; what they tell goes to the view that owns them.
 
+import { signal, type Signal } from '@preact/signals';
 import type { Geometry } from '../../extension/shared/geometry';
 import type {
-  AllocationSummary,
+  Evidence,
+  HitAnswer,
   LineAnswer,
   StackAnswer,
   TimelineInfo,
 } from '../../extension/shared/protocol.gen';
-import type { Api } from './api';
+import type { Api, Pending } from './api';
 import { AreaLegend } from './area-legend';
 import { Cursors } from './cursors';
 import { DeviceData } from './device-data';
@@ -20,22 +22,25 @@ import type { Action } from './input/keys';
 import { PointerInput } from './input/pointer';
 import { PICTURES } from './pictures';
 import type { Picture } from './pictures/picture';
+import { listenForMenu } from './picture-menu';
 import { Plot } from './plot';
 import type { Camera } from './scene/camera';
 import { Names } from './scene/names';
 import type { Layout } from './scene/state';
 import { Selection } from './selection';
+import { Dock } from './shell/dock';
+import { ViewFrame } from './shell/frame';
+import { makeHead, type Head } from './shell/head';
+import type { MenuEntry } from './shell/menu';
+import { Summary } from './shell/summary';
+import { comparing, type Picker } from './shell/toolbar';
 import { SharedContext, type ContextOwner } from './shared-context';
-import { Dock } from './ui/dock';
 import { bandTexts } from './ui/format';
 import { FilterBox } from './ui/filter-box';
-import { ViewFrame } from './ui/frame';
-import { Help } from './ui/help';
+import { Help, timelineKeys } from './ui/help';
 import { Minimap } from './ui/minimap';
 import { Panel } from './ui/panel';
-import { Toolbar } from './ui/toolbar';
 import { Tooltip } from './ui/tooltip';
-import { warningStrip } from './ui/warnings';
 
 /** What the parts ask of the view, and tell it. */
 export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, ContextOwner {
@@ -44,7 +49,6 @@ export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, ContextOwner {
   flagsKnown(): void;
   moved(camera: Camera): void;
   drawn(geometry: Geometry): void;
-  largestKnown(rows: readonly AllocationSummary[]): void;
   waiting(sizeBytes: number | null): void;
   shown(answer: StackAnswer): void;
   lineShown(answer: LineAnswer): void;
@@ -52,6 +56,10 @@ export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, ContextOwner {
   cleared(): void;
   focusPicture(): void;
   rearranged(): void;
+  /** What the toolbar's menu offers. */
+  menu(): readonly MenuEntry[];
+  showComparison(): void;
+  showEvidence(evidence: Evidence): void;
   /** Another moment is under the pointer. */
   columnShown(): void;
 }
@@ -60,7 +68,12 @@ export interface Parts {
   readonly names: Names;
   readonly plot: Plot;
   readonly minimap: Minimap;
-  readonly toolbar: Toolbar;
+  readonly head: Head;
+  readonly summary: Summary;
+  /** What the toolbar lets one choose. */
+  readonly pickers: Signal<readonly Picker[]>;
+  /** The name of what it is compared with. */
+  readonly comparedWith: Signal<string | null>;
   readonly filterBox: FilterBox;
   readonly panel: Panel;
   readonly dock: Dock;
@@ -78,8 +91,6 @@ export interface Parts {
   readonly frame: ViewFrame;
 }
 
-const STACKED = { value: 'stacked', text: 'Active' } as const;
-
 export function makeParts(
   api: Api,
   root: HTMLElement,
@@ -89,8 +100,7 @@ export function makeParts(
 ): Parts {
   const names = new Names();
   const tooltip = new Tooltip();
-  const help = new Help();
-  const hasCategories = info.categories.length > 0;
+  const help = new Help(timelineKeys());
   // Set by tests and the bench; the host does not.
   const { prefer } = root.dataset;
   const renderer = prefer === 'webgl2' || prefer === 'canvas2d' ? prefer : 'auto';
@@ -131,17 +141,6 @@ export function makeParts(
   const run = (action: Action): void => {
     owner.run(action);
   };
-  const toolbar = new Toolbar(
-    info.devices,
-    hasCategories,
-    run,
-    (device) => {
-      owner.switchDevice(device);
-    },
-    () => {
-      frame.set({ warningsOpen: !frame.current.warningsOpen });
-    },
-  );
   const filterBox = new FilterBox(info.categories, {
     apply: (text) => {
       owner.setFilter(text);
@@ -150,7 +149,37 @@ export function makeParts(
       owner.focusPicture();
     },
   });
-  toolbar.filter.append(filterBox.root);
+  const pickers = signal<readonly Picker[]>([]);
+  const comparedWith = signal<string | null>(null);
+  const summary = new Summary(api, info.warnings, (error) => {
+    owner.failed(error);
+  });
+  const head = makeHead(
+    {
+      summary,
+      actions: {
+        open: (line, beside) => {
+          owner.sources.open(line, beside);
+        },
+        show: (evidence) => {
+          owner.showEvidence(evidence);
+        },
+        copy: (text) => {
+          api.post({ type: 'copy', text });
+        },
+      },
+    },
+    {
+      ...{ label: 'Memory timeline', pickers, comparedWith, filter: filterBox.root },
+      ...comparing(api, () => {
+        owner.showComparison();
+      }),
+      more: () => owner.menu(),
+      help: () => {
+        run('help');
+      },
+    },
+  );
   const panel = new Panel({
     run,
     open: (source, beside) => {
@@ -167,9 +196,8 @@ export function makeParts(
     overview: (answer) => {
       minimap.setOverview(answer);
     },
-    largest: (rows) => {
+    named: () => {
       plot.renamed();
-      owner.largestKnown(rows);
     },
     failed: (error) => {
       owner.failed(error);
@@ -228,6 +256,14 @@ export function makeParts(
       owner.failed(error);
     },
   );
+  const hitAt = (moment: number, y_bytes: number): Pending<HitAnswer> =>
+    api.request('memlens/hit', {
+      device: owner.device.device,
+      moment,
+      y_bytes,
+      filter: owner.filter,
+      areas: plot.grouped,
+    });
   const hover = new Hover({
     api,
     plot,
@@ -237,14 +273,7 @@ export function makeParts(
     axis: () => owner.axis,
     palette: () => owner.colours.palette,
     categories: info.categories,
-    askThere: (moment, y_bytes) =>
-      api.request('memlens/hit', {
-        device: owner.device.device,
-        moment,
-        y_bytes,
-        filter: owner.filter,
-        areas: plot.grouped,
-      }),
+    askThere: hitAt,
     columnShown: () => {
       owner.columnShown();
     },
@@ -274,14 +303,37 @@ export function makeParts(
       },
     }),
   );
-  const warnings = warningStrip(info.warnings, () => {
-    frame.set({ warningsOpen: false });
+  listenForMenu(plot, api, {
+    get filter(): string {
+      return owner.filter;
+    },
+    ask: hitAt,
+    select: (allocation, moment) => {
+      cursors.place(moment);
+      selection.select(allocation, moment, false);
+    },
+    zoomTo: (allocation) => {
+      selection.select(allocation, null, false);
+      selection.zoomTo();
+    },
+    open: (allocation) => {
+      owner.sources.openLabel(allocation);
+    },
+    setFilter: (filter) => {
+      owner.setFilter(filter);
+    },
+    place: (moment) => {
+      cursors.place(moment);
+    },
+    run,
+    failed: (error) => {
+      owner.failed(error);
+    },
   });
   const used = { names, plot, selection, cursors, flags, prefer: renderer } as const;
   const context = new SharedContext(api, info, used, owner);
   const pictures = PICTURES.flatMap((make) => make(context) ?? []);
   for (const picture of pictures) picture.root.hidden = true;
-  toolbar.offer([STACKED, ...pictures.map(({ id, title }) => ({ value: id, text: title }))]);
   const dock = new Dock(context, {
     shown: () => {
       owner.rearranged();
@@ -293,8 +345,7 @@ export function makeParts(
   const frame = new ViewFrame(
     root,
     {
-      toolbar: toolbar.root,
-      warnings,
+      head: head.root,
       minimap: minimap.root,
       pictures: [plot.root, ...pictures.map((picture) => picture.root)],
       dock: dock.root,
@@ -322,7 +373,7 @@ export function makeParts(
   });
   frame.areas.append(legend.root);
   return {
-    ...{ names, plot, minimap, toolbar, filterBox, panel, help, data, selection, cursors, flags },
-    ...{ hover, pointer, frame, dock, pictures, context, lanes, legend },
+    ...{ names, plot, minimap, head, summary, pickers, comparedWith, filterBox, panel, help, data },
+    ...{ selection, cursors, flags, hover, pointer, frame, dock, pictures, context, lanes, legend },
   };
 }

@@ -1,10 +1,10 @@
 // A snapshot's view: which device, axis and colours are shown, and what follows when that changes.
 
 import type { Geometry } from '../../extension/shared/geometry';
-import type { AreaKind, ViewState } from '../../extension/shared/messages';
+import { PICTURE_IDS, type AreaKind, type ViewState } from '../../extension/shared/messages';
 import type {
-  AllocationSummary,
   DeviceInfo,
+  Evidence,
   LineAnswer,
   StackAnswer,
   TimelineInfo,
@@ -28,16 +28,20 @@ import type { Camera } from './scene/camera';
 import { columnAt, highestColumn } from './scene/columns';
 import { deviceExtent, hasTimes, peakAt, restoreLayout, restoreState, type Axis } from './scene/state';
 import type { Selection } from './selection';
+import type { MenuEntry } from './shell/menu';
+import type { Picker } from './shell/toolbar';
+import { timelineMenu } from './timeline-menu';
 import { Sources } from './sources';
 import { exposeForTests } from './test-hook';
 import { debounce, replace, setText } from './ui/dom';
 import { FileBar } from './ui/file-bar';
-import { count, counted, deviceFigures, time } from './ui/format';
+import { bytes, count, counted, deviceFigures, time } from './ui/format';
 import { baseName } from './ui/paths';
 import { legend } from './ui/legend';
 import { watchTheme } from './ui/theme';
 
 const SAVE_AFTER_MS = 250;
+const STACKED = { value: 'stacked', text: 'Timeline' } as const;
 
 export class SnapshotView implements Commanded, PartsOwner {
   device: DeviceInfo;
@@ -54,6 +58,8 @@ export class SnapshotView implements Commanded, PartsOwner {
   readonly sources: Sources;
   readonly arrangement: Arrangement;
   private readonly parts: Parts;
+  /** Whether a device has been shown. */
+  private started = false;
   private readonly feed: PanelFeed;
   private readonly narrowing: Narrowing;
   private readonly fileBar: FileBar;
@@ -87,7 +93,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       this.regroup();
       this.changed('attribution');
     });
-    this.parts = makeParts(api, root, info, restoreLayout(saved?.layout, root.clientWidth), this);
+    this.parts = makeParts(api, root, info, restoreLayout(saved?.layout), this);
     this.arrangement = new Arrangement(root, this.parts, this);
     this.feed = new PanelFeed(this.parts, this.colours, this, say);
     this.narrowing = new Narrowing(api, this.parts.filterBox);
@@ -136,6 +142,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.stop.abort();
     this.saveSoon.cancel();
     this.parts.dock.dispose();
+    this.parts.head.dispose();
     this.parts.lanes.dispose();
     for (const picture of this.parts.pictures) picture.dispose?.();
     this.plot.dispose();
@@ -160,8 +167,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       case 'other':
         this.compare.receive(message.other, this.device.device);
         if (!message.fresh) return;
-        this.arrangement.showPicture('compare');
-        this.parts.dock.show('compare');
+        this.showComparison();
         return;
       case 'file':
         this.fileBar.show(message.of, message.state);
@@ -304,6 +310,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     } else this.showLegend();
     if (frame.note.classList.contains('error')) this.say('');
     hover.refresh();
+    this.parts.summary.findMore();
   }
 
   /** The legend tells of the moment under the pointer, else of the cursor's, else of the highest in view. */
@@ -334,10 +341,6 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   boxUsed(): void {
     if (this.parts.pointer.boxTool) this.arrangement.toggleBoxTool();
-  }
-
-  largestKnown(rows: readonly AllocationSummary[]): void {
-    this.feed.largestKnown(rows);
   }
 
   waiting(sizeBytes: number | null): void {
@@ -377,25 +380,13 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   /** Shows what depends on the state and asks the server for nothing. */
   rearranged(): void {
-    const { frame, toolbar, pointer, dock } = this.parts;
-    const { panelOpen, warningsOpen } = frame.current;
-    const { warnings, categories } = this.info;
-    const { colours, arrangement } = this;
-    const pane = arrangement.notePane();
-    frame.apply(pane !== null, warnings.length > 0);
+    const { frame, dock, pickers, comparedWith } = this.parts;
+    const { categories } = this.info;
+    const { colours } = this;
+    frame.apply(this.arrangement.notePane() !== null);
     dock.setTall(frame.current.dockTall);
-    toolbar.update({
-      device: this.device.device,
-      axis: this.axis,
-      colour: colours.by,
-      areas: this.areas,
-      hasTimes: hasTimes(this.device),
-      picture: arrangement.picture,
-      dock: pane !== null,
-      panel: panelOpen,
-      boxTool: pointer.boxTool,
-      warningsHidden: warningsOpen ? 0 : warnings.length,
-    });
+    pickers.value = this.pickers();
+    comparedWith.value = this.compare.other?.name ?? null;
     const light = (category: number | null): void => {
       this.selection.lightCategory(category);
       this.rearranged();
@@ -410,11 +401,72 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.saveSoon();
   }
 
+  private pickers(): readonly Picker[] {
+    const { pictures } = this.parts;
+    const all: Picker[] = [
+      {
+        ...{ label: 'View', key: '', value: this.arrangement.picture },
+        options: [STACKED, ...pictures.map(({ id, title }) => ({ value: id, text: title }))],
+        pick: (value) => {
+          const id = PICTURE_IDS.find((each) => each === value);
+          if (id) this.arrangement.showPicture(id);
+        },
+      },
+      {
+        ...{ label: 'Device', key: 'd', value: String(this.device.device) },
+        options: this.info.devices.map(({ device, name, peak_bytes: peak, ooms }) => ({
+          value: String(device),
+          text: `${name} · peak ${bytes(peak)}${ooms > 0 ? ' · out of memory' : ''}`,
+        })),
+        pick: (value) => {
+          this.switchDevice(Number(value));
+        },
+      },
+    ];
+    return all.filter(({ options }) => options.length > 1);
+  }
+
+  showComparison(): void {
+    this.arrangement.showPicture('compare');
+    this.parts.dock.show('compare');
+  }
+
+  menu(): readonly MenuEntry[] {
+    return timelineMenu({
+      ...{ axis: this.axis, hasTimes: hasTimes(this.device), colour: this.colours.by },
+      areas: this.areas,
+      hasCategories: this.info.categories.length > 0,
+      boxTool: this.parts.pointer.boxTool,
+      panel: this.parts.dock.shown !== null,
+      details: this.parts.frame.current.panelOpen,
+      run: (action) => {
+        this.run(action);
+      },
+      copySummary: () => {
+        this.api.post({ type: 'copy', text: this.parts.summary.text });
+      },
+    });
+  }
+
+  /** Shows what a sentence rests on: its moments, its filter, and the pane that has it. */
+  showEvidence({ pane, of, by, event, allocation }: Evidence): void {
+    if (of.device !== this.device.device) this.switchDevice(of.device);
+    this.setFilter(of.filter);
+    const { from_moment: from, to_moment: to } = of;
+    if (from !== null && to !== null) this.cursors.span(from, to, of.kind);
+    else if (from === null || from === this.deviceOf(of.device).peak_moment) this.cursors.setScope('peak');
+    else this.cursors.place(from);
+    this.parts.dock.show(pane);
+    this.parts.dock.reveal({ by, event });
+    if (allocation !== null) this.selection.select(allocation, from, true);
+  }
+
   // --- devices, axes, colours --------------------------------------------------------------------------------------
 
   private show(device: DeviceInfo, axis: Axis, camera: Camera | null): void {
     const { data, hover, minimap, cursors } = this.parts;
-    const first = !this.feed.knowsLargest;
+    const first = !this.started;
+    this.started = true;
     const other = device.device !== this.device.device;
     const selected = other ? null : this.selection.current;
     this.device = device;
@@ -424,10 +476,10 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.plot.show(device, this.axis, camera);
     hover.reset();
     if (other || first) {
-      this.feed.forgetLargest();
       this.selection.clear();
       cursors.turnTo(device.device, null);
       data.turnTo(device.device);
+      this.parts.summary.turnTo(device.device);
     } else if (selected !== null) this.selection.select(selected, null, true);
     // Without a trace the run has no extent to find one's way in.
     minimap.root.hidden = device.events === 0;
@@ -449,7 +501,6 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.root.dataset['state'] = 'loading';
     this.plot.show(device, this.axis, { x0, x1, y0: 0, y1 });
     hover.reset();
-    this.feed.forgetLargest();
     data.turnTo(device.device);
     if (device.events > 0) data.fetchOverview(this.axis, minimap.columns);
     this.tellFigures();

@@ -294,6 +294,9 @@ export class SnapshotView extends Disposable {
         case 'dismissFile':
           this.#files[message.of].dismiss();
           return;
+        case 'copy':
+          await vscode.env.clipboard.writeText(message.text);
+          return;
         case 'showLog':
           await vscode.commands.executeCommand('memlens.showLog');
           return;

@@ -68,3 +68,10 @@ export function both(filter: string, more: string): string {
 export function exactly(value: string): string {
   return `"=${value.replace(/["\\]/g, '\\$&')}"`;
 }
+
+/** All but what fits one term; null for more than one, which can't be turned round. */
+export function allBut(term: string): string | null {
+  const text = term.trim();
+  if (text === '' || wordAt(text, text.length).from !== 0) return null;
+  return text.startsWith('-') ? text.slice(1) : `-${text}`;
+}

@@ -1,7 +1,9 @@
 // What is done by keys and buttons: in the picture, and to the function that is chosen there or in a table.
 
 import type { FlameName, FlameNode } from '../../../extension/shared/protocol.gen';
-import type { MenuItem } from '../ui/menu';
+import type { Api } from '../api';
+import { copyItems } from '../copy';
+import type { MenuEntry, MenuItem } from '../shell/menu';
 import { shorten } from '../ui/text';
 import { besideBox, childBox, fillingBoxes, parentBox, type BoxFacts } from './boxes';
 import { panned, WHOLE, zoomed } from './camera';
@@ -9,7 +11,7 @@ import { flameAction, type FlameAction } from './keys';
 import type { FlamePlot } from './plot';
 import { isDrawn, type FlameSettings } from './settings';
 
-export interface FlameCommandEvents {
+export interface FlameCommandEvents extends Pick<Api, 'post'> {
   /** Does something to the function that is chosen, once its name is known; false when none is. */
   withChosen(run: (name: FlameName) => void): boolean;
   select(facts: BoxFacts | null, open: { beside: boolean } | null): void;
@@ -48,13 +50,13 @@ export class FlameCommands {
   }
 
   /** What can be done to a function that stands in a table; its line opens by what the table does for it. */
-  menu(name: FlameName, open: () => void): readonly MenuItem[] {
+  menu(name: FlameName, open: () => void): readonly MenuEntry[] {
     if (name.kind === 'none') return [];
     const item = (text: string, key: string, run: () => void): MenuItem => ({ text, key, run });
     const { package: library, is_package: isPackage } = name;
     const { sandwich } = this.events;
     return [
-      ...(name.kind === 'native' || isPackage ? [] : [item('Open Its Line', 'Enter', open)]),
+      ...(name.kind === 'native' || isPackage ? [] : [item('Open Line', 'Enter', open)]),
       ...(sandwich
         ? [
             item('Callers and Callees', 'W', () => {
@@ -62,10 +64,10 @@ export class FlameCommands {
             }),
           ]
         : []),
-      item('Focus on It', 'F', () => {
+      item('Focus', 'F', () => {
         this.focus(name);
       }),
-      item('Hide It', 'H', () => {
+      item('Hide', 'H', () => {
         this.hide(name);
       }),
       ...(library === '' || isPackage
@@ -75,6 +77,7 @@ export class FlameCommands {
               this.collapse(name);
             }),
           ]),
+      ...copyItems(this.events, { name: name.function, place: name }, null),
     ];
   }
 

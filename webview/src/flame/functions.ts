@@ -6,7 +6,7 @@ import type { Pending } from '../api';
 import type { KeptAttribution } from '../attribution';
 import { element, setLabel } from '../ui/dom';
 import { count } from '../ui/format';
-import type { MenuItem } from '../ui/menu';
+import type { MenuEntry } from '../shell/menu';
 import { TreeGrid, type GridRow } from '../ui/tree-grid';
 import { changeCell, isCharged, nameCell, shareCell, sizeCell } from './cells';
 import { countText, type Sided } from './difference';
@@ -17,7 +17,7 @@ export type FunctionOrder = ViewParams<'memlens/flameFunctions'>['order'];
 export interface FunctionsEvents {
   ask(order: FunctionOrder, reverse: boolean, offset: number, limit: number): Pending<FlameFunctionsAnswer>;
   chosen(row: FlameFunction, opening: { beside: boolean } | null): void;
-  menu(row: FlameFunction): readonly MenuItem[];
+  menu(row: FlameFunction): readonly MenuEntry[];
   key(event: KeyboardEvent): boolean;
   failed(error: unknown): void;
 }

@@ -8,6 +8,8 @@ export interface FlameInputEvents {
   left(): void;
   clicked(box: number, open: boolean): void;
   zoom(box: number): void;
+  /** What can be done to a box, at a point of the window; -1 for the one that is selected. */
+  menu(box: number, x: number, y: number): void;
 }
 
 /** Pixels that a press may wander and still be a click. */
@@ -23,6 +25,12 @@ export function listenToPointer(plot: FlamePlot, events: FlameInputEvents): void
     const box = surface.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
   };
+  surface.addEventListener('contextmenu', (event) => {
+    event.preventDefault();
+    // by the keyboard it is about the selected box
+    const { x, y } = at(event);
+    events.menu(event.button === 2 ? plot.boxAt(x, y) : -1, event.clientX, event.clientY);
+  });
   surface.addEventListener('pointerdown', (event) => {
     if (event.button !== 0) return;
     press = {

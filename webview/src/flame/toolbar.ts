@@ -1,6 +1,7 @@
-// The flame graph's own toolbar: form, direction, what is merged, what is drawn, search.
+// The flame graph's row of controls: its form and the search; the rest is behind the gear.
 
 import type { Attribution } from '../attribution';
+import { settingsButton } from '../shell/settings';
 import { Choice, press } from '../ui/choice';
 import { add, debounce, element, iconButton, replace, setText } from '../ui/dom';
 import type { FlameSettings, Form } from './settings';
@@ -18,7 +19,7 @@ const SEARCH_AFTER_MS = 150;
 
 export class FlameToolbar {
   readonly root: HTMLElement;
-  private readonly form: Choice<Form>;
+  private readonly form: HTMLSelectElement;
   private readonly direction: Choice<FlameSettings['direction']>;
   private readonly merge: HTMLSelectElement;
   private readonly value: HTMLSelectElement;
@@ -29,31 +30,26 @@ export class FlameToolbar {
   private readonly wholePaths: HTMLButtonElement;
   private readonly search: HTMLInputElement;
   private readonly searching: HTMLElement;
+  /** The way from one match to the next, while there is a search. */
+  private readonly matches: HTMLElement;
   private readonly found = element('span', { class: 'flame-found muted', role: 'status' });
+  private readonly settings: HTMLElement;
   private readonly chips = element('span', { class: 'flame-chips' });
 
   constructor(
     private readonly events: FlameToolbarEvents,
-    /** Of a comparison: colours are the difference's, and the functions are in its table. */
-    private readonly compared: boolean,
+    compared: boolean,
     /** To which box a stack is charged. */
     private readonly attribution: Choice<Attribution>,
   ) {
-    this.form = new Choice<Form>(
+    this.form = select<Form>(
       'Form',
       [
-        { value: 'icicle', text: 'Icicle', title: 'Callers above what they call' },
-        { value: 'flame', text: 'Flame', title: 'Callers below what they call' },
-        { value: 'table', text: 'Tree', title: 'The same as a table' },
-        ...(compared
-          ? []
-          : [
-              {
-                value: 'functions' as const,
-                text: 'Functions',
-                title: 'Sums by function, with callers and callees',
-              },
-            ]),
+        ['icicle', 'Icicle'],
+        ['flame', 'Flame'],
+        ['table', 'Tree'],
+        // those of a comparison are in its table
+        ...(compared ? [] : [['functions', 'Functions'] as const]),
       ],
       (form) => {
         events.changed({ form });
@@ -74,17 +70,17 @@ export class FlameToolbar {
       },
     );
     this.merge = select(
-      'What is one box',
+      'Merge by',
       [
-        ['function', 'By function'],
-        ['line', 'By line'],
+        ['function', 'Function'],
+        ['line', 'Line'],
       ],
       (merge) => {
         events.changed({ merge });
       },
     );
     this.value = select(
-      'What widths mean',
+      'Width',
       [
         ['bytes', 'Bytes'],
         ['count', 'Allocations'],
@@ -107,8 +103,8 @@ export class FlameToolbar {
     this.colour = select(
       'Colours',
       [
-        ['package', 'Colour: package'],
-        ['value', 'Colour: value'],
+        ['package', 'Package'],
+        ['value', 'Value'],
       ],
       (colour) => {
         events.changed({ colour });
@@ -158,10 +154,9 @@ export class FlameToolbar {
         },
       },
     });
-    this.searching = element(
+    this.matches = element(
       'span',
-      { class: 'flame-searching' },
-      this.search,
+      { class: 'flame-matches', hidden: true },
       iconButton('up', 'Previous match', () => {
         events.goToMatch(-1);
       }),
@@ -170,27 +165,36 @@ export class FlameToolbar {
       }),
       this.found,
     );
+    this.searching = element('span', { class: 'flame-searching' }, this.search, this.matches);
+    this.settings = settingsButton('Flame graph settings', [
+      { text: 'Direction', control: this.direction.root },
+      { text: 'Merge by', control: this.merge },
+      { text: 'Width', control: this.value },
+      { text: 'Order', control: this.order },
+      { text: 'Colours', control: this.colour },
+      { text: 'Libraries', control: this.collapse },
+      { text: 'Recursion', control: this.fold },
+      { text: 'Files', control: this.wholePaths },
+      { text: 'Charged to', control: this.attribution.root },
+    ]);
     this.root = element(
       'div',
       { class: 'flame-toolbar', role: 'toolbar', attributes: { 'aria-label': 'Flame graph' } },
-      this.form.root,
-      this.direction.root,
-      this.merge,
-      this.value,
-      this.order,
-      this.colour,
-      this.collapse,
-      this.fold,
-      this.wholePaths,
-      this.attribution.root,
+      this.form,
       this.searching,
       this.chips,
+      this.settings,
     );
+  }
+
+  /** What whoever shows the graph decides instead. */
+  without(...controls: readonly ('value' | 'order')[]): void {
+    for (const control of controls) this[control].hidden = true;
   }
 
   /** `sided`: boxes have two sides, and are coloured by what became of them. */
   update(settings: FlameSettings, sided: boolean): void {
-    this.form.set(settings.form);
+    this.form.value = settings.form;
     this.direction.set(settings.direction);
     // each half of the functions' form has its own direction, and no widths to order or to search
     const drawn = settings.form === 'icicle' || settings.form === 'flame';
@@ -199,8 +203,7 @@ export class FlameToolbar {
     // tables say what boxes have of their own; the details of a box that is drawn say by which rule
     this.attribution.root.hidden = drawn;
     this.colour.hidden = !drawn || sided;
-    // else whoever shows the graph decides
-    if (this.compared) this.value.hidden = this.order.hidden = true;
+    this.matches.hidden = settings.search === '';
     if (document.activeElement !== this.search) this.search.value = settings.search;
     this.merge.value = settings.merge;
     this.value.value = settings.value;

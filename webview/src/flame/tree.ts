@@ -6,7 +6,7 @@ import type { KeptAttribution } from '../attribution';
 import { element, setLabel } from '../ui/dom';
 import { figure } from '../ui/figure';
 import { count } from '../ui/format';
-import type { MenuItem } from '../ui/menu';
+import type { MenuEntry } from '../shell/menu';
 import { TreeGrid, type GridColumn, type GridRow } from '../ui/tree-grid';
 import { comparedCells, isCharged, nameCell, shareCell, sizeCell } from './cells';
 import { TreeRows, type NodeRow } from './rows';
@@ -17,7 +17,7 @@ export interface FlameTreeEvents {
   ask(node: number, offset: number, limit: number): Pending<FlameChildrenAnswer>;
   selected(node: FlameNode): void;
   open(node: FlameNode, beside: boolean): void;
-  menu(node: FlameNode): readonly MenuItem[];
+  menu(node: FlameNode): readonly MenuEntry[];
   /** A key that is not the table's own; true when it was taken. */
   key(event: KeyboardEvent): boolean;
   failed(error: unknown): void;

@@ -81,19 +81,6 @@ export class CompareSides {
       }),
       element('span', { class: 'muted' }, 'after'),
       second,
-      element(
-        'button',
-        {
-          class: 'link',
-          type: 'button',
-          on: {
-            click: () => {
-              context.api.post({ type: 'chooseOther' });
-            },
-          },
-        },
-        'Another…',
-      ),
       iconButton('close', 'Stop comparing', () => {
         context.api.post({ type: 'closeOther' });
       }),

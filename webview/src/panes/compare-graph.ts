@@ -7,6 +7,7 @@ import { KeptFlame } from '../flame/settings';
 import { ComparedSource } from '../flame/source';
 import type { SavedDifference } from '../scene/state';
 import { css } from '../scene/colour';
+import { oneStop } from '../shell/bar';
 import { Choice } from '../ui/choice';
 import { add, element, replace } from '../ui/dom';
 import { FlamePane } from './flame';
@@ -27,8 +28,8 @@ export class CompareGraph {
   private readonly scale: Choice<Scale>;
   private readonly width = element('select', {
     class: 'dropdown',
-    title: 'What is as wide as',
-    attributes: { 'aria-label': 'What is as wide as' },
+    title: 'Width',
+    attributes: { 'aria-label': 'Width of boxes' },
     on: {
       change: () => {
         const found = WIDTHS.find(([value]) => value === this.width.value);
@@ -78,8 +79,9 @@ export class CompareGraph {
       },
     );
     for (const [value, text] of WIDTHS) add(this.width, element('option', { attributes: { value } }, text));
-    const toolbar = element('div', { class: 'compare-measure' }, this.scale.root, this.width, this.legend);
-    this.root = element('div', { class: 'compare-graph' }, toolbar, this.flame.root);
+    this.flame.bar.prepend(this.scale.root, this.width);
+    oneStop(this.flame.bar);
+    this.root = element('div', { class: 'compare-graph' }, this.flame.bar, this.flame.root, this.legend);
     this.arrange();
   }
 

@@ -20,16 +20,16 @@ export interface CompareTableActions {
 
 const COLUMNS: readonly { readonly order: CompareOrder; readonly name: string; readonly number: boolean }[] =
   [
+    { order: 'name', name: 'Place', number: false },
     { order: 'difference', name: 'Difference', number: true },
     { order: 'before', name: 'Before', number: true },
     { order: 'after', name: 'After', number: true },
     { order: 'count', name: 'Allocations', number: true },
-    { order: 'name', name: 'Place', number: false },
   ];
 
 export class CompareTable {
   readonly root: HTMLElement;
-  private readonly caption = element('caption', {});
+  private readonly caption = element('p', { class: 'compare-caption muted' });
   private readonly heads = new Map<CompareOrder, HTMLElement>();
   private readonly body = element('tbody', {});
   private readonly more: HTMLButtonElement;
@@ -80,11 +80,11 @@ export class CompareTable {
       element(
         'table',
         { class: 'compare-table' },
-        this.caption,
         element('thead', {}, element('tr', {}, ...this.heads.values())),
         this.body,
       ),
       this.more,
+      this.caption,
     );
   }
 
@@ -137,6 +137,7 @@ export class CompareTable {
     return element(
       'tr',
       { tabIndex: first ? 0 : -1, attributes: { 'data-row': row.row } },
+      element('td', { class: 'wide' }, ...placeOf(row)),
       element(
         'td',
         { class: `number compare-difference ${direction(difference)}`, title: exactDifference(difference) },
@@ -161,7 +162,6 @@ export class CompareTable {
           ? count(row.after_count)
           : `${count(row.after_count)} (${counts > 0 ? '+' : '−'}${count(Math.abs(counts))})`,
       ),
-      element('td', { class: 'wide' }, ...placeOf(row)),
     );
   }
 
@@ -227,7 +227,7 @@ function placeOf(row: ComparedRow): HTMLElement[] {
   };
   if (!place) return parts;
   const where = whereOf(place);
-  if (place.function === '' && where === null) add('muted', 'No stack recorded');
+  if (place.function === '' && where === null) add('muted', 'No stack');
   else if (place.function !== '') add('code', shorten(place.function, 70));
   if (where !== null) add(place.function === '' ? 'code' : 'place', shorten(where, 60));
   else if (place.function !== '') add('place', 'no line of source');

@@ -12,6 +12,7 @@ import { signed, withSign, type ComparedSets, type FoundSets, type OwnSide } fro
 import type { Attribution } from '../attribution';
 import type { ViewContext } from '../context';
 import { never } from '../model';
+import { settingsButton, type Setting } from '../shell/settings';
 import { Choice } from '../ui/choice';
 import { debounce, element, replace, setText } from '../ui/dom';
 import { figure, figureIn } from '../ui/figure';
@@ -32,6 +33,7 @@ class ComparePane implements Pane {
   readonly title = 'Compare';
   readonly usesSet = true;
   readonly root = element('section', { class: 'table compare' });
+  readonly bar: HTMLElement;
   private readonly sides: CompareSides;
   private readonly by: Choice<'line' | 'function' | 'file' | 'stack'>;
   private readonly measure: Choice<'own' | 'inclusive'>;
@@ -39,10 +41,10 @@ class ComparePane implements Pane {
   private readonly mine: HTMLSelectElement;
   private readonly theirs: HTMLSelectElement;
   /** Of profiles: the values that both have, and the other's that may stand beside it. */
-  private readonly value = select('What is compared', (number) => {
+  private readonly value = select('Value', (number) => {
     this.context.compare.ownProfile?.setValue(Number(number));
   });
-  private readonly otherValue = select('What of the other profile', (name) => {
+  private readonly otherValue = select('Other value', (name) => {
     this.context.compare.set({ value: name === '' ? null : name });
   });
   private readonly search: HTMLInputElement;
@@ -65,7 +67,7 @@ class ComparePane implements Pane {
     const { compare } = context;
     this.sides = new CompareSides(context);
     this.by = new Choice(
-      'What a row is',
+      'Rows',
       [
         { value: 'line', text: 'Line' },
         { value: 'function', text: 'Function' },
@@ -77,7 +79,7 @@ class ComparePane implements Pane {
       },
     );
     this.measure = new Choice(
-      'Which allocations count',
+      'Figures',
       [
         { value: 'own', text: 'Self', title: 'What it allocated itself: the rows add up' },
         { value: 'inclusive', text: 'Inclusive', title: 'With what it called' },
@@ -87,20 +89,12 @@ class ComparePane implements Pane {
       },
     );
     this.attribution = context.attribution.choice();
-    this.mine = options(
-      'What of this snapshot',
-      { set: 'As chosen above', end: 'Live at the end' },
-      (mine) => {
-        compare.set({ mine });
-      },
-    );
-    this.theirs = options(
-      'What of the other snapshot',
-      { same: 'The same there', peak: 'Live at its peak', end: 'Live at its end' },
-      (theirs) => {
-        compare.set({ theirs });
-      },
-    );
+    this.mine = options('Compare at', { set: 'Chosen moment', end: 'End' }, (mine) => {
+      compare.set({ mine });
+    });
+    this.theirs = options('Other at', { same: 'Same moment', peak: 'Its peak', end: 'Its end' }, (theirs) => {
+      compare.set({ theirs });
+    });
     const searchSoon = debounce(SEARCH_AFTER_MS, () => {
       this.fetch(0);
     });
@@ -151,32 +145,36 @@ class ComparePane implements Pane {
         this.fetch(offset);
       },
     });
-    this.content = element(
+    this.bar = element(
       'div',
-      { class: 'compare-content' },
-      element(
-        'div',
-        { class: 'compare-controls' },
-        this.sides.root,
-        this.form.root,
-        this.by.root,
-        this.measure.root,
-        this.attribution.root,
+      { class: 'compare-controls', role: 'toolbar', attributes: { 'aria-label': 'Comparison' } },
+      this.sides.root,
+      this.search,
+      settingsButton('Comparison settings', [
+        { text: 'Show', control: this.form.root },
+        { text: 'Rows', control: this.by.root },
+        { text: 'Figures', control: this.measure.root },
+        { text: 'Charged to', control: this.attribution.root },
         ...this.choosers(compare.own),
-        this.search,
-      ),
-      this.summary,
-      this.table.root,
+      ]),
     );
+    // what is said of the rows comes after them
+    this.content = element('div', { class: 'compare-content' }, this.table.root, this.summary);
   }
 
   /** What of both is compared. */
-  private choosers(own: OwnSide): HTMLElement[] {
+  private choosers(own: OwnSide): readonly Setting[] {
     switch (own.model) {
       case 'timeline':
-        return [labelled('this ', this.mine), labelled('other ', this.theirs)];
+        return [
+          { text: 'Compare at', control: this.mine },
+          { text: 'Other at', control: this.theirs },
+        ];
       case 'profile':
-        return [labelled('compared ', this.value), labelled('other ', this.otherValue)];
+        return [
+          { text: 'Value', control: this.value },
+          { text: 'Other value', control: this.otherValue },
+        ];
       default:
         return never(own);
     }
@@ -198,9 +196,11 @@ class ComparePane implements Pane {
       this.cancel();
       this.sets = null;
       replace(this.root, notice);
+      this.bar.hidden = true;
       return;
     }
     if (this.content.parentElement !== this.root) replace(this.root, this.content);
+    this.bar.hidden = this.root.hidden;
     this.arrange();
     const { settings } = compare;
     this.sides.update();
@@ -238,7 +238,7 @@ class ComparePane implements Pane {
     this.table.root.hidden = drawn;
     if (drawn && !this.graph) {
       this.graph = new CompareGraph(this.context);
-      this.content.append(this.graph.root);
+      this.content.prepend(this.graph.root);
     }
     if (this.graph) this.graph.root.hidden = !drawn;
   }
@@ -417,10 +417,6 @@ class ComparePane implements Pane {
 
 function titled({ title, total, unit }: ProfileValue): string {
   return `${title} · ${figureIn(total, unit)}`;
-}
-
-function labelled(text: string, control: HTMLElement): HTMLElement {
-  return element('label', {}, element('span', { class: 'muted' }, text), control);
 }
 
 /** A file as a whole opens at its top. */

@@ -29,13 +29,14 @@ import { exposeFlameForTests } from '../flame/test-hook';
 import { FlameToolbar } from '../flame/toolbar';
 import { FlameTree, type FlameTreeEvents } from '../flame/tree';
 import { amount, nameText, nodeSentence, Places, share } from '../flame/words';
+import { openMenu } from '../shell/menu';
 import type { Choice } from '../ui/choice';
 import { element } from '../ui/dom';
 import { counted } from '../ui/format';
 import { MODELS, never } from '../model';
-import type { MakePane, Pane } from './pane';
+import type { Pane } from './pane';
 
-export const flamePane: MakePane = (context) =>
+export const flamePane = (context: ViewContext): FlamePane =>
   new FlamePane(context, context.flame, ownSource(context.api, context.attribution), () => context.setName);
 
 /** A flame graph with all that belongs to it; `kept` is how it is shown, `source` whom it asks. */
@@ -44,6 +45,7 @@ export class FlamePane implements Pane {
   readonly title = 'Flame graph';
   readonly usesSet = true;
   readonly root: HTMLElement;
+  readonly bar: HTMLElement;
   private readonly settings: FlameSettings;
   private readonly places: Places;
   private readonly attribution: Choice<Attribution>;
@@ -212,6 +214,9 @@ export class FlamePane implements Pane {
       goToMatch: (by) => {
         this.goToMatch(by);
       },
+      post: (message) => {
+        this.context.api.post(message);
+      },
     });
     this.hover = new FlameHover(
       this.plot,
@@ -240,11 +245,23 @@ export class FlamePane implements Pane {
       zoom: (box) => {
         this.commands.zoomTo(this.plot.facts(box));
       },
+      menu: (box, x, y) => {
+        this.hover.hide();
+        if (box >= 0) this.select(this.plot.facts(box), null);
+        this.chosen.withName((name) => {
+          const open = (): void => {
+            const { selected } = this.plot;
+            if (selected) this.fetchDetails(selected.node, { beside: false });
+          };
+          openMenu(this.commands.menu(name, open), x, y);
+        });
+      },
     });
+    this.bar = this.toolbar.root;
+    if (compared) this.toolbar.without('value', 'order');
     this.root = element(
       'div',
       { class: 'flame' },
-      this.toolbar.root,
       this.crumbs.root,
       element(
         'div',
@@ -256,6 +273,11 @@ export class FlamePane implements Pane {
       ),
     );
     exposeFlameForTests(this.plot, compared ? 'memlensDifference' : 'memlensFlame');
+  }
+
+  /** What the view decides for all of its panes. */
+  without(...controls: readonly ('value' | 'order')[]): void {
+    this.toolbar.without(...controls);
   }
 
   update(changes: ReadonlySet<Change>): void {

@@ -1,4 +1,4 @@
-// The panes, in the order of their tabs. One that has nothing to show for a snapshot is null.
+// The panes, in the order of their tabs and then of the menu. One that has nothing to show for a snapshot is null.
 
 import { comparePane } from './compare';
 import { flamePane } from './flame';
@@ -14,9 +14,9 @@ export const PANES: readonly MakePane[] = [
   liveSetPane,
   flamePane,
   oomPane,
+  stepsPane,
   statePane,
+  sizesPane,
   comparePane,
   sqlPane,
-  stepsPane,
-  sizesPane,
 ];

@@ -233,7 +233,7 @@ function frameLink(
   stacks: readonly number[] = [],
 ): HTMLElement {
   if (!hasSource(frame)) {
-    const text = operator ?? frame?.function ?? 'No stack in the file';
+    const text = operator ?? frame?.function ?? 'No stack';
     return element('bdi', { class: frame ? 'code' : 'muted' }, shorten(text, 70));
   }
   return element(

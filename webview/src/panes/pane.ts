@@ -1,16 +1,23 @@
-// A tab of the dock below the picture.
+// A pane of the panel below the picture.
 
 import type { PaneId } from '../../../extension/shared/messages';
+import type { Evidence } from '../../../extension/shared/protocol.gen';
 import type { Change, ViewContext } from '../context';
+
+/** What of a pane a finding rests on. */
+export type Revealed = Pick<Evidence, 'by' | 'event'>;
 
 export interface Pane {
   readonly id: PaneId;
   readonly title: string;
   readonly root: HTMLElement;
-  /** It is about a set of allocations: the dock's head lets the user choose which. */
+  /** Its one row of controls, beside the tabs or below them. */
+  readonly bar?: HTMLElement;
+  /** It is about a set of allocations: the panel's head lets the user choose which. */
   readonly usesSet: boolean;
   /** The pane is shown, or something changed while it is: everything that changed since it was last told. */
   update(changes: ReadonlySet<Change>): void;
+  reveal?(what: Revealed): void;
   /** Keys while the focus is in it; true when it took the key. */
   key?(event: KeyboardEvent): boolean;
   dispose?(): void;

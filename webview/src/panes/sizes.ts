@@ -15,6 +15,7 @@ type By = 'bytes' | 'count';
 
 class Sizes {
   readonly root: HTMLElement;
+  readonly bar: HTMLElement;
   private readonly summary = element('span', { class: 'muted', role: 'status' });
   private readonly body = element('tbody', {});
   private readonly choice: Choice<By>;
@@ -37,10 +38,10 @@ class Sizes {
     const heads = ['Size of one', '', 'Amount', 'Count'].map((text) =>
       element('th', { attributes: { scope: 'col' } }, text),
     );
+    this.bar = element('div', { class: 'sizes-head' }, this.choice.root, this.summary);
     this.root = element(
       'section',
       { class: 'sizes', attributes: { 'aria-label': 'Sizes of allocations' } },
-      element('div', { class: 'sizes-head' }, this.choice.root, this.summary),
       element(
         'div',
         { class: 'sizes-body' },
@@ -142,6 +143,7 @@ export const sizesPane: MakePane = (context) => {
     title: 'Sizes',
     usesSet: true,
     root: sizes.root,
+    bar: sizes.bar,
     update: (changes) => {
       if (changes.has('device') || changes.has('filter') || changes.has('cursors')) sizes.ask();
     },

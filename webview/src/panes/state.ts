@@ -48,9 +48,10 @@ interface Row {
 
 class StatePane implements Pane {
   readonly id = 'state' as const;
-  readonly title = 'Allocator state';
+  readonly title = 'Segments';
   readonly usesSet = false;
   readonly root: HTMLElement;
+  readonly bar: HTMLElement;
   private readonly event = element('span', { class: 'state-event' });
   private readonly figures = element('div', { class: 'state-figures' });
   private readonly told = element('div', { class: 'state-block', role: 'status' });
@@ -90,33 +91,33 @@ class StatePane implements Pane {
       this.refresh();
     });
     orders.set(this.order);
+    this.bar = element(
+      'div',
+      { class: 'state-head' },
+      iconButton(
+        'left',
+        'One event back',
+        () => {
+          step(-1);
+        },
+        ',',
+      ),
+      iconButton(
+        'right',
+        'One event on',
+        () => {
+          step(1);
+        },
+        '.',
+      ),
+      this.event,
+      orders.root,
+      this.figures,
+      legend(),
+    );
     this.root = element(
       'section',
       { class: 'state' },
-      element(
-        'div',
-        { class: 'state-head' },
-        iconButton(
-          'left',
-          'One event back',
-          () => {
-            step(-1);
-          },
-          ',',
-        ),
-        iconButton(
-          'right',
-          'One event on',
-          () => {
-            step(1);
-          },
-          '.',
-        ),
-        this.event,
-        orders.root,
-        this.figures,
-        legend(),
-      ),
       element(
         'div',
         { class: 'state-scroll' },

@@ -27,7 +27,7 @@ export const stepsPane: MakePane = (context) => {
   const pane = new StepsPane(context);
   return {
     id: 'steps',
-    title: 'Steps',
+    title: 'Leaks',
     usesSet: false,
     root: pane.root,
     update: (changes) => {
@@ -228,7 +228,7 @@ class StepsPane {
       element(
         'td',
         { class: 'wide' },
-        element('bdi', { class: 'code' }, frame ? shorten(frame.function, 60) : 'No stack recorded'),
+        element('bdi', { class: 'code' }, frame ? shorten(frame.function, 60) : 'No stack'),
         hasSource(frame) &&
           element('bdi', { class: 'place' }, shorten(`${fileName(frame.file)}:${frame.line}`, 60)),
         words !== '' && element('span', { class: 'badge' }, words),

@@ -13,6 +13,7 @@ import type { Action } from '../input/keys';
 import { compareNotice } from '../panes/compare-bar';
 import { parseColour, type Rgb } from '../scene/colour';
 import { hasTimes } from '../scene/state';
+import { settingsButton } from '../shell/settings';
 import { Choice } from '../ui/choice';
 import { element, replace, setText } from '../ui/dom';
 import { bytes, count, time } from '../ui/format';
@@ -65,7 +66,7 @@ class ComparePicture implements Picture {
   constructor(private readonly context: TimelineContext) {
     const { compare } = context;
     this.align = new Choice(
-      'What lies on what',
+      'Align by',
       [
         { value: 'time', text: 'By time', title: 'Both from their first event on' },
         { value: 'event', text: 'By event', title: 'The same number of events' },
@@ -109,21 +110,19 @@ class ComparePicture implements Picture {
       { class: 'compare-content' },
       element(
         'div',
-        { class: 'compare-controls' },
+        { class: 'compare-controls', role: 'toolbar', attributes: { 'aria-label': 'Both timelines' } },
         this.align.root,
-        element(
-          'label',
-          { class: 'compare-moved' },
-          element('span', { class: 'muted' }, 'moved by '),
-          this.offset,
-          ' ',
-          this.unit,
-        ),
         this.legend,
         this.readout,
+        settingsButton('Timeline settings', [
+          {
+            text: 'Offset',
+            control: element('label', { class: 'compare-moved' }, this.offset, ' ', this.unit),
+          },
+        ]),
       ),
-      this.told,
       this.surface,
+      this.told,
     );
     this.listen();
   }

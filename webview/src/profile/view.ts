@@ -1,33 +1,37 @@
 // A profile's view: its flame graph, the value that all of it is about, and the panes that need no timeline.
 
+import { signal } from '@preact/signals';
 import type { CompareState, PaneId, ViewState } from '../../../extension/shared/messages';
-import type { Frame, ProfileInfo } from '../../../extension/shared/protocol.gen';
+import type { Evidence, Frame, ProfileInfo } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Api, type HostMessage } from '../api';
 import { KeptAttribution } from '../attribution';
 import { Colours } from '../colours';
 import { EVERYTHING, type Change } from '../context';
 import { comparePane } from '../panes/compare';
-import { flamePane } from '../panes/flame';
+import { flamePane, type FlamePane } from '../panes/flame';
 import { KeptFlame } from '../flame/settings';
 import { liveSetPane } from '../panes/live-set/pane';
-import type { Pane } from '../panes/pane';
 import { sizesPane } from '../panes/sizes';
 import { sqlPane } from '../panes/sql';
 import { restoreCompare } from '../compare';
 import { restoreLayout } from '../scene/state';
+import { oneStop } from '../shell/bar';
+import { Dock } from '../shell/dock';
+import { ViewFrame } from '../shell/frame';
+import { makeHead, type Head } from '../shell/head';
+import type { MenuEntry } from '../shell/menu';
+import { Summary } from '../shell/summary';
+import { comparing, type Picker } from '../shell/toolbar';
 import { debounce, element, setText } from '../ui/dom';
-import { Dock } from '../ui/dock';
 import { FileBar } from '../ui/file-bar';
 import { FilterBox } from '../ui/filter-box';
-import { setFigures } from '../ui/figure';
+import { figureIn, setFigures } from '../ui/figure';
 import { count, counted } from '../ui/format';
+import { Help, profileKeys } from '../ui/help';
 import { baseName } from '../ui/paths';
-import { ViewFrame } from '../ui/frame';
 import { watchTheme } from '../ui/theme';
-import { warningStrip } from '../ui/warnings';
 import { ProfileContext, type ProfileOwner } from './context';
 import { ProfileTimes, type Stretch } from './times';
-import { ProfileToolbar } from './toolbar';
 
 const SAVE_AFTER_MS = 250;
 
@@ -39,9 +43,13 @@ export class ProfileView implements ProfileOwner {
   readonly attribution: KeptAttribution;
   readonly compared: CompareState | null;
   private readonly context: ProfileContext;
-  private readonly flamePane: Pane;
+  private readonly flamePane: FlamePane;
   private readonly dock: Dock;
-  private readonly toolbar: ProfileToolbar;
+  private readonly head: Head;
+  private readonly summary: Summary;
+  private readonly help = new Help(profileKeys());
+  private readonly pickers = signal<readonly Picker[]>([]);
+  private readonly comparedWith = signal<string | null>(null);
   private readonly filterBox: FilterBox;
   private readonly fileBar: FileBar;
   private readonly frame: ViewFrame;
@@ -72,7 +80,6 @@ export class ProfileView implements ProfileOwner {
     this.context = new ProfileContext(api, info, this);
     this.tellFigures();
     const flame = flamePane(this.context);
-    if (!flame) throw new Error('A profile has a flame graph.');
     this.flamePane = flame;
     this.dock = new Dock(
       this.context,
@@ -84,19 +91,9 @@ export class ProfileView implements ProfileOwner {
           this.frame.set({ dockTall: !this.frame.current.dockTall });
         },
       },
-      [liveSetPane, comparePane, sizesPane, sqlPane],
+      [liveSetPane, sizesPane, comparePane, sqlPane],
+      1,
     );
-    this.toolbar = new ProfileToolbar(info, info.warnings.length, {
-      value: (value) => {
-        this.askFor(value);
-      },
-      toggleDock: () => {
-        this.toggleDock();
-      },
-      showWarnings: () => {
-        this.frame.set({ warningsOpen: !this.frame.current.warningsOpen });
-      },
-    });
     this.filterBox = new FilterBox([], {
       apply: (text) => {
         this.setFilter(text);
@@ -105,24 +102,50 @@ export class ProfileView implements ProfileOwner {
         this.focusFlame();
       },
     });
-    this.toolbar.filter.append(this.filterBox.root);
+    this.summary = new Summary(api, info.warnings, (error) => {
+      this.failed(error);
+    });
+    this.head = makeHead(
+      {
+        summary: this.summary,
+        actions: {
+          open: (line, beside) => {
+            this.open(line, beside);
+          },
+          show: (evidence) => {
+            this.show(evidence);
+          },
+          copy: (text) => {
+            this.api.post({ type: 'copy', text });
+          },
+        },
+      },
+      {
+        ...{ label: 'Profile', pickers: this.pickers, comparedWith: this.comparedWith },
+        filter: this.filterBox.root,
+        ...comparing(api, () => {
+          this.dock.show('compare');
+        }),
+        more: () => this.menu(),
+        help: () => {
+          this.help.toggle();
+        },
+      },
+    );
     this.fileBar = new FileBar(api, () => this.context.compare.other?.name ?? '');
     const hidden = (): HTMLElement => element('div', { hidden: true });
     this.frame = new ViewFrame(
       root,
       {
-        toolbar: this.toolbar.root,
-        warnings: warningStrip(info.warnings, () => {
-          this.frame.set({ warningsOpen: false });
-        }),
+        head: this.head.root,
         minimap: hidden(),
         pictures: [flame.root],
         dock: this.dock.root,
         panel: hidden(),
         tooltip: hidden(),
-        help: hidden(),
+        help: this.help.root,
       },
-      { ...restoreLayout(saved?.layout, root.clientWidth), panelOpen: false },
+      { ...restoreLayout(saved?.layout), panelOpen: false },
       () => {
         this.arrange();
       },
@@ -131,13 +154,13 @@ export class ProfileView implements ProfileOwner {
       },
     );
     flame.root.classList.add('pane', 'main-flame');
-    // the value stands above all of the view, and without times there is no order of time
-    const without = ['What widths mean', ...(info.bins === 0 ? ['Order'] : [])];
-    for (const label of without)
-      flame.root.querySelector<HTMLElement>(`select[aria-label="${label}"]`)?.setAttribute('hidden', '');
+    // the value is chosen for all of the view, and without times there is no order of time
+    flame.without('value', ...(info.bins === 0 ? (['order'] as const) : []));
+    flame.root.prepend(flame.bar);
+    oneStop(flame.bar);
     flame.root.parentElement?.classList.add('profile-picture');
     flame.root.addEventListener('keydown', (event) => {
-      if (event.defaultPrevented || !flame.key?.(event)) return;
+      if (event.defaultPrevented || !flame.key(event)) return;
       event.preventDefault();
       event.stopPropagation();
     });
@@ -152,7 +175,7 @@ export class ProfileView implements ProfileOwner {
             {
               changed: () => {
                 this.tellFigures();
-                this.toolbar.set(this.value, this.stretchName);
+                this.tellPickers();
                 this.changed('cursors');
                 this.saveSoon();
               },
@@ -182,7 +205,9 @@ export class ProfileView implements ProfileOwner {
     setText(this.frame.status, facts(info));
     this.arrange();
     this.changed(...EVERYTHING);
-    this.dock.show(this.dock.panes.find(({ id }) => id === state?.pane)?.id ?? null);
+    this.dock.show(state ? (this.dock.panes.find(({ id }) => id === state.pane)?.id ?? null) : 'liveSet');
+    this.summary.turnTo(null);
+    this.summary.findMore();
     if (state && state.filter !== '') this.setFilter(state.filter);
     root.dataset['state'] = 'ready';
     root.dataset['model'] = 'profile';
@@ -192,7 +217,8 @@ export class ProfileView implements ProfileOwner {
     this.stop.abort();
     this.saveSoon.cancel();
     this.dock.dispose();
-    this.flamePane.dispose?.();
+    this.head.dispose();
+    this.flamePane.dispose();
     this.times?.dispose();
     delete this.root.dataset['model'];
   }
@@ -258,7 +284,7 @@ export class ProfileView implements ProfileOwner {
     );
   }
 
-  open({ file, line }: Frame, beside: boolean): void {
+  open({ file, line }: Pick<Frame, 'file' | 'line'>, beside: boolean): void {
     this.api.post({ type: 'openSource', file, line, beside });
   }
 
@@ -291,7 +317,7 @@ export class ProfileView implements ProfileOwner {
   setValue(value: number): void {
     this.value = value;
     this.tellFigures();
-    this.toolbar.set(value, this.stretchName);
+    this.tellPickers();
     this.changed('device');
     this.saveSoon();
   }
@@ -313,12 +339,73 @@ export class ProfileView implements ProfileOwner {
   private arrange(): void {
     const pane = this.dock.shown;
     if (pane !== null) this.lastPane = pane;
-    const { warningsOpen, dockTall } = this.frame.current;
-    const warnings = this.context.info.warnings.length;
-    this.frame.apply(pane !== null, warnings > 0);
-    this.dock.setTall(dockTall);
-    this.toolbar.update(this.value, this.stretchName, pane !== null, warningsOpen ? 0 : warnings);
+    this.frame.apply(pane !== null);
+    this.dock.setTall(this.frame.current.dockTall);
+    this.tellPickers();
     this.saveSoon();
+  }
+
+  private tellPickers(): void {
+    const { values } = this.info;
+    const { stretchName: stretch } = this;
+    const unit = values[this.value]?.unit === 'count' ? 'allocations' : 'bytes';
+    // none of the values is known of a part of the run
+    const ofStretch =
+      stretch === null
+        ? []
+        : [
+            {
+              value: '',
+              text: `${stretch.charAt(0).toUpperCase()}${stretch.slice(1)}, in ${unit}`,
+              disabled: true,
+            },
+          ];
+    const options = values.map(({ title, name, unit, total }, value) => ({
+      ...{ value: String(value), text: `${title} · ${figureIn(total, unit)}`, title: name },
+    }));
+    this.pickers.value = [
+      {
+        ...{ label: 'Value', key: 'v', value: stretch === null ? String(this.value) : '' },
+        options: [...ofStretch, ...options],
+        pick: (value) => {
+          this.askFor(Number(value));
+        },
+      },
+    ];
+    this.comparedWith.value = this.context.compare.other?.name ?? null;
+  }
+
+  private menu(): readonly MenuEntry[] {
+    return [
+      {
+        ...{ text: 'Panel', key: 'T', checked: this.dock.shown !== null },
+        run: () => {
+          this.toggleDock();
+        },
+      },
+      {
+        ...{ text: 'Maximize Panel', key: '', checked: this.frame.current.dockTall },
+        run: () => {
+          if (this.dock.shown === null) this.toggleDock();
+          this.frame.set({ dockTall: !this.frame.current.dockTall });
+        },
+      },
+      null,
+      {
+        ...{ text: 'Copy Summary', key: '' },
+        run: () => {
+          this.api.post({ type: 'copy', text: this.summary.text });
+        },
+      },
+    ];
+  }
+
+  /** Shows what a sentence rests on: its value, its filter, and the pane that has it. */
+  private show({ pane, of, by, event }: Evidence): void {
+    if (of.value !== null) this.askFor(of.value);
+    this.setFilter(of.filter);
+    this.showPane(pane);
+    this.dock.reveal({ by, event });
   }
 
   private showPane(id: string): void {
@@ -336,10 +423,12 @@ export class ProfileView implements ProfileOwner {
 
   private key(event: KeyboardEvent): boolean {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return false;
-    if (event.target instanceof Element && event.target.closest('input, textarea, select')) return false;
+    if (event.target instanceof Element && event.target.closest('input, textarea, select, .settings-slot'))
+      return false;
     if (event.key === 't') this.toggleDock();
     else if (event.key === 'v') this.askFor((this.value + 1) % this.info.values.length);
     else if (event.key === '/') this.filterBox.focus();
+    else if (event.key === '?') this.help.toggle();
     else return false;
     return true;
   }

@@ -63,18 +63,15 @@ export interface Layout {
   readonly panelWidth: number;
   readonly panelOpen: boolean;
   readonly dockHeight: number;
-  /** The dock has the whole height, the picture none. */
+  /** The panel below has the whole height, the picture none. */
   readonly dockTall: boolean;
-  readonly warningsOpen: boolean;
 }
 
-const ROOMY = 800;
 const FIRST_LAYOUT: Layout = {
   panelWidth: 340,
-  panelOpen: true,
+  panelOpen: false,
   dockHeight: 300,
   dockTall: false,
-  warningsOpen: true,
 };
 
 export function deviceExtent(device: DeviceInfo, axis: Axis): Extent {
@@ -129,18 +126,13 @@ export function restoreState(info: TimelineInfo, saved: ViewState | null | undef
     areas: saved?.areas === null ? null : (AREA_KINDS.find((kind) => kind === saved?.areas) ?? 'line'),
     holdHeight: saved?.holdHeight === true,
     picture: PICTURE_IDS.find((id) => id === saved?.picture) ?? 'stacked',
-    pane: saved ? (PANE_IDS.find((id) => id === saved.pane) ?? null) : firstPane(info),
+    pane: saved ? (PANE_IDS.find((id) => id === saved.pane) ?? null) : 'liveSet',
     filter: typeof saved?.filter === 'string' ? saved.filter : '',
     ...restoreCursors(known, device.events),
     compare: restoreCompare(saved?.compare),
     flame: saved?.flame ?? null,
     value: null,
   };
-}
-
-/** Who opens a run that went out of memory wants to know why. */
-function firstPane(info: TimelineInfo): ViewState['pane'] {
-  return info.devices.some(({ ooms }) => ooms > 0) ? 'oom' : null;
 }
 
 function restoreCursors(known: ViewState | null, events: number): CursorState {
@@ -160,15 +152,13 @@ function isCamera(c: Camera): boolean {
   return [c.x0, c.x1, c.y0, c.y1].every(Number.isFinite) && c.x1 > c.x0 && c.y1 > c.y0;
 }
 
-/** `width`: of the whole view; a narrow one starts without the panel. */
-export function restoreLayout(saved: Layout | undefined, width: number): Layout {
-  const layout = { ...FIRST_LAYOUT, panelOpen: width >= ROOMY, ...saved };
+export function restoreLayout(saved: Layout | undefined): Layout {
+  const layout = { ...FIRST_LAYOUT, ...saved };
   return {
     panelWidth: bounded(layout.panelWidth, 220, 900),
     panelOpen: layout.panelOpen,
     dockHeight: bounded(layout.dockHeight, 120, 1200),
     dockTall: layout.dockTall,
-    warningsOpen: layout.warningsOpen,
   };
 }
 

@@ -72,8 +72,12 @@ export function sortedRows(rows: readonly Row[], column: number, descending: boo
  * before it (OWASP, "CSV Injection"): names in a snapshot are anybody's.
  */
 export function toCsv(columns: readonly SqlColumn[], rows: readonly Row[]): string {
-  const line = (cells: readonly Cell[]): string => `${cells.map(csvCell).join(',')}\r\n`;
-  return line(columns.map((column) => column.name)) + rows.map(line).join('');
+  return csvLine(columns.map((column) => column.name)) + rows.map(csvLine).join('');
+}
+
+/** One line of such a file. */
+export function csvLine(cells: readonly Cell[]): string {
+  return `${cells.map(csvCell).join(',')}\r\n`;
 }
 
 function csvCell(value: Cell): string {

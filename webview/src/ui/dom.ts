@@ -73,7 +73,7 @@ export function setText(target: Element, text: string): void {
 const SVG = 'http://www.w3.org/2000/svg';
 
 /** Line drawings on a 16 by 16 grid. */
-const ICONS = {
+export const ICONS = {
   fit: 'M2.5 6V2.5H6 M10 2.5h3.5V6 M13.5 10v3.5H10 M6 13.5H2.5V10',
   peak: 'M1.5 13.5 6 5.5l2.5 4 2-3 4 7z M6 1.5v1.5',
   plus: 'M7 2.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9z M10.3 10.3l3.7 3.7 M7 5v4 M5 7h4',
@@ -81,6 +81,9 @@ const ICONS = {
   box: 'M2.5 4.5v-2h2 M7 2.5h2 M11.5 2.5h2v2 M13.5 7v2 M13.5 11.5v2h-2 M9 13.5H7 M4.5 13.5h-2v-2 M2.5 9V7',
   table: 'M2.5 3h11v10h-11z M2.5 6.3h11 M2.5 9.6h11 M7 6.3V13',
   panel: 'M2.5 3h11v10h-11z M9.5 3v10',
+  more: 'M3.5 8h.01 M8 8h.01 M12.5 8h.01',
+  gear: 'M8 5.8a2.2 2.2 0 1 0 0 4.4 2.2 2.2 0 0 0 0-4.4z M8 1.8v2 M8 12.2v2 M1.8 8h2 M12.2 8h2 M3.6 3.6 5 5 M11 11l1.4 1.4 M3.6 12.4 5 11 M11 5l1.4-1.4',
+  copy: 'M5.5 5.5h8v8h-8z M10.5 5.5v-3h-8v8h3',
   filter: 'M2.5 3.5h11L9.5 8v4.5l-3-1.5V8z',
   help: 'M5.5 6a2.5 2.5 0 1 1 3.6 2.3c-.8.4-1.1.8-1.1 1.7 M8 12.4v.6',
   warning: 'M8 2.5 14 13.5H2z M8 6.5v3.2 M8 11.3v.6',

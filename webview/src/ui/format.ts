@@ -87,7 +87,7 @@ export function nameOf(allocation: AllocationSummary): { title: string; place: s
 
 /** Why an allocation has no stack: the recorder could not see it being made, or kept none. */
 export function noStack({ before_trace: early }: Pick<AllocationSummary, 'before_trace'>): string {
-  return early ? 'Allocated before recording' : 'No stack recorded';
+  return early ? 'Allocated before recording' : 'No stack';
 }
 
 /** Names of code in code type; that there is none is said in words. */

@@ -13,12 +13,52 @@ const MOUSE: readonly (readonly [string, string])[] = [
   ['Ctrl or Cmd click', 'Open the line that allocated it'],
 ];
 
+const PROFILE_KEYS: readonly (readonly [string, string])[] = [
+  ['V', 'Next value'],
+  ['/', 'Filter everything'],
+  ['T', 'Panel'],
+  ['?', 'This list'],
+];
+
+/** A part of the list: its title, and what each key does. */
+type Part = readonly [title: string, rows: readonly (readonly [keys: readonly string[], text: string])[]];
+
+const isMac = (): boolean => navigator.userAgent.includes('Mac');
+
+/** The keys of the flame graph, wherever it is shown. */
+function flameKeys(): Part {
+  const rows = FLAME_KEYS.map(
+    ({ keys, text }) =>
+      [keys.filter((key) => key !== '=').map((key) => keyName(key, isMac())), text] as const,
+  );
+  return ['In the flame graph', rows];
+}
+
+export function timelineKeys(): readonly Part[] {
+  const groups = [...new Set(KEYS.map((row) => row.group))];
+  return [
+    ...groups.map((group): Part => [
+      group,
+      KEYS.filter((row) => row.group === group && row.text).map((row) => [
+        row.keys
+          .filter((key) => !['=', '_', 'Shift++', 'Shift+?'].includes(key))
+          .map((key) => keyName(key, isMac())),
+        row.text,
+      ]),
+    ]),
+    flameKeys(),
+    ['Mouse', MOUSE.map(([name, text]) => [[name], text])],
+  ];
+}
+
+export function profileKeys(): readonly Part[] {
+  return [['View', PROFILE_KEYS.map(([key, text]) => [[key], text])], flameKeys()];
+}
+
 export class Help {
   readonly root: HTMLDialogElement;
 
-  constructor() {
-    const mac = navigator.userAgent.includes('Mac');
-    const groups = [...new Set(KEYS.map((row) => row.group))];
+  constructor(parts: readonly Part[]) {
     this.root = element('dialog', { class: 'help', attributes: { 'aria-label': 'Keys' } });
     this.root.append(
       element(
@@ -34,32 +74,7 @@ export class Help {
           'Escape',
         ),
       ),
-      element(
-        'div',
-        { class: 'help-groups' },
-        ...groups.map((group) =>
-          part(
-            group,
-            KEYS.filter((row) => row.group === group && row.text).map((row) => [
-              row.keys
-                .filter((key) => !['=', '_', 'Shift++', 'Shift+?'].includes(key))
-                .map((key) => keyName(key, mac)),
-              row.text,
-            ]),
-          ),
-        ),
-        part(
-          'In the flame graph',
-          FLAME_KEYS.map(({ keys, text }) => [
-            keys.filter((key) => key !== '=').map((key) => keyName(key, mac)),
-            text,
-          ]),
-        ),
-        part(
-          'Mouse',
-          MOUSE.map(([name, text]) => [[name], text]),
-        ),
-      ),
+      element('div', { class: 'help-groups' }, ...parts.map(([title, rows]) => part(title, rows))),
     );
     this.root.addEventListener('click', (event) => {
       if (event.target === this.root) this.root.close();

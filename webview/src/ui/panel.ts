@@ -44,7 +44,7 @@ export interface PanelActions {
 }
 
 export class Panel {
-  readonly root = element('aside', { class: 'panel', attributes: { 'aria-label': 'Stack' } });
+  readonly root = element('aside', { class: 'panel', attributes: { 'aria-label': 'Details' } });
   private readonly body = element('div', { class: 'panel-body' });
   private readonly title = element('h2', {});
   private readonly buttons = element('div', { class: 'panel-buttons' });
@@ -54,21 +54,10 @@ export class Panel {
     replace(this.root, element('header', {}, this.title, this.buttons), this.body);
   }
 
-  /** Nothing is selected: what the device's figures are, and what was largest at the peak. */
-  showDevice(
-    device: DeviceInfo,
-    largest: readonly AllocationSummary[],
-    colourOf: (a: AllocationSummary) => Rgb,
-  ): void {
+  /** Nothing is selected: the device's figures. */
+  showDevice(device: DeviceInfo): void {
     this.begin(device.name, []);
-    replace(
-      this.body,
-      deviceFacts(device),
-      largest.length > 0 && element('h3', {}, device.events > 0 ? 'Largest at the peak' : 'Largest'),
-      largest.length > 0 &&
-        element('ol', { class: 'largest' }, ...largest.map((each) => this.largestRow(each, colourOf(each)))),
-      element('p', { class: 'hint' }, 'Click an allocation in the picture to see the stack that made it.'),
-    );
+    replace(this.body, deviceFacts(device));
   }
 
   /** Selected, but the answer is still on its way. */
@@ -160,7 +149,11 @@ export class Panel {
               ? 'Nothing that fits the filter has this line in its stack.'
               : 'No allocation in this snapshot has this line in its stack.',
           )
-        : element('p', {}, `Lit up: what this line allocated, by ${counted(answer.stacks.length, 'stack')}.`),
+        : element(
+            'p',
+            {},
+            `Highlighted: what this line allocated, by ${counted(answer.stacks.length, 'stack')}.`,
+          ),
       filtered && element('p', { class: 'hint' }, 'Of what fits the filter, on this device.'),
       totalFacts(totals),
       totals.largest_allocation !== null && this.largestButton(totals.largest_allocation),
@@ -191,7 +184,7 @@ export class Panel {
       this.buttons,
       buttons.includes('zoom') && this.button('fit', 'Zoom to it', 'zoomToSelection', 'z'),
       buttons.includes('clear') && this.button('close', 'Clear', 'clearSelection', 'Escape'),
-      buttons.length === 0 && this.button('close', 'Close the panel', 'togglePanel', 's'),
+      buttons.length === 0 && this.button('close', 'Close Details', 'togglePanel', 's'),
     );
   }
 
@@ -210,31 +203,6 @@ export class Panel {
     const made = this.button(name, label, action, key);
     made.classList.add('step');
     return made;
-  }
-
-  private largestRow(each: AllocationSummary, colour: Rgb): HTMLElement {
-    const swatch = element('span', { class: 'swatch' });
-    swatch.style.background = css(colour);
-    const { title, place } = nameOf(each);
-    return element(
-      'li',
-      {},
-      element(
-        'button',
-        {
-          type: 'button',
-          on: {
-            click: () => {
-              this.actions.select(each.allocation);
-            },
-          },
-        },
-        swatch,
-        element('strong', {}, bytes(each.size_bytes)),
-        element('bdi', { class: codeClass(each) }, shorten(title, 60)),
-        element('bdi', { class: 'place' }, place === null ? '' : shorten(place, 24)),
-      ),
-    );
   }
 
   private largestButton(allocation: number): HTMLElement {

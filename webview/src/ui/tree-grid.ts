@@ -1,7 +1,7 @@
 // A tree of rows in columns, of which only those in view are elements: ARIA's treegrid, walked by keys.
 
 import { add, element, icon, replace } from './dom';
-import { openMenu, type MenuItem } from './menu';
+import { openMenu, type MenuEntry } from '../shell/menu';
 
 export interface GridRow {
   readonly id: string;
@@ -34,10 +34,12 @@ export interface GridEvents {
   pick(index: number, opened: boolean, beside: boolean): void;
   /** The keys went to another row. */
   moved?(index: number): void;
+  /** The pointer is over another row; null for none. */
+  pointed?(index: number | null): void;
   toggle(index: number, open: boolean): void;
   parent(index: number): number;
   /** What the menu of a row offers: with the other button of the mouse, or the keyboard's key for it. */
-  menu?(index: number): readonly MenuItem[];
+  menu?(index: number): readonly MenuEntry[];
   /** A key that the grid itself has no use for; true when it was taken. */
   key(event: KeyboardEvent, index: number): boolean;
 }
@@ -56,6 +58,7 @@ export class TreeGrid {
   private readonly body = element('div', { class: 'grid-body', role: 'rowgroup' });
   private readonly id = `grid-${++grids}`;
   private active = 0;
+  private pointedAt: number | null = null;
   private shown: { first: number; last: number } = { first: 0, last: 0 };
   private columns: readonly GridColumn[] = [];
 
@@ -77,6 +80,13 @@ export class TreeGrid {
     });
     this.body.addEventListener('click', (event) => {
       this.click(event);
+    });
+    this.body.addEventListener('pointermove', ({ target }) => {
+      const row = target instanceof Element ? target.closest<HTMLElement>('.grid-row') : null;
+      this.point(row ? Number(row.dataset['index']) : null);
+    });
+    this.body.addEventListener('pointerleave', () => {
+      this.point(null);
     });
     this.root.addEventListener('contextmenu', (event) => {
       this.openMenu(event);
@@ -197,6 +207,12 @@ export class TreeGrid {
       const mod = event.ctrlKey || event.metaKey;
       this.events.pick(index, mod || target.closest('.place-link') !== null, false);
     }
+  }
+
+  private point(index: number | null): void {
+    if (index === this.pointedAt) return;
+    this.pointedAt = index;
+    this.events.pointed?.(index);
   }
 
   private openMenu(event: MouseEvent): void {

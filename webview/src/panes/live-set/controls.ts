@@ -1,9 +1,10 @@
-// Above the tree: by what it is grouped, and a filter that narrows what is shown.
+// The table's row: what its figures come to, and behind the gear by what it is grouped and what narrows it.
 
 import type { SnapshotInfo } from '../../../../extension/shared/protocol.gen';
 import type { Attribution } from '../../attribution';
 import { never } from '../../model';
 import type { Choice } from '../../ui/choice';
+import { settingsButton } from '../../shell/settings';
 import { add, debounce, element, setText } from '../../ui/dom';
 import type { GroupKind } from './tree';
 
@@ -60,13 +61,26 @@ export class Controls {
   private readonly levels: HTMLSelectElement[];
   private readonly narrow: HTMLInputElement;
   private readonly error = element('span', { class: 'live-set-error', role: 'alert' });
+  /** Takes back what narrows this table alone. */
+  private readonly narrowed = element('button', {
+    class: 'chip',
+    type: 'button',
+    hidden: true,
+    title: 'Clear the filter of this table',
+    on: {
+      click: () => {
+        this.narrow.value = '';
+        this.events.narrowed('');
+      },
+    },
+  });
   private readonly summary = element('span', { class: 'live-set-summary', role: 'status' });
 
   constructor(
     can: readonly GroupKind[],
     by: readonly GroupKind[],
     private readonly attribution: Choice<Attribution>,
-    events: ControlEvents,
+    private readonly events: ControlEvents,
   ) {
     const kinds = KINDS.filter(({ value }) => can.includes(value));
     // a profile has no single allocations to be listed
@@ -96,10 +110,10 @@ export class Controls {
     this.narrow = element('input', {
       class: 'live-set-narrow',
       type: 'search',
-      title: 'Show only what fits: the terms of the filter above, for this table alone',
+      title: 'The terms of the filter above, for this table alone',
       attributes: {
-        'aria-label': 'Narrow this table',
-        placeholder: 'Narrow this table',
+        'aria-label': 'Filter this table',
+        placeholder: 'Filter this table',
         spellcheck: 'false',
       },
       on: {
@@ -107,25 +121,36 @@ export class Controls {
           applySoon();
         },
         keydown: (event) => {
-          if (event.key === 'Escape') this.narrow.value = '';
-          else if (event.key !== 'Enter') return;
+          if (event.key !== 'Enter') return;
           applySoon.cancel();
           events.narrowed(this.narrow.value.trim());
         },
       },
     });
+    const [first, ...others] = this.levels;
     this.root = element(
       'div',
       { class: 'live-set-controls' },
-      element('span', { class: 'muted' }, 'Group by'),
-      this.levels[0],
-      ...this.levels.slice(1).flatMap((select) => [element('span', { class: 'muted then' }, 'then'), select]),
-      this.attribution.root,
-      this.narrow,
       this.error,
       this.summary,
+      this.narrowed,
+      settingsButton('Table settings', [
+        ...(first ? [{ text: 'Group by', control: first }] : []),
+        ...others.map((control) => ({ text: 'then by', control })),
+        { text: 'Charged to', control: this.attribution.root },
+        { text: 'Filter', control: this.narrow },
+      ]),
     );
     this.arrange();
+  }
+
+  /** Groups by something else, as if it had been chosen. */
+  set(kind: GroupKind): void {
+    this.levels.forEach((select, level) => {
+      select.value = level === 0 ? kind : '';
+    });
+    this.arrange();
+    this.events.grouped(this.by);
   }
 
   get by(): GroupKind[] {
@@ -138,17 +163,17 @@ export class Controls {
   tell(summary: string, error: string): void {
     setText(this.summary, summary);
     setText(this.error, error);
+    const text = this.narrow.value.trim();
+    this.narrowed.hidden = text === '';
+    setText(this.narrowed, `${text} ×`);
     this.narrow.setAttribute('aria-invalid', String(error !== ''));
   }
 
   /** A level can be chosen once the one before it is. */
   private arrange(): void {
-    const thens = this.root.querySelectorAll<HTMLElement>('.then');
     let reached = true;
-    this.levels.forEach((select, level) => {
+    this.levels.forEach((select) => {
       select.hidden = !reached;
-      const then = thens[level - 1];
-      if (then) then.hidden = !reached;
       if (!reached) select.value = '';
       reached = reached && select.value !== '';
     });

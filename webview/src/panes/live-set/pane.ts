@@ -5,12 +5,13 @@ import type { AllocationSummary, Branch, Frame } from '../../../../extension/sha
 import { RequestError, type Pending } from '../../api';
 import type { Attribution } from '../../attribution';
 import type { Change, ViewContext } from '../../context';
-import { both } from '../../filter/terms';
+import { copyItems, type CopiedCell, type CopiedTable } from '../../copy';
+import { allBut, both } from '../../filter/terms';
 import { categoriesOf, MODELS } from '../../model';
-import { css } from '../../scene/colour';
+import { css, type Rgb } from '../../scene/colour';
 import type { Choice } from '../../ui/choice';
 import { element, iconButton } from '../../ui/dom';
-import { countedFigure, exactFigure, figure, figureHead } from '../../ui/figure';
+import { countedFigure, countsTitle, exactFigure, figure, figureHead } from '../../ui/figure';
 import {
   bytes,
   categoryName,
@@ -23,7 +24,7 @@ import {
   STATES,
   time,
 } from '../../ui/format';
-import type { MenuItem } from '../../ui/menu';
+import type { MenuEntry } from '../../shell/menu';
 import { shorten } from '../../ui/text';
 import { TreeGrid, type GridColumn, type GridRow } from '../../ui/tree-grid';
 import type { MakePane } from '../pane';
@@ -39,12 +40,13 @@ import {
   type GroupRow,
   type MemberOrder,
   type MoreRow,
+  type Row,
 } from './tree';
 
 const PLAIN: readonly Column<MemberOrder>[] = [
   { name: 'Line of code', title: 'Sort by when it was allocated', width: NAME, order: 'start' },
   { name: 'Size', title: 'Requested bytes', width: '92px', order: 'size' },
-  { name: 'Share', title: 'Share of the set’s bytes', width: '110px', order: null },
+  { name: 'Share', title: 'Share of the set’s bytes', width: 'minmax(96px, 180px)', order: null },
   { name: 'Lifetime', title: 'How long it was held, as far as the file tells', width: '92px', order: 'life' },
   { name: 'Address', title: 'Sort by address', width: '130px', order: 'address' },
   { name: 'State', title: 'What became of it', width: '190px', order: null },
@@ -132,10 +134,22 @@ class LiveSet {
       },
       parent: (index) => parentOf(this.tree.rows(), index),
       menu: (index) => this.menu(index),
+      pointed: (index) => {
+        const row = index === null ? undefined : this.tree.rows()[index];
+        this.context.pointAt(row?.kind === 'group' ? this.branch(row.path) : null);
+      },
       key: (event, index) => this.key(event, index),
     });
     this.tellColumns();
-    this.root = element('section', { class: 'live-set' }, this.controls.root, this.grid.root);
+    this.root = element('section', { class: 'live-set' }, this.grid.root);
+  }
+
+  get bar(): HTMLElement {
+    return this.controls.root;
+  }
+
+  groupBy(kind: GroupKind): void {
+    this.controls.set(kind);
   }
 
   /** What is measured may be another value, or a stretch of the run; the heads say so. */
@@ -172,14 +186,16 @@ class LiveSet {
   }
 
   private summary(totals: Tree['totals']): string {
-    const { setName } = this.context;
-    const name = setName.charAt(0).toUpperCase() + setName.slice(1);
-    if (!totals) return `${name}: fetching…`;
+    if (!totals) return 'Fetching…';
     const what = countedAnd(totals.count, totals.bytes);
-    const groups = totals.groups === null ? '' : ` in ${counted(totals.groups, 'group')}`;
-    const filters = [this.context.filter === '' ? '' : 'filtered', this.narrow === '' ? '' : 'narrowed'];
-    const how = filters.filter(Boolean).join(' and ');
-    return `${name}${how === '' ? '' : ` (${how})`}: ${what}${groups}`;
+    const groups = totals.groups === null ? '' : ` in ${counted(totals.groups, this.groupNoun)}`;
+    return `${this.context.filter === '' ? '' : 'Filtered: '}${what}${groups}`;
+  }
+
+  /** What a row is. */
+  private get groupNoun(): string {
+    const [kind] = this.by;
+    return kind === 'category' ? 'group' : (kind ?? 'group');
   }
 
   private branch(path: readonly number[]): Branch {
@@ -300,7 +316,15 @@ class LiveSet {
     return { place: 1, of: 1, selected: false, open: null, cells: [[cell]], class: 'more' };
   }
 
-  private groupCells({ group, id }: GroupRow): GridRow['cells'] {
+  /** The colour that the picture has for a group; nothing where it isn't grouped by the same. */
+  private groupSwatch({ group, level }: GroupRow): HTMLElement[] {
+    const [kind] = this.by;
+    const colour = level === 0 && kind ? this.context.colourOfGroup(group, kind) : null;
+    return colour ? [swatchOf(colour)] : [];
+  }
+
+  private groupCells(row: GroupRow): GridRow['cells'] {
+    const { group, id } = row;
     const label = shorten(group.name, 90);
     const name = hasSource(group.place)
       ? element(
@@ -311,7 +335,7 @@ class LiveSet {
       : element('bdi', { class: group.place === null ? '' : 'code' }, label);
     const detail = group.detail === '' ? '' : element('bdi', { class: 'muted' }, shorten(group.detail, 90));
     return [
-      [name, detail, ...this.filterButton(group.filter, id)],
+      [...this.groupSwatch(row), name, detail, ...this.filterButton(group.filter, id)],
       [sized(group.bytes)],
       this.shareCell(group.bytes),
       [group.count === null ? '–' : count(group.count)],
@@ -357,9 +381,7 @@ class LiveSet {
   }
 
   private swatch(allocation: AllocationSummary): HTMLElement {
-    const swatch = element('span', { class: 'swatch' });
-    swatch.style.background = css(this.context.colourOf(allocation));
-    return swatch;
+    return swatchOf(this.context.colourOf(allocation));
   }
 
   private shareCell(part: number): readonly (Node | string)[] {
@@ -373,7 +395,7 @@ class LiveSet {
     if (filter === '') return [];
     const button = iconButton(
       'filter',
-      'Filter every view to this',
+      'Filter to this',
       () => {
         this.filterTo(filter);
       },
@@ -397,15 +419,15 @@ class LiveSet {
     else if (row) this.light(row, opened);
   }
 
-  private menu(index: number): MenuItem[] {
+  private menu(index: number): MenuEntry[] {
     const row = this.tree.rows()[index];
     if (!row || row.kind === 'more') return [];
     const place = row.kind === 'group' ? row.group.place : row.allocation.label;
-    const items: MenuItem[] = [];
+    const items: MenuEntry[] = [];
     const item = (text: string, key: string, run: () => void): void => {
       items.push({ text, key, run });
     };
-    const what = row.kind === 'group' ? 'Light Up in the Picture' : 'Select in the Picture';
+    const what = row.kind === 'group' ? 'Highlight' : 'Select';
     if (this.traits.hasAllocations)
       item(what, 'Space', () => {
         this.pick(index, false);
@@ -414,15 +436,47 @@ class LiveSet {
       item('Open Line', 'Enter', () => {
         this.pick(index, true);
       });
-    if (row.kind === 'group' && row.group.filter !== '')
-      item('Filter Every View to This', 'F', () => {
+    if (row.kind === 'group' && row.group.filter !== '') {
+      item('Filter to This', 'F', () => {
         this.filterTo(row.group.filter);
       });
+      const others = allBut(row.group.filter);
+      if (others !== null)
+        item('Hide This', '', () => {
+          this.filterTo(others);
+        });
+    }
     if (row.kind === 'group' && !this.isLast(row))
       item(row.open ? 'Collapse' : 'Expand', row.open ? '←' : '→', () => {
         this.tree.setOpen(row, !row.open);
       });
-    return items;
+    const name = row.kind === 'group' ? row.group.name : nameOf(row.allocation).title;
+    const table = {
+      one: () => this.copied([row]),
+      all: () => this.copied(this.tree.rows()),
+    };
+    return [...items, ...copyItems(this.context.api, { name, place }, table)];
+  }
+
+  /** Rows as they are copied: those that were fetched, in their order. */
+  private copied(rows: readonly Row[]): CopiedTable {
+    const whole = this.tree.totals?.bytes ?? 0;
+    const of = (bytes: number): CopiedCell => ({ shown: figure(bytes), exact: bytes });
+    const number = (value: number): CopiedCell => ({ shown: count(value), exact: value });
+    return {
+      heads: ['Name', 'Detail', figureHead(), 'Share', countsTitle()],
+      rows: rows.flatMap((row): CopiedCell[][] => {
+        if (row.kind === 'more') return [];
+        if (row.kind === 'group') {
+          const { name, detail, bytes: size, count: many } = row.group;
+          return [[name, detail, of(size), share(size, whole), many === null ? '' : number(many)]];
+        }
+        const { allocation } = row;
+        const { title, place } = nameOf(allocation);
+        const size = allocation.size_bytes;
+        return [[title, place ?? '', of(size), share(size, whole), number(1)]];
+      }),
+    };
   }
 
   private filterTo(filter: string): void {
@@ -442,7 +496,7 @@ class LiveSet {
     this.context.lightGroup(this.lit.branch);
     const { name, count: many, bytes: size } = row.group;
     const figures = this.traits.hasAllocations
-      ? `${counted(many ?? 0, 'allocation')}, ${bytes(size)} lit up in the picture`
+      ? `${counted(many ?? 0, 'allocation')}, ${bytes(size)} highlighted`
       : countedAnd(many, size);
     this.context.say(`${name}: ${figures}.`);
     this.draw();
@@ -465,6 +519,12 @@ class LiveSet {
     }
     return false;
   }
+}
+
+function swatchOf(colour: Rgb): HTMLElement {
+  const swatch = element('span', { class: 'swatch' });
+  swatch.style.background = css(colour);
+  return swatch;
 }
 
 function sized(value: number): HTMLElement {
@@ -496,6 +556,10 @@ export const liveSetPane: MakePane = (context) => {
     title: MODELS[context.info.model].groups,
     usesSet: true,
     root: live.root,
+    bar: live.bar,
+    reveal: ({ by }) => {
+      if (by !== null) live.groupBy(by);
+    },
     update: (changes) => {
       if (RENEWING.some((each) => changes.has(each))) live.renew();
       else if (changes.has('theme') || changes.has('selection')) live.draw();

@@ -2,12 +2,12 @@
 
 import type { Layout } from '../scene/state';
 import { RequestError } from '../api';
-import { add, element, replace, setText } from './dom';
-import { splitter } from './splitter';
+import { add, element, replace, setText } from '../ui/dom';
+import { splitter } from '../ui/splitter';
 
 export interface Parts {
-  readonly toolbar: HTMLElement;
-  readonly warnings: HTMLElement;
+  /** The summary and the toolbar. */
+  readonly head: HTMLElement;
   readonly minimap: HTMLElement;
   /** One of them is shown. */
   readonly pictures: readonly HTMLElement[];
@@ -29,7 +29,7 @@ export class ViewFrame {
   readonly coarser = element(
     'div',
     { class: 'status-coarser', hidden: true, title: 'This part has more than the screen can show' },
-    'Simplified here: zoom in for every allocation',
+    'Small allocations merged',
   );
   /** Read out by screen readers. */
   readonly live = element('div', { class: 'sr-only', role: 'status', attributes: { 'aria-live': 'polite' } });
@@ -53,7 +53,7 @@ export class ViewFrame {
     private readonly showLog: () => void,
   ) {
     this.side = splitter(
-      'Width of the stack panel',
+      'Width of the details',
       'vertical',
       () => this.layout.panelWidth,
       (panelWidth) => {
@@ -61,7 +61,7 @@ export class ViewFrame {
       },
     );
     this.bottom = splitter(
-      'Height of the views below the picture',
+      'Height of the panel',
       'horizontal',
       () => this.layout.dockHeight,
       (dockHeight) => {
@@ -80,9 +80,8 @@ export class ViewFrame {
     this.root = element(
       'div',
       { class: 'view' },
-      parts.toolbar,
+      parts.head,
       this.files,
-      parts.warnings,
       element('div', { class: 'columns' }, middle, this.side, parts.panel),
       element('footer', { class: 'status' }, this.status, this.note, this.coarser, this.legend),
       this.live,
@@ -130,8 +129,8 @@ export class ViewFrame {
     this.changed(this.layout);
   }
 
-  apply(dockOpen: boolean, hasWarnings: boolean): void {
-    const { panelOpen, panelWidth, dockHeight, dockTall, warningsOpen } = this.layout;
+  apply(dockOpen: boolean): void {
+    const { panelOpen, panelWidth, dockHeight, dockTall } = this.layout;
     const tall = dockOpen && dockTall;
     this.parts.panel.hidden = !panelOpen;
     this.side.hidden = !panelOpen;
@@ -141,6 +140,5 @@ export class ViewFrame {
     this.bottom.hidden = !dockOpen || tall;
     this.picture.hidden = tall;
     this.parts.dock.style.height = tall ? '' : `${dockHeight}px`;
-    this.parts.warnings.hidden = !hasWarnings || !warningsOpen;
   }
 }

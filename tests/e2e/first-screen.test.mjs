@@ -1,0 +1,142 @@
+// The first screen of a snapshot: what it says, how many controls it has, and that all of it has room.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { poorContrasts } from './contrast.mjs';
+import { openVSCode } from './harness.mjs';
+import { SnapshotView } from './view.mjs';
+
+const FILE = 'train.pickle';
+const MOST_CONTROLS = 12;
+
+let vscode;
+let view;
+
+before(async () => {
+  vscode = await openVSCode({ viewport: { width: 1440, height: 900 } });
+  view = await SnapshotView.opened(vscode, FILE);
+  await view.locator('.headline-finding').waitFor();
+  await view.locator('.live-set .grid-row').first().waitFor();
+});
+after(() => vscode?.close());
+
+/** What can be pressed, chosen or written in, without the links of sentences and the rows of tables. */
+const controls = () =>
+  view.frame.evaluate(() =>
+    [...document.querySelectorAll('button, select, input, textarea, a[href]')]
+      .filter((each) => {
+        const { width, height } = each.getBoundingClientRect();
+        if (width === 0 || height === 0 || each.closest('.headline-text, .grid, .area-legend')) return false;
+        for (let part = each; part; part = part.parentElement) {
+          const { opacity, visibility } = getComputedStyle(part);
+          if (opacity === '0' || visibility === 'hidden') return false;
+        }
+        return true;
+      })
+      .map((each) => each.getAttribute('aria-label') ?? each.textContent.trim()),
+  );
+
+/** The rows in which a bar's visible controls stand. */
+const rowsOf = (bar) =>
+  view.locator(bar).evaluate((root) => {
+    const middles = [...root.querySelectorAll('button, select, input')]
+      .map((each) => each.getBoundingClientRect())
+      .filter(({ width }) => width > 0)
+      .map(({ top, bottom }) => (top + bottom) / 2)
+      .sort((a, b) => a - b);
+    return middles.filter((middle, at) => at === 0 || middle - middles[at - 1] > 8).length;
+  });
+
+/** Controls that are cut off by the window or by what they stand in. */
+const cutOff = () =>
+  view.frame.evaluate(() =>
+    [
+      ...document.querySelectorAll(
+        '.toolbar button, .toolbar select, .toolbar input, .tabs button, .settings-button',
+      ),
+    ]
+      .filter((each) => each.getBoundingClientRect().width > 0)
+      .filter((each) => {
+        const box = each.getBoundingClientRect();
+        const at = document.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2);
+        const inside = box.left >= 0 && box.right <= window.innerWidth && box.bottom <= window.innerHeight;
+        return !inside || !at || !(each.contains(at) || at.contains(each));
+      })
+      .map((each) => each.getAttribute('aria-label') ?? each.textContent),
+  );
+
+test('says what filled the memory, and has few controls', async () => {
+  const [line] = (await vscode.lines(FILE)).toSorted((a, b) => b.live_at_peak - a.live_at_peak);
+  assert.ok(line.line > 0);
+  assert.match(await view.text('.headline-text'), /^Peak .*:\d+/s);
+  await view.locator('.live-set .grid-row', { hasText: /:\d+/ }).first().waitFor();
+  await vscode.page.mouse.move(5, 5);
+  const shown = await controls();
+  assert.ok(shown.length >= 8, `${shown.length}: ${shown}`);
+  assert.ok(shown.length <= MOST_CONTROLS, `${shown.length}: ${shown}`);
+  await vscode.screenshot('first-screen');
+});
+
+test('the warnings and the findings are lists that open and close', async () => {
+  const findings = view.locator('.headline-all');
+  if (await findings.count()) {
+    await findings.click();
+    assert.ok((await view.locator('.headline-list:visible li').count()) > 1);
+    await vscode.page.keyboard.press('Escape');
+  }
+  await view.locator('.headline-list:visible').waitFor({ state: 'detached' });
+  // what a finding rests on is a click away
+  await view.locator('.headline-finding .link', { hasText: 'Show' }).click();
+  await view.locator('.dock [role=tab][aria-selected=true]').waitFor();
+});
+
+test('the toolbar is one stop of Tab; its menu goes by keys', async () => {
+  await view.locator('.toolbar select, .toolbar input').first().focus();
+  await vscode.page.keyboard.press('End');
+  const focused = () => view.frame.evaluate(() => document.activeElement?.getAttribute('aria-label'));
+  assert.equal(await focused(), 'Keys');
+  await vscode.page.keyboard.press('ArrowLeft');
+  assert.equal(await focused(), 'More');
+  await vscode.page.keyboard.press('Enter');
+  await view.locator('.menu').waitFor();
+  await vscode.screenshot('toolbar-menu');
+  await vscode.page.keyboard.press('Escape');
+  await view.locator('.menu').waitFor({ state: 'detached' });
+  assert.equal(await focused(), 'More');
+  await vscode.page.keyboard.press('Tab');
+  assert.equal(
+    await view.frame.evaluate(() => document.activeElement?.closest('.toolbar') === null),
+    true,
+    'Tab leaves the toolbar',
+  );
+});
+
+test('has all of it in one row each, in a small window with the sidebar as well', async () => {
+  for (const [width, height] of [
+    [1440, 900],
+    [900, 600],
+  ]) {
+    await vscode.page.setViewportSize({ width, height });
+    await view.drawn();
+    for (const pane of await view.panes()) {
+      await view.pane(pane);
+      assert.equal(await rowsOf('.toolbar'), 1, `the toolbar at ${width}`);
+      assert.deepEqual(await cutOff(), [], `${pane} at ${width}`);
+    }
+    await view.pane('What’s in memory');
+    const grid = await view.locator('.live-set .grid').boundingBox();
+    assert.ok(grid.height >= 44, `${grid.height} px are left for the rows at ${height}`);
+    await vscode.screenshot(`first-screen-${width}`);
+  }
+  await vscode.page.setViewportSize({ width: 1440, height: 900 });
+});
+
+test('every text can be read in every theme', async () => {
+  for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
+    await vscode.setTheme(theme);
+    await vscode.screenshot(`first-screen-${theme}`);
+    const { looked, poor } = await view.frame.evaluate(poorContrasts, ['.headline', '.toolbar', '.dock']);
+    assert.ok(looked > 20, `${looked} texts`);
+    assert.deepEqual(poor, [], theme);
+  }
+  assert.deepEqual(vscode.consoleErrors, []);
+});

@@ -1,0 +1,379 @@
+// What stands around every view: the summary, the toolbar, menus, and the panel's tabs.
+
+import { drawn, press } from './support/dom';
+import { signal } from '@preact/signals';
+import assert from 'node:assert/strict';
+import { afterEach, test } from 'node:test';
+import { render } from 'preact';
+import type { FromWebviewMessage, ViewMethod } from '../../extension/shared/messages';
+import type {
+  Evidence,
+  FindingsAnswer,
+  HeadlineAnswer,
+  LineLink,
+  SnapshotFinding,
+  TextPart,
+  TimelineInfo,
+} from '../../extension/shared/protocol.gen';
+import { RequestError, type Api } from '../../webview/src/api';
+import type { ViewContext } from '../../webview/src/context';
+import { Cursors } from '../../webview/src/cursors';
+import type { Pane } from '../../webview/src/panes/pane';
+import { Dock } from '../../webview/src/shell/dock';
+import { Headline } from '../../webview/src/shell/headline';
+import { openMenu, type MenuEntry } from '../../webview/src/shell/menu';
+import { Summary } from '../../webview/src/shell/summary';
+import { comparing, Toolbar, type ToolbarProps } from '../../webview/src/shell/toolbar';
+import { timelineMenu } from '../../webview/src/timeline-menu';
+import { element } from '../../webview/src/ui/dom';
+
+const root = (): HTMLElement => {
+  const made = element('div');
+  document.body.append(made);
+  return made;
+};
+
+afterEach(() => {
+  document.body.replaceChildren();
+});
+
+/** An element that must be there. */
+function one(within: ParentNode, selector: string): HTMLElement {
+  const found = within.querySelector<HTMLElement>(selector);
+  assert.ok(found, `${selector} is there`);
+  return found;
+}
+
+/** For what must not happen. */
+const never = (): never => assert.fail();
+
+const texts = (within: ParentNode, selector: string): string[] =>
+  [...within.querySelectorAll(selector)].map((each) => each.textContent);
+
+// --- menus -----------------------------------------------------------------------------------------------------------
+
+test('a menu is walked by keys, runs what is chosen, and gives the focus back', () => {
+  const button = element('button', { type: 'button' }, 'More');
+  document.body.append(button);
+  button.focus();
+  const ran: string[] = [];
+  const item = (text: string, checked?: boolean): MenuEntry => ({
+    ...{ text, key: '' },
+    ...(checked === undefined ? {} : { checked }),
+    run: () => {
+      ran.push(text);
+    },
+  });
+  openMenu([item('Open'), null, item('Shown', true), item('Peak')], 10, 10, 'More');
+  const menu = one(document, '[role=menu]');
+  assert.equal(menu.getAttribute('aria-label'), 'More');
+  assert.deepEqual(
+    [...menu.children].map((each) => each.getAttribute('role')),
+    ['menuitem', 'separator', 'menuitemcheckbox', 'menuitem'],
+  );
+  const at = (): string | undefined => document.activeElement?.querySelector('.menu-text')?.textContent;
+  assert.equal(at(), 'Open');
+  press(menu, 'ArrowDown');
+  assert.equal(at(), 'Shown');
+  assert.equal(document.activeElement?.getAttribute('aria-checked'), 'true');
+  press(menu, 'End');
+  assert.equal(at(), 'Peak');
+  press(menu, 'ArrowDown');
+  assert.equal(at(), 'Open');
+  press(menu, 'p');
+  assert.equal(at(), 'Peak');
+  press(menu, 'Enter');
+  assert.deepEqual(ran, ['Peak']);
+  assert.equal(document.querySelector('[role=menu]'), null);
+  assert.equal(document.activeElement, button);
+});
+
+test('Escape and a press beside it close a menu and run nothing', () => {
+  const items: MenuEntry[] = [
+    {
+      ...{ text: 'Delete', key: '' },
+      run: () => {
+        assert.fail('nothing was chosen');
+      },
+    },
+  ];
+  openMenu(items, 0, 0);
+  press(one(document, '[role=menu]'), 'Escape');
+  assert.equal(document.querySelector('[role=menu]'), null);
+  openMenu(items, 0, 0);
+  document.body.dispatchEvent(new PointerEvent('pointerdown', { bubbles: true }));
+  assert.equal(document.querySelector('[role=menu]'), null);
+});
+
+test('a menu of the timeline offers what the file has, and running what holds changes nothing', () => {
+  const ran: string[] = [];
+  const state = {
+    ...({ axis: 'time', hasTimes: true, colour: 'stack', hasCategories: false } as const),
+    ...{ boxTool: false, panel: true, details: false, areas: 'line' as const },
+    run: (action: string) => {
+      ran.push(action);
+    },
+    copySummary: () => {
+      ran.push('copy');
+    },
+  };
+  const items = timelineMenu(state).filter((entry) => entry !== null);
+  assert.ok(!items.some(({ text }) => text.startsWith('Colours')));
+  for (const item of items) item.run();
+  assert.ok(ran.includes('toggleAxis') && ran.includes('togglePanel') && ran.includes('copy'));
+  // one of both axes holds, so only the other one switches
+  assert.equal(ran.filter((action) => action === 'toggleAxis').length, 1);
+  assert.ok(!timelineMenu({ ...state, hasTimes: false }).some((entry) => entry?.text.startsWith('Axis')));
+});
+
+// --- the toolbar -----------------------------------------------------------------------------------------------------
+
+test('the toolbar is one stop of Tab, and arrows lead through it', async () => {
+  const host = root();
+  const filter = element('div', {}, element('input', { type: 'text' }));
+  const picked: string[] = [];
+  const posted: FromWebviewMessage[] = [];
+  const comparedWith = signal<string | null>(null);
+  const props: ToolbarProps = {
+    label: 'Memory timeline',
+    pickers: signal([
+      {
+        ...{ label: 'View', key: '', value: 'stacked' },
+        options: [
+          { value: 'stacked', text: 'Timeline' },
+          { value: 'map', text: 'Memory map' },
+        ],
+        pick: (value: string) => {
+          picked.push(value);
+        },
+      },
+    ]),
+    ...{ filter, comparedWith },
+    ...comparing(
+      {
+        post: (message) => {
+          posted.push(message);
+        },
+      },
+      never,
+    ),
+    more: () => [{ text: 'Zoom In', key: '+', run: () => undefined }],
+    help: () => undefined,
+  };
+  render(<Toolbar {...props} />, host);
+  await drawn();
+  const controls = [...host.querySelectorAll<HTMLElement>('select, input, button')];
+  assert.deepEqual(
+    controls.map((each) => each.getAttribute('aria-label') ?? each.textContent),
+    ['View', '', 'Compare…', 'More', 'Keys'],
+  );
+  assert.deepEqual(
+    controls.map(({ tabIndex }) => tabIndex),
+    [0, -1, -1, -1, -1],
+  );
+  controls[0]?.focus();
+  press(one(host, 'select'), 'ArrowRight');
+  assert.equal(document.activeElement, controls[1]);
+  press(one(host, 'input'), 'ArrowLeft');
+  assert.equal(document.activeElement, controls[0]);
+  press(one(host, 'select'), 'End');
+  assert.equal(document.activeElement, controls[4]);
+  await drawn();
+  assert.deepEqual(
+    controls.map(({ tabIndex }) => tabIndex),
+    [-1, -1, -1, -1, 0],
+  );
+  const view = host.querySelector('select');
+  assert.ok(view);
+  view.value = 'map';
+  view.dispatchEvent(new Event('change', { bubbles: true }));
+  assert.deepEqual(picked, ['map']);
+
+  controls[2]?.click();
+  assert.deepEqual(posted, [{ type: 'chooseOther' }]);
+  comparedWith.value = 'other.pickle';
+  await drawn();
+  controls[2]?.click();
+  assert.deepEqual(texts(document, '[role=menu] .menu-text'), [
+    'Show Comparison',
+    'Compare with Another…',
+    'Stop Comparing',
+  ]);
+});
+
+// --- the summary -----------------------------------------------------------------------------------------------------
+
+const LINE: LineLink = {
+  ...{ file: '/src/train/model.py', line: 39, function: 'forward', frame: 7 },
+  source: 'recorded',
+};
+const EVIDENCE: Evidence = {
+  ...{ pane: 'liveSet', by: 'line', event: null, allocation: null },
+  of: { device: 0, kind: 'live', from_moment: 4, to_moment: null, filter: '', value: null },
+};
+const part = (text: string, more: Partial<TextPart> = {}): TextPart => ({
+  ...{ text, figure: null, line: null, evidence: null },
+  ...more,
+});
+const finding = (title: string): SnapshotFinding => ({
+  ...{ rule: 'dominates', title, text: `${title}: model.py:39 holds 2 GiB.`, evidence: EVIDENCE },
+  sentence: [part('model.py:39', { line: LINE }), part(' holds '), part('2 GiB', { evidence: EVIDENCE })],
+  ...{ figure: { amount: 2 ** 31, unit: 'bytes', kind: 'live', sql: '' }, line: LINE, inferred: true },
+});
+const HEADLINE: HeadlineAnswer = {
+  rule: 'peak',
+  sentences: [[part('Peak 4 GiB.')], [part('Held by '), part('model.py:39', { line: LINE })]],
+  text: 'Peak 4 GiB. Held by model.py:39',
+  warnings: [{ code: 'ring_buffer', message: 'Recording started mid-run.', device: 0 }],
+};
+
+/** A server that knows only the summary; `fail` makes it answer with an error. */
+function server(fail = false): Pick<Api, 'request'> & { asked: string[] } {
+  const asked: string[] = [];
+  const answers: Partial<Record<ViewMethod, HeadlineAnswer | FindingsAnswer>> = {
+    'memlens/headline': HEADLINE,
+    'memlens/findings': { findings: [finding('Most memory'), finding('Grows')] },
+  };
+  return {
+    asked,
+    // SAFETY: the table has the answer of each method that is asked for.
+    request: ((method: ViewMethod) => {
+      asked.push(method);
+      const problem = {
+        code: 'internal',
+        message: 'broken',
+        advice: '',
+        offset: null,
+        retry: false,
+      } as const;
+      return {
+        answer: fail ? Promise.reject(new RequestError(problem)) : Promise.resolve(answers[method]),
+        cancel: () => undefined,
+      };
+    }) as unknown as Api['request'],
+  };
+}
+
+test('the summary links lines and evidence, copies as text, and counts the warnings', async () => {
+  const host = root();
+  const api = server();
+  const summary = new Summary(api, [], never);
+  const done: unknown[] = [];
+  render(
+    <Headline
+      summary={summary}
+      actions={{
+        open: (line, beside) => done.push(['open', line.file, line.line, beside]),
+        show: (evidence) => done.push(['show', evidence.pane]),
+        copy: (text) => done.push(['copy', text]),
+      }}
+    />,
+    host,
+  );
+  summary.turnTo(0);
+  await drawn();
+  assert.deepEqual(api.asked, ['memlens/headline']);
+  assert.equal(one(host, '.headline-text').textContent.trim(), 'Peak 4 GiB. Held by model.py:39');
+  summary.findMore();
+  summary.findMore();
+  await drawn();
+  assert.deepEqual(api.asked, ['memlens/headline', 'memlens/findings']);
+
+  one(host, '.headline-text .link').click();
+  const best = one(host, '.headline-finding');
+  assert.match(best.textContent, /^Most memory: model\.py:39 holds 2 GiB \(inferred\) Show/);
+  const links = [...best.querySelectorAll<HTMLElement>('.link')];
+  // the line is linked where it stands, and not a second time
+  assert.deepEqual(
+    links.map((each) => each.textContent),
+    ['model.py:39', '2 GiB', 'Show', '2 findings'],
+  );
+  links[1]?.click();
+  one(host, '.headline-copy').click();
+  assert.deepEqual(done, [
+    ['open', '/src/train/model.py', 39, false],
+    ['show', 'liveSet'],
+    [
+      'copy',
+      'Peak 4 GiB. Held by model.py:39\n- Most memory: model.py:39 holds 2 GiB.\n- Grows: model.py:39 holds 2 GiB.',
+    ],
+  ]);
+
+  const lists = [...host.querySelectorAll<HTMLElement>('.headline-list')];
+  assert.deepEqual(
+    lists.map(({ hidden }) => hidden),
+    [true, true],
+  );
+  const warnings = one(host, '.headline-warnings');
+  assert.equal(warnings.getAttribute('aria-label'), '1 warning');
+  warnings.click();
+  await drawn();
+  assert.equal(warnings.getAttribute('aria-expanded'), 'true');
+  assert.deepEqual(texts(host, '.headline-list:not([hidden]) li'), ['Recording started mid-run.']);
+  press(warnings, 'Escape');
+  await drawn();
+  assert.ok(lists.every(({ hidden }) => hidden));
+  one(host, '.headline-all').click();
+  await drawn();
+  assert.equal(texts(host, '.headline-list:not([hidden]) li').length, 2);
+});
+
+test('a summary that fails says so, and leaves the warnings of the file', async () => {
+  const host = root();
+  const errors: unknown[] = [];
+  const notice = { code: 'empty', message: 'Nothing was recorded.', device: null };
+  const summary = new Summary(server(true), [notice], (error) => errors.push(error));
+  render(<Headline summary={summary} actions={{ open: never, show: never, copy: never }} />, host);
+  summary.turnTo(0);
+  await drawn();
+  assert.equal(errors.length, 1);
+  assert.equal(one(host, '.headline-text').textContent, '');
+  assert.equal(one(host, '.headline-warnings').getAttribute('aria-label'), '1 warning');
+});
+
+// --- the panel -------------------------------------------------------------------------------------------------------
+
+test('the panel has a tab for a few panes and a menu for the others', async () => {
+  const told: string[] = [];
+  const pane = (id: Pane['id'], title: string): Pane => ({
+    ...{ id, title, usesSet: true, root: element('section'), bar: element('div', {}, title) },
+    update: () => {
+      told.push(id);
+    },
+  });
+  const api: Pick<Api, 'request'> = { request: never };
+  // SAFETY: the panel and the cursors ask for nothing else.
+  const cursors = new Cursors(api as Api, { changed: never, failed: never, filter: () => '' });
+  const info = { model: 'timeline' } as TimelineInfo;
+  const context = { info, cursors, setName: 'at the peak' } as unknown as ViewContext;
+  const shown: (string | null)[] = [];
+  const panes = [pane('liveSet', 'What’s in memory'), pane('flame', 'Flame graph'), pane('sql', 'SQL')];
+  const dock = new Dock(
+    context,
+    { shown: (id) => shown.push(id), toggleTall: never },
+    panes.map((each) => () => each),
+    2,
+  );
+  document.body.append(dock.root);
+  dock.show('liveSet');
+  await drawn();
+  assert.deepEqual(texts(dock.root, '[role=tab]'), ['What’s in memory', 'Flame graph']);
+  assert.equal(one(dock.root, '.scope-text').textContent, 'At the peak');
+  const [memory, flame, sql] = panes;
+  assert.deepEqual([memory?.root.hidden, flame?.root.hidden], [false, true]);
+  assert.deepEqual([memory?.bar?.hidden, flame?.bar?.hidden], [false, true]);
+  press(one(dock.root, '[role=tab]'), 'ArrowRight');
+  await drawn();
+  assert.equal(dock.shown, 'flame');
+  assert.equal(one(dock.root, '[aria-selected=true]').textContent, 'Flame graph');
+
+  one(dock.root, '.tab-more').click();
+  assert.deepEqual(texts(document, '[role=menuitemradio] .menu-text'), ['SQL']);
+  one(document, '[role=menuitemradio]').click();
+  await drawn();
+  // what is shown always has a tab
+  assert.deepEqual(texts(dock.root, '[role=tab]'), ['What’s in memory', 'Flame graph', 'SQL']);
+  assert.equal(sql?.root.hidden, false);
+  assert.deepEqual(shown, ['liveSet', 'flame', 'sql']);
+  assert.deepEqual(told, ['liveSet', 'flame', 'sql']);
+});

@@ -1,0 +1,29 @@
+// A DOM for components under Node. Imported before what makes elements.
+
+import { Window } from 'happy-dom';
+
+const window = new Window({ width: 1440, height: 900 });
+
+const NAMES = [
+  ...['document', 'Element', 'HTMLElement', 'HTMLButtonElement', 'HTMLInputElement', 'HTMLSelectElement'],
+  ...['HTMLTextAreaElement', 'HTMLTableRowElement', 'Node', 'Text', 'Event', 'KeyboardEvent', 'MouseEvent'],
+  ...['PointerEvent', 'FocusEvent', 'MutationObserver', 'requestAnimationFrame', 'cancelAnimationFrame'],
+  ...['ResizeObserver', 'getComputedStyle'],
+] as const;
+
+Object.assign(globalThis, { window });
+for (const name of NAMES)
+  Object.defineProperty(globalThis, name, {
+    configurable: true,
+    writable: true,
+    value: Reflect.get(window, name),
+  });
+
+/** Until components have drawn what changed, and observers were told. */
+export async function drawn(): Promise<void> {
+  await window.happyDOM.waitUntilComplete();
+}
+
+export function press(target: Element, key: string): void {
+  target.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+}

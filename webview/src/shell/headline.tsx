@@ -1,0 +1,257 @@
+// What the snapshot says, in a sentence or two over everything, and the best of its findings below.
+
+import { useSignal } from '@preact/signals';
+import type { VNode } from 'preact';
+import { useId } from 'preact/hooks';
+import type {
+  Evidence,
+  LineLink,
+  Notice,
+  SnapshotFinding,
+  TextPart,
+} from '../../../extension/shared/protocol.gen';
+import { counted } from '../ui/format';
+import { visible } from '../ui/text';
+import { Icon } from './icon';
+import type { Summary } from './summary';
+
+export interface HeadlineActions {
+  open(line: LineLink, beside: boolean): void;
+  show(evidence: Evidence): void;
+  copy(text: string): void;
+}
+
+export interface HeadlineProps {
+  readonly summary: Summary;
+  readonly actions: HeadlineActions;
+}
+
+type Opened = 'findings' | 'warnings' | null;
+
+export function Headline({ summary, actions }: HeadlineProps): VNode {
+  const opened = useSignal<Opened>(null);
+  const id = useId();
+  const headline = summary.headline.value;
+  const findings = summary.findings.value ?? [];
+  const warnings = summary.warnings.value;
+  const toggle = (what: NonNullable<Opened>): void => {
+    opened.value = opened.value === what ? null : what;
+  };
+  const [first, ...others] = findings;
+  return (
+    <section
+      class="headline"
+      aria-label="Summary"
+      onKeyDown={(event) => {
+        if (event.key !== 'Escape' || opened.value === null) return;
+        opened.value = null;
+        event.stopPropagation();
+      }}
+    >
+      <div class="headline-row">
+        <p class="headline-text" role="status">
+          {(headline?.sentences ?? []).map((sentence, index) => (
+            <span key={index} class={index === 0 ? 'headline-first' : ''}>
+              <Sentence parts={sentence} actions={actions} />{' '}
+            </span>
+          ))}
+        </p>
+        <div class="headline-buttons">
+          {warnings.length > 0 && (
+            <button
+              type="button"
+              class="icon-button headline-warnings"
+              aria-expanded={opened.value === 'warnings'}
+              aria-controls={`${id}-warnings`}
+              aria-label={counted(warnings.length, 'warning')}
+              title={counted(warnings.length, 'warning')}
+              onClick={() => {
+                toggle('warnings');
+              }}
+            >
+              <Icon name="warning" />
+              {String(warnings.length)}
+            </button>
+          )}
+          <button
+            type="button"
+            class="icon-button headline-copy"
+            title="Copy Summary"
+            aria-label="Copy Summary"
+            onClick={() => {
+              actions.copy(summary.text);
+            }}
+          >
+            <Icon name="copy" />
+          </button>
+        </div>
+      </div>
+      {first && (
+        <div class="headline-row headline-finding">
+          <p class="headline-text">
+            <Finding finding={first} actions={actions} />
+          </p>
+          {others.length > 0 && (
+            <button
+              type="button"
+              class="link headline-all"
+              aria-expanded={opened.value === 'findings'}
+              aria-controls={`${id}-findings`}
+              onClick={() => {
+                toggle('findings');
+              }}
+            >
+              {counted(findings.length, 'finding')}
+            </button>
+          )}
+        </div>
+      )}
+      <div class="headline-list" id={`${id}-findings`} hidden={opened.value !== 'findings'}>
+        <ListHead
+          text={counted(findings.length, 'finding')}
+          close={() => {
+            opened.value = null;
+          }}
+        />
+        <ol>
+          {findings.map((finding, index) => (
+            <li key={index}>
+              <Finding finding={finding} actions={actions} />
+            </li>
+          ))}
+        </ol>
+      </div>
+      <div class="headline-list" id={`${id}-warnings`} hidden={opened.value !== 'warnings'}>
+        <ListHead
+          text="Warnings"
+          close={() => {
+            opened.value = null;
+          }}
+        />
+        <Warnings warnings={warnings} />
+      </div>
+    </section>
+  );
+}
+
+function ListHead({ text, close }: { readonly text: string; readonly close: () => void }): VNode {
+  return (
+    <header>
+      <h2>{text}</h2>
+      <button type="button" class="icon-button" aria-label="Close" title="Close" onClick={close}>
+        <Icon name="close" />
+      </button>
+    </header>
+  );
+}
+
+function Warnings({ warnings }: { readonly warnings: readonly Notice[] }): VNode {
+  return (
+    <ul class="warnings">
+      {warnings.map(({ message }, index) => (
+        <li key={index}>
+          <bdi>{visible(message)}</bdi>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** A finding in a sentence, with what it rests on and its line a click away. */
+function Finding({
+  finding,
+  actions,
+}: {
+  readonly finding: SnapshotFinding;
+  readonly actions: HeadlineActions;
+}): VNode {
+  const { title, sentence, evidence, line, inferred } = finding;
+  const linked = sentence.some((part) => part.line?.frame === line?.frame);
+  return (
+    <>
+      <strong class="headline-rule">{visible(title)}:</strong> <Sentence parts={sentence} actions={actions} />
+      {inferred && <span class="muted"> (inferred)</span>}
+      {line && !linked && (
+        <>
+          {' '}
+          <Link
+            text={`${line.file.split(/[\\/]/).at(-1) ?? line.file}:${line.line}`}
+            title={`Open ${line.file}:${line.line}`}
+            press={(beside) => {
+              actions.open(line, beside);
+            }}
+          />
+        </>
+      )}{' '}
+      <Link
+        text="Show"
+        title="Show the evidence"
+        press={() => {
+          actions.show(evidence);
+        }}
+      />
+    </>
+  );
+}
+
+export function Sentence({
+  parts,
+  actions,
+}: {
+  readonly parts: readonly TextPart[];
+  readonly actions: HeadlineActions;
+}): VNode {
+  return (
+    <>
+      {parts.map((part, index) => (
+        <Part key={index} part={part} actions={actions} />
+      ))}
+    </>
+  );
+}
+
+function Part({ part, actions }: { readonly part: TextPart; readonly actions: HeadlineActions }): VNode {
+  const { text, line, evidence } = part;
+  if (line)
+    return (
+      <Link
+        text={text}
+        title={`Open ${line.file}:${line.line}`}
+        press={(beside) => {
+          actions.open(line, beside);
+        }}
+      />
+    );
+  if (evidence)
+    return (
+      <Link
+        text={text}
+        title="Show the evidence"
+        press={() => {
+          actions.show(evidence);
+        }}
+      />
+    );
+  return <bdi>{visible(text)}</bdi>;
+}
+
+interface LinkProps {
+  readonly text: string;
+  readonly title: string;
+  readonly press: (beside: boolean) => void;
+}
+
+function Link({ text, title, press }: LinkProps): VNode {
+  return (
+    <button
+      type="button"
+      class="link"
+      title={visible(title)}
+      onClick={(event) => {
+        press(event.ctrlKey || event.metaKey);
+      }}
+    >
+      <bdi>{visible(text)}</bdi>
+    </button>
+  );
+}

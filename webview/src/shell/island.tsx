@@ -1,0 +1,12 @@
+// An element that other code made and looks after, in the place of a component.
+
+import type { VNode } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+
+export function Island({ of, ...rest }: { readonly of: HTMLElement; readonly class: string }): VNode {
+  const root = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    root.current?.replaceChildren(of);
+  }, [of]);
+  return <div ref={root} class={rest.class} />;
+}

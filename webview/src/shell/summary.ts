@@ -1,0 +1,80 @@
+// What a snapshot says about itself: its headline, and its findings, which are asked for later.
+
+import { signal, type ReadonlySignal } from '@preact/signals';
+import type { HeadlineAnswer, Notice, SnapshotFinding } from '../../../extension/shared/protocol.gen';
+import { RequestError, type Api, type Pending } from '../api';
+
+const MOST_FINDINGS = 20;
+
+export class Summary {
+  private readonly headlineSignal = signal<HeadlineAnswer | null>(null);
+  private readonly findingsSignal = signal<readonly SnapshotFinding[] | null>(null);
+  private readonly warningsSignal = signal<readonly Notice[]>([]);
+  private device: number | null = null;
+  private pending: Pending<unknown>[] = [];
+  private asked = false;
+
+  constructor(
+    private readonly api: Pick<Api, 'request'>,
+    warnings: readonly Notice[],
+    private readonly failed: (error: unknown) => void,
+  ) {
+    this.warningsSignal.value = warnings;
+  }
+
+  get headline(): ReadonlySignal<HeadlineAnswer | null> {
+    return this.headlineSignal;
+  }
+
+  /** Null until they are known. */
+  get findings(): ReadonlySignal<readonly SnapshotFinding[] | null> {
+    return this.findingsSignal;
+  }
+
+  get warnings(): ReadonlySignal<readonly Notice[]> {
+    return this.warningsSignal;
+  }
+
+  /** The headline as plain text; empty until it is known. */
+  get text(): string {
+    const findings = this.findingsSignal.value ?? [];
+    return [this.headlineSignal.value?.text ?? '', ...findings.map(({ text }) => `- ${text}`)]
+      .filter((line) => line !== '')
+      .join('\n');
+  }
+
+  /** Of a trace's device, or of a profile. */
+  turnTo(device: number | null): void {
+    this.drop();
+    this.device = device;
+    this.asked = false;
+    this.headlineSignal.value = null;
+    this.findingsSignal.value = null;
+    this.ask(this.api.request('memlens/headline', { device }), (answer) => {
+      this.headlineSignal.value = answer;
+      this.warningsSignal.value = answer.warnings;
+    });
+  }
+
+  /** The picture is there, so there is time for what takes longer. */
+  findMore(): void {
+    if (this.asked) return;
+    this.asked = true;
+    const params = { device: this.device, limit: MOST_FINDINGS };
+    this.ask(this.api.request('memlens/findings', params), ({ findings }) => {
+      this.findingsSignal.value = findings;
+    });
+  }
+
+  drop(): void {
+    for (const pending of this.pending) pending.cancel();
+    this.pending = [];
+  }
+
+  private ask<T>(pending: Pending<T>, use: (answer: T) => void): void {
+    this.pending.push(pending);
+    pending.answer.then(use, (error: unknown) => {
+      if (!(error instanceof RequestError && error.problem.code === 'cancelled')) this.failed(error);
+    });
+  }
+}

@@ -1,0 +1,141 @@
+// The one row of controls above the picture: what is always needed; the rest is in its menu.
+
+import type { ReadonlySignal } from '@preact/signals';
+import type { VNode } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import type { Api } from '../api';
+import { Icon } from './icon';
+import { Island } from './island';
+import { openMenuAt, type MenuEntry } from './menu';
+import { oneStop } from './bar';
+
+/** A few things to choose from, one of which is shown. */
+export interface Picker {
+  readonly label: string;
+  /** The key that chooses the next one; empty for none. */
+  readonly key: string;
+  readonly value: string;
+  readonly options: readonly {
+    readonly value: string;
+    readonly text: string;
+    readonly title?: string;
+    readonly disabled?: boolean;
+  }[];
+  pick(value: string): void;
+}
+
+export interface ToolbarProps {
+  readonly label: string;
+  readonly pickers: ReadonlySignal<readonly Picker[]>;
+  readonly filter: HTMLElement;
+  /** The name of what it is compared with; null for nothing. */
+  readonly comparedWith: ReadonlySignal<string | null>;
+  /** Lets the user choose what to compare with. */
+  compare(): void;
+  /** What can be done while something is compared. */
+  compared(): readonly MenuEntry[];
+  more(): readonly MenuEntry[];
+  /** Null where there is no list of keys. */
+  readonly help: (() => void) | null;
+}
+
+/** What the button for comparisons does, whatever is compared; `show` shows the comparison. */
+export function comparing(
+  api: Pick<Api, 'post'>,
+  show: () => void,
+): Pick<ToolbarProps, 'compare' | 'compared'> {
+  const choose = (): void => {
+    api.post({ type: 'chooseOther' });
+  };
+  const stop = (): void => {
+    api.post({ type: 'closeOther' });
+  };
+  return {
+    compare: choose,
+    compared: () => [
+      { text: 'Show Comparison', key: '', run: show },
+      { text: 'Compare with Another…', key: '', run: choose },
+      { text: 'Stop Comparing', key: '', run: stop },
+    ],
+  };
+}
+
+export function Toolbar(props: ToolbarProps): VNode {
+  const root = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    if (root.current) oneStop(root.current);
+  }, []);
+  const other = props.comparedWith.value;
+  return (
+    <div class="toolbar" role="toolbar" aria-label={props.label} ref={root}>
+      {props.pickers.value.map((picker) => (
+        <Dropdown key={picker.label} picker={picker} />
+      ))}
+      <Island class="filter-slot" of={props.filter} />
+      <div class="toolbar-gap" />
+      <button
+        type="button"
+        class={other === null ? 'text-button' : 'text-button on'}
+        title={other === null ? 'Compare with another file' : `Compared with ${other}`}
+        aria-haspopup={other === null ? 'dialog' : 'menu'}
+        onClick={({ currentTarget }) => {
+          if (other === null) props.compare();
+          else openMenuAt(currentTarget, props.compared(), 'Compare');
+        }}
+      >
+        Compare…
+      </button>
+      <button
+        type="button"
+        class="icon-button"
+        title="More"
+        aria-label="More"
+        aria-haspopup="menu"
+        onClick={({ currentTarget }) => {
+          openMenuAt(currentTarget, props.more(), 'More');
+        }}
+      >
+        <Icon name="more" />
+      </button>
+      {props.help && (
+        <button
+          type="button"
+          class="icon-button"
+          title="Keys (?)"
+          aria-label="Keys"
+          aria-keyshortcuts="?"
+          onClick={props.help}
+        >
+          <Icon name="help" />
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Dropdown({ picker }: { readonly picker: Picker }): VNode {
+  const { label, key, value, options } = picker;
+  return (
+    <select
+      class="dropdown"
+      aria-label={label}
+      title={key === '' ? label : `${label} (${key})`}
+      {...(key === '' ? {} : { 'aria-keyshortcuts': key })}
+      value={value}
+      onChange={({ currentTarget }) => {
+        picker.pick(currentTarget.value);
+      }}
+    >
+      {options.map((option) => (
+        <option
+          key={option.value}
+          value={option.value}
+          title={option.title ?? ''}
+          disabled={option.disabled ?? false}
+        >
+          {option.text}
+        </option>
+      ))}
+    </select>
+  );
+}
