@@ -37,7 +37,8 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
   const toggle = (what: NonNullable<Opened>): void => {
     opened.value = opened.value === what ? null : what;
   };
-  const [first, ...others] = findings;
+  // The headline may end with the most important one.
+  const next = findings.find(({ text }) => !(headline?.text ?? '').includes(text));
   return (
     <section
       class="headline"
@@ -86,12 +87,10 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
           </button>
         </div>
       </div>
-      {first && (
+      {(next !== undefined || findings.length > 1) && (
         <div class="headline-row headline-finding">
-          <p class="headline-text">
-            <Finding finding={first} actions={actions} />
-          </p>
-          {others.length > 0 && (
+          <p class="headline-text">{next && <Finding finding={next} actions={actions} />}</p>
+          {findings.length > 1 && (
             <button
               type="button"
               class="link headline-all"

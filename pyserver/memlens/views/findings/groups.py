@@ -18,11 +18,8 @@ from memlens.views.selection.stacks import AMOUNT
 from memlens.views.tables.groupings import GroupKind
 from memlens.views.tables.groups import Branch, Group, groups
 
-_NO_STACK = {
-    "Allocated before recording": "no stack (allocated before recording)",
-    "No stack in the file": "no stack",
-}
-
+_NO_STACK = ("No stack", "No stack in the file")
+"""What groups of what has no stack are called."""
 
 _CHARGED: dict[Attribution, str] = {"mine": "frame", "any": "innermost_frame"}
 """The columns of SQL's stacks that say which frame is charged."""
@@ -117,7 +114,7 @@ def _function(row: Group) -> str:
 def _name(row: Group, by: GroupKind) -> str:
     """A group's name within a sentence."""
     if row.name in _NO_STACK:
-        return _NO_STACK[row.name]
+        return f"no stack ({row.detail})" if row.detail else "no stack"
     if by == "category":
         return row.name.replace("_", " ")
     if by == "module":
