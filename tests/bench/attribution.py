@@ -29,7 +29,7 @@ from tests.bench.profiles import MEMRAY  # noqa: E402
 from memlens.errors import MemlensError  # noqa: E402
 from memlens.ingest import ingest  # noqa: E402
 from memlens.model.frames import USER  # noqa: E402
-from memlens.model.info import ProfileInfo, TimelineInfo  # noqa: E402
+from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo  # noqa: E402
 from memlens.store.cache import Cache  # noqa: E402
 from memlens.store.frames import FrameRow  # noqa: E402
 from memlens.store.snapshot import Snapshot  # noqa: E402
@@ -110,6 +110,8 @@ def by_stack(snapshot: Snapshot) -> np.ndarray:
         case ProfileInfo():
             values = snapshot.samples.value[snapshot.info.default_value]
             np.add.at(found, snapshot.samples.stack, values)
+        case GraphInfo():
+            raise ValueError(f"{snapshot.info.kind} has no table of lines judged by hand")
         case _:
             assert_never(snapshot.info)
     return found
