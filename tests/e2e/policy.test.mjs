@@ -161,6 +161,7 @@ test('names are text in the picture, its panel and every pane', async () => {
   await shows('.lanes');
   await onlyText('the lanes');
 
+  await view.unfolded();
   const allocation = await view.tallestAtTheMiddle();
   const rect = await view.rectOf(allocation);
   const surface = await view.surface();
@@ -172,9 +173,17 @@ test('names are text in the picture, its panel and every pane', async () => {
   await shows('.panel .frame');
   await onlyText('the panel');
 
+  for (const by of ['Function', 'Module', 'Category', 'File', 'Line']) {
+    await vscode.runCommand(`Memlens: Group the Timeline by ${by}`);
+    await view.still();
+    if (by !== 'Module') await shows('.area-legend');
+    await onlyText(`the areas by ${by}`);
+  }
+  await vscode.runCommand('Memlens: Order the Timeline as PyTorch’s Viewer Does');
   await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
   await shows('.legend');
   await onlyText('the legend');
+  await vscode.runCommand('Memlens: Group the Timeline by Line');
 
   const pane = (name) => view.pane(name);
   await pane('What’s in memory');
