@@ -145,7 +145,8 @@ test('a selected allocation is seen in its true share, however thin its stack is
   await view.moved(() => vscode.page.keyboard.press('0'));
   await toPeak();
   await vscode.page.mouse.move(5, 5);
-  const bright = async () => [...(await coloursAt(await middle(), 1))].filter(([colour]) => before.has(colour));
+  const bright = async () =>
+    [...(await coloursAt(await middle(), 1))].filter(([colour]) => before.has(colour));
   await until(async () => (await bright()).length > 0, 'something of it is bright');
   const pixels = (await bright()).reduce((sum, [, count]) => sum + count, 0);
   assert.ok(pixels <= 6, `${pixels} pixels are`);
