@@ -30,9 +30,8 @@ export class PanelFeed {
   ) {}
 
   waiting(sizeBytes: number | null): void {
-    const { frame, panel } = this.parts;
-    if (!frame.current.panelOpen) frame.set({ panelOpen: true });
-    panel.showWaiting(sizeBytes);
+    this.open();
+    this.parts.panel.showWaiting(sizeBytes);
   }
 
   shown(answer: StackAnswer): void {
@@ -45,6 +44,7 @@ export class PanelFeed {
   }
 
   lineShown(answer: LineAnswer): void {
+    this.open();
     this.showLine(answer);
     this.say(`Line ${answer.line}${this.filtered}: ${sameStackSentence(answer.totals)}.`);
   }
@@ -62,6 +62,11 @@ export class PanelFeed {
     if (answer) this.showStack(answer);
     else if (line) this.showLine(line);
     else if (this.idle) this.showDevice();
+  }
+
+  private open(): void {
+    const { frame } = this.parts;
+    if (!frame.current.panelOpen) frame.set({ panelOpen: true });
   }
 
   private get idle(): boolean {

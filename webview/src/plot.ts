@@ -541,7 +541,8 @@ export class Plot {
       requestFor(this.view, this.extent, this.size, this.asked),
       resting,
     );
-    if (resting) this.fetchWhole();
+    // The host answers the latest of both alone, so this one waits for that of the view.
+    if (resting && !this.feed.asking) this.fetchWhole();
   }
 
   private tell(): void {

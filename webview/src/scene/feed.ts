@@ -24,6 +24,11 @@ export class Feed {
 
   constructor(private readonly events: FeedEvents) {}
 
+  /** Whether a picture is under way. */
+  get asking(): boolean {
+    return this.current !== null;
+  }
+
   /** Asks if the picture that is there does not serve this view. Called every frame. */
   update(camera: Camera, extent: Extent, plot: PlotSize, want: PictureRequest, resting: boolean): void {
     if (this.current) {
