@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { poorContrasts } from './contrast.mjs';
 import { openVSCode } from './harness.mjs';
-import { SnapshotView } from './view.mjs';
+import { SnapshotView, until } from './view.mjs';
 
 const FILE = 'train.pickle';
 const MOST_CONTROLS = 12;
@@ -87,6 +87,26 @@ test('the warnings and the findings are lists that open and close', async () => 
   // what a finding rests on is a click away
   await view.locator('.headline-finding .link', { hasText: 'Show' }).click();
   await view.locator('.dock [role=tab][aria-selected=true]').waitFor();
+});
+
+test('the summary can be copied', async () => {
+  await vscode.page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  const clipboard = () => vscode.page.evaluate(() => window.navigator.clipboard.readText());
+  const said = (await view.text('.headline-text')).slice(0, 16);
+  assert.match(said, /^Peak \d/);
+  for (const copy of [
+    () => view.more('Copy Summary'),
+    () => view.locator('.headline').getByRole('button', { name: 'Copy Summary' }).click(),
+  ]) {
+    await vscode.page.evaluate(() => window.navigator.clipboard.writeText('nothing yet'));
+    await copy();
+    const copied = await until(
+      async () => (await clipboard()).replace('nothing yet', ''),
+      'it is on the clipboard',
+      10_000,
+    );
+    assert.ok(copied.startsWith(said), copied);
+  }
 });
 
 test('the toolbar is one stop of Tab; its menu goes by keys', async () => {
