@@ -94,7 +94,7 @@ main(async () => {
     await sql.locator('.sql-body .sql-row').first().waitFor();
     await take('sql');
     await pane('Show Flame Graph', 'flame-graph');
-    await view.locator('.flame').getByRole('button', { name: 'Functions' }).click();
+    await view.flameForm('functions');
     await view.locator('.flame-functions .grid-row', { hasText: 'remember' }).first().click();
     await view.locator('.flame-halves .grid-row[aria-level="1"]').first().waitFor();
     await take('functions');
@@ -135,11 +135,10 @@ main(async () => {
       .first()
       .click();
     await words.locator('.compare-table tbody tr').first().waitFor();
-    await words.locator('.compare-controls').getByRole('button', { name: 'Flame graph' }).click();
-    await words
-      .locator('.dock header')
-      .getByRole('button', { name: /whole height/ })
-      .click();
+    await words.settings('.compare-controls', (sheet) =>
+      sheet.getByRole('button', { name: 'Flame graph', exact: true }).click(),
+    );
+    await words.locator('.dock header').getByRole('button', { name: 'Maximize Panel' }).click();
     await take('difference');
   } finally {
     await vscode.close();

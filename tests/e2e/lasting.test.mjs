@@ -29,7 +29,7 @@ const DEVICE = '.toolbar select[aria-label=Device]';
 const standing = async (shown) => ({
   camera: await shown.camera(),
   device: await shown.locator(DEVICE).inputValue(),
-  axis: await shown.text('[aria-label^="Horizontal axis"] button[aria-pressed=true]'),
+  axis: await shown.axis(),
   number: (await shown.fact('Number')).text,
   title: await shown.text('.panel h2'),
 });

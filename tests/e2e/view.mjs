@@ -40,6 +40,16 @@ export class SnapshotView {
     });
   }
 
+  /** The horizontal axis that the toolbar's menu has checked: Time or Events. */
+  async axis() {
+    await this.locator('.toolbar').getByRole('button', { name: 'More' }).click();
+    const checked = this.locator('.menu [aria-checked=true] .menu-text', { hasText: /^Axis: / });
+    const text = await checked.innerText();
+    await this.page.keyboard.press('Escape');
+    await this.locator('.menu').waitFor({ state: 'detached' });
+    return text.slice('Axis: '.length);
+  }
+
   /** Shows a pane by its tab, or by the menu beside the tabs. */
   async pane(title) {
     const tab = this.locator('.dock').getByRole('tab', { name: title, exact: true });
@@ -172,18 +182,44 @@ export class SnapshotView {
   }
 
   /** Which allocation's band is the tallest, and then the widest, of those that the camera's middle goes through. */
-  tallestAtTheMiddle() {
+  async tallestAtTheMiddle() {
+    const allocation = await this.#tallestAtTheMiddle();
+    assert.ok(allocation !== null, 'an allocation at the middle is high enough for a band of its own');
+    return allocation;
+  }
+
+  /** Zooms in on bytes until allocations at the camera's middle are high enough for bands of their own. */
+  async unfolded() {
+    const { x, y, width, height } = await this.surface();
+    await this.page.mouse.move(x + width / 2, y + height * 0.9);
+    while ((await this.#tallestAtTheMiddle()) === null)
+      await this.moved(async () => {
+        await this.page.keyboard.down('Shift');
+        await this.page.mouse.wheel(0, -200);
+        await this.page.keyboard.up('Shift');
+      });
+  }
+
+  #tallestAtTheMiddle() {
     return this.frame.evaluate(() => {
-      const middle = document.querySelector('.plot-surface').clientWidth / 2;
-      let best;
-      for (const allocation of window.memlensTest.bands()) {
-        const rect = window.memlensTest.rectOf(allocation);
-        if (!rect || rect.x > middle || rect.x + rect.width < middle) continue;
-        // Bands of the same size may differ by a pixel.
-        const taller = best ? rect.height - best.rect.height : Infinity;
-        if (taller > 1.5 || (taller > -1.5 && rect.width > best.rect.width)) best = { allocation, rect };
+      const { clientWidth, clientHeight } = document.querySelector('.plot-surface');
+      const { bandAt, rectOf } = window.memlensTest;
+      // a band may be in many parts, and the largest one elsewhere: areas go up and down with what is in others
+      const heights = new Map();
+      for (let y = 0.5; y < clientHeight; y++) {
+        const allocation = bandAt(clientWidth / 2, y)?.allocation ?? null;
+        if (allocation !== null) heights.set(allocation, (heights.get(allocation) ?? 0) + 1);
       }
-      return best.allocation;
+      let best = null;
+      for (const [allocation, height] of heights) {
+        const rect = rectOf(allocation);
+        if (!rect) continue;
+        // Bands of the same size may differ by a pixel.
+        const taller = best ? height - best.height : Infinity;
+        if (taller > 1.5 || (taller > -1.5 && rect.width > best.width))
+          best = { allocation, height, width: rect.width };
+      }
+      return best?.allocation ?? null;
     });
   }
 

@@ -85,6 +85,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     };
     this.sources = new Sources(api, say);
     this.compare = new Compare(api, baseName(info.path), state.compare, () => {
+      this.parts.comparedWith.value = this.compare.other?.name ?? null;
       this.changed('compare');
       this.saveSoon();
     });
@@ -380,13 +381,12 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   /** Shows what depends on the state and asks the server for nothing. */
   rearranged(): void {
-    const { frame, dock, pickers, comparedWith } = this.parts;
+    const { frame, dock, pickers } = this.parts;
     const { categories } = this.info;
     const { colours } = this;
     frame.apply(this.arrangement.notePane() !== null);
     dock.setTall(frame.current.dockTall);
     pickers.value = this.pickers();
-    comparedWith.value = this.compare.other?.name ?? null;
     const light = (category: number | null): void => {
       this.selection.lightCategory(category);
       this.rearranged();

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from memlens.cli.attribution import add_any_code
 from memlens.cli.output import say
+from memlens.store.table_schema import PARTS
 from memlens.units import plain
 
 AddCommand = Callable[[str, str], argparse.ArgumentParser]
@@ -215,7 +216,7 @@ def _sql_and_export(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
     """Add the commands that make SQL tables, query them, and write files for other tools."""
     tables = command("tables", "Make the tables for SQL in an archive, ahead of the first query.")
     tables.add_argument("archive", type=Path, help="an archive's folder, as `memlens ingest` prints it")
-    tables.add_argument("--part", choices=("base", "allocations", "events"), action="append",
+    tables.add_argument("--part", choices=PARTS, action="append",
                         help="make only this table, or with `base` all others; may be repeated")  # fmt: skip
     _long_work(tables)
     sql = command("sql", "Run a read-only SQL query on a snapshot.")

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
-from typing import Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+if TYPE_CHECKING:
+    from memlens.model.info import Model
 
 Part = Literal["base", "allocations", "events", "objects", "refs", "strings"]
 """Tables that grow with a trace or a heap lie in files of their own: a query waits for none that it doesn't name.
@@ -13,6 +15,13 @@ Another table is of the part ``base``.
 """
 
 PARTS: tuple[Part, ...] = get_args(Part)
+_OF_RECORDINGS: tuple[Part, ...] = ("base", "allocations", "events")
+PARTS_OF: "dict[Model, tuple[Part, ...]]" = {
+    "timeline": _OF_RECORDINGS,
+    "profile": _OF_RECORDINGS,
+    "graph": ("base", "objects", "refs", "strings"),
+}
+"""The parts that can have rows. A query may name tables of others; they are made then, without any."""
 FILE_NAMES: dict[Part, str] = {
     "base": "sql.db",
     "allocations": "sql_allocations.db",
@@ -45,6 +54,8 @@ class Statement(NamedTuple):
 @cache
 def statements() -> tuple[Statement, ...]:
     """All statements of ``tables.sql`` and ``tables_indexes.sql``, in their order."""
+    from importlib.resources import files
+
     made = []
     for file in ("tables.sql", "tables_indexes.sql"):
         text = files("memlens.store").joinpath(file).read_text("utf-8")

@@ -112,12 +112,11 @@ class StatePane implements Pane {
       ),
       this.event,
       orders.root,
-      this.figures,
-      legend(),
     );
     this.root = element(
       'section',
       { class: 'state' },
+      element('div', { class: 'state-facts' }, this.figures, legend()),
       element(
         'div',
         { class: 'state-scroll' },

@@ -304,6 +304,7 @@ export class ProfileView implements ProfileOwner {
   }
 
   comparisonChanged(): void {
+    this.comparedWith.value = this.context.compare.other?.name ?? null;
     this.changed('compare');
     this.saveSoon();
   }
@@ -372,7 +373,6 @@ export class ProfileView implements ProfileOwner {
         },
       },
     ];
-    this.comparedWith.value = this.context.compare.other?.name ?? null;
   }
 
   private menu(): readonly MenuEntry[] {

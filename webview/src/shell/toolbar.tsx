@@ -8,6 +8,7 @@ import { Icon } from './icon';
 import { Island } from './island';
 import { openMenuAt, type MenuEntry } from './menu';
 import { oneStop } from './bar';
+import { visible } from '../ui/text';
 
 /** A few things to choose from, one of which is shown. */
 export interface Picker {
@@ -76,7 +77,7 @@ export function Toolbar(props: ToolbarProps): VNode {
       <button
         type="button"
         class={other === null ? 'text-button' : 'text-button on'}
-        title={other === null ? 'Compare with another file' : `Compared with ${other}`}
+        title={other === null ? 'Compare with another file' : `Compared with ${visible(other)}`}
         aria-haspopup={other === null ? 'dialog' : 'menu'}
         onClick={({ currentTarget }) => {
           if (other === null) props.compare();
@@ -130,10 +131,10 @@ function Dropdown({ picker }: { readonly picker: Picker }): VNode {
         <option
           key={option.value}
           value={option.value}
-          title={option.title ?? ''}
+          title={visible(option.title ?? '')}
           disabled={option.disabled ?? false}
         >
-          {option.text}
+          {visible(option.text)}
         </option>
       ))}
     </select>

@@ -31,7 +31,7 @@ from memlens.sources.finder import Finder
 from memlens.store.manifest import ArchiveError, SourceFile
 from memlens.store.relabel import files_in_doubt, open_with
 from memlens.store.snapshot import Snapshot
-from memlens.store.table_schema import Part
+from memlens.store.table_schema import PARTS_OF, Part
 from memlens.store.verify import StoppedError
 from memlens.views.ahead import artefacts_of
 from memlens.views.answers import SourceLine
@@ -525,7 +525,7 @@ class Registry:
         def open_again() -> Snapshot:
             return open_with(archive, libraries)
 
-        desk = SqlDesk(snapshot.origin, fill, open_again)
+        desk = SqlDesk(snapshot.origin, PARTS_OF[snapshot.info.model], fill, open_again)
         opened = OpenSnapshot(uuid.uuid4().hex, path, snapshot, thread, desk, self._give_up)
         opened.patterns = patterns
         return opened

@@ -13,7 +13,7 @@ from memlens import limits
 from memlens.server.sessions.children import ProgressListener
 from memlens.store.manifest import ArchiveError, Origin
 from memlens.store.snapshot import Snapshot
-from memlens.store.table_schema import PARTS, Part
+from memlens.store.table_schema import Part
 from memlens.store.tables import are_filled, remove
 from memlens.views.sql.query import SqlAnswer, SqlError, SqlSession, SqlSort
 
@@ -51,13 +51,16 @@ class _Filling:
 
 
 class SqlDesk:
-    """For the event loop's thread only. ``fill`` makes a part of the archive's tables.
+    """For the event loop's thread only. ``parts`` are those of its model, ``fill`` makes one of them.
 
     ``open_again`` opens the snapshot once more, with the same ``origin``.
     """
 
-    def __init__(self, origin: Origin, fill: Fill, open_again: Callable[[], Snapshot]) -> None:
+    def __init__(
+        self, origin: Origin, parts: tuple[Part, ...], fill: Fill, open_again: Callable[[], Snapshot]
+    ) -> None:
         self._origin = origin
+        self._parts = parts
         self._open_again = open_again
         self._fill = fill
         self._fillings: dict[Part, _Filling] = {}
@@ -71,7 +74,7 @@ class SqlDesk:
     @property
     def filled(self) -> bool:
         """Whether the tables are there."""
-        return self._has(PARTS)
+        return self._has(self._parts)
 
     @property
     def fraction(self) -> float | None:
@@ -79,16 +82,16 @@ class SqlDesk:
         under_way = [each for each in self._fillings.values() if not each.task.done()]
         if not under_way:
             return None
-        filled = sum(self._has((part,)) for part in PARTS)
-        return (sum(each.fraction for each in under_way) + filled) / len(PARTS)
+        filled = sum(self._has((part,)) for part in self._parts)
+        return (sum(each.fraction for each in under_way) + filled) / len(self._parts)
 
-    async def fill(self, parts: Iterable[Part] = PARTS) -> None:
-        """Make these tables, unless they are there. Raises IngestError.
+    async def fill(self, parts: Iterable[Part] | None = None) -> None:
+        """Make these tables or all, unless they are there. Raises IngestError.
 
         Who waits last for a part and is cancelled ends the making of it.
         """
         waited_for = []
-        for part in parts:
+        for part in self._parts if parts is None else parts:
             if self._has((part,)):
                 continue
             if part not in self._fillings or self._fillings[part].task.done():
@@ -118,14 +121,14 @@ class SqlDesk:
 
     async def ask(self, query: str, offset: int, limit: int, sort: SqlSort | None) -> SqlAnswer:
         """A page of a query's rows; cancelling this ends the query. Raises SqlError and IngestError."""
-        parts = PARTS
+        parts = self._parts
         if not self.filled:
             try:
                 parts = await self._needs(query, sort)
             except ArchiveError as error:
                 logger.warning("the names of %s can't be looked up: %s", self._origin.archive, error)
                 # the filling finds it damaged as well, and has the snapshot given up
-                parts = PARTS
+                parts = self._parts
             await self.fill(parts)
         await self._drop_idle_without(parts)
         if self._closed:
