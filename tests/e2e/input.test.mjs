@@ -86,10 +86,11 @@ describe('by the pointer', () => {
       camera = now;
     }
 
-    const from = [300, 400];
-    const dragged = await view.moved(() => drag(toWindow(from), toWindow([from[0] - 120, from[1] + 60])));
-    near(dataAt(dragged, [180, 460]).x, dataAt(camera, from).x, perPixel.x);
-    near(dataAt(dragged, [180, 460]).y, dataAt(camera, from).y, perPixel.y);
+    const from = [300, Math.floor(surface.height * 0.5)];
+    const to = [from[0] - 120, from[1] + Math.floor(surface.height * 0.1)];
+    const dragged = await view.moved(() => drag(toWindow(from), toWindow(to)));
+    near(dataAt(dragged, to).x, dataAt(camera, from).x, perPixel.x);
+    near(dataAt(dragged, to).y, dataAt(camera, from).y, perPixel.y);
     await fit();
   });
 
@@ -178,6 +179,8 @@ describe('by the pointer', () => {
   });
 
   test('a category of the legend lights up, and the table follows the cursor', async () => {
+    await view.more('PyTorch order');
+    await view.locator('.area-legend').waitFor({ state: 'hidden' });
     await view.more('Colours: Category');
     const category = view.locator('.legend button', { hasText: 'optimizer state' });
     await category.waitFor();
@@ -217,6 +220,8 @@ describe('without a pointer', () => {
     await view.locator('.dock').getByRole('button', { name: 'At the peak' }).click();
     await view.locator('.dock').getByRole('button', { name: 'Close Panel' }).click();
     await view.more('Colours: Stack');
+    await view.more('Group by line');
+    await view.locator('.area-legend').waitFor();
     await mouse.click(...toWindow([20, 60]));
     await press('0');
     await view.still();
@@ -259,10 +264,14 @@ describe('without a pointer', () => {
     assert.equal(next.allocation.stack, first.allocation.stack);
     assert.ok(next.allocation.start_moment > first.allocation.start_moment);
     assert.equal((await step('[')).allocation.allocation, first.allocation.allocation);
-    const older = await step('Alt+ArrowDown');
-    assert.ok(older.allocation.allocation < first.allocation.allocation);
-    assert.ok(livesAtThePeak(older.allocation));
-    assert.equal((await step('Alt+ArrowUp')).allocation.allocation, first.allocation.allocation);
+    // the line with the most lies at the bottom, its oldest allocation lowest
+    const younger = await step('Alt+ArrowUp');
+    assert.ok(younger.allocation.allocation > first.allocation.allocation);
+    assert.deepEqual(younger.allocation.label, first.allocation.label);
+    assert.ok(livesAtThePeak(younger.allocation));
+    assert.equal((await step('Alt+ArrowDown')).allocation.allocation, first.allocation.allocation);
+    await press('Alt+ArrowDown');
+    await view.locator('.status-note', { hasText: 'This is the lowest allocation' }).waitFor();
 
     const life = await move('z');
     assert.ok(life.x0 <= first.allocation.start_time_us);
@@ -340,10 +349,20 @@ describe('without a pointer', () => {
     const events = await command('Switch between Time and Events');
     assert.deepEqual([events.x0, events.x1], [device.event_axis.x0, device.event_axis.x1]);
     await command('Switch between Time and Events');
+    // of areas, the colours are those of their groups
+    const area = view.locator('.area-legend button', { hasText: 'optimizer state' });
+    await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
+    await area.waitFor();
+    await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
+    await area.waitFor({ state: 'hidden' });
+    await vscode.runCommand('Memlens: Order the Timeline as PyTorch’s Viewer Does');
+    await view.locator('.area-legend').waitFor({ state: 'hidden' });
     await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
     await view.locator('.legend').waitFor();
     await vscode.runCommand('Memlens: Switch Colours between Stack and Category');
     await view.locator('.legend').waitFor({ state: 'hidden' });
+    await vscode.runCommand('Memlens: Group the Timeline by Line');
+    await view.locator('.area-legend').waitFor();
     await vscode.runCommand('Memlens: Toggle Panel');
     await view.locator('.live-set .grid').waitFor();
     await vscode.runCommand('Memlens: Toggle Panel');

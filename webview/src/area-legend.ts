@@ -1,12 +1,12 @@
 // The areas of the picture by name, with what they come to at the moment that is looked at.
 
 import type { Geometry } from '../../extension/shared/geometry';
-import type { Area } from '../../extension/shared/protocol.gen';
-import { areaColours, OTHER } from './scene/areas';
+import type { Area, GroupedBy } from '../../extension/shared/protocol.gen';
+import { areaColours, areaName, OTHER } from './scene/areas';
 import { css } from './scene/colour';
 import type { Palette } from './scene/paint';
 import { element, replace, setText } from './ui/dom';
-import { bytes, count } from './ui/format';
+import { bytes } from './ui/format';
 import { shorten } from './ui/text';
 
 export interface LegendEvents {
@@ -14,11 +14,6 @@ export interface LegendEvents {
   pointed(key: number | null): void;
   /** An area is picked, or given up if it was. */
   picked(key: number | null): void;
-}
-
-/** "Other (37 groups)" says how many that are. */
-export function areaName(area: Pick<Area, 'key' | 'name' | 'groups'>): string {
-  return area.key === OTHER ? `Other (${count(area.groups)})` : area.name;
 }
 
 export class AreaLegend {
@@ -38,6 +33,7 @@ export class AreaLegend {
   private figures: HTMLElement[] = [];
   private shown: readonly Area[] = [];
   private order: number[] = [];
+  private by: GroupedBy['by'] = 'line';
   private key: number | null = null;
   /** What it shows; the same is not made anew, so that what has the focus keeps it. */
   private shows = '';
@@ -58,6 +54,7 @@ export class AreaLegend {
       return;
     }
     this.shows = shows;
+    this.by = by.by;
     this.key = picked;
     this.shown = grouped.areas;
     // the largest at the peak first, as in the tables; what has no area of its own last
@@ -86,13 +83,14 @@ export class AreaLegend {
   private chip(area: number, colour: string, figure: HTMLElement | undefined): HTMLElement {
     const known = this.shown[area];
     const key = known?.key ?? OTHER;
+    const name = known ? areaName(known, this.by) : '';
     const swatch = element('span', { class: 'swatch' });
     swatch.style.background = colour;
     return element(
       'button',
       {
         type: 'button',
-        title: known ? [areaName(known), known.detail].filter((text) => text !== '').join(' · ') : '',
+        title: known ? [name, known.detail].filter((text) => text !== '').join(' · ') : '',
         attributes: { 'aria-pressed': key === this.key, 'data-key': key },
         on: {
           pointerenter: () => {
@@ -104,7 +102,7 @@ export class AreaLegend {
         },
       },
       swatch,
-      element('bdi', {}, shorten(known ? areaName(known) : '', 28)),
+      element('bdi', {}, shorten(name, 28)),
       figure ?? false,
     );
   }

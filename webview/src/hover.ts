@@ -6,9 +6,8 @@ import type { Api, Pending } from './api';
 import type { Point } from './input/pointer';
 import type { Plot } from './plot';
 import type { Hit } from './scene/hit';
-import { areaName } from './area-legend';
 import type { Names } from './scene/names';
-import { areaColours } from './scene/areas';
+import { areaColours, areaName } from './scene/areas';
 import { bandColour, type Palette } from './scene/paint';
 import type { Axis } from './scene/state';
 import { debounce } from './ui/dom';
@@ -145,7 +144,7 @@ export class Hover {
     if (!grouped || area === null || !known) return null;
     const at = column * grouped.areas.length + area;
     return {
-      name: areaName(known),
+      name: areaName(known, grouped.by.by),
       detail: known.detail,
       colour: areaColours(grouped, this.context.palette())[area] ?? this.context.palette().none,
       bytes: grouped.bytes[at] ?? 0,

@@ -2,6 +2,7 @@
 // Where the names of areas have room: a box that lies in the area all along.
 
 import type { Geometry, Grouped } from '../../../extension/shared/geometry';
+import { areaName } from '../scene/areas';
 import type { Camera, PlotSize } from '../scene/camera';
 import { placementOf, snap } from '../scene/place';
 import { bytes } from '../ui/format';
@@ -53,7 +54,7 @@ export function areaLabels(
     const x0 = Math.max(snap(first + box.from * step, place.scaleX, place.offsetX), 0);
     const x1 = Math.min(snap(first + box.to * step, place.scaleX, place.offsetX), plot.width);
     if (x1 - x0 < LEAST.width * scale) continue;
-    const { name } = grouped.areas[area]!;
+    const name = areaName(grouped.areas[area]!, grouped.by.by);
     const middle = Math.min(first + Math.floor((box.from + box.to) / 2) * step, last - 1);
     const size = bytes(grouped.bytes[middle * groups + area]!);
     found.push({

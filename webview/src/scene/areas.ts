@@ -8,6 +8,7 @@ import type {
   Group,
   GroupedBy,
 } from '../../../extension/shared/protocol.gen';
+import { categoryName, count } from '../ui/format';
 import type { Rgb } from './colour';
 import type { Palette } from './paint';
 
@@ -15,6 +16,12 @@ import type { Palette } from './paint';
 export const OTHER = -1;
 /** Keys below it are of what has no stack, where groups are of stacks. */
 const FIRST_OF_STACKS = 2;
+
+/** An area's name as it is shown; "Other (37)" says how many groups that are. */
+export function areaName(area: Pick<Area, 'key' | 'name' | 'groups'>, by: GroupedBy['by']): string {
+  if (area.key === OTHER) return `Other (${count(area.groups)})`;
+  return by === 'category' ? categoryName(area.name) : area.name;
+}
 
 type Named = Pick<Area, 'key' | 'name' | 'colour'>;
 
