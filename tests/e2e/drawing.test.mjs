@@ -96,7 +96,8 @@ describe('with everything', () => {
       await view.selected(allocation);
       assert.deepEqual(await view.swatch(), band);
       await view.still();
-      // With the pointer on it, so that its hover is there to be read as well.
+      // With the pointer on it, so that its hover is there to be read as well: the details moved it away.
+      await view.pointAt(allocation);
       await view.locator('.tooltip .name-line').waitFor();
       await vscode.screenshot(`selection-${theme}`);
       const parts = ['.headline', '.toolbar', '.panel', '.status', '.tooltip'];

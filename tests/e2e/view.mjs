@@ -225,15 +225,24 @@ export class SnapshotView {
 
   /** Clicks the middle of an allocation's band. */
   async click(allocation, { modifier } = {}) {
+    const place = await this.#middleOf(allocation);
+    if (modifier) await this.page.keyboard.down(modifier);
+    await this.page.mouse.click(...place);
+    if (modifier) await this.page.keyboard.up(modifier);
+  }
+
+  /** Moves the pointer onto an allocation's band, from wherever it is. */
+  async pointAt(allocation) {
+    const [x, y] = await this.#middleOf(allocation);
+    await this.page.mouse.move(x - 2, y);
+    await this.page.mouse.move(x, y);
+  }
+
+  async #middleOf(allocation) {
     const rect = await this.rectOf(allocation);
     assert.ok(rect, `allocation ${allocation} is a band of the picture`);
     const surface = await this.surface();
-    if (modifier) await this.page.keyboard.down(modifier);
-    await this.page.mouse.click(
-      surface.x + rect.x + rect.width / 2,
-      surface.y + Math.floor(rect.y + rect.height / 2),
-    );
-    if (modifier) await this.page.keyboard.up(modifier);
+    return [surface.x + rect.x + rect.width / 2, surface.y + Math.floor(rect.y + rect.height / 2)];
   }
 
   #fact(name) {
