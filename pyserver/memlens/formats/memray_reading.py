@@ -74,12 +74,14 @@ def main(path: str, most: int, most_counted: int, *, whole: bool) -> None:
     try:
         traced = getattr(reader.metadata, "trace_python_allocators", None)
         emit("allocator", str(reader.metadata.python_allocator), -1 if traced is None else int(traced))
+        lines = 0
         for snapshot in reader.get_memory_snapshots():
             emit("memory", snapshot.time, snapshot.rss, snapshot.heap)
+            lines += 1
         whole = whole and reader.metadata.total_allocations <= most
         emit("whole", int(whole))
         places = _Places(memray, reader, emit)
-        _live(reader, places, emit)
+        _live(reader, places, emit, lines)
         if whole:
             # 0 others allocated in between: memray's own reports take 1 by default
             _emit_kind(reader, "temporary", places, emit, threshold=0)
@@ -179,9 +181,12 @@ def _frees(allocators: Any) -> frozenset[int]:
     return frozenset(int(kind) for kind in allocators if kind.name.endswith("FREE") or kind.name == "MUNMAP")
 
 
-def _live(reader: Any, places: _Places, emit: Any) -> None:
-    """Print what was live at the peak and at the end and, where memray has it, what lived from when to when."""
-    stretches = _stretches(reader)
+def _live(reader: Any, places: _Places, emit: Any, lines: int) -> None:
+    """Print what was live at the peak and at the end and, where memray has it, what lived from when to when.
+
+    ``lines`` is how many lines of memory there are.
+    """
+    stretches = _stretches(reader, lines)
     if stretches is None:
         _live_without_times(reader, places, emit)
         return
@@ -224,7 +229,7 @@ def _live_without_times(reader: Any, places: _Places, emit: Any) -> None:
     _emit_moment(reader, "leaked", places, emit, {}, at_end)
 
 
-def _stretches(reader: Any) -> tuple[list[int], list[Row], int] | None:
+def _stretches(reader: Any, lines: int) -> tuple[list[int], list[Row], int] | None:
     """The most bytes between any two lines of memory, what was live at the peak, and how many bytes at the end.
 
     None where memray doesn't have it. These sums hold what lay at an address that was used again for good, and of a
@@ -234,6 +239,10 @@ def _stretches(reader: Any) -> tuple[list[int], list[Row], int] | None:
     try:
         records, peaks = reader.get_temporal_high_water_mark_allocation_records(merge_threads=False)
     except (AttributeError, NotImplementedError):
+        return None
+    if len(peaks) == lines:
+        peaks = [*peaks, 0]  # nothing was recorded after the last line of memory
+    if len(peaks) != lines + 1:
         return None
     peak, last = reader.metadata.peak_memory, len(peaks) - 1
     highest = max((number for number, size in enumerate(peaks) if size == peak), default=last)

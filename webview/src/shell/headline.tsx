@@ -37,8 +37,10 @@ export function Headline({ summary, actions }: HeadlineProps): VNode {
   const toggle = (what: NonNullable<Opened>): void => {
     opened.value = opened.value === what ? null : what;
   };
-  // The headline may end with the most important one.
-  const next = findings.find(({ text }) => !(headline?.text ?? '').includes(text));
+  // The headline may be about the most important one, or end with it.
+  const next = findings.find(
+    ({ rule, text }) => rule !== headline?.rule && !(headline?.text ?? '').includes(text),
+  );
   return (
     <section
       class="headline"
