@@ -2,6 +2,8 @@
 
 from unicodedata import category
 
+MIB = 1 << 20
+
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 

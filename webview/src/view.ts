@@ -484,7 +484,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     // Without a trace the run has no extent to find one's way in.
     minimap.root.hidden = device.events === 0;
     if (device.events > 0) data.fetchOverview(this.axis, minimap.columns);
-    this.tellFigures();
+    this.updateFigures();
     this.showFlags();
     this.changed('device', 'axis');
     this.cursorsChanged();
@@ -503,7 +503,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     hover.reset();
     data.turnTo(device.device);
     if (device.events > 0) data.fetchOverview(this.axis, minimap.columns);
-    this.tellFigures();
+    this.updateFigures();
     this.selection.refresh();
     this.changed('filter');
     const { allocations } = device;
@@ -518,7 +518,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     minimap.setFlags(marked);
   }
 
-  private tellFigures(): void {
+  private updateFigures(): void {
     const { device } = this;
     const figures = deviceFigures(device);
     if (this.filter !== '') figures.unshift('Of what fits the filter:');

@@ -9,7 +9,7 @@ from memlens.cli.cache import cache_of
 from memlens.cli.output import json_line, say
 from memlens.cli.progress import reporter
 from memlens.store.relabel import open_with
-from memlens.store.table_schema import FILE_NAMES, PARTS_OF
+from memlens.store.table_schema import FILE_NAMES, PARTS, PARTS_OF
 from memlens.store.tables import fill
 
 
@@ -21,7 +21,8 @@ def run(options: argparse.Namespace) -> int:
         limits.lower_priority()
     report = reporter(options.progress)
     with contextlib.closing(open_with(options.archive, libraries_of(options))) as snapshot:
-        parts = options.part or PARTS_OF[snapshot.info.model]
+        wanted = options.part or PARTS_OF[snapshot.info.model]
+        parts = [part for part in PARTS if part in wanted]
         snapshot.ask(lambda opened: fill(opened, report, parts))
         cache_of(options).evict(keep=options.archive)
     report("done", 1.0)

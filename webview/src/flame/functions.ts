@@ -68,7 +68,7 @@ export class FlameFunctions {
         if (order === null) return;
         this.reverse = order === this.order && !this.reverse;
         this.order = order;
-        this.tellColumns();
+        this.updateColumns();
         this.fetch(0);
       },
       pick: (index, opened, beside) => {
@@ -91,14 +91,14 @@ export class FlameFunctions {
         return events.key(event);
       },
     });
-    this.tellColumns();
+    this.updateColumns();
     this.root = element('div', { class: 'flame-functions' }, this.grid.root);
   }
 
   show(title: string, isCount: boolean): void {
     setLabel(this.grid.root, title);
     this.isCount = isCount;
-    this.tellColumns();
+    this.updateColumns();
     this.rows = [];
     this.found = null;
     this.fetch(0);
@@ -111,7 +111,7 @@ export class FlameFunctions {
     if (shown !== this.shown) {
       this.shown = shown;
       this.root.classList.toggle('few', shown === FEW_COLUMNS);
-      this.tellColumns();
+      this.updateColumns();
     }
     this.grid.update();
   }
@@ -146,7 +146,7 @@ export class FlameFunctions {
     );
   }
 
-  private tellColumns(): void {
+  private updateColumns(): void {
     this.grid.setColumns(
       this.some(COLUMNS).map(({ name, title, width, order }, i) => {
         // Figures come largest first, names from A on.

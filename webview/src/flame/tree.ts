@@ -110,7 +110,7 @@ export class FlameTree {
       key: (event) => events.key(event),
     });
     this.narrow = narrow ? label : null;
-    this.tellColumns();
+    this.updateColumns();
     this.root = element('div', { class: 'flame-tree', hidden: true }, this.grid.root);
   }
 
@@ -125,12 +125,12 @@ export class FlameTree {
   show(title: string, isCount: boolean): void {
     setLabel(this.grid.root, title);
     this.isCount = isCount;
-    this.tellColumns();
+    this.updateColumns();
     this.chosen = null;
     this.rows.reset();
   }
 
-  private tellColumns(): void {
+  private updateColumns(): void {
     const rule = this.attribution?.rule;
     const sided = this.sided();
     const sides: Readonly<Record<string, string>> = sided ? { Before: sided.before, After: sided.after } : {};

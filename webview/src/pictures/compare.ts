@@ -142,7 +142,7 @@ class ComparePicture implements Picture {
     if (changes.has('axis') || changes.has('device')) this.range = null;
     else if (changes.has('camera') && !this.moving) this.follow();
     if (changes.has('compare') || changes.has('device') || changes.has('axis') || changes.has('theme'))
-      this.tellControls();
+      this.updateControls();
     this.request();
   }
 
@@ -396,7 +396,7 @@ class ComparePicture implements Picture {
 
   // --- controls ----------------------------------------------------------------------------------------------------
 
-  private tellControls(): void {
+  private updateControls(): void {
     const { context } = this;
     const { compare, axis, device } = context;
     const { open, settings } = compare;

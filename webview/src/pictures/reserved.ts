@@ -183,7 +183,7 @@ class ReservedPicture implements Picture {
     this.peak = null;
     this.fetchPeak(device, () => {
       this.height = { y0: 0, y1: this.extent.top };
-      this.tellLabel();
+      this.updateLabel();
       this.draw();
     });
   }
@@ -253,7 +253,7 @@ class ReservedPicture implements Picture {
         this.root.dataset['state'] = 'ready';
         this.drawLegend();
         this.drawFacts();
-        this.tellLabel();
+        this.updateLabel();
         this.draw();
         this.fetch();
       },
@@ -376,7 +376,7 @@ class ReservedPicture implements Picture {
     );
   }
 
-  private tellLabel(): void {
+  private updateLabel(): void {
     const { device } = this.context;
     const most = this.peak ? ` At most ${gapSentence(this.peak.gap, this.known)}` : '';
     this.surface.setAttribute(

@@ -78,7 +78,7 @@ export class ProfileView implements ProfileOwner {
     if (info.bins === 0) this.flame.settings.order = 'value';
     this.compared = restoreCompare(state?.compare);
     this.context = new ProfileContext(api, info, this);
-    this.tellFigures();
+    this.updateFigures();
     const flame = flamePane(this.context);
     this.flamePane = flame;
     this.dock = new Dock(
@@ -174,8 +174,8 @@ export class ProfileView implements ProfileOwner {
             this.colours.theme,
             {
               changed: () => {
-                this.tellFigures();
-                this.tellPickers();
+                this.updateFigures();
+                this.updatePickers();
                 this.changed('cursors');
                 this.saveSoon();
               },
@@ -317,13 +317,13 @@ export class ProfileView implements ProfileOwner {
 
   setValue(value: number): void {
     this.value = value;
-    this.tellFigures();
-    this.tellPickers();
+    this.updateFigures();
+    this.updatePickers();
     this.changed('device');
     this.saveSoon();
   }
 
-  private tellFigures(): void {
+  private updateFigures(): void {
     const { unit, count: counted } = this.context.value;
     // of a stretch bytes and counts are known, whatever the value
     const ofStretch = this.stretch !== null;
@@ -342,11 +342,11 @@ export class ProfileView implements ProfileOwner {
     if (pane !== null) this.lastPane = pane;
     this.frame.apply(pane !== null);
     this.dock.setTall(this.frame.current.dockTall);
-    this.tellPickers();
+    this.updatePickers();
     this.saveSoon();
   }
 
-  private tellPickers(): void {
+  private updatePickers(): void {
     const { values } = this.info;
     const { stretchName: stretch } = this;
     const unit = values[this.value]?.unit === 'count' ? 'allocations' : 'bytes';

@@ -9,6 +9,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, u
 from libc.stdio cimport snprintf
 
 from memlens.kernels.base.addresses cimport address_ordinal
+from memlens.kernels.base.utf8 cimport write_utf8
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push, \
     vector_push_u32, vector_reserve
 from memlens.kernels.readers.hprof cimport (
@@ -66,26 +67,6 @@ cdef enum:
     T_UNKNOWN = 0
     T_CLASS = 1
     T_PRIMITIVE_ARRAYS = 2
-
-
-cdef inline size_t write_utf8(uint32_t character, uint8_t *out) noexcept nogil:
-    if character < 0x80:
-        out[0] = <uint8_t> character
-        return 1
-    if character < 0x800:
-        out[0] = <uint8_t> (0xC0 | character >> 6)
-        out[1] = <uint8_t> (0x80 | character & 63)
-        return 2
-    if character < 0x10000:
-        out[0] = <uint8_t> (0xE0 | character >> 12)
-        out[1] = <uint8_t> (0x80 | character >> 6 & 63)
-        out[2] = <uint8_t> (0x80 | character & 63)
-        return 3
-    out[0] = <uint8_t> (0xF0 | character >> 18)
-    out[1] = <uint8_t> (0x80 | character >> 12 & 63)
-    out[2] = <uint8_t> (0x80 | character >> 6 & 63)
-    out[3] = <uint8_t> (0x80 | character & 63)
-    return 4
 
 
 cdef class References:
@@ -489,7 +470,7 @@ cdef class References:
                 if 0xD800 <= character <= 0xDFFF:
                     character = 0xFFFD
             at += 1
-            done += write_utf8(character, out + done)
+            done += write_utf8(out + done, character)
         if at < end:
             self.shortened_texts += 1
             # the length keeps different texts apart that begin in the same way

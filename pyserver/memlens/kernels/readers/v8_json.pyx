@@ -11,6 +11,7 @@ Source of the format: ``HeapSnapshotJSONSerializer`` in ``src/profiler/heap-snap
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy
 
+from memlens.kernels.base.utf8 cimport write_utf8
 from memlens.kernels.base.vectors cimport (
     Vector, column_of, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
 )
@@ -165,6 +166,49 @@ def count_items(const uint8_t[::1] data, size_t start, size_t end):
     return 0 if is_empty else commas + 1
 
 
+cdef class Reader:
+    """What can be wrong with a section, and where: ``error`` is a status, ``error_offset`` the byte."""
+
+    cdef readonly int error
+    cdef readonly size_t error_offset
+
+    cdef int fail(self, int error, size_t at) noexcept nogil:
+        self.error = error
+        self.error_offset = at
+        return error
+
+
+cdef class ArrayReader(Reader):
+    """Reads an array from its opening bracket to its closing one, some of it at a time."""
+
+    cdef const uint8_t[::1] bytes
+    cdef size_t at, end
+
+    cdef int open_array(self, const uint8_t[::1] data, size_t start, size_t end) except -1:
+        """Raises ValueError if the array isn't within the data."""
+        if end > <size_t> data.shape[0] or start + 2 > end:
+            raise ValueError("no array")
+        self.bytes = data
+        self.at = start + 1
+        self.end = end - 1
+        return 0
+
+    @property
+    def offset(self):
+        """The offset before which nothing will be read again."""
+        return self.at
+
+    def run(self, size_t limit):
+        """Continue to about the byte ``limit``; return OK, MORE or an error."""
+        cdef int status
+        with nogil:
+            status = self.run_to(limit)
+        return status
+
+    cdef int run_to(self, size_t limit) noexcept nogil:
+        return E_OK
+
+
 cdef struct Sink:
     uint8_t *data       # NULL for a field that isn't kept
     int width
@@ -172,32 +216,27 @@ cdef struct Sink:
     bint is_node        # whether values are indexes in the array of nodes; the number of the node is kept
 
 
-cdef class Rows:
+cdef class Rows(ArrayReader):
     """Reads an array of numbers whose rows have ``fields`` numbers each.
 
     ``sinks`` has None for each field that isn't kept, else a column (as bytes), its items' width, the largest value
     allowed, and 0 or, if values are indexes in the array of nodes, how many fields a node has.
     """
 
-    cdef const uint8_t[::1] bytes
     cdef list columns
     cdef Sink sinks[64]
-    cdef size_t at, end, rows, row
+    cdef size_t rows, row
     cdef int fields, node_fields
     cdef double of_node_field
-    cdef readonly int error
-    cdef readonly size_t error_offset
 
     def __cinit__(self, const uint8_t[::1] data, size_t start, size_t end, size_t rows, list sinks):
         cdef uint8_t[::1] column
         cdef int field
-        self.bytes = data
-        self.at = start + 1
-        self.end = end - 1
+        self.open_array(data, start, end)
         self.rows = rows
         self.fields = len(sinks)
-        if not 0 < self.fields <= 64 or end > <size_t> data.shape[0] or start + 2 > end:
-            raise ValueError("no rows")
+        if not 0 < self.fields <= 64:
+            raise ValueError("a row has 1 to 64 fields")
         self.columns = []
         for field, sink in enumerate(sinks):
             self.sinks[field].data = NULL
@@ -216,23 +255,6 @@ cdef class Rows:
             if node_fields:
                 self.node_fields = node_fields
                 self.of_node_field = 1.0 / node_fields
-
-    @property
-    def offset(self):
-        """The offset before which nothing will be read again."""
-        return self.at
-
-    cdef int fail(self, int error, size_t at) noexcept nogil:
-        self.error = error
-        self.error_offset = at
-        return error
-
-    def run(self, size_t limit):
-        """Continue to about the byte ``limit``; return OK, MORE or an error."""
-        cdef int status
-        with nogil:
-            status = self.run_to(limit)
-        return status
 
     cdef int run_to(self, size_t limit) noexcept nogil:
         cdef const uint8_t *data = &self.bytes[0]
@@ -313,71 +335,25 @@ cdef inline int hexadecimal(const uint8_t *data, uint32_t *value) noexcept nogil
     return 1
 
 
-cdef inline size_t put_utf8(uint8_t *out, uint32_t point) noexcept nogil:
-    """Write a character, and return the number of bytes."""
-    if point < 0x80:
-        out[0] = <uint8_t> point
-        return 1
-    if point < 0x800:
-        out[0] = <uint8_t> (0xC0 | point >> 6)
-        out[1] = <uint8_t> (0x80 | (point & 0x3F))
-        return 2
-    if point < 0x10000:
-        out[0] = <uint8_t> (0xE0 | point >> 12)
-        out[1] = <uint8_t> (0x80 | (point >> 6 & 0x3F))
-        out[2] = <uint8_t> (0x80 | (point & 0x3F))
-        return 3
-    out[0] = <uint8_t> (0xF0 | point >> 18)
-    out[1] = <uint8_t> (0x80 | (point >> 12 & 0x3F))
-    out[2] = <uint8_t> (0x80 | (point >> 6 & 0x3F))
-    out[3] = <uint8_t> (0x80 | (point & 0x3F))
-    return 4
-
-
-cdef class Strings:
+cdef class Strings(ArrayReader):
     """Reads an array of strings into one arena of UTF-8 and the end of each; before them stands an empty one.
 
     Halves of characters (surrogates without their partners) become U+FFFD.
     """
 
-    cdef const uint8_t[::1] bytes
     cdef Vector utf8, ends
-    cdef size_t at, end
-    cdef readonly int error
-    cdef readonly size_t error_offset
 
     def __cinit__(self, const uint8_t[::1] data, size_t start, size_t end):
         cdef uint64_t zero = 0
         vector_init(&self.utf8, 1)
         vector_init(&self.ends, 8)
-        if end > <size_t> data.shape[0] or start + 2 > end:
-            raise ValueError("no strings")
-        self.bytes = data
-        self.at = start + 1
-        self.end = end - 1
+        self.open_array(data, start, end)
         if vector_push(&self.ends, &zero) < 0:
             raise MemoryError
 
     def __dealloc__(self):
         vector_free(&self.utf8)
         vector_free(&self.ends)
-
-    @property
-    def offset(self):
-        """The offset before which nothing will be read again."""
-        return self.at
-
-    cdef int fail(self, int error, size_t at) noexcept nogil:
-        self.error = error
-        self.error_offset = at
-        return error
-
-    def run(self, size_t limit):
-        """Continue to about the byte ``limit``; return OK, MORE or an error."""
-        cdef int status
-        with nogil:
-            status = self.run_to(limit)
-        return status
 
     cdef int run_to(self, size_t limit) noexcept nogil:
         cdef const uint8_t *data = &self.bytes[0]
@@ -443,7 +419,7 @@ cdef class Strings:
                         point = 0xFFFD
                 elif 0xDC00 <= point < 0xE000:
                     point = 0xFFFD
-                length += put_utf8(out + length, point)
+                length += write_utf8(out + length, point)
                 continue
             if one == 0x6E:
                 one = 0x0A
@@ -480,7 +456,7 @@ cdef struct Open:
 cdef uint32_t NO_ROW = 0xFFFFFFFF
 
 
-cdef class TraceTree:
+cdef class TraceTree(Reader):
     """Reads the allocation trace: a node is ``fields`` values, of which the one at ``children`` is an array of nodes,
     one after the other without brackets of their own.
 
@@ -488,8 +464,6 @@ cdef class TraceTree:
     """
 
     cdef Vector ids, functions, parents
-    cdef readonly int error
-    cdef readonly size_t error_offset
 
     def __cinit__(self):
         vector_init(&self.ids, 8)
@@ -500,11 +474,6 @@ cdef class TraceTree:
         vector_free(&self.ids)
         vector_free(&self.functions)
         vector_free(&self.parents)
-
-    cdef int fail(self, int error, size_t at) noexcept nogil:
-        self.error = error
-        self.error_offset = at
-        return error
 
     def read(self, const uint8_t[::1] data, size_t start, size_t end, int fields, int id_field, int function_field,
              int children_field):

@@ -21,6 +21,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
+from memlens.kernels.base.bits cimport highest_bit, lowest_bit
 from memlens.kernels.base.vectors cimport Vector, vector_init, vector_push, vector_free, column_of
 
 cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
@@ -41,24 +42,6 @@ cdef enum:
     F_START_INFERRED = 8
     F_END_INFERRED = 16
     MOST_LEVELS = 6
-
-cdef extern from *:
-    """
-    #if defined(_MSC_VER)
-    #include <intrin.h>
-    static int highest_bit(unsigned long long word) {
-        unsigned long bit; _BitScanReverse64(&bit, word); return (int)bit;
-    }
-    static int lowest_bit(unsigned long long word) {
-        unsigned long bit; _BitScanForward64(&bit, word); return (int)bit;
-    }
-    #else
-    static int highest_bit(unsigned long long word) { return 63 - __builtin_clzll(word); }
-    static int lowest_bit(unsigned long long word) { return __builtin_ctzll(word); }
-    #endif
-    """
-    int highest_bit(uint64_t word) nogil
-    int lowest_bit(uint64_t word) nogil
 
 
 cdef struct Bits:

@@ -13,16 +13,19 @@ are high enough to be seen lie at the bottom, whatever the zoom, and the rest is
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int64_t
 from libc.string cimport memcmp, memset
 
+from memlens.kernels.base.bits cimport lowest_bit
 from memlens.kernels.base.vectors cimport (
     Vector, vector_init, vector_reserve, vector_extend, vector_push, vector_free, column_of,
 )
 from memlens.kernels.trace.picture cimport RECT_BYTES, BAND_BYTES, Columns, columns_init, column_of_end, collect
+from memlens.kernels.trace.strips cimport (
+    Band, Rect, Strips, add_item, close_all, quantum, strips_begin, strips_free, strips_init, strips_taken, take_over,
+)
 
 cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
 cdef uint32_t MERGED = <uint32_t> 0x80000000
 
 cdef enum:
-    QUANTA = 4              # a rect's edges are rounded to quarters of a row
     LEAST_LIT = 8           # what is highlighted is at least so many of them high
     BYTES = 0
     COUNT = 1
@@ -37,19 +40,6 @@ cdef fused Code:
     uint8_t
     uint32_t
 
-cdef extern from *:
-    """
-    #if defined(_MSC_VER)
-    #include <intrin.h>
-    static int lowest_bit(unsigned long long word) {
-        unsigned long bit; _BitScanForward64(&bit, word); return (int)bit;
-    }
-    #else
-    static int lowest_bit(unsigned long long word) { return __builtin_ctzll(word); }
-    #endif
-    """
-    int lowest_bit(uint64_t word) nogil
-
 
 cdef struct Seen:
     # an allocation that is high enough to be seen
@@ -57,22 +47,6 @@ cdef struct Seen:
     uint32_t row
     uint16_t x0, x1         # its columns
     uint8_t group, lit
-
-cdef struct Item:
-    # what lies in a column
-    uint32_t id             # ascends with the height
-    uint32_t band           # as a rect says it
-    uint32_t leader         # the row of the allocation, NONE for what is merged
-    uint16_t x0, q0, q1
-
-cdef struct Rect:
-    uint16_t x0, x1, q0, q1
-    uint32_t band
-    uint32_t leader
-
-cdef struct Band:
-    int64_t size
-    uint32_t id
 
 
 def alive_by_group(const int64_t[::1] sizes, const uint32_t[::1] ends, const uint32_t[::1] ends_64,
@@ -147,47 +121,25 @@ def alive_by_group(const int64_t[::1] sizes, const uint32_t[::1] ends, const uin
 cdef class _Layout:
     """Turns sums and allocations, column by column, into rects."""
 
-    cdef Vector items, fresh, rects, slivers, bands, band_of, bits, block_sums
-    cdef double y0, per_quantum
-    cdef int64_t limit_q
+    cdef Strips strips
+    cdef Vector slivers, band_of, bits, block_sums
 
     def __cinit__(self):
-        vector_init(&self.items, sizeof(Item))
-        vector_init(&self.fresh, sizeof(Item))
-        vector_init(&self.rects, sizeof(Rect))
+        strips_init(&self.strips)
         vector_init(&self.slivers, sizeof(Rect))
-        vector_init(&self.bands, sizeof(Band))
         vector_init(&self.band_of, 4)
         vector_init(&self.bits, 8)
         vector_init(&self.block_sums, 8)
 
     def __dealloc__(self):
-        vector_free(&self.items)
-        vector_free(&self.fresh)
-        vector_free(&self.rects)
+        strips_free(&self.strips)
         vector_free(&self.slivers)
-        vector_free(&self.bands)
         vector_free(&self.band_of)
         vector_free(&self.bits)
         vector_free(&self.block_sums)
 
-    cdef inline uint16_t quantum(self, int64_t height) noexcept nogil:
-        """A height's edge in quarters of a row from y0, clipped to the viewport."""
-        cdef double q = (<double> height - self.y0) / self.per_quantum + 0.5
-        if q < 1:
-            return 0
-        if q >= self.limit_q:
-            return <uint16_t> self.limit_q
-        return <uint16_t> q
-
     cdef size_t packed_bytes(self) noexcept nogil:
-        return (self.rects.count + self.slivers.count) * RECT_BYTES + self.bands.count * BAND_BYTES
-
-    cdef inline int add(self, uint32_t id, uint32_t band, uint32_t leader, uint16_t q0, uint16_t q1) noexcept nogil:
-        cdef Item item
-        item.id, item.band, item.leader = id, band, leader
-        item.x0, item.q0, item.q1 = 0, q0, q1
-        return vector_push(&self.fresh, &item)
+        return (self.strips.rects.count + self.slivers.count) * RECT_BYTES + self.strips.bands.count * BAND_BYTES
 
     cdef inline uint32_t band(self, size_t slot, int64_t size, uint32_t row) noexcept nogil:
         """The band of a slot, made when it is first seen; NONE without memory."""
@@ -196,23 +148,17 @@ cdef class _Layout:
         if known[0] == 0:
             memset(&made, 0, sizeof(made))
             made.size, made.id = size, row
-            if vector_push(&self.bands, &made) < 0:
+            if vector_push(&self.strips.bands, &made) < 0:
                 return NONE
-            known[0] = <uint32_t> self.bands.count      # its number + 1
+            known[0] = <uint32_t> self.strips.bands.count      # its number + 1
         return known[0] - 1
-
-    cdef int close(self, const Item *item, uint32_t column) noexcept nogil:
-        cdef Rect rect
-        rect.x0, rect.x1, rect.q0, rect.q1 = item.x0, <uint16_t> column, item.q0, item.q1
-        rect.band, rect.leader = item.band, item.leader
-        return vector_push(&self.rects, &rect)
 
     cdef int sliver(self, uint32_t column, uint32_t band, uint16_t q0) noexcept nogil:
         """What is highlighted, though too thin to be seen, is drawn over all else; one that goes on is made longer."""
         cdef Rect rect
         cdef size_t back = self.slivers.count
         cdef Rect *before
-        cdef int64_t low = min(<int64_t> q0, self.limit_q - LEAST_LIT)
+        cdef int64_t low = min(<int64_t> q0, self.strips.limit_q - LEAST_LIT)
         if low < 0:
             low = 0
         # those of the column before are among the last ones: a group has one at most
@@ -223,32 +169,9 @@ cdef class _Layout:
                 before.x1 = <uint16_t> (column + 1)
                 return 0
         rect.x0, rect.x1 = <uint16_t> column, <uint16_t> (column + 1)
-        rect.q0, rect.q1 = <uint16_t> low, <uint16_t> min(low + LEAST_LIT, self.limit_q)
+        rect.q0, rect.q1 = <uint16_t> low, <uint16_t> min(low + LEAST_LIT, self.strips.limit_q)
         rect.band, rect.leader = band, NONE
         return vector_push(&self.slivers, &rect)
-
-    cdef int take_over(self, uint32_t column) noexcept nogil:
-        """Let the fresh items replace the old ones; rects of those that aren't among them end."""
-        cdef Item *old = <Item *> self.items.data
-        cdef Item *fresh = <Item *> self.fresh.data
-        cdef size_t index, at = 0, count = self.fresh.count
-        for index in range(self.items.count):
-            while at < count and fresh[at].id < old[index].id:
-                fresh[at].x0 = <uint16_t> column
-                at += 1
-            if (
-                at < count and fresh[at].id == old[index].id and fresh[at].band == old[index].band
-                and fresh[at].q0 == old[index].q0 and fresh[at].q1 == old[index].q1
-            ):
-                fresh[at].x0 = old[index].x0
-                at += 1
-            elif self.close(&old[index], column) < 0:
-                return -1
-        while at < count:
-            fresh[at].x0 = <uint16_t> column
-            at += 1
-        self.items.count = 0
-        return vector_extend(&self.items, self.fresh.data, count)
 
     cdef int lay_group(self, uint32_t column, size_t group, int64_t below, int64_t total, int64_t lit_bytes,
                        const uint32_t[::1] blocks_of, const int64_t[::1] sizes, const uint32_t[::1] rows,
@@ -257,7 +180,7 @@ cdef class _Layout:
         cdef uint64_t *bits = <uint64_t *> self.bits.data
         cdef int64_t *block_sums = <int64_t *> self.block_sums.data
         cdef int64_t at = below, top = below + total
-        cdef uint16_t q0, q1, q_top = self.quantum(top), q_lit
+        cdef uint16_t q0, q1, q_top = quantum(&self.strips, top), q_lit
         cdef uint32_t band, merged = MERGED | <uint32_t> (group + 1), shift = <uint32_t> (2 * group)
         cdef size_t block, slot
         cdef uint64_t left
@@ -265,35 +188,38 @@ cdef class _Layout:
             left = bits[block]
             if left == 0:
                 continue
-            q0, q1 = self.quantum(at), self.quantum(at + block_sums[block])
+            q0, q1 = quantum(&self.strips, at), quantum(&self.strips, at + block_sums[block])
             if q0 < q1 or lit_bytes:
                 while left:
                     slot = block * 64 + lowest_bit(left)
                     left &= left - 1
-                    q0 = self.quantum(at)
+                    q0 = quantum(&self.strips, at)
                     at += sizes[slot]
-                    q1 = self.quantum(at)
+                    q1 = quantum(&self.strips, at)
                     if lit_bytes and lit[slot]:
                         lit_bytes -= sizes[slot]
                     if q1 > q0:
                         band = self.band(slot, sizes[slot], rows[slot])
-                        if band == NONE or self.add(<uint32_t> slot + shift, band, rows[slot], q0, q1) < 0:
+                        if band == NONE:
+                            return -1
+                        if add_item(&self.strips, <uint32_t> slot + shift, band, rows[slot], NONE, q0, q1) < 0:
                             return -1
             else:
                 at += block_sums[block]
         # what is too thin for a band of its own: first what is highlighted of it
-        q0, slot = self.quantum(at), <size_t> blocks_of[group + 1] * 64
+        q0, slot = quantum(&self.strips, at), <size_t> blocks_of[group + 1] * 64
         if lit_bytes > 0:
-            q_lit = self.quantum(at + lit_bytes)
-            if q_lit < q0 + LEAST_LIT and at + lit_bytes >= self.y0 and q0 < self.limit_q:
+            q_lit = quantum(&self.strips, at + lit_bytes)
+            if q_lit < q0 + LEAST_LIT and at + lit_bytes >= self.strips.y0 and q0 < self.strips.limit_q:
                 if q_top >= q0 + LEAST_LIT:
                     q_lit = q0 + LEAST_LIT
                 elif self.sliver(column, merged | C_LIT_BIT, q0) < 0:
                     return -1
-            if q_lit > q0 and self.add(<uint32_t> slot + shift, merged | C_LIT_BIT, NONE, q0, q_lit) < 0:
-                return -1
+            if q_lit > q0:
+                if add_item(&self.strips, <uint32_t> slot + shift, merged | C_LIT_BIT, NONE, NONE, q0, q_lit) < 0:
+                    return -1
             q0 = q_lit
-        if q_top > q0 and self.add(<uint32_t> slot + shift + 1, merged, NONE, q0, q_top) < 0:
+        if q_top > q0 and add_item(&self.strips, <uint32_t> slot + shift + 1, merged, NONE, NONE, q0, q_top) < 0:
             return -1
         return 0
 
@@ -316,10 +242,11 @@ def lay_out(const int64_t[:, :, ::1] sums, const uint32_t[::1] blocks_of, const 
     cdef bint has_lit = sums.shape[0] > LIT, same
     cdef int64_t below, total
     cdef int status = 0
+    cdef bint is_seen
     cdef uint64_t *bits
     cdef int64_t *block_sums
     cdef double row = (y1 - y0) / pixel_rows
-    layout.y0, layout.per_quantum, layout.limit_q = y0, row / QUANTA, <int64_t> pixel_rows * QUANTA
+    strips_begin(&layout.strips, y0, row, pixel_rows)
     if (
         vector_reserve(&layout.bits, blocks + 1) < 0 or vector_reserve(&layout.block_sums, blocks + 1) < 0
         or vector_reserve(&layout.band_of, blocks * 64 + 1) < 0
@@ -349,12 +276,13 @@ def lay_out(const int64_t[:, :, ::1] sums, const uint32_t[::1] blocks_of, const 
             )
             if same:
                 continue
-            layout.fresh.count = 0
+            layout.strips.fresh.count = 0
             below = 0
             for group in range(groups):
                 total = sums[BYTES, column, group]
+                is_seen = quantum(&layout.strips, below + total) > 0
                 # a group without a height may still have something to highlight
-                if layout.quantum(below + total) > 0 and layout.quantum(below) < layout.limit_q and total > 0:
+                if is_seen and quantum(&layout.strips, below) < layout.strips.limit_q and total > 0:
                     status = layout.lay_group(
                         <uint32_t> column, group, below, total, sums[LIT, column, group] if has_lit else 0,
                         blocks_of, sizes, rows, lit,
@@ -362,20 +290,16 @@ def lay_out(const int64_t[:, :, ::1] sums, const uint32_t[::1] blocks_of, const 
                     if status < 0:
                         break
                 below += total
-            if status < 0 or layout.take_over(<uint32_t> column) < 0:
+            if status < 0 or take_over(&layout.strips, 0, column) < 0:
                 status = -1
                 break
         if status == 0:
-            for number in range(layout.items.count):
-                if layout.close(&(<Item *> layout.items.data)[number], <uint32_t> last_column) < 0:
-                    status = -1
-                    break
+            status = close_all(&layout.strips, last_column)
             if status == 0:
-                status = vector_extend(&layout.rects, layout.slivers.data, layout.slivers.count)
+                status = vector_extend(&layout.strips.rects, layout.slivers.data, layout.slivers.count)
                 layout.slivers.count = 0
     if status < 0:
         raise MemoryError
     if layout.packed_bytes() > most_bytes:
         return <double> layout.packed_bytes() / max(most_bytes, 1) * (last_column - first_column) / max(done, 1)
-    return (column_of(&layout.rects, b"T{H:x0:H:x1:H:y0:H:y1:I:band:I:leader:}"),
-            column_of(&layout.bands, b"T{q:size:I:allocation:xxxx}"))
+    return strips_taken(&layout.strips)

@@ -12,38 +12,23 @@ edge. What would lie above that edge isn't even looked up before enough of what 
 from libc.stdint cimport uint16_t, uint32_t, uint64_t, int64_t
 from libc.string cimport memset
 
+from memlens.kernels.base.bits cimport highest_bit, lowest_bit
 from memlens.kernels.base.vectors cimport (
-    Vector, vector_init, vector_reserve, vector_extend, vector_push, vector_free, column_of,
+    Vector, vector_init, vector_reserve, vector_push, vector_free, column_of,
 )
 from memlens.kernels.trace.picture cimport RECT_BYTES, BAND_BYTES, Columns, columns_init, column_of_end, collect
+from memlens.kernels.trace.strips cimport (
+    Band, Strips, add_item, close_all, quantum, strips_begin, strips_free, strips_init, strips_taken, take_over,
+)
 
 cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
 cdef uint32_t MERGED = <uint32_t> 0x80000000
 cdef size_t NOWHERE = <size_t> -1
 
 cdef enum:
-    QUANTA = 4              # a rect's edges are rounded to quarters of a row
     DEAD_SLOTS = 1024       # with so many dead slots more than live ones, the live ones are moved together
     FEWEST_FOUND = 64       # allocations that are looked up at once
     LEAD = 5                # a run is of a stack that leads by a fifth of its bytes
-
-cdef extern from *:
-    """
-    #if defined(_MSC_VER)
-    #include <intrin.h>
-    static int lowest_bit(unsigned long long word) {
-        unsigned long bit; _BitScanForward64(&bit, word); return (int)bit;
-    }
-    static int highest_bit(unsigned long long word) {
-        unsigned long bit; _BitScanReverse64(&bit, word); return (int)bit;
-    }
-    #else
-    static int lowest_bit(unsigned long long word) { return __builtin_ctzll(word); }
-    static int highest_bit(unsigned long long word) { return 63 - __builtin_clzll(word); }
-    #endif
-    """
-    int lowest_bit(uint64_t word) nogil
-    int highest_bit(uint64_t word) nogil
 
 
 def live_at(const uint32_t[::1] ends, const uint32_t[::1] ends_64, const uint32_t[::1] ends_4096, size_t stop,
@@ -97,23 +82,6 @@ cdef struct Block:
     uint32_t voted
     Edge lower              # only while the block is laid out
 
-cdef struct Item:
-    # what lies in a column: an allocation of its own, or a run of thin ones
-    uint32_t id             # the allocation, or the first of the run; NONE for the sliver on top
-    uint32_t band           # as a rect says it
-    uint32_t leader
-    uint32_t stack          # the leader's
-    uint16_t x0, q0, q1
-
-cdef struct Rect:
-    uint16_t x0, x1, q0, q1
-    uint32_t band
-    uint32_t leader         # an allocation of the stack that most of it is of, NONE when there is no such stack
-
-cdef struct Band:
-    int64_t size
-    uint32_t id
-
 
 cdef inline void cast_vote(Vote *vote, uint32_t stack, uint32_t leader, int64_t weight) noexcept nogil:
     if stack == vote.stack:
@@ -156,7 +124,8 @@ cdef class Sweep:
     cdef const uint32_t[::1] ends_64
     cdef const uint32_t[::1] ends_4096
     cdef const uint32_t[::1] stacks
-    cdef Vector slots, blocks, items, fresh, rects, bands, found, heads
+    cdef Vector slots, blocks, found, heads
+    cdef Strips strips              # items are allocations or runs of thin ones
     cdef Columns columns
     cdef size_t live_count
     cdef int64_t live_bytes
@@ -164,9 +133,7 @@ cdef class Sweep:
     cdef size_t frontier            # allocations from here on have no slots yet
     cdef size_t laid                # blocks that are laid out,
     cdef bint full                  # of which the last one reaches beyond the viewport
-    cdef double y0, per_quantum
     cdef int64_t threshold
-    cdef int64_t limit_q
     cdef size_t most_bytes
     cdef size_t done                # columns
 
@@ -179,20 +146,14 @@ cdef class Sweep:
         self.ends_4096 = ends_4096
         vector_init(&self.slots, sizeof(Slot))
         vector_init(&self.blocks, sizeof(Block))
-        vector_init(&self.items, sizeof(Item))
-        vector_init(&self.fresh, sizeof(Item))
-        vector_init(&self.rects, sizeof(Rect))
-        vector_init(&self.bands, sizeof(Band))
+        strips_init(&self.strips)
         vector_init(&self.found, 4)
         vector_init(&self.heads, 4)
 
     def __dealloc__(self):
         vector_free(&self.slots)
         vector_free(&self.blocks)
-        vector_free(&self.items)
-        vector_free(&self.fresh)
-        vector_free(&self.rects)
-        vector_free(&self.bands)
+        strips_free(&self.strips)
         vector_free(&self.found)
         vector_free(&self.heads)
 
@@ -202,17 +163,8 @@ cdef class Sweep:
     cdef inline Block *block(self, size_t index) noexcept nogil:
         return &(<Block *> self.blocks.data)[index]
 
-    cdef inline uint16_t quantum(self, int64_t height) noexcept nogil:
-        """A height's edge in quarters of a row from y0, clipped to the viewport."""
-        cdef double q = (<double> height - self.y0) / self.per_quantum + 0.5
-        if q < 1:
-            return 0
-        if q >= self.limit_q:
-            return <uint16_t> self.limit_q
-        return <uint16_t> q
-
     cdef size_t packed_bytes(self) noexcept nogil:
-        return self.rects.count * RECT_BYTES + self.bands.count * BAND_BYTES
+        return self.strips.rects.count * RECT_BYTES + self.strips.bands.count * BAND_BYTES
 
     # ---- slots ----------------------------------------------------------------------------------------------------
 
@@ -339,7 +291,7 @@ cdef class Sweep:
         cdef size_t number = self.blocks.count
         cdef int64_t below = self.live_bytes
         cdef uint64_t left
-        while number and self.quantum(below) == self.limit_q:
+        while number and quantum(&self.strips, below) == self.strips.limit_q:
             number -= 1
             left = self.block(number).live
             if self.block(number).big == 0:
@@ -349,7 +301,7 @@ cdef class Sweep:
             while left:
                 below -= self.slot(number * 64 + lowest_bit(left)).size
                 left &= left - 1
-            return self.quantum(below) == self.limit_q
+            return quantum(&self.strips, below) == self.strips.limit_q
         return False
 
     cdef int fill(self, size_t column, size_t stop, size_t *dirty) noexcept nogil:
@@ -372,24 +324,14 @@ cdef class Sweep:
 
     # ---- columns --------------------------------------------------------------------------------------------------
 
-    cdef int add_item(self, uint32_t id, uint32_t band, uint32_t leader, uint32_t stack, uint16_t q0,
-                      uint16_t q1) noexcept nogil:
-        cdef Item *item
-        if self.fresh.count == self.fresh.room and vector_reserve(&self.fresh, self.fresh.count + 1) < 0:
-            return -1
-        item = &(<Item *> self.fresh.data)[self.fresh.count]
-        item.id, item.band, item.leader, item.stack, item.q0, item.q1 = id, band, leader, stack, q0, q1
-        self.fresh.count += 1
-        return 0
-
     cdef int lay_own(self, Slot *slot, uint16_t q0, uint16_t q1) noexcept nogil:
         cdef Band band
         if slot.band == 0:
             band.size, band.id = slot.size, slot.id
-            if vector_push(&self.bands, &band) < 0:
+            if vector_push(&self.strips.bands, &band) < 0:
                 return -1
-            slot.band = <uint32_t> self.bands.count
-        return self.add_item(slot.id, slot.band - 1, slot.id, slot.stack, q0, q1)
+            slot.band = <uint32_t> self.strips.bands.count
+        return add_item(&self.strips, slot.id, slot.band - 1, slot.id, slot.stack, q0, q1)
 
     cdef int end_run(self, Edge *at) noexcept nogil:
         """Lay out the run that is open, if any; one that rounds to nothing is counted by the next."""
@@ -399,14 +341,14 @@ cdef class Sweep:
         if id == NONE:
             return 0
         at.run_id = NONE
-        q0, q1 = self.quantum(at.run_below), self.quantum(at.below)
+        q0, q1 = quantum(&self.strips, at.run_below), quantum(&self.strips, at.below)
         if q1 > q0:
             if vote.margin * LEAD < at.below - at.run_below:
                 no_vote(vote)
             at.run_count += at.carry
             at.carry = 0
-            return self.add_item(id, MERGED | at.run_count, vote.leader, vote.stack, q0, q1)
-        if <double> at.below >= self.y0 and q0 < self.limit_q:
+            return add_item(&self.strips, id, MERGED | at.run_count, vote.leader, vote.stack, q0, q1)
+        if <double> at.below >= self.strips.y0 and q0 < self.strips.limit_q:
             at.carry += at.run_count
         return 0
 
@@ -449,7 +391,7 @@ cdef class Sweep:
         if block.big == 0:
             self.join_block(number, at)
             return 0
-        if <double> (at.below + block.sum) < self.y0:
+        if <double> (at.below + block.sum) < self.strips.y0:
             self.pass_block(number, at)
             return 0
         while left:
@@ -464,12 +406,12 @@ cdef class Sweep:
             left &= left - 1
             if self.end_run(at) < 0:
                 return -1
-            q0 = self.quantum(at.below)
-            if q0 == self.limit_q:
+            q0 = quantum(&self.strips, at.below)
+            if q0 == self.strips.limit_q:
                 return 1
             slot = self.slot(number * 64 + lowest_bit(bit))
             at.below += slot.size
-            q1 = self.quantum(at.below)
+            q1 = quantum(&self.strips, at.below)
             if q1 > q0 and self.lay_own(slot, q0, q1) < 0:
                 return -1
         return 0
@@ -498,12 +440,12 @@ cdef class Sweep:
         if dirty:
             at = self.block(dirty).lower
         kept = at.items
-        self.fresh.count = 0
+        self.strips.fresh.count = 0
         self.full = False
         while number < self.blocks.count and not self.full:
-            at.items = <uint32_t> (kept + self.fresh.count)
+            at.items = <uint32_t> (kept + self.strips.fresh.count)
             self.block(number).lower = at
-            if at.run_id == NONE and self.quantum(at.below) == self.limit_q:
+            if at.run_id == NONE and quantum(&self.strips, at.below) == self.strips.limit_q:
                 status = 1
             else:
                 status = self.lay_block(number, &at)
@@ -515,51 +457,16 @@ cdef class Sweep:
         if not self.full:
             if self.end_run(&at) < 0:
                 return -1
-            q = self.quantum(at.below)
+            q = quantum(&self.strips, at.below)
             # too thin to be seen, and nothing above to count them: a sliver on top
-            if at.carry and q < self.limit_q:
-                if self.add_item(NONE, MERGED | at.carry, NONE, NONE, q, q + 1) < 0:
+            if at.carry and q < self.strips.limit_q:
+                if add_item(&self.strips, NONE, MERGED | at.carry, NONE, NONE, q, q + 1) < 0:
                     return -1
-        return self.take_over(kept, column)
-
-    cdef int take_over(self, size_t kept, uint32_t column) noexcept nogil:
-        """Let the fresh items replace the old ones from ``kept`` on; rects of those that aren't among them end."""
-        cdef Item *old = <Item *> self.items.data
-        cdef Item *fresh = <Item *> self.fresh.data
-        cdef size_t index, at = 0, count = self.fresh.count
-        for index in range(kept, self.items.count):
-            while at < count and fresh[at].id < old[index].id:
-                fresh[at].x0 = <uint16_t> column
-                at += 1
-            if (
-                at < count and fresh[at].id == old[index].id and fresh[at].band == old[index].band
-                and fresh[at].q0 == old[index].q0 and fresh[at].q1 == old[index].q1
-                and fresh[at].stack == old[index].stack
-            ):
-                fresh[at].x0 = old[index].x0
-                at += 1
-            elif self.close(&old[index], column) < 0:
-                return -1
-        while at < count:
-            fresh[at].x0 = <uint16_t> column
-            at += 1
-        self.items.count = kept
-        return vector_extend(&self.items, self.fresh.data, count)
-
-    cdef int close(self, const Item *item, uint32_t column) noexcept nogil:
-        """Make an item that ends before a column a rect."""
-        cdef Rect *rect
-        if self.rects.count == self.rects.room and vector_reserve(&self.rects, self.rects.count + 1) < 0:
-            return -1
-        rect = &(<Rect *> self.rects.data)[self.rects.count]
-        rect.x0, rect.x1, rect.q0, rect.q1 = item.x0, <uint16_t> column, item.q0, item.q1
-        rect.band, rect.leader = item.band, item.leader
-        self.rects.count += 1
-        return 0
+        return take_over(&self.strips, kept, column)
 
     cdef int sweep(self, const uint32_t *stops) noexcept nogil:
         """Lay out one column after the other, until there are too many rects."""
-        cdef size_t column, index, dirty, last_column = self.columns.last
+        cdef size_t column, dirty, last_column = self.columns.last
         if vector_reserve(&self.heads, last_column) < 0:
             return -1
         self.heads.count = last_column
@@ -581,10 +488,7 @@ cdef class Sweep:
                 dirty = self.laid - 1 if self.laid else 0
             if self.lay_out(dirty, <uint32_t> column) < 0:
                 return -1
-        for index in range(self.items.count):
-            if self.close(&(<Item *> self.items.data)[index], <uint32_t> last_column) < 0:
-                return -1
-        return 0
+        return close_all(&self.strips, last_column)
 
     def run(self, const uint32_t[::1] moments, const uint32_t[::1] stops, size_t first_column, size_t last_column,
             double y0, double y1, uint32_t rows, size_t most_bytes):
@@ -595,17 +499,12 @@ cdef class Sweep:
         """
         cdef int status = 0
         cdef double row = (y1 - y0) / rows
-        self.y0 = y0
-        self.per_quantum = row / QUANTA
-        self.limit_q = <int64_t> rows * QUANTA
+        strips_begin(&self.strips, y0, row, rows)
         self.threshold = <int64_t> row
         if <double> self.threshold < row:
             self.threshold += 1
         self.most_bytes = most_bytes
         self.done = 0
-        self.items.count = 0
-        self.rects.count = 0
-        self.bands.count = 0
         if first_column < last_column:
             with nogil:
                 columns_init(&self.columns, &moments[0], first_column, last_column)
@@ -614,5 +513,4 @@ cdef class Sweep:
             raise MemoryError
         if self.packed_bytes() > most_bytes:
             return <double> self.packed_bytes() / max(most_bytes, 1) * (last_column - first_column) / self.done
-        return (column_of(&self.rects, b"T{H:x0:H:x1:H:y0:H:y1:I:band:I:leader:}"),
-                column_of(&self.bands, b"T{q:size:I:allocation:xxxx}"))
+        return strips_taken(&self.strips)

@@ -108,7 +108,7 @@ class LiveSet {
         this.memberOrder = 'size';
         this.descending = true;
         this.keep();
-        this.tellColumns();
+        this.updateColumns();
         this.drop();
         this.tree.regroup(by.length);
       },
@@ -140,7 +140,7 @@ class LiveSet {
       },
       key: (event, index) => this.key(event, index),
     });
-    this.tellColumns();
+    this.updateColumns();
     this.root = element('section', { class: 'live-set' }, this.grid.root);
   }
 
@@ -155,7 +155,7 @@ class LiveSet {
   /** What is measured may be another value, or a stretch of the run; the heads say so. */
   renew(): void {
     this.attribution.set(this.context.attribution.value);
-    this.tellColumns();
+    this.updateColumns();
     this.reload();
   }
 
@@ -241,7 +241,7 @@ class LiveSet {
     return groupColumns(info, setName, attribution.rule);
   }
 
-  private tellColumns(): void {
+  private updateColumns(): void {
     const grouped = this.by.length > 0;
     const columns: readonly Column<string>[] = grouped ? this.groupColumns : this.plainColumns;
     const current = grouped ? this.groupOrder : this.memberOrder;
@@ -267,7 +267,7 @@ class LiveSet {
       this.memberOrder = order;
     }
     this.keep();
-    this.tellColumns();
+    this.updateColumns();
     this.reload();
   }
 

@@ -10,7 +10,6 @@ from memlens.views.findings.groups import TopGroup, TopGroups, sample_sql, top_g
 from memlens.views.lines.charged import charged_amounts
 from memlens.views.selection.sets import AllocationSet
 
-MIB = 1 << 20
 MOST_LINES = 200
 _OWN_SHARE = 0.02
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from memlens.units import format_bytes
-from memlens.views.findings.profile.case import MIB, ProfileCase, is_own
+from memlens.units import MIB, format_bytes
+from memlens.views.findings.profile.case import ProfileCase, is_own
 from memlens.views.findings.profile.sites import in_function
 from memlens.views.findings.writing import Ranked, made, percent, words
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from memlens.units import format_bytes
+from memlens.units import MIB, format_bytes
 from memlens.views.findings.answers import Evidence, TextPart
 from memlens.views.findings.groups import TopGroup, top_groups
-from memlens.views.findings.profile.case import MIB, ProfileCase, is_own
+from memlens.views.findings.profile.case import ProfileCase, is_own
 from memlens.views.findings.profile.sites import in_function
 from memlens.views.findings.writing import Ranked, made, percent, words
 from memlens.views.selection.arenas import pool_stacks

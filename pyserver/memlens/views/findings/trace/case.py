@@ -11,7 +11,6 @@ from memlens.views.findings.groups import TopGroups, top_groups
 from memlens.views.selection.columns import device_of
 from memlens.views.selection.sets import AllocationSet
 
-MIB = 1 << 20
 MOST_LINES = 10
 LEAST_EVENTS = 2
 """Of a trace; with fewer a file says only what was there when the snapshot was taken."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from memlens.units import counted, format_bytes
+from memlens.units import MIB, counted, format_bytes
 from memlens.views.answers import Frame
 from memlens.views.findings.answers import Evidence, Figure, TextPart
 from memlens.views.findings.groups import line_link
-from memlens.views.findings.trace.case import MIB, TraceCase
+from memlens.views.findings.trace.case import TraceCase
 from memlens.views.findings.writing import Ranked, amount, made, short_function, text_in_sql, words
 from memlens.views.selection.filters import Term
 from memlens.views.trace.steps.finding import find_steps

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from memlens.units import MIB
 from memlens.views.findings.answers import Evidence, Figure
 from memlens.views.findings.groups import top_groups
-from memlens.views.findings.trace.case import MIB, TraceCase
+from memlens.views.findings.trace.case import TraceCase
 from memlens.views.findings.trace.growth import growing_lines
 from memlens.views.findings.writing import Ranked, amount, made, percent, words
 from memlens.views.selection.sets import AllocationSet

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from memlens.kernels.trace.allocator import EXPANDABLE
-from memlens.units import counted, format_bytes
+from memlens.units import MIB, counted, format_bytes
 from memlens.views.findings.answers import Evidence, Figure, LineLink, TextPart
 from memlens.views.findings.groups import line_link
-from memlens.views.findings.trace.case import LEAST_EVENTS, MIB, TraceCase
+from memlens.views.findings.trace.case import LEAST_EVENTS, TraceCase
 from memlens.views.findings.writing import Ranked, amount, base_line, made, percent, words
 from memlens.views.selection.columns import NEVER, frame
 from memlens.views.trace.allocator.state import INACTIVE, AllocatorState, state_at

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from memlens.units import MIB
 from memlens.views.findings.groups import top_groups
-from memlens.views.findings.trace.case import MIB, TraceCase
+from memlens.views.findings.trace.case import TraceCase
 from memlens.views.findings.trace.peak import in_pieces
 from memlens.views.findings.writing import Ranked, made, percent, words
 

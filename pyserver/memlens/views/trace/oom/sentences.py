@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memlens.model.frames import is_recorder, operator_of
-from memlens.units import SOURCE_WORDS, format_bytes
+from memlens.units import MIB, SOURCE_WORDS, format_bytes
 from memlens.views.answers import Frame, Gap
 from memlens.views.trace.oom.answers import (
     Finding,
@@ -17,7 +17,6 @@ from memlens.views.trace.oom.answers import (
     Why,
 )
 
-MIB = 1 << 20
 LEAST_SPLIT_LIMIT_BYTES = 21 * MIB
 """``max_split_size_mb`` must be more than 20 (kLargeBuffer of CUDAAllocatorConfig)."""
 
