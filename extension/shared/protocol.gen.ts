@@ -1050,12 +1050,14 @@ export interface HeadlineParams {
 /**
  * What a line allocated, with all that it calls and charged to itself; `line` is where it is in the editor now.
  *
- * `changed` is set when something else than the line that ran stands there.
+ * `source` is "forward" or "fx" if no recorded stack has the line. `changed` is set when something else than the
+ * line that ran stands there.
  */
 export interface HeatLine {
   line: number;
   function: string;
   kind: 'library' | 'native' | 'user';
+  source: 'forward' | 'fx' | 'inferred' | 'recorded';
   live_at_peak_bytes: number;
   total_bytes: number;
   count: number;
