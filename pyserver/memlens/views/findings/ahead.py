@@ -38,15 +38,29 @@ def findings(snapshot: Snapshot, device: int | None, limit: int) -> FindingsAnsw
     return FindingsAnswer(_answers(snapshot, device).findings.findings[:limit])
 
 
-def _answers(snapshot: Snapshot, device: int | None) -> _Kept:
+def parts(snapshot: Snapshot, device: int | None) -> list[table.Rule]:
+    """What the answers are made of, so that whoever asks something else meanwhile waits for one of them only.
+
+    Each keeps what it found; there are none where the answers are in the archive. Raises :class:`BadRequestError`.
+    """
+    if _is_first(snapshot, device) and FINDINGS.is_current(snapshot.origin):
+        return []
+    return table.rules_of(snapshot, device)
+
+
+def _is_first(snapshot: Snapshot, device: int | None) -> bool:
+    """Whether the answers are about what the snapshot shows first."""
     match snapshot.info:
         case TimelineInfo(default_device=default):
-            number = default if device is None else device
-            if number != default:
-                return snapshot.keep(f"{number}.findings", lambda: _make(snapshot, number))
+            return device is None or device == default
         case ProfileInfo() | GraphInfo():
-            pass
-    return snapshot.keep("findings", lambda: _read_or_make(snapshot))
+            return True
+
+
+def _answers(snapshot: Snapshot, device: int | None) -> _Kept:
+    if _is_first(snapshot, device):
+        return snapshot.keep("findings", lambda: _read_or_make(snapshot))
+    return snapshot.keep(f"{device}.findings", lambda: _make(snapshot, device))
 
 
 def _make(snapshot: Snapshot, device: int | None) -> _Kept:
