@@ -38,6 +38,9 @@ export type ViewCommand =
   | 'toggleColour'
   | 'togglePane'
   | 'nextDevice'
+  | 'back'
+  | 'forward'
+  | 'copyLink'
   | 'clearSelection';
 
 /** The snapshot that a view's is compared with, opened with a second reference. `uri` is that of its file. */
@@ -150,6 +153,8 @@ export type ToWebviewMessage =
   | { type: 'other'; other: OtherSnapshot | null; fresh: boolean }
   /** Whether a file has changed since it was read. */
   | { type: 'file'; of: ShownFile; state: FileState }
+  /** Go to a place where the view has been, or that a link says. */
+  | { type: 'goTo'; state: ViewState }
   | { type: 'command'; command: ViewCommand };
 
 export type FromWebviewMessage =
@@ -173,4 +178,9 @@ export type FromWebviewMessage =
   | { type: 'copy'; text: string }
   /** Let the user choose a file, and write the text to it. */
   | { type: 'saveText'; form: 'csv' | 'json'; text: string }
-  | { type: 'state'; state: ViewState };
+  /** `acts` is how much the user has done on the page since it was made, or was sent to a place. */
+  | { type: 'state'; state: ViewState; acts: number }
+  /** Back or forward from the state that was last reported. */
+  | { type: 'history'; by: -1 | 1 }
+  /** Put a link to the state that was last reported on the clipboard. */
+  | { type: 'copyLink' };

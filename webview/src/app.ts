@@ -1,6 +1,6 @@
 // Which screen is shown: reading, failed, or the snapshot.
 
-import type { ViewState } from '../../extension/shared/messages';
+import type { ViewCommand, ViewState } from '../../extension/shared/messages';
 import type { TimelineInfo } from '../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from './api';
 import { never } from './model';
@@ -11,9 +11,19 @@ import { learnFileNames } from './ui/paths';
 import { graphScreen } from './graph/screen';
 import { emptyScreen, failedScreen, ProgressScreen } from './ui/screens';
 
+/** What every model's view can do. */
+interface ShownView {
+  receive(message: HostMessage): void;
+  /** Shows a state of before, or of a link. */
+  goTo(state: ViewState): void;
+  /** Saves its state now. */
+  save(): void;
+  dispose(): void;
+}
+
 export class App {
   private progress: ProgressScreen | null = null;
-  private view: SnapshotView | ProfileView | null = null;
+  private view: ShownView | null = null;
 
   constructor(
     private readonly api: Api,
@@ -57,8 +67,31 @@ export class App {
           }),
         );
         return;
+      case 'goTo':
+        this.view?.goTo(message.state);
+        return;
+      case 'command':
+        this.command(message.command);
+        return;
       default:
         this.view?.receive(message);
+    }
+  }
+
+  /** What is the same for all models is done here; the host goes by the state that is saved first. */
+  private command(command: ViewCommand): void {
+    switch (command) {
+      case 'back':
+      case 'forward':
+        this.view?.save();
+        this.api.post({ type: 'history', by: command === 'back' ? -1 : 1 });
+        return;
+      case 'copyLink':
+        this.view?.save();
+        this.api.post({ type: 'copyLink' });
+        return;
+      default:
+        this.view?.receive({ type: 'command', command });
     }
   }
 

@@ -7,6 +7,7 @@ import { type Logger, messageOf } from '../base/logger';
 import type { Server } from '../server/client';
 import { CANCELLED, NO_SERVER, problem, ProblemError, problemOf } from '../server/problem';
 import { FileWatch } from './fileWatch';
+import { History } from './history';
 import { page } from './html';
 import { OtherReference } from './other';
 import { ViewRequests } from './requests';
@@ -19,6 +20,7 @@ export interface ViewHost {
   /** Lets the user choose the snapshot to compare with. */
   chooseOther(view: SnapshotView): Promise<void>;
   saveText(view: SnapshotView, form: 'csv' | 'json', text: string): Promise<void>;
+  copyLink(view: SnapshotView, state: ViewState | null): Promise<void>;
 }
 
 type Status =
@@ -54,6 +56,10 @@ export class SnapshotView extends Disposable {
   #status: Status = { is: 'opening', stage: '', fraction: null };
   #opening: vscode.CancellationTokenSource | undefined;
   #state: ViewState | null;
+  readonly #history = new History();
+  readonly #moved = this.own(new vscode.EventEmitter<void>());
+  /** Another place is shown, or there is another one to go back or forward to. */
+  readonly onDidMove = this.#moved.event;
   #pageReady = false;
   /** Messages to post once the page shows the snapshot. */
   #queued: ToWebviewMessage[] = [];
@@ -172,6 +178,17 @@ export class SnapshotView extends Disposable {
     else if (message.type !== 'command') this.#queued.push(message);
   }
 
+  /** Whether there is a place to go back or forward to. */
+  canGo(by: -1 | 1): boolean {
+    return this.#history.can(by);
+  }
+
+  /** Show a place of the snapshot: now if its page is there, else as soon as it is. */
+  goTo(state: ViewState): void {
+    this.#state = state;
+    if (this.#pageReady && this.#status.is === 'open') this.#post({ type: 'goTo', state });
+  }
+
   /** Compare the view with another snapshot. */
   async compareWith(uri: vscode.Uri): Promise<void> {
     await this.#other.choose(uri, true);
@@ -186,6 +203,7 @@ export class SnapshotView extends Disposable {
     // Numbers of allocations and moments are invalid in another file.
     if (this.#files.own.differs && this.#state !== null)
       this.#state = { ...this.#state, selection: null, first: null, second: null };
+    if (this.#files.own.differs) this.#history.clear();
     this.#release();
     this.#open();
   }
@@ -261,6 +279,7 @@ export class SnapshotView extends Disposable {
       switch (message.type) {
         case 'ready':
           this.#pageReady = true;
+          this.#history.settle();
           this.#postStatus();
           return;
         case 'request':
@@ -303,11 +322,22 @@ export class SnapshotView extends Disposable {
         case 'closeOther':
           this.#other.clear();
           return;
+        case 'history': {
+          const state = this.#history.go(message.by);
+          if (state !== null) this.goTo(state);
+          this.#moved.fire();
+          return;
+        }
+        case 'copyLink':
+          await this.host.copyLink(this, this.#state);
+          return;
         case 'saveText':
           await this.host.saveText(this, message.form, message.text);
           return;
         case 'state':
           this.#state = message.state;
+          this.#history.record(message.state, message.acts, Date.now());
+          this.#moved.fire();
           await this.states.set(this.uri.toString(), message.state);
           return;
       }

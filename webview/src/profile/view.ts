@@ -20,6 +20,7 @@ import { Dock } from '../shell/dock';
 import { ViewFrame } from '../shell/frame';
 import { makeHead, type Head } from '../shell/head';
 import type { MenuEntry } from '../shell/menu';
+import { shareEntries } from '../shell/share';
 import { Summary } from '../shell/summary';
 import { comparing, type Picker } from '../shell/toolbar';
 import { debounce, element, setText } from '../ui/dom';
@@ -73,9 +74,7 @@ export class ProfileView implements ProfileOwner {
     this.attribution = new KeptAttribution(api, () => {
       this.changed('attribution');
     });
-    // widths are what the value above says
-    this.flame.settings.value = 'bytes';
-    if (info.bins === 0) this.flame.settings.order = 'value';
+    this.boundFlame();
     this.compared = restoreCompare(state?.compare);
     this.context = new ProfileContext(api, info, this);
     this.updateFigures();
@@ -211,6 +210,24 @@ export class ProfileView implements ProfileOwner {
     if (state && state.filter !== '') this.setFilter(state.filter);
     root.dataset['state'] = 'ready';
     root.dataset['model'] = 'profile';
+  }
+
+  goTo(state: ViewState): void {
+    this.flame.restore(state.flame);
+    this.boundFlame();
+    this.times?.goTo(stretchOf(state));
+    const value = valueOf(this.info, state.value);
+    if (value !== this.value) this.setValue(value);
+    this.context.compare.goTo(state.compare);
+    this.dock.show(this.dock.panes.find(({ id }) => id === state.pane)?.id ?? null);
+    this.changed('flame');
+    this.setFilter(state.filter);
+  }
+
+  /** Widths are what the value above says, and without times there is no order of time. */
+  private boundFlame(): void {
+    this.flame.settings.value = 'bytes';
+    if (this.info.bins === 0) this.flame.settings.order = 'value';
   }
 
   dispose(): void {
@@ -390,13 +407,7 @@ export class ProfileView implements ProfileOwner {
           this.frame.set({ dockTall: !this.frame.current.dockTall });
         },
       },
-      null,
-      {
-        ...{ text: 'Copy Summary', key: '' },
-        run: () => {
-          this.api.post({ type: 'copy', text: this.summary.text });
-        },
-      },
+      ...shareEntries(this.api, () => this.summary.text),
     ];
   }
 
@@ -433,7 +444,8 @@ export class ProfileView implements ProfileOwner {
     return true;
   }
 
-  private save(): void {
+  save(): void {
+    this.saveSoon.cancel();
     const stretch = this.times?.kept ?? null;
     const view: ViewState = {
       ...{
@@ -459,8 +471,7 @@ export class ProfileView implements ProfileOwner {
         value: this.value,
       },
     };
-    this.api.save({ view, layout: this.frame.current });
-    this.api.post({ type: 'state', state: view });
+    this.api.save(view, this.frame.current);
   }
 }
 
