@@ -41,6 +41,10 @@ export type ViewCommand =
   | 'back'
   | 'forward'
   | 'copyLink'
+  | 'exportSvg'
+  | 'exportPng'
+  | 'exportReport'
+  | 'copyReport'
   | 'clearSelection';
 
 /** The snapshot that a view's is compared with, opened with a second reference. `uri` is that of its file. */
@@ -157,6 +161,9 @@ export type ToWebviewMessage =
   | { type: 'goTo'; state: ViewState }
   | { type: 'command'; command: ViewCommand };
 
+/** What is saved; a PNG's text is its base64. */
+export type SavedForm = 'csv' | 'json' | 'svg' | 'png' | 'html';
+
 export type FromWebviewMessage =
   | { type: 'ready' }
   | { type: 'request'; id: number; method: ViewMethod; params: unknown }
@@ -177,7 +184,7 @@ export type FromWebviewMessage =
   /** Put a text on the clipboard. */
   | { type: 'copy'; text: string }
   /** Let the user choose a file, and write the text to it. */
-  | { type: 'saveText'; form: 'csv' | 'json'; text: string }
+  | { type: 'saveText'; form: SavedForm; text: string }
   /** `acts` is how much the user has done on the page since it was made, or was sent to a place. */
   | { type: 'state'; state: ViewState; acts: number }
   /** Back or forward from the state that was last reported. */

@@ -124,6 +124,7 @@ test('a menu of the timeline offers what the file has, and running what holds ch
         },
       },
       () => 'the summary',
+      'Timeline',
     ),
   };
   const items = timelineMenu(state).filter((entry) => entry !== null);

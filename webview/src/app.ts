@@ -3,6 +3,7 @@
 import type { ViewCommand, ViewState } from '../../extension/shared/messages';
 import type { TimelineInfo } from '../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from './api';
+import { savePicture, takeReport, type AskedSvg } from './export';
 import { never } from './model';
 import { ProfileView } from './profile/view';
 import { SnapshotView } from './view';
@@ -16,6 +17,11 @@ interface ShownView {
   receive(message: HostMessage): void;
   /** Shows a state of before, or of a link. */
   goTo(state: ViewState): void;
+  /** Asks for its picture as SVG; null where it has none. */
+  picture(): AskedSvg | null;
+  /** The device that a report is about; null for a model without. */
+  readonly reported: number | null;
+  failed(error: unknown): void;
   /** Saves its state now. */
   save(): void;
   dispose(): void;
@@ -90,9 +96,27 @@ export class App {
         this.view?.save();
         this.api.post({ type: 'copyLink' });
         return;
+      case 'exportSvg':
+      case 'exportPng': {
+        const asked = this.view?.picture();
+        if (asked) this.take(savePicture(this.api, command === 'exportSvg' ? 'svg' : 'png', asked));
+        return;
+      }
+      case 'exportReport':
+      case 'copyReport':
+        this.take(
+          takeReport(this.api, command === 'copyReport' ? 'markdown' : 'html', this.view?.reported ?? null),
+        );
+        return;
       default:
         this.view?.receive({ type: 'command', command });
     }
+  }
+
+  private take(made: Promise<void>): void {
+    made.catch((error: unknown) => {
+      this.view?.failed(error);
+    });
   }
 
   private showProgress(): void {

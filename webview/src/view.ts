@@ -17,6 +17,7 @@ import { Compare } from './compare';
 import type { Change } from './context';
 import { momentName, momentX, type Cursors, type CursorState } from './cursors';
 import { KeptAttribution } from './attribution';
+import { svgTheme, type AskedSvg } from './export';
 import { KeptFlame } from './flame/settings';
 import type { Action } from './input/keys';
 import { actionAt } from './keyboard';
@@ -148,6 +149,20 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.parts.lanes.dispose();
     for (const picture of this.parts.pictures) picture.dispose?.();
     this.plot.dispose();
+  }
+
+  picture(): AskedSvg {
+    const { x0, x1, y0, y1 } = this.plot.target;
+    return this.api.request('memlens/timelineSvg', {
+      ...{ device: this.device.device, axis: this.axis, filter: this.filter, x0, x1 },
+      ...(this.plot.holdsHeight ? { y0, y1 } : { y0: null, y1: null }),
+      areas: { by: this.areas ?? this.lastAreas, attribution: this.attribution.value },
+      theme: svgTheme(),
+    });
+  }
+
+  get reported(): number {
+    return this.device.device;
   }
 
   goTo(saved: ViewState): void {
@@ -485,7 +500,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       run: (action) => {
         this.run(action);
       },
-      share: shareEntries(this.api, () => this.parts.summary.text),
+      share: shareEntries(this.api, () => this.parts.summary.text, 'Timeline'),
     });
   }
 

@@ -74,10 +74,10 @@ export class SnapshotEditorProvider
     this.#last = view;
     panel.onDidChangeViewState(() => {
       if (panel.active) this.#last = view;
-      this.#showHistory();
+      this.#showState();
     });
     view.onDidMove(() => {
-      this.#showHistory();
+      this.#showState();
     });
     panel.onDidDispose(() => {
       this.#views.delete(view);
@@ -86,11 +86,12 @@ export class SnapshotEditorProvider
     this.#opened.fire(view);
   }
 
-  /** Key bindings and the palette have Back and Forward where there is somewhere to go. */
-  #showHistory(): void {
+  /** Key bindings and the palette have what does something in the active view. */
+  #showState(): void {
     const { active } = this;
     setContext('memlens.canGoBack', active?.canGo(-1) === true);
     setContext('memlens.canGoForward', active?.canGo(1) === true);
+    setContext('memlens.hasPicture', ['timeline', 'profile'].includes(active?.model ?? ''));
   }
 
   override dispose(): void {

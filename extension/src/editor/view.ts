@@ -1,7 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
-import type { FromWebviewMessage, ShownFile, ToWebviewMessage, ViewState } from '../../shared/messages';
-import type { OpenResult, Problem } from '../../shared/protocol.gen';
+import type {
+  FromWebviewMessage,
+  SavedForm,
+  ShownFile,
+  ToWebviewMessage,
+  ViewState,
+} from '../../shared/messages';
+import type { OpenResult, Problem, SnapshotInfo } from '../../shared/protocol.gen';
 import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
 import type { Server } from '../server/client';
@@ -19,7 +25,7 @@ export interface ViewHost {
   openAsText(uri: vscode.Uri, column: vscode.ViewColumn | undefined): Promise<void>;
   /** Lets the user choose the snapshot to compare with. */
   chooseOther(view: SnapshotView): Promise<void>;
-  saveText(view: SnapshotView, form: 'csv' | 'json', text: string): Promise<void>;
+  saveText(view: SnapshotView, form: SavedForm, text: string): Promise<void>;
   copyLink(view: SnapshotView, state: ViewState | null): Promise<void>;
 }
 
@@ -58,7 +64,7 @@ export class SnapshotView extends Disposable {
   #state: ViewState | null;
   readonly #history = new History();
   readonly #moved = this.own(new vscode.EventEmitter<void>());
-  /** Another place is shown, or there is another one to go back or forward to. */
+  /** The snapshot was opened, or there are other places to go back or forward to. */
   readonly onDidMove = this.#moved.event;
   #pageReady = false;
   /** Messages to post once the page shows the snapshot. */
@@ -176,6 +182,11 @@ export class SnapshotView extends Disposable {
   send(message: ToWebviewMessage): void {
     if (this.#pageReady && this.#status.is === 'open') this.#post(message);
     else if (message.type !== 'command') this.#queued.push(message);
+  }
+
+  /** The model of the snapshot, while it is open. */
+  get model(): SnapshotInfo['model'] | null {
+    return this.#status.is === 'open' ? this.#status.result.info.model : null;
   }
 
   /** Whether there is a place to go back or forward to. */
@@ -361,6 +372,7 @@ export class SnapshotView extends Disposable {
     this.#status = status;
     if (status.is === 'open') this.#files.own.follow(this.uri, status.result.snapshot);
     else this.#files.own.stop();
+    this.#moved.fire();
     this.#postStatus();
   }
 

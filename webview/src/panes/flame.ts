@@ -11,6 +11,7 @@ import type {
 import { RequestError } from '../api';
 import type { Attribution } from '../attribution';
 import type { Change, ViewContext } from '../context';
+import { savePicture, svgTheme, type AskedSvg } from '../export';
 import type { BoxFacts } from '../flame/boxes';
 import { WHOLE } from '../flame/camera';
 import { FlameChosen, keyOf, type Opening } from '../flame/chosen';
@@ -219,6 +220,13 @@ export class FlamePane implements Pane {
       post: (message) => {
         this.context.api.post(message);
       },
+      save: compared
+        ? null
+        : (form) => {
+            savePicture(this.context.api, form, this.svg()).catch((error: unknown) => {
+              this.failed(error);
+            });
+          },
     });
     this.hover = new FlameHover(
       this.plot,
@@ -275,6 +283,16 @@ export class FlamePane implements Pane {
       ),
     );
     exposeFlameForTests(this.plot, compared ? 'memlensDifference' : 'memlensFlame');
+  }
+
+  /** Asks for the part that is shown as SVG. */
+  svg(): AskedSvg {
+    const { of, value, options } = this.params;
+    const { x0, x1 } = this.plot.target;
+    const title = `Flame graph: ${this.setName()}${this.isCount ? ', allocations' : ''}`;
+    return this.context.api.request('memlens/flameSvg', {
+      ...{ of, value, options, x0, x1, title, theme: svgTheme() },
+    });
   }
 
   /** What the view decides for all of its panes. */

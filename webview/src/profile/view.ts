@@ -7,6 +7,7 @@ import { RequestError, type Api, type HostMessage } from '../api';
 import { KeptAttribution } from '../attribution';
 import { Colours } from '../colours';
 import { EVERYTHING, type Change } from '../context';
+import type { AskedSvg } from '../export';
 import { comparePane } from '../panes/compare';
 import { flamePane, type FlamePane } from '../panes/flame';
 import { KeptFlame } from '../flame/settings';
@@ -43,6 +44,7 @@ export class ProfileView implements ProfileOwner {
   readonly flame: KeptFlame;
   readonly attribution: KeptAttribution;
   readonly compared: CompareState | null;
+  readonly reported = null;
   private readonly context: ProfileContext;
   private readonly flamePane: FlamePane;
   private readonly dock: Dock;
@@ -210,6 +212,10 @@ export class ProfileView implements ProfileOwner {
     if (state && state.filter !== '') this.setFilter(state.filter);
     root.dataset['state'] = 'ready';
     root.dataset['model'] = 'profile';
+  }
+
+  picture(): AskedSvg {
+    return this.flamePane.svg();
   }
 
   goTo(state: ViewState): void {
@@ -407,7 +413,7 @@ export class ProfileView implements ProfileOwner {
           this.frame.set({ dockTall: !this.frame.current.dockTall });
         },
       },
-      ...shareEntries(this.api, () => this.summary.text),
+      ...shareEntries(this.api, () => this.summary.text, 'Flame Graph'),
     ];
   }
 
