@@ -823,6 +823,18 @@ export interface FlameSides {
   after_count: number;
 }
 
+/** A part of a flame graph, `[x0, x1]` in shares of the whole. `title` is what stands above it. */
+export interface FlameSvgParams {
+  snapshot: string;
+  of: AllocationSet;
+  value: 'bytes' | 'count';
+  options: FlameOptions;
+  x0: number;
+  x1: number;
+  title: string;
+  theme: 'dark' | 'light';
+}
+
 /** A cell; `line` counts from 1 in it. `title` is its first line that says something. */
 export interface FoundCell {
   path: string;
@@ -1580,6 +1592,18 @@ export interface RememberParams {
   path: string;
 }
 
+/** A report of a trace is about one device; None means the one to show first. */
+export interface ReportParams {
+  snapshot: string;
+  form: 'html' | 'markdown';
+  device?: number | null;
+}
+
+/** A report as one page of HTML, or as Markdown. */
+export interface ReportResult {
+  text: string;
+}
+
 /** Reserved memory over `[x0, x1]` in even columns. */
 export interface ReservedAnswer {
   x0: number;
@@ -1939,6 +1963,11 @@ export interface StepsParams {
   filter?: string;
 }
 
+/** A picture as an SVG document. */
+export interface SvgResult {
+  svg: string;
+}
+
 /** A piece of a sentence. `line` opens a source file, `evidence` shows a set; a part may have both or none. */
 export interface TextPart {
   text: string;
@@ -1957,6 +1986,20 @@ export interface TimelineInfo {
   devices: DeviceInfo[];
   default_device: number;
   categories: string[];
+}
+
+/** A part of a timeline, by group. Without `y0` and `y1` it is as high as what it shows. */
+export interface TimelineSvgParams {
+  snapshot: string;
+  device: number;
+  axis: 'event' | 'time';
+  x0: number;
+  x1: number;
+  areas: GroupedBy;
+  theme: 'dark' | 'light';
+  filter?: string;
+  y0?: number | null;
+  y1?: number | null;
 }
 
 /** Sums over a set of allocations; `live_at_peak_bytes` is at each device's own peak. */
@@ -2065,6 +2108,9 @@ export interface Requests {
   'memlens/profileRange': { params: ProfileRangeParams; result: ProfileRangeAnswer };
   'memlens/headline': { params: HeadlineParams; result: HeadlineAnswer };
   'memlens/findings': { params: FindingsParams; result: FindingsAnswer };
+  'memlens/timelineSvg': { params: TimelineSvgParams; result: SvgResult };
+  'memlens/flameSvg': { params: FlameSvgParams; result: SvgResult };
+  'memlens/report': { params: ReportParams; result: ReportResult };
   'memlens/source': { params: SourceParams; result: SourceResult };
   'memlens/remember': { params: RememberParams; result: Done };
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
@@ -2129,6 +2175,9 @@ export const VIEW_METHODS = [
   'memlens/profileRange',
   'memlens/headline',
   'memlens/findings',
+  'memlens/timelineSvg',
+  'memlens/flameSvg',
+  'memlens/report',
 ] as const;
 
 /** Sent by the server to the client. */

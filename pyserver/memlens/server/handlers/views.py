@@ -7,6 +7,7 @@ import msgspec
 from pygls.lsp.server import LanguageServer
 
 from memlens.server.handlers import (
+    exports,
     filters,
     findings,
     flame,
@@ -35,6 +36,7 @@ QUESTIONS: Questions = {
     **memory_map.QUESTIONS,
     **profile.QUESTIONS,
     **findings.QUESTIONS,
+    **exports.QUESTIONS,
 }
 
 

@@ -14,6 +14,7 @@ from memlens.model.info import SnapshotInfo
 from memlens.server.protocol import (
     compare,
     editor,
+    exports,
     filters,
     findings,
     flame,
@@ -45,6 +46,7 @@ VIEW_REQUESTS: Requests = {
     **memory_map.REQUESTS,
     **profile.REQUESTS,
     **findings.REQUESTS,
+    **exports.REQUESTS,
 }
 """What a view asks about its own snapshot. Its host adds the ``snapshot``."""
 
@@ -73,6 +75,7 @@ QUESTION_NAMES = {
     "memlens/members": "the list of allocations in a group",
     "memlens/compareCurves": "the comparison over time",
     "memlens/compareMoments": "the comparison over time",
+    "memlens/timelineSvg": "the picture of a timeline",
     "memlens/profileTimes": "the profile over time",
     "memlens/profileRange": "the profile over time",
 }
