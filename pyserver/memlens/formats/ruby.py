@@ -222,6 +222,9 @@ def _notices(lines: kernel.Lines, *, cut: bool, traced: bool) -> list[Notice]:
         if count:
             notices.append(Notice(code, message.format(f"{count:,}")))
     if not traced:
-        message = "The dump doesn't say where objects were allocated: ObjectSpace.trace_object_allocations_start was not called."
+        message = (
+            "The dump does not have where objects were allocated: ObjectSpace.trace_object_allocations_start was not "
+            "called."
+        )
         notices.append(Notice("no-allocations", message))
     return notices
