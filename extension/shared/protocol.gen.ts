@@ -1356,6 +1356,35 @@ export interface Notice {
   device: number | null;
 }
 
+/** Where the source of an object or, if that is None, of a type is on this machine; both by their numbers. */
+export interface ObjectSourceParams {
+  snapshot: string;
+  object?: number | null;
+  type?: number | null;
+}
+
+/**
+ * `path` is set when one file is meant, and can be opened at `line`; else `candidates` are equally good.
+ *
+ * `relation` says what the line is: that of the definition of the object or its class, or the one that allocated it.
+ * With "type" the dump has only the type's name, and the line is that of a declaration of that name found here. With
+ * "none" nothing is known. `file` is the dump's own path, for which `memlens/remember` remembers a choice; empty
+ * where it has none. `looked_for` is for the message when nothing was found. `how`, `line` and `changed` are
+ * as those of `memlens/source`.
+ */
+export interface ObjectSourceResult {
+  relation: 'allocation' | 'definition' | 'none' | 'type';
+  path: string | null;
+  line: number;
+  candidates: string[];
+  file: string;
+  function: string;
+  type: string;
+  how: 'ambiguous' | 'cell' | 'exact' | 'mapping' | 'none' | 'remembered' | 'suffix';
+  looked_for: string;
+  changed: ChangedLine | null;
+}
+
 /** One out-of-memory event, explained by the allocator's state at it. */
 export interface OomAnswer {
   device: number;
@@ -2114,6 +2143,7 @@ export interface Requests {
   'memlens/source': { params: SourceParams; result: SourceResult };
   'memlens/remember': { params: RememberParams; result: Done };
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
+  'memlens/objectSource': { params: ObjectSourceParams; result: ObjectSourceResult };
   'memlens/lineHeat': { params: LineHeatParams; result: LineHeatResult };
   'memlens/knownDocuments': { params: KnownDocumentsParams; result: KnownDocumentsResult };
   'memlens/linesMoved': { params: LinesMovedParams; result: Done };

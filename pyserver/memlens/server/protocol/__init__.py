@@ -20,6 +20,7 @@ from memlens.server.protocol import (
     flame,
     groups,
     memory_map,
+    objects,
     oom,
     profile,
     reserved,
@@ -81,7 +82,13 @@ QUESTION_NAMES = {
 }
 """What a question that not every model answers is called in its refusal: "so the memory map isn't available"."""
 
-REQUESTS: Requests = {**snapshots.REQUESTS, **VIEW_REQUESTS, **sources.REQUESTS, **editor.REQUESTS}
+REQUESTS: Requests = {
+    **snapshots.REQUESTS,
+    **VIEW_REQUESTS,
+    **sources.REQUESTS,
+    **objects.REQUESTS,
+    **editor.REQUESTS,
+}
 """The client asks, the server answers."""
 
 CLIENT_REQUESTS: Requests = {**sources.CLIENT_REQUESTS}
