@@ -11,6 +11,7 @@ from memlens.server.handlers import (
     findings,
     flame,
     groups,
+    heap,
     memory_map,
     oom,
     profile,
@@ -35,6 +36,7 @@ QUESTIONS: Questions = {
     **memory_map.QUESTIONS,
     **profile.QUESTIONS,
     **findings.QUESTIONS,
+    **heap.QUESTIONS,
 }
 
 

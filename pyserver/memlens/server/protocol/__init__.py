@@ -18,6 +18,7 @@ from memlens.server.protocol import (
     findings,
     flame,
     groups,
+    heap,
     memory_map,
     oom,
     profile,
@@ -45,6 +46,7 @@ VIEW_REQUESTS: Requests = {
     **memory_map.REQUESTS,
     **profile.REQUESTS,
     **findings.REQUESTS,
+    **heap.REQUESTS,
 }
 """What a view asks about its own snapshot. Its host adds the ``snapshot``."""
 
@@ -75,6 +77,19 @@ QUESTION_NAMES = {
     "memlens/compareMoments": "the comparison over time",
     "memlens/profileTimes": "the profile over time",
     "memlens/profileRange": "the profile over time",
+    "memlens/heapOverview": "the overview of the heap",
+    "memlens/heapTypes": "the table of types",
+    "memlens/heapPackages": "the table of packages",
+    "memlens/heapObjects": "the list of objects",
+    "memlens/heapObject": "an object",
+    "memlens/heapReferences": "the references of an object",
+    "memlens/heapDominated": "the dominator tree",
+    "memlens/heapGroups": "the dominator tree",
+    "memlens/heapGroup": "the dominator tree",
+    "memlens/heapPicture": "the dominator tree",
+    "memlens/heapPaths": "the paths to an object",
+    "memlens/heapMergedPaths": "the paths to objects",
+    "memlens/heapRetained": "what objects retain",
 }
 """What a question that not every model answers is called in its refusal: "so the memory map isn't available"."""
 
