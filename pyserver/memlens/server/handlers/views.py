@@ -12,6 +12,7 @@ from memlens.server.handlers import (
     findings,
     flame,
     groups,
+    heap,
     memory_map,
     oom,
     profile,
@@ -37,6 +38,7 @@ QUESTIONS: Questions = {
     **profile.QUESTIONS,
     **findings.QUESTIONS,
     **exports.QUESTIONS,
+    **heap.QUESTIONS,
 }
 
 
