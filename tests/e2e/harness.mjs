@@ -191,6 +191,17 @@ class VSCode {
     await input.fill(text);
   }
 
+  /** Opens a link to the extension as the system would, which VS Code asks about. */
+  async openLink(link) {
+    await this.#palette('>Developer: Open URL');
+    await this.page.keyboard.press('Enter');
+    const input = this.page.locator('.quick-input-widget input[type=text]');
+    await this.page.locator('.quick-input-widget .quick-input-list').waitFor({ state: 'hidden' });
+    await input.fill(link);
+    await this.page.keyboard.press('Enter');
+    await this.page.locator('.monaco-dialog-box').getByRole('button', { name: 'Open' }).click();
+  }
+
   /** Runs a command by its title, as a person would: `runCommand('Memlens: Go to the Peak')`. */
   async runCommand(title) {
     await this.#palette(`>${title}`);

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.python.command_line import memlens
+from tests.python.conftest import frame
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import find_source, open_view, snapshot_of, wait_until, write_snapshot
 
@@ -142,6 +143,32 @@ def test_code_lenses_stand_above_functions(
     assert text is not None
     assert "By the line itself (any code): charged to the innermost frame, no matter whose code it is" in text
     assert lenses[0]["command"]["arguments"][0]["line"] == 11
+
+
+def test_lines_of_forward_stacks_are_marked(
+    server: LspClient, tmp_path: Path, workspace: Path, cache_folder: Path
+) -> None:
+    content = snapshot_of(40)
+    text = '  File "/job/code/train.py", line 10, in step\n    x\n'
+    for each in content["device_traces"][0]:
+        each["frames"], each["forward_frames"] = [frame("??", 0, "at::native::mm()")], [text]
+    path = tmp_path / "a.pickle"
+    path.write_bytes(pickle.dumps(content))
+    open_view(server, path)
+    source = workspace / "code" / "train.py"
+    hover = server.hover(source, 10)
+    assert hover is not None
+    assert "what this line allocated, in step (forward)" in hover
+    assert (
+        "*No stack was recorded on this line: it is known from the forward stacks of backward operators.*"
+        in hover
+    )
+    (file,) = server.request("memlens/lineHeat", {"document": {"path": str(source), "cell": None}})["files"]
+    assert [(line["line"], line["source"]) for line in file["lines"]] == [(10, "forward")]
+    settings = {"cache_directory": str(cache_folder), "code_lens": True, "measure": "total"}
+    server.notify("workspace/didChangeConfiguration", {"settings": settings})
+    (lens,) = server.request("textDocument/codeLens", {"textDocument": {"uri": source.as_uri()}})
+    assert lens["command"]["title"].endswith(" allocations (forward)")
 
 
 def test_a_line_leads_to_what_to_show(server: LspClient, tmp_path: Path, workspace: Path) -> None:
