@@ -21,16 +21,16 @@ def test_rounds_of_open_look_and_close_give_everything_back(
     own_server: LspClient, tmp_path: Path, cache_folder: Path, sample: Path
 ) -> None:
     files = [write_snapshot(tmp_path / "a.pickle", 4_000), sample]
-    held = rounds(own_server, files, cache_folder, 40)
-    settled, last = held[19], held[-1]
-    assert [each.maps for each in held] == [0] * 40
+    held = rounds(own_server, files, cache_folder, 60)
+    settled, last = held[29], held[-1]
+    assert [each.maps for each in held] == [0] * 60
     assert last.descriptors == held[1].descriptors
     assert last.resident_bytes < settled.resident_bytes * 1.05, [each.resident_bytes >> 20 for each in held]
 
 
 @pytest.mark.slow
 def test_thousands_of_viewports_are_flat(own_server: LspClient, cache_folder: Path, sample: Path) -> None:
-    held = viewports(own_server, sample, cache_folder, 2_000, 500)
+    held = viewports(own_server, sample, cache_folder, 3_000, 500)
     assert held[-1].resident_bytes < held[1].resident_bytes * 1.05, [
         each.resident_bytes >> 20 for each in held
     ]
