@@ -7,10 +7,12 @@ import msgspec
 from pygls.lsp.server import LanguageServer
 
 from memlens.server.handlers import (
+    exports,
     filters,
     findings,
     flame,
     groups,
+    heap,
     memory_map,
     oom,
     profile,
@@ -35,6 +37,8 @@ QUESTIONS: Questions = {
     **memory_map.QUESTIONS,
     **profile.QUESTIONS,
     **findings.QUESTIONS,
+    **exports.QUESTIONS,
+    **heap.QUESTIONS,
 }
 
 
