@@ -23,7 +23,7 @@ from memlens.views.naming.modules import inferred_names, modules_of_stacks
 from memlens.views.naming.places import charged_places, operator_names
 from memlens.views.naming.pools import pool_name, pools_of
 from memlens.views.selection.columns import device_of, frame
-from memlens.views.selection.filters import Term
+from memlens.views.selection.filters import quoted
 from memlens.views.selection.items import sizes_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import Meaning, ValuedStacks, taken
@@ -138,7 +138,7 @@ def grouping(
 
 def _found_by(field: str, value: str) -> str:
     """The filter's term that finds a value; exactly it with ``=`` before it, where a part of a text would do."""
-    return str(Term(field, ":", (value,)))
+    return f"{field}:{quoted(value)}"
 
 
 # ---- by the place that a stack is charged to ---------------------------------------------------------------
