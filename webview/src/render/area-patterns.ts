@@ -11,6 +11,8 @@ import { inPattern } from './raster';
 
 /** Pixels of a tile in which every pattern repeats. */
 const TILE = 24;
+/** CSS pixels: areas that are lower have no outline of their own. */
+const LEAST_OUTLINED = 4;
 
 /** The edges of each area in view, in device pixels from the left and the top: the upper and the lower of each column. */
 export interface AreaShape {
@@ -78,8 +80,8 @@ export function drawAreaPatterns(context: CanvasRenderingContext2D, model: Overl
       context.fill(path);
     }
     context.strokeStyle = css(theme.background);
-    context.lineWidth = 2;
-    context.stroke(path);
+    context.lineWidth = Math.max(1, Math.round(scale));
+    context.stroke(topOf(shape, LEAST_OUTLINED * scale));
   }
   context.restore();
 }
@@ -95,6 +97,23 @@ function pathOf({ xs, upper, lower }: AreaShape): Path2D {
     path.lineTo(xs[i]!, lower[i]!);
   }
   path.closePath();
+  return path;
+}
+
+/** The upper edge, where the area is high enough for more of it to be seen than its edge. */
+function topOf({ xs, upper, lower }: AreaShape, least: number): Path2D {
+  const path = new Path2D();
+  let drawing = false;
+  for (let i = 0; i < upper.length; i++) {
+    if (lower[i]! - upper[i]! < least) {
+      drawing = false;
+      continue;
+    }
+    if (drawing) path.lineTo(xs[i]!, upper[i]!);
+    else path.moveTo(xs[i]!, upper[i]!);
+    path.lineTo(xs[i + 1]!, upper[i]!);
+    drawing = true;
+  }
   return path;
 }
 

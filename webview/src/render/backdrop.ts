@@ -1,7 +1,7 @@
 // Draws what the picture is measured against over its areas: lines that keep apart from colours by their background.
 
 import { limitOf, mostOf, outlineOf, stepsInView, type Curve } from '../scene/backdrop';
-import { toPixelY } from '../scene/camera';
+import { toPixelX, toPixelY } from '../scene/camera';
 import { css } from '../scene/colour';
 import { bytes } from '../ui/format';
 import type { OverlayModel } from './overlay';
@@ -10,6 +10,9 @@ type Context = CanvasRenderingContext2D;
 
 /** CSS pixels. */
 const LEFT = 6;
+/** Peaks this near to the left edge have their label where others would be, and where that ends. */
+const PEAK_NEAR = 300;
+const PEAK_BOTTOM = 30;
 const STEP_LEAST = 7;
 const STEP_TEXT_LEAST = 70;
 
@@ -56,12 +59,20 @@ class LabelRows {
     private readonly model: OverlayModel,
   ) {}
 
+  private besidePeak(): boolean {
+    const { peak, camera, plot, scale } = this.model;
+    const x = peak ? toPixelX(camera, plot, peak.x) / scale : -1;
+    return x >= 0 && x < PEAK_NEAR;
+  }
+
   add(name: string, size: number | null): void {
     if (size === null) return;
     const { camera, plot, scale } = this.model;
     const at = toPixelY(camera, plot, size) / scale;
     if (at > plot.height / scale) return;
-    let y = at < 16 ? 10 : at - 7;
+    // below its line at the top, and below the label of a peak at the left edge
+    const top = this.besidePeak() ? PEAK_BOTTOM : 10;
+    let y = at - 7 >= top ? at - 7 : at < 0 ? top : Math.max(at + 9, top);
     while (this.taken.some((other) => Math.abs(other - y) < 14)) y += 14;
     this.taken.push(y);
     this.context.textAlign = 'left';
