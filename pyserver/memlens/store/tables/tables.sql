@@ -58,7 +58,7 @@ CREATE TABLE allocations (
     end_time_us INTEGER,            -- when it was freed; NULL while it is live
     lifetime_us INTEGER AS (end_time_us - start_time_us) VIRTUAL,  -- how long it lived; NULL if not known
     live_at_peak INTEGER NOT NULL,  -- 1 when it was live at its device's peak, else 0
-    before_trace INTEGER NOT NULL,  -- 1 when it was allocated before recording, else 0
+    before_trace INTEGER NOT NULL,  -- 1 when it was allocated before recording, else 0, also where there is no trace
     pending_free INTEGER NOT NULL,  -- 1 when its free was requested and not completed, else 0
     state TEXT AS (iif(end_moment IS NOT NULL, 'freed', iif(pending_free, 'pending_free', 'live'))) VIRTUAL,
     -- state: freed, live, or pending_free

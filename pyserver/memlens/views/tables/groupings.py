@@ -154,7 +154,7 @@ def _bare(snapshot: Snapshot) -> list[GroupName]:
     match snapshot.info:
         case TimelineInfo():
             return [
-                GroupName("No stack", "allocated while recording", filter="stack:0 -is:before"),
+                GroupName("No stack", "not recorded", filter="stack:0 -is:before"),
                 GroupName("No stack", "allocated before recording", filter="stack:0 is:before"),
             ]
         case ProfileInfo() | GraphInfo():
