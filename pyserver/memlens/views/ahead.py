@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 from memlens.errors import MemlensError
-from memlens.model.info import GraphInfo, SnapshotInfo
+from memlens.model.info import SnapshotInfo
 from memlens.store.artefacts import Artefact
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import TABLES
@@ -29,8 +29,7 @@ def compute_ahead(archive: Path) -> None:
     with closing(Snapshot.open(archive)) as snapshot:
         info = snapshot.info
     for artefact in artefacts_of(info):
-        # a heap dump has no rules for findings
-        if artefact.at_ingest and not (artefact is FINDINGS and isinstance(info, GraphInfo)):
+        if artefact.at_ingest:
             # one after the other, so that the columns that one needs are let go before the next
             with closing(Snapshot.open(archive)) as snapshot:
                 try:

@@ -31,6 +31,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.table_schema import FILE_NAMES, PARTS, Part, parts_of, statements
 from memlens.store.tables import are_filled
 from memlens.views.sql.live import TABLE_FUNCTIONS, add_live_at
+from memlens.views.sql.sets import AGGREGATES, add_retained
 
 MOST_ROWS = 10_000
 """Rows of one page."""
@@ -63,7 +64,7 @@ _FUNCTIONS = """
     -> ->> json json_array json_array_length json_extract json_group_array json_group_object json_object json_quote
     json_type json_valid
 """
-FUNCTIONS = frozenset(_FUNCTIONS.split())
+FUNCTIONS = frozenset((*_FUNCTIONS.split(), *AGGREGATES))
 """What a query may call. Nothing here reads files, loads code or changes the connection."""
 
 _PRAGMAS = frozenset(("table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo"))
@@ -507,6 +508,7 @@ def _restrict(connection: apsw.Connection, snapshot: Snapshot) -> None:
     for limit, most in _LIMITS.items():
         connection.limit(limit, most)
     add_live_at(connection, snapshot)
+    add_retained(connection, snapshot)
 
 
 def _uri(snapshot: Snapshot, part: Part) -> str:
