@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.python.conftest import real_heaps
 from tests.python.heap_files import HeapFile
+from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
 
 from memlens.ingest import ingest
 from memlens.store import tables
@@ -168,3 +169,109 @@ def test_rules_for_v8(opened: Opened, has: bool) -> None:
         "60 closures onTick (bus.js:12) keep variables of the functions around them, which retain 176 KiB (10% of what "
         "roots reach), as body."
     )
+
+
+class Program:
+    """A heap dump of Java that grows: ids follow one another, and class ``Main`` holds what is named."""
+
+    def __init__(self) -> None:
+        self.dump = Dump()
+        self.last = 0x10_0000
+        self.statics: list[tuple[str, int, float]] = []
+        self.object = self.dump.klass(self.next(), "java/lang/Object")
+        self.dump.klass(self.next(), "java/lang/Class", self.object)
+        value = [("value", OBJECT), ("coder", BYTE), ("hash", INT)]
+        self.string = self.dump.klass(self.next(), "java/lang/String", self.object, value)
+        self.dump.klass(self.next(), "[B", self.object)
+        self.array = self.dump.klass(self.next(), "[Ljava/lang/Object;", self.object)
+
+    def next(self) -> int:
+        self.last += 0x1000
+        return self.last
+
+    def klass(self, name: str, *fields: tuple[str, int], super_id: int = 0, loader: int = 0) -> int:
+        return self.dump.klass(self.next(), name, super_id or self.object, fields, loader=loader)
+
+    def add(self, class_id: int, form: str = "", *values: float) -> int:
+        return self.dump.instance(self.next(), class_id, form, *values)
+
+    def bytes(self, count: int) -> int:
+        return self.dump.numbers(self.next(), BYTE, bytes(count))
+
+    def text(self, text: str) -> int:
+        data = self.dump.numbers(self.next(), BYTE, text.encode())
+        return self.add(self.string, "PbI", data, 0, 0)
+
+    def list_of(self, *elements: int) -> int:
+        return self.dump.objects(self.next(), self.array, elements)
+
+    def keep(self, name: str, number: int) -> None:
+        self.statics.append((name, OBJECT, number))
+
+    def data(self) -> bytes:
+        main = self.dump.klass(self.next(), "com/example/Main", self.object, statics=self.statics)
+        self.dump.add(0x05, "P", main)
+        return self.dump.end()
+
+
+def java_heap(*, has: bool) -> bytes:
+    """A program with everything that the rules for Java look for, or with none of it."""
+    program = Program()
+    many = 400 if has else 1
+    # what is there in any case
+    program.keep("BASE", program.list_of(*(program.bytes(9_000) for _ in range(100))))
+    session = program.klass("com/example/Session", ("name", OBJECT), ("body", OBJECT))
+    sessions = [
+        program.add(session, "PP", program.text("one user" if has else f"user {n}"), program.bytes(800))
+        for n in range(many)
+    ]
+    program.keep("SESSIONS", program.list_of(*sessions))
+    lists = program.klass("java/util/ArrayList", ("size", INT), ("elementData", OBJECT))
+    empty = [program.add(lists, "iP", 0, program.list_of(*[0] * 20)) for _ in range(many)]
+    program.keep("EMPTY", program.list_of(*empty))
+    sparse = [program.add(lists, "iP", 1, program.list_of(program.object, *[0] * 40)) for _ in range(many)]
+    program.keep("SPARSE", program.list_of(*sparse))
+    program.keep("NULLS", program.list_of(*(program.list_of(*[0] * 30) for _ in range(many))))
+    integer = program.klass("java/lang/Integer", ("value", INT))
+    program.keep("BOXES", program.list_of(*(program.add(integer, "i", n) for n in range(8 * many))))
+    entry = program.klass("java/lang/ThreadLocal$ThreadLocalMap$Entry", ("value", OBJECT))
+    program.keep("THREAD", program.list_of(program.add(entry, "P", program.bytes(150 * many))))
+    listeners = program.list_of(*(program.bytes(100) for _ in range(many)))
+    bus = program.klass("com/example/Bus", ("listeners", OBJECT))
+    program.keep("bus", program.add(bus, "P", listeners))
+    loader_class = program.klass("com/example/Loader", ("cache", OBJECT))
+    loaders = [program.add(loader_class, "P", program.bytes(50 * many)) for _ in range(3 if has else 2)]
+    program.keep("LOADERS", program.list_of(*loaders))
+    for loader in loaders:
+        program.klass("com/example/Plugin", loader=loader)
+    reference = program.klass("java/lang/ref/Reference", ("referent", OBJECT), ("next", OBJECT))
+    finalizer = program.klass("java/lang/ref/Finalizer", super_id=reference)
+    waiting = [program.add(finalizer, "PP", program.bytes(300), 0) for _ in range(many)]
+    program.keep("QUEUE", program.list_of(*waiting))
+    return program.data()
+
+
+@pytest.mark.parametrize("has", [True, False])
+def test_rules_for_java(opened: Opened, has: bool) -> None:
+    found = texts(opened(java_heap(has=has), "main.hprof"))
+    if not has:
+        # what is there in any case
+        assert list(found) == ["retains_most"]
+        return
+    for rule, text in JAVA_TEXTS.items():
+        assert text in found[rule], rule
+    assert sorted(found) == sorted(JAVA_TEXTS)
+
+
+JAVA_TEXTS = {
+    "retains_most": "Object[] retains 900 KiB",
+    "duplicate_strings": "“one user” 400 times.",
+    "empty_collections": "400 ArrayList are empty and retain",
+    "oversized_collections": "400 Object[] use less than a quarter of their slots; the others take",
+    "null_arrays": "402 Object[] use less than a quarter of their slots (400 of them none); the others take",
+    "boxed_numbers": "3,200 numbers are objects of their own (Integer)",
+    "thread_locals": "Variables of threads retain",
+    "listeners": "Bus keeps in its field listeners",
+    "class_loaders": "3 Loader have loaded classes of the same names",
+    "finalizers": "400 objects wait for their finalizers (400 byte[]) and keep",
+}
