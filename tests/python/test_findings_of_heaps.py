@@ -195,7 +195,7 @@ class Program:
     def add(self, class_id: int, form: str = "", *values: float) -> int:
         return self.dump.instance(self.next(), class_id, form, *values)
 
-    def bytes(self, count: int) -> int:
+    def blob(self, count: int) -> int:
         return self.dump.numbers(self.next(), BYTE, bytes(count))
 
     def text(self, text: str) -> int:
@@ -219,10 +219,10 @@ def java_heap(*, has: bool) -> bytes:
     program = Program()
     many = 400 if has else 1
     # what is there in any case
-    program.keep("BASE", program.list_of(*(program.bytes(9_000) for _ in range(100))))
+    program.keep("BASE", program.list_of(*(program.blob(9_000) for _ in range(100))))
     session = program.klass("com/example/Session", ("name", OBJECT), ("body", OBJECT))
     sessions = [
-        program.add(session, "PP", program.text("one user" if has else f"user {n}"), program.bytes(800))
+        program.add(session, "PP", program.text("one user" if has else f"user {n}"), program.blob(800))
         for n in range(many)
     ]
     program.keep("SESSIONS", program.list_of(*sessions))
@@ -235,18 +235,19 @@ def java_heap(*, has: bool) -> bytes:
     integer = program.klass("java/lang/Integer", ("value", INT))
     program.keep("BOXES", program.list_of(*(program.add(integer, "i", n) for n in range(8 * many))))
     entry = program.klass("java/lang/ThreadLocal$ThreadLocalMap$Entry", ("value", OBJECT))
-    program.keep("THREAD", program.list_of(program.add(entry, "P", program.bytes(150 * many))))
-    listeners = program.list_of(*(program.bytes(100) for _ in range(many)))
+    program.keep("THREAD", program.list_of(program.add(entry, "P", program.blob(150 * many))))
+    listeners = program.list_of(*(program.blob(100) for _ in range(many)))
     bus = program.klass("com/example/Bus", ("listeners", OBJECT))
     program.keep("bus", program.add(bus, "P", listeners))
     loader_class = program.klass("com/example/Loader", ("cache", OBJECT))
-    loaders = [program.add(loader_class, "P", program.bytes(50 * many)) for _ in range(3 if has else 2)]
+    loaders = [program.add(loader_class, "P", program.blob(50 * many)) for _ in range(3 if has else 2)]
     program.keep("LOADERS", program.list_of(*loaders))
     for loader in loaders:
         program.klass("com/example/Plugin", loader=loader)
     reference = program.klass("java/lang/ref/Reference", ("referent", OBJECT), ("next", OBJECT))
-    finalizer = program.klass("java/lang/ref/Finalizer", super_id=reference)
-    waiting = [program.add(finalizer, "PP", program.bytes(300), 0) for _ in range(many)]
+    final = program.klass("java/lang/ref/FinalReference", super_id=reference)
+    finalizer = program.klass("java/lang/ref/Finalizer", super_id=final)
+    waiting = [program.add(finalizer, "PP", program.blob(300), 0) for _ in range(many)]
     program.keep("QUEUE", program.list_of(*waiting))
     return program.data()
 
@@ -260,12 +261,13 @@ def test_rules_for_java(opened: Opened, has: bool) -> None:
         return
     for rule, text in JAVA_TEXTS.items():
         assert text in found[rule], rule
-    assert sorted(found) == sorted(JAVA_TEXTS)
+    assert set(found) == {*JAVA_TEXTS, "group_retains_most"}
 
 
 JAVA_TEXTS = {
     "retains_most": "Object[] retains 900 KiB",
     "duplicate_strings": "“one user” 400 times.",
+    "duplicate_arrays": "399 arrays have the same elements as another",
     "empty_collections": "400 ArrayList are empty and retain",
     "oversized_collections": "400 Object[] use less than a quarter of their slots; the others take",
     "null_arrays": "402 Object[] use less than a quarter of their slots (400 of them none); the others take",
