@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import type { Logger } from '../../extension/src/base/logger';
-import { findInterpreter, NoInterpreterError } from '../../extension/src/server/interpreter';
+import { findInterpreter, NoInterpreterError } from '../../extension/src/python/interpreter';
 import { extensions, settings, workspace } from './vscode';
 
 const PATH = process.env['PATH'];
