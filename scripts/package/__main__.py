@@ -1,15 +1,10 @@
 """``npm run package``: the extension's package for this platform, or for those that ``--target`` names."""
 
 import argparse
-import sys
 from pathlib import Path
 
+from scripts.package import extension, tools, wheels
 from scripts.package.targets import ROOT, chosen, here
-
-# memlens's own way to turn kernels into C is beside its setup.py
-sys.path.insert(0, str(ROOT / "pyserver"))
-
-from scripts.package import extension, tools, wheels  # noqa: E402 - after the path that they need
 
 
 def main() -> None:
@@ -18,7 +13,9 @@ def main() -> None:
     parser.add_argument("--target", default=here(), help="a platform, several with commas between, or all")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "packages")
     parser.add_argument("--jobs", type=int, default=0, help="compilers at a time; all cores if 0")
-    parser.add_argument("--wheels", action="store_true", help="make the Python package's wheels and sdist instead")
+    parser.add_argument(
+        "--wheels", action="store_true", help="make the Python package's wheels and sdist instead"
+    )
     options = parser.parse_args()
     targets = chosen(options.target)
     if not options.wheels:

@@ -1,4 +1,4 @@
-"""``npm run package:check``: takes packages and wheels apart, and checks that each can run where it says it does.
+"""``npm run package:check``: takes packages and wheels apart, and checks that each runs where it says.
 
 Of every binary: its format and processor, the oldest system that it needs, and for the kernels that they use nothing but
 Python's stable ABI (abi3audit's tables) and the C library. Of a package: that each library has its binaries for every
@@ -13,12 +13,9 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from scripts.package import binaries, kernels, tools
+from scripts.package.extension import LIMIT_BYTES
 from scripts.package.targets import PYTHONS, ROOT, TARGETS, Target
-
-sys.path.insert(0, str(ROOT / "pyserver"))
-
-from scripts.package import binaries, kernels, tools  # noqa: E402 - after the path that they need
-from scripts.package.extension import LIMIT_BYTES  # noqa: E402
 
 OLDEST_GLIBC = {"kernels": (2, 17), "libraries": (2, 28)}
 """VS Code itself needs glibc 2.28."""

@@ -41,7 +41,13 @@ def make(target: Target, out: Path, jobs: int = 0) -> Path:
     (stage / ".vscodeignore").write_text("")
     out.mkdir(parents=True, exist_ok=True)
     package = out / f"{manifest['name']}-{target.name}-{manifest['version']}.vsix"
-    vsce = ["node", str(ROOT / "node_modules" / "@vscode" / "vsce" / "vsce"), "package", "--target", target.name]
+    vsce = [
+        "node",
+        str(ROOT / "node_modules" / "@vscode" / "vsce" / "vsce"),
+        "package",
+        "--target",
+        target.name,
+    ]
     tools.run([*vsce, "--no-dependencies", *_addresses(), "--out", str(package)], cwd=str(stage))
     report(package)
     return package

@@ -1,15 +1,17 @@
-"""Compiles the kernels for a platform by ``zig cc``, against Python's stable ABI; nothing of that platform is needed."""
+"""Compiles the kernels for a platform by ``zig cc``, against Python's stable ABI."""
 
 import json
 import os
 import shutil
+import sys
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import build_kernels
 from scripts.package import tools
 from scripts.package.targets import ROOT, WORK, Target
+
+import build_kernels
 
 ABI = build_kernels.STABLE_ABI
 FLAGS = ["-O3", "-g0", "-fPIC", "-fvisibility=hidden", "-w", f"-DPy_LIMITED_API={ABI:#x}", "-shared", "-s"]
@@ -68,10 +70,14 @@ def compile_for(target: Target, jobs: int = 0) -> dict[str, Path]:
 
 def _headers() -> Path:
     """Return a copy of this Python's headers with a pyconfig.h that is right for every platform."""
-    folder = WORK / "include"
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(sysconfig.get_path("include"), folder, ignore=shutil.ignore_patterns("internal"))
-    shutil.copyfile(PYCONFIG, folder / "pyconfig.h")
+    installed = Path(sysconfig.get_path("include"))
+    key = build_kernels.digest([str(installed), sys.version, PYCONFIG.read_bytes()])
+    folder = WORK / "include" / key
+    if not folder.exists():
+        partial = folder.with_name(f"{key}.{os.getpid()}")
+        shutil.copytree(installed, partial, ignore=shutil.ignore_patterns("internal"))
+        shutil.copyfile(PYCONFIG, partial / "pyconfig.h")
+        partial.rename(folder)
     return folder
 
 
@@ -91,7 +97,5 @@ def _import_library(target: Target, python: str) -> Path:
     definitions.write_text("LIBRARY python3.dll\nEXPORTS\n" + "\n".join(lines) + "\n")
     machine = {"x86_64": "i386:x86-64", "aarch64": "arm64"}[target.machine]
     library = folder / "libpython3.a"
-    tools.run(
-        [python, "-m", "ziglang", "dlltool", "-d", str(definitions), "-l", str(library), "-m", machine]
-    )
+    tools.run([python, "-m", "ziglang", "dlltool", "-d", str(definitions), "-l", str(library), "-m", machine])
     return folder

@@ -12,9 +12,11 @@ from fnmatch import fnmatchcase
 from importlib.metadata import requires
 from pathlib import Path
 
-from build_kernels import digest
 from scripts.package import tools
+from scripts.package.strip import without_debug
 from scripts.package.targets import PYTHONS, ROOT, WORK, Target
+
+from build_kernels import digest
 
 LOCK = ROOT / "pyserver" / "requirements.lock"
 
@@ -41,13 +43,22 @@ UNWANTED = (
     "numpy/_pyinstaller/*",
     "numpy/doc/*",
     "numpy/f2py/*",
+    "numpy/fft/*",
+    "numpy/polynomial/*",
     "numpy/random/*",
+    "numpy/testing/*",
+    "apsw/aio.py",
+    "apsw/bestpractice.py",
+    "apsw/fts5*.py",
     "apsw/fts_test_strings",
+    "apsw/shell.py",
     "apsw/speedtest.py",
-    "apsw/sqlite_extra*",
+    "apsw/sqlite_extra_binaries/*",
+    "apsw/trace.py",
     # zstandard's other implementations
     "zstandard/_cffi.*",
     "zstandard/backend_rust.*",
+    "zstandard/backend_cffi.py",
     # converters to and from formats that the protocol doesn't use
     "cattrs/preconf/bson.py",
     "cattrs/preconf/tomlkit.py",
@@ -68,7 +79,12 @@ def unpack(target: Target) -> Path:
     folder = WORK / "libraries" / target.name
     wheels = sorted({wheel for version in PYTHONS for wheel in _download(target, version)})
     stamp = WORK / "libraries" / f"{target.name}.stamp"
-    key = digest([Path(__file__).read_bytes(), *(str(wheel) for wheel in wheels)])
+    key = digest(
+        [
+            *(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))),
+            *(str(wheel) for wheel in wheels),
+        ]
+    )
     if stamp.exists() and stamp.read_text() == key and folder.exists():
         return folder
     shutil.rmtree(folder, ignore_errors=True)
@@ -86,7 +102,7 @@ def _unpack_wheel(wheel: Path, folder: Path) -> None:
             place = folder / entry.filename
             if not place.resolve().is_relative_to(folder.resolve()):
                 raise SystemExit(f"{wheel.name} has the impossible path {entry.filename}.")
-            content = archive.read(entry)
+            content = without_debug(archive.read(entry))
             if not place.exists():
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(content)

@@ -37,11 +37,8 @@ class Target:
 
 def _manylinux(machine: str) -> tuple[str, ...]:
     """Up to glibc 2.28, which VS Code itself needs."""
-    return tuple(f"manylinux_2_{minor}_{machine}" for minor in (*range(5, 29),)) + (
-        f"manylinux1_{machine}",
-        f"manylinux2010_{machine}",
-        f"manylinux2014_{machine}",
-    )
+    names = [f"manylinux_2_{minor}" for minor in range(5, 29)]
+    return tuple(f"{name}_{machine}" for name in (*names, "manylinux1", "manylinux2010", "manylinux2014"))
 
 
 def _macos(machine: str, first: tuple[int, int]) -> tuple[str, ...]:
@@ -59,7 +56,12 @@ TARGETS = {
     target.name: target
     for target in (
         Target(
-            "linux-x64", "x86_64-linux-gnu.2.17", "manylinux2014_x86_64", _manylinux("x86_64"), "elf", "x86_64"
+            "linux-x64",
+            "x86_64-linux-gnu.2.17",
+            "manylinux2014_x86_64",
+            _manylinux("x86_64"),
+            "elf",
+            "x86_64",
         ),
         Target(
             "linux-arm64",
@@ -73,7 +75,12 @@ TARGETS = {
             "alpine-x64", "x86_64-linux-musl", "musllinux_1_2_x86_64", _musllinux("x86_64"), "elf", "x86_64"
         ),
         Target(
-            "alpine-arm64", "aarch64-linux-musl", "musllinux_1_2_aarch64", _musllinux("aarch64"), "elf", "aarch64"
+            "alpine-arm64",
+            "aarch64-linux-musl",
+            "musllinux_1_2_aarch64",
+            _musllinux("aarch64"),
+            "elf",
+            "aarch64",
         ),
         Target(
             "darwin-x64",
@@ -84,7 +91,12 @@ TARGETS = {
             "x86_64",
         ),
         Target(
-            "darwin-arm64", "aarch64-macos.11.0", "macosx_11_0_arm64", _macos("arm64", (11, 0)), "macho", "aarch64"
+            "darwin-arm64",
+            "aarch64-macos.11.0",
+            "macosx_11_0_arm64",
+            _macos("arm64", (11, 0)),
+            "macho",
+            "aarch64",
         ),
         Target("win32-x64", "x86_64-windows-gnu", "win_amd64", ("win_amd64",), "pe", "x86_64"),
         Target("win32-arm64", "aarch64-windows-gnu", "win_arm64", ("win_arm64",), "pe", "aarch64"),
@@ -106,5 +118,7 @@ def chosen(word: str) -> list[Target]:
     """Return the targets that a ``--target`` names: one, several with commas between, or all."""
     names = list(TARGETS) if word == "all" else word.split(",")
     if unknown := [name for name in names if name not in TARGETS]:
-        raise SystemExit(f"There is no platform {', '.join(unknown)}; there are {', '.join(TARGETS)}, and all.")
+        raise SystemExit(
+            f"There is no platform {', '.join(unknown)}; there are {', '.join(TARGETS)}, and all."
+        )
     return [TARGETS[name] for name in names]

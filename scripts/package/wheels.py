@@ -32,7 +32,9 @@ def make(target: Target, out: Path, jobs: int = 0) -> Path:
         if path.is_file() and path.name not in {"RECORD", "WHEEL"}:
             files[f"{info}/{path.relative_to(metadata).as_posix()}"] = path.read_bytes()
     tags = "".join(f"Tag: cp311-abi3-{tag}\n" for tag in target.wheel.split("."))
-    files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: memlens\nRoot-Is-Purelib: false\n{tags}".encode()
+    files[f"{info}/WHEEL"] = (
+        f"Wheel-Version: 1.0\nGenerator: memlens\nRoot-Is-Purelib: false\n{tags}".encode()
+    )
     record = "".join(f"{name},sha256={_hash(content)},{len(content)}\n" for name, content in files.items())
     files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
     out.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,9 @@
 """Imported to learn whether this Python can run the server; fails with a sentence if it can't.
 
-Importing the server itself would say the same, but takes as long as starting it does. The file has no syntax that an old
-Python lacks.
+Importing the server itself would say the same, but takes as long as starting it does. The file has no syntax that an
+old Python lacks.
 """
 
-import os
 import sys
 
 OLDEST = (3, 11)
@@ -16,8 +15,9 @@ PACKAGES = ("apsw", "cachetools", "lsprotocol", "msgspec", "numpy", "platformdir
 _version = ".".join(str(part) for part in sys.version_info[:3])
 if sys.version_info < OLDEST:
     sys.exit("is Python " + _version + "; Memlens needs 3.11 or later")
-_pyserver = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-if os.path.isdir(os.path.join(_pyserver, "libraries")):
+from pathlib import Path  # noqa: E402 - Python 2 ends before it reaches this
+
+if (Path(__file__).resolve().parents[2] / "libraries").is_dir():
     if sys.version_info[:2] > NEWEST_WITH_LIBRARIES:
         sys.exit("is Python " + _version + "; this version of Memlens is for 3.11 to 3.14")
     if sys.implementation.name != "cpython":
