@@ -51,7 +51,7 @@ export function activate(context: vscode.ExtensionContext): void {
     registerViewCommands(editors),
     registerLineCommands(editors, server),
     registerCompareCommands(editors),
-    registerOpenCommands(),
+    registerOpenCommands(context.extensionUri),
     registerServerCommands(server, memory, context.globalStorageUri.fsPath, log),
   );
   // Start now, because whatever activated the extension needs the server soon; the first request waits for it.

@@ -1,4 +1,4 @@
-"""``npm run package:check``: takes packages and wheels apart, and checks that each runs where it says.
+"""``npm run package:check``: checks of packages and wheels that each runs where it says, and what is in it.
 
 Of every binary: its format and processor, the oldest system that it needs, and for the kernels that they use nothing but
 Python's stable ABI (abi3audit's tables) and the C library. Of a package: that each library has its binaries for every

@@ -13,6 +13,7 @@ from memlens.server.handlers import (
     compare,
     editor,
     hover,
+    named,
     snapshots,
     sources,
     sql,
@@ -45,6 +46,7 @@ def create_server() -> Server:
 
     workspace.register(server, configuration, registry, finder)
     snapshots.register(server, registry)
+    named.register(server, configuration, registry)
     views.register(server, registry)
     compare.register(server, registry)
     sql.register(server, registry)
