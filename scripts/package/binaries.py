@@ -74,7 +74,9 @@ C_LIBRARY = {
         "sin",
         "__errno_location",
     ),
+    *("sigaction", "sigemptyset"),
     # of the compilers and the loaders
+    *("__tls_get_addr", "_tlv_bootstrap"),
     *(
         "__stack_chk_fail",
         "__stack_chk_guard",

@@ -1,12 +1,13 @@
 """``npm run package:check``: checks of packages and wheels that each runs where it says, and what is in it.
 
-Of every binary: its format and processor, the oldest system that it needs, and for the kernels that they use nothing but
-Python's stable ABI (abi3audit's tables) and the C library. Of a package: that each library has its binaries for every
-Python, that nothing is in it that shouldn't be, and its size.
+Of every binary: its format and processor, the oldest system that it needs, and for the kernels that they use nothing
+but Python's stable ABI (abi3audit's tables) and the C library. Of a package: that each library has its binaries for
+every Python, that nothing is in it that shouldn't be, and its size.
 """
 
 import argparse
 import re
+import subprocess
 import sys
 import tempfile
 import zipfile
@@ -21,7 +22,7 @@ OLDEST_GLIBC = {"kernels": (2, 17), "libraries": (2, 28)}
 """VS Code itself needs glibc 2.28."""
 OLDEST_MACOS = (11, 0)
 ABI_TAGGED = ("apsw", "msgspec", "numpy", "zstandard")
-UNWANTED = re.compile(r"/tests?/|\.(pyx|pxd|pyi|c|h|map|ts)$|/\.|node_modules|__pycache__")
+UNWANTED = re.compile(r"/tests?/|\.(pyx|pxd|pyi|c|h|map|ts)$|/\.(?!dylibs/)|node_modules|__pycache__")
 NEEDED = (
     "extension/package.json",
     "extension/dist/extension.js",
@@ -55,6 +56,14 @@ def target_of(path: Path) -> Target:
         if f"-{target.name}-" in path.name or f"-{target.wheel}.whl" in path.name:
             return target
     raise SystemExit(f"{path.name} names no platform.")
+
+
+def _audit(wheel: Path, python: str) -> Iterator[str]:
+    """Yield what abi3audit has against a wheel; it reads nothing else."""
+    command = [python, "-m", "abi3audit", "--strict", "--assume-minimum-abi3", "3.11", str(wheel)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        yield f"abi3audit: {(done.stdout + done.stderr).strip()}"
 
 
 def _of_package(path: Path, names: list[str], target: Target) -> Iterator[str]:
@@ -106,11 +115,14 @@ def main() -> None:
     files = parser.parse_args().files or made
     if not files:
         raise SystemExit("There is no package: make one with `npm run package`.")
-    names = kernels.stable_symbols(str(tools.install()))
+    python = str(tools.install())
+    names = kernels.stable_symbols(python)
     stable = {*names["functions"], *names["data"]}
     failed = False
     for path in files:
         problems = check(path, stable)
+        if path.suffix == ".whl":
+            problems += _audit(path, python)
         failed |= bool(problems)
         print(f"{'FAIL' if problems else 'PASS'}  {path.name}  {path.stat().st_size / 1e6:.1f} MB")
         print("".join(f"      {problem}\n" for problem in problems), end="")

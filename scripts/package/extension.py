@@ -19,7 +19,11 @@ LIMIT_BYTES = 40_000_000
 """The largest that a package may be."""
 
 WHOLE = ("README.md", "CHANGELOG.md", "LICENSE")
-FOLDERS = {"extension/media": ("*",), "extension/snippets": ("*",), "samples": ("*.py", "*.pickle", "*.pb.gz")}
+FOLDERS = {
+    "extension/media": ("*",),
+    "extension/snippets": ("*",),
+    "samples": ("*.py", "*.pickle", "*.pb.gz"),
+}
 PYTHON = ("*.py", "*.sql")
 DEVELOPMENT = ("scripts", "devDependencies", "private")
 """Keys of package.json that are about a checkout; the script `vscode:prepublish` would build everything again."""

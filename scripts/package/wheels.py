@@ -5,6 +5,7 @@ A wheel holds what ``setup.py bdist_wheel`` would put in it, with kernels that w
 
 import base64
 import hashlib
+import os
 import shutil
 import sys
 import zipfile
@@ -51,7 +52,8 @@ def make(target: Target, out: Path, jobs: int = 0) -> Path:
 
 def make_sdist(out: Path) -> Path:
     """Make the sdist, from which pip compiles the kernels where there is no wheel."""
-    tools.run([sys.executable, "-c", _BACKEND, "sdist", str(out.resolve())], cwd=str(_source()))
+    out.mkdir(parents=True, exist_ok=True)
+    _backend("sdist", out)
     (sdist,) = out.glob("memlens-*.tar.gz")
     print(f"{sdist.name}: {sdist.stat().st_size / 1e6:.1f} MB")
     return sdist
@@ -68,13 +70,19 @@ else:
 """
 
 
+def _backend(hook: str, folder: Path) -> None:
+    """Have setuptools write into a folder; neither hook needs the kernels."""
+    environment = {**os.environ, "MEMLENS_KERNELS_ARE_BUILT": "1"}
+    command = [sys.executable, "-c", _BACKEND, hook, str(folder.resolve())]
+    tools.run(command, cwd=str(_source()), env=environment)
+
+
 def _metadata() -> Path:
     """Return the folder ``memlens-VERSION.dist-info`` as setuptools writes it."""
     folder = WORK / "metadata"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    command = [sys.executable, "-c", _BACKEND, "metadata", str(folder)]
-    tools.run(command, cwd=str(_source()))
+    _backend("metadata", folder)
     (found,) = folder.glob("*.dist-info")
     return found
 
