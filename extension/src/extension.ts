@@ -33,6 +33,7 @@ export function activate(context: vscode.ExtensionContext): void {
     new ViewStates(memory),
     {
       openSource: (view, file, line, beside) => sources.open(view, file, line, beside),
+      locate: (view, what, file, line) => sources.locate(view, what, file, line),
       openAsText,
       chooseOther: (view) => chooseOther(view, editors),
       saveText,

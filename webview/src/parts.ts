@@ -185,6 +185,9 @@ export function makeParts(
     open: (source, beside) => {
       owner.sources.open(source, beside);
     },
+    locate: (what, file, line) => {
+      api.post({ type: 'locate', what, file, line });
+    },
     select: (allocation) => {
       selection.select(allocation, null, true);
     },

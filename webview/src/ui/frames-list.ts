@@ -9,10 +9,14 @@ import { shorten, visible } from './text';
 
 export type OpenSource = (frame: Frame, beside: boolean) => void;
 
+export type Locate = (what: 'file' | 'folder', file: string, line: number) => void;
+
 export interface FrameActions {
   readonly open: OpenSource;
   /** Narrows every view by one more term. */
   readonly narrow: (term: string) => void;
+  /** Lets the user say where a file is that was not found. */
+  readonly locate: Locate;
 }
 
 /** Frames below a heading. */
@@ -107,10 +111,10 @@ export class FrameList {
   /** Says beside a frame that its file was not found. False when the frame is not in this stack. */
   missing(file: string, line: number, lookedFor: string): boolean {
     const found = this.rows.filter(({ frame }) => frame.file === file && frame.line === line);
-    for (const { row, unfold } of found) {
+    for (const { frame, row, unfold } of found) {
       unfold?.();
       row.querySelector('.frame-note')?.remove();
-      row.append(missingNote(lookedFor));
+      row.append(missingNote(frame, lookedFor, this.actions.locate));
     }
     found[0]?.row.scrollIntoView({ block: 'nearest' });
     return found.length > 0;
@@ -210,12 +214,33 @@ export function termOf(frame: Frame, byFunction: boolean): string {
   return frame.function === '' ? '' : `function:${exactly(frame.function)}`;
 }
 
-export function missingNote(lookedFor: string): HTMLElement {
+export function missingNote(
+  { file, line }: Pick<Frame, 'file' | 'line'>,
+  lookedFor: string,
+  locate: Locate,
+): HTMLElement {
+  const offer = (text: string, what: 'file' | 'folder'): HTMLElement =>
+    element(
+      'button',
+      {
+        ...{ type: 'button', class: 'link' },
+        on: {
+          click: () => {
+            locate(what, file, line);
+          },
+        },
+      },
+      text,
+    );
   return element(
     'p',
     { class: 'frame-note', role: 'alert' },
     'Not found in this workspace. Looked for ',
     element('bdi', { class: 'code' }, shorten(lookedFor, 200)),
+    '. ',
+    offer('Locate File…', 'file'),
+    ' ',
+    offer('Map Folder…', 'folder'),
   );
 }
 
