@@ -5,6 +5,7 @@ import { createLogger, messageOf } from './base/logger';
 import { chooseOther, registerCompareCommands } from './commands/compare';
 import { registerLineCommands } from './commands/lines';
 import { openAsText, registerOpenCommands } from './commands/open';
+import { isPageActive, PageOffers } from './commands/pages';
 import { saveText } from './commands/save';
 import { registerServerCommands } from './commands/server';
 import { registerViewCommands } from './commands/view';
@@ -56,12 +57,14 @@ export function activate(context: vscode.ExtensionContext): void {
     registerCompareCommands(editors),
     registerLinks(editors),
     registerOpenCommands(),
+    new PageOffers(),
     registerServerCommands(server, memory, log),
   );
   // Start now, because whatever activated the extension needs the server soon; the first request waits for it.
-  server.start().catch((error: unknown) => {
-    log.error(messageOf(error));
-  });
+  if (!isPageActive())
+    server.start().catch((error: unknown) => {
+      log.error(messageOf(error));
+    });
 }
 
 export async function deactivate(): Promise<void> {

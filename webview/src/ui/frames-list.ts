@@ -2,6 +2,7 @@
 
 import type { Frame, StackAnswer } from '../../../extension/shared/protocol.gen';
 import { exactly } from '../filter/terms';
+import { openMenu, type MenuEntry } from '../shell/menu';
 import { element, icon, iconButton, replace } from './dom';
 import { counted, hasSource, placeOf } from './format';
 import { fileName } from './paths';
@@ -17,6 +18,7 @@ export interface FrameActions {
   readonly narrow: (term: string) => void;
   /** Lets the user say where a file is that was not found. */
   readonly locate: Locate;
+  readonly copy: (text: string) => void;
 }
 
 /** Frames below a heading. */
@@ -71,10 +73,15 @@ export class FrameList {
   private readonly rows: { frame: Frame; row: HTMLElement; unfold: (() => void) | null }[] = [];
 
   constructor(
-    frames: readonly Frame[],
+    private readonly frames: readonly Frame[],
     private readonly label: Frame | null,
     private readonly actions: FrameActions,
   ) {
+    this.root.addEventListener('contextmenu', (event) => {
+      event.preventDefault();
+      event.stopPropagation();
+      openMenu(this.menu(event.target), event.clientX, event.clientY);
+    });
     // With no user frame anywhere everything would be folded, and nothing would be seen.
     const hasUser = frames.some((frame) => frame.kind === 'user');
     for (const run of foldFrames(frames)) {
@@ -106,6 +113,21 @@ export class FrameList {
       }
       this.root.append(element('li', { class: 'fold-item' }, toggle, inner));
     }
+  }
+
+  private menu(target: EventTarget | null): readonly MenuEntry[] {
+    const item = (text: string, copied: string): MenuEntry => ({
+      ...{ text, key: '' },
+      run: () => {
+        this.actions.copy(copied);
+      },
+    });
+    const frame = this.rows.find(({ row }) => target instanceof Node && row.contains(target))?.frame;
+    const words = (each: Frame): string => `${each.function} ${pathOf(each)}`.trim();
+    return [
+      ...(frame ? [item('Copy Name', frame.function), item('Copy Path', pathOf(frame))] : []),
+      item('Copy Stack', this.frames.map(words).join('\n')),
+    ];
   }
 
   /** Says beside a frame that its file was not found. False when the frame is not in this stack. */
@@ -212,6 +234,10 @@ export class FrameList {
 export function termOf(frame: Frame, byFunction: boolean): string {
   if (hasSource(frame) && !byFunction) return `file:${exactly(`${frame.file}:${frame.line}`)}`;
   return frame.function === '' ? '' : `function:${exactly(frame.function)}`;
+}
+
+function pathOf({ file, line }: Frame): string {
+  return line > 0 ? `${file}:${line}` : file;
 }
 
 export function missingNote(

@@ -40,6 +40,7 @@ export interface PanelActions {
   readonly run: (action: Action) => void;
   readonly open: OpenSource;
   readonly locate: Locate;
+  readonly copy: (text: string) => void;
   readonly select: (allocation: number) => void;
   /** Narrows every view by one more term. */
   readonly narrow: (term: string) => void;
