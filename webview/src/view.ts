@@ -369,7 +369,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     } else this.showLegend();
     if (frame.note.classList.contains('error')) this.say('');
     hover.refresh();
-    this.parts.summary.findMore();
+    this.parts.summary.find();
   }
 
   /** The legend tells of the moment under the pointer, else of the cursor's, else of the highest in view. */
@@ -545,6 +545,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.changed('device', 'axis');
     this.cursorsChanged();
     this.rearranged();
+    if (this.arrangement.shown) this.parts.summary.find();
   }
 
   /** Another filter on the same device: the same stretch of the run, as high as what is left. */
@@ -591,6 +592,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   /** Neighbours are others in the memory map. */
   pictureShown(): void {
     this.feed.repaint();
+    if (this.arrangement.shown) this.parts.summary.find();
   }
 
   /** Tells the picture and the pane that are shown. */

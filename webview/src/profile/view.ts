@@ -207,7 +207,7 @@ export class ProfileView implements ProfileOwner {
     this.changed(...EVERYTHING);
     this.dock.show(state ? (this.dock.panes.find(({ id }) => id === state.pane)?.id ?? null) : 'liveSet');
     this.summary.turnTo(null);
-    this.summary.findMore();
+    this.summary.find();
     if (state && state.filter !== '') this.setFilter(state.filter);
     root.dataset['state'] = 'ready';
     root.dataset['model'] = 'profile';

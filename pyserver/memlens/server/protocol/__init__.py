@@ -19,7 +19,9 @@ from memlens.server.protocol import (
     findings,
     flame,
     groups,
+    heap,
     memory_map,
+    objects,
     oom,
     profile,
     reserved,
@@ -47,6 +49,7 @@ VIEW_REQUESTS: Requests = {
     **profile.REQUESTS,
     **findings.REQUESTS,
     **exports.REQUESTS,
+    **heap.REQUESTS,
 }
 """What a view asks about its own snapshot. Its host adds the ``snapshot``."""
 
@@ -78,10 +81,29 @@ QUESTION_NAMES = {
     "memlens/timelineSvg": "the picture of a timeline",
     "memlens/profileTimes": "the profile over time",
     "memlens/profileRange": "the profile over time",
+    "memlens/heapOverview": "the overview of the heap",
+    "memlens/heapTypes": "the table of types",
+    "memlens/heapPackages": "the table of packages",
+    "memlens/heapObjects": "the list of objects",
+    "memlens/heapObject": "an object",
+    "memlens/heapReferences": "the references of an object",
+    "memlens/heapDominated": "the dominator tree",
+    "memlens/heapGroups": "the dominator tree",
+    "memlens/heapGroup": "the dominator tree",
+    "memlens/heapPicture": "the dominator tree",
+    "memlens/heapPaths": "the paths to an object",
+    "memlens/heapMergedPaths": "the paths to objects",
+    "memlens/heapRetained": "what objects retain",
 }
 """What a question that not every model answers is called in its refusal: "so the memory map isn't available"."""
 
-REQUESTS: Requests = {**snapshots.REQUESTS, **VIEW_REQUESTS, **sources.REQUESTS, **editor.REQUESTS}
+REQUESTS: Requests = {
+    **snapshots.REQUESTS,
+    **VIEW_REQUESTS,
+    **sources.REQUESTS,
+    **objects.REQUESTS,
+    **editor.REQUESTS,
+}
 """The client asks, the server answers."""
 
 CLIENT_REQUESTS: Requests = {**sources.CLIENT_REQUESTS}
