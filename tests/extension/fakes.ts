@@ -47,6 +47,8 @@ export class FakeServer {
   readonly progress = new EventEmitter<ProgressParams>();
   readonly started = new EventEmitter<void>();
   readonly onDidProgress = this.progress.event;
+  readonly waiting = new EventEmitter<string>();
+  readonly onDidWait = this.waiting.event;
   readonly onDidStart = this.started.event;
   readonly damaged = new EventEmitter<DamagedParams>();
   readonly onDidFindDamage = this.damaged.event;
