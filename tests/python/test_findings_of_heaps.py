@@ -277,3 +277,23 @@ JAVA_TEXTS = {
     "class_loaders": "3 Loader have loaded classes of the same names",
     "finalizers": "400 objects wait for their finalizers (400 byte[]) and keep",
 }
+
+
+@pytest.mark.parametrize("elements", [0, 1])
+def test_empty_collections_of_javascript(opened: Opened, elements: int) -> None:
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    window = heap.node("object", "Window", 1_000)
+    heap.edge(root, "property", "window", window)
+    shape = heap.node("hidden", "system / Map", 10)
+    for number in range(300):
+        # tables of the smallest size, and some larger ones: of small integers, which are no objects
+        owner, table = heap.node("object", "Map", 216 if number < 290 else 5_000), heap.node("array", "", 0)
+        heap.edge(window, "property", f"map{number}", owner)
+        heap.edge(owner, "internal", "table", table)
+        heap.edge(table, "internal", "map", shape)
+        for element in range(elements):
+            heap.edge(table, "internal", str(element), heap.node("object", "Value", 10))
+    found = texts(opened(heap.data(), "maps.heapsnapshot"))
+    assert ("empty_collections" in found) == (not elements)
+    assert elements or found["empty_collections"].startswith("290 Map are empty, or have only small integers")
