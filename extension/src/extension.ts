@@ -54,8 +54,8 @@ export function activate(context: vscode.ExtensionContext): void {
     registerLineCommands(editors, server),
     registerCompareCommands(editors),
     registerLinks(editors),
-    registerOpenCommands(),
-    registerServerCommands(server, memory, log),
+    registerOpenCommands(context.extensionUri),
+    registerServerCommands(server, memory, context.globalStorageUri.fsPath, log),
   );
   // Start now, because whatever activated the extension needs the server soon; the first request waits for it.
   server.start().catch((error: unknown) => {

@@ -25,6 +25,8 @@ export function readSettings(memory: vscode.Memento): Settings {
     memory_limit_bytes: gigabytes(settings.get('memory.limit'), 0),
     cache_directory: settings.get('cache.directory', ''),
     libraries: texts(settings.get('libraries')),
+    // VS Code opens files in views.
+    snapshots: [],
     memray_python: settings.get('memray.python', ''),
   };
 }

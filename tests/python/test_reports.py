@@ -13,9 +13,9 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 from tests.python import gcdump_files
+from tests.python.command_line import memlens as run
 from tests.python.conftest import ROOT
 from tests.python.profile_reading import FIXTURES
-from tests.python.test_cli import run
 from tests.python.test_hostile_names import NASTY, renamed
 from tests.python.test_torch_reader import small
 

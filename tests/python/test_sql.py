@@ -21,12 +21,12 @@ from tests.python.replays.torch import allocations, live_bytes, load
 from memlens import cli
 from memlens.errors import BadRequestError
 from memlens.model.info import ProfileInfo
-from memlens.store import tables
 from memlens.store.artefacts import SEAL_BYTES
 from memlens.store.cache import Cache
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
-from memlens.store.table_schema import FILE_NAMES
+from memlens.store.tables import fill as tables
+from memlens.store.tables.schema import FILE_NAMES
 from memlens.views.sql.heap import AGGREGATES, HEAP_FUNCTIONS
 from memlens.views.sql.query import FUNCTIONS, TABLES, SqlError, SqlSession, SqlSort
 from memlens.views.sql.schema import schema

@@ -130,6 +130,11 @@ export class SnapshotView extends Disposable {
       }),
     );
     this.own(
+      server.onDidWait((stage) => {
+        if (this.#status.is === 'opening') this.#setStatus({ is: 'opening', stage, fraction: null });
+      }),
+    );
+    this.own(
       server.onDidFindDamage(({ snapshot, again }) => {
         if (!again) return;
         if (this.#other.snapshot === snapshot) this.#reopenOther();
