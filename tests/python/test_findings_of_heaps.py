@@ -11,9 +11,9 @@ from tests.python.heap_files import HeapFile
 from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
 
 from memlens.ingest import ingest
-from memlens.store import tables
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
+from memlens.store.tables import fill as tables
 from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import TextPart, plain_text
 from memlens.views.sql.query import SqlSession
