@@ -297,3 +297,20 @@ def test_empty_collections_of_javascript(opened: Opened, elements: int) -> None:
     found = texts(opened(heap.data(), "maps.heapsnapshot"))
     assert ("empty_collections" in found) == (not elements)
     assert elements or found["empty_collections"].startswith("290 Map are empty, or have only small integers")
+
+
+def test_a_chain_is_named_by_its_first_object(opened: Opened) -> None:
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    window = heap.node("object", "Window", 1_000)
+    heap.edge(root, "property", "window", window)
+    heap.edge(window, "property", "other", heap.node("object", "Buffer", 100_000))
+    last, name = window, "queue"
+    for _ in range(3_000):
+        item = heap.node("object", "Item", 100)
+        heap.edge(last, "property", name, item)
+        last, name = item, "next"
+    found = texts(opened(heap.data(), "list.heapsnapshot"))
+    assert found["retains_most"] == (
+        "Item retains 293 KiB, 75% of what roots reach, a chain of Item. Held by Window.queue."
+    )
