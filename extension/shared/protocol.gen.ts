@@ -221,6 +221,23 @@ export interface CloseParams {
   view: string;
 }
 
+/** A node of the compact tree, and its children `offset` and on, the largest first. */
+export interface CompactAnswer {
+  node: CompactNode;
+  children: CompactNode[];
+  offset: number;
+}
+
+/** Objects of one type whose dominators are of one node. `node` is its number, 0 for the root. */
+export interface CompactNode {
+  node: number;
+  type: string;
+  objects: number;
+  shallow_bytes: number;
+  retained_bytes: number;
+  children: number;
+}
+
 /**
  * Rows `offset … offset + len(rows)` of the `found` ones that hold the words searched for.
  *
@@ -498,6 +515,13 @@ export interface Evidence {
   by: 'category' | 'file' | 'function' | 'label' | 'line' | 'module' | 'package' | 'pool' | 'size' | 'stack' | 'stream' | 'thread' | null;
   event: number | null;
   allocation: number | null;
+}
+
+/** A field that is no reference. */
+export interface FieldRow {
+  name: string;
+  kind: string;
+  value: string;
 }
 
 /**
@@ -823,6 +847,18 @@ export interface FlameSides {
   after_count: number;
 }
 
+/** A part of a flame graph, `[x0, x1]` in shares of the whole. `title` is what stands above it. */
+export interface FlameSvgParams {
+  snapshot: string;
+  of: AllocationSet;
+  value: 'bytes' | 'count';
+  options: FlameOptions;
+  x0: number;
+  x1: number;
+  title: string;
+  theme: 'dark' | 'light';
+}
+
 /** A cell; `line` counts from 1 in it. `title` is its first line that says something. */
 export interface FoundCell {
   path: string;
@@ -950,6 +986,14 @@ export interface Group {
   largest_allocation: number | null;
 }
 
+/** A group of the tree, the types from the root down to it, and the largest of its objects. */
+export interface GroupAnswer {
+  node: CompactNode;
+  path: CompactNode[];
+  largest: ObjectRow[];
+  fitting: number | null;
+}
+
 /** What the areas of a picture are, and to which frame of a stack its memory is charged. */
 export interface GroupedBy {
   by: 'category' | 'file' | 'function' | 'line' | 'module' | 'size';
@@ -1047,15 +1091,168 @@ export interface HeadlineParams {
   device?: number | null;
 }
 
+/** What an object dominates, the largest first; None for what no object does. */
+export interface HeapDominatedParams {
+  snapshot: string;
+  object: number | null;
+  offset: number;
+  limit: number;
+}
+
+/** Objects `offset` and on of `total`. */
+export interface HeapDominatedResult {
+  rows: ObjectRow[];
+  offset: number;
+  total: number;
+}
+
+/** A group of the compact dominator tree. */
+export interface HeapGroupParams {
+  snapshot: string;
+  node: number;
+  filter: string;
+}
+
+/** The groups below a group of the compact dominator tree; group 0 is the root. */
+export interface HeapGroupsParams {
+  snapshot: string;
+  node: number;
+  offset: number;
+  limit: number;
+}
+
+/** Why the objects of a type or a group are alive: the children of a node of their merged paths. */
+export interface HeapMergedPathsParams {
+  snapshot: string;
+  kind: number | null;
+  group: number | null;
+  filter: string;
+  node: number;
+  offset: number;
+  limit: number;
+}
+
+/** An object by its number. */
+export interface HeapObjectParams {
+  snapshot: string;
+  object: number;
+}
+
+/** The objects that fit a filter; of the type `kind` and in the `group` of the compact tree that are given. */
+export interface HeapObjectsParams {
+  snapshot: string;
+  filter: string;
+  kind: number | null;
+  group: number | null;
+  order: 'distance' | 'object' | 'retained' | 'shallow';
+  reverse: boolean;
+  offset: number;
+  limit: number;
+}
+
+/** Parts of the heap, each the largest first. `spaces` is empty where the file has none, `flags` likewise. */
+export interface HeapOverviewAnswer {
+  objects: number;
+  shallow_bytes: number;
+  unreachable_objects: number;
+  unreachable_bytes: number;
+  kinds: ShareRow[];
+  spaces: ShareRow[];
+  roots: ShareRow[];
+  flags: ShareRow[];
+}
+
+/** A heap dump as a whole. */
+export interface HeapOverviewParams {
+  snapshot: string;
+}
+
+/** The packages or kinds of the types with objects that fit a filter. */
+export interface HeapPackagesParams {
+  snapshot: string;
+  filter: string;
+  order: 'count' | 'name' | 'retained' | 'shallow';
+  reverse: boolean;
+  by: 'kind' | 'package';
+  offset: number;
+  limit: number;
+}
+
+/** Why an object is alive; `through` are the strengths of references that are followed besides strong ones. */
+export interface HeapPathsParams {
+  snapshot: string;
+  object: number;
+  through: ('ephemeron' | 'finalizer' | 'phantom' | 'soft' | 'strong' | 'weak')[];
+  most: number;
+}
+
+/** A part of the compact dominator tree, as `memlens/flame` has it; `search` is a filter. */
+export interface HeapPictureParams {
+  x0: number;
+  x1: number;
+  width_px: number;
+  first_depth: number;
+  rows: number;
+  search: string;
+  snapshot: string;
+}
+
+/** More of what an object refers to, or of what refers to it. */
+export interface HeapReferencesParams {
+  snapshot: string;
+  object: number;
+  direction: 'incoming' | 'outgoing';
+  offset: number;
+  limit: number;
+}
+
+/** References `offset` and on of `total`. */
+export interface HeapReferencesResult {
+  rows: ReferenceRow[];
+  offset: number;
+  total: number;
+}
+
+/** What the objects of a type or a group that fit a filter retain together. */
+export interface HeapRetainedParams {
+  snapshot: string;
+  kind: number | null;
+  group: number | null;
+  filter: string;
+}
+
+/** Types `offset` and on of `total`; `objects` and `shallow_bytes` are of all that fit. */
+export interface HeapTypesAnswer {
+  rows: TypeRow[];
+  offset: number;
+  total: number;
+  objects: number;
+  shallow_bytes: number;
+}
+
+/** The types with objects that fit a filter; those of one package or kind where `package` names it. */
+export interface HeapTypesParams {
+  snapshot: string;
+  filter: string;
+  order: 'count' | 'name' | 'retained' | 'shallow';
+  reverse: boolean;
+  by: 'kind' | 'package';
+  package: string | null;
+  offset: number;
+  limit: number;
+}
+
 /**
  * What a line allocated, with all that it calls and charged to itself; `line` is where it is in the editor now.
  *
- * `changed` is set when something else than the line that ran stands there.
+ * `source` is "forward" or "fx" if no recorded stack has the line. `changed` is set when something else than the
+ * line that ran stands there.
  */
 export interface HeatLine {
   line: number;
   function: string;
   kind: 'library' | 'native' | 'user';
+  source: 'forward' | 'fx' | 'inferred' | 'recorded';
   live_at_peak_bytes: number;
   total_bytes: number;
   count: number;
@@ -1342,6 +1539,37 @@ export interface Notice {
   device: number | null;
 }
 
+/** An object with the first of everything about it, and how many there are. */
+export interface ObjectAnswer {
+  object: ObjectRow;
+  roots: RootRow[];
+  fields: FieldRow[];
+  references: ReferenceRow[];
+  references_total: number;
+  referrers: ReferenceRow[];
+  referrers_total: number;
+  dominator: ObjectRow | null;
+  dominated: ObjectRow[];
+  dominated_total: number;
+  allocated: Frame[];
+}
+
+/** An object. `object` is its number in the file, `id` the file's own id or address. */
+export interface ObjectRow {
+  object: number;
+  id: number;
+  type: string;
+  name: string;
+  shallow_bytes: number;
+  retained_bytes: number;
+  dominator: number | null;
+  distance: number | null;
+  flags: string[];
+  space: string | null;
+  file: string | null;
+  line: number | null;
+}
+
 /** Where the source of an object or, if that is None, of a type is on this machine; both by their numbers. */
 export interface ObjectSourceParams {
   snapshot: string;
@@ -1369,6 +1597,14 @@ export interface ObjectSourceResult {
   how: 'ambiguous' | 'cell' | 'exact' | 'mapping' | 'none' | 'remembered' | 'suffix';
   looked_for: string;
   changed: ChangedLine | null;
+}
+
+/** Objects `offset` and on of `total`. */
+export interface ObjectsAnswer {
+  rows: ObjectRow[];
+  offset: number;
+  total: number;
+  shallow_bytes: number;
 }
 
 /** One out-of-memory event, explained by the allocator's state at it. */
@@ -1455,6 +1691,84 @@ export interface OverviewParams {
   axis: 'event' | 'time';
   columns: number;
   filter?: string;
+}
+
+/** Types of one package or of one kind. What they retain is what none of these types' objects dominates. */
+export interface PackageRow {
+  name: string;
+  types: number;
+  count: number;
+  shallow_bytes: number;
+  retained_bytes: number;
+}
+
+/** Packages or kinds of types `offset` and on of `total`. */
+export interface PackagesAnswer {
+  rows: PackageRow[];
+  offset: number;
+  total: number;
+}
+
+/**
+ * A path from a root: `root` is the root object, and each of `steps` a reference and where it leads.
+ *
+ * The last step leads to the object that is explained. Of a path of more than 1,000 steps the middle is left out, and
+ * `left_out` says how many steps that is; they would follow the first 500.
+ */
+export interface Path {
+  root: ObjectRow;
+  roots: RootRow[];
+  steps: PathStep[];
+  length: number;
+  left_out: number;
+}
+
+/**
+ * A step that some paths share: a reference called `name` leads to objects of a type.
+ *
+ * `objects` are those explained whose paths lead through it, `ends` those that it leads to itself.
+ */
+export interface PathNode {
+  node: number;
+  type: string;
+  name: string;
+  objects: number;
+  ends: number;
+  bytes: number;
+  example: ObjectRow;
+  children: number;
+}
+
+/** A node's children, the one first that most bytes are below, and how many objects all of it explains. */
+export interface PathNodesAnswer {
+  rows: PathNode[];
+  offset: number;
+  children: number;
+  explained: number;
+  bytes: number;
+  left_out: number;
+  unreachable: number;
+}
+
+/**
+ * A reference and where it leads.
+ *
+ * `freed_bytes` would be freed without the references from the step before to this: what the object retains where
+ * every path to it passes there, else 0. None where that isn't worked out.
+ */
+export interface PathStep {
+  kind: string;
+  name: string;
+  object: ObjectRow;
+  strength: string;
+  freed_bytes: number | null;
+}
+
+/** Paths, the shortest first; `complete` if there are no others. */
+export interface PathsAnswer {
+  object: ObjectRow;
+  paths: Path[];
+  complete: boolean;
 }
 
 /** A segment that could serve the request but for the blocks in it, the largest of which are told. */
@@ -1591,6 +1905,14 @@ export interface ProgressParams {
   fraction: number | null;
 }
 
+/** A reference: `name` is a field's name, or an index as `[3]`. `object` is what is at its other end. */
+export interface ReferenceRow {
+  kind: string;
+  name: string;
+  object: ObjectRow;
+  strength: string;
+}
+
 /**
  * Server to client: another setting now decides whose code a snapshot's frames are, so views ask anew.
  *
@@ -1605,6 +1927,18 @@ export interface RelabelledParams {
 export interface RememberParams {
   file: string;
   path: string;
+}
+
+/** A report of a trace is about one device; None means the one to show first. */
+export interface ReportParams {
+  snapshot: string;
+  form: 'html' | 'markdown';
+  device?: number | null;
+}
+
+/** A report as one page of HTML, or as Markdown. */
+export interface ReportResult {
+  text: string;
 }
 
 /** Reserved memory over `[x0, x1]` in even columns. */
@@ -1631,6 +1965,14 @@ export interface ReservedParams {
   filter?: string;
 }
 
+/** What a set of objects retains: these objects themselves and what only they keep alive. */
+export interface RetainedAnswer {
+  chosen: number;
+  chosen_bytes: number;
+  objects: number;
+  retained_bytes: number;
+}
+
 /** The next allocation of the same size on the same stream, behind the event. */
 export interface Retry {
   event: number;
@@ -1638,6 +1980,14 @@ export interface Retry {
   allocation: number | null;
   same_stack: boolean;
   failures_between: number;
+}
+
+/** What makes an object a root. */
+export interface RootRow {
+  kind: string;
+  detail: string;
+  file: string | null;
+  line: number | null;
 }
 
 /** A segment at a moment. `allocated` and `active` count whole blocks, without and with those pending. */
@@ -1677,6 +2027,13 @@ export interface Settings {
   cache_directory: string;
   libraries: string[];
   memray_python: string;
+}
+
+/** A part of the heap. */
+export interface ShareRow {
+  name: string;
+  objects: number;
+  shallow_bytes: number;
 }
 
 /** A step of both runs, and where it begins on the shared axis. */
@@ -1966,6 +2323,11 @@ export interface StepsParams {
   filter?: string;
 }
 
+/** A picture as an SVG document. */
+export interface SvgResult {
+  svg: string;
+}
+
 /** A piece of a sentence. `line` opens a source file, `evidence` shows a set; a part may have both or none. */
 export interface TextPart {
   text: string;
@@ -1986,6 +2348,20 @@ export interface TimelineInfo {
   categories: string[];
 }
 
+/** A part of a timeline, by group. Without `y0` and `y1` it is as high as what it shows. */
+export interface TimelineSvgParams {
+  snapshot: string;
+  device: number;
+  axis: 'event' | 'time';
+  x0: number;
+  x1: number;
+  areas: GroupedBy;
+  theme: 'dark' | 'light';
+  filter?: string;
+  y0?: number | null;
+  y1?: number | null;
+}
+
 /** Sums over a set of allocations; `live_at_peak_bytes` is at each device's own peak. */
 export interface Totals {
   total_bytes: number;
@@ -2004,6 +2380,16 @@ export interface TraceEvent {
   size_bytes: number;
   stream: string;
   allocation: number | null;
+}
+
+/** A type. `retained_bytes` are those of its instances that no other instance of it dominates. */
+export interface TypeRow {
+  number: number;
+  type: string;
+  kind: string;
+  count: number;
+  shallow_bytes: number;
+  retained_bytes: number;
 }
 
 /**
@@ -2092,6 +2478,22 @@ export interface Requests {
   'memlens/profileRange': { params: ProfileRangeParams; result: ProfileRangeAnswer };
   'memlens/headline': { params: HeadlineParams; result: HeadlineAnswer };
   'memlens/findings': { params: FindingsParams; result: FindingsAnswer };
+  'memlens/timelineSvg': { params: TimelineSvgParams; result: SvgResult };
+  'memlens/flameSvg': { params: FlameSvgParams; result: SvgResult };
+  'memlens/report': { params: ReportParams; result: ReportResult };
+  'memlens/heapOverview': { params: HeapOverviewParams; result: HeapOverviewAnswer };
+  'memlens/heapTypes': { params: HeapTypesParams; result: HeapTypesAnswer };
+  'memlens/heapPackages': { params: HeapPackagesParams; result: PackagesAnswer };
+  'memlens/heapObjects': { params: HeapObjectsParams; result: ObjectsAnswer };
+  'memlens/heapObject': { params: HeapObjectParams; result: ObjectAnswer };
+  'memlens/heapReferences': { params: HeapReferencesParams; result: HeapReferencesResult };
+  'memlens/heapDominated': { params: HeapDominatedParams; result: HeapDominatedResult };
+  'memlens/heapGroups': { params: HeapGroupsParams; result: CompactAnswer };
+  'memlens/heapGroup': { params: HeapGroupParams; result: GroupAnswer };
+  'memlens/heapPicture': { params: HeapPictureParams; result: FlameResult };
+  'memlens/heapPaths': { params: HeapPathsParams; result: PathsAnswer };
+  'memlens/heapMergedPaths': { params: HeapMergedPathsParams; result: PathNodesAnswer };
+  'memlens/heapRetained': { params: HeapRetainedParams; result: RetainedAnswer };
   'memlens/source': { params: SourceParams; result: SourceResult };
   'memlens/remember': { params: RememberParams; result: Done };
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
@@ -2157,6 +2559,22 @@ export const VIEW_METHODS = [
   'memlens/profileRange',
   'memlens/headline',
   'memlens/findings',
+  'memlens/timelineSvg',
+  'memlens/flameSvg',
+  'memlens/report',
+  'memlens/heapOverview',
+  'memlens/heapTypes',
+  'memlens/heapPackages',
+  'memlens/heapObjects',
+  'memlens/heapObject',
+  'memlens/heapReferences',
+  'memlens/heapDominated',
+  'memlens/heapGroups',
+  'memlens/heapGroup',
+  'memlens/heapPicture',
+  'memlens/heapPaths',
+  'memlens/heapMergedPaths',
+  'memlens/heapRetained',
 ] as const;
 
 /** Sent by the server to the client. */

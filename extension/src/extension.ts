@@ -14,6 +14,7 @@ import { registerCellHover } from './lines/cellHover';
 import { EditTracker } from './lines/edits';
 import { LineHeat } from './lines/heat';
 import { registerNavigation } from './lines/navigate';
+import { copyLink, registerLinks } from './links/open';
 import { Server } from './server/client';
 import { ServerStatus } from './server/status';
 import { SourceOpener } from './source/open';
@@ -35,6 +36,7 @@ export function activate(context: vscode.ExtensionContext): void {
       openAsText,
       chooseOther: (view) => chooseOther(view, editors),
       saveText,
+      copyLink: (view, state) => copyLink(context.extension.id, view, state),
     },
     log,
   );
@@ -51,6 +53,7 @@ export function activate(context: vscode.ExtensionContext): void {
     registerViewCommands(editors),
     registerLineCommands(editors, server),
     registerCompareCommands(editors),
+    registerLinks(editors),
     registerOpenCommands(),
     registerServerCommands(server, memory, log),
   );

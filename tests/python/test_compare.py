@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.python.command_line import memlens as run
 from tests.python.conftest import REAL, event, frame, real_files
 from tests.python.replays import torch as oracle
-from tests.python.test_cli import run
 from tests.python.test_inference import backward, forward, trace_of
 
 from memlens.errors import MemlensError

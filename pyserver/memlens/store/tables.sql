@@ -112,6 +112,7 @@ CREATE TABLE lines (
     line INTEGER NOT NULL,          -- line of the file
     function TEXT NOT NULL,         -- the function that it stands in
     kind TEXT NOT NULL,             -- user, library or native
+    source TEXT NOT NULL,           -- recorded; forward or fx if no recorded stack has the line
     live_at_peak_bytes INTEGER,    -- live at each device's peak
     live_at_peak_count INTEGER,    -- in so many allocations
     total_bytes INTEGER,   -- all that was allocated

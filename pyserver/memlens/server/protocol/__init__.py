@@ -14,10 +14,12 @@ from memlens.model.info import SnapshotInfo
 from memlens.server.protocol import (
     compare,
     editor,
+    exports,
     filters,
     findings,
     flame,
     groups,
+    heap,
     memory_map,
     objects,
     oom,
@@ -46,6 +48,8 @@ VIEW_REQUESTS: Requests = {
     **memory_map.REQUESTS,
     **profile.REQUESTS,
     **findings.REQUESTS,
+    **exports.REQUESTS,
+    **heap.REQUESTS,
 }
 """What a view asks about its own snapshot. Its host adds the ``snapshot``."""
 
@@ -74,8 +78,22 @@ QUESTION_NAMES = {
     "memlens/members": "the list of allocations in a group",
     "memlens/compareCurves": "the comparison over time",
     "memlens/compareMoments": "the comparison over time",
+    "memlens/timelineSvg": "the picture of a timeline",
     "memlens/profileTimes": "the profile over time",
     "memlens/profileRange": "the profile over time",
+    "memlens/heapOverview": "the overview of the heap",
+    "memlens/heapTypes": "the table of types",
+    "memlens/heapPackages": "the table of packages",
+    "memlens/heapObjects": "the list of objects",
+    "memlens/heapObject": "an object",
+    "memlens/heapReferences": "the references of an object",
+    "memlens/heapDominated": "the dominator tree",
+    "memlens/heapGroups": "the dominator tree",
+    "memlens/heapGroup": "the dominator tree",
+    "memlens/heapPicture": "the dominator tree",
+    "memlens/heapPaths": "the paths to an object",
+    "memlens/heapMergedPaths": "the paths to objects",
+    "memlens/heapRetained": "what objects retain",
 }
 """What a question that not every model answers is called in its refusal: "so the memory map isn't available"."""
 

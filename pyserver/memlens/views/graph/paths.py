@@ -9,7 +9,9 @@ from msgspec import Struct
 from memlens.kernels.graph.walk import PathSearch
 from memlens.model.graph import Strength
 from memlens.store.snapshot import Snapshot
+from memlens.views.graph.cuts import freed_by_cut
 from memlens.views.graph.objects import RootRow, references_between, roots_of
+from memlens.views.graph.reach import entries, followed
 from memlens.views.graph.rows import ObjectRow, ReferenceRow, check_object, object_rows, reference_rows
 
 MOST_PATHS = 100
@@ -18,6 +20,20 @@ _MOST_LOOKED_AT = 1 << 26
 
 _MOST_STEPS = 1_000
 """Steps of a path that are answered: the first half and the last."""
+
+
+_MOST_CUTS = 200
+"""Steps of a path of which it is worked out what cutting them would free: the last ones."""
+
+
+class PathStep(ReferenceRow, frozen=True):
+    """A reference and where it leads.
+
+    ``freed_bytes`` would be freed without the references from the step before to this: what the object retains where
+    every path to it passes there, else 0. None where that isn't worked out.
+    """
+
+    freed_bytes: int | None
 
 
 class Path(Struct, frozen=True):
@@ -29,7 +45,7 @@ class Path(Struct, frozen=True):
 
     root: ObjectRow
     roots: list[RootRow]
-    steps: list[ReferenceRow]
+    steps: list[PathStep]
     length: int
     left_out: int
 
@@ -62,22 +78,6 @@ def paths(snapshot: Snapshot, number: int, most: int = 10, through: Collection[S
     return PathsAnswer(object_rows(snapshot, [number])[0], found, search.is_complete)
 
 
-def followed(snapshot: Snapshot, through: Collection[Strength] = ()) -> npt.NDArray[np.uint8]:
-    """An item for each number of a byte: 1 for kinds of references that retain, and for those of some strengths."""
-    follows = np.zeros(256, np.uint8)
-    for number, kind in enumerate(snapshot.graph_names.reference_kinds):
-        follows[number] = kind.retains or (kind.strength != "strong" and kind.strength in through)
-    return follows
-
-
-def entries(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
-    """The objects at which reachability begins."""
-    rows, root = snapshot.objects.roots, snapshot.graph_names.root
-    held = np.isin(rows["kind"], np.array(snapshot.graph_names.held_kinds, np.uint32))
-    roots = rows["object"][~held]
-    return np.unique(roots if root is None else np.append(roots, np.uint32(root))).astype(np.uint32)
-
-
 def _is_root(snapshot: Snapshot) -> npt.NDArray[np.uint8]:
     is_root = np.zeros(len(snapshot.objects.type), np.uint8)
     is_root[entries(snapshot)] = 1
@@ -94,11 +94,21 @@ def _path(snapshot: Snapshot, items: npt.NDArray[np.uint32], follows: npt.NDArra
     for step in shown.tolist():
         between = references_between(snapshot, int(items[step]), int(items[step + 1]))
         steps.append(int(between[np.argmax(follows[kinds[between]])]))
+    rows = reference_rows(snapshot, np.array(steps, np.int64), items[shown + 1])
+    cuts = [
+        freed_by_cut(snapshot, int(items[step]), int(items[step + 1]))
+        if step >= length - _MOST_CUTS
+        else None
+        for step in shown.tolist()
+    ]
     root = int(items[0])
     return Path(
         object_rows(snapshot, [root])[0],
         roots_of(snapshot, np.array([root])).get(root, []),
-        reference_rows(snapshot, np.array(steps, np.int64), items[shown + 1]),
+        [
+            PathStep(row.kind, row.name, row.object, row.strength, freed)
+            for row, freed in zip(rows, cuts, strict=True)
+        ],
         length,
         length - len(shown),
     )

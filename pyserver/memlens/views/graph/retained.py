@@ -10,7 +10,7 @@ from memlens.kernels.graph.walk import kept_without
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
-from memlens.views.graph.paths import entries, followed
+from memlens.views.graph.reach import entries, followed
 from memlens.views.graph.rows import Numbers, ObjectRow, check_object, object_rows, page, type_names
 
 
@@ -45,9 +45,9 @@ class RetainedAnswer(Struct, frozen=True):
 def compact(snapshot: Snapshot, node: int = 0, offset: int = 0, limit: int = 100) -> CompactAnswer:
     """A node of the dominator tree grouped by type. Raises :class:`BadRequestError`."""
     rows, stored = page(offset, limit), snapshot.compact
-    _check_node(snapshot, node)
+    check_node(snapshot, node)
     children = np.arange(int(stored.first[node]), int(stored.last[node]))[rows]
-    own, *below = _nodes(snapshot, np.array([node, *children.tolist()]))
+    own, *below = compact_nodes(snapshot, np.array([node, *children.tolist()]))
     return CompactAnswer(own, below, offset)
 
 
@@ -56,18 +56,20 @@ def compact_members(
 ) -> tuple[list[ObjectRow], int]:
     """The objects of a compact node, the one first that retains most, and how many there are."""
     rows = page(offset, limit)
-    _check_node(snapshot, node)
+    check_node(snapshot, node)
     members = np.flatnonzero(snapshot.objects.group == node)
     retained = snapshot.objects.retained[members].astype(np.int64)
     return object_rows(snapshot, members[np.lexsort((members, -retained))[rows]]), len(members)
 
 
-def _check_node(snapshot: Snapshot, node: int) -> None:
+def check_node(snapshot: Snapshot, node: int) -> None:
+    """Raises :class:`BadRequestError` where the compact tree has no such node."""
     if not 0 <= node < graph_of(snapshot.info).compact_nodes:
         raise BadRequestError(f"The compact dominator tree has no node {node:,}")
 
 
-def _nodes(snapshot: Snapshot, numbers: Numbers) -> list[CompactNode]:
+def compact_nodes(snapshot: Snapshot, numbers: Numbers) -> list[CompactNode]:
+    """Some nodes of the compact tree."""
     stored, names = snapshot.compact, type_names(snapshot)
     columns = (stored.type, stored.objects, stored.shallow, stored.retained, stored.first, stored.last)
     return [

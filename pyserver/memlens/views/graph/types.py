@@ -58,13 +58,14 @@ def types(
             sorted(chosen.tolist(), key=lambda number: (names[number].lower(), number)), np.int64
         )
     else:
-        chosen = chosen[np.lexsort((chosen, -_figures(snapshot)[order][chosen].astype(np.int64)))]
+        chosen = chosen[np.lexsort((chosen, -figures_of(snapshot)[order][chosen].astype(np.int64)))]
     return TypesAnswer(
         type_rows(snapshot, chosen[rows]), offset, len(chosen), info.objects, info.shallow_bytes
     )
 
 
-def _figures(snapshot: Snapshot) -> dict[str, Numbers]:
+def figures_of(snapshot: Snapshot) -> dict[str, Numbers]:
+    """What the types come to, by type."""
     stored = snapshot.types
     return {
         "count": np.diff(stored.instance_start.astype(np.int64)),
@@ -73,9 +74,11 @@ def _figures(snapshot: Snapshot) -> dict[str, Numbers]:
     }
 
 
-def type_rows(snapshot: Snapshot, numbers: Numbers) -> list[TypeRow]:
-    """Some types in words."""
-    figures, names = _figures(snapshot), type_names(snapshot)
+def type_rows(
+    snapshot: Snapshot, numbers: Numbers, figures: dict[str, Numbers] | None = None
+) -> list[TypeRow]:
+    """Some types in words, with their whole figures or those that are given."""
+    figures, names = figures or figures_of(snapshot), type_names(snapshot)
     kinds = snapshot.graph_names.type_kinds
     return [
         TypeRow(

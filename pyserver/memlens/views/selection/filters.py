@@ -67,7 +67,7 @@ _NUMBER_FIELDS = ("stream", "address", "stack", "allocation")
 _AMOUNT_FIELDS = ("size", "life")
 FIELDS = (*_TEXT_FIELDS, *_NUMBER_FIELDS, *_AMOUNT_FIELDS)
 
-_FIELD = re.compile(r"(?P<field>[A-Za-z_]+)(?P<comparison>:(?!:)|<=|>=|<|>|=)")
+_FIELD = re.compile(r"(?P<field>[A-Za-z_]+(-[A-Za-z_]+)*)(?P<comparison>:(?!:)|<=|>=|<|>|=)")
 _AMOUNT = re.compile(r"(?P<number>\d+(\.\d+)?|\.\d+) ?(?P<unit>[A-Za-zµμ]*)")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,16}")
 _PLACE = re.compile(r"(?P<file>.+):(?P<line>\d{1,9})", re.DOTALL)
@@ -105,9 +105,25 @@ def quoted(value: str) -> str:
 
 def parse(text: str) -> list[Term]:
     """The terms of a filter. Raises :class:`BadRequestError` that says which term is wrong."""
+    found = _written_terms(text, FIELDS)
+    for term, written in found:
+        _check(term, written)
+    return [term for term, _ in found]
+
+
+def terms_of(text: str, fields: tuple[str, ...]) -> list[Term]:
+    """The terms of a filter that knows some ``fields``; their values are only checked not to be empty.
+
+    Raises :class:`BadRequestError` that says which term is wrong.
+    """
+    return [term for term, _ in _written_terms(text, fields)]
+
+
+def _written_terms(text: str, fields: tuple[str, ...]) -> list[tuple[Term, str]]:
+    """Terms, each with how it is written."""
     if len(text) > MOST_CHARACTERS:
         raise BadRequestError(f"A filter can have at most {MOST_CHARACTERS:,} characters")
-    terms: list[Term] = []
+    terms: list[tuple[Term, str]] = []
     at = 0
     while True:
         while at < len(text) and text[at].isspace():
@@ -124,15 +140,15 @@ def parse(text: str) -> list[Term]:
         written = text[start:at]
         field = head["field"].casefold() if head else ""
         comparison = head["comparison"] if head else ":"
-        if field and field not in FIELDS:
-            known = ", ".join(f"{name}:" for name in FIELDS[:4])
+        if field and field not in fields:
+            known = ", ".join(f"{name}:" for name in fields[:4])
             raise BadRequestError(
                 f"'{written}' is not a filter term: there is no '{field}'",
                 advice=f"Terms begin with {known} and others; put a text with a colon into quotes.",
             )
-        term = Term(field, comparison, values, negated)
-        _check(term, written)
-        terms.append(term)
+        if any(value in ("", "=") for value in values):
+            raise BadRequestError(f"'{written}' needs a value")
+        terms.append((Term(field, comparison, values, negated), written))
 
 
 def _values(text: str, at: int) -> tuple[tuple[str, ...], int]:
@@ -168,8 +184,6 @@ def _quoted_value(text: str, at: int) -> tuple[str, int]:
 
 def _check(term: Term, written: str) -> None:
     """Refuse what can't be meant, before anything is looked at."""
-    if any(value in ("", "=") for value in term.values):
-        raise BadRequestError(f"'{written}' needs a value")
     if term.field in _AMOUNT_FIELDS:
         if term.comparison not in (":", "=") and len(term.values) > 1:
             raise BadRequestError(f"'{written}' compares with more than one value")
@@ -180,12 +194,13 @@ def _check(term: Term, written: str) -> None:
         raise BadRequestError(f"'{written}' can't be compared with < or >: only size and life can")
     if term.field in _NUMBER_FIELDS:
         for value in term.values:
-            _number(value, written)
+            number_of(value, written)
     if term.field == "is" and not set(term.values) <= set(_STATES):
         raise BadRequestError(f"'{written}': expected one of {', '.join(_STATES)}")
 
 
-def _number(value: str, written: str) -> int:
+def number_of(value: str, written: str) -> int:
+    """A value as a whole number, decimal or hexadecimal. Raises :class:`BadRequestError`."""
     try:
         return int(value, 16 if value[:2].lower() == "0x" else 10)
     except ValueError:
@@ -306,9 +321,15 @@ def _module(snapshot: Snapshot, device: Device, term: Term) -> Mask:
 # ---- by what the allocation is -----------------------------------------------------------------------------
 
 
-def _compared(
+def bytes_of(value: str, written: str) -> float:
+    """A value as an amount of bytes, as ``1MiB``. Raises :class:`BadRequestError`."""
+    return _amount("size", value, written)[0]
+
+
+def compared(
     column: npt.NDArray[np.float64] | npt.NDArray[np.int64], term: Term, amounts: list[float]
 ) -> Mask:
+    """Which items of a column are in the relation to some amounts that a term states."""
     match term.comparison:
         case "<":
             return column < amounts[0]
@@ -346,7 +367,7 @@ def _life(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
         else:
             # moment m begins at event m - 1; what is before the first event is not known
             life = device.time[np.maximum(end, 1) - 1] - device.time[np.maximum(start, 1) - 1]
-        found = _compared(life, term, [amount])
+        found = compared(life, term, [amount])
         if term.comparison in ("<", "<=", "=", ":"):
             found &= ~open_ended
         mask |= found
@@ -363,7 +384,7 @@ def _category(snapshot: Snapshot, device: Device, term: Term) -> Mask:
 
 
 def _stream(snapshot: Snapshot, device: Device, term: Term) -> Mask:
-    wanted = {_number(value, str(term)) for value in term.values}
+    wanted = {number_of(value, str(term)) for value in term.values}
     fits = [number for number, stream in enumerate(snapshot.manifest.streams) if stream in wanted]
     return np.isin(device.stream, np.asarray(fits, np.uint16))
 
@@ -386,7 +407,7 @@ def _address(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
     # at least a byte, so that what asked for none is found at its own address
     sizes = np.maximum(np.maximum(device.size, device.rounded), 1).astype(np.uint64)
     for value in term.values:
-        address = _number(value, str(term))
+        address = number_of(value, str(term))
         if 0 <= address < 2**64:
             at = np.uint64(address)
             mask |= (device.address <= at) & (at - device.address < sizes)
@@ -409,7 +430,7 @@ def _words(snapshot: Snapshot, device: Device, term: Term) -> Mask:
 
 
 def _numbers(term: Term) -> npt.NDArray[np.uint32]:
-    numbers = [_number(value, str(term)) for value in term.values]
+    numbers = [number_of(value, str(term)) for value in term.values]
     return np.asarray([number for number in numbers if 0 <= number < 2**32], np.uint32)
 
 
@@ -437,7 +458,7 @@ def _label(_snapshot: Snapshot, _device: Device, term: Term) -> Mask:
 
 def sizes_where(sizes: npt.NDArray[np.int64], term: Term) -> Mask:
     """Which of some sizes fit a term about sizes."""
-    return _compared(sizes, term, [_amount("size", value, str(term))[0] for value in term.values])
+    return compared(sizes, term, [_amount("size", value, str(term))[0] for value in term.values])
 
 
 def stacks_where(snapshot: Snapshot, term: Term) -> Mask | None:

@@ -1,0 +1,109 @@
+"""The questions about heap dumps."""
+
+import base64
+
+from memlens.server.protocol.flame import FlameResult
+from memlens.server.protocol.heap import (
+    HeapDominatedParams,
+    HeapDominatedResult,
+    HeapGroupParams,
+    HeapGroupsParams,
+    HeapMergedPathsParams,
+    HeapObjectParams,
+    HeapObjectsParams,
+    HeapOverviewParams,
+    HeapPackagesParams,
+    HeapPathsParams,
+    HeapPictureParams,
+    HeapReferencesParams,
+    HeapReferencesResult,
+    HeapRetainedParams,
+    HeapTypesParams,
+)
+from memlens.server.wire import Questions
+from memlens.store.snapshot import Snapshot
+from memlens.views.flame import graph as flame
+from memlens.views.graph import dominators, listing, merged_paths, objects, overview, paths, retained
+from memlens.views.graph.dominators import GroupAnswer
+from memlens.views.graph.listing import HeapTypesAnswer, ObjectsAnswer, PackagesAnswer
+from memlens.views.graph.merged_paths import PathNodesAnswer
+from memlens.views.graph.objects import ObjectAnswer
+from memlens.views.graph.overview import HeapOverviewAnswer
+from memlens.views.graph.paths import PathsAnswer
+from memlens.views.graph.retained import CompactAnswer, RetainedAnswer
+
+
+def _overview(snapshot: Snapshot, _: HeapOverviewParams) -> HeapOverviewAnswer:
+    return overview.overview(snapshot)
+
+
+def _types(snapshot: Snapshot, p: HeapTypesParams) -> HeapTypesAnswer:
+    return listing.heap_types(
+        snapshot, p.filter, p.order, p.package, p.by, p.offset, p.limit, reverse=p.reverse
+    )
+
+
+def _packages(snapshot: Snapshot, p: HeapPackagesParams) -> PackagesAnswer:
+    return listing.heap_packages(snapshot, p.filter, p.order, p.by, p.offset, p.limit, reverse=p.reverse)
+
+
+def _objects(snapshot: Snapshot, p: HeapObjectsParams) -> ObjectsAnswer:
+    return listing.objects(snapshot, p.filter, p.kind, p.group, p.order, p.offset, p.limit, reverse=p.reverse)
+
+
+def _object(snapshot: Snapshot, p: HeapObjectParams) -> ObjectAnswer:
+    return objects.describe(snapshot, p.object, 50)
+
+
+def _references(snapshot: Snapshot, p: HeapReferencesParams) -> HeapReferencesResult:
+    ask = objects.references if p.direction == "outgoing" else objects.referrers
+    rows, total = ask(snapshot, p.object, p.offset, p.limit)
+    return HeapReferencesResult(rows, p.offset, total)
+
+
+def _dominated(snapshot: Snapshot, p: HeapDominatedParams) -> HeapDominatedResult:
+    rows, total = objects.dominated(snapshot, p.object, p.offset, p.limit)
+    return HeapDominatedResult(rows, p.offset, total)
+
+
+def _groups(snapshot: Snapshot, p: HeapGroupsParams) -> CompactAnswer:
+    return retained.compact(snapshot, p.node, p.offset, p.limit)
+
+
+def _group(snapshot: Snapshot, p: HeapGroupParams) -> GroupAnswer:
+    return dominators.group(snapshot, p.node, p.filter)
+
+
+def _picture(snapshot: Snapshot, p: HeapPictureParams) -> FlameResult:
+    tree = dominators.dominator_tree(snapshot)
+    made = flame.picture(tree, p.x0, p.x1, p.first_depth, p.rows, p.width_px, p.search.strip())
+    return FlameResult(base64.b64encode(made.geometry).decode("ascii"), made.names)
+
+
+def _paths(snapshot: Snapshot, p: HeapPathsParams) -> PathsAnswer:
+    return paths.paths(snapshot, p.object, p.most, p.through)
+
+
+def _merged_paths(snapshot: Snapshot, p: HeapMergedPathsParams) -> PathNodesAnswer:
+    return merged_paths.merged_paths(snapshot, p.kind, p.group, p.filter, p.node, p.offset, p.limit)
+
+
+def _retained(snapshot: Snapshot, p: HeapRetainedParams) -> RetainedAnswer:
+    return retained.retained_by(snapshot, listing.fitting(snapshot, p.filter, p.kind, p.group))
+
+
+QUESTIONS: Questions = {
+    "memlens/heapOverview": _overview,
+    "memlens/heapTypes": _types,
+    "memlens/heapPackages": _packages,
+    "memlens/heapObjects": _objects,
+    "memlens/heapObject": _object,
+    "memlens/heapReferences": _references,
+    "memlens/heapDominated": _dominated,
+    "memlens/heapGroups": _groups,
+    "memlens/heapGroup": _group,
+    "memlens/heapPicture": _picture,
+    "memlens/heapPaths": _paths,
+    "memlens/heapMergedPaths": _merged_paths,
+    "memlens/heapRetained": _retained,
+}

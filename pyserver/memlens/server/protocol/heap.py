@@ -1,0 +1,183 @@
+"""Heap dumps: types, objects, what they hold and what holds them."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from memlens.model.graph import Strength
+from memlens.server.protocol.base import Count, Requests, Text
+from memlens.server.protocol.flame import FlamePart, FlameResult
+from memlens.views.graph.dominators import GroupAnswer
+from memlens.views.graph.listing import (
+    GroupedBy,
+    HeapOrder,
+    HeapTypesAnswer,
+    ObjectOrder,
+    ObjectsAnswer,
+    PackagesAnswer,
+)
+from memlens.views.graph.merged_paths import PathNodesAnswer
+from memlens.views.graph.objects import ObjectAnswer
+from memlens.views.graph.overview import HeapOverviewAnswer
+from memlens.views.graph.paths import PathsAnswer
+from memlens.views.graph.retained import CompactAnswer, RetainedAnswer
+from memlens.views.graph.rows import ObjectRow, ReferenceRow
+
+Page = Annotated[int, Meta(ge=1, le=1000)]
+Filter = Annotated[str, Meta(max_length=4096)]
+
+
+class HeapOverviewParams(Struct, frozen=True):
+    """A heap dump as a whole."""
+
+    snapshot: str
+
+
+class HeapTypesParams(Struct, frozen=True):
+    """The types with objects that fit a filter; those of one package or kind where ``package`` names it."""
+
+    snapshot: str
+    filter: Filter
+    order: HeapOrder
+    reverse: bool
+    by: GroupedBy
+    package: Text | None
+    offset: Count
+    limit: Page
+
+
+class HeapPackagesParams(Struct, frozen=True):
+    """The packages or kinds of the types with objects that fit a filter."""
+
+    snapshot: str
+    filter: Filter
+    order: HeapOrder
+    reverse: bool
+    by: GroupedBy
+    offset: Count
+    limit: Page
+
+
+class HeapObjectsParams(Struct, frozen=True, kw_only=True):
+    """The objects that fit a filter; of the type ``kind`` and in the ``group`` of the compact tree that are given."""
+
+    snapshot: str
+    filter: Filter
+    kind: Count | None
+    group: Count | None
+    order: ObjectOrder
+    reverse: bool
+    offset: Count
+    limit: Page
+
+
+class HeapObjectParams(Struct, frozen=True):
+    """An object by its number."""
+
+    snapshot: str
+    object: Count
+
+
+class HeapReferencesParams(Struct, frozen=True):
+    """More of what an object refers to, or of what refers to it."""
+
+    snapshot: str
+    object: Count
+    direction: Literal["outgoing", "incoming"]
+    offset: Count
+    limit: Page
+
+
+class HeapReferencesResult(Struct, frozen=True):
+    """References ``offset`` and on of ``total``."""
+
+    rows: list[ReferenceRow]
+    offset: int
+    total: int
+
+
+class HeapDominatedParams(Struct, frozen=True):
+    """What an object dominates, the largest first; None for what no object does."""
+
+    snapshot: str
+    object: Count | None
+    offset: Count
+    limit: Page
+
+
+class HeapDominatedResult(Struct, frozen=True):
+    """Objects ``offset`` and on of ``total``."""
+
+    rows: list[ObjectRow]
+    offset: int
+    total: int
+
+
+class HeapGroupsParams(Struct, frozen=True):
+    """The groups below a group of the compact dominator tree; group 0 is the root."""
+
+    snapshot: str
+    node: Count
+    offset: Count
+    limit: Page
+
+
+class HeapGroupParams(Struct, frozen=True):
+    """A group of the compact dominator tree."""
+
+    snapshot: str
+    node: Count
+    filter: Filter
+
+
+class HeapPictureParams(FlamePart, frozen=True, kw_only=True):
+    """A part of the compact dominator tree, as ``memlens/flame`` has it; ``search`` is a filter."""
+
+    snapshot: str
+
+
+class HeapPathsParams(Struct, frozen=True):
+    """Why an object is alive; ``through`` are the strengths of references that are followed besides strong ones."""
+
+    snapshot: str
+    object: Count
+    through: list[Strength]
+    most: Annotated[int, Meta(ge=1, le=20)]
+
+
+class HeapMergedPathsParams(Struct, frozen=True, kw_only=True):
+    """Why the objects of a type or a group are alive: the children of a node of their merged paths."""
+
+    snapshot: str
+    kind: Count | None
+    group: Count | None
+    filter: Filter
+    node: Count
+    offset: Count
+    limit: Page
+
+
+class HeapRetainedParams(Struct, frozen=True, kw_only=True):
+    """What the objects of a type or a group that fit a filter retain together."""
+
+    snapshot: str
+    kind: Count | None
+    group: Count | None
+    filter: Filter
+
+
+REQUESTS: Requests = {
+    "memlens/heapOverview": (HeapOverviewParams, HeapOverviewAnswer),
+    "memlens/heapTypes": (HeapTypesParams, HeapTypesAnswer),
+    "memlens/heapPackages": (HeapPackagesParams, PackagesAnswer),
+    "memlens/heapObjects": (HeapObjectsParams, ObjectsAnswer),
+    "memlens/heapObject": (HeapObjectParams, ObjectAnswer),
+    "memlens/heapReferences": (HeapReferencesParams, HeapReferencesResult),
+    "memlens/heapDominated": (HeapDominatedParams, HeapDominatedResult),
+    "memlens/heapGroups": (HeapGroupsParams, CompactAnswer),
+    "memlens/heapGroup": (HeapGroupParams, GroupAnswer),
+    "memlens/heapPicture": (HeapPictureParams, FlameResult),
+    "memlens/heapPaths": (HeapPathsParams, PathsAnswer),
+    "memlens/heapMergedPaths": (HeapMergedPathsParams, PathNodesAnswer),
+    "memlens/heapRetained": (HeapRetainedParams, RetainedAnswer),
+}

@@ -1,0 +1,162 @@
+"""The dominator tree grouped by type, as a flame graph draws it: a box for each group, as wide as what it retains.
+
+What fits the filter is marked as what a search finds in a flame graph is: groups that have such objects, and those
+above them.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from memlens.kernels.tree import calltree as kernel
+from memlens.model.attribution import Attribution
+from memlens.model.timeline import NEVER
+from memlens.store.snapshot import Snapshot
+from memlens.views.flame.calltree import CallTree, FlameOptions, Merged, Search, Shape, build
+from memlens.views.graph import filters
+from memlens.views.graph.packages import packages_of
+from memlens.views.graph.places import places_of_types
+from memlens.views.graph.retained import CompactNode, check_node, compact_nodes
+from memlens.views.graph.rows import ObjectRow, object_rows, type_names
+from memlens.views.naming.frame_names import FlameName, Place
+from memlens.views.selection.stacks import PrefixTree, Retained, ValuedStacks, ValueName
+from memlens.views.selection.texts import Pattern
+
+_NO_PACKAGE = 0xFFFF
+_USER, _LIBRARY = 0, 1
+_MOST_EXAMPLES = 3
+
+
+class GroupAnswer(Struct, frozen=True):
+    """A group of the tree, the types from the root down to it, and the largest of its objects."""
+
+    node: CompactNode
+    path: list[CompactNode]
+    largest: list[ObjectRow]
+    fitting: int | None
+    """How many of its objects fit the filter; None without one."""
+
+
+class TypeNames:
+    """Types as the names of boxes, see :class:`memlens.views.flame.names.Names`."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._packages = packages_of(snapshot)
+
+    @property
+    def count(self) -> int:
+        """How many types there are."""
+        return len(self._packages.short)
+
+    def kinds(self) -> npt.NDArray[np.uint8]:
+        """The platform's types are libraries'."""
+        return np.where(self._packages.is_platform, _LIBRARY, _USER).astype(np.uint8)
+
+    def package_numbers(self) -> npt.NDArray[np.uint32]:
+        """Types without a package have a colour each."""
+        own = self._packages.of_type
+        numbers = np.where(own == 0, len(self._packages.names) + np.arange(len(own)), own)
+        return np.minimum(numbers, _NO_PACKAGE - 1).astype(np.uint32)
+
+    def names(self, numbers: Sequence[int]) -> list[FlameName]:
+        """Types without their packages."""
+        packages, places = self._packages, places_of_types(self._snapshot)
+        found = []
+        for number in numbers:
+            file, line = places.get(number, ("", 0))
+            package = packages.names[int(packages.of_type[number])]
+            found.append(FlameName(number, packages.short[number], file, line, "none", package, False))
+        return found
+
+    def places(self, numbers: Sequence[int]) -> list[Place | None]:
+        """Where types are defined, as far as the file has it."""
+        places = places_of_types(self._snapshot)
+        return [(*places[number], "") if number in places else None for number in numbers]
+
+    def matching(self, text: str) -> npt.NDArray[np.uint8]:
+        """The types whose names fit."""
+        pattern = Pattern(text)
+        return np.array([pattern.matches(name) for name in type_names(self._snapshot)], np.uint8)
+
+    def ranks(self, _attribution: Attribution) -> npt.NDArray[np.uint8]:
+        """All alike: nothing is charged to another object than itself."""
+        return np.zeros(self.count, np.uint8)
+
+
+class DominatorTree(CallTree):
+    """The compact tree; a search is a filter."""
+
+    snapshot: Snapshot
+
+    def search(self, text: str) -> Search:
+        """The groups with objects that fit a filter. The last few are kept. Raises :class:`BadRequestError`."""
+        found = self.searches.get(text)
+        if found is None:
+            found = self._search(text)
+            while len(self.searches) >= 4:
+                self.searches.pop(next(iter(self.searches)))
+            self.searches[text] = found
+        return found
+
+    def _search(self, text: str) -> Search:
+        objects = self.snapshot.objects
+        fitting = fitting_by_group(self.snapshot, text)
+        mask = filters.chosen(self.snapshot, text)
+        matched = 0 if mask is None else int(objects.shallow[mask.mask(self.snapshot)].sum())
+        below = fitting[np.newaxis].copy()
+        kernel.sum_up(self.parents, below)
+        held = ((fitting > 0) | 2 * (below[0] > fitting)).astype(np.uint8)
+        nodes = np.flatnonzero((fitting > 0) & (self.widths > 0))
+        return Search(held, nodes, np.array([matched, int(fitting.sum())], np.int64))
+
+
+def fitting_by_group(snapshot: Snapshot, filter_text: str) -> npt.NDArray[np.int64]:
+    """How many objects of each group fit a filter. Raises :class:`BadRequestError`."""
+    groups = len(snapshot.compact.type)
+    chosen = filters.chosen(snapshot, filter_text)
+    if chosen is None:
+        return np.zeros(groups, np.int64)
+    return snapshot.keep(
+        ("fitting by group", filter_text),
+        lambda: np.bincount(snapshot.objects.group[chosen.mask(snapshot)], minlength=groups).astype(np.int64),
+    )
+
+
+def dominator_tree(snapshot: Snapshot) -> DominatorTree:
+    """The compact dominator tree, made when it is first asked for."""
+
+    def make() -> DominatorTree:
+        compact = snapshot.compact
+        nodes = np.arange(len(compact.type), dtype=np.uint32)
+        parents = np.array(compact.parent, np.uint32)
+        parents[0] = 0
+        types = np.array(compact.type, np.uint32)
+        types[0] = NEVER
+        values = np.stack((compact.shallow.astype(np.int64), compact.objects.astype(np.int64)))
+        meaning = Retained((ValueName("shallow_bytes", "bytes"), ValueName("objects", "count")))
+        stacks = ValuedStacks(PrefixTree(parents, types, nodes, nodes), nodes, values, meaning, nodes, nodes)
+        child, sibling = np.empty_like(nodes), np.empty_like(nodes)
+        kernel.families(parents, child, sibling)
+        names = TypeNames(snapshot)
+        merged = Merged(Shape(parents, types, child, sibling), nodes, np.arange(names.count, dtype=np.uint32))
+        built = build(stacks, merged, names, FlameOptions(), 0)
+        tree = DominatorTree(built.options, names, built.by, built.meaning, built.make)
+        tree.snapshot = snapshot
+        return tree
+
+    return snapshot.keep("dominator tree", make)
+
+
+def group(snapshot: Snapshot, node: int, filter_text: str) -> GroupAnswer:
+    """A group of the compact tree. Raises :class:`BadRequestError`."""
+    check_node(snapshot, node)
+    path = dominator_tree(snapshot).path(node)
+    found = compact_nodes(snapshot, np.array([node, *path], np.int64))
+    members = np.flatnonzero(snapshot.objects.group == node)
+    retained = snapshot.objects.retained[members].astype(np.int64)
+    largest = members[np.argsort(-retained, kind="stable")[:_MOST_EXAMPLES]]
+    fitting = int(fitting_by_group(snapshot, filter_text)[node]) if filter_text.strip() else None
+    return GroupAnswer(found[0], found[1:], object_rows(snapshot, largest), fitting)

@@ -1,0 +1,214 @@
+"""The filter over a heap dump: which objects fit a text of terms.
+
+========================= ==============================================================================
+``Session cache``         words: the object's type or its own name has each of them
+``type:``, ``package:``   its type's name; the package or namespace of that
+``kind:``                 what its type is: ``kind:array``, in V8 also ``kind:closure`` and others
+``string:"…"``            its name is a string's text that has this in it
+``name:``                 its own name, whatever it is
+``field:``                it has a field or a reference of that name
+``held-by:``              an object of such a type dominates it, immediately or further up
+``retained>1MiB``         what it retains; ``shallow>`` its own bytes; ``<``, ``<=``, ``>=``, ``=`` likewise
+``distance<5``            the least number of references from a root
+``unreachable``           no root reaches it; also ``is:unreachable``
+``is:detached``           it has a flag of the file's: ``is:detached``, ``is:pinned``; ``is:root`` for roots
+``id:5143``               the file's own id or address, decimal or as ``0x7f…``
+========================= ==============================================================================
+
+Terms are separated, turned round and quoted as in :mod:`memlens.views.selection.filters`.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.errors import BadRequestError
+from memlens.model.timeline import NEVER
+from memlens.store.snapshot import Snapshot
+from memlens.views.graph.packages import packages_of
+from memlens.views.graph.rows import Numbers, type_names
+from memlens.views.selection.filters import Term, bytes_of, compared, number_of, terms_of
+from memlens.views.selection.texts import Pattern
+
+Mask = npt.NDArray[np.bool_]
+
+_TYPES = ("type", "package", "kind")
+_AMOUNTS = ("retained", "shallow", "distance")
+_OTHERS = ("string", "name", "field", "held-by", "is", "id")
+FIELDS = (*_TYPES, *_AMOUNTS, *_OTHERS)
+_WORDS = {"unreachable": Term("is", ":", ("unreachable",)), "detached": Term("is", ":", ("detached",))}
+
+
+class Chosen:
+    """The objects that fit a filter. ``types`` alone say it where all terms are about types; else ``objects`` do."""
+
+    def __init__(self, types: Mask, objects: Mask | None) -> None:
+        self.types = types
+        self.objects = objects
+
+    def among(self, snapshot: Snapshot, numbers: Numbers) -> Mask:
+        """Which of some objects fit."""
+        if self.objects is not None:
+            return self.objects[numbers]
+        return self.types[snapshot.objects.type[numbers]]
+
+    def mask(self, snapshot: Snapshot) -> Mask:
+        """An item an object."""
+        return self.types[snapshot.objects.type] if self.objects is None else self.objects
+
+
+def chosen(snapshot: Snapshot, text: str) -> Chosen | None:
+    """The objects that fit all terms; None for an empty filter. Raises :class:`BadRequestError`."""
+    terms = [_meant(term) for term in terms_of(text, FIELDS)]
+    if not terms:
+        return None
+    for term in terms:
+        _check(snapshot, term)
+    return snapshot.keep(("graph filter", tuple(terms)), lambda: _chosen(snapshot, terms))
+
+
+def _meant(term: Term) -> Term:
+    """A word that stands for a term."""
+    if term.field or len(term.values) != 1 or term.values[0].casefold() not in _WORDS:
+        return term
+    meant = _WORDS[term.values[0].casefold()]
+    return Term(meant.field, meant.comparison, meant.values, term.negated)
+
+
+def _check(snapshot: Snapshot, term: Term) -> None:
+    if term.comparison not in (":", "=") and term.field not in _AMOUNTS:
+        raise BadRequestError(
+            f"'{term}' can't be compared with < or >: only retained, shallow and distance can"
+        )
+    if term.field in _AMOUNTS:
+        _amounts(term)
+    if term.field == "id":
+        for value in term.values:
+            number_of(value, str(term))
+    known = ("unreachable", "root", *snapshot.graph_names.flags)
+    if term.field == "is" and not set(term.values) <= set(known):
+        raise BadRequestError(f"'{term}': expected one of {', '.join(known)}")
+
+
+def _chosen(snapshot: Snapshot, terms: list[Term]) -> Chosen:
+    types = np.ones(len(snapshot.types.name), bool)
+    for term in terms:
+        if term.field in _TYPES:
+            found = _of_types(snapshot, term)
+            types &= ~found if term.negated else found
+    others = [term for term in terms if term.field not in _TYPES]
+    if not others:
+        return Chosen(types, None)
+    mask: Mask = types[snapshot.objects.type]
+    for term in others:
+        found = _of_objects(snapshot, term)
+        mask &= ~found if term.negated else found
+    return Chosen(np.bincount(snapshot.objects.type[mask], minlength=len(types)) > 0, mask)
+
+
+def _of_types(snapshot: Snapshot, term: Term) -> Mask:
+    patterns = [Pattern(value) for value in term.values]
+    if term.field == "package":
+        packages = packages_of(snapshot)
+        fits = np.array([any(p.matches(name) for p in patterns) for name in packages.names], bool)
+        found: Mask = fits[packages.of_type]
+        return found
+    if term.field == "kind":
+        kinds = snapshot.graph_names.type_kinds
+        fits = np.array([any(p.matches(name) for p in patterns) for name in kinds], bool)
+        of_kinds: Mask = fits[snapshot.types.kind]
+        return of_kinds
+    names = type_names(snapshot)
+    return np.array([any(p.matches(name) for p in patterns) for name in names], bool)
+
+
+def _of_objects(snapshot: Snapshot, term: Term) -> Mask:
+    objects = snapshot.objects
+    found: Mask
+    match term.field:
+        case "retained":
+            return compared(objects.retained.view(np.int64), term, _amounts(term))
+        case "shallow":
+            return compared(objects.shallow.view(np.int64), term, _amounts(term))
+        case "distance":
+            found = compared(objects.distance.astype(np.int64), term, _amounts(term))
+            found &= objects.distance != NEVER
+            return found
+        case "id":
+            return np.isin(
+                objects.id, np.array([number_of(value, str(term)) for value in term.values], np.uint64)
+            )
+        case "is":
+            return _in_state(snapshot, term)
+        case "held-by":
+            return _held_by(snapshot, term)
+        case "field":
+            return _with_field(snapshot, term)
+        case "string":
+            kinds = snapshot.graph_names.type_kinds
+            texts = np.array(["string" in kind for kind in kinds], bool)[snapshot.types.kind]
+            named = np.array(
+                [name.endswith(("java.lang.String", "System.String")) for name in type_names(snapshot)]
+            )
+            found = (texts | named)[objects.type] & _named(snapshot, objects.name, term)
+            return found
+        case "name":
+            return _named(snapshot, objects.name, term)
+    found = _of_types(snapshot, term)[objects.type]
+    return found | _named(snapshot, objects.name, term)
+
+
+def _named(snapshot: Snapshot, column: Numbers, term: Term) -> Mask:
+    patterns = [Pattern(value) for value in term.values]
+    return snapshot.strings.where(column, lambda text: any(p.matches(text) for p in patterns))
+
+
+def _in_state(snapshot: Snapshot, term: Term) -> Mask:
+    objects, labels = snapshot.objects, snapshot.graph_names
+    found = np.zeros(len(objects.type), bool)
+    for state in term.values:
+        if state == "unreachable":
+            found |= objects.distance == NEVER
+        elif state == "root":
+            found[objects.roots["object"]] = True
+        elif objects.flags is not None:
+            found |= (objects.flags >> labels.flags.index(state) & 1).astype(bool)
+    return found
+
+
+def _held_by(snapshot: Snapshot, term: Term) -> Mask:
+    """Groups of the compact tree have the same types above them as each of their objects has dominators."""
+    compact, objects = snapshot.compact, snapshot.objects
+    wanted = np.append(_of_types(snapshot, Term("type", ":", term.values)), False)
+    own = wanted[np.minimum(compact.type, len(wanted) - 1)]
+    below = np.zeros(len(own), bool)
+    parents, own_list = compact.parent.tolist(), own.tolist()
+    for node in range(1, len(parents)):
+        below[node] = below[parents[node]] or own_list[parents[node]]
+    found: Mask = below[objects.group]
+    return found
+
+
+def _with_field(snapshot: Snapshot, term: Term) -> Mask:
+    stored, fields = snapshot.references, snapshot.fields
+    patterns = [Pattern(value) for value in term.values]
+
+    def fits(text: str) -> bool:
+        return any(pattern.matches(text) for pattern in patterns)
+
+    by_text = np.array([kind.naming == "text" for kind in snapshot.graph_names.reference_kinds], bool)
+    found = np.zeros(len(snapshot.objects.type), bool)
+    rows = np.flatnonzero(by_text[stored.kind])
+    rows = rows[snapshot.strings.where(stored.name[rows], fits)]
+    found[np.searchsorted(stored.start, rows, "right") - 1] = True
+    if fields is not None:
+        rows = np.flatnonzero(snapshot.strings.where(fields.name, fits))
+        found[np.searchsorted(fields.start, rows, "right") - 1] = True
+    return found
+
+
+def _amounts(term: Term) -> list[float]:
+    if term.comparison not in (":", "=") and len(term.values) > 1:
+        raise BadRequestError(f"'{term}' compares with more than one value")
+    if term.field == "distance":
+        return [float(number_of(value, str(term))) for value in term.values]
+    return [bytes_of(value, str(term)) for value in term.values]

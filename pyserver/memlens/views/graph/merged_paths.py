@@ -1,0 +1,281 @@
+"""Why many objects are alive: the shortest paths to all of them, merged by types and names of references."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from memlens.errors import BadRequestError
+from memlens.model.timeline import NEVER
+from memlens.store.snapshot import Snapshot
+from memlens.views.graph.listing import fitting
+from memlens.views.graph.reach import entries, followed
+from memlens.views.graph.rows import MOST_NAME, Numbers, ObjectRow, object_rows, page, type_names
+
+MOST_OBJECTS = 10_000
+"""Of more objects the paths of those are merged that retain most."""
+MOST_LENGTH = 300
+"""A longer path is left out."""
+_MOST_REFERENCES = 30_000_000
+"""References that are looked at for one step of all paths."""
+
+
+class PathNode(Struct, frozen=True):
+    """A step that some paths share: a reference called ``name`` leads to objects of a type.
+
+    ``objects`` are those explained whose paths lead through it, ``ends`` those that it leads to itself.
+    """
+
+    node: int
+    type: str
+    name: str
+    """The reference's name, ``[…]`` for any index; of the first step the kind of root."""
+    objects: int
+    ends: int
+    bytes: int
+    """What the explained objects retain; of those that another one dominates that is part of that one's."""
+    example: ObjectRow
+    children: int
+
+
+class PathNodesAnswer(Struct, frozen=True):
+    """A node's children, the one first that most bytes are below, and how many objects all of it explains."""
+
+    rows: list[PathNode]
+    offset: int
+    children: int
+    explained: int
+    bytes: int
+    left_out: int
+    """Objects whose paths aren't merged: beyond the limits of their number and of a path's length."""
+    unreachable: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MergedPaths:
+    """A tree, a row a node; node 0 is above all roots."""
+
+    parent: npt.NDArray[np.int64]
+    label: npt.NDArray[np.int64]
+    type: npt.NDArray[np.int64]
+    objects: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    bytes: npt.NDArray[np.int64]
+    example: npt.NDArray[np.int64]
+    left_out: int
+    unreachable: int
+
+
+def merged_paths(
+    snapshot: Snapshot,
+    kind: int | None,
+    group: int | None,
+    filter_text: str,
+    node: int,
+    offset: int,
+    limit: int,
+) -> PathNodesAnswer:
+    """A page of a node's children in the tree of the paths to the objects of a type or group that fit a filter.
+
+    Raises :class:`BadRequestError`.
+    """
+    rows = page(offset, limit)
+    tree = snapshot.keep(
+        ("merged paths", kind, group, filter_text),
+        lambda: _merged(snapshot, np.asarray(fitting(snapshot, filter_text, kind, group), np.int64)),
+    )
+    if not 0 <= node < len(tree.parent):
+        raise BadRequestError(f"The tree of paths has no node {node:,}")
+    # node 0 is its own parent
+    children = 1 + np.flatnonzero(tree.parent[1:] == node)
+    children = children[np.lexsort((children, -tree.objects[children], -tree.bytes[children]))]
+    return PathNodesAnswer(
+        _rows(snapshot, tree, children[rows]), offset, len(children), int(tree.objects[0]), int(tree.bytes[0]),
+        tree.left_out, tree.unreachable,
+    )  # fmt: skip
+
+
+def _rows(snapshot: Snapshot, tree: MergedPaths, numbers: Numbers) -> list[PathNode]:
+    names, examples = type_names(snapshot), object_rows(snapshot, tree.example[numbers])
+    below = np.bincount(tree.parent[1:], minlength=len(tree.parent))
+    return [
+        PathNode(
+            number, names[int(tree.type[number])], _label(snapshot, tree, number), int(tree.objects[number]),
+            int(tree.ends[number]), int(tree.bytes[number]), example, int(below[number]),
+        )
+        for number, example in zip(numbers.tolist(), examples, strict=True)
+    ]  # fmt: skip
+
+
+_ANY_INDEX, _NO_NAME = -1, -2
+
+
+def _label(snapshot: Snapshot, tree: MergedPaths, number: int) -> str:
+    label = int(tree.label[number])
+    if not int(tree.parent[number]):
+        kinds = snapshot.graph_names.root_kinds
+        return kinds[label] if 0 <= label < len(kinds) else "root"
+    if label == _ANY_INDEX:
+        return "[…]"
+    return "" if label == _NO_NAME else snapshot.strings.head(label, MOST_NAME)
+
+
+def _merged(snapshot: Snapshot, numbers: Numbers) -> MergedPaths:
+    objects = snapshot.objects
+    retained = objects.retained[numbers].astype(np.int64)
+    reached = objects.distance[numbers] != NEVER
+    unreachable = int(np.count_nonzero(~reached))
+    near = objects.distance[numbers] < MOST_LENGTH
+    kept = np.flatnonzero(reached & near)
+    kept = kept[np.argsort(-retained[kept], kind="stable")[:MOST_OBJECTS]]
+    chosen = numbers[kept]
+    sizes = np.where(_has_none_above(snapshot, chosen), retained[kept], 0)
+    left_out = len(numbers) - unreachable - len(chosen)
+    return _tree(snapshot, chosen, sizes, left_out, unreachable)
+
+
+def _has_none_above(snapshot: Snapshot, chosen: Numbers) -> npt.NDArray[np.bool_]:
+    """Which of some objects no other one of them dominates."""
+    dominator = snapshot.objects.dominator
+    within = np.zeros(len(dominator) + 1, bool)
+    within[chosen] = True
+    alone = np.ones(len(chosen), bool)
+    at = dominator[chosen].astype(np.int64)
+    rows = np.flatnonzero(at != NEVER)
+    # a chain of dominators may be as long as the heap; what stands so far below others is rare
+    for _ in range(MOST_LENGTH):
+        if not len(rows):
+            break
+        inside = within[at[rows]]
+        alone[rows[inside]] = False
+        rows = rows[~inside]
+        at[rows] = dominator[at[rows]]
+        rows = rows[at[rows] != NEVER]
+    return alone
+
+
+def _tree(
+    snapshot: Snapshot, chosen: Numbers, sizes: Numbers, left_out: int, unreachable: int
+) -> MergedPaths:
+    distance = snapshot.objects.distance
+    levels = _chains(snapshot, chosen)
+    length = distance[chosen].astype(np.int64)
+    kinds = _root_kinds(snapshot)
+    types = snapshot.objects.type
+    # the columns of MergedPaths, in their order
+    parts = [np.array([[0, 0, 0, len(chosen), 0, int(sizes.sum()), 0]], np.int64)]
+    node = np.zeros(len(chosen), np.int64)
+    count = 1
+    for step in range(int(length.max(initial=-1)) + 1):
+        rows = np.flatnonzero(length >= step)
+        # levels count from the objects explained, steps from the roots
+        up = length[rows] - step
+        at = levels.items[up, rows]
+        label = kinds[at] if step == 0 else levels.labels[up, rows]
+        keys = np.stack((node[rows], label, types[at].astype(np.int64)))
+        found, first, inverse, counts = np.unique(
+            keys, axis=1, return_index=True, return_inverse=True, return_counts=True
+        )
+        inverse = inverse.reshape(-1)
+        below = np.bincount(inverse, sizes[rows], len(counts)).astype(np.int64)
+        ends = np.bincount(inverse[up == 0], minlength=len(counts))
+        parts.append(np.stack((*found, counts, ends, below, at[first]), axis=1))
+        node[rows] = count + inverse
+        count += len(counts)
+    parent, name, kind, objects, ending, retained, example = np.concatenate(parts).T
+    return MergedPaths(parent, name, kind, objects, ending, retained, example, left_out, unreachable)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Chains:
+    """``items[k, i]`` stands ``k`` references before object ``i``; ``labels[k, i]`` is of what refers to it."""
+
+    items: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.int64]
+
+
+def _chains(snapshot: Snapshot, chosen: Numbers) -> _Chains:
+    distance = snapshot.objects.distance
+    most = int(distance[chosen].max(initial=0)) if len(chosen) else 0
+    items = np.zeros((most + 1, len(chosen)), np.int64)
+    labels = np.full((most + 1, len(chosen)), _NO_NAME, np.int64)
+    items[0] = chosen
+    follows = followed(snapshot)
+    rows = np.arange(len(chosen))
+    for up in range(most):
+        rows = rows[distance[items[up, rows]] > 0]
+        if not len(rows):
+            break
+        at, inverse = np.unique(items[up, rows], return_inverse=True)
+        above, names = _step(snapshot, at, follows)
+        items[up + 1, rows] = above[inverse]
+        labels[up, rows] = names[inverse]
+    return _Chains(items, labels)
+
+
+def _step(snapshot: Snapshot, at: Numbers, follows: Numbers) -> tuple[Numbers, Numbers]:
+    """What refers to each of some objects and is nearer to a root, and the label of the reference."""
+    stored, distance = snapshot.references, snapshot.objects.distance
+    begins, counts = _ranges(stored.referrer_start, at)
+    sources = stored.referrer[_ragged(begins, counts)].astype(np.int64)
+    of = np.repeat(np.arange(len(at)), counts)
+    nearer = distance[sources] == distance[at][of] - 1
+    sources, of = sources[nearer], of[nearer]
+    # what refers to one of them by a weak reference only is tried with the others, and has no reference that fits
+    pairs = np.unique(np.stack((sources, at[of])), axis=1)
+    begins, counts = _ranges(stored.start, np.unique(pairs[0]))
+    rows = _ragged(begins, counts)
+    origin = np.repeat(np.unique(pairs[0]), counts)
+    fits = (follows[stored.kind[rows]] != 0) & np.isin(stored.target[rows], at)
+    rows, origin = rows[fits], origin[fits]
+    target = stored.target[rows].astype(np.int64)
+    fits = distance[origin] == distance[target] - 1
+    rows, origin, target = rows[fits], origin[fits], target[fits]
+    order = np.lexsort((rows, origin, target))
+    first = order[np.unique(target[order], return_index=True)[1]]
+    place = np.searchsorted(target[first], at)
+    place = np.minimum(place, max(len(first) - 1, 0))
+    chosen = first[place]
+    return origin[chosen], _labels(snapshot, rows[chosen])
+
+
+def _labels(snapshot: Snapshot, rows: Numbers) -> Numbers:
+    stored = snapshot.references
+    naming = [kind.naming for kind in snapshot.graph_names.reference_kinds]
+    by_text = np.array([each == "text" for each in naming], bool)[stored.kind[rows]]
+    by_index = np.array([each == "index" for each in naming], bool)[stored.kind[rows]]
+    names = stored.name[rows]
+    # V8 numbers the slots of its tables in names
+    by_index[by_text] |= snapshot.strings.where(names[by_text], lambda text: text[:1].isdigit())
+    labels = np.where(by_text, names.astype(np.int64), _NO_NAME)
+    labels[by_index] = _ANY_INDEX
+    return labels
+
+
+def _ranges(start: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
+    begins = start[numbers].astype(np.int64)
+    counts = start[numbers + 1].astype(np.int64) - begins
+    if int(counts.sum()) > _MOST_REFERENCES:
+        raise BadRequestError(
+            "Too many references lead to these objects for their paths to be merged",
+            advice="Narrow them with a filter, or look at the paths of one object.",
+        )
+    return begins, counts
+
+
+def _ragged(begins: Numbers, counts: Numbers) -> Numbers:
+    """The numbers of several ranges, one after the other."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    found: Numbers = np.arange(total, dtype=np.int64) + np.repeat(begins - (ends - counts), counts)
+    return found
+
+
+def _root_kinds(snapshot: Snapshot) -> Numbers:
+    """The kind of each root by object; -1 for what no root entry is about."""
+    kinds = np.full(len(snapshot.objects.type), -1, np.int64)
+    rows = snapshot.objects.roots
+    at = np.isin(rows["object"], entries(snapshot))
+    kinds[rows["object"][at][::-1]] = rows["kind"][at][::-1]
+    return kinds

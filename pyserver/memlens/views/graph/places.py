@@ -1,0 +1,30 @@
+"""Where types are defined, where the file has that of their objects."""
+
+import numpy as np
+
+from memlens.store.snapshot import Snapshot
+
+
+def places_of_types(snapshot: Snapshot) -> dict[int, tuple[str, int]]:
+    """File and line by type, for types whose objects were all defined at one place, as far as they have any.
+
+    Of functions each is defined somewhere else, so that their type has no place.
+    """
+
+    def make() -> dict[int, tuple[str, int]]:
+        places = snapshot.objects.places
+        if not len(places):
+            return {}
+        types = snapshot.objects.type[places["object"]]
+        frames = places["frame"].astype(np.int64)
+        order = np.argsort(types, kind="stable")
+        kinds, starts = np.unique(types[order], return_index=True)
+        least = np.minimum.reduceat(frames[order], starts)
+        most = np.maximum.reduceat(frames[order], starts)
+        known = {
+            int(kind): int(low) for kind, low, high in zip(kinds, least, most, strict=True) if low == high
+        }
+        rows = snapshot.frames.rows(known.values())
+        return {kind: (rows[frame][0], rows[frame][1]) for kind, frame in known.items() if rows[frame][1] > 0}
+
+    return snapshot.keep("places of types", make)

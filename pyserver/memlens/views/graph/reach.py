@@ -1,0 +1,25 @@
+"""By which references objects are reached, and where that begins."""
+
+from collections.abc import Collection
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.model.graph import Strength
+from memlens.store.snapshot import Snapshot
+
+
+def followed(snapshot: Snapshot, through: Collection[Strength] = ()) -> npt.NDArray[np.uint8]:
+    """An item for each number of a byte: 1 for kinds of references that retain, and for those of some strengths."""
+    follows = np.zeros(256, np.uint8)
+    for number, kind in enumerate(snapshot.graph_names.reference_kinds):
+        follows[number] = kind.retains or (kind.strength != "strong" and kind.strength in through)
+    return follows
+
+
+def entries(snapshot: Snapshot) -> npt.NDArray[np.uint32]:
+    """The objects at which reachability begins."""
+    rows, root = snapshot.objects.roots, snapshot.graph_names.root
+    held = np.isin(rows["kind"], np.array(snapshot.graph_names.held_kinds, np.uint32))
+    roots = rows["object"][~held]
+    return np.unique(roots if root is None else np.append(roots, np.uint32(root))).astype(np.uint32)

@@ -1,0 +1,298 @@
+"""What the views of a heap dump ask: filters, dominators as boxes, cuts, merged paths; all of it on the wire."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.python.conftest import DATA
+from tests.python.graphs import STRONG, random_graph, rooted
+from tests.python.heap_files import heap_of, small_heap
+from tests.python.lsp_client import LspClient, RpcError
+
+from memlens.errors import BadRequestError
+from memlens.model.timeline import NEVER
+from memlens.store.models import graph_of
+from memlens.store.snapshot import Snapshot
+from memlens.views.flame import graph as flame
+from memlens.views.graph import filters
+from memlens.views.graph.cuts import freed_by_cut
+from memlens.views.graph.dominators import dominator_tree, fitting_by_group, group
+from memlens.views.graph.listing import heap_packages, heap_types, objects
+from memlens.views.graph.merged_paths import PathNode, merged_paths
+from memlens.views.graph.overview import overview
+from memlens.views.graph.packages import package_of, short_name
+from memlens.views.graph.paths import paths
+from memlens.views.graph.reach import entries, followed
+from memlens.views.graph.rows import type_names
+
+pytest_plugins = ("tests.python.server_fixtures",)
+
+JAVA = DATA / "heap" / "hprof" / "mat_oracle_jdk8_05_x64.hprof.zst"
+has_java = pytest.mark.skipif(not JAVA.is_file(), reason="needs a real heap dump")
+
+Opened = Callable[[Path], Snapshot]
+
+
+@pytest.fixture
+def small(opened: Opened, tmp_path: Path) -> Snapshot:
+    path = tmp_path / "small.heapsnapshot"
+    path.write_bytes(small_heap().data())
+    return opened(path)
+
+
+def _named(snapshot: Snapshot, name: str) -> int:
+    texts = snapshot.strings.texts(snapshot.objects.name)
+    return texts.index(name)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_cut_frees_what_only_that_reference_kept(seed: int, opened: Opened, tmp_path: Path) -> None:
+    below_root = random_graph(seed, 16)
+    graph = rooted(below_root)
+    path = tmp_path / "random.heapsnapshot"
+    path.write_bytes(heap_of(below_root).data())
+    snapshot = opened(path)
+    reached = graph.reached([0])
+    shallow = snapshot.objects.shallow.tolist()
+    freed_any, roots = False, set(entries(snapshot).tolist())
+    for source in reached:
+        for target in {target for target, kind in graph.edges[source] if kind == STRONG}:
+            edges = [list(each) for each in graph.edges]
+            edges[source] = [edge for edge in edges[source] if edge[0] != target]
+            lost = reached - graph._replace(edges=edges).reached([0])
+            expected = sum(shallow[item] for item in lost)
+            assert freed_by_cut(snapshot, source, target) == (0 if target in roots else expected)
+            freed_any |= expected > 0 and target not in roots
+    assert freed_any or seed not in (0, 4)
+
+
+def test_each_link_of_a_path_says_what_cutting_it_frees(small: Snapshot) -> None:
+    number = _named(small, "Detached HTMLDivElement")
+    steps = paths(small, number).paths[0].steps
+    assert steps[-1].object.object == number
+    assert steps[-1].freed_bytes == small.objects.retained[number] > 0
+    assert all(step.freed_bytes in (0, small.objects.retained[step.object.object]) for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("retained>=1000", lambda s, i: s.objects.retained[i] >= 1000),
+        (
+            "shallow<32B -is:unreachable",
+            lambda s, i: s.objects.shallow[i] < 32 and s.objects.distance[i] != NEVER,
+        ),
+        ("distance<3", lambda s, i: s.objects.distance[i] < 3),
+        ("unreachable", lambda s, i: s.objects.distance[i] == NEVER),
+        ("detached", lambda s, i: bool(s.objects.flags[i])),
+        ("type:WeakMap", lambda s, i: "WeakMap" in type_names(s)[s.objects.type[i]]),
+        ("-type:WeakMap,Key", lambda s, i: type_names(s)[s.objects.type[i]] not in ("WeakMap", "Key")),
+        ("id:0x7", lambda s, i: s.objects.id[i] == 7),
+        (
+            'string:"a"',
+            lambda s, i: "string" in type_names(s)[s.objects.type[i]] and "a" in _text(s, i).lower(),
+        ),
+        ("name:=Value", lambda s, i: _text(s, i) == "Value"),
+        ("div", lambda s, i: "div" in f"{type_names(s)[s.objects.type[i]]}\n{_text(s, i)}".lower()),
+        ("field:session", lambda s, i: any("session" in each for each in _references(s, i))),
+        ("held-by:Session", lambda s, i: "Session" in _above(s, i)),
+    ],
+)
+def test_a_filter_finds_what_its_words_say(
+    small: Snapshot, text: str, fits: Callable[[Snapshot, int], bool]
+) -> None:
+    expected = [number for number in range(graph_of(small.info).objects) if fits(small, number)]
+    assert 0 < len(expected) < graph_of(small.info).objects or text == "unreachable"
+    found = objects(small, text, order="object", limit=1000)
+    assert [row.object for row in found.rows] == expected
+    assert found.shallow_bytes == sum(int(small.objects.shallow[number]) for number in expected)
+    types = heap_types(small, text, "retained", None, "kind", 0, 1000, reverse=False)
+    assert {row.number: row.count for row in types.rows} == {
+        kind: sum(small.objects.type[number] == kind for number in expected)
+        for kind in {int(small.objects.type[number]) for number in expected}
+    }
+    assert int(fitting_by_group(small, text).sum()) == len(expected)
+    by_kind = heap_packages(small, text, "retained", "kind", 0, 1000, reverse=False)
+    assert sum(row.count for row in by_kind.rows) == len(expected)
+
+
+def _text(snapshot: Snapshot, number: int) -> str:
+    return snapshot.strings[int(snapshot.objects.name[number])]
+
+
+def _references(snapshot: Snapshot, number: int) -> list[str]:
+    stored = snapshot.references
+    rows = range(int(stored.start[number]), int(stored.start[number + 1]))
+    kinds = snapshot.graph_names.reference_kinds
+    return [
+        snapshot.strings[int(stored.name[row])] for row in rows if kinds[stored.kind[row]].naming == "text"
+    ]
+
+
+def _above(snapshot: Snapshot, number: int) -> str:
+    found = []
+    at = int(snapshot.objects.dominator[number])
+    while at != NEVER:
+        found.append(type_names(snapshot)[snapshot.objects.type[at]])
+        at = int(snapshot.objects.dominator[at])
+    return " ".join(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("size>1", "there is no 'size'"),
+        ("type>3", "can't be compared"),
+        ("retained>soon", "is not a size"),
+        ("is:lost", "expected one of unreachable, root, detached"),
+        ("id:x", "is not a number"),
+        ("type:", "needs a value"),
+        ("retained>1,2", "more than one value"),
+    ],
+)
+def test_what_a_filter_cant_mean_is_refused(small: Snapshot, text: str, message: str) -> None:
+    with pytest.raises(BadRequestError, match=message):
+        filters.chosen(small, text)
+
+
+def test_boxes_are_as_wide_as_what_groups_retain_and_marked_by_the_filter(small: Snapshot) -> None:
+    tree = dominator_tree(small)
+    assert tree.inclusive[0].tolist() == small.compact.retained.tolist()
+    assert tree.ends[0].tolist() == small.compact.shallow.tolist()
+    found = tree.search("detached")
+    holding = int(small.objects.group[_named(small, "Detached HTMLDivElement")])
+    assert found.nodes.tolist() == [holding]
+    assert found.held[holding] & 1
+    above = tree.path(holding)[:-1]
+    assert all(found.held[node] == 2 for node in [0, *above])
+    assert found.totals.tolist() == [72, 1]
+    drawn = flame.picture(tree, 0, 1, 0, 20, 800, "detached")
+    assert {name.function for name in drawn.names} <= set(type_names(small))
+    answer = group(small, holding, "detached")
+    assert (answer.node.objects, answer.fitting) == (1, 1)
+    assert [each.node for each in answer.path] == tree.path(holding)
+
+
+def _all_nodes(
+    snapshot: Snapshot, kind: int, node: int = 0, depth: int = 0
+) -> list[tuple[int, int, PathNode]]:
+    rows = merged_paths(snapshot, kind, None, "", node, 0, 1000).rows
+    return [
+        each
+        for row in rows
+        for each in ((depth, node, row), *_all_nodes(snapshot, kind, row.node, depth + 1))
+    ]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_merged_paths_lead_to_every_object_by_a_shortest_path(
+    seed: int, opened: Opened, tmp_path: Path
+) -> None:
+    path = tmp_path / "random.heapsnapshot"
+    path.write_bytes(heap_of(random_graph(seed, 40)).data())
+    snapshot = opened(path)
+    for kind in range(graph_of(snapshot.info).types):
+        members = np.flatnonzero(snapshot.objects.type == kind)
+        reached = members[snapshot.objects.distance[members] != NEVER]
+        nodes = _all_nodes(snapshot, kind)
+        whole = merged_paths(snapshot, kind, None, "", 0, 0, 1)
+        assert (whole.explained, whole.unreachable) == (len(reached), len(members) - len(reached))
+        assert (
+            whole.bytes
+            == snapshot.types.retained[kind]
+            - sum(
+                int(snapshot.objects.retained[item])
+                for item in members
+                if item not in reached and snapshot.objects.dominator[item] == NEVER
+            )
+            or whole.unreachable
+        )
+        lengths = sorted(depth for depth, _, row in nodes for _ in range(row.ends))
+        assert lengths == sorted(snapshot.objects.distance[reached].tolist())
+        for depth, _, row in nodes:
+            below = [each for _, parent, each in nodes if parent == row.node]
+            assert row.objects == row.ends + sum(each.objects for each in below)
+            assert row.bytes >= sum(each.bytes for each in below)
+            assert snapshot.objects.distance[row.example.object] == depth
+
+
+def test_the_overview_adds_up(small: Snapshot) -> None:
+    found = overview(small)
+    assert sum(row.objects for row in found.kinds) == graph_of(small.info).objects == found.objects
+    assert sum(row.shallow_bytes for row in found.kinds) == found.shallow_bytes
+    assert [(row.name, row.objects) for row in found.flags] == [("detached", 1)]
+    assert found.unreachable_objects == int(np.count_nonzero(small.objects.distance == NEVER))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "package", "short"),
+    [
+        ("java.util.HashMap$Node[]", "hprof", "java.util", "HashMap$Node[]"),
+        ("a.B (x.Loader)", "hprof", "a", "B"),
+        ("byte[]", "hprof", "", "byte[]"),
+        (
+            "System.Collections.Generic.List<System.String>",
+            "gcdump",
+            "System.Collections.Generic",
+            "List<System.String>",
+        ),
+        ("App.Page[,]", "gcdump", "App", "Page[,]"),
+        ("Object (a.b)", "v8", "", "Object (a.b)"),
+    ],
+)
+def test_packages_are_parts_of_names(name: str, kind: str, package: str, short: str) -> None:
+    assert (package_of(name, kind), short_name(name, kind)) == (package, short)
+
+
+@has_java
+def test_packages_of_a_real_dump_retain_no_more_than_the_heap(opened: Opened) -> None:
+    snapshot = opened(JAVA)
+    found = heap_packages(snapshot, "", "retained", "package", 0, 1000, reverse=False)
+    whole = int(snapshot.objects.shallow.sum())
+    assert any(row.name == "java.util" for row in found.rows)
+    assert sum(row.count for row in found.rows) == graph_of(snapshot.info).objects
+    for row in found.rows:
+        assert row.shallow_bytes <= row.retained_bytes <= whole
+    assert followed(snapshot).any()
+
+
+def test_the_server_answers_every_question_about_a_heap_dump(server: LspClient, tmp_path: Path) -> None:
+    path = tmp_path / "small.heapsnapshot"
+    path.write_bytes(small_heap().data())
+    opened = server.request("memlens/open", {"path": str(path), "view": "v1"})
+    about = {"snapshot": opened["snapshot"]}
+    page = {"offset": 0, "limit": 10}
+    part = {"x0": 0, "x1": 1, "width_px": 800, "first_depth": 0, "rows": 10}
+    kind: dict[str, object] = {"kind": None, "group": 0, "filter": ""}
+    questions: dict[str, dict[str, object]] = {
+        "heapOverview": {},
+        "heapTypes": {
+            "filter": "",
+            "order": "count",
+            "reverse": False,
+            "by": "kind",
+            "package": "object",
+            **page,
+        },
+        "heapPackages": {"filter": "", "order": "name", "reverse": True, "by": "package", **page},
+        "heapObjects": {**kind, "order": "distance", "reverse": True, **page},
+        "heapObject": {"object": 3},
+        "heapReferences": {"object": 3, "direction": "incoming", **page},
+        "heapDominated": {"object": None, **page},
+        "heapGroups": {"node": 0, **page},
+        "heapGroup": {"node": 1, "filter": "retained>1"},
+        "heapPicture": {**part, "search": "Session"},
+        "heapPaths": {"object": 3, "through": ["weak"], "most": 3},
+        "heapMergedPaths": {**kind, "node": 0, **page},
+        "heapRetained": kind,
+    }
+    answers = {
+        name: server.request(f"memlens/{name}", {**about, **params}) for name, params in questions.items()
+    }
+    assert answers["heapObject"]["object"]["object"] == 3
+    assert answers["heapTypes"]["total"] == len(answers["heapTypes"]["rows"]) > 0
+    assert answers["heapPicture"]["geometry"]
+    assert answers["heapRetained"]["retained_bytes"] >= 0
+    with pytest.raises(RpcError, match="no object number"):
+        server.request("memlens/heapObject", {**about, "object": 10**6})
