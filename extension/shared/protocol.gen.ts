@@ -2402,7 +2402,12 @@ export interface TraceEvent {
   allocation: number | null;
 }
 
-/** A type. `retained_bytes` are those of its instances that no other instance of it dominates. */
+/**
+ * A type. `retained_bytes` are those of its instances that no other instance of it dominates.
+ *
+ * `file` and `line` are where it is defined, if that is known. In sampled dumps an object of the file stands for
+ * several of the program: the estimates are by the type's multiplier, as PerfView has it, and None in other dumps.
+ */
 export interface TypeRow {
   number: number;
   type: string;
@@ -2410,6 +2415,10 @@ export interface TypeRow {
   count: number;
   shallow_bytes: number;
   retained_bytes: number;
+  file: string | null;
+  line: number | null;
+  estimated_count: number | null;
+  estimated_shallow_bytes: number | null;
 }
 
 /**
