@@ -977,6 +977,7 @@ export interface Group {
 /** A group of the tree, the types from the root down to it, and the largest of its objects. */
 export interface GroupAnswer {
   node: CompactNode;
+  name: FlameName | null;
   path: CompactNode[];
   largest: ObjectRow[];
   fitting: number | null;
@@ -1209,6 +1210,12 @@ export interface HeapRetainedParams {
   filter: string;
 }
 
+/** A type by its number, and the largest of its instances. */
+export interface HeapTypeParams {
+  snapshot: string;
+  kind: number;
+}
+
 /** Types `offset` and on of `total`; `objects` and `shallow_bytes` are of all that fit. */
 export interface HeapTypesAnswer {
   rows: TypeRow[];
@@ -1300,6 +1307,14 @@ export interface HoverResult {
 export interface InitializationOptions {
   settings: Settings;
   find_files: boolean;
+}
+
+/** Instances `offset` and on of `total`. */
+export interface InstancesAnswer {
+  type: TypeRow;
+  instances: ObjectRow[];
+  offset: number;
+  total: number;
 }
 
 /** Documents of which each may have lines in an open snapshot. */
@@ -2408,6 +2423,7 @@ export interface Requests {
   'memlens/heapTypes': { params: HeapTypesParams; result: HeapTypesAnswer };
   'memlens/heapPackages': { params: HeapPackagesParams; result: PackagesAnswer };
   'memlens/heapObjects': { params: HeapObjectsParams; result: ObjectsAnswer };
+  'memlens/heapType': { params: HeapTypeParams; result: InstancesAnswer };
   'memlens/heapObject': { params: HeapObjectParams; result: ObjectAnswer };
   'memlens/heapReferences': { params: HeapReferencesParams; result: HeapReferencesResult };
   'memlens/heapDominated': { params: HeapDominatedParams; result: HeapDominatedResult };
@@ -2485,6 +2501,7 @@ export const VIEW_METHODS = [
   'memlens/heapTypes',
   'memlens/heapPackages',
   'memlens/heapObjects',
+  'memlens/heapType',
   'memlens/heapObject',
   'memlens/heapReferences',
   'memlens/heapDominated',

@@ -351,7 +351,7 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   const dock = new Dock(
     context,
     { shown: (id) => shown.push(id), toggleTall: never },
-    panes.map((each) => () => each),
+    panes,
     2,
   );
   document.body.append(dock.root);

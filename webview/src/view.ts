@@ -574,6 +574,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       compare: this.compare.state,
       flame: this.flame.state,
       value: null,
+      graph: null,
     };
     this.api.save({ view, layout: this.parts.frame.current });
     this.api.post({ type: 'state', state: view });

@@ -81,6 +81,7 @@ QUESTION_NAMES = {
     "memlens/heapTypes": "the table of types",
     "memlens/heapPackages": "the table of packages",
     "memlens/heapObjects": "the list of objects",
+    "memlens/heapType": "a type",
     "memlens/heapObject": "an object",
     "memlens/heapReferences": "the references of an object",
     "memlens/heapDominated": "the dominator tree",

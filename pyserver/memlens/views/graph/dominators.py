@@ -33,6 +33,8 @@ class GroupAnswer(Struct, frozen=True):
     """A group of the tree, the types from the root down to it, and the largest of its objects."""
 
     node: CompactNode
+    name: FlameName | None
+    """Its type, as boxes are called; None for a root that is no object."""
     path: list[CompactNode]
     largest: list[ObjectRow]
     fitting: int | None
@@ -154,9 +156,11 @@ def group(snapshot: Snapshot, node: int, filter_text: str) -> GroupAnswer:
     """A group of the compact tree. Raises :class:`BadRequestError`."""
     check_node(snapshot, node)
     path = dominator_tree(snapshot).path(node)
+    kind = int(snapshot.compact.type[node])
+    name = None if kind == NEVER else TypeNames(snapshot).names([kind])[0]
     found = compact_nodes(snapshot, np.array([node, *path], np.int64))
     members = np.flatnonzero(snapshot.objects.group == node)
     retained = snapshot.objects.retained[members].astype(np.int64)
     largest = members[np.argsort(-retained, kind="stable")[:_MOST_EXAMPLES]]
     fitting = int(fitting_by_group(snapshot, filter_text)[node]) if filter_text.strip() else None
-    return GroupAnswer(found[0], found[1:], object_rows(snapshot, largest), fitting)
+    return GroupAnswer(found[0], name, found[1:], object_rows(snapshot, largest), fitting)
