@@ -41,6 +41,13 @@ export type ViewCommand =
   | 'toggleColour'
   | 'togglePane'
   | 'nextDevice'
+  | 'back'
+  | 'forward'
+  | 'copyLink'
+  | 'exportSvg'
+  | 'exportPng'
+  | 'exportReport'
+  | 'copyReport'
   | 'clearSelection';
 
 /** The snapshot that a view's is compared with, opened with a second reference. `uri` is that of its file. */
@@ -179,7 +186,12 @@ export type ToWebviewMessage =
   | { type: 'other'; other: OtherSnapshot | null; fresh: boolean }
   /** Whether a file has changed since it was read. */
   | { type: 'file'; of: ShownFile; state: FileState }
+  /** Go to a place where the view has been, or that a link says. */
+  | { type: 'goTo'; state: ViewState }
   | { type: 'command'; command: ViewCommand };
+
+/** What is saved; a PNG's text is its base64. */
+export type SavedForm = 'csv' | 'json' | 'svg' | 'png' | 'html';
 
 export type FromWebviewMessage =
   | { type: 'ready' }
@@ -189,6 +201,8 @@ export type FromWebviewMessage =
   | { type: 'retry' }
   | { type: 'openAsText' }
   | { type: 'openSource'; file: string; line: number; beside: boolean }
+  /** Open the source of an object of a heap dump or, by `kind`, of a type, by their numbers. */
+  | { type: 'openObjectSource'; object: number | null; kind: number | null; beside: boolean }
   | { type: 'chooseOther' }
   | { type: 'retryOther' }
   /** Read a changed file again. */
@@ -201,5 +215,10 @@ export type FromWebviewMessage =
   /** Put a text on the clipboard. */
   | { type: 'copy'; text: string }
   /** Let the user choose a file, and write the text to it. */
-  | { type: 'saveText'; form: 'csv' | 'json'; text: string }
-  | { type: 'state'; state: ViewState };
+  | { type: 'saveText'; form: SavedForm; text: string }
+  /** `acts` is how much the user has done on the page since it was made, or was sent to a place. */
+  | { type: 'state'; state: ViewState; acts: number }
+  /** Back or forward from the state that was last reported. */
+  | { type: 'history'; by: -1 | 1 }
+  /** Put a link to the state that was last reported on the clipboard. */
+  | { type: 'copyLink' };

@@ -847,6 +847,18 @@ export interface FlameSides {
   after_count: number;
 }
 
+/** A part of a flame graph, `[x0, x1]` in shares of the whole. `title` is what stands above it. */
+export interface FlameSvgParams {
+  snapshot: string;
+  of: AllocationSet;
+  value: 'bytes' | 'count';
+  options: FlameOptions;
+  x0: number;
+  x1: number;
+  title: string;
+  theme: 'dark' | 'light';
+}
+
 /** A cell; `line` counts from 1 in it. `title` is its first line that says something. */
 export interface FoundCell {
   path: string;
@@ -1240,12 +1252,14 @@ export interface HeapTypesParams {
 /**
  * What a line allocated, with all that it calls and charged to itself; `line` is where it is in the editor now.
  *
- * `changed` is set when something else than the line that ran stands there.
+ * `source` is "forward" or "fx" if no recorded stack has the line. `changed` is set when something else than the
+ * line that ran stands there.
  */
 export interface HeatLine {
   line: number;
   function: string;
   kind: 'library' | 'native' | 'user';
+  source: 'forward' | 'fx' | 'inferred' | 'recorded';
   live_at_peak_bytes: number;
   total_bytes: number;
   count: number;
@@ -1569,6 +1583,35 @@ export interface ObjectRow {
   space: string | null;
   file: string | null;
   line: number | null;
+}
+
+/** Where the source of an object or, if that is None, of a type is on this machine; both by their numbers. */
+export interface ObjectSourceParams {
+  snapshot: string;
+  object?: number | null;
+  type?: number | null;
+}
+
+/**
+ * `path` is set when one file is meant, and can be opened at `line`; else `candidates` are equally good.
+ *
+ * `relation` says what the line is: that of the definition of the object or its class, or the one that allocated it.
+ * With "type" the dump has only the type's name, and the line is that of a declaration of that name found here. With
+ * "none" nothing is known. `file` is the dump's own path, for which `memlens/remember` remembers a choice; empty
+ * where it has none. `looked_for` is for the message when nothing was found. `how`, `line` and `changed` are
+ * as those of `memlens/source`.
+ */
+export interface ObjectSourceResult {
+  relation: 'allocation' | 'definition' | 'none' | 'type';
+  path: string | null;
+  line: number;
+  candidates: string[];
+  file: string;
+  function: string;
+  type: string;
+  how: 'ambiguous' | 'cell' | 'exact' | 'mapping' | 'none' | 'remembered' | 'suffix';
+  looked_for: string;
+  changed: ChangedLine | null;
 }
 
 /** Objects `offset` and on of `total`. */
@@ -1899,6 +1942,18 @@ export interface RelabelledParams {
 export interface RememberParams {
   file: string;
   path: string;
+}
+
+/** A report of a trace is about one device; None means the one to show first. */
+export interface ReportParams {
+  snapshot: string;
+  form: 'html' | 'markdown';
+  device?: number | null;
+}
+
+/** A report as one page of HTML, or as Markdown. */
+export interface ReportResult {
+  text: string;
 }
 
 /** Reserved memory over `[x0, x1]` in even columns. */
@@ -2283,6 +2338,11 @@ export interface StepsParams {
   filter?: string;
 }
 
+/** A picture as an SVG document. */
+export interface SvgResult {
+  svg: string;
+}
+
 /** A piece of a sentence. `line` opens a source file, `evidence` shows a set; a part may have both or none. */
 export interface TextPart {
   text: string;
@@ -2301,6 +2361,20 @@ export interface TimelineInfo {
   devices: DeviceInfo[];
   default_device: number;
   categories: string[];
+}
+
+/** A part of a timeline, by group. Without `y0` and `y1` it is as high as what it shows. */
+export interface TimelineSvgParams {
+  snapshot: string;
+  device: number;
+  axis: 'event' | 'time';
+  x0: number;
+  x1: number;
+  areas: GroupedBy;
+  theme: 'dark' | 'light';
+  filter?: string;
+  y0?: number | null;
+  y1?: number | null;
 }
 
 /** Sums over a set of allocations; `live_at_peak_bytes` is at each device's own peak. */
@@ -2433,9 +2507,13 @@ export interface Requests {
   'memlens/heapPaths': { params: HeapPathsParams; result: PathsAnswer };
   'memlens/heapMergedPaths': { params: HeapMergedPathsParams; result: PathNodesAnswer };
   'memlens/heapRetained': { params: HeapRetainedParams; result: RetainedAnswer };
+  'memlens/timelineSvg': { params: TimelineSvgParams; result: SvgResult };
+  'memlens/flameSvg': { params: FlameSvgParams; result: SvgResult };
+  'memlens/report': { params: ReportParams; result: ReportResult };
   'memlens/source': { params: SourceParams; result: SourceResult };
   'memlens/remember': { params: RememberParams; result: Done };
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
+  'memlens/objectSource': { params: ObjectSourceParams; result: ObjectSourceResult };
   'memlens/lineHeat': { params: LineHeatParams; result: LineHeatResult };
   'memlens/knownDocuments': { params: KnownDocumentsParams; result: KnownDocumentsResult };
   'memlens/linesMoved': { params: LinesMovedParams; result: Done };
@@ -2511,6 +2589,9 @@ export const VIEW_METHODS = [
   'memlens/heapPaths',
   'memlens/heapMergedPaths',
   'memlens/heapRetained',
+  'memlens/timelineSvg',
+  'memlens/flameSvg',
+  'memlens/report',
 ] as const;
 
 /** Sent by the server to the client. */

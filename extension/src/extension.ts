@@ -14,6 +14,7 @@ import { registerCellHover } from './lines/cellHover';
 import { EditTracker } from './lines/edits';
 import { LineHeat } from './lines/heat';
 import { registerNavigation } from './lines/navigate';
+import { copyLink, registerLinks } from './links/open';
 import { Server } from './server/client';
 import { ServerStatus } from './server/status';
 import { SourceOpener } from './source/open';
@@ -32,9 +33,11 @@ export function activate(context: vscode.ExtensionContext): void {
     new ViewStates(memory),
     {
       openSource: (view, file, line, beside) => sources.open(view, file, line, beside),
+      openObjectSource: (view, object, kind, beside) => sources.openObject(view, object, kind, beside),
       openAsText,
       chooseOther: (view) => chooseOther(view, editors),
       saveText,
+      copyLink: (view, state) => copyLink(context.extension.id, view, state),
     },
     log,
   );
@@ -51,6 +54,7 @@ export function activate(context: vscode.ExtensionContext): void {
     registerViewCommands(editors),
     registerLineCommands(editors, server),
     registerCompareCommands(editors),
+    registerLinks(editors),
     registerOpenCommands(),
     registerServerCommands(server, memory, log),
   );

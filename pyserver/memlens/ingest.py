@@ -1,8 +1,11 @@
 """Turns a snapshot file into an archive: the work of the ``memlens ingest`` child process.
 
-It reads the file, writes the archive, and then computes ahead what the first questions need.
+It reads the file, writes the archive, and then draws each device's first picture, which views ask for first. All else
+that is computed ahead is made after the first answers.
 """
 
+import logging
+from contextlib import closing
 from pathlib import Path
 
 from memlens.errors import MemlensError
@@ -12,8 +15,11 @@ from memlens.formats.tools import Tools
 from memlens.progress import Report
 from memlens.store.cache import Cache, check_place, making
 from memlens.store.manifest import SourceFile
+from memlens.store.snapshot import Snapshot
 from memlens.store.writer import write_archive
-from memlens.views.ahead import compute_ahead
+from memlens.views.trace.picture.viewport import pictures_of
+
+logger = logging.getLogger(__name__)
 
 # the start and end of each stage as fractions of the whole work, measured on a trace of two million events
 _STAGES = {"unpacking": (0.0, 0.1), "reading": (0.1, 0.8), "matching": (0.8, 0.9), "writing": (0.9, 1.0)}
@@ -61,10 +67,26 @@ def ingest(
             raise ChangedFileError(f"{path} was written while it was read")
         write_archive(model, source, partial, overall)
         del model
-    compute_ahead(archive)
+    _draw_first(archive)
     if out is None:
         cache.evict(keep=archive)
     return archive
+
+
+def _draw_first(archive: Path) -> None:
+    """Make the first pictures; one that can't be written is left out. Raises ``ArchiveError``."""
+    with closing(Snapshot.open(archive)) as snapshot:
+        pictures = pictures_of(snapshot.info)
+    for picture in pictures:
+        # one after the other, so that the columns that one needs are let go before the next
+        with closing(Snapshot.open(archive)) as snapshot:
+            try:
+                picture.try_to_write(snapshot)
+            except MemlensError:
+                raise
+            except Exception:
+                # a bug, of which whoever asks for it is told; the archive is whole without
+                logger.exception("%s of %s is not computed ahead", picture.name, archive.name)
 
 
 def _changed(path: Path, source: SourceFile) -> bool:

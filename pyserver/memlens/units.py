@@ -13,6 +13,14 @@ KIND_WORDS = {"user": "", "library": " (library)", "native": " (native)"}
 SOURCE_WORDS = {"recorded": "", "forward": " (forward)", "fx": " (FX trace)", "inferred": " (inferred)"}
 """How a line is known, as a suffix of the line."""
 
+SOURCE_MEANINGS = {
+    "recorded": "",
+    "forward": "No stack was recorded on this line: it is known from the forward stacks of backward operators",
+    "fx": "No stack was recorded on this line: it is known from the FX traces of generated code",
+    "inferred": "This line is inferred, and may be another",
+}
+"""The same in a sentence, without its full stop."""
+
 
 def format_bytes(count: int) -> str:
     """Format a size with three digits as the views do (``ui/format.ts``), ``1.25 GiB``; whole numbers as ``1 KiB``."""

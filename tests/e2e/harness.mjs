@@ -6,13 +6,11 @@
 //   const view = await vscode.webview();          // a Playwright frame: locators, evaluate
 //   ...
 //   await vscode.close();
-import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { inflateSync } from 'node:zlib';
-import { ROOT, venvProgram } from '../../scripts/lib/paths.mjs';
+import { ROOT } from '../../scripts/lib/paths.mjs';
 import { hostOf } from './host.mjs';
 import { runningFile } from './lane.mjs';
 
@@ -193,6 +191,17 @@ class VSCode {
     await input.fill(text);
   }
 
+  /** Opens a link to the extension as the system would, which VS Code asks about. */
+  async openLink(link) {
+    await this.#palette('>Developer: Open URL');
+    await this.page.keyboard.press('Enter');
+    const input = this.page.locator('.quick-input-widget input[type=text]');
+    await this.page.locator('.quick-input-widget .quick-input-list').waitFor({ state: 'hidden' });
+    await input.fill(link);
+    await this.page.keyboard.press('Enter');
+    await this.page.locator('.monaco-dialog-box').getByRole('button', { name: 'Open' }).click();
+  }
+
   /** Runs a command by its title, as a person would: `runCommand('Memlens: Go to the Peak')`. */
   async runCommand(title) {
     await this.#palette(`>${title}`);
@@ -326,6 +335,7 @@ class VSCode {
         () => true,
         () => false,
       );
+    if (await colours.count()) return;
     for (let attempt = 0; ; attempt++) {
       this.writeSettings({ 'workbench.colorTheme': name });
       if (await shown(3000)) break;
@@ -365,10 +375,8 @@ class VSCode {
   /** What `memlens ARGUMENTS --json` prints, with archives of its own. */
   async memlens(...args) {
     const own = path.join(path.dirname(this.folder), 'cache-of-the-command-line');
-    const options = { cwd: this.folder, maxBuffer: 1 << 26 };
     const all = [...args.map(String), '--json', '--cache-dir', own];
-    const { stdout } = await promisify(execFile)(venvProgram('memlens'), all, options);
-    return JSON.parse(stdout);
+    return JSON.parse(await this.host.commandLine.run(all, this.folder));
   }
 
   /** The lines that `memlens lines FILE --json` prints. */

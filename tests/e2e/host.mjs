@@ -7,6 +7,7 @@ import { chromium } from 'playwright-core';
 import { findChromium } from '../../scripts/lib/chromium.mjs';
 import { installCodeServer } from '../../scripts/lib/code-server.mjs';
 import { startVSCodeServer } from '../../scripts/lib/vscode-server.mjs';
+import { CommandLine } from './command-line.mjs';
 
 export const CHROMIUM_FLAGS = [
   ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
@@ -41,6 +42,7 @@ export async function hostOf({ settings, flags }) {
 class Host {
   #browser;
   #context;
+  commandLine = new CommandLine();
   // archives of the person at this machine stay out of it
   #cache = mkdtempSync(path.join(os.tmpdir(), 'memlens-e2e-cache-'));
 
@@ -91,6 +93,7 @@ class Host {
   async stop() {
     await this.#browser?.close().catch(() => undefined);
     await this.server?.stop();
+    await this.commandLine.stop();
     rmSync(this.#cache, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
 

@@ -1,9 +1,10 @@
 // Moving about: by every gesture of the pointer, and by keys, palette and table without a pointer.
 import assert from 'node:assert/strict';
+import { cpSync, existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { openVSCode } from './harness.mjs';
-import { SnapshotView, distance, exactBytes } from './view.mjs';
+import { SnapshotView, distance, exactBytes, until } from './view.mjs';
 
 const FILE = 'train.pickle';
 
@@ -326,6 +327,77 @@ describe('without a pointer', () => {
     await press('Enter');
     await vscode.atLine(path.posix.basename(label.file), label.line);
     await vscode.runCommand('View: Focus First Editor Group');
+  });
+
+  test('back and forward go through the places, and a link leads to one', async () => {
+    const { page } = vscode;
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await press('0');
+    await view.still();
+    // longer than what counts as one change, each time
+    const settle = () => page.waitForTimeout(1_200);
+    const scope = view.locator('.scope-text');
+    const filter = view.locator('.filter-input');
+    await settle();
+    const closer = await move('+');
+    await settle();
+    await press('t');
+    await view.locator('.live-set .grid').waitFor();
+    await settle();
+    await filter.fill('size>1MiB');
+    await filter.press('Enter');
+    await view.locator('.filter-badge').waitFor();
+    await press('Escape');
+    await view.drawn();
+    await settle();
+    const filtered = await view.camera();
+
+    await vscode.runCommand('Memlens: Copy Link');
+    const copied = () => page.evaluate(() => window.navigator.clipboard.readText());
+    const link = await until(
+      async () => (await copied()).includes('/open?at=') && copied(),
+      'a link is copied',
+    );
+
+    await press('Alt+ArrowLeft');
+    await until(async () => (await filter.inputValue()) === '', 'the filter is gone');
+    await press('Alt+ArrowLeft');
+    await view.locator('.live-set .grid').waitFor({ state: 'hidden' });
+    assert.deepEqual(await move('Alt+ArrowLeft'), all);
+    assert.deepEqual(await move('Alt+ArrowRight'), closer);
+    await press('Alt+ArrowRight');
+    await view.locator('.live-set .grid').waitFor();
+    await press('0');
+    await view.still();
+
+    await vscode.openLink(link);
+    await until(async () => (await filter.inputValue()) === 'size>1MiB', 'the link leads to the filter');
+    await view.drawn();
+    assert.deepEqual(await view.camera(), filtered);
+    await scope.waitFor();
+    await filter.fill('');
+    await filter.press('Enter');
+    await view.drawn();
+    await press('Escape');
+    await press('t');
+    await view.locator('.live-set .grid').waitFor({ state: 'hidden' });
+    await move('-');
+  });
+
+  test('the picture is saved as PNG, and a report as a page', async () => {
+    for (const [command, name, starts] of [
+      ['Export Picture as PNG…', 'train-picture.png', '\u0089PNG'],
+      ['Export Report…', 'train-report.html', '<!DOCTYPE html>'],
+    ]) {
+      await vscode.runCommand(`Memlens: ${command}`);
+      const input = vscode.page.locator('.quick-input-widget input').first();
+      await until(async () => (await input.inputValue()).endsWith(name), 'the dialog');
+      await input.press('Enter');
+      const file = path.join(vscode.folder, name);
+      const head = () => (existsSync(file) ? readFileSync(file, 'latin1').slice(0, starts.length) : '');
+      await until(() => head() === starts, 'the file');
+    }
+    if (process.env.MEMLENS_KEEP) cpSync(vscode.folder, process.env.MEMLENS_KEEP, { recursive: true });
   });
 
   test('? lists the keys', async () => {

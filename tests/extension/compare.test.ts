@@ -22,6 +22,7 @@ async function openView(): Promise<SnapshotView> {
     openSource: () => Promise.resolve(),
     openAsText: () => Promise.resolve(),
     saveText: () => Promise.resolve(),
+    copyLink: () => Promise.resolve(),
     chooseOther: (view: SnapshotView) => view.compareWith(OTHER),
   };
   const uri = Uri.file('/a.pickle') as unknown as vscode.Uri;
@@ -134,7 +135,7 @@ describe('the snapshot that a view is compared with', () => {
     await settle();
     assert.equal(server.count('memlens/open'), before + 2);
 
-    panel.received.fire({ type: 'state', state: { ...STATE, compare: COMPARE } });
+    panel.received.fire({ type: 'state', state: { ...STATE, compare: COMPARE }, acts: 0 });
     await settle();
     panel.dispose();
     server = new FakeServer();

@@ -17,7 +17,13 @@ const MIB = 1 << 20;
 function heatLine(line: number, peak: number, more: Partial<HeatLine> = {}): HeatLine {
   return {
     ...{ line, function: 'f', kind: 'user', live_at_peak_bytes: peak, total_bytes: peak * 2, count: 1 },
-    ...{ self_live_at_peak_bytes: peak, self_total_bytes: peak * 2, changed: null, ...more },
+    ...{
+      source: 'recorded',
+      self_live_at_peak_bytes: peak,
+      self_total_bytes: peak * 2,
+      changed: null,
+      ...more,
+    },
   };
 }
 
@@ -77,6 +83,8 @@ describe('figures of lines', () => {
     assert.equal(line?.text, '1 MiB live at peak, 1 KiB by itself (my code, library)');
     const any = { ...fileHeat('a.pickle', [library]), attribution: 'any' as const };
     assert.equal(hotLines([any], 'peak')[0]?.text, '1 MiB live at peak, 1 KiB by itself (any code)');
+    const forward = heatLine(7, MIB, { source: 'forward' });
+    assert.equal(hotLines([fileHeat('a', [forward])], 'peak')[0]?.text, '1 MiB live at peak (forward)');
   });
 
   it('name each of several snapshots, and changed lines', () => {

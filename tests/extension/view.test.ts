@@ -18,6 +18,7 @@ function makeView(uri = Uri.file('/a.pickle')): SnapshotView {
   const host = {
     openSource: () => Promise.resolve(),
     saveText: () => Promise.resolve(),
+    copyLink: () => Promise.resolve(),
     openAsText: (target: vscode.Uri) => {
       opened.push(target.toString());
       return Promise.resolve();
@@ -63,7 +64,7 @@ describe('a view', () => {
 
   it('posts its status and state again to a new page', async () => {
     await openView();
-    panel.received.fire({ type: 'state', state: STATE });
+    panel.received.fire({ type: 'state', state: STATE, acts: 0 });
     panel.hide();
     panel.show();
     assert.deepEqual(panel.taken(), []);
@@ -74,7 +75,7 @@ describe('a view', () => {
 
   it('restores its state in a new window', async () => {
     await openView();
-    panel.received.fire({ type: 'state', state: STATE });
+    panel.received.fire({ type: 'state', state: STATE, acts: 0 });
     await settle();
     panel = new FakePanel();
     makeView();
@@ -82,6 +83,24 @@ describe('a view', () => {
     server.last('memlens/open').resolve(OPENED);
     await settle();
     assert.deepEqual(panel.taken().at(-1), { type: 'opened', info: INFO, state: STATE });
+  });
+
+  it('goes back and forward through what its page reports', async () => {
+    const view = await openView();
+    const zoomed = { ...STATE, x0: 1.5 };
+    panel.received.fire({ type: 'state', state: STATE, acts: 0 });
+    panel.received.fire({ type: 'state', state: zoomed, acts: 1 });
+    assert.deepEqual([view.canGo(-1), view.canGo(1)], [true, false]);
+    panel.received.fire({ type: 'history', by: -1 });
+    assert.deepEqual(panel.taken(), [{ type: 'goTo', state: STATE }]);
+    assert.deepEqual([view.canGo(-1), view.canGo(1)], [false, true]);
+    // the page is made anew: it opens where it went to
+    panel.hide();
+    panel.show();
+    panel.received.fire({ type: 'ready' });
+    assert.deepEqual(panel.taken(), [{ type: 'opened', info: INFO, state: STATE }]);
+    panel.received.fire({ type: 'history', by: 1 });
+    assert.deepEqual(panel.taken(), [{ type: 'goTo', state: zoomed }]);
   });
 
   it('queues messages until the page can show them', async () => {
@@ -255,7 +274,7 @@ describe('a file that changes on disk', () => {
   it('is read again on request: numbers in the state are dropped, the visible range is not', async () => {
     await openView();
     const state = { ...STATE, selection: 7, first: 3, second: 9 };
-    panel.received.fire({ type: 'state', state });
+    panel.received.fire({ type: 'state', state, acts: 0 });
     await happened('changed');
     panel.received.fire({ type: 'reload', of: 'own' });
     server.fileState = 'same';

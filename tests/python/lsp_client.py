@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -46,6 +46,7 @@ class Pending:
 
     def result(self, limit_s: float = LIMIT_S) -> Any:
         message = self._answer.get(timeout=limit_s)
+        self._answer.put(message)  # to be read again
         if "error" in message:
             raise RpcError(message["error"])
         return message["result"]
@@ -63,6 +64,8 @@ class LspClient:
         self._arrived = threading.Condition(self._lock)
         self.handlers: dict[str, Callable[[Any], Any]] = {}
         """Answers to the server's own requests."""
+        self._opened: list[tuple[str, Pending]] = []
+        """Views for which a snapshot was requested."""
         self.process = subprocess.Popen(
             [sys.executable, "-m", "memlens", "lsp"],
             stdin=subprocess.PIPE,
@@ -117,12 +120,36 @@ class LspClient:
         self.notify("initialized", {})
         return result
 
+    def enter(self, workspace: Path, settings: dict[str, Any]) -> None:
+        """Change to another workspace and other settings."""
+        self.notifications.clear()
+        self._change_folders(added=[workspace])
+        self.notify("workspace/didChangeConfiguration", {"settings": settings})
+
+    def leave(self, workspace: Path) -> None:
+        """Close all snapshots and the workspace."""
+        for view, pending in self._opened:
+            with contextlib.suppress(RpcError):
+                snapshot = pending.result()["snapshot"]
+                self.request("memlens/close", {"snapshot": snapshot, "view": view})
+        self._opened.clear()
+        self._change_folders(removed=[workspace])
+
+    def _change_folders(self, *, added: Sequence[Path] = (), removed: Sequence[Path] = ()) -> None:
+        event = {
+            name: [{"uri": folder.as_uri(), "name": folder.name} for folder in folders]
+            for name, folders in (("added", added), ("removed", removed))
+        }
+        self.notify("workspace/didChangeWorkspaceFolders", {"event": event})
+
     def send(self, method: str, params: Any) -> Pending:
         number = next(self._numbers)
         pending = Pending(self, number)
         with self._lock:
             self._pending[number] = pending
         self._write({"id": number, "method": method, "params": params})
+        if method == "memlens/open" and isinstance(params, dict):
+            self._opened.append((params.get("view", ""), pending))
         return pending
 
     def request(self, method: str, params: Any, limit_s: float = LIMIT_S) -> Any:

@@ -26,9 +26,28 @@ def cache_folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server(workspace: Path, cache_folder: Path) -> Iterator[LspClient]:
+def own_server(workspace: Path, cache_folder: Path) -> Iterator[LspClient]:
+    """A server process of the test's own."""
     with LspClient() as client:
         client.start(workspace, {"cache_directory": str(cache_folder)})
+        yield client
+    assert "Traceback" not in client.stderr.decode(), client.stderr.decode()
+
+
+@pytest.fixture
+def server(shared_server: LspClient, workspace: Path, cache_folder: Path) -> Iterator[LspClient]:
+    """The server process of the file: each test finds it empty, with the test's workspace and archives."""
+    shared_server.enter(workspace, {"cache_directory": str(cache_folder)})
+    yield shared_server
+    shared_server.leave(workspace)
+
+
+@pytest.fixture(scope="module")
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LspClient]:
+    """A server process for all tests of a file; to start one takes a second."""
+    folder = tmp_path_factory.mktemp("shared-server")
+    with LspClient() as client:
+        client.start(folder, {"cache_directory": str(folder / "cache")})
         yield client
     assert "Traceback" not in client.stderr.decode(), client.stderr.decode()
 

@@ -3,8 +3,6 @@
 import contextlib
 import json
 import math
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -13,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.python.command_line import memlens
 from tests.python.conftest import event, frame, real_files
 from tests.python.replays import torch as oracle
 from tests.python.replays.torch import Alloc
@@ -365,11 +364,8 @@ def test_sums_equal_sql(opened: Any, sample: Path, tmp_path: Path) -> None:
     geometry = unpack(picture)
     for column, moment in enumerate(geometry.moment.tolist()):
         query = f"SELECT file, line, sum(size_bytes) AS bytes FROM live_at(0, {moment}) GROUP BY file, line"
-        command = [sys.executable, "-m", "memlens", "sql", str(sample), query, "--json"]
-        told = subprocess.run(
-            [*command, "--cache-dir", str(tmp_path / "c")], check=True, capture_output=True, timeout=120
-        )
-        by_line = {(row["file"], row["line"]): row["bytes"] for row in json.loads(told.stdout)}
+        answer = memlens("sql", sample, query, "--json", "--cache-dir", tmp_path / "c").stdout
+        by_line = {(row["file"], row["line"]): row["bytes"] for row in json.loads(answer)}
         named = [
             by_line.pop((area.place.file, area.place.line), 0)
             for area in picture.areas

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.bench.generate import generate
+from tests.python.command_line import memlens
 from tests.python.conftest import event, frame, real_files, real_profiles
 from tests.python.replays import torch as oracle
 
@@ -28,13 +29,6 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home-cache"
 
 
-def run(*arguments: object, status: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "memlens", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == status, done.stderr
-    return done
-
-
 def test_sizes_are_formatted_as_in_the_views() -> None:
     # the same cases as for ``bytes`` in tests/webview/words.test.ts
     cases = {
@@ -45,7 +39,7 @@ def test_sizes_are_formatted_as_in_the_views() -> None:
 
 
 def test_info(sample: Path) -> None:
-    info = json.loads(run("info", sample, "--json").stdout)
+    info = json.loads(memlens("info", sample, "--json").stdout)
     assert (info["kind"], info["model"]) == ("pytorch-snapshot", "timeline")
     assert isinstance(info["warnings"], list)
     data = oracle.load(sample)
@@ -64,7 +58,7 @@ def test_info(sample: Path) -> None:
         "live_at_end_bytes": heights[-1],
     }
     assert {key: device[key] for key in expected} == expected
-    text = run("info", sample).stdout
+    text = memlens("info", sample).stdout
     assert f"{max(heights):,} bytes" in text
     assert "note:" in text or not info["warnings"]
 
@@ -94,7 +88,7 @@ def expected_lines(path: Path) -> dict[tuple[str, int], dict[str, int]]:
 
 
 def lines_of(path: Path, *options: object) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = json.loads(run("lines", path, *options, "--json").stdout)["lines"]
+    rows: list[dict[str, Any]] = json.loads(memlens("lines", path, *options, "--json").stdout)["lines"]
     return rows
 
 
@@ -112,7 +106,7 @@ def test_what_is_charged_to_no_line(tmp_path: Path) -> None:
     ]
     path = tmp_path / "s.pickle"
     path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
-    answer = json.loads(run("lines", path, "--json").stdout)
+    answer = json.loads(memlens("lines", path, "--json").stdout)
     assert answer["attribution"] == "mine"
     figures = {each.pop("to"): tuple(each.values()) for each in answer["charged"]}
     assert figures == {
@@ -120,7 +114,7 @@ def test_what_is_charged_to_no_line(tmp_path: Path) -> None:
         "before_recording": (1000, 1, 1000, 0),
     }  # fmt: skip
     assert tuple(answer["total"].values()) == (1597, 5, 1000, 597)
-    words = [line.strip() for line in run("lines", path).stdout.splitlines()]
+    words = [line.strip() for line in memlens("lines", path).stdout.splitlines()]
     assert words[1].endswith("7 B  /home/me/model.py:7 step")
     assert words[2].endswith("60 B  /v/site-packages/torch/nn/linear.py:5 forward (library)")
     assert [line.rpartition("   ")[2].strip() for line in words[4:]] == [
@@ -128,11 +122,11 @@ def test_what_is_charged_to_no_line(tmp_path: Path) -> None:
         "no line: only C++ frames", "no line: no stack recorded",
         "no line: allocated before recording, without a stack", "in all",
     ]  # fmt: skip
-    anyone = json.loads(run("lines", path, "--json", "--any-code").stdout)
+    anyone = json.loads(memlens("lines", path, "--json", "--any-code").stdout)
     assert anyone["attribution"] == "any"
     assert {each["to"]: each["total_bytes"] for each in anyone["charged"]}["library"] == 67
-    assert json.loads(run("flame", path, "--json", "--any-code").stdout)["attribution"] == "any"
-    assert json.loads(run("compare", path, path, "--json").stdout)["attribution"] == "mine"
+    assert json.loads(memlens("flame", path, "--json", "--any-code").stdout)["attribution"] == "any"
+    assert json.loads(memlens("compare", path, path, "--json").stdout)["attribution"] == "mine"
 
 
 def test_lines(sample: Path) -> None:
@@ -150,7 +144,7 @@ def test_lines(sample: Path) -> None:
     assert order == sorted(order)
     assert [row["kind"] for row in rows] == ["library" if of_library else "user" for of_library, _ in order]
     assert lines_of(sample, "--top", 3) == rows[:3]
-    words = run("lines", sample, "--top", 3).stdout.splitlines()
+    words = memlens("lines", sample, "--top", 3).stdout.splitlines()
     assert f"{rows[0]['file']}:{rows[0]['line']}" in words[1]
     assert "self by my code" in words[0]
     assert words[4] == ""
@@ -161,7 +155,7 @@ def test_lines(sample: Path) -> None:
     assert {(row["file"], row["line"]): row["self_total_bytes"] for row in by_any} == {
         place: totals["any"] for place, totals in expected.items()
     }
-    assert "self by any code" in run("lines", sample, "--any-code").stdout
+    assert "self by any code" in memlens("lines", sample, "--any-code").stdout
 
 
 def test_recursion_counts_once(tmp_path: Path) -> None:
@@ -191,7 +185,7 @@ def test_function_counts_each_allocation_once(tmp_path: Path, opened: Any) -> No
 
 def test_stack(sample: Path) -> None:
     allocations = oracle.allocations(oracle.load(sample), 0)
-    answer = json.loads(run("stack", sample, 1000, "--json").stdout)
+    answer = json.loads(memlens("stack", sample, 1000, "--json").stdout)
     assert answer["allocation"]["size_bytes"] == allocations[1000].size
     assert answer["allocation"]["address"] == hex(allocations[1000].addr)
     assert [(f["line"], f["function"]) for f in answer["frames"]] == [
@@ -200,13 +194,13 @@ def test_stack(sample: Path) -> None:
     same = [alloc for alloc in allocations if alloc.frames == allocations[1000].frames]
     assert answer["same_stack"]["count"] == len(same)
     assert answer["same_stack"]["total_bytes"] == sum(alloc.size for alloc in same)
-    assert answer["frames"][0]["function"] in run("stack", sample, 1000).stdout
+    assert answer["frames"][0]["function"] in memlens("stack", sample, 1000).stdout
 
 
 def test_stack_without_a_line_and_with_a_category(tmp_path: Path) -> None:
     made = event("alloc", 4096, 512, frame("Allocator.cpp", 0, "malloc"), category="optimizer_state")
     (tmp_path / "odd.pickle").write_bytes(pickle.dumps({"segments": [], "device_traces": [[made]]}))
-    lines = run("stack", tmp_path / "odd.pickle", 0).stdout.splitlines()
+    lines = memlens("stack", tmp_path / "odd.pickle", 0).stdout.splitlines()
     assert "category: optimizer state" in lines
     assert lines[-2].startswith("same stack: 1 allocation, ")
     assert lines[-1] == "  Allocator.cpp malloc"
@@ -221,20 +215,20 @@ def test_stack_without_a_line_and_with_a_category(tmp_path: Path) -> None:
     ids=lambda path: path.stem[:40],
 )
 def test_notices_are_sentences(path: Path) -> None:
-    for warning in json.loads(run("info", path, "--json").stdout)["warnings"]:
+    for warning in json.loads(memlens("info", path, "--json").stdout)["warnings"]:
         assert warning["message"].endswith(".")
         assert not re.search(r"\b1 of [^.]* have\b|\d \d", warning["message"]), warning["message"]
 
 
 def test_ingest_reports_progress(sample: Path, tmp_path: Path, own_cache: Path) -> None:
-    lines = [json.loads(line) for line in run("ingest", sample, "--progress", "json").stdout.splitlines()]
+    lines = [json.loads(line) for line in memlens("ingest", sample, "--progress", "json").stdout.splitlines()]
     assert lines[-1]["type"] == "done"
     assert Path(lines[-1]["archive"]).is_relative_to(own_cache)
     fractions: list[Any] = [line["fraction"] for line in lines[:-1]]
     assert fractions == sorted(fractions)
     assert all(line["type"] == "progress" and 0 <= line["fraction"] <= 1 for line in lines[:-1])
     out = tmp_path / "archive"
-    assert run("ingest", sample, "--out", out).stdout.strip() == str(out)
+    assert memlens("ingest", sample, "--out", out).stdout.strip() == str(out)
     assert (out / "manifest.json").is_file()
 
 
@@ -259,38 +253,38 @@ def test_failures_print_one_line(command: list[Any], tmp_path: Path) -> None:
     bad = tmp_path / "evil\x1b[31m\n.pickle"
     bad.write_bytes(b"\x80\x04cos\nsystem\n.")
     for path in (bad, tmp_path / "missing.pickle", tmp_path):
-        done = run(command[0], path, *command[1:], status=1)
+        done = memlens(command[0], path, *command[1:], status=1)
         assert done.stdout == ""
         assert done.stderr.startswith("memlens: ")
         assert done.stderr.count("\n") == 1
         assert "\x1b" not in done.stderr
-    assert "GLOBAL" in run(command[0], bad, *command[1:], status=1).stderr
-    assert "at byte 2" in run(command[0], bad, *command[1:], status=1).stderr
+    assert "GLOBAL" in memlens(command[0], bad, *command[1:], status=1).stderr
+    assert "at byte 2" in memlens(command[0], bad, *command[1:], status=1).stderr
 
 
 def test_error_as_json(tmp_path: Path) -> None:
     bad = tmp_path / "bad.pickle"
     bad.write_bytes(b"\x80\x04cos\nsystem\n.")
-    (line,) = run("ingest", bad, "--progress", "json", status=1).stdout.splitlines()
+    (line,) = memlens("ingest", bad, "--progress", "json", status=1).stdout.splitlines()
     error = json.loads(line)
     assert error["type"] == "error"
     assert (error["problem"]["code"], error["problem"]["offset"]) == ("unsafe-pickle", 2)
 
 
 def test_damaged_archive_is_remade(sample: Path, own_cache: Path) -> None:
-    before = run("lines", sample, "--json").stdout
+    before = memlens("lines", sample, "--json").stdout
     (strings,) = own_cache.rglob("string_utf8")
     data = strings.read_bytes()
     half = len(data) // 2
     strings.write_bytes(data[:half] + b"\xf0" * (len(data) - half))
-    assert run("lines", sample, "--json").stdout == before
+    assert memlens("lines", sample, "--json").stdout == before
 
 
 @pytest.mark.parametrize(
     "arguments", [[], ["nonsense"], ["info"], ["lines", "x", "--top", "9" * 30], ["stack", "x", "y"]]
 )
 def test_wrong_arguments(arguments: list[str]) -> None:
-    done = run(*arguments, status=1)
+    done = memlens(*arguments, status=1)
     assert done.stderr.startswith("memlens: ")
     assert done.stderr.count("\n") == 1
 
@@ -315,7 +309,7 @@ def test_sigterm(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_pipe_is_rejected_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert "not a regular file" in run("info", tmp_path / "pipe", status=1).stderr
+    assert "not a regular file" in memlens("info", tmp_path / "pipe", status=1).stderr
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="file names are bytes there")
@@ -339,14 +333,14 @@ def test_circular_symbolic_links(sample: Path, tmp_path: Path) -> None:
         ["ingest", sample, "--out", loop / "below"],
         ["export", sample, "--pprof", loop / "below"],
     ):
-        error = run(*command, status=1).stderr
+        error = memlens(*command, status=1).stderr
         assert error.startswith("memlens: ")
         assert "Internal error" not in error, command
-    assert "symbolic link" in run("info", loop, status=1).stderr
+    assert "symbolic link" in memlens("info", loop, status=1).stderr
 
 
 def test_stack_of_a_missing_allocation(sample: Path) -> None:
-    assert "no allocation 99999999" in run("stack", sample, 99999999, status=1).stderr
+    assert "no allocation 99999999" in memlens("stack", sample, 99999999, status=1).stderr
 
 
 def test_reader_that_closes_the_pipe_early(sample: Path) -> None:
@@ -358,5 +352,5 @@ def test_reader_that_closes_the_pipe_early(sample: Path) -> None:
 def test_folder_that_cannot_be_written(sample: Path, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    done = run("ingest", sample, "--cache-dir", blocked / "cache", status=1)
+    done = memlens("ingest", sample, "--cache-dir", blocked / "cache", status=1)
     assert done.stderr.count("\n") == 1

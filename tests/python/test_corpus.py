@@ -69,7 +69,8 @@ def test_a_file_that_is_cut_off_or_has_a_bit_turned_over_is_reported_or_answers(
     data = damaged(name)
     if read(data) != "opened":
         pytest.skip("it is refused whole")
-    cuts, flips = (200, 200) if name == "everything.pickle" else (40, 60)
+    # enough to reach each part of a file; `npm run fuzz -- --damage` tries thousands
+    cuts, flips = (80, 80) if name == "everything.pickle" else (20, 30)
     tally = damage(name, data, cuts, flips)
     assert not tally.faults, tally.faults
     assert tally.flips.total() == flips

@@ -2,6 +2,7 @@
 of a trace says something."""
 
 import json
+import operator
 import pickle
 import random
 from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ from memlens.store import tables
 from memlens.store.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings import table
-from memlens.views.findings.ahead import FINDINGS, findings, headline
+from memlens.views.findings.ahead import FINDINGS, findings, headline, parts
 from memlens.views.findings.answers import SnapshotFinding, TextPart, plain_text
 from memlens.views.findings.writing import short_function
 from memlens.views.selection.items import items_of
@@ -108,19 +109,28 @@ def test_figures_are_those_of_sql(opened: Opened, path: Path) -> None:
     assert check_figures(snapshot) >= (0 if first.rule == "empty" else 1)
 
 
-def test_they_are_kept_with_the_archive(sample: Path, cache: Cache) -> None:
+def test_they_are_kept_with_the_archive(sample: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     archive = ingest(sample, cache, lambda *_: None)
     with closing(Snapshot.open(archive)) as snapshot:
-        assert FINDINGS.find(snapshot.origin) is not None
-        kept = headline(snapshot, None), findings(snapshot, None, 100)
-    FINDINGS.drop(archive)
-    with closing(Snapshot.open(archive)) as snapshot:
-        assert (headline(snapshot, None), findings(snapshot, None, 100)) == kept
+        assert FINDINGS.find(snapshot.origin) is None, "the picture comes first"
+        first = parts(snapshot, None)
+        assert len(first) == len(table.TRACE_RULES)
+        found = [part(snapshot) for part in first]
+        again = [part(snapshot) for part in parts(snapshot, 0)]
+        assert all(map(operator.is_, again, found)), "each is kept"
+        made = headline(snapshot, None), findings(snapshot, None, 100)
+        # what was answered is written, not found again
+        monkeypatch.setattr(table, "TRACE_RULES", ())
         snapshot.work_in_background()
+        assert not snapshot.background
         assert FINDINGS.find(snapshot.origin) is not None
+    with closing(Snapshot.open(archive)) as snapshot:
+        assert (headline(snapshot, None), findings(snapshot, None, 100)) == made
+        assert not parts(snapshot, None)
         assert len(findings(snapshot, None, 2).findings) == 2
-        with pytest.raises(BadRequestError):
-            headline(snapshot, 9)
+        for ask in (headline, parts):
+            with pytest.raises(BadRequestError):
+                ask(snapshot, 9)
 
 
 def test_a_rule_that_fails_leaves_the_archive_whole(

@@ -4,8 +4,6 @@ import functools
 import json
 import pickle
 import struct
-import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import groupby, pairwise
@@ -17,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.python.command_line import memlens
 from tests.python.conftest import WithOracle, event, frame
 from tests.python.made_stacks import stacks_of_nodes, tree_of_stacks
 from tests.python.replays import torch as oracle
@@ -300,8 +299,7 @@ def events_of(found: list[oracle.Alloc]) -> int:
 
 
 def run(*arguments: object) -> str:
-    command = [sys.executable, "-m", "memlens", "flame", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    return memlens("flame", *arguments).stdout
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ CASES: dict[str, Case] = {
     "text in brackets": Case(
         "generated code",
         ("<eval_with_key>.12", "<string>", "<__array_function__ internals>"),
-        ("<ipython-input-1-abc>", "<stdin>", "<console>", "<doctest a.b[1]>"),
+        ("<ipython-input-1-abc>", "<command-3141592>", "<stdin>", "<console>", "<doctest a.b[1]>"),
     ),
     "TorchInductor": Case(
         "generated code",
@@ -72,6 +72,7 @@ CASES: dict[str, Case] = {
             "/venv/lib/python3.11/site-packages/numpy/core/x.py", "D:\\me\\.venv\\Lib\\site-packages\\numpy\\x.py",
             "/usr/lib/python3/dist-packages/numpy/x.py", "/srv/job.zip/site-packages/numpy/x.py",
             "/opt/homebrew/lib/python3.11/site-packages/numpy/core/x.py",
+            "/databricks/python/lib/python3.10/site-packages/numpy/x.py",
             "/home/me/miniconda3/envs/e/lib/python3.10/site-packages/numpy/x.py",
         ),
         ("/home/me/site-packages-tools/numpy/x.py", "/srv/job.zip/train.py"),
@@ -95,11 +96,30 @@ CASES: dict[str, Case] = {
          "C:\\me\\Scripts\\torchrun.exe\\__main__.py"),
         ("/home/me/bin/torchrun_all", "/home/me/bin/train", "/home/me/ray/bin/app.py"),
     ),
+    "kernel launchers": Case(
+        "ipykernel",
+        ("/snap/jupyter/6/ipykernel_launcher.py", "/opt/google/colab_kernel_launcher.py"),
+        ("/tmp/ipykernel_12/34.py", "/home/me/my_ipykernel_launcher.py", "/home/me/ipykernel_launcher.py/train.py"),
+    ),
+    "Databricks' shell": Case(
+        "Databricks",
+        ("/databricks/python_shell/scripts/db_ipykernel_launcher.py",
+         "/databricks/python_shell/dbruntime/PythonPackageImportsInstrumentation/__init__.py"),
+        ("/root/.ipykernel/1234/command-3141592-65358", "/Workspace/Users/me/train.py",
+         "/home/me/databricks/python_shell/train.py"),
+    ),
+    "Azure ML's wrappers": Case(
+        "Azure ML",
+        ("/mnt/batch/tasks/shared/LS_root/jobs/w/azureml-setup/context_manager_injector.py",),
+        ("/mnt/azureml/cr/j/1/exe/wd/train.py",),
+    ),
     "debuggers": Case(
         "the debugger",
         ("/home/me/.vscode-server/extensions/ms-python.debugpy-1/bundled/libs/debugpy/x.py",
-         "/opt/pycharm/plugins/python/helpers/pydev/pydevd.py"),
-        ("/home/me/extensions/debugpy/x.py", "/home/me/.vscode/tasks.py"),
+         "/home/me/.local/share/code-server/extensions/ms-python.python-2024.8/python_files/run.py",
+         "/opt/pycharm/plugins/python/helpers/pydev/pydevd.py", "/root/.pycharm_helpers/pydev/pydevd.py",
+         "/opt/tools/debugpy/_vendored/pydevd/pydevd.py"),
+        ("/home/me/extensions/debugpy/x.py", "/home/me/.vscode/tasks.py", "/home/me/debugpy/train.py"),
     ),
     "Python's lib": Case(
         "Python's library",

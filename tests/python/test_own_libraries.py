@@ -2,14 +2,13 @@
 
 import hashlib
 import json
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.python.archived import source_lines
+from tests.python.command_line import memlens
 from tests.python.conftest import ROOT, real_files, real_profiles
 from tests.python.lsp_client import LspClient
 from tests.python.server_harness import open_view, problem_of, wait_until, write_snapshot
@@ -214,11 +213,8 @@ def test_the_command_line(sample: Path, tmp_path: Path) -> None:
     query = "SELECT DISTINCT kind FROM frames WHERE file LIKE '%model.py'"
 
     def kinds(*options: str) -> list[dict[str, str]]:
-        command = [sys.executable, "-m", "memlens", "sql", str(sample), query, "--json", *options]
-        command += ["--cache-dir", str(tmp_path / "cache")]
-        rows: list[dict[str, str]] = json.loads(
-            subprocess.run(command, capture_output=True, check=True).stdout
-        )
+        answer = memlens("sql", sample, query, "--json", *options, "--cache-dir", tmp_path / "cache")
+        rows: list[dict[str, str]] = json.loads(answer.stdout)
         return rows
 
     assert kinds() == [{"kind": KIND_NAMES[USER]}]

@@ -85,7 +85,10 @@ def lines(*rows: tuple[int, str, int]) -> list[PlacedLine]:
     bound = cast("BoundFile", None)
     return [
         PlacedLine(
-            bound, SourceLine("net.py", line, function, "user", total, 1, 0, 0, total, 0, 0, 0), line, None
+            bound,
+            SourceLine("net.py", line, function, "user", "recorded", total, 1, 0, 0, total, 0, 0, 0),
+            line,
+            None,
         )
         for line, function, total in rows
     ]

@@ -4,13 +4,13 @@ import json
 import pickle
 import re
 import shutil
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.python.command_line import memlens
+from tests.python.conftest import frame
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import find_source, open_view, snapshot_of, wait_until, write_snapshot
 
@@ -56,11 +56,11 @@ def test_hover_tells_what_a_line_allocated(server: LspClient, tmp_path: Path, wo
     assert "pickle**" in text.replace("b\\.pickle", "")
 
 
-def test_hover_says_the_same_as_the_command_line(server: LspClient, tmp_path: Path) -> None:
+def test_hover_says_the_same_as_the_command_line(own_server: LspClient, tmp_path: Path) -> None:
     sample = Path(shutil.copy(SAMPLES / "train.pickle", tmp_path))
     for source in SAMPLES.glob("*.py"):
         shutil.copy(source, tmp_path)
-    server.notify(
+    own_server.notify(
         "workspace/didChangeWorkspaceFolders",
         {
             "event": {
@@ -69,22 +69,12 @@ def test_hover_says_the_same_as_the_command_line(server: LspClient, tmp_path: Pa
             }
         },
     )
-    open_view(server, sample)
-    command = [
-        sys.executable,
-        "-m",
-        "memlens",
-        "lines",
-        str(sample),
-        "--json",
-        "--cache-dir",
-        str(tmp_path / "c2"),
-    ]
-    rows = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["lines"]
+    open_view(own_server, sample)
+    rows = json.loads(memlens("lines", sample, "--json", "--cache-dir", tmp_path / "c2").stdout)["lines"]
     ours = [row for row in rows if (tmp_path / Path(row["file"]).name).exists()]
     assert ours
     for row in ours:
-        text = server.hover(tmp_path / Path(row["file"]).name, row["line"])
+        text = own_server.hover(tmp_path / Path(row["file"]).name, row["line"])
         assert text is not None, row
         figures = [int(figure.replace(",", "")) for figure in re.findall(r"([\d,]+) bytes", text)]
         assert row["total_bytes"] in figures
@@ -155,6 +145,32 @@ def test_code_lenses_stand_above_functions(
     assert lenses[0]["command"]["arguments"][0]["line"] == 11
 
 
+def test_lines_of_forward_stacks_are_marked(
+    server: LspClient, tmp_path: Path, workspace: Path, cache_folder: Path
+) -> None:
+    content = snapshot_of(40)
+    text = '  File "/job/code/train.py", line 10, in step\n    x\n'
+    for each in content["device_traces"][0]:
+        each["frames"], each["forward_frames"] = [frame("??", 0, "at::native::mm()")], [text]
+    path = tmp_path / "a.pickle"
+    path.write_bytes(pickle.dumps(content))
+    open_view(server, path)
+    source = workspace / "code" / "train.py"
+    hover = server.hover(source, 10)
+    assert hover is not None
+    assert "what this line allocated, in step (forward)" in hover
+    assert (
+        "*No stack was recorded on this line: it is known from the forward stacks of backward operators.*"
+        in hover
+    )
+    (file,) = server.request("memlens/lineHeat", {"document": {"path": str(source), "cell": None}})["files"]
+    assert [(line["line"], line["source"]) for line in file["lines"]] == [(10, "forward")]
+    settings = {"cache_directory": str(cache_folder), "code_lens": True, "measure": "total"}
+    server.notify("workspace/didChangeConfiguration", {"settings": settings})
+    (lens,) = server.request("textDocument/codeLens", {"textDocument": {"uri": source.as_uri()}})
+    assert lens["command"]["title"].endswith(" allocations (forward)")
+
+
 def test_a_line_leads_to_what_to_show(server: LspClient, tmp_path: Path, workspace: Path) -> None:
     path = write_snapshot(tmp_path / "a.pickle")
     opened = open_view(server, path)
@@ -184,33 +200,33 @@ def test_a_line_leads_to_what_to_show(server: LspClient, tmp_path: Path, workspa
 
 
 def test_source_is_found_in_the_order_that_is_promised(
-    server: LspClient, workspace: Path, cache_folder: Path
+    own_server: LspClient, workspace: Path, cache_folder: Path
 ) -> None:
     foreign = "/elsewhere/project/code/train.py"
     here = workspace / "code" / "train.py"
-    assert (find_source(server, foreign)["how"], find_source(server, foreign)["path"]) == (
+    assert (find_source(own_server, foreign)["how"], find_source(own_server, foreign)["path"]) == (
         "suffix",
         str(here),
     )
-    assert find_source(server, str(here))["how"] == "exact"
-    assert find_source(server, "code/train.py")["how"] == "exact"
+    assert find_source(own_server, str(here))["how"] == "exact"
+    assert find_source(own_server, "code/train.py")["how"] == "exact"
 
     other = workspace / "copy" / "train.py"
     other.parent.mkdir()
     other.write_text("x\n")
     mappings = {"/elsewhere/project/code": "${workspaceFolder}/copy"}
     settings = {"cache_directory": str(cache_folder), "path_mappings": mappings}
-    server.notify("workspace/didChangeConfiguration", {"settings": settings})
-    assert (find_source(server, foreign)["how"], find_source(server, foreign)["path"]) == (
+    own_server.notify("workspace/didChangeConfiguration", {"settings": settings})
+    assert (find_source(own_server, foreign)["how"], find_source(own_server, foreign)["path"]) == (
         "mapping",
         str(other),
     )
 
-    gone = find_source(server, "/elsewhere/project/code/gone.py")
+    gone = find_source(own_server, "/elsewhere/project/code/gone.py")
     assert gone["how"] == "none"
     assert gone["path"] is None
     assert gone["looked_for"] == str(workspace / "copy" / "gone.py")
-    assert find_source(server, "<string>")["how"] == "none"
+    assert find_source(own_server, "<string>")["how"] == "none"
 
 
 def test_a_tie_is_asked_once(server: LspClient, tmp_path: Path, workspace: Path) -> None:

@@ -1,6 +1,7 @@
 """Fields that no real file at hand shows: forward frames, FX, notes on events, pinned host memory."""
 
 import gzip
+import json
 import pickle
 from collections.abc import Callable
 from contextlib import closing
@@ -47,7 +48,9 @@ def made(opened: Opened, tmp_path: Path, trace: list[Any], **more: Any) -> Snaps
     return opened(path)
 
 
-def test_forward_frames_lead_from_native_stacks_to_the_forward_line(opened: Opened, tmp_path: Path) -> None:
+def test_forward_frames_lead_from_native_stacks_to_the_forward_line(
+    opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shared = list(FORWARD)
     trace = [
         event("alloc", 1, 8, NATIVE, NODE, ENGINE, forward_frames=shared),
@@ -56,6 +59,7 @@ def test_forward_frames_lead_from_native_stacks_to_the_forward_line(opened: Open
         event("alloc", 4, 8, NATIVE, MAIN, forward_frames=[FORWARD[0]]),
         event("alloc", 5, 8, NATIVE, NODE, ENGINE, forward_frames=["no place"]),
         event("alloc", 6, 8, NATIVE, forward_frames=[]),
+        event("alloc", 7, 8, NATIVE, frame("/p/train.py", 20, "step")),
     ]
     snapshot = made(opened, tmp_path, trace)
     one = stack(snapshot, 0)
@@ -78,6 +82,23 @@ def test_forward_frames_lead_from_native_stacks_to_the_forward_line(opened: Open
     # totals of the line hold what ran on its behalf
     (line,) = [row for row in source_lines(snapshot, "/p/model.py") if row.line == 12]
     assert (line.total_bytes, line.count, line.self_count) == (16, 2, 2)
+    assert line.source == "forward"
+    # a line that a recorded stack has too is no forward line
+    of_train = source_lines(snapshot, "/p/train.py")
+    assert {(row.line, row.source, row.count) for row in of_train} == {
+        (20, "recorded", 4),
+        (90, "recorded", 1),
+    }
+    # the command line and SQL say the same
+    answers = {}
+    for command, *more in (("lines", "--top", "9"), ("sql", "SELECT line, source FROM lines", "--json")):
+        path = str(tmp_path / "s.pickle")
+        assert cli.main([command, path, *more, "--cache-dir", str(tmp_path / "c")]) == 0
+        answers[command] = capsys.readouterr().out
+    assert "model.py:12 forward (forward)\n" in answers["lines"]
+    assert "train.py:20 step\n" in answers["lines"]
+    rows = [tuple(row.values()) for row in json.loads(answers["sql"])]
+    assert rows == [(12, "forward"), (20, "recorded"), (90, "recorded")]
 
 
 def test_lines_held_at_an_oom_say_how_they_are_known(opened: Opened, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ import { Cursors } from '../../webview/src/cursors';
 import type { Pane } from '../../webview/src/panes/pane';
 import { Dock } from '../../webview/src/shell/dock';
 import { Headline } from '../../webview/src/shell/headline';
+import { shareEntries } from '../../webview/src/shell/share';
 import { openMenu, type MenuEntry } from '../../webview/src/shell/menu';
 import { Summary } from '../../webview/src/shell/summary';
 import { comparing, Toolbar, type ToolbarProps } from '../../webview/src/shell/toolbar';
@@ -113,14 +114,28 @@ test('a menu of the timeline offers what the file has, and running what holds ch
     run: (action: string) => {
       ran.push(action);
     },
-    copySummary: () => {
-      ran.push('copy');
-    },
+    share: shareEntries(
+      {
+        post: ({ type }: FromWebviewMessage) => {
+          ran.push(type);
+        },
+        command: (name: string) => {
+          ran.push(name);
+        },
+      },
+      () => 'the summary',
+      'Timeline',
+    ),
   };
   const items = timelineMenu(state).filter((entry) => entry !== null);
   assert.ok(!items.some(({ text }) => text.startsWith('Colours')));
   for (const item of items) item.run();
-  assert.ok(ran.includes('toggleAxis') && ran.includes('togglePanel') && ran.includes('copy'));
+  assert.ok(
+    ran.includes('toggleAxis') &&
+      ran.includes('togglePanel') &&
+      ran.includes('copy') &&
+      ran.includes('copyLink'),
+  );
   // one of both axes holds, so only the other one switches
   assert.equal(ran.filter((action) => action === 'toggleAxis').length, 1);
   assert.ok(!timelineMenu({ ...state, hasTimes: false }).some((entry) => entry?.text.startsWith('Axis')));
@@ -272,12 +287,12 @@ test('the summary links lines and evidence, copies as text, and counts the warni
   );
   summary.turnTo(0);
   await drawn();
-  assert.deepEqual(api.asked, ['memlens/headline']);
-  assert.equal(one(host, '.headline-text').textContent.trim(), 'Peak 4 GiB. Held by model.py:39');
-  summary.findMore();
-  summary.findMore();
+  assert.deepEqual(api.asked, [], 'the picture comes first');
+  summary.find();
+  summary.find();
   await drawn();
   assert.deepEqual(api.asked, ['memlens/headline', 'memlens/findings']);
+  assert.equal(one(host, '.headline-text').textContent.trim(), 'Peak 4 GiB. Held by model.py:39');
 
   one(host, '.headline-text .link').click();
   const best = one(host, '.headline-finding');

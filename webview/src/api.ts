@@ -3,11 +3,14 @@
 import type {
   FromWebviewMessage,
   ToWebviewMessage,
+  ViewCommand,
   ViewMethod,
   ViewParams,
   ViewResult,
+  ViewState,
 } from '../../extension/shared/messages';
 import type { Problem } from '../../extension/shared/protocol.gen';
+import { Acts } from './acts';
 import type { Kept, SavedState } from './scene/state';
 
 /** A request that the server answered with a Problem. */
@@ -27,9 +30,12 @@ export interface Pending<T> {
 export interface Api {
   post(message: FromWebviewMessage): void;
   request<M extends ViewMethod>(method: M, params: ViewParams<M>): Pending<ViewResult<M>>;
+  /** Runs a command as VS Code's palette does. */
+  command(command: ViewCommand): void;
   listen(handler: (message: HostMessage) => void): void;
   saved(): SavedState | undefined;
-  save(state: Pick<SavedState, 'view' | 'layout'>): void;
+  /** Keeps the view's state, and reports it to the host. */
+  save(view: ViewState, layout: SavedState['layout']): void;
   /** Keeps what a pane wants to find again when the view is reloaded. */
   keep(part: Kept): void;
 }
@@ -52,10 +58,16 @@ export function connect(): Api {
   const post = (message: FromWebviewMessage): void => {
     vscode.postMessage(message);
   };
+  const command = (each: ViewCommand): void => {
+    handler?.({ type: 'command', command: each });
+  };
+  const acts = new Acts(command);
 
   window.addEventListener('message', (event: MessageEvent<ToWebviewMessage>) => {
     const message = event.data;
     if (message.type !== 'response') {
+      if (message.type === 'goTo') acts.count = 0;
+      else if (isAct(message)) acts.count++;
       handler?.(message);
       return;
     }
@@ -81,12 +93,14 @@ export function connect(): Api {
         },
       };
     },
+    command,
     listen: (next) => {
       handler = next;
     },
     saved: () => vscode.getState(),
-    save: (state) => {
-      vscode.setState(kept ? { ...state, kept } : state);
+    save: (view, layout) => {
+      vscode.setState({ view, layout, ...(kept ? { kept } : {}) });
+      post({ type: 'state', state: view, acts: acts.count });
     },
     keep: (part) => {
       kept = { ...kept, ...part };
@@ -94,4 +108,16 @@ export function connect(): Api {
       if (state) vscode.setState({ ...state, kept });
     },
   };
+}
+
+/** Whether a message comes of what the user did elsewhere in VS Code. */
+function isAct(message: HostMessage): boolean {
+  switch (message.type) {
+    case 'command':
+      return message.command !== 'back' && message.command !== 'forward';
+    case 'other':
+      return message.fresh;
+    default:
+      return message.type === 'showLine' || message.type === 'showAllocation';
+  }
 }

@@ -1,20 +1,35 @@
 // Which screen is shown: reading, failed, or the snapshot.
 
-import type { ViewState } from '../../extension/shared/messages';
+import type { ViewCommand, ViewState } from '../../extension/shared/messages';
 import type { GraphInfo, TimelineInfo } from '../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from './api';
+import { savePicture, takeReport, type AskedSvg } from './export';
 import { never } from './model';
 import { ProfileView } from './profile/view';
 import { SnapshotView } from './view';
 import { replace } from './ui/dom';
 import { learnFileNames } from './ui/paths';
-import type { GraphView } from './graph/view';
 import { emptyScreen, failedScreen, ProgressScreen } from './ui/screens';
+
+/** What every model's view can do. */
+interface ShownView {
+  receive(message: HostMessage): void;
+  /** Shows a state of before, or of a link. */
+  goTo(state: ViewState): void;
+  /** Asks for its picture as SVG; null where it has none. */
+  picture(): AskedSvg | null;
+  /** The device that a report is about; null for a model without. */
+  readonly reported: number | null;
+  failed(error: unknown): void;
+  /** Saves its state now. */
+  save(): void;
+  dispose(): void;
+}
 
 export class App {
   private progress: ProgressScreen | null = null;
   private opened = 0;
-  private view: SnapshotView | ProfileView | GraphView | null = null;
+  private view: ShownView | null = null;
 
   constructor(
     private readonly api: Api,
@@ -58,9 +73,50 @@ export class App {
           }),
         );
         return;
+      case 'goTo':
+        this.view?.goTo(message.state);
+        return;
+      case 'command':
+        this.command(message.command);
+        return;
       default:
         this.view?.receive(message);
     }
+  }
+
+  /** What is the same for all models is done here; the host goes by the state that is saved first. */
+  private command(command: ViewCommand): void {
+    switch (command) {
+      case 'back':
+      case 'forward':
+        this.view?.save();
+        this.api.post({ type: 'history', by: command === 'back' ? -1 : 1 });
+        return;
+      case 'copyLink':
+        this.view?.save();
+        this.api.post({ type: 'copyLink' });
+        return;
+      case 'exportSvg':
+      case 'exportPng': {
+        const asked = this.view?.picture();
+        if (asked) this.take(savePicture(this.api, command === 'exportSvg' ? 'svg' : 'png', asked));
+        return;
+      }
+      case 'exportReport':
+      case 'copyReport':
+        this.take(
+          takeReport(this.api, command === 'copyReport' ? 'markdown' : 'html', this.view?.reported ?? null),
+        );
+        return;
+      default:
+        this.view?.receive({ type: 'command', command });
+    }
+  }
+
+  private take(made: Promise<void>): void {
+    made.catch((error: unknown) => {
+      this.view?.failed(error);
+    });
   }
 
   private showProgress(): void {

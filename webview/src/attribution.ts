@@ -6,18 +6,22 @@ import { Choice } from './ui/choice';
 
 export type Attribution = Branch['attribution'];
 
+const LAST_RESORT =
+  'What allocates (malloc, operator new) and what starts programs and threads (__libc_start_call_main) is charged ' +
+  'only where a stack has nothing else';
+
 export const ATTRIBUTIONS: Readonly<Record<Attribution, { readonly name: string; readonly rule: string }>> = {
   mine: {
     name: 'my code',
     rule:
       'A stack is charged to its innermost frame of your own code; without one to that of a library, else of native ' +
-      'code. malloc, operator new and their like are passed over.',
+      `code. ${LAST_RESORT}.`,
   },
   any: {
     name: 'any code',
     rule:
-      'A stack is charged to its innermost frame, no matter whose code it is. malloc, operator new and their like are passed ' +
-      'over, and so is C++ in a trace of Python.',
+      `A stack is charged to its innermost frame, no matter whose code it is. ${LAST_RESORT}; ` +
+      'in a trace of Python so is C++.',
   },
 };
 

@@ -102,6 +102,13 @@ export class Compare {
     this.changed();
   }
 
+  /** As it was somewhere before, if the other file is the same. */
+  goTo(state: CompareState | null): void {
+    if (!state || state.uri !== this.settingsOf) return;
+    const { uri: _, ...settings } = state;
+    if (JSON.stringify(settings) !== JSON.stringify(this.settings)) this.set(settings);
+  }
+
   set(changes: Partial<CompareSettings>): void {
     this.settings = { ...this.settings, ...changes };
     this.changed();

@@ -27,7 +27,17 @@ import type { Theme } from './ui/theme';
 
 /** What may have changed since a part was last told. */
 export type Change =
-  'device' | 'axis' | 'filter' | 'cursors' | 'theme' | 'camera' | 'selection' | 'compare' | 'attribution';
+  | 'device'
+  | 'axis'
+  | 'filter'
+  | 'cursors'
+  | 'theme'
+  | 'camera'
+  | 'selection'
+  | 'compare'
+  | 'attribution'
+  /** The flame graph is to be shown as it was somewhere before. */
+  | 'flame';
 
 export const EVERYTHING: readonly Change[] = [
   'device',

@@ -15,7 +15,8 @@ export interface TimelineMenu {
   readonly panel: boolean;
   readonly details: boolean;
   run(action: Action): void;
-  readonly copySummary: () => void;
+  /** What can be copied and exported. */
+  readonly share: readonly MenuEntry[];
 }
 
 export function timelineMenu(state: TimelineMenu): readonly MenuEntry[] {
@@ -66,7 +67,6 @@ export function timelineMenu(state: TimelineMenu): readonly MenuEntry[] {
     check('Panel', 'T', 'togglePane', state.panel),
     item('Maximize Panel', 'Shift+T', 'toggleTall'),
     check('Details', 'S', 'togglePanel', state.details),
-    null,
-    { text: 'Copy Summary', key: '', run: state.copySummary },
+    ...state.share,
   ];
 }

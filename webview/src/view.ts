@@ -15,8 +15,9 @@ import { Colours } from './colours';
 import { runAction, type Commanded } from './commands';
 import { Compare } from './compare';
 import type { Change } from './context';
-import { momentName, momentX, type Cursors } from './cursors';
+import { momentName, momentX, type Cursors, type CursorState } from './cursors';
 import { KeptAttribution } from './attribution';
+import { svgTheme, type AskedSvg } from './export';
 import { KeptFlame } from './flame/settings';
 import type { Action } from './input/keys';
 import { actionAt } from './keyboard';
@@ -29,6 +30,7 @@ import { columnAt, highestColumn } from './scene/columns';
 import { deviceExtent, hasTimes, peakAt, restoreLayout, restoreState, type Axis } from './scene/state';
 import type { Selection } from './selection';
 import type { MenuEntry } from './shell/menu';
+import { shareEntries } from './shell/share';
 import type { Picker } from './shell/toolbar';
 import { timelineMenu } from './timeline-menu';
 import { Sources } from './sources';
@@ -120,7 +122,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.plot.setHold(state.holdHeight);
     this.regroup();
     this.show(this.device, this.axis, state);
-    this.parts.cursors.turnTo(this.device.device, state);
+    this.cursors.turnTo(this.device.device, state);
     this.arrangement.showPicture(state.picture);
     this.parts.dock.show(state.pane);
     if (state.selection !== null) this.selection.select(state.selection, null, false);
@@ -147,6 +149,62 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.parts.lanes.dispose();
     for (const picture of this.parts.pictures) picture.dispose?.();
     this.plot.dispose();
+  }
+
+  picture(): AskedSvg {
+    const { x0, x1, y0, y1 } = this.plot.target;
+    return this.api.request('memlens/timelineSvg', {
+      ...{ device: this.device.device, axis: this.axis, filter: this.filter, x0, x1 },
+      ...(this.plot.holdsHeight ? { y0, y1 } : { y0: null, y1: null }),
+      areas: { by: this.areas ?? this.lastAreas, attribution: this.attribution.value },
+      theme: svgTheme(),
+    });
+  }
+
+  get reported(): number {
+    return this.device.device;
+  }
+
+  goTo(saved: ViewState): void {
+    const state = restoreState(this.info, saved);
+    this.plot.setHold(state.holdHeight);
+    if (state.colour !== this.colours.by && this.colours.toggle()) this.repaint();
+    if (state.areas !== this.areas) {
+      this.areas = state.areas;
+      this.regroup();
+    }
+    this.narrowing.cancel();
+    this.parts.filterBox.show(state.filter);
+    if (state.device === this.device.device && state.filter === this.filter) this.arrive(state, this.device);
+    else if (state.filter === '') this.arrive(state, this.deviceOf(state.device));
+    else
+      this.narrowing.ask(state.device, state.filter, (device) => {
+        this.arrive(state, device);
+      });
+  }
+
+  /** `device` as the filter leaves it. */
+  private arrive(state: ViewState, device: DeviceInfo): void {
+    const { cursors, dock } = this.parts;
+    this.filter = state.filter;
+    const here = device === this.device && state.axis === this.axis;
+    if (here) this.plot.moveTo(state, true);
+    else this.show(device, state.axis, state);
+    const moments = ({ scope, kind, first, second }: CursorState): string =>
+      JSON.stringify([scope, kind, first, second]);
+    if (moments(cursors.state) !== moments(state)) {
+      cursors.turnTo(device.device, state);
+      if (state.first === null) this.cursorsChanged();
+    }
+    this.flame.restore(state.flame);
+    this.compare.goTo(state.compare);
+    if (state.picture !== this.arrangement.picture) this.arrangement.showPicture(state.picture);
+    dock.show(state.pane);
+    this.changed('flame', ...(here ? [] : (['filter'] as const)));
+    if (state.selection === null) this.selection.clear();
+    else if (!here || state.selection !== this.selection.current)
+      this.selection.select(state.selection, null, false);
+    this.rearranged();
   }
 
   receive(message: HostMessage): void {
@@ -311,7 +369,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     } else this.showLegend();
     if (frame.note.classList.contains('error')) this.say('');
     hover.refresh();
-    this.parts.summary.findMore();
+    this.parts.summary.find();
   }
 
   /** The legend tells of the moment under the pointer, else of the cursor's, else of the highest in view. */
@@ -442,9 +500,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       run: (action) => {
         this.run(action);
       },
-      copySummary: () => {
-        this.api.post({ type: 'copy', text: this.parts.summary.text });
-      },
+      share: shareEntries(this.api, () => this.parts.summary.text, 'Timeline'),
     });
   }
 
@@ -489,6 +545,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.changed('device', 'axis');
     this.cursorsChanged();
     this.rearranged();
+    if (this.arrangement.shown) this.parts.summary.find();
   }
 
   /** Another filter on the same device: the same stretch of the run, as high as what is left. */
@@ -535,6 +592,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   /** Neighbours are others in the memory map. */
   pictureShown(): void {
     this.feed.repaint();
+    if (this.arrangement.shown) this.parts.summary.find();
   }
 
   /** Tells the picture and the pane that are shown. */
@@ -554,7 +612,8 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.rearranged();
   }
 
-  private save(): void {
+  save(): void {
+    this.saveSoon.cancel();
     const { x0, x1, y0, y1 } = this.plot.target;
     const view: ViewState = {
       device: this.device.device,
@@ -576,8 +635,7 @@ export class SnapshotView implements Commanded, PartsOwner {
       value: null,
       graph: null,
     };
-    this.api.save({ view, layout: this.parts.frame.current });
-    this.api.post({ type: 'state', state: view });
+    this.api.save(view, this.parts.frame.current);
   }
 
   private deviceOf(device: number): DeviceInfo {

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
-import { OPTIONAL_VIEW_TYPE, type SnapshotEditorProvider, VIEW_TYPE } from '../editor/provider';
+import type { SnapshotEditorProvider } from '../editor/provider';
 import type { SnapshotView } from '../editor/view';
 
 const FILTERS = {
@@ -22,7 +22,7 @@ export function registerCompareCommands(editors: SnapshotEditorProvider): vscode
       );
       const [first, second] = files;
       if (first === undefined || second === undefined) return;
-      const view = await viewOf(first, editors);
+      const view = await editors.open(first);
       view?.reveal();
       await view?.compareWith(second);
     }),
@@ -66,16 +66,4 @@ async function askForFile(view: SnapshotView): Promise<vscode.Uri | undefined> {
     filters: FILTERS,
   });
   return chosen?.[0];
-}
-
-/** Returns the view of a file, which is opened if there is none. */
-async function viewOf(uri: vscode.Uri, editors: SnapshotEditorProvider): Promise<SnapshotView | undefined> {
-  const find = (): SnapshotView | undefined =>
-    editors.views.find((view) => view.uri.toString() === uri.toString());
-  if (find() === undefined) {
-    const optional = /(?<!\.pb)\.(json|html|gz|zst)$/i.test(uri.path);
-    const type = optional ? OPTIONAL_VIEW_TYPE : VIEW_TYPE;
-    await vscode.commands.executeCommand('vscode.openWith', uri, type);
-  }
-  return find();
 }

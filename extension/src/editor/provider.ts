@@ -1,5 +1,6 @@
 import * as vscode from 'vscode';
 import { Disposable } from '../base/disposable';
+import { setContext } from '../base/context';
 import type { Logger } from '../base/logger';
 import type { Server } from '../server/client';
 import { SnapshotDocument } from './document';
@@ -51,6 +52,17 @@ export class SnapshotEditorProvider
     return this.views.find((view) => view.panel.active);
   }
 
+  /** The view of a file, which is opened if there is none. */
+  async open(uri: vscode.Uri): Promise<SnapshotView | undefined> {
+    const find = (): SnapshotView | undefined =>
+      this.views.find((view) => view.uri.toString() === uri.toString());
+    if (find() === undefined) {
+      const optional = /(?<!\.pb)\.(json|html|gz|zst)$/i.test(uri.path);
+      await vscode.commands.executeCommand('vscode.openWith', uri, optional ? OPTIONAL_VIEW_TYPE : VIEW_TYPE);
+    }
+    return find();
+  }
+
   openCustomDocument(uri: vscode.Uri): SnapshotDocument {
     return new SnapshotDocument(uri);
   }
@@ -62,12 +74,24 @@ export class SnapshotEditorProvider
     this.#last = view;
     panel.onDidChangeViewState(() => {
       if (panel.active) this.#last = view;
+      this.#showState();
+    });
+    view.onDidMove(() => {
+      this.#showState();
     });
     panel.onDidDispose(() => {
       this.#views.delete(view);
       if (this.#last === view) this.#last = undefined;
     });
     this.#opened.fire(view);
+  }
+
+  /** Key bindings and the palette have what does something in the active view. */
+  #showState(): void {
+    const { active } = this;
+    setContext('memlens.canGoBack', active?.canGo(-1) === true);
+    setContext('memlens.canGoForward', active?.canGo(1) === true);
+    setContext('memlens.hasPicture', ['timeline', 'profile'].includes(active?.model ?? ''));
   }
 
   override dispose(): void {

@@ -1,12 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
-import type { FromWebviewMessage, ShownFile, ToWebviewMessage, ViewState } from '../../shared/messages';
-import type { OpenResult, Problem } from '../../shared/protocol.gen';
+import type {
+  FromWebviewMessage,
+  SavedForm,
+  ShownFile,
+  ToWebviewMessage,
+  ViewState,
+} from '../../shared/messages';
+import type { OpenResult, Problem, SnapshotInfo } from '../../shared/protocol.gen';
 import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
 import type { Server } from '../server/client';
 import { CANCELLED, NO_SERVER, problem, ProblemError, problemOf } from '../server/problem';
 import { FileWatch } from './fileWatch';
+import { History } from './history';
 import { page } from './html';
 import { OtherReference } from './other';
 import { ViewRequests } from './requests';
@@ -15,10 +22,17 @@ import type { ViewStates } from './states';
 /** The parts of the extension that a view uses. */
 export interface ViewHost {
   openSource(view: SnapshotView, file: string, line: number, beside: boolean): Promise<void>;
+  openObjectSource(
+    view: SnapshotView,
+    object: number | null,
+    kind: number | null,
+    beside: boolean,
+  ): Promise<void>;
   openAsText(uri: vscode.Uri, column: vscode.ViewColumn | undefined): Promise<void>;
   /** Lets the user choose the snapshot to compare with. */
   chooseOther(view: SnapshotView): Promise<void>;
-  saveText(view: SnapshotView, form: 'csv' | 'json', text: string): Promise<void>;
+  saveText(view: SnapshotView, form: SavedForm, text: string): Promise<void>;
+  copyLink(view: SnapshotView, state: ViewState | null): Promise<void>;
 }
 
 type Status =
@@ -54,6 +68,10 @@ export class SnapshotView extends Disposable {
   #status: Status = { is: 'opening', stage: '', fraction: null };
   #opening: vscode.CancellationTokenSource | undefined;
   #state: ViewState | null;
+  readonly #history = new History();
+  readonly #moved = this.own(new vscode.EventEmitter<void>());
+  /** The snapshot was opened, or there are other places to go back or forward to. */
+  readonly onDidMove = this.#moved.event;
   #pageReady = false;
   /** Messages to post once the page shows the snapshot. */
   #queued: ToWebviewMessage[] = [];
@@ -172,6 +190,22 @@ export class SnapshotView extends Disposable {
     else if (message.type !== 'command') this.#queued.push(message);
   }
 
+  /** The model of the snapshot, while it is open. */
+  get model(): SnapshotInfo['model'] | null {
+    return this.#status.is === 'open' ? this.#status.result.info.model : null;
+  }
+
+  /** Whether there is a place to go back or forward to. */
+  canGo(by: -1 | 1): boolean {
+    return this.#history.can(by);
+  }
+
+  /** Show a place of the snapshot: now if its page is there, else as soon as it is. */
+  goTo(state: ViewState): void {
+    this.#state = state;
+    if (this.#pageReady && this.#status.is === 'open') this.#post({ type: 'goTo', state });
+  }
+
   /** Compare the view with another snapshot. */
   async compareWith(uri: vscode.Uri): Promise<void> {
     await this.#other.choose(uri, true);
@@ -186,6 +220,7 @@ export class SnapshotView extends Disposable {
     // Numbers of allocations and moments are invalid in another file.
     if (this.#files.own.differs && this.#state !== null)
       this.#state = { ...this.#state, selection: null, first: null, second: null };
+    if (this.#files.own.differs) this.#history.clear();
     this.#release();
     this.#open();
   }
@@ -261,6 +296,7 @@ export class SnapshotView extends Disposable {
       switch (message.type) {
         case 'ready':
           this.#pageReady = true;
+          this.#history.settle();
           this.#postStatus();
           return;
         case 'request':
@@ -281,6 +317,9 @@ export class SnapshotView extends Disposable {
           return;
         case 'openSource':
           await this.host.openSource(this, message.file, message.line, message.beside);
+          return;
+        case 'openObjectSource':
+          await this.host.openObjectSource(this, message.object, message.kind, message.beside);
           return;
         case 'chooseOther':
           await this.host.chooseOther(this);
@@ -303,11 +342,22 @@ export class SnapshotView extends Disposable {
         case 'closeOther':
           this.#other.clear();
           return;
+        case 'history': {
+          const state = this.#history.go(message.by);
+          if (state !== null) this.goTo(state);
+          this.#moved.fire();
+          return;
+        }
+        case 'copyLink':
+          await this.host.copyLink(this, this.#state);
+          return;
         case 'saveText':
           await this.host.saveText(this, message.form, message.text);
           return;
         case 'state':
           this.#state = message.state;
+          this.#history.record(message.state, message.acts, Date.now());
+          this.#moved.fire();
           await this.states.set(this.uri.toString(), message.state);
           return;
       }
@@ -331,6 +381,7 @@ export class SnapshotView extends Disposable {
     this.#status = status;
     if (status.is === 'open') this.#files.own.follow(this.uri, status.result.snapshot);
     else this.#files.own.stop();
+    this.#moved.fire();
     this.#postStatus();
   }
 

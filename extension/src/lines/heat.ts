@@ -1,5 +1,6 @@
 import * as vscode from 'vscode';
 import type { FileHeat } from '../../shared/protocol.gen';
+import { setContext } from '../base/context';
 import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
 import type { Server } from '../server/client';
@@ -168,8 +169,4 @@ async function switchMeasure(): Promise<void> {
   const inWorkspace = settings.inspect('measure')?.workspaceValue !== undefined;
   const target = inWorkspace ? vscode.ConfigurationTarget.Workspace : vscode.ConfigurationTarget.Global;
   await settings.update('measure', measure() === 'peak' ? 'total' : 'peak', target);
-}
-
-function setContext(key: string, value: unknown): void {
-  void vscode.commands.executeCommand('setContext', key, value);
 }

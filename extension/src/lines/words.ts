@@ -7,6 +7,14 @@ export type Measure = 'peak' | 'total';
 
 const ATTRIBUTIONS: Readonly<Record<FileHeat['attribution'], string>> = { mine: 'my code', any: 'any code' };
 
+/** How a line is known, if no recorded stack has it. */
+const SOURCES: Readonly<Record<HeatLine['source'], string>> = {
+  recorded: '',
+  forward: ' (forward)',
+  fx: ' (FX trace)',
+  inferred: ' (inferred)',
+};
+
 /** The number of steps of a bar. A step is a factor of four; the first is a thousandth of the hottest line. */
 export const STEPS = 6;
 
@@ -91,5 +99,5 @@ export function figures(file: FileHeat, line: HeatLine, measure: Measure): strin
       : own === 0
         ? ', all in calls'
         : `, ${formatValue(own, unit)} by itself (${ruleOf(file.attribution, line.kind)})`;
-  return `${formatValue(all, unit)} ${words}${itself}`;
+  return `${formatValue(all, unit)} ${words}${itself}${SOURCES[line.source]}`;
 }

@@ -34,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
     printing = [*_reports(command), _compare(command), _steps(command), *_of_graphs(command)]
     for sub in printing:
         sub.add_argument("--json", action="store_true", help="print JSON")
-    reading = [*printing, _flame(command), *_sql_and_export(command)]
+    reading = [*printing, _flame(command), *_sql_and_export(command), *_files(command)]
     for sub in reading:
         sub.add_argument(
             "--libraries", action="append", metavar="PATTERN",
@@ -249,6 +249,30 @@ def _sql_and_export(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
     export.add_argument("--filter", default="", metavar="TEXT", help=_FILTER)
     export.add_argument("--device", type=int, metavar="N", help=_DEVICE)
     return tables, sql, export
+
+
+def _files(command: AddCommand) -> tuple[argparse.ArgumentParser, ...]:
+    """Add the commands that make a page or a picture for people."""
+    report = command("report", "Make one HTML page of a snapshot: findings, pictures and tables.")
+    picture = command("picture", "Draw a snapshot's timeline or flame graph as SVG.")
+    for each in (report, picture):
+        each.add_argument("file", type=Path)
+        each.add_argument(
+            "-o", "--out", type=Path, metavar="OUT", help="the file to write, instead of stdout"
+        )
+        each.add_argument("--device", type=int, metavar="N", help=_DEVICE)
+    report.add_argument("--markdown", action="store_true", help="write Markdown, without pictures")
+    picture.add_argument("--of", choices=("timeline", "flame"),
+                         help="what to draw (default: the timeline of a trace, else the flame graph)")  # fmt: skip
+    picture.add_argument("--by", choices=("line", "function", "module", "category", "file", "size"), default="line",
+                         help="what the timeline's areas are (default line)")  # fmt: skip
+    picture.add_argument("--value", metavar="V", help="of a flame graph: as in `memlens flame`")
+    picture.add_argument("--bottom-up", action="store_true", help="of a flame graph: as in `memlens flame`")
+    picture.add_argument("--by-line", action="store_true", help="of a flame graph: as in `memlens flame`")
+    picture.add_argument("--filter", default="", metavar="TEXT", help=_FILTER)
+    picture.add_argument("--theme", choices=("light", "dark", "both"), default="both",
+                         help="both (the default) follows what the reader's system prefers")  # fmt: skip
+    return report, picture
 
 
 def _object_id(text: str) -> int:

@@ -1,13 +1,11 @@
 """``memlens export``: a device's trace, or the stacks of some of its allocations, for another tool."""
 
 import argparse
-import os
 from dataclasses import replace
-from pathlib import Path
 from typing import assert_never
 
 from memlens.cli.ask import ask
-from memlens.cli.output import say
+from memlens.cli.output import say, write_file
 from memlens.cli.progress import reporter
 from memlens.errors import BadRequestError
 from memlens.export.pprof import pprof
@@ -16,7 +14,6 @@ from memlens.export.samples import Samples
 from memlens.export.snapviewer import snapviewer
 from memlens.export.speedscope import left_out, speedscope
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
-from memlens.store.disk import room_in
 from memlens.store.snapshot import Snapshot
 from memlens.views.naming.frame_names import frame_names
 from memlens.views.selection.items import stacks_of
@@ -42,11 +39,11 @@ def run(options: argparse.Namespace) -> int:
         return 0
     samples, title = ask(options, lambda snapshot: _samples(snapshot, options))
     if options.speedscope is not None:
-        _write(options.speedscope, speedscope(samples, title))
+        write_file(options.speedscope, speedscope(samples, title))
         if negative := left_out(samples):
             say(f"note: speedscope has no negative values; not written: {', '.join(negative)}", error=True)
     else:
-        _write(options.pprof, pprof(samples, title))
+        write_file(options.pprof, pprof(samples, title))
     return 0
 
 
@@ -78,15 +75,3 @@ def _allocations(snapshot: Snapshot, info: TimelineInfo, options: argparse.Names
     # the formats have nothing for inferred lines
     stacks = replace(stacks_of(snapshot, of), inferred=None).summed()
     return Samples(stacks, frame_names(snapshot))
-
-
-def _write(target: Path, data: bytes) -> None:
-    """Write a file as a whole or not at all."""
-    partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
-    with room_in(target.parent, target.name, advice="Make room on it, or write the file elsewhere."):
-        try:
-            partial.write_bytes(data)
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
-    say(target)

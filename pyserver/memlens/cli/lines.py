@@ -12,7 +12,7 @@ from memlens.model.attribution import Attribution
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
-from memlens.units import KIND_WORDS, format_bytes, format_value
+from memlens.units import KIND_WORDS, SOURCE_WORDS, format_bytes, format_value
 from memlens.views.answers import SourceLine
 from memlens.views.lines.charged import (
     Charged,
@@ -75,7 +75,7 @@ def _print_timeline(options: argparse.Namespace, answer: _Timeline) -> None:
         say(
             f"{format_bytes(row.live_at_peak_bytes):>10} {format_bytes(row.total_bytes):>10} {row.count:>10,} "
             f"{format_bytes(row.live_at_end_bytes):>10} {format_bytes(row.self_total_bytes):>10}  "
-            f"{row.file}:{row.line} {row.function}{KIND_WORDS[row.kind]}"
+            f"{row.file}:{row.line} {row.function}{KIND_WORDS[row.kind]}{SOURCE_WORDS[row.source]}"
         )
     say("")
     say(f"{'at peak':>10} {'total':>10} {'count':>10} {'at end':>10} {'':>10}  charged to")

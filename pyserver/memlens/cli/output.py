@@ -1,16 +1,43 @@
 """Printing. Text from files never reaches a terminal with control characters."""
 
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from memlens.errors import BadRequestError
+from memlens.store.disk import room_in
 from memlens.units import plain
 
 
 def say(text: object, *, error: bool = False) -> None:
     """Print one line, to stderr if it is an error; control and formatting characters are replaced."""
     print(plain(str(text)), file=sys.stderr if error else sys.stdout)
+
+
+def write_or_say(target: Path | None, text: str) -> None:
+    """Write text to a file and print its path; without a file print the text, line by line."""
+    if target is not None:
+        write_file(target, text.encode())
+        return
+    for line in text.removesuffix("\n").split("\n"):
+        say(line)
+
+
+def write_file(target: Path, data: bytes) -> None:
+    """Write a file as a whole or not at all, and print its path."""
+    if not target.parent.is_dir():
+        raise BadRequestError(f"{target.name} can't be written: there is no folder {target.parent}")
+    partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
+    with room_in(target.parent, target.name, advice="Make room on it, or write the file elsewhere."):
+        try:
+            partial.write_bytes(data)
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+    say(target)
 
 
 def json_line(value: Any) -> None:

@@ -30,6 +30,7 @@ FORMATS = {
     # before PyTorch's, because all three may be JSON, and these are recognised by their first keys
     "dhat": "DHAT profile",
     "v8_heap": "V8 heap snapshot",
+    "ruby": "heap dump of Ruby",
     "torch": "PyTorch memory snapshot",
     "snapviewer": "SnapViewer archive",
     "pprof": "pprof profile",

@@ -3,7 +3,7 @@
 "My code" charges the innermost frame of the user's own code, so that a line is responsible for what the libraries that
 it calls allocate. "Any code" charges the innermost frame, no matter whose code it is, as other tools do. A stack
 without the user's code is charged to the innermost frame of a library, else of native code, else to the function that
-was called to allocate.
+was called to allocate or to what starts programs and threads (``__libc_start_call_main``).
 """
 
 from typing import Literal
@@ -15,8 +15,10 @@ Attribution = Literal["mine", "any"]
 
 NAMES: dict[Attribution, str] = {"mine": "my code", "any": "any code"}
 MEANINGS: dict[Attribution, str] = {
-    "mine": "charged to the innermost frame of your own code, or where a stack has none to that of a library",
-    "any": "charged to the innermost frame, no matter whose code it is; functions such as malloc are passed over",
+    "mine": "charged to the innermost frame of your own code, or where a stack has none to that of a library; to malloc "
+    "and its like and to what starts programs and threads only where a stack has nothing else",
+    "any": "charged to the innermost frame, no matter whose code it is; to malloc and its like and to what starts "
+    "programs and threads only where a stack has nothing else",
 }
 
 

@@ -13,6 +13,7 @@ from memlens.server.handlers import (
     compare,
     editor,
     hover,
+    objects,
     snapshots,
     sources,
     sql,
@@ -49,6 +50,7 @@ def create_server() -> Server:
     compare.register(server, registry)
     sql.register(server, registry)
     sources.register(server, configuration, files)
+    objects.register(server, registry, files, finder)
     editor.register(server, files, Notebooks(finder))
     hover.register(server, configuration, files)
     code_lens.register(server, configuration, files)

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from memlens.errors import MemlensError
 from memlens.model.attribution import Attribution
-from memlens.server.protocol.sources import Document, ShowLineArguments
+from memlens.server.protocol.sources import Document, ShowLineArguments, SourceResult
 from memlens.server.sessions.registry import OpenSnapshot, Registry
 from memlens.server.settings import Configuration
 from memlens.sources.binding import Binder, Binding, Places
@@ -65,6 +65,18 @@ class Sources:
     async def resolve(self, file: str) -> Binding:
         """Find one foreign path's file."""
         return (await self._binder.bind([file]))[file]
+
+    async def located(self, snapshot: str, file: str, line: int) -> SourceResult:
+        """Where a line of a snapshot is here; ``snapshot`` is empty and ``line`` 0 where they are not known."""
+        found = await self.resolve(file)
+        path = found.paths[0] if len(found.paths) == 1 else None
+        changed = None
+        if path is not None and snapshot and line:
+            here, changed = await self.place(snapshot, file, line, path)
+            if here == 0 and changed is None:
+                changed = ChangedLine("That line has been deleted since the run", [])
+            line = here or line
+        return SourceResult(path, line, found.how, found.paths, found.looked_for, changed)
 
     async def bound_to(self, document: Document) -> list[BoundFile]:
         """What open snapshots may mean by a document, in the order in which they were opened."""

@@ -57,8 +57,6 @@ class Artefact(NamedTuple):
     """Writes the whole file to the path that it gets."""
     by_kinds: bool = True
     """Whether it follows the kinds of frames, which the user's rules for libraries decide."""
-    at_ingest: bool = False
-    """Whether it is made with the archive, or later, with the first question that needs it."""
 
     def path(self, archive: Path) -> Path:
         """The file, where it is there."""

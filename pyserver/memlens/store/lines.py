@@ -15,15 +15,18 @@ class LineColumns(Columns):
 
     prefix = "line_"
     frame = Stored(np.uint32, "lines", below="frames")
-    """The first frame on the line, which has its file, its number, a function there and its kind."""
+    """The first frame on the line, a recorded one if there is any: it has the line's file and number, a function there,
+    its kind and how it is known."""
 
 
 def lines_of_frames(frames: Frames) -> tuple[U32, U32]:
-    """The first frame of each source line, sorted by file and line; and each frame's line there, NEVER for none."""
+    """The frame that stands for each source line, sorted by file and line; and each frame's line, NEVER for none."""
     firsts: dict[tuple[str, int], int] = {}
+    # RECORDED is the lowest source
+    in_order = np.argsort(frames.sources, kind="stable").tolist()
     with_lines = [
         (number, firsts.setdefault((frame.file, frame.line), number))
-        for number, frame in enumerate(frames.frames)
+        for number, frame in ((number, frames.frames[number]) for number in in_order)
         if frame.file and frame.line > 0
     ]
     ordered = np.array([firsts[place] for place in sorted(firsts)], np.uint32)

@@ -30,7 +30,7 @@ from memlens.store.tables_graph import (
 from memlens.store.tables_long import fill_allocations, fill_base, fill_events
 from memlens.store.tables_short import fill_short
 
-TABLES_VERSION = 6
+TABLES_VERSION = 7
 """Raised whenever the tables of an archive would differ; those of another version are made anew."""
 
 _LONGEST_TEXT_BYTES = 200

@@ -112,6 +112,7 @@ CREATE TABLE lines (
     line INTEGER NOT NULL,          -- line of the file
     function TEXT NOT NULL,         -- the function that it stands in
     kind TEXT NOT NULL,             -- user, library or native
+    source TEXT NOT NULL,           -- recorded; forward or fx if no recorded stack has the line
     live_at_peak_bytes INTEGER,    -- live at each device's peak
     live_at_peak_count INTEGER,    -- in so many allocations
     total_bytes INTEGER,   -- all that was allocated
@@ -215,7 +216,7 @@ CREATE TABLE objects (
     retained_bytes INTEGER NOT NULL,        -- what would be freed with it
     dominator INTEGER,              -- the object that all paths to it pass through last; NULL where there is none
     distance INTEGER,               -- the least number of references from a root; NULL where no root reaches it
-    file TEXT,                      -- where it or its class is defined; NULL if not known
+    file TEXT,                      -- where it or its class is defined, else where it was allocated; NULL if not known
     line INTEGER,                   -- line of the file
     name_string INTEGER NOT NULL    -- the string that its name is, 0 for none
 );

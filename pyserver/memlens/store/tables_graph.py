@@ -13,6 +13,7 @@ from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.database_file import Column as TreeColumn
 from memlens.store.database_file import Filler, Rows, insert
+from memlens.store.objects.places import place_frames
 from memlens.store.snapshot import Snapshot
 from memlens.store.table_schema import Part
 from memlens.store.tables_long import index_rows, number_column, sorted_rows, stretches, watched
@@ -94,14 +95,16 @@ def _dominator_rows(order: npt.NDArray[np.uint32], above: Column) -> Iterator[Ro
 def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
     objects, names = snapshot.objects, _Names(snapshot)
     types = Texts(snapshot.strings.texts(snapshot.types.name))
-    frames, places = snapshot.frames.all_rows(), objects.places
+    frames = snapshot.frames.all_rows()
     files = Texts([*(file for file, _, _, _ in frames), None])
     lines = np.array([*(line for _, line, _, _ in frames), 0], np.int64)
-    frame_of = np.full(len(objects.type), len(frames), np.uint32)
-    known = places["frame"][lines[places["frame"]] > 0]
-    frame_of[places["object"][lines[places["frame"]] > 0]] = known
     for part in stretches(len(objects.type)):
-        dominator, distance, frame = objects.dominator[part], objects.distance[part], frame_of[part]
+        dominator, distance = objects.dominator[part], objects.distance[part]
+        frame = place_frames(objects, snapshot.stacks.label, np.arange(part.start, part.stop))
+        # the last one is that of objects without a line
+        frame = np.where(
+            (frame < len(frames)) & (lines[np.minimum(frame, len(frames))] > 0), frame, len(frames)
+        )
         columns: dict[str, TreeColumn] = {
             "id": number_column(objects.id[part].view(np.int64)),
             "type": (objects.type[part].astype(np.int64), None, types),

@@ -61,10 +61,10 @@ def _lines(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
     figures = [
         totals[:, place].tolist() if name in known else [None] * len(totals) for name, place in _LINE_FIGURES
     ]
-    rows = snapshot.frames.all_rows()
-    for number, *values in zip(frames.tolist(), *figures, strict=True):
+    rows, sources = snapshot.frames.all_rows(), snapshot.frames.source[frames].tolist()
+    for number, source, *values in zip(frames.tolist(), sources, *figures, strict=True):
         file, line, function, kind = rows[number]
-        yield file, line, function, KIND_NAMES[kind], *values
+        yield file, line, function, KIND_NAMES[kind], SOURCE_NAMES[source], *values
 
 
 def known_figures(info: SnapshotInfo) -> set[str]:

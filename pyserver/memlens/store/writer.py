@@ -8,21 +8,25 @@ from memlens.model.profile import Profile
 from memlens.model.timeline import Timeline
 from memlens.progress import Report
 from memlens.store.manifest import SourceFile
-from memlens.store.objects.writer import write_graph
-from memlens.store.samples.writer import write_profile
-from memlens.store.trace.writer import write_timeline
 
 
 def write_archive(
     model: Timeline | Profile | Graph, source: SourceFile, folder: Path, report: Report
 ) -> None:
     """Write ``model`` into the existing empty ``folder``. A timeline's devices are gone afterwards."""
+    # a file has one model, and need not wait for the writers of others
     match model:
         case Timeline():
+            from memlens.store.trace.writer import write_timeline
+
             write_timeline(model, source, folder, report)
         case Profile():
+            from memlens.store.samples.writer import write_profile
+
             write_profile(model, source, folder, report)
         case Graph():
+            from memlens.store.objects.writer import write_graph
+
             write_graph(model, source, folder, report)
         case _:
             assert_never(model)

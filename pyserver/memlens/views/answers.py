@@ -168,12 +168,16 @@ class FilterAnswer(Struct, frozen=True):
 
 
 class SourceLine(Struct, frozen=True):
-    """Totals of one source line; ``self_*`` are what is charged to it, see :mod:`memlens.model.attribution`."""
+    """Totals of one source line; ``self_*`` are what is charged to it, see :mod:`memlens.model.attribution`.
+
+    ``source`` is "forward" or "fx" if no recorded stack has the line.
+    """
 
     file: str
     line: int
     function: str
     kind: FrameKind
+    source: FrameSource
     total_bytes: int
     count: int
     live_at_peak_bytes: int

@@ -18,6 +18,8 @@ export interface FlameCommandEvents extends Pick<Api, 'post'> {
   change(part: Partial<FlameSettings>): void;
   /** Puts a function between its callers and callees, where that can be shown; null takes it out again. */
   sandwich: ((name: FlameName | null) => void) | null;
+  /** Saves the picture, where it can be saved. */
+  readonly save: ((form: 'svg' | 'png') => void) | null;
   search(): void;
   goToMatch(by: 1 | -1): void;
 }
@@ -54,7 +56,7 @@ export class FlameCommands {
     if (name.kind === 'none') return [];
     const item = (text: string, key: string, run: () => void): MenuItem => ({ text, key, run });
     const { package: library, is_package: isPackage } = name;
-    const { sandwich } = this.events;
+    const { sandwich, save } = this.events;
     return [
       ...(name.kind === 'native' || isPackage ? [] : [item('Open Line', 'Enter', open)]),
       ...(sandwich
@@ -78,6 +80,13 @@ export class FlameCommands {
             }),
           ]),
       ...copyItems(this.events, { name: name.function, place: name }, null),
+      ...(save
+        ? (['svg', 'png'] as const).map((form) =>
+            item(`Export Flame Graph as ${form.toUpperCase()}…`, '', () => {
+              save(form);
+            }),
+          )
+        : []),
     ];
   }
 

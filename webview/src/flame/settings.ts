@@ -49,6 +49,11 @@ export class KeptFlame {
     this.changed();
   }
 
+  /** As it was somewhere before. */
+  restore(saved: FlameState | null): void {
+    Object.assign(this.settings, restoreFlame(saved, this.info.file_bytes));
+  }
+
   /** For the host to keep. */
   get state(): FlameState {
     return { ...this.settings, fileBytes: this.info.file_bytes };

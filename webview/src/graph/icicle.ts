@@ -2,7 +2,7 @@
 
 import type { FlameName } from '../../../extension/shared/protocol.gen';
 import { besideBox, childBox, parentBox, type BoxFacts } from '../flame/boxes';
-import { WHOLE, zoomed } from '../flame/camera';
+import { WHOLE, zoomed, type FlameCamera } from '../flame/camera';
 import { FlameCrumbs } from '../flame/crumbs';
 import { FlameHover } from '../flame/hover';
 import { listenToPointer } from '../flame/input';
@@ -111,6 +111,11 @@ export class Icicle {
     const { x0, x1, top, selection } = this.context.state;
     this.plot.renew(false, this.context.filter !== '', { x0, x1, top });
     if (selection?.is === 'group') this.plot.select({ node: selection.group, more: false, left: 0 });
+  }
+
+  /** Shows a part of before; nobody asked to move. */
+  goTo(place: FlameCamera): void {
+    this.plot.stand(place, true);
   }
 
   /** Marks what fits another filter. */

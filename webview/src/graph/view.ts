@@ -2,7 +2,7 @@
 
 import { signal } from '@preact/signals';
 import type { GraphState, HeapSelection, PaneId, ViewState } from '../../../extension/shared/messages';
-import type { Evidence, GraphInfo, ObjectRow } from '../../../extension/shared/protocol.gen';
+import type { Evidence, GraphInfo } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Api, type HostMessage } from '../api';
 import { Colours } from '../colours';
 import { EVERYTHING, type Change } from '../context';
@@ -13,6 +13,7 @@ import { Dock } from '../shell/dock';
 import { ViewFrame } from '../shell/frame';
 import { makeHead, type Head } from '../shell/head';
 import type { MenuEntry } from '../shell/menu';
+import { shareEntries } from '../shell/share';
 import { Summary } from '../shell/summary';
 import { comparing, type Picker } from '../shell/toolbar';
 import { debounce, element, setText } from '../ui/dom';
@@ -36,6 +37,7 @@ const SAVE_AFTER_MS = 250;
 export class GraphView implements GraphContext {
   filter = '';
   state: GraphState;
+  readonly reported = null;
   private readonly colours = new Colours([], 'stack');
   private readonly icicle: Icicle;
   private readonly inspector: Inspector;
@@ -173,7 +175,7 @@ export class GraphView implements GraphContext {
     this.dock.show(state ? (this.dock.panes.find(({ id }) => id === state.pane)?.id ?? null) : 'types');
     if (this.state.selection) this.inspector.show(this.state.selection);
     this.summary.turnTo(null);
-    this.summary.findMore();
+    this.summary.find();
     root.dataset['state'] = 'ready';
     root.dataset['model'] = 'graph';
   }
@@ -214,6 +216,30 @@ export class GraphView implements GraphContext {
       default:
         return;
     }
+  }
+
+  /** Shows a place of before. */
+  goTo(state: ViewState): void {
+    const before = this.state;
+    this.state = restoreGraph(this.info, state.graph);
+    const { x0, x1, top, selection } = this.state;
+    this.icicle.goTo({ x0, x1, top });
+    if (!sameSelection(before.selection, selection)) {
+      this.inspector.show(selection);
+      this.icicle.mark();
+    }
+    if (selection && !this.frame.current.panelOpen) this.frame.set({ panelOpen: true });
+    this.dock.show(this.dock.panes.find(({ id }) => id === state.pane)?.id ?? null);
+    const { order, reverse, by } = before;
+    const sorted = JSON.stringify([order, reverse, by]);
+    const isSame = sorted === JSON.stringify([this.state.order, this.state.reverse, this.state.by]);
+    this.changed(isSame ? 'selection' : 'device');
+    this.setFilter(state.filter);
+  }
+
+  /** The dominator tree can't be taken along as a picture yet. */
+  picture(): null {
+    return null;
   }
 
   keep(part: Partial<GraphState>): void {
@@ -272,15 +298,27 @@ export class GraphView implements GraphContext {
   }
 
   openSource(selection: HeapSelection, beside: boolean): void {
-    this.placeOf(selection).then(
-      ({ row, what }) => {
-        if (row?.file && row.line !== null) this.openPlace(row.file, row.line, beside);
-        else this.say(`The dump doesn’t say where ${what} is defined.`);
-      },
-      (error: unknown) => {
-        this.failed(error);
-      },
-    );
+    const open = (object: number | null, kind: number | null): void => {
+      this.api.post({ type: 'openObjectSource', object, kind, beside });
+    };
+    switch (selection.is) {
+      case 'object':
+        open(selection.object, null);
+        return;
+      case 'type':
+        open(null, selection.kind);
+        return;
+      case 'group':
+        this.api.request('memlens/heapGroup', { node: selection.group, filter: '' }).answer.then(
+          ({ name }) => {
+            if (name) open(null, name.name);
+            else this.say('The root is no object of the program.');
+          },
+          (error: unknown) => {
+            this.failed(error);
+          },
+        );
+    }
   }
 
   menu(selection: HeapSelection, text: string): readonly MenuEntry[] {
@@ -334,25 +372,6 @@ export class GraphView implements GraphContext {
 
   failed(error: unknown): void {
     this.frame.failed(error);
-  }
-
-  private async placeOf(selection: HeapSelection): Promise<{ row: ObjectRow | null; what: string }> {
-    const first = (rows: readonly ObjectRow[]): ObjectRow | null => rows.find(({ file }) => file !== null) ?? null;
-    switch (selection.is) {
-      case 'object': {
-        const { object } = await this.api.request('memlens/heapObject', { object: selection.object }).answer;
-        return { row: object, what: object.type };
-      }
-      case 'type': {
-        const { type, instances } = await this.api.request('memlens/heapType', { kind: selection.kind }).answer;
-        return { row: first(instances), what: type.type };
-      }
-      case 'group': {
-        const params = { node: selection.group, filter: '' };
-        const { node, largest } = await this.api.request('memlens/heapGroup', params).answer;
-        return { row: first(largest), what: node.type };
-      }
-    }
   }
 
   private sql(): ReturnType<typeof sqlPane> {
@@ -410,13 +429,7 @@ export class GraphView implements GraphContext {
           this.toggleDetails();
         },
       },
-      null,
-      {
-        ...{ text: 'Copy Summary', key: '' },
-        run: () => {
-          this.copy(this.summary.text);
-        },
-      },
+      ...shareEntries(this.api, () => this.summary.text, null),
     ];
   }
 
@@ -454,15 +467,15 @@ export class GraphView implements GraphContext {
     return true;
   }
 
-  private save(): void {
+  save(): void {
+    this.saveSoon.cancel();
     const view: ViewState = {
       ...{ device: 0, axis: 'event', x0: 0, x1: 1, y0: 0, y1: 1, selection: null, colour: 'stack' },
       ...{ areas: 'line', holdHeight: false, picture: 'stacked', scope: 'peak', kind: 'live' },
       ...{ first: null, second: null, compare: null, flame: null, value: null },
       ...{ pane: this.dock.shown, filter: this.filter, graph: this.state },
     };
-    this.api.save({ view, layout: this.frame.current });
-    this.api.post({ type: 'state', state: view });
+    this.api.save(view, this.frame.current);
   }
 }
 

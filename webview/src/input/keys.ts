@@ -72,13 +72,13 @@ export const KEYS: readonly KeyRow[] = [
     group: 'Allocations',
   },
   {
-    keys: ['[', 'Alt+ArrowLeft'],
+    keys: ['['],
     action: 'previousSameStack',
     text: 'Previous allocation of the same stack',
     group: 'Allocations',
   },
   {
-    keys: [']', 'Alt+ArrowRight'],
+    keys: [']'],
     action: 'nextSameStack',
     text: 'Next allocation of the same stack',
     group: 'Allocations',

@@ -11,6 +11,7 @@ import type {
 import { RequestError } from '../api';
 import type { Attribution } from '../attribution';
 import type { Change, ViewContext } from '../context';
+import { savePicture, svgTheme, type AskedSvg } from '../export';
 import type { BoxFacts } from '../flame/boxes';
 import { WHOLE } from '../flame/camera';
 import { FlameChosen, keyOf, type Opening } from '../flame/chosen';
@@ -61,6 +62,8 @@ export class FlamePane implements Pane {
   private readonly chosen: FlameChosen;
   /** What stands in the status bar is about this graph. */
   private hasSaid = false;
+  /** The graph that is shown; empty for a table. */
+  private shownGraph = '';
   /** Where the graph stood when the view was last open, until it is shown again or left. */
   private toRestore: FlamePlace | null;
 
@@ -217,6 +220,13 @@ export class FlamePane implements Pane {
       post: (message) => {
         this.context.api.post(message);
       },
+      save: compared
+        ? null
+        : (form) => {
+            savePicture(this.context.api, form, this.svg()).catch((error: unknown) => {
+              this.failed(error);
+            });
+          },
     });
     this.hover = new FlameHover(
       this.plot,
@@ -275,6 +285,16 @@ export class FlamePane implements Pane {
     exposeFlameForTests(this.plot, compared ? 'memlensDifference' : 'memlensFlame');
   }
 
+  /** Asks for the part that is shown as SVG. */
+  svg(): AskedSvg {
+    const { of, value, options } = this.params;
+    const { x0, x1 } = this.plot.target;
+    const title = `Flame graph: ${this.setName()}${this.isCount ? ', allocations' : ''}`;
+    return this.context.api.request('memlens/flameSvg', {
+      ...{ of, value, options, x0, x1, title, theme: svgTheme() },
+    });
+  }
+
   /** What the view decides for all of its panes. */
   without(...controls: readonly ('value' | 'order')[]): void {
     this.toolbar.without(...controls);
@@ -282,10 +302,12 @@ export class FlamePane implements Pane {
 
   update(changes: ReadonlySet<Change>): void {
     if (changes.has('theme')) this.plot.setTheme(this.context.theme);
+    if (changes.has('flame')) this.toRestore = this.source.compared ? null : this.settings.place;
     if (changes.has('device') || changes.has('filter') || changes.has('cursors')) {
       // names are the snapshot's, and what was hidden stays hidden in another set
       this.renew(false);
-    } else if (changes.has('attribution')) this.reattribute();
+    } else if (changes.has('flame')) this.goBack();
+    else if (changes.has('attribution')) this.reattribute();
     else if (changes.has('theme')) this.toolbar.update(this.settings, this.sided() !== null);
   }
 
@@ -297,6 +319,21 @@ export class FlamePane implements Pane {
   renewed(sameNames: boolean): void {
     if (!sameNames) this.kept.set({ focus: null, hidden: [], sandwich: null });
     this.renew(false);
+  }
+
+  /** Its settings are those of somewhere before: of the same graph only the place is another one. */
+  private goBack(): void {
+    if (!this.drawn || this.graph !== this.shownGraph) {
+      this.renew(false);
+      return;
+    }
+    const { place } = this.settings;
+    const node = place?.node ?? null;
+    this.arrange();
+    this.plot.stand(place ?? WHOLE, true);
+    this.plot.select(node === null ? null : { node, more: false, left: 0 });
+    if (node === null) this.forget();
+    else this.fetchDetails(node, null);
   }
 
   /** Boxes and functions have something else of their own: the graph stays as it is. */
@@ -320,6 +357,11 @@ export class FlamePane implements Pane {
     this.plot.dispose();
     this.tree.dispose();
     this.sandwich.dispose();
+  }
+
+  /** What decides which boxes are drawn. */
+  private get graph(): string {
+    return JSON.stringify([this.params, this.settings.search]);
   }
 
   private get params(): TreeParams {
@@ -379,6 +421,7 @@ export class FlamePane implements Pane {
   /** Asks again. With `keep` the tree is the same, and so the camera and the selection stay. */
   private renew(keep: boolean): void {
     const { form, search, sandwich } = this.settings;
+    this.shownGraph = this.drawn ? this.graph : '';
     this.arrange();
     const name = this.settings.value === 'total' ? 'of the whole run' : this.setName();
     this.plot.setEmpty(

@@ -151,6 +151,17 @@ export class ProfileTimes {
     if (this.from !== null) this.set(null, null);
   }
 
+  /** To a stretch of before. */
+  goTo(stretch: Stretch | null): void {
+    if (JSON.stringify(stretch) === JSON.stringify(this.kept)) return;
+    this.toRestore = stretch;
+    if (!stretch) this.whole();
+    else if (this.edges.length > 0) {
+      this.from = null;
+      this.restore();
+    }
+  }
+
   /** The filter is another one. */
   renew(): void {
     this.ask();

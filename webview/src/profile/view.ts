@@ -7,6 +7,7 @@ import { RequestError, type Api, type HostMessage } from '../api';
 import { KeptAttribution } from '../attribution';
 import { Colours } from '../colours';
 import { EVERYTHING, type Change } from '../context';
+import type { AskedSvg } from '../export';
 import { comparePane } from '../panes/compare';
 import { flamePane, type FlamePane } from '../panes/flame';
 import { KeptFlame } from '../flame/settings';
@@ -21,6 +22,7 @@ import { Dock } from '../shell/dock';
 import { ViewFrame } from '../shell/frame';
 import { makeHead, type Head } from '../shell/head';
 import type { MenuEntry } from '../shell/menu';
+import { shareEntries } from '../shell/share';
 import { Summary } from '../shell/summary';
 import { comparing, type Picker } from '../shell/toolbar';
 import { debounce, element, setText } from '../ui/dom';
@@ -44,6 +46,7 @@ export class ProfileView implements ProfileOwner {
   readonly flame: KeptFlame;
   readonly attribution: KeptAttribution;
   readonly compared: CompareState | null;
+  readonly reported = null;
   private readonly context: ProfileContext;
   private readonly flamePane: FlamePane;
   private readonly dock: Dock;
@@ -75,9 +78,7 @@ export class ProfileView implements ProfileOwner {
     this.attribution = new KeptAttribution(api, () => {
       this.changed('attribution');
     });
-    // widths are what the value above says
-    this.flame.settings.value = 'bytes';
-    if (info.bins === 0) this.flame.settings.order = 'value';
+    this.boundFlame();
     this.compared = restoreCompare(state?.compare);
     this.context = new ProfileContext(api, info, this);
     this.updateFigures();
@@ -210,10 +211,32 @@ export class ProfileView implements ProfileOwner {
     this.changed(...EVERYTHING);
     this.dock.show(state ? (this.dock.panes.find(({ id }) => id === state.pane)?.id ?? null) : 'liveSet');
     this.summary.turnTo(null);
-    this.summary.findMore();
+    this.summary.find();
     if (state && state.filter !== '') this.setFilter(state.filter);
     root.dataset['state'] = 'ready';
     root.dataset['model'] = 'profile';
+  }
+
+  picture(): AskedSvg {
+    return this.flamePane.svg();
+  }
+
+  goTo(state: ViewState): void {
+    this.flame.restore(state.flame);
+    this.boundFlame();
+    this.times?.goTo(stretchOf(state));
+    const value = valueOf(this.info, state.value);
+    if (value !== this.value) this.setValue(value);
+    this.context.compare.goTo(state.compare);
+    this.dock.show(this.dock.panes.find(({ id }) => id === state.pane)?.id ?? null);
+    this.changed('flame');
+    this.setFilter(state.filter);
+  }
+
+  /** Widths are what the value above says, and without times there is no order of time. */
+  private boundFlame(): void {
+    this.flame.settings.value = 'bytes';
+    if (this.info.bins === 0) this.flame.settings.order = 'value';
   }
 
   dispose(): void {
@@ -393,13 +416,7 @@ export class ProfileView implements ProfileOwner {
           this.frame.set({ dockTall: !this.frame.current.dockTall });
         },
       },
-      null,
-      {
-        ...{ text: 'Copy Summary', key: '' },
-        run: () => {
-          this.api.post({ type: 'copy', text: this.summary.text });
-        },
-      },
+      ...shareEntries(this.api, () => this.summary.text, 'Flame Graph'),
     ];
   }
 
@@ -436,7 +453,8 @@ export class ProfileView implements ProfileOwner {
     return true;
   }
 
-  private save(): void {
+  save(): void {
+    this.saveSoon.cancel();
     const stretch = this.times?.kept ?? null;
     const view: ViewState = {
       ...{
@@ -463,8 +481,7 @@ export class ProfileView implements ProfileOwner {
         graph: null,
       },
     };
-    this.api.save({ view, layout: this.frame.current });
-    this.api.post({ type: 'state', state: view });
+    this.api.save(view, this.frame.current);
   }
 }
 

@@ -1,4 +1,4 @@
-// What a snapshot says about itself: its headline, and its findings, which are asked for later.
+// What a snapshot says about itself: its headline and its findings, which are asked for when a picture is there.
 
 import { signal, type ReadonlySignal } from '@preact/signals';
 import type { HeadlineAnswer, Notice, SnapshotFinding } from '../../../extension/shared/protocol.gen';
@@ -50,17 +50,18 @@ export class Summary {
     this.asked = false;
     this.headlineSignal.value = null;
     this.findingsSignal.value = null;
+  }
+
+  /** The picture is there, which is not to wait for the rules: the first time they look at the whole snapshot. */
+  find(): void {
+    if (this.asked) return;
+    this.asked = true;
+    const { device } = this;
     this.ask(this.api.request('memlens/headline', { device }), (answer) => {
       this.headlineSignal.value = answer;
       this.warningsSignal.value = answer.warnings;
     });
-  }
-
-  /** The picture is there, so there is time for what takes longer. */
-  findMore(): void {
-    if (this.asked) return;
-    this.asked = true;
-    const params = { device: this.device, limit: MOST_FINDINGS };
+    const params = { device, limit: MOST_FINDINGS };
     this.ask(this.api.request('memlens/findings', params), ({ findings }) => {
       this.findingsSignal.value = findings;
     });

@@ -4,6 +4,9 @@ import { FLAME_KEYS, type FlameKeyRow } from '../flame/keys';
 import { KEYS, keyName } from '../input/keys';
 import { element, iconButton } from './dom';
 
+/** VS Code has the key bindings. */
+const HISTORY = ['Alt ←  Alt →', 'Go back or forward; the mouse’s fourth and fifth buttons as well'] as const;
+
 const MOUSE: readonly (readonly [string, string])[] = [
   ['Wheel', 'Zoom about the cursor; with Shift the height, with Ctrl or Cmd both'],
   ['Drag', 'Move; with Alt, zoom to a box'],
@@ -11,6 +14,7 @@ const MOUSE: readonly (readonly [string, string])[] = [
   ['Shift click or drag', 'Second cursor: what was allocated, freed or live in between'],
   ['Double-click', 'Zoom to an allocation'],
   ['Ctrl or Cmd click', 'Open the line that allocated it'],
+  HISTORY,
 ];
 
 const PROFILE_KEYS: readonly (readonly [string, string])[] = [
@@ -18,6 +22,7 @@ const PROFILE_KEYS: readonly (readonly [string, string])[] = [
   ['/', 'Filter everything'],
   ['T', 'Panel'],
   ['?', 'This list'],
+  HISTORY,
 ];
 
 /** A part of the list: its title, and what each key does. */
@@ -47,7 +52,7 @@ export function timelineKeys(): readonly Part[] {
       ]),
     ]),
     flameKeys(),
-    ['Mouse', MOUSE.map(([name, text]) => [[name], text])],
+    ['Mouse and history', MOUSE.map(([name, text]) => [[name], text])],
   ];
 }
 

@@ -14,7 +14,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, int64_t
 from libc.string cimport memcmp, memset
 
 from memlens.kernels.base.interning cimport prefetch_item, prefetch_slot, units_code
-from memlens.kernels.base.vectors cimport vector_reserve
+from memlens.kernels.base.large_pages cimport reserve_large
 from memlens.kernels.readers.pickle_machine cimport (
     BOXED, BYTES_PER_ITEM, DICT, EMPTY_LIST, E_NO_MEMORY, INT, LIST, MAX_ROWS, MAX_STACK, NONE, STRING, Value,
     plain_value,
@@ -69,13 +69,13 @@ cdef class Events(Lists):
         if self.list_kinds.count + BATCH * MOST_LISTS > MAX_ROWS or self.dict_kinds.count + BATCH > MAX_ROWS:
             return -1
         if (
-            vector_reserve(&self.stack, self.stack.count + BATCH) < 0
-            or vector_reserve(&self.memo, self.memo.count + BATCH * MOST_MEMOS) < 0
-            or vector_reserve(&self.list_kinds, self.list_kinds.count + BATCH * MOST_LISTS) < 0
-            or vector_reserve(&self.list_payloads, self.list_payloads.count + BATCH * MOST_LISTS) < 0
-            or vector_reserve(&self.dict_kinds, self.dict_kinds.count + BATCH) < 0
-            or vector_reserve(&self.dict_rows, self.dict_rows.count + BATCH) < 0
-            or vector_reserve(&self.events, self.events.count + BATCH) < 0
+            reserve_large(&self.stack, self.stack.count + BATCH) < 0
+            or reserve_large(&self.memo, self.memo.count + BATCH * MOST_MEMOS) < 0
+            or reserve_large(&self.list_kinds, self.list_kinds.count + BATCH * MOST_LISTS) < 0
+            or reserve_large(&self.list_payloads, self.list_payloads.count + BATCH * MOST_LISTS) < 0
+            or reserve_large(&self.dict_kinds, self.dict_kinds.count + BATCH) < 0
+            or reserve_large(&self.dict_rows, self.dict_rows.count + BATCH) < 0
+            or reserve_large(&self.events, self.events.count + BATCH) < 0
         ):
             return self.fail_with(E_NO_MEMORY, 0)
         return self.forget_stale_runs()

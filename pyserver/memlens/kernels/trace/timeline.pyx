@@ -19,6 +19,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memmove, memset
 
 from memlens.kernels.base.interning cimport hash_bytes, prefetch
+from memlens.kernels.base.large_pages cimport in_large_pages, reserve_large
 from memlens.kernels.base.vectors cimport Vector, vector_init, vector_reserve, vector_push, vector_free, column_of
 
 import os
@@ -77,6 +78,7 @@ cdef Slot *find(AddressMap *map, uint64_t address) noexcept nogil:
         if map.slots == NULL:
             map.slots = old
             return NULL
+        in_large_pages(map.slots, size * 2 * sizeof(Slot))
         map.size = size * 2
         for index in range(size):
             if old[index].row:
@@ -158,8 +160,10 @@ cdef class Matcher:
         row.stream = stream
         row.category = category
         row.flags = F_BEFORE_TRACE if before else 0
-        if vector.count >= 0x7FFFFFF0 or vector_push(vector, &row) < 0:
+        if vector.count >= 0x7FFFFFF0 or reserve_large(vector, vector.count + 1) < 0:
             return -1
+        (<Allocation *> vector.data)[vector.count] = row
+        vector.count += 1
         return <int64_t> ((vector.count - 1) << 1) | before
 
     cdef int run(self, const uint8_t[::1] actions, const uint64_t[:] addresses, const int64_t[:] sizes,
@@ -296,6 +300,9 @@ cdef class Matcher:
                         find(&self.map, allocation.address).live = 0
         if self.add_blocks(blocks[0], blocks[1], blocks[2], blocks[3], blocks[4], blocks[5]) < 0:
             raise MemoryError
+        # nothing is looked up any more, and the largest arrays are yet to be made
+        free(self.map.slots)
+        self.map.slots = NULL
         # the last one found before the trace lies at the bottom
         before = self.before.count
         rows = <Allocation *> self.before.data
@@ -304,7 +311,7 @@ cdef class Matcher:
             rows[index] = rows[before - 1 - index]
             rows[before - 1 - index] = swap
         # those of the trace are moved up, as they are the most and should not stand in memory twice
-        if vector_reserve(&self.during, before + self.during.count) < 0:
+        if reserve_large(&self.during, before + self.during.count) < 0:
             raise MemoryError
         rows = <Allocation *> self.during.data
         with nogil:

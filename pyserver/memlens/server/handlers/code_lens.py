@@ -16,7 +16,7 @@ from memlens.server.protocol.sources import Document
 from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
 from memlens.sources.edits import FileState
-from memlens.units import counted, plain_name
+from memlens.units import SOURCE_WORDS, counted, plain_name
 from memlens.views.answers import SourceLine, Totals
 from memlens.views.lines.totals import totals_of_lines
 
@@ -125,6 +125,9 @@ def _title(
     heaviest = _heaviest(function, measure)
     if len(function.lines) > 1 and heaviest.line:
         title += f", line {heaviest.line} most"
+    # where any line is of a recorded stack, the function ran for these allocations
+    if all(each.row.source != "recorded" for each in function.lines):
+        title += SOURCE_WORDS[heaviest.row.source]
     if any(each.changed for each in function.lines):
         title += " (the file has changed since the run)"
     return title

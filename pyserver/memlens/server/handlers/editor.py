@@ -79,6 +79,7 @@ async def _heat(sources: Sources, document: Document, bound: BoundFile) -> FileH
             line=each.line,
             function=each.row.function,
             kind=each.row.kind,
+            source=each.row.source,
             live_at_peak_bytes=each.row.live_at_peak_bytes,
             total_bytes=each.row.total_bytes,
             count=each.row.count,

@@ -1,5 +1,7 @@
 """The questions of the headline and of the list of findings."""
 
+from collections.abc import Callable
+
 from memlens.server.protocol.findings import FindingsParams, HeadlineParams
 from memlens.server.wire import Questions
 from memlens.store.snapshot import Snapshot
@@ -13,6 +15,11 @@ def _headline(snapshot: Snapshot, p: HeadlineParams) -> HeadlineAnswer:
 
 def _findings(snapshot: Snapshot, p: FindingsParams) -> FindingsAnswer:
     return ahead.findings(snapshot, p.device, p.limit)
+
+
+def parts(snapshot: Snapshot, p: HeadlineParams | FindingsParams) -> list[Callable[[Snapshot], object]]:
+    """What to ask, one after the other, before either question, so that others need not wait for the whole."""
+    return list(ahead.parts(snapshot, p.device))
 
 
 QUESTIONS: Questions = {

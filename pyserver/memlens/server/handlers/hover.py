@@ -16,7 +16,7 @@ from memlens.server.settings import Configuration
 from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
 from memlens.server.wire import answer
 from memlens.store.models import profile_of
-from memlens.units import counted, format_value, plain_name
+from memlens.units import SOURCE_MEANINGS, SOURCE_WORDS, counted, format_value, plain_name
 from memlens.views.answers import SourceLine
 from memlens.views.lines.totals import LineValue
 
@@ -76,7 +76,7 @@ async def _section(document: Document, placed: PlacedLine, attribution: Attribut
     title = f"**{escaped(bound.snapshot.title)}** · what this line {verb}"
     if row.function:
         title += f", in {escaped(row.function)}"
-    parts = [title]
+    parts = [f"{title}{SOURCE_WORDS[row.source]}"]
     if changed:
         places = [
             go_to_link(f"Go to line {line}", document.path, line) for line in changed.lines[:_MOST_LINKS]
@@ -84,6 +84,8 @@ async def _section(document: Document, placed: PlacedLine, attribution: Attribut
         parts.append(" · ".join([f"*{escaped(changed.message)}*", *places]))
         parts.append(f"What ran as line {row.line} then:")
     parts.append("\n".join(figures) or "Nothing")
+    if row.source != "recorded":
+        parts.append(f"*{SOURCE_MEANINGS[row.source]}.*")
     parts.append(f"*By the line itself ({rule_of(attribution, row.kind)}): {MEANINGS[attribution]}.*")
     note = note_on(bound)
     if note:

@@ -19,22 +19,13 @@ from memlens.server.sessions.registry import FileError
 from memlens.server.settings import Configuration
 from memlens.server.sources import Sources, show_line
 from memlens.server.wire import answer
-from memlens.sources.edits import ChangedLine
 
 
 def register(server: LanguageServer, configuration: Configuration, sources: Sources) -> None:
     """Answer where a frame's file is, and take over what the user chose."""
 
     async def source(params: SourceParams) -> SourceResult:
-        found = await sources.resolve(params.file)
-        path = found.paths[0] if len(found.paths) == 1 else None
-        line, changed = params.line, None
-        if path is not None and params.snapshot and line:
-            here, changed = await sources.place(params.snapshot, params.file, line, path)
-            if here == 0 and changed is None:
-                changed = ChangedLine("That line has been deleted since the run", [])
-            line = here or line
-        return SourceResult(path, line, found.how, found.paths, found.looked_for, changed)
+        return await sources.located(params.snapshot, params.file, params.line)
 
     async def remember(params: RememberParams) -> Done:
         path = Path(params.path)

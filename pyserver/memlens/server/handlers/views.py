@@ -7,6 +7,7 @@ import msgspec
 from pygls.lsp.server import LanguageServer
 
 from memlens.server.handlers import (
+    exports,
     filters,
     findings,
     flame,
@@ -37,6 +38,7 @@ QUESTIONS: Questions = {
     **profile.QUESTIONS,
     **findings.QUESTIONS,
     **heap.QUESTIONS,
+    **exports.QUESTIONS,
 }
 
 
@@ -45,7 +47,11 @@ def register(server: LanguageServer, registry: Registry) -> None:
 
     def question(method: str, ask: Callable[[Snapshot, Any], R]) -> None:
         async def handler(params: Any) -> R:
-            return await registry.get(params.snapshot).ask(lambda snapshot: ask(snapshot, params))
+            opened = registry.get(params.snapshot)
+            if method in findings.QUESTIONS:
+                for part in await opened.ask(lambda snapshot: findings.parts(snapshot, params)):
+                    await opened.ask(part)
+            return await opened.ask(lambda snapshot: ask(snapshot, params))
 
         answer(server, method, handler)
 

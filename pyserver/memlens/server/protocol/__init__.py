@@ -14,12 +14,14 @@ from memlens.model.info import SnapshotInfo
 from memlens.server.protocol import (
     compare,
     editor,
+    exports,
     filters,
     findings,
     flame,
     groups,
     heap,
     memory_map,
+    objects,
     oom,
     profile,
     reserved,
@@ -47,6 +49,7 @@ VIEW_REQUESTS: Requests = {
     **profile.REQUESTS,
     **findings.REQUESTS,
     **heap.REQUESTS,
+    **exports.REQUESTS,
 }
 """What a view asks about its own snapshot. Its host adds the ``snapshot``."""
 
@@ -75,6 +78,7 @@ QUESTION_NAMES = {
     "memlens/members": "the list of allocations in a group",
     "memlens/compareCurves": "the comparison over time",
     "memlens/compareMoments": "the comparison over time",
+    "memlens/timelineSvg": "the picture of a timeline",
     "memlens/profileTimes": "the profile over time",
     "memlens/profileRange": "the profile over time",
     "memlens/heapOverview": "the overview of the heap",
@@ -94,7 +98,13 @@ QUESTION_NAMES = {
 }
 """What a question that not every model answers is called in its refusal: "so the memory map isn't available"."""
 
-REQUESTS: Requests = {**snapshots.REQUESTS, **VIEW_REQUESTS, **sources.REQUESTS, **editor.REQUESTS}
+REQUESTS: Requests = {
+    **snapshots.REQUESTS,
+    **VIEW_REQUESTS,
+    **sources.REQUESTS,
+    **objects.REQUESTS,
+    **editor.REQUESTS,
+}
 """The client asks, the server answers."""
 
 CLIENT_REQUESTS: Requests = {**sources.CLIENT_REQUESTS}

@@ -9,6 +9,7 @@ from memlens.server.protocol.base import Count, Done, Line, Requests
 from memlens.server.protocol.sources import Document
 from memlens.sources.edits import ChangedLine
 from memlens.sources.notebooks import CellResult
+from memlens.views.answers import FrameSource
 
 
 class LineHeatParams(Struct, frozen=True):
@@ -20,12 +21,14 @@ class LineHeatParams(Struct, frozen=True):
 class HeatLine(Struct, frozen=True):
     """What a line allocated, with all that it calls and charged to itself; ``line`` is where it is in the editor now.
 
-    ``changed`` is set when something else than the line that ran stands there.
+    ``source`` is "forward" or "fx" if no recorded stack has the line. ``changed`` is set when something else than the
+    line that ran stands there.
     """
 
     line: int
     function: str
     kind: FrameKind
+    source: FrameSource
     live_at_peak_bytes: int
     total_bytes: int
     count: int

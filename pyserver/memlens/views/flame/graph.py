@@ -33,7 +33,7 @@ import logging
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -147,37 +147,19 @@ def picture(
 
     Raises :class:`BadRequestError` for a part that has no width.
     """
-    if not (0 <= x0 < x1 <= 1):
-        raise BadRequestError("A part of a flame graph must lie between 0 and 1")
-    total = tree.total
-    low, high = x0 * total, x1 * total
-    if total and not low < high:
-        raise BadRequestError("The part of the flame graph is too thin to be drawn")
     held = None
     matched, matching = 0, 0
     if search:
         found = tree.search(search)
         held, matched, matching = found.held, int(found.totals[tree.by]), len(found.nodes)
-    compared, before, after = sides_of(tree.meaning), None, None
-    if compared is not None:
-        before, after = tree.inclusive[compared.before + AMOUNT], tree.inclusive[compared.after + AMOUNT]
-    thinnest = THINNEST_PX
-    boxes, sides = np.empty(0, _BOX), np.empty(0, _SIDES)
-    while total:
-        layout = tree.layout_for(0 if search else thinnest * (high - low) / width_px)
-        packed = layout.run(low, high, width_px, thinnest, first_depth, rows, MOST_BOXES, held, before, after)
-        if packed is not None:
-            boxes = np.asarray(packed[0]).astype(_BOX, copy=False)
-            sides = np.asarray(packed[1]).astype(_SIDES, copy=False)
-            break
-        thinnest *= 2
+    boxes, sides, low, high, merged = _laid(tree, x0, x1, first_depth, rows, width_px, held)
     named = np.where((boxes["flags"] & kernel.MORE) != 0, np.uint32(NEVER), boxes["name"])
     real = named != NEVER
     numbers = np.where(real, named, 0)
     kinds, packages = tree.names.kinds(), tree.names.package_numbers()
-    bits = int(thinnest > THINNEST_PX) | 2 * (compared is not None)
+    bits = int(merged) | 2 * (sides_of(tree.meaning) is not None)
     header = struct.pack(
-        "<4I3d2Id2I", MAGIC, width_px, len(boxes), bits, low, high, float(total), first_depth, rows,
+        "<4I3d2Id2I", MAGIC, width_px, len(boxes), bits, low, high, float(tree.total), first_depth, rows,
         float(matched), matching, tree.deepest,
     )  # fmt: skip
     wide = named[real & (boxes["x1"] - boxes["x0"] >= NAMED_PX)]
@@ -195,6 +177,51 @@ def picture(
         # NumPy's own takes twenty milliseconds the first time, for what it imports
         tree.names.names(sorted(set(wide.tolist()))[:MOST_NAMED]),
     )
+
+
+def boxes_of(
+    tree: CallTree, x0: float, x1: float, first_depth: int, rows: int, width_px: int
+) -> tuple[npt.NDArray[Any], float, float]:
+    """The boxes alone, as the buffer has them, and the part of the axis of values that is shown.
+
+    Raises :class:`BadRequestError` as :func:`picture` does.
+    """
+    boxes, _, low, high, _ = _laid(tree, x0, x1, first_depth, rows, width_px, None)
+    return boxes, low, high
+
+
+def _laid(
+    tree: CallTree,
+    x0: float,
+    x1: float,
+    first_depth: int,
+    rows: int,
+    width_px: int,
+    held: npt.NDArray[np.uint8] | None,
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], float, float, bool]:
+    """Boxes, their sides, the part that is shown, and whether more had to be merged than asked.
+
+    ``held`` flags the nodes that hold what a search matches; None without a search.
+    """
+    if not (0 <= x0 < x1 <= 1):
+        raise BadRequestError("A part of a flame graph must lie between 0 and 1")
+    total = tree.total
+    low, high = x0 * total, x1 * total
+    if total and not low < high:
+        raise BadRequestError("The part of the flame graph is too thin to be drawn")
+    compared, before, after = sides_of(tree.meaning), None, None
+    if compared is not None:
+        before, after = tree.inclusive[compared.before + AMOUNT], tree.inclusive[compared.after + AMOUNT]
+    thinnest = THINNEST_PX
+    while total:
+        layout = tree.layout_for(0 if held is not None else thinnest * (high - low) / width_px)
+        packed = layout.run(low, high, width_px, thinnest, first_depth, rows, MOST_BOXES, held, before, after)
+        if packed is not None:
+            boxes = np.asarray(packed[0]).astype(_BOX, copy=False)
+            sides = np.asarray(packed[1]).astype(_SIDES, copy=False)
+            return boxes, sides, low, high, thinnest > THINNEST_PX
+        thinnest *= 2
+    return np.empty(0, _BOX), np.empty(0, _SIDES), low, high, False
 
 
 _BOX = np.dtype(

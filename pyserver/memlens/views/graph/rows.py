@@ -10,6 +10,7 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.model.timeline import NEVER
 from memlens.store.models import graph_of
+from memlens.store.objects.places import place_frames
 from memlens.store.snapshot import Snapshot
 
 U32 = npt.NDArray[np.uint32]
@@ -40,7 +41,7 @@ class ObjectRow(Struct, frozen=True):
     space: str | None
     """The heap or generation that it is in, where the dump says that."""
     file: str | None
-    """Where it or its class is defined, where that is known."""
+    """Where it or its class is defined, else where it was allocated, where one of these is known."""
     line: int | None
 
 
@@ -107,19 +108,13 @@ def object_rows(snapshot: Snapshot, numbers: Numbers | Sequence[int]) -> list[Ob
 
 
 def _places(snapshot: Snapshot, chosen: Numbers) -> list[tuple[str | None, int | None]]:
-    """File and line of each object's definition."""
-    places = snapshot.objects.places
-    found: list[tuple[str | None, int | None]] = [(None, None)] * len(chosen)
-    if not len(places):
-        return found
-    at = np.minimum(np.searchsorted(places["object"], chosen), len(places) - 1)
-    known = np.flatnonzero(places["object"][at] == chosen)
-    frames = places["frame"][at[known]].tolist()
-    rows = snapshot.frames.rows(frames)
-    for row, frame in zip(known.tolist(), frames, strict=True):
-        file, line, _, _ = rows[frame]
-        if line > 0:
-            found[row] = (file, line)
+    """File and line of each object's definition, else of its allocation."""
+    frames = place_frames(snapshot.objects, snapshot.stacks.label, chosen)
+    rows = snapshot.frames.rows(frames[frames != NEVER].tolist())
+    found: list[tuple[str | None, int | None]] = []
+    for frame in frames.tolist():
+        file, line, _, _ = rows.get(frame, ("", 0, "", 0))
+        found.append((file, line) if file and line > 0 else (None, None))
     return found
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.model.attribution import Attribution, FrameKind
-from memlens.model.frames import KIND_NAMES
+from memlens.model.frames import KIND_NAMES, SOURCE_NAMES
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.frames import FrameRow
 from memlens.store.models import profile_of
@@ -66,9 +66,20 @@ def _source_lines(
     """Some lines, by their numbers."""
     own = own_figures(snapshot, attribution)
     totals = line_totals(snapshot)[chosen][:, _SHOWN].tolist()
+    sources = snapshot.frames.source[snapshot.lines.frame[chosen]].tolist()
     return [
-        SourceLine(*(file, line, function, KIND_NAMES[kind], *figures, *own.get((file, line), NOTHING)))
-        for (file, line, function, kind), figures in zip(_rows_of(snapshot, chosen), totals, strict=True)
+        SourceLine(
+            file,
+            line,
+            function,
+            KIND_NAMES[kind],
+            SOURCE_NAMES[source],
+            *figures,
+            *own.get((file, line), NOTHING),
+        )
+        for (file, line, function, kind), source, figures in zip(
+            _rows_of(snapshot, chosen), sources, totals, strict=True
+        )
     ]
 
 

@@ -52,6 +52,11 @@ def drawn(device: Device, areas: Areas, box: Box, lit: Lit | None) -> bytes:
     return pack(device, found.grid, header, rects, bands, lit=lit, areas=found.areas)
 
 
+def sums_over_time(device: Device, areas: Areas, box: Box) -> I64:
+    """What each area of a device has in each column of a box, in bytes: int64[columns, areas]."""
+    return _Columns(device, areas, box, None).areas.bytes
+
+
 class _Columns:
     """The columns of a box: what groups come to in each, and the allocations that are high enough to be seen."""
 

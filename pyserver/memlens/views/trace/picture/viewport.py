@@ -111,7 +111,7 @@ def picture_of(device: DeviceInfo) -> Artefact:
     name = f"{device.device}.fit_{_first_axis(device)}"
     make = functools.partial(_write_whole, device)
     # whose code a frame is decides what an allocation is charged to
-    return Artefact(name, FIT_VERSION, make, at_ingest=True)
+    return Artefact(name, FIT_VERSION, make)
 
 
 def _write_whole(info: DeviceInfo, snapshot: Snapshot, path: Path, _report: Report) -> None:

@@ -214,7 +214,7 @@ def _from_period(snapshot: Snapshot, device: Device) -> Steps:
     start = device.start[early:].astype(np.int64)
     if len(stacks) < 8:
         return _none("No steps: the trace has no annotations of steps and is too short to have a period.")
-    order = np.argsort(stacks, kind="stable")
+    order = _by_number(device.stack[early:])
     groups = np.flatnonzero(np.append(True, np.diff(stacks[order]) != 0))
     counts = np.diff(np.append(groups, len(order)))
     ids = stacks[order[groups]]
@@ -267,6 +267,18 @@ def _from_period(snapshot: Snapshot, device: Device) -> Steps:
         f"No steps: the trace has no annotations of steps, and what repeats in it differs too much to be steps "
         f"({unlike:.0%} alike)."
     )
+
+
+def _by_number(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
+    """The places of ``numbers`` in ascending order, of equals the first first.
+
+    NumPy has a radix sort for 16 bits, which takes a fifth of the time of its sort of whole numbers.
+    """
+    order = np.argsort(numbers.astype(np.uint16), kind="stable")
+    if len(numbers) and int(numbers.max()) > 0xFFFF:
+        high = (numbers >> np.uint32(16)).astype(np.uint16)
+        order = order[np.argsort(high[order], kind="stable")]
+    return order
 
 
 def _last_end(first: npt.NDArray[np.int64], events: int) -> int:

@@ -1,0 +1,85 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import type { ViewState } from '../../shared/messages';
+
+/** A place in a snapshot. The view checks the state's values, as it does with those of another session. */
+export interface Link {
+  /** The file's path on the machine where the link was made. */
+  path: string;
+  /** Its path from its workspace folder, with slashes; null if it is in none. */
+  within: string | null;
+  state: ViewState | null;
+}
+
+const MOST_BYTES = 64 * 1024;
+
+/** How the parts of a state are checked: a link may come from anywhere. */
+const PARTS: Record<keyof ViewState, (value: unknown) => boolean> = {
+  device: isNumber,
+  axis: isText,
+  x0: isNumber,
+  x1: isNumber,
+  y0: isNumber,
+  y1: isNumber,
+  selection: orNull(isNumber),
+  colour: isText,
+  areas: orNull(isText),
+  holdHeight: (value) => typeof value === 'boolean',
+  picture: isText,
+  pane: orNull(isText),
+  filter: isText,
+  scope: isText,
+  kind: isText,
+  first: orNull(isNumber),
+  second: orNull(isNumber),
+  compare: (value) => value === null,
+  flame: orNull((value) => {
+    const flame = fieldsOf(value);
+    return ['fold', 'collapse', 'wholePaths'].every((name) => typeof flame[name] === 'boolean');
+  }),
+  value: orNull(isNumber),
+};
+
+/** The link as text. The file that the snapshot is compared with stays out: a link opens one file. */
+export function writeLink(scheme: string, extension: string, link: Link): string {
+  const state = link.state && { ...link.state, compare: null };
+  const packed = deflateRawSync(JSON.stringify({ ...link, state })).toString('base64url');
+  return `${scheme}://${extension}/open?at=${packed}`;
+}
+
+/** The link of a URI's path and query; null if it is none of ours, or damaged. */
+export function readLink(uri: { path: string; query: string }): Link | null {
+  const [, packed] = /^at=([\w-]+)$/.exec(uri.query) ?? [];
+  if (uri.path !== '/open' || packed === undefined) return null;
+  let link: unknown;
+  try {
+    const text = inflateRawSync(Buffer.from(packed, 'base64url'), { maxOutputLength: MOST_BYTES });
+    link = JSON.parse(text.toString('utf8'));
+  } catch {
+    return null;
+  }
+  const { path, within, state } = fieldsOf(link);
+  if (typeof path !== 'string' || path === '' || !orNull(isText)(within)) return null;
+  // SAFETY: the fields were checked one by one.
+  return { path, within: within as string | null, state: isState(state) ? state : null };
+}
+
+function isState(value: unknown): value is ViewState {
+  const fields = fieldsOf(value);
+  return Object.entries(PARTS).every(([name, fits]) => fits(fields[name]));
+}
+
+function fieldsOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {};
+}
+
+function isNumber(value: unknown): boolean {
+  return typeof value === 'number' && Number.isFinite(value);
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value.length <= 4096;
+}
+
+function orNull(fits: (value: unknown) => boolean): (value: unknown) => boolean {
+  return (value) => value === null || fits(value);
+}

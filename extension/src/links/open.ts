@@ -1,0 +1,71 @@
+import path from 'node:path';
+import * as vscode from 'vscode';
+import type { ViewState } from '../../shared/messages';
+import { isFile } from '../base/files';
+import type { SnapshotEditorProvider } from '../editor/provider';
+import type { SnapshotView } from '../editor/view';
+import { readLink, writeLink, type Link } from './link';
+
+/** Put a link to a place of a view's snapshot on the clipboard. */
+export async function copyLink(
+  extension: string,
+  view: SnapshotView,
+  state: ViewState | null,
+): Promise<void> {
+  const folder = vscode.workspace.getWorkspaceFolder(view.uri);
+  const within = folder === undefined ? null : path.posix.relative(folder.uri.path, view.uri.path);
+  const link = { path: view.uri.fsPath, within, state };
+  await vscode.env.clipboard.writeText(writeLink(vscode.env.uriScheme, extension, link));
+  vscode.window.setStatusBarMessage('Link copied', 3_000);
+}
+
+/** Open links to places in snapshots. They open an editor, and run nothing. */
+export function registerLinks(editors: SnapshotEditorProvider): vscode.Disposable {
+  return vscode.window.registerUriHandler({
+    handleUri: async (uri) => {
+      const link = readLink(uri);
+      if (link === null) {
+        await vscode.window.showErrorMessage('Memlens can’t read this link.');
+        return;
+      }
+      const file = (await inWorkspace(link)) ?? (await confirmed(link));
+      if (file === null) return;
+      const view = await editors.open(file);
+      view?.reveal();
+      if (link.state !== null) view?.goTo(link.state);
+    },
+  });
+}
+
+/** The file of a link in this workspace, which need not be where it was on the machine that made the link. */
+async function inWorkspace({ path: file, within }: Link): Promise<vscode.Uri | null> {
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  const found = folders
+    .filter(({ uri }) => uri.scheme === 'file')
+    .flatMap(({ uri }) =>
+      [...(within === null ? [] : [path.resolve(uri.fsPath, within)]), path.normalize(file)].filter((each) =>
+        isWithin(uri.fsPath, each),
+      ),
+    );
+  for (const each of found) if (await isFile(each)) return vscode.Uri.file(each);
+  return null;
+}
+
+function isWithin(folder: string, file: string): boolean {
+  const relative = path.relative(folder, file);
+  return relative !== '' && !path.isAbsolute(relative) && relative.split(path.sep)[0] !== '..';
+}
+
+/** A file outside the workspace is opened, and even looked for, only if the user wants it. */
+async function confirmed({ path: file }: Link): Promise<vscode.Uri | null> {
+  if (!path.isAbsolute(file)) return null;
+  const choice = await vscode.window.showWarningMessage(
+    'A link wants to open a file that is not in this workspace.',
+    { modal: true, detail: file },
+    'Open',
+  );
+  if (choice === undefined) return null;
+  if (await isFile(file)) return vscode.Uri.file(file);
+  await vscode.window.showErrorMessage(`There is no file ${file} on this machine.`);
+  return null;
+}

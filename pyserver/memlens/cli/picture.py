@@ -1,0 +1,55 @@
+"""``memlens picture``: a snapshot's timeline or flame graph as SVG."""
+
+import argparse
+from typing import assert_never
+
+from memlens.cli.ask import ask
+from memlens.cli.flame import flame_tree
+from memlens.cli.output import write_or_say
+from memlens.errors import BadRequestError
+from memlens.export.pictures.flame import flame
+from memlens.export.pictures.svg import Svg
+from memlens.export.pictures.timeline import Part, timeline
+from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.store.models import profile_of, timeline_of
+from memlens.store.snapshot import Snapshot
+from memlens.views.selection.profile_sets import value_named
+from memlens.views.trace.picture.areas import GroupedBy
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    write_or_say(
+        options.out, ask(options, lambda snapshot: _picture(snapshot, options).document(options.theme))
+    )
+    return 0
+
+
+def _picture(snapshot: Snapshot, options: argparse.Namespace) -> Svg:
+    info = snapshot.info
+    of = options.of or ("timeline" if isinstance(info, TimelineInfo) else "flame")
+    if of == "timeline":
+        trace = timeline_of(info, "a timeline")
+        if options.value is not None:
+            raise BadRequestError("A timeline shows the bytes that are live: --value is for flame graphs")
+        device = trace.default_device if options.device is None else options.device
+        return timeline(snapshot, Part(device, filter=options.filter, by=GroupedBy(options.by)))
+    tree = flame_tree(snapshot, options)
+    narrowed = f", of what fits {options.filter}" if options.filter else ""
+    return flame(tree, f"Flame graph: {_value(info, options)}{narrowed}")
+
+
+def _value(info: SnapshotInfo, options: argparse.Namespace) -> str:
+    match info:
+        case TimelineInfo():
+            words = {
+                "total": "all allocations",
+                "count": "number of allocations",
+                "leaked": "live at the end",
+            }
+            return words.get(options.value, "live at the peak")
+        case ProfileInfo() | GraphInfo():
+            profile = profile_of(info)
+            return profile.values[value_named(profile, options.value)].title
+        case _:
+            assert_never(info)

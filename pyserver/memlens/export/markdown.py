@@ -1,0 +1,79 @@
+"""The headline, the findings and tables of a snapshot as Markdown, for an issue or a chat."""
+
+import re
+from collections.abc import Iterator
+
+from memlens.export.summary import Summary, Table
+from memlens.units import plain
+from memlens.views.findings.answers import HeadlineAnswer, LineLink, SnapshotFinding, TextPart
+
+_MARKED = re.compile(r"([\\`*_\[\]<>#|~])")
+
+
+def markdown(summary: Summary) -> Iterator[str]:
+    """All of a summary, in lines."""
+    yield from findings_markdown(summary.headline, summary.findings)
+    for table in summary.tables:
+        yield ""
+        yield from table_markdown(table)
+
+
+def findings_markdown(headline: HeadlineAnswer, findings: list[SnapshotFinding]) -> Iterator[str]:
+    """The headline, the findings and what the file lacks."""
+    first, *rest = headline.sentences
+    yield " ".join((f"**{_marked(first)}**", *map(_marked, rest)))
+    yield ""
+    for number, finding in enumerate(findings, 1):
+        yield from finding_markdown(finding, f"{number}. ")
+    if headline.warnings:
+        yield ""
+        yield from (f"> {_escaped(notice.message)}" for notice in headline.warnings)
+
+
+def finding_markdown(finding: SnapshotFinding, bullet: str = "") -> Iterator[str]:
+    """One finding; its line stands below it."""
+    inferred = " (inferred)" if finding.inferred else ""
+    yield f"{bullet}**{finding.title}**{inferred}: {_marked(finding.sentence)}"
+    if finding.line is not None:
+        yield f"{' ' * len(bullet)}{_code(place_of(finding.line))}"
+
+
+def table_markdown(table: Table) -> Iterator[str]:
+    """A table with its title."""
+    yield f"### {_escaped(table.title)}"
+    yield ""
+    yield "| " + " | ".join(map(_escaped, table.columns)) + " |"
+    yield (
+        "|"
+        + "|".join("---" if column == table.named else "---:" for column in range(len(table.columns)))
+        + "|"
+    )
+    for row in table.rows:
+        yield "| " + " | ".join(_escaped(cell) for cell in row.cells) + " |"
+    if table.more:
+        yield ""
+        yield f"{_escaped(table.more)}"
+
+
+def place_of(line: LineLink) -> str:
+    """A line of source, and its function."""
+    return f"{line.file}:{line.line} {line.function}".strip()
+
+
+def _marked(sentence: list[TextPart]) -> str:
+    """A sentence in which lines of source are code."""
+    return "".join(
+        _code(part.text) if part.line is not None and part.figure is None else _escaped(part.text)
+        for part in sentence
+    )
+
+
+def _code(text: str) -> str:
+    """Text as code, however many backticks it has."""
+    text = plain(text)
+    fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
+    return f"{fence} {text} {fence}" if len(fence) > 1 else f"`{text}`"
+
+
+def _escaped(text: str) -> str:
+    return _MARKED.sub(r"\\\1", plain(text))

@@ -1,0 +1,144 @@
+"""A report of a snapshot as one HTML file that any browser shows, without a network and without scripts.
+
+Its policy allows nothing but its own style sheet, by the sheet's hash. Everything that comes from the file is escaped.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterator
+
+from memlens.errors import BadRequestError
+from memlens.export.markdown import place_of
+from memlens.export.pictures.flame import flame
+from memlens.export.pictures.svg import Svg, escaped, style
+from memlens.export.pictures.timeline import Part, timeline
+from memlens.export.summary import Summary, Table, set_of, summary, unit_of
+from memlens.model.info import TimelineInfo
+from memlens.store.snapshot import Snapshot
+from memlens.views.findings.answers import SnapshotFinding, TextPart
+from memlens.views.flame.calltree import FlameOptions
+from memlens.views.flame.graph import tree_of
+
+_SHEET = (
+    ":root{color-scheme:light dark;--paper:#fff;--ink:#1f1f1f;--faint:#5f5f5f;--line:#d9d9d9;--soft:#f3f3f3;"
+    "--bar:#9cc3ea}"
+    "@media(prefers-color-scheme:dark){:root{--paper:#1f1f1f;--ink:#e4e4e4;--faint:#a8a8a8;--line:#3d3d3d;"
+    "--soft:#2a2a2a;--bar:#2f5f8f}}"
+    "body{margin:0;background:var(--paper);color:var(--ink);font:14px/1.5 system-ui,'Segoe UI',sans-serif}"
+    "main{max-width:1180px;margin:0 auto;padding:24px 16px 48px}"
+    "h1{font-size:22px;margin:0;overflow-wrap:anywhere}h2{font-size:17px;margin:32px 0 8px}"
+    "p{margin:8px 0}.kind,.more,footer{color:var(--faint)}"
+    ".headline{font-size:17px;margin:16px 0;padding:12px 16px;background:var(--soft);border-left:4px solid var(--bar)}"
+    ".facts{display:flex;flex-wrap:wrap;gap:8px 32px;margin:16px 0}.facts div{min-width:120px}"
+    ".facts dt{color:var(--faint);font-size:12px}.facts dd{margin:0;font-size:16px}"
+    "ol{padding-left:24px}li{margin:8px 0}code{font:12px ui-monospace,Consolas,monospace;overflow-wrap:anywhere}"
+    ".tag{color:var(--faint);font-size:12px}.scroll{overflow-x:auto}svg{display:block}"
+    "table{border-collapse:collapse;width:100%}th,td{padding:4px 8px;text-align:right;vertical-align:top;"
+    "border-bottom:1px solid var(--line);white-space:nowrap}"
+    "th{font-weight:600}th.name,td.name{text-align:left;white-space:normal;overflow-wrap:anywhere}"
+    "td.name small{display:block;color:var(--faint);overflow-wrap:anywhere}"
+    "@media print{.scroll{overflow:visible}svg{max-width:100%;height:auto}}"
+)
+
+
+def report(snapshot: Snapshot, device: int | None = None) -> str:
+    """The whole page. Raises :class:`memlens.errors.BadRequestError` for a device that the snapshot hasn't."""
+    told = summary(snapshot, device)
+    pictures = list(_pictures(snapshot, device))
+    colours = {colour for picture in pictures for colour in picture.colours}
+    sheet = _SHEET + style(colours, "both")
+    digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    body = "\n".join(_body(told, pictures))
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escaped(told.title)}: memory report</title>\n<style>{sheet}</style>\n</head>\n"
+        f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _pictures(snapshot: Snapshot, device: int | None) -> Iterator[Svg]:
+    info, of = snapshot.info, set_of(snapshot.info, device)
+    if of is None:
+        return
+    if isinstance(info, TimelineInfo):
+        try:
+            yield timeline(snapshot, Part(of.device))
+        except BadRequestError:
+            if all(each.device != of.device for each in info.devices):
+                raise
+            # nothing happened on it: there is no picture over time
+    words, _ = unit_of(info)
+    tree = tree_of(snapshot, of, "bytes", FlameOptions())
+    if tree.total > 0:
+        yield flame(tree, f"Flame graph: {words}")
+
+
+def _body(told: Summary, pictures: list[Svg]) -> Iterator[str]:
+    yield f'<h1>{escaped(told.title)}</h1><p class="kind">Memory report by Memlens: {escaped(told.kind)}</p>'
+    sentences = [_sentence(parts) for parts in told.headline.sentences]
+    first, rest = sentences[0] if sentences else "", " ".join(sentences[1:])
+    yield f'<p class="headline"><strong>{first}</strong> {rest}</p>'
+    facts = "".join(
+        f"<div><dt>{escaped(name)}</dt><dd>{escaped(text)}</dd></div>" for name, text in told.facts
+    )
+    yield f'<dl class="facts">{facts}</dl>'
+    if told.findings:
+        yield f"<h2>Findings</h2><ol>{''.join(map(_finding, told.findings))}</ol>"
+    if pictures:
+        yield "<h2>Pictures</h2>"
+        yield from (f'<div class="scroll">{picture.inline()}</div>' for picture in pictures)
+    for table in told.tables:
+        yield from _table(table)
+    if told.headline.warnings:
+        notices = "".join(f"<li>{escaped(notice.message)}</li>" for notice in told.headline.warnings)
+        yield f"<h2>What the file lacks</h2><ul>{notices}</ul>"
+    yield "<footer><p>This page holds all of its data, loads nothing and runs nothing.</p></footer>"
+
+
+def _finding(finding: SnapshotFinding) -> str:
+    inferred = ' <span class="tag">(inferred)</span>' if finding.inferred else ""
+    line = "" if finding.line is None else f"<br><code>{escaped(place_of(finding.line))}</code>"
+    return (
+        f"<li><strong>{escaped(finding.title)}</strong>{inferred}: {_sentence(finding.sentence)}{line}</li>"
+    )
+
+
+def _sentence(parts: list[TextPart]) -> str:
+    """A sentence in which lines of source are code."""
+    return "".join(
+        f"<code>{escaped(part.text)}</code>"
+        if part.line is not None and part.figure is None
+        else escaped(part.text)
+        for part in parts
+    )
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield f'<h2>{escaped(table.title)}</h2><div class="scroll"><table>'
+    head = "".join(
+        f'<th scope="col"{_name_class(table, number)}>{escaped(column)}</th>'
+        for number, column in enumerate(table.columns)
+    )
+    yield f"<thead><tr>{head}</tr></thead><tbody>"
+    for row in table.rows:
+        cells = "".join(
+            f"<td{_name_class(table, number)}>{escaped(cell)}"
+            f"{_detail(row.detail) if number == table.named else ''}</td>"
+            for number, cell in enumerate(row.cells)
+        )
+        yield f"<tr>{cells}</tr>"
+    yield "</tbody></table></div>"
+    if table.more:
+        yield f'<p class="more">{escaped(table.more)}</p>'
+
+
+def _name_class(table: Table, column: int) -> str:
+    return ' class="name"' if column == table.named else ""
+
+
+def _detail(detail: str) -> str:
+    return f"<small>{escaped(detail)}</small>" if detail else ""

@@ -1,0 +1,199 @@
+"""What is told of a snapshot outside of the view: the headline, findings, figures, and tables of who has the most."""
+
+from pathlib import Path
+from typing import assert_never
+
+from msgspec import Struct
+
+from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.store.models import LackingError, timeline_of
+from memlens.store.snapshot import Snapshot
+from memlens.units import counted, format_bytes, format_time, format_value
+from memlens.views.findings.ahead import findings, headline
+from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding, TextPart
+from memlens.views.graph.types import types
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.tables.groupings import GroupKind
+from memlens.views.tables.groups import Branch, Group, groups
+
+MOST_ROWS = 25
+
+
+class Row(Struct, frozen=True):
+    """A row of a table; ``detail`` is said where there is room for it, ``share`` is of the whole, 0 to 1."""
+
+    cells: list[str]
+    share: float
+    detail: str = ""
+
+
+class Table(Struct, frozen=True):
+    """A table; ``named`` is the number of the column with names, ``more`` what was left out, in words."""
+
+    title: str
+    columns: list[str]
+    named: int
+    rows: list[Row]
+    more: str = ""
+
+
+class Summary(Struct, frozen=True):
+    """All of it. ``facts`` are figures with what they are, in the order of their weight."""
+
+    title: str
+    kind: str
+    facts: list[tuple[str, str]]
+    headline: HeadlineAnswer
+    findings: list[SnapshotFinding]
+    tables: list[Table]
+
+
+def summary(snapshot: Snapshot, device: int | None = None, most_findings: int = 20) -> Summary:
+    """The summary of a snapshot; of a trace that of one device, None for the one that is shown first.
+
+    Raises :class:`memlens.errors.BadRequestError`.
+    """
+    info = snapshot.info
+    if device is not None:
+        timeline_of(info, "devices")
+    first, found = _findings(snapshot, device, most_findings)
+    facts, tables = _facts(info, device), _tables(snapshot, device)
+    return Summary(Path(info.path).name, info.kind, facts, first, found, tables)
+
+
+def _findings(
+    snapshot: Snapshot, device: int | None, most: int
+) -> tuple[HeadlineAnswer, list[SnapshotFinding]]:
+    """The headline and the findings; without rules for the model the figures are the headline."""
+    try:
+        return headline(snapshot, device), findings(snapshot, device, most).findings
+    except LackingError:
+        (first, text), *rest = _facts(snapshot.info, device)
+        sentence = f"{first}: {text}. " + " ".join(f"{name}: {each}." for name, each in rest)
+        return HeadlineAnswer("figures", [[TextPart(sentence)]], sentence, snapshot.info.warnings), []
+
+
+def set_of(info: SnapshotInfo, device: int | None) -> AllocationSet | None:
+    """What pictures and tables are about: the peak of a device, or a profile's first value; None for neither."""
+    match info:
+        case TimelineInfo():
+            return AllocationSet(info.default_device if device is None else device)
+        case ProfileInfo():
+            return AllocationSet(0)
+        case GraphInfo():
+            return None if info.allocations is None else AllocationSet(0)
+        case _:
+            assert_never(info)
+
+
+def unit_of(info: SnapshotInfo) -> tuple[str, str]:
+    """What the set of :func:`set_of` is in words, and its unit."""
+    match info:
+        case TimelineInfo():
+            return "live at the peak", "bytes"
+        case ProfileInfo():
+            value = info.values[info.default_value]
+            return value.title, value.unit
+        case GraphInfo():
+            if info.allocations is None:
+                return "", "bytes"
+            return unit_of(info.allocations)
+        case _:
+            assert_never(info)
+
+
+def _facts(info: SnapshotInfo, device: int | None) -> list[tuple[str, str]]:
+    size = ("File", f"{info.kind}, {format_bytes(info.file_bytes)}")
+    match info:
+        case TimelineInfo():
+            number = info.default_device if device is None else device
+            one = next((each for each in info.devices if each.device == number), None)
+            if one is None:
+                return [size]
+            when = "" if one.peak_time_us is None else f" after {format_time(one.peak_time_us)}"
+            end = f"{format_bytes(one.live_at_end_bytes)} in {counted(one.live_at_end_count, 'allocation')}"
+            return [
+                (f"Peak of {one.name}", f"{format_bytes(one.peak_bytes)}{when}"),
+                ("Live at the end", end),
+                ("Recorded", f"{counted(one.events, 'event')}, {counted(one.allocations, 'allocation')}"),
+                size,
+            ]
+        case ProfileInfo():
+            values = [(value.title, format_value(value.total, value.unit)) for value in info.values]
+            samples = f"{counted(info.samples, 'sample')} of {counted(info.stacks, 'stack')}"
+            return [*values, ("Recorded", samples), size]
+        case GraphInfo():
+            reachable = counted(info.reachable_objects, "object")
+            kinds = f"{counted(info.types, 'type')}, {counted(info.references, 'reference')}"
+            return [
+                ("Shallow size of all objects", format_bytes(info.shallow_bytes)),
+                ("Reachable from roots", f"{format_bytes(info.reachable_bytes)} in {reachable}"),
+                ("Objects", f"{info.objects:,} of {kinds}"),
+                size,
+            ]
+        case _:
+            assert_never(info)
+
+
+def _tables(snapshot: Snapshot, device: int | None) -> list[Table]:
+    info, of = snapshot.info, set_of(snapshot.info, device)
+    tables = []
+    if isinstance(info, GraphInfo):
+        tables.append(_types(snapshot))
+    if of is not None:
+        words, unit = unit_of(info)
+        tables.append(_grouped(snapshot, of, "line", f"By line: {words}", unit))
+        if isinstance(info, TimelineInfo) and info.categories:
+            tables.append(_grouped(snapshot, of, "category", f"By category: {words}", unit))
+        tables.append(_grouped(snapshot, of, "file", f"By file: {words}", unit))
+    return [table for table in tables if table.rows]
+
+
+def _grouped(snapshot: Snapshot, of: AllocationSet, by: GroupKind, title: str, unit: str) -> Table:
+    answer = groups(snapshot, Branch(of, [by]), "bytes", 0, MOST_ROWS, descending=True)
+    whole = answer.set_bytes or 1
+    has_counts = any(row.count is not None for row in answer.rows)
+
+    def cells(row: Group) -> list[str]:
+        count = [f"{row.count or 0:,}"] if has_counts else []
+        name = row.name.replace("_", " ") if by == "category" else row.name
+        return [name, format_value(row.bytes, unit), f"{row.bytes / whole:.1%}", *count]
+
+    def detail(row: Group) -> str:
+        if row.place is None or by != "line":
+            return row.detail if row.place is None else row.place.file.removesuffix(row.name)
+        where = f"{row.place.file}:{row.place.line}"
+        return f"{'' if where == row.name else where} {row.place.function}".strip()
+
+    left = answer.groups - len(answer.rows)
+    rest = answer.bytes - sum(row.bytes for row in answer.rows)
+    return Table(
+        title,
+        [by.capitalize(), "Bytes" if unit == "bytes" else "Value", "Share", *(["Allocations"] if has_counts else [])],
+        0,
+        [Row(cells(row), row.bytes / whole, detail(row)) for row in answer.rows],
+        f"{left:,} more with {format_value(rest, unit)} together" if left > 0 else "",
+    )  # fmt: skip
+
+
+def _types(snapshot: Snapshot) -> Table:
+    answer = types(snapshot, limit=MOST_ROWS)
+    whole = answer.shallow_bytes or 1
+    left = answer.total - len(answer.types)
+    return Table(
+        "By type: what its objects retain",
+        ["Type", "Retained", "Share", "Shallow", "Objects"],
+        0,
+        [
+            Row(
+                [
+                    row.type, format_bytes(row.retained_bytes), f"{row.retained_bytes / whole:.1%}",
+                    format_bytes(row.shallow_bytes), f"{row.count:,}",
+                ],
+                row.retained_bytes / whole,
+                row.kind,
+            )
+            for row in answer.types
+        ],
+        f"{left:,} more types" if left > 0 else "",
+    )  # fmt: skip

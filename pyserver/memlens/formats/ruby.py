@@ -1,0 +1,230 @@
+"""Heap dumps of Ruby: ``ObjectSpace.dump_all``, a JSON object a line.
+
+A line is an object with its internal type ("STRING"), class, size and references, and with the file and line that
+allocated it where ``ObjectSpace.trace_object_allocations`` was on; or the roots of one category. References have no
+names. Source: ``ext/objspace/objspace_dump.c`` of Ruby.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.formats.containers import Source
+from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.scanning import run_through
+from memlens.formats.stacks import Numbers, distinct_frames
+from memlens.kernels.readers import ruby_json as kernel
+from memlens.model.frames import Frames, profiled_frame
+from memlens.model.graph import (
+    MOST_BYTES,
+    NONE,
+    ROOT_DTYPE,
+    VALUE_KINDS,
+    Column,
+    Facts,
+    Graph,
+    Objects,
+    ReferenceKind,
+    References,
+    Types,
+    Values,
+)
+from memlens.model.info import Notice
+from memlens.model.texts import Texts
+from memlens.progress import Report
+from memlens.units import counted, shortened
+
+KIND = "ruby"
+
+KINDS = (ReferenceKind("reference", "none"), ReferenceKind("class", "none"))
+
+_MOST_BAD = 0.1
+"""The share of lines that may be no JSON: older Rubies don't escape the names of some classes."""
+
+_MOST_SUPERCLASSES = 1_000
+_MOST_NAME = 4096
+_LONG = VALUE_KINDS.index("long")
+_MOST_KINDS, _MOST_DETAILS = 256, 1 << 24
+
+_FIRST = re.compile(rb'\{"(?:type":"ROOT", *"root"|address":"0x[0-9a-f]{1,16}", *"type":"[A-Z]+")')
+
+U32 = npt.NDArray[np.uint32]
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the first line is an object or a root of Ruby's."""
+    return _FIRST.match(head.lstrip()) is not None
+
+
+def read(source: Source, _scratch: Path, report: Report) -> Graph:
+    """Read a dump; ``report`` gets ``("reading", fraction)``.
+
+    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError` or MemoryError.
+    """
+    source.unpack()
+    lines = kernel.Lines(source.data)
+    if run_through(lines, source, report) != kernel.OK or lines.link() != kernel.OK:
+        raise MemoryError
+    if lines.bad_lines > _MOST_BAD * (lines.bad_lines + lines.good_lines):
+        message = (
+            f"{counted(lines.bad_lines, 'line')} of {lines.bad_lines + lines.good_lines:,} are no objects"
+        )
+        raise DamagedSnapshotError(message, offset=lines.first_bad_offset)
+    columns = {name: np.asarray(column) for name, column in lines.take().items()}
+    if not len(columns["address"]):
+        raise NotASnapshotError("The dump has no objects")
+    if float(columns["shallow"].sum(dtype=np.float64)) >= MOST_BYTES:
+        raise DamagedSnapshotError("The sizes of the objects add up to more than any memory")
+    return _graph(lines, columns, cut=source.truncated or lines.is_cut)
+
+
+def _graph(lines: kernel.Lines, columns: dict[str, Column], *, cut: bool) -> Graph:
+    texts = Texts(columns["utf8"], columns["text_end"])
+    internal = lines.types_of()
+    if len(internal) > _MOST_KINDS or len(lines.details_of()) > _MOST_DETAILS:
+        raise DamagedSnapshotError("The dump has more internal types than any Ruby")
+    namer = _Types(columns, lines, texts)
+    type_of, type_kinds, names = namer.all()
+    more = Numbers[str]()
+    type_names = [more[shortened(name, _MOST_NAME)] for name in names]
+    categories = lines.categories_of()
+    fields = np.array([more[name] for name in kernel.FIELDS], np.uint32) + np.uint32(len(texts))
+    objects = Objects(
+        type_of, columns["shallow"], columns["address"], columns["name"], columns["place"], columns["flags"]
+    )
+    frames, stacks = _stacks(lines.places_of())
+    objects.stack = stacks[columns["place"]]
+    return Graph(
+        KIND,
+        objects,
+        Types(
+            np.array(type_names, np.uint32) + np.uint32(len(texts)),
+            np.array(type_kinds, np.uint8),
+            object=namer.class_objects(),
+        ),
+        References(
+            columns["start"], columns["target"], columns["kind"], np.zeros(len(columns["target"]), np.uint32)
+        ),
+        KINDS,
+        _roots(columns),
+        texts.with_more(more),
+        type_kinds=[name.lower() for name in internal],
+        root_kinds=tuple(name.replace("_", " ") or "root" for name in categories) or ("root",),
+        flags=kernel.FLAGS,
+        frames=frames,
+        values=Values(
+            columns["field_start"],
+            fields[columns["field_name"]],
+            np.full(len(columns["field_name"]), _LONG, np.uint8),
+            columns["field_value"],
+        ),
+        facts=Facts(truncated=cut),
+        settings={"format_version": 1},
+        notices=_notices(lines, cut=cut, traced=bool(objects.stack.any())),
+    )
+
+
+class _Types:
+    """The types of objects: one for each class and internal type, so that a subclass of Array is another than Array."""
+
+    def __init__(self, columns: dict[str, Column], lines: kernel.Lines, texts: Texts) -> None:
+        self._columns, self._texts = columns, texts
+        self._internal, self._details = lines.types_of(), lines.details_of()
+        # classes go by what they are, and the interpreter's own objects have no class
+        no_class = self._is("CLASS", "MODULE", "ICLASS", "IMEMO")
+        group = np.where(no_class, NONE, self._plain_class()).astype(np.uint64)
+        detail = np.where(group == NONE, columns["detail"], 0).astype(np.uint64)
+        keys = group << np.uint64(32) | detail << np.uint64(8) | columns["type"].astype(np.uint64)
+        self._keys, self._type_of = np.unique(keys, return_inverse=True)
+
+    def all(self) -> tuple[U32, list[int], list[str]]:
+        """The type of each object, and each type's kind and name."""
+        kinds = [key & 0xFF for key in self._keys.tolist()]
+        names = [self._name(key >> 32, key >> 8 & 0xFFFFFF, key & 0xFF) for key in self._keys.tolist()]
+        return self._type_of.astype(np.uint32), kinds, names
+
+    def class_objects(self) -> U32:
+        """The class object of each type."""
+        return (self._keys >> np.uint64(32)).astype(np.uint32)
+
+    def _is(self, *names: str) -> npt.NDArray[np.bool_]:
+        chosen = np.array([name in names for name in self._internal])
+        found: npt.NDArray[np.bool_] = chosen[self._columns["type"]]
+        return found
+
+    def _plain_class(self) -> Column:
+        """The class of each object that isn't a singleton class: that is passed over, as in ``Object#class``."""
+        singleton, above = self._columns["singleton"], self._columns["superclass"]
+        classes, of_object = np.unique(self._columns["class"], return_inverse=True)
+        for _ in range(_MOST_SUPERCLASSES):
+            rows = np.flatnonzero(classes != NONE)
+            rows = rows[singleton[classes[rows]] != 0]
+            if not len(rows):
+                break
+            classes[rows] = above[classes[rows]]
+        found: Column = classes[of_object]
+        return found
+
+    def _name(self, group: int, detail: int, kind: int) -> str:
+        internal = self._internal[kind]
+        if group != NONE:
+            return self._texts[int(self._columns["name"][group])] or "(class without a name)"
+        if internal in ("CLASS", "MODULE"):
+            return internal.capitalize()
+        more = f" {self._details[detail]}" if detail else ""
+        return f"({internal.lower()}{more})"
+
+
+def _stacks(places: list[tuple[str, int, str]]) -> tuple[Frames, U32]:
+    """Frames, and the stack of each place: that of its one frame, or the empty one."""
+    frames, numbers = distinct_frames(profiled_frame(file, line, method) for file, line, method in places[1:])
+    starts = np.concatenate((np.zeros(1, np.uint64), np.arange(len(frames) + 1, dtype=np.uint64)))
+    return (
+        Frames(frames, starts, np.arange(len(frames), dtype=np.uint32)),
+        np.concatenate((np.zeros(1, np.uint32), numbers + np.uint32(1))).astype(np.uint32),
+    )
+
+
+def _roots(columns: dict[str, Column]) -> npt.NDArray[Any]:
+    """Rows of ROOT_DTYPE, each object once in a category."""
+    known = columns["root_object"] != NONE
+    pairs = np.unique(np.stack((columns["root_object"][known], columns["root_category"][known])), axis=1)
+    rows = np.zeros(pairs.shape[1], ROOT_DTYPE)
+    rows["object"], rows["kind"], rows["frame"] = pairs[0], pairs[1], NONE
+    return rows
+
+
+def _notices(lines: kernel.Lines, *, cut: bool, traced: bool) -> list[Notice]:
+    notices = []
+    if cut:
+        message = (
+            f"The dump is truncated after {counted(lines.good_lines, 'line')}: the objects and roots after that are "
+            "missing, so what seems unreachable or retained may not be."
+        )
+        notices.append(Notice("cut-file", message))
+    for code, count, message in (
+        ("bad-lines", lines.bad_lines, "Lines that are no objects, which are left out: {}."),
+        (
+            "dangling",
+            lines.dangling,
+            "References to objects that are not in the file, which are left out: {}.",
+        ),
+        (
+            "duplicate-ids",
+            lines.duplicates,
+            "Objects with the address of an earlier one: {}. References lead to it.",
+        ),
+        ("shortened-texts", lines.shortened, "Strings that are shown without their end: {}."),
+    ):
+        if count:
+            notices.append(Notice(code, message.format(f"{count:,}")))
+    if not traced:
+        message = (
+            "The dump does not have where objects were allocated: ObjectSpace.trace_object_allocations_start was not "
+            "called."
+        )
+        notices.append(Notice("no-allocations", message))
+    return notices

@@ -1,0 +1,67 @@
+"""A snapshot's pictures and report as texts for files."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from memlens.server.protocol.base import Requests
+from memlens.views.answers import Axis
+from memlens.views.flame.calltree import FlameOptions
+from memlens.views.flame.graph import FlameValue
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.trace.picture.areas import GroupedBy
+
+
+class TimelineSvgParams(Struct, frozen=True):
+    """A part of a timeline, by group. Without ``y0`` and ``y1`` it is as high as what it shows."""
+
+    snapshot: str
+    device: int
+    axis: Axis
+    x0: float
+    x1: float
+    areas: GroupedBy
+    theme: Literal["light", "dark"]
+    filter: str = ""
+    y0: float | None = None
+    y1: float | None = None
+
+
+class FlameSvgParams(Struct, frozen=True):
+    """A part of a flame graph, ``[x0, x1]`` in shares of the whole. ``title`` is what stands above it."""
+
+    snapshot: str
+    of: AllocationSet
+    value: FlameValue
+    options: FlameOptions
+    x0: float
+    x1: float
+    title: str
+    theme: Literal["light", "dark"]
+
+
+class SvgResult(Struct, frozen=True):
+    """A picture as an SVG document."""
+
+    svg: str
+
+
+class ReportParams(Struct, frozen=True):
+    """A report of a trace is about one device; None means the one to show first."""
+
+    snapshot: str
+    form: Literal["html", "markdown"]
+    device: int | None = None
+
+
+class ReportResult(Struct, frozen=True):
+    """A report as one page of HTML, or as Markdown."""
+
+    text: str
+
+
+REQUESTS: Requests = {
+    "memlens/timelineSvg": (TimelineSvgParams, SvgResult),
+    "memlens/flameSvg": (FlameSvgParams, SvgResult),
+    "memlens/report": (ReportParams, ReportResult),
+}

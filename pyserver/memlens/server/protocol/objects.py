@@ -1,0 +1,41 @@
+"""From objects and types of heap dumps to their source."""
+
+from msgspec import Struct
+
+from memlens.server.protocol.base import Count, Requests
+from memlens.sources.binding import How
+from memlens.sources.edits import ChangedLine
+from memlens.views.graph.sources import Relation
+
+
+class ObjectSourceParams(Struct, frozen=True):
+    """Where the source of an object or, if that is None, of a type is on this machine; both by their numbers."""
+
+    snapshot: str
+    object: Count | None = None
+    type: Count | None = None
+
+
+class ObjectSourceResult(Struct, frozen=True):
+    """``path`` is set when one file is meant, and can be opened at ``line``; else ``candidates`` are equally good.
+
+    ``relation`` says what the line is: that of the definition of the object or its class, or the one that allocated it.
+    With "type" the dump has only the type's name, and the line is that of a declaration of that name found here. With
+    "none" nothing is known. ``file`` is the dump's own path, for which ``memlens/remember`` remembers a choice; empty
+    where it has none. ``looked_for`` is for the message when nothing was found. ``how``, ``line`` and ``changed`` are
+    as those of ``memlens/source``.
+    """
+
+    relation: Relation
+    path: str | None
+    line: int
+    candidates: list[str]
+    file: str
+    function: str
+    type: str
+    how: How
+    looked_for: str
+    changed: ChangedLine | None
+
+
+REQUESTS: Requests = {"memlens/objectSource": (ObjectSourceParams, ObjectSourceResult)}

@@ -1,0 +1,156 @@
+"""Where types are declared in source: of Java, Kotlin, Scala and C#, by their names in heap dumps.
+
+Text is scanned for declarations and braces, and not parsed: enough to find a line, and quick for thousands of files.
+"""
+
+import re
+from typing import NamedTuple
+
+TEXT_LIMIT = 4 << 20
+"""Characters; longer source is not looked at."""
+
+SUFFIXES = {"hprof": (".java", ".kt", ".scala", ".groovy"), "gcdump": (".cs",)}
+"""Endings of source files, by the kind of the dumps whose types they declare."""
+
+_SKIPPED = r'"""[\s\S]*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|//[^\n]*|/\*[\s\S]*?\*/'
+_PACKAGE = r"^[ \t]*(?:package|namespace)[ \t]+(?P<package>[\w.]+)[ \t]*(?P<ends>[;{]?)"
+_TYPE = r"(?<![.\w])(?:class|interface|enum|record|object|trait|struct)[ \t]+(?:class[ \t]+|struct[ \t]+)?(?P<name>\w+)"
+_OTHERS = r"(?<![.\w])(?P<member>fun|def|val|var|delegate)\b"
+_TOKEN = re.compile(f"{_SKIPPED}|{_PACKAGE}|{_TYPE}|{_OTHERS}|(?P<sign>[{{}};()])", re.MULTILINE)
+
+_NUMBERED = re.compile(r"\d+")
+_GENERIC = re.compile(r"<[^<>]*>|`\d+(?:\[.*\])?")
+
+
+class TypeName(NamedTuple):
+    """A type's name, taken apart: ``com.acme.Cache$Entry`` is ``com.acme`` and ``("Cache", "Entry")``."""
+
+    package: str
+    names: tuple[str, ...]
+
+    @property
+    def outer(self) -> "TypeName":
+        """The type around this one; itself for one that is in none."""
+        return TypeName(self.package, self.names[:-1] or self.names)
+
+
+class Declaration(NamedTuple):
+    """A declaration of a type; lines count from 1."""
+
+    type: TypeName
+    line: int
+
+
+def type_name(kind: str, name: str) -> TypeName | None:
+    """Take the name of a type of a dump of ``kind`` apart; None where no source can declare it.
+
+    Of what compilers make (anonymous and local classes, lambdas, closures, companion objects) remains the named type
+    around it.
+    """
+    while name.endswith("[]"):
+        name = name[:-2]
+    match kind:
+        case "hprof":
+            return _jvm_name(name)
+        case "gcdump":
+            return _net_name(name)
+        case _:
+            return None
+
+
+def _jvm_name(name: str) -> TypeName | None:
+    package, _, own = name.split("/", 1)[0].rpartition(".")
+    parts: list[str] = []
+    for part in own.split("$"):
+        # $1 is anonymous, $1Local local, $$Lambda a lambda; Scala's objects end in $
+        plain = _NUMBERED.sub("", part, count=1) if part[:1].isdigit() else part
+        if not plain or plain == "Lambda":
+            break
+        parts.append(plain)
+    if not parts or not package:
+        return None
+    return TypeName(package, tuple(parts))
+
+
+def _net_name(name: str) -> TypeName | None:
+    if name.startswith("["):
+        return None
+    plain = name
+    while (shorter := _GENERIC.sub("", plain)) != plain:
+        plain = shorter
+    package, _, own = plain.split("[", 1)[0].rpartition(".")
+    parts: list[str] = []
+    for part in own.split("+"):
+        # <>c and <Main>d__0 have lost their brackets by now
+        if not part.isidentifier() or part == "c" or part.startswith(("c__", "d__")):
+            break
+        parts.append(part)
+    return TypeName(package, tuple(parts)) if parts else None
+
+
+def file_names(kind: str, name: TypeName) -> list[str]:
+    """What a file that declares a type is usually called: as the outermost class, or without Kotlin's ending."""
+    outermost = name.names[0]
+    stems = [outermost]
+    if kind == "hprof" and outermost.endswith("Kt"):
+        stems.append(outermost.removesuffix("Kt"))
+    return [f"{stem}{suffix}" for stem in stems for suffix in SUFFIXES.get(kind, ())]
+
+
+def declarations(text: str) -> list[Declaration]:
+    """All types that a text declares, in its order. A type's members end with its closing brace."""
+    found: list[Declaration] = []
+    package, around, pending = "", list[tuple[str, ...]](), None
+    inside: tuple[str, ...] = ()
+    packages: list[tuple[int, str]] = []
+    depth_round, line, counted = 0, 1, 0
+    for token in _TOKEN.finditer(text[:TEXT_LIMIT]):
+        line += text.count("\n", counted, token.start())
+        counted = token.start()
+        if token["package"] is not None:
+            before = package
+            package = (
+                f"{package}.{token['package']}" if package and token["ends"] != ";" else token["package"]
+            )
+            if token["ends"] == "{":
+                packages.append((len(around), before))
+                around.append(inside)
+        elif token["name"] is not None:
+            # what stands in round brackets is a parameter called "record", not a declaration
+            if not depth_round:
+                pending = (*inside, token["name"])
+                found.append(Declaration(TypeName(package, pending), line))
+        elif token["member"] is not None:
+            pending = pending if depth_round else None
+        elif token["sign"] == "{":
+            around.append(inside)
+            inside, pending = pending or inside, None
+        elif token["sign"] == "}":
+            inside = around.pop() if around else ()
+            pending = None
+            if packages and packages[-1][0] == len(around):
+                package = packages.pop()[1]
+        elif token["sign"] == ";":
+            pending = None
+        elif token["sign"] is not None:
+            depth_round = max(0, depth_round + (1 if token["sign"] == "(" else -1))
+    return found
+
+
+def line_of(text: str, name: TypeName) -> int:
+    """The line that declares a type, or the innermost type around it that the text has; 0 if it has none.
+
+    Kotlin's ``CacheKt`` is a whole file, whose first line it gets.
+    """
+    lines = {each.type: each.line for each in reversed(declarations(text))}
+    while True:
+        if name in lines:
+            return lines[name]
+        if name.outer == name:
+            break
+        name = name.outer
+    if name.names[0].endswith("Kt") and re.search(
+        rf"^[ \t]*package[ \t]+{re.escape(name.package)}\b", text, re.MULTILINE
+    ):
+        return 1
+    return 0

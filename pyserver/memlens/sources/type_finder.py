@@ -1,0 +1,77 @@
+"""Finds the declaration of a type of a heap dump among the files here."""
+
+import asyncio
+import logging
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from memlens.sources.declarations import SUFFIXES, TEXT_LIMIT, TypeName, file_names, line_of, type_name
+from memlens.sources.finder import Finder
+from memlens.sources.paths import common_components, parse
+
+logger = logging.getLogger(__name__)
+
+_MOST_S = 3.0
+"""How long files whose names say nothing are searched for a type."""
+
+_MOST_FOUND = 20
+
+
+class FoundType(NamedTuple):
+    """A file here that declares a type, and the line."""
+
+    path: str
+    line: int
+
+
+async def find_type(finder: Finder, kind: str, name: str) -> list[FoundType]:
+    """The declarations of a type of a dump of ``kind``; the likeliest alone if one is likelier than all others.
+
+    First those files are read that are called as the type, then all of the language: Kotlin, Scala and C# don't tie a
+    type to its file's name.
+    """
+    wanted = type_name(kind, name)
+    if wanted is None:
+        return []
+    by_name = await finder.find(file_names(kind, wanted))
+    found = await asyncio.to_thread(
+        _declaring, sorted({path for each in by_name.values() for path in each}), wanted
+    )
+    if not found:
+        for suffix in SUFFIXES[kind]:
+            found += await asyncio.to_thread(_declaring, await finder.ending_with(suffix), wanted)
+    return _likeliest(found, wanted)
+
+
+def _declaring(paths: list[str], wanted: TypeName) -> list[FoundType]:
+    found: list[FoundType] = []
+    deadline = time.monotonic() + _MOST_S
+    outermost = wanted.names[0]
+    for path in paths:
+        text = _text(path)
+        # a search for the name is much faster than one for declarations
+        is_likely = outermost in text or Path(path).stem.lower() == outermost.removesuffix("Kt").lower()
+        line = line_of(text, wanted) if is_likely else 0
+        if line:
+            found.append(FoundType(path, line))
+        if len(found) >= _MOST_FOUND or time.monotonic() > deadline:
+            break
+    return found
+
+
+def _text(path: str) -> str:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(TEXT_LIMIT).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
+
+
+def _likeliest(found: list[FoundType], wanted: TypeName) -> list[FoundType]:
+    """Those in folders named after the package; a copy of a file in another module is as likely."""
+    shared = []
+    for each in found:
+        foreign = parse("/".join([*wanted.package.split("."), Path(each.path).name]))
+        shared.append(common_components(foreign, each.path) if foreign else 0)
+    return [each for each, count in zip(found, shared, strict=True) if count == max(shared)]

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { deflateRawSync } from 'node:zlib';
+import type { ViewState } from '../../extension/shared/messages';
+import { History } from '../../extension/src/editor/history';
+import { readLink, writeLink } from '../../extension/src/links/link';
+import { STATE } from './fakes';
+
+const at = (x0: number, others: Partial<ViewState> = {}): ViewState => ({ ...STATE, x0, ...others });
+
+describe('Back and Forward', () => {
+  it('go through the places of a view', () => {
+    const history = new History();
+    history.record(at(1), 0, 0);
+    assert.equal(history.can(-1), false);
+    history.record(at(1, { pane: 'flame' }), 1, 5_000);
+    history.record(at(1, { pane: 'flame', filter: 'a' }), 2, 10_000);
+    assert.equal(history.go(-1)?.filter, '');
+    assert.equal(history.go(-1)?.pane, null);
+    assert.equal(history.go(-1), null);
+    assert.equal(history.go(1)?.pane, 'flame');
+    // what a restored state brings with it is no place, nor loses what lies ahead
+    history.record(at(1, { pane: 'flame', selection: 3 }), 0, 20_000);
+    assert.equal(history.can(1), true);
+    // another place does
+    history.record(at(4), 1, 30_000);
+    assert.equal(history.can(1), false);
+    assert.equal(history.go(-1)?.selection, 3);
+  });
+
+  it('fast changes of the same parts are one place', () => {
+    const history = new History();
+    history.record(at(1), 0, 0);
+    for (let i = 1; i <= 5; i++) history.record(at(1 + i / 10), i, 5_000 + 300 * i);
+    history.record(at(1.5, { pane: 'flame' }), 6, 6_700);
+    history.record(at(1.7, { pane: 'flame' }), 7, 9_000);
+    assert.equal(history.go(-1)?.x0, 1.5);
+    assert.equal(history.go(-1)?.pane, null);
+    assert.equal(history.go(-1)?.x0, 1);
+    assert.equal(history.can(-1), false);
+  });
+
+  it('what comes late of an act belongs to its place, and a new page counts anew', () => {
+    const history = new History();
+    history.record(at(1), 0, 0);
+    history.record(at(1, { selection: 7 }), 1, 5_000);
+    history.record(at(1, { selection: 7, first: 9, scope: 'cursor' }), 1, 9_000);
+    history.settle();
+    history.record(at(1, { selection: 7, first: 9, scope: 'cursor', pane: 'sizes' }), 0, 20_000);
+    assert.equal(history.go(-1)?.selection, null);
+    assert.equal(history.go(1)?.pane, 'sizes');
+    history.clear();
+    assert.equal(history.go(-1), null);
+  });
+});
+
+describe('a link', () => {
+  const link = {
+    path: '/work/a b&c.pickle',
+    within: 'runs/a b&c.pickle',
+    state: at(2, { filter: 'größe>1' }),
+  };
+  const parse = (text: string): { path: string; query: string } => {
+    const { pathname, search } = new URL(text);
+    return { path: pathname, query: decodeURIComponent(search.slice(1)) };
+  };
+  const packed = (value: unknown): { path: string; query: string } => ({
+    path: '/open',
+    query: `at=${deflateRawSync(JSON.stringify(value)).toString('base64url')}`,
+  });
+
+  it('says a file and a place, and is read as it was written', () => {
+    const text = writeLink('vscode', 'memlens.memlens', link);
+    assert.match(text, /^vscode:\/\/memlens\.memlens\/open\?at=[\w-]+$/);
+    assert.deepEqual(readLink(parse(text)), link);
+    assert.deepEqual(readLink(parse(writeLink('vscode', 'a.b', { ...link, state: null })))?.state, null);
+  });
+
+  it('opens no second file, and nothing that is in it is believed', () => {
+    const compare = { uri: 'file:///etc/passwd' } as unknown as ViewState['compare'];
+    const both = { ...link, state: { ...link.state, compare } };
+    assert.equal(readLink(parse(writeLink('vscode', 'a.b', both)))?.state?.compare, null);
+    assert.equal(readLink(packed(both))?.state, null);
+    for (const state of [{ ...link.state, x0: 'one' }, { ...link.state, filter: 7 }, [], 'x', { x0: 1 }])
+      assert.equal(readLink(packed({ ...link, state }))?.state, null);
+    assert.equal(readLink(packed({ ...link, path: 7 })), null);
+    assert.equal(readLink(packed(null)), null);
+    assert.equal(readLink({ path: '/run', query: packed(link).query }), null);
+    assert.equal(readLink({ path: '/open', query: 'at=AAAA' }), null);
+    assert.equal(readLink(packed({ ...link, within: 'x'.repeat(100_000) })), null);
+  });
+});

@@ -1,0 +1,38 @@
+// Counts what the user does, by which the host tells a new place from what an old one brings with it.
+
+const MODIFIERS: ReadonlySet<string> = new Set(['Alt', 'AltGraph', 'Control', 'Meta', 'Shift']);
+
+/** Buttons of a mouse: from here on they go back and forward. */
+const BACK = 3;
+
+export class Acts {
+  count = 0;
+
+  constructor(go: (command: 'back' | 'forward') => void) {
+    const act = (): void => {
+      this.count++;
+    };
+    const listen = <E extends keyof WindowEventMap>(
+      type: E,
+      run: (event: WindowEventMap[E]) => void,
+    ): void => {
+      window.addEventListener(type, run, { capture: true, passive: false });
+    };
+    for (const type of ['change', 'input'] as const) listen(type, act);
+    window.addEventListener('wheel', act, { capture: true, passive: true });
+    listen('pointerdown', ({ button }) => {
+      if (button < BACK) act();
+    });
+    listen('keydown', (event) => {
+      // VS Code has a key binding for these; a browser would leave the page
+      if (event.altKey && /^Arrow(Left|Right)$/.test(event.key)) event.preventDefault();
+      else if (!MODIFIERS.has(event.key)) act();
+    });
+    for (const type of ['mousedown', 'mouseup'] as const)
+      listen(type, (event) => {
+        if (event.button < BACK) return;
+        event.preventDefault();
+        if (type === 'mouseup') go(event.button === BACK ? 'back' : 'forward');
+      });
+  }
+}
