@@ -11,7 +11,7 @@ import { bytesCell, countCell, objectCell, objectText } from './words';
 type Order = 'retained' | 'shallow' | 'distance';
 
 const COLUMNS: readonly HeapColumn<Order>[] = [
-  { name: 'Object', title: 'Each below what dominates it', width: 'minmax(150px, 1fr)', order: null, number: false },
+  { name: 'Object', title: 'Each below what dominates it', width: 'minmax(110px, 1fr)', order: null, number: false },
   { name: 'Distance', title: 'References from a root', width: '84px', order: null, number: true },
   { name: 'Shallow', title: SHALLOW_TITLE, width: '88px', order: null, number: true },
   { name: 'Retained', title: RETAINED_TITLE, width: '88px', order: null, number: true },

@@ -19,7 +19,7 @@ type Node =
   | { readonly is: 'object'; readonly row: ObjectRow };
 
 const COLUMNS: readonly HeapColumn<Order>[] = [
-  { name: 'Type', title: 'Sort by name', width: 'minmax(150px, 1fr)', order: 'name', number: false },
+  { name: 'Type', title: 'Sort by name', width: 'minmax(110px, 1fr)', order: 'name', number: false },
   { name: 'Instances', title: 'How many objects', width: '92px', order: 'count', number: true },
   { name: 'Shallow', title: SHALLOW_TITLE, width: '88px', order: 'shallow', number: true },
   { name: 'Retained', title: RETAINED_TITLE, width: '88px', order: 'retained', number: true },

@@ -142,7 +142,7 @@ export class GraphView implements GraphContext {
         tooltip: hidden(),
         help: this.help.root,
       },
-      { ...layout, panelOpen: this.state.selection !== null && layout.panelOpen },
+      { ...layout, panelOpen: this.state.selection !== null && saved?.layout?.panelOpen !== false },
       () => {
         this.arrange();
       },

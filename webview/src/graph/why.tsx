@@ -119,7 +119,7 @@ export function whyPane(context: GraphContext): Pane {
       },
     );
   };
-  for (const { value, text } of STRENGTHS) {
+  const offer = ({ value, text }: (typeof STRENGTHS)[number]): void => {
     const box = element('input', {
       type: 'checkbox',
       on: {
@@ -134,7 +134,15 @@ export function whyPane(context: GraphContext): Pane {
     switches.append(
       element('label', { class: 'heap-switch', title: `Follow ${text.toLowerCase()} references, too` }, box, text),
     );
-  }
+  };
+  context.api.request('memlens/heapOverview', {}).answer.then(
+    ({ strengths }) => {
+      for (const each of STRENGTHS) if (strengths.includes(each.value)) offer(each);
+    },
+    (error: unknown) => {
+      context.failed(error);
+    },
+  );
   return {
     id: 'why',
     title: 'Why alive',
