@@ -164,6 +164,7 @@ export function makeParts(
         open: (line, beside) => {
           owner.sources.open(line, beside);
         },
+        showObjects: null,
         show: (evidence) => {
           owner.showEvidence(evidence);
         },

@@ -76,7 +76,9 @@ export function offersFor(word: string, terms: readonly Offer[]): readonly Offer
   const start = word.slice(not.length).toLowerCase();
   return terms
     .filter(({ text }) => text.startsWith(start) && text !== start && !(not && text === '-'))
-    .filter(({ text }) => !text.startsWith('category:') || text === 'category:' || start.startsWith('category:'))
+    .filter(
+      ({ text }) => !text.startsWith('category:') || text === 'category:' || start.startsWith('category:'),
+    )
     .map(({ text, help }) => ({ text: not + text, help }));
 }
 

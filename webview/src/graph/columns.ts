@@ -13,7 +13,8 @@ export interface HeapColumn<O extends string> {
   readonly number: boolean;
 }
 
-export const RETAINED_TITLE = 'Bytes that would be freed with it: its own and those of all that only it keeps alive';
+export const RETAINED_TITLE =
+  'Bytes that would be freed with it: its own and those of all that only it keeps alive';
 export const SHALLOW_TITLE = 'Its own bytes, without what it refers to';
 
 /** Columns of a table that is sorted by `order`, the largest first or, of names, in the order of letters. */

@@ -11,7 +11,13 @@ import { bytesCell, countCell, objectCell, objectText } from './words';
 type Order = 'retained' | 'shallow' | 'distance';
 
 const COLUMNS: readonly HeapColumn<Order>[] = [
-  { name: 'Object', title: 'Each below what dominates it', width: 'minmax(110px, 1fr)', order: null, number: false },
+  {
+    name: 'Object',
+    title: 'Each below what dominates it',
+    width: 'minmax(110px, 1fr)',
+    order: null,
+    number: false,
+  },
   { name: 'Distance', title: 'References from a root', width: '84px', order: null, number: true },
   { name: 'Shallow', title: SHALLOW_TITLE, width: '88px', order: null, number: true },
   { name: 'Retained', title: RETAINED_TITLE, width: '88px', order: null, number: true },
@@ -60,7 +66,11 @@ export function dominatorsPane(context: GraphContext): Pane {
     title: 'Dominators',
     usesSet: false,
     root: element('section', {}, tree.root),
-    bar: element('div', { class: 'heap-bar', role: 'toolbar', attributes: { 'aria-label': 'Dominators' } }, copy),
+    bar: element(
+      'div',
+      { class: 'heap-bar', role: 'toolbar', attributes: { 'aria-label': 'Dominators' } },
+      copy,
+    ),
     update: (changes) => {
       if (changes.has('filter') || changes.has('device'))
         tree.show(

@@ -142,7 +142,9 @@ export class Icicle {
     this.plot.select(facts);
     if (facts?.more) {
       const { name, value } = facts;
-      this.context.say(`${name.toLocaleString('en-US')} boxes, ${bytes(value)} retained: zoom in to see them`);
+      this.context.say(
+        `${name.toLocaleString('en-US')} boxes, ${bytes(value)} retained: zoom in to see them`,
+      );
     } else this.context.select(facts && { is: 'group', group: facts.node });
   }
 

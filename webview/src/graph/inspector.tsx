@@ -27,7 +27,7 @@ type Answer =
   | { readonly is: 'group'; readonly found: GroupAnswer };
 
 export interface InspectorActions {
-  close(): void;
+  readonly close: () => void;
 }
 
 export class Inspector {
@@ -69,7 +69,10 @@ export class Inspector {
         }));
         return;
       case 'type':
-        this.ask(api.request('memlens/heapType', { kind: selection.kind }), (found) => ({ is: 'type', found }));
+        this.ask(api.request('memlens/heapType', { kind: selection.kind }), (found) => ({
+          is: 'type',
+          found,
+        }));
         return;
       case 'group':
         this.ask(api.request('memlens/heapGroup', { node: selection.group, filter }), (found) => ({
@@ -118,7 +121,8 @@ interface DetailsProps {
 
 function Details({ answer, context, close }: DetailsProps): VNode {
   const shown = answer.value;
-  const title = shown === null ? 'Details' : shown.is === 'object' ? 'Object' : shown.is === 'type' ? 'Type' : 'Group';
+  const title =
+    shown === null ? 'Details' : shown.is === 'object' ? 'Object' : shown.is === 'type' ? 'Type' : 'Group';
   return (
     <>
       <header>
@@ -151,7 +155,13 @@ function Details({ answer, context, close }: DetailsProps): VNode {
   );
 }
 
-function ObjectDetails({ found, context }: { readonly found: ObjectAnswer; readonly context: GraphContext }): VNode {
+function ObjectDetails({
+  found,
+  context,
+}: {
+  readonly found: ObjectAnswer;
+  readonly context: GraphContext;
+}): VNode {
   const { object: row, roots, fields, dominator, allocated } = found;
   const name = ownName(row);
   const selection: HeapSelection = { is: 'object', object: row.object };
@@ -185,7 +195,11 @@ function ObjectDetails({ found, context }: { readonly found: ObjectAnswer; reado
         </Section>
       )}
       <Section title="Dominator">
-        {dominator ? <ObjectButton row={dominator} context={context} /> : <span class="muted">No single object</span>}
+        {dominator ? (
+          <ObjectButton row={dominator} context={context} />
+        ) : (
+          <span class="muted">No single object</span>
+        )}
       </Section>
       {fields.length > 0 && (
         <Section title={`Values (${count(fields.length)})`}>
@@ -203,8 +217,20 @@ function ObjectDetails({ found, context }: { readonly found: ObjectAnswer; reado
           </dl>
         </Section>
       )}
-      <References of={row} direction="outgoing" first={found.references} total={found.references_total} context={context} />
-      <References of={row} direction="incoming" first={found.referrers} total={found.referrers_total} context={context} />
+      <References
+        of={row}
+        direction="outgoing"
+        first={found.references}
+        total={found.references_total}
+        context={context}
+      />
+      <References
+        of={row}
+        direction="incoming"
+        first={found.referrers}
+        total={found.referrers_total}
+        context={context}
+      />
       <Dominated of={row} first={found.dominated} total={found.dominated_total} context={context} />
       {allocated.length > 0 && (
         <Section title="Allocated by">
@@ -281,7 +307,13 @@ function Dominated({ of, first, total, context }: DominatedProps): VNode {
   );
 }
 
-function TypeDetails({ found, context }: { readonly found: InstancesAnswer; readonly context: GraphContext }): VNode {
+function TypeDetails({
+  found,
+  context,
+}: {
+  readonly found: InstancesAnswer;
+  readonly context: GraphContext;
+}): VNode {
   const { type, instances } = found;
   const place = instances.find(({ file }) => file !== null) ?? null;
   return (
@@ -302,7 +334,13 @@ function TypeDetails({ found, context }: { readonly found: InstancesAnswer; read
   );
 }
 
-function GroupDetails({ found, context }: { readonly found: GroupAnswer; readonly context: GraphContext }): VNode {
+function GroupDetails({
+  found,
+  context,
+}: {
+  readonly found: GroupAnswer;
+  readonly context: GraphContext;
+}): VNode {
   const { node, path, largest, fitting } = found;
   const place = largest.find(({ file }) => file !== null) ?? null;
   return (
@@ -347,7 +385,13 @@ function GroupDetails({ found, context }: { readonly found: GroupAnswer; readonl
   );
 }
 
-function Largest({ rows, context }: { readonly rows: readonly ObjectRow[]; readonly context: GraphContext }): VNode {
+function Largest({
+  rows,
+  context,
+}: {
+  readonly rows: readonly ObjectRow[];
+  readonly context: GraphContext;
+}): VNode {
   return (
     <Section title="Largest objects">
       <ul class="heap-list">
@@ -377,7 +421,8 @@ function Together({
   if (found)
     return (
       <p class="hint" role="status">
-        Without all of them {bytes(found.retained_bytes)} in {counted(found.objects, 'object')} would be freed.
+        Without all of them {bytes(found.retained_bytes)} in {counted(found.objects, 'object')} would be
+        freed.
       </p>
     );
   return (
@@ -431,7 +476,9 @@ function Actions({
       >
         Open Source
       </button>
-      {place?.file && place.line !== null && <PlaceButton file={place.file} line={place.line} context={context} />}
+      {place?.file && place.line !== null && (
+        <PlaceButton file={place.file} line={place.line} context={context} />
+      )}
     </div>
   );
 }
@@ -460,7 +507,13 @@ function Figures({ rows }: { readonly rows: readonly FigureRow[] }): VNode {
   );
 }
 
-function Section({ title, children }: { readonly title: string; readonly children: ComponentChildren }): VNode {
+function Section({
+  title,
+  children,
+}: {
+  readonly title: string;
+  readonly children: ComponentChildren;
+}): VNode {
   return (
     <section aria-label={title}>
       <h3>{title}</h3>
@@ -520,7 +573,7 @@ function IconButton({
 
 interface Pages<T> {
   readonly rows: readonly T[];
-  next(): void;
+  readonly next: () => void;
 }
 
 /** Rows that are there, and what fetches the next page of them. */
@@ -539,7 +592,8 @@ function usePages<T>(
       if (offset >= total) return;
       ask(offset).answer.then(
         (answer) => {
-          if (first.length + further.value.length === offset) further.value = [...further.value, ...answer.rows];
+          if (first.length + further.value.length === offset)
+            further.value = [...further.value, ...answer.rows];
         },
         (error: unknown) => {
           context.failed(error);
@@ -551,7 +605,8 @@ function usePages<T>(
 
 /** What is shown as Markdown. */
 function markdownOf(shown: Answer): string {
-  const row = (...cells: string[]): string => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  const row = (...cells: string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
   if (shown.is !== 'object') {
     const rows = shown.is === 'type' ? shown.found.instances : shown.found.largest;
     const head = [titleOf(shown), '', row('Object', 'Retained'), row('---', '---:')];

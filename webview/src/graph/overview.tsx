@@ -11,8 +11,8 @@ const MOST_PARTS = 6;
 
 export interface OverviewEvents {
   /** A part of the heap was chosen, by the filter that names it. */
-  choose(filter: string): void;
-  failed(error: unknown): void;
+  readonly choose: (filter: string) => void;
+  readonly failed: (error: unknown) => void;
 }
 
 export class Overview {
@@ -71,7 +71,12 @@ function Strip({
       ))}
       <Parts label="Kinds" parts={parts} whole={whole} choose={choose} />
       {found.spaces.length > 0 && (
-        <Parts label="Heaps" parts={found.spaces.map((row) => ({ row, filter: null }))} whole={whole} choose={choose} />
+        <Parts
+          label="Heaps"
+          parts={found.spaces.map((row) => ({ row, filter: null }))}
+          whole={whole}
+          choose={choose}
+        />
       )}
     </>
   );

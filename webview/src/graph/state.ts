@@ -5,7 +5,13 @@ import type { GraphInfo } from '../../../extension/shared/protocol.gen';
 
 const ORDERS: readonly GraphState['order'][] = ['retained', 'shallow', 'count', 'name'];
 const GROUPS: readonly GraphState['by'][] = ['type', 'package', 'kind'];
-const STRENGTHS: readonly GraphState['through'][number][] = ['weak', 'soft', 'phantom', 'finalizer', 'ephemeron'];
+const STRENGTHS: readonly GraphState['through'][number][] = [
+  'weak',
+  'soft',
+  'phantom',
+  'finalizer',
+  'ephemeron',
+];
 
 /** What of a saved state fits this dump. */
 export function restoreGraph(info: GraphInfo, saved: GraphState | null): GraphState {

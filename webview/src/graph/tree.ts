@@ -39,7 +39,8 @@ export class HeapTree<N> {
       hasChildren: (node) => events.hasChildren(node),
       changed: (moved) => {
         this.grid.update(moved(this.grid.activeIndex));
-        const none = this.rows.latest !== null && this.rows.rows.length === 0 && this.rows.latest.children === 0;
+        const none =
+          this.rows.latest !== null && this.rows.rows.length === 0 && this.rows.latest.children === 0;
         this.none.hidden = !none;
         if (none) setText(this.none, events.empty());
       },
@@ -98,7 +99,12 @@ export class HeapTree<N> {
     return this.rows.rows
       .flatMap((row) =>
         row.kind === 'node'
-          ? [this.events.cells(row.node).map((cell) => cell.map(textOf).join('').trim()).join('\t')]
+          ? [
+              this.events
+                .cells(row.node)
+                .map((cell) => cell.map(textOf).join('').trim())
+                .join('\t'),
+            ]
           : [],
       )
       .join('\n');

@@ -84,7 +84,12 @@ export function typesPane(context: GraphContext): Pane {
     title: 'Types',
     usesSet: false,
     root: element('section', {}, tree.root),
-    bar: element('div', { class: 'heap-bar', role: 'toolbar', attributes: { 'aria-label': 'Types' } }, by, copy),
+    bar: element(
+      'div',
+      { class: 'heap-bar', role: 'toolbar', attributes: { 'aria-label': 'Types' } },
+      by,
+      copy,
+    ),
     update: (changes) => {
       by.value = context.state.by;
       if (changes.has('filter') || changes.has('device')) show();
@@ -124,10 +129,11 @@ function ask(
       }),
     );
   const of = { package: node?.is === 'package' ? node.row.name : null, filter, order, reverse };
-  return mapped(
-    api.request('memlens/heapTypes', { ...of, by: grouped, ...page }),
-    ({ rows, total }) => ({ rows: rows.map((row): Node => ({ is: 'type', row })), offset, children: total }),
-  );
+  return mapped(api.request('memlens/heapTypes', { ...of, by: grouped, ...page }), ({ rows, total }) => ({
+    rows: rows.map((row): Node => ({ is: 'type', row })),
+    offset,
+    children: total,
+  }));
 }
 
 function numberOf(node: Exclude<Node, { is: 'package' }>): number {

@@ -2,12 +2,12 @@
 
 import { signal } from '@preact/signals';
 import type { GraphState, HeapSelection, PaneId, ViewState } from '../../../extension/shared/messages';
-import type { Evidence, GraphInfo } from '../../../extension/shared/protocol.gen';
+import type { Evidence, GraphInfo, ObjectsLink } from '../../../extension/shared/protocol.gen';
 import { RequestError, type Api, type HostMessage } from '../api';
 import { Colours } from '../colours';
 import { EVERYTHING, type Change } from '../context';
 import { OBJECT_TERMS } from '../filter/terms';
-import { sqlPane } from '../panes/sql';
+import { sqlPane, type SqlPane } from '../panes/sql';
 import { restoreLayout } from '../scene/state';
 import { Dock } from '../shell/dock';
 import { ViewFrame } from '../shell/frame';
@@ -41,6 +41,7 @@ export class GraphView implements GraphContext {
   private readonly colours = new Colours([], 'stack');
   private readonly icicle: Icicle;
   private readonly inspector: Inspector;
+  private readonly sqlPane: SqlPane;
   private readonly overview: Overview;
   private readonly dock: Dock;
   private readonly head: Head;
@@ -64,6 +65,7 @@ export class GraphView implements GraphContext {
     const saved = api.saved();
     const state = hostState ?? saved?.view ?? null;
     this.state = restoreGraph(info, state?.graph ?? null);
+    this.sqlPane = this.sql();
     this.icicle = new Icicle(this);
     this.inspector = new Inspector(this, {
       close: () => {
@@ -81,7 +83,7 @@ export class GraphView implements GraphContext {
           this.frame.set({ dockTall: !this.frame.current.dockTall });
         },
       },
-      [typesPane(this), dominatorsPane(this), whyPane(this), this.sql()],
+      [typesPane(this), dominatorsPane(this), whyPane(this), this.sqlPane],
     );
     this.filterBox = new FilterBox(OBJECT_TERMS, {
       apply: (text) => {
@@ -113,13 +115,20 @@ export class GraphView implements GraphContext {
           show: (evidence) => {
             this.show(evidence);
           },
+          showObjects: (objects) => {
+            this.showObjects(objects);
+          },
           copy: (text) => {
             this.copy(text);
           },
         },
       },
       {
-        ...{ label: 'Heap dump', pickers: signal<readonly Picker[]>([]), comparedWith: signal<string | null>(null) },
+        ...{
+          label: 'Heap dump',
+          pickers: signal<readonly Picker[]>([]),
+          comparedWith: signal<string | null>(null),
+        },
         filter: this.filterBox.root,
         ...comparing(api, () => undefined),
         more: () => this.moreMenu(),
@@ -142,7 +151,7 @@ export class GraphView implements GraphContext {
         tooltip: hidden(),
         help: this.help.root,
       },
-      { ...layout, panelOpen: this.state.selection !== null && saved?.layout?.panelOpen !== false },
+      { ...layout, panelOpen: this.state.selection !== null && saved?.layout.panelOpen !== false },
       () => {
         this.arrange();
       },
@@ -374,7 +383,7 @@ export class GraphView implements GraphContext {
     this.frame.failed(error);
   }
 
-  private sql(): ReturnType<typeof sqlPane> {
+  private sql(): SqlPane {
     const none = (): void => {
       this.say('A heap dump has no such rows.');
     };
@@ -437,6 +446,24 @@ export class GraphView implements GraphContext {
   private show({ pane, of }: Evidence): void {
     this.setFilter(of.filter);
     this.showPane(pane);
+  }
+
+  /** Shows the objects that a finding is about. */
+  private showObjects({ kind, number, sql }: ObjectsLink): void {
+    switch (kind) {
+      case 'object':
+        this.select({ is: 'object', object: number });
+        return;
+      case 'type':
+        this.select({ is: 'type', kind: number });
+        return;
+      case 'group':
+        this.select({ is: 'group', group: number });
+        return;
+      case 'query':
+        this.dock.show('sql');
+        this.sqlPane.run(sql);
+    }
   }
 
   private showPane(id: string): void {

@@ -3,7 +3,13 @@
 import { signal } from '@preact/signals';
 import { render, type VNode } from 'preact';
 import type { GraphState, HeapSelection } from '../../../extension/shared/messages';
-import type { Path, PathNode, PathNodesAnswer, PathsAnswer, PathStep } from '../../../extension/shared/protocol.gen';
+import type {
+  Path,
+  PathNode,
+  PathNodesAnswer,
+  PathsAnswer,
+  PathStep,
+} from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../api';
 import type { Pane } from '../panes/pane';
 import { Icon } from '../shell/icon';
@@ -19,9 +25,27 @@ import { countCell, objectText, shortType } from './words';
 const MOST_PATHS = 5;
 
 const COLUMNS: readonly HeapColumn<'objects'>[] = [
-  { name: 'From the roots', title: 'References, and the types they lead to', width: 'minmax(170px, 1fr)', order: null, number: false },
-  { name: 'Objects', title: 'Objects explained whose paths lead through here', width: '92px', order: null, number: true },
-  { name: 'Retained', title: `${RETAINED_TITLE}, of the objects explained`, width: '88px', order: null, number: true },
+  {
+    name: 'From the roots',
+    title: 'References, and the types they lead to',
+    width: 'minmax(170px, 1fr)',
+    order: null,
+    number: false,
+  },
+  {
+    name: 'Objects',
+    title: 'Objects explained whose paths lead through here',
+    width: '92px',
+    order: null,
+    number: true,
+  },
+  {
+    name: 'Retained',
+    title: `${RETAINED_TITLE}, of the objects explained`,
+    width: '88px',
+    order: null,
+    number: true,
+  },
   { name: 'Share', title: 'Of what all of them retain', width: '112px', order: null, number: true },
 ];
 
@@ -60,7 +84,9 @@ export function whyPane(context: GraphContext): Pane {
         element('bdi', { class: 'heap-reference' }, shorten(row.name, 80)),
         ' ',
         element('bdi', { class: 'code', title: row.type }, shortType(row.type)),
-        row.ends > 0 && row.children > 0 ? element('span', { class: 'badge' }, counted(row.ends, 'ends', 'end')) : '',
+        row.ends > 0 && row.children > 0
+          ? element('span', { class: 'badge' }, counted(row.ends, 'ends', 'end'))
+          : '',
       ],
       countCell(row.objects),
       ...retainedCells(row.bytes, merged?.bytes ?? 0),
@@ -78,11 +104,12 @@ export function whyPane(context: GraphContext): Pane {
     },
   });
   const host = element('div', { class: 'heap-paths' });
-  const switches = element('div', { class: 'heap-bar', role: 'toolbar', attributes: { 'aria-label': 'Paths' } });
-  render(
-    <Paths answer={answer} context={context} />,
-    host,
-  );
+  const switches = element('div', {
+    class: 'heap-bar',
+    role: 'toolbar',
+    attributes: { 'aria-label': 'Paths' },
+  });
+  render(<Paths answer={answer} context={context} />, host);
   const note = element('p', { class: 'heap-note muted', role: 'status' });
   const stop = words.subscribe((text) => {
     note.textContent = text;
@@ -132,7 +159,12 @@ export function whyPane(context: GraphContext): Pane {
     });
     box.checked = context.state.through.includes(value);
     switches.append(
-      element('label', { class: 'heap-switch', title: `Follow ${text.toLowerCase()} references, too` }, box, text),
+      element(
+        'label',
+        { class: 'heap-switch', title: `Follow ${text.toLowerCase()} references, too` },
+        box,
+        text,
+      ),
     );
   };
   context.api.request('memlens/heapOverview', {}).answer.then(
@@ -211,7 +243,12 @@ function Paths({
               <ObjectButton row={path.root} context={context} />
             </li>
             {path.steps.map((step, at) => (
-              <Step key={at} step={step} gap={path.left_out > 0 && at === path.steps.length / 2 ? path.left_out : 0} context={context} />
+              <Step
+                key={at}
+                step={step}
+                gap={path.left_out > 0 && at === path.steps.length / 2 ? path.left_out : 0}
+                context={context}
+              />
             ))}
           </ol>
         </section>
@@ -235,12 +272,16 @@ function Step({
     <>
       {gap > 0 && <li class="muted">… {counted(gap, 'reference')} …</li>}
       <li>
-        <bdi class="heap-reference">{referenceWords(step)}</bdi> <ObjectButton row={step.object} context={context} />
+        <bdi class="heap-reference">{referenceWords(step)}</bdi>{' '}
+        <ObjectButton row={step.object} context={context} />
         <span class="heap-figures" title={`Retained: ${exactBytes(step.object.retained_bytes)}`}>
           {bytes(step.object.retained_bytes)}
         </span>
         {freed !== null && (
-          <span class={freed > 0 ? 'heap-cut' : 'heap-cut muted'} title="What would be freed without this reference">
+          <span
+            class={freed > 0 ? 'heap-cut' : 'heap-cut muted'}
+            title="What would be freed without this reference"
+          >
             {freed > 0 ? `cut frees ${bytes(freed)}` : 'cut frees nothing'}
           </span>
         )}
@@ -287,7 +328,11 @@ export function ObjectButton({
 }
 
 /** "cache →", "[3] → (weak)". */
-export function referenceWords({ name, kind, strength }: Pick<PathStep, 'name' | 'kind' | 'strength'>): string {
+export function referenceWords({
+  name,
+  kind,
+  strength,
+}: Pick<PathStep, 'name' | 'kind' | 'strength'>): string {
   const text = name === '' ? `(${kind})` : shorten(name, 80);
   return visible(strength === 'strong' ? `${text} →` : `${text} → (${strength})`);
 }

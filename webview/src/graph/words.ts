@@ -12,7 +12,7 @@ const MOST_NAME = 100;
 /** A type without its package: that of a Java class or a .NET type is what stands before the last dot of its head. */
 export function shortType(type: string): string {
   const own = type.startsWith('(') ? type : (type.split(' (', 1)[0] ?? type);
-  const head = /^[^<(\[]*/.exec(own)?.[0] ?? '';
+  const head = /^[^<([]*/.exec(own)?.[0] ?? '';
   const dot = head.lastIndexOf('.');
   return dot > 0 && dot < head.length - 1 ? own.slice(dot + 1) : own;
 }
@@ -37,7 +37,7 @@ export function idText({ id, object }: Pick<ObjectRow, 'id' | 'object'>): string
 
 export type Cell = readonly (Node | string)[];
 
-export function objectCell(row: ObjectRow, by: string = ''): Cell {
+export function objectCell(row: ObjectRow, by = ''): Cell {
   const name = ownName(row);
   const cells: (Node | string)[] = [];
   if (by !== '') cells.push(element('bdi', { class: 'heap-reference' }, shorten(by, 80)), ' ');

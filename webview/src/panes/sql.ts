@@ -26,7 +26,12 @@ export interface SqlContext extends Pick<ViewContext, 'api' | 'say' | 'openFrame
   showObject?(object: number): void;
 }
 
-export const sqlPane = (context: SqlContext): Pane => {
+export interface SqlPane extends Pane {
+  /** Runs a query in place of the one that is there. */
+  run(query: string): void;
+}
+
+export const sqlPane = (context: SqlContext): SqlPane => {
   const panel = new SqlPanel(context);
   let begun = false;
   return {
@@ -38,6 +43,9 @@ export const sqlPane = (context: SqlContext): Pane => {
       if (begun) return;
       begun = true;
       panel.begin();
+    },
+    run: (query) => {
+      panel.take(query);
     },
     dispose: () => {
       panel.dispose();
@@ -242,7 +250,7 @@ class SqlPanel {
 
   // --- queries -----------------------------------------------------------------------------------------------------
 
-  private take(query: string): void {
+  take(query: string): void {
     this.editor.value = query;
     this.run();
     this.editor.focus();

@@ -28,7 +28,7 @@ import { comparing, type Picker } from '../shell/toolbar';
 import { debounce, element, setText } from '../ui/dom';
 import { FileBar } from '../ui/file-bar';
 import { FilterBox } from '../ui/filter-box';
-import { allocationTerms } from "../filter/terms";
+import { allocationTerms } from '../filter/terms';
 import { figureIn, setFigures } from '../ui/figure';
 import { count, counted } from '../ui/format';
 import { Help, profileKeys } from '../ui/help';
@@ -116,6 +116,7 @@ export class ProfileView implements ProfileOwner {
           open: (line, beside) => {
             this.open(line, beside);
           },
+          showObjects: null,
           show: (evidence) => {
             this.show(evidence);
           },

@@ -48,7 +48,10 @@ export class FilterBox {
       class: 'filter-input',
       type: 'text',
       role: 'combobox',
-      title: `Filter every view: words, ${terms.slice(0, 3).map(({ text }) => text).join(', ')} and others (/)`,
+      title: `Filter every view: words, ${terms
+        .slice(0, 3)
+        .map(({ text }) => text)
+        .join(', ')} and others (/)`,
       attributes: {
         'aria-label': 'Filter every view',
         'aria-keyshortcuts': '/',
