@@ -1,5 +1,6 @@
 // Bundles the two TypeScript programs: dist/extension.js (Node, loaded by VS Code) and dist/webview.js with
-// dist/webview.css (the browser side). `--watch` rebuilds on changes, `--production` minifies and omits source maps.
+// dist/webview.css (the browser side). `--watch` rebuilds on changes, `--production` minifies, omits source maps and
+// writes to .cache/package/dist, from which packages are made.
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -8,6 +9,7 @@ import { ROOT } from './lib/paths.mjs';
 
 const watch = process.argv.includes('--watch');
 const production = process.argv.includes('--production');
+const OUT = production ? '.cache/package/dist' : 'dist';
 
 /** Prints when bundling starts and ends, and its errors, in the format that .vscode/tasks.json expects. */
 let running = 0;
@@ -49,7 +51,7 @@ const programs = [
   {
     ...shared,
     entryPoints: ['extension/src/extension.ts'],
-    outfile: 'dist/extension.js',
+    outfile: `${OUT}/extension.js`,
     platform: 'node',
     target: 'node20',
     format: 'cjs',
@@ -61,7 +63,7 @@ const programs = [
     ...shared,
     // What only one model needs is a file of its own, which is loaded with the first view that needs it.
     entryPoints: { webview: 'webview/src/main.ts' },
-    outdir: 'dist',
+    outdir: OUT,
     chunkNames: 'webview-[hash]',
     splitting: true,
     platform: 'browser',
@@ -71,12 +73,12 @@ const programs = [
   {
     ...shared,
     entryPoints: ['webview/src/ui/styles.css'],
-    outfile: 'dist/webview.css',
+    outfile: `${OUT}/webview.css`,
     external: ['*.ttf', '*.woff2'],
   },
 ];
 
-if (!watch) await rm(path.join(ROOT, 'dist'), { recursive: true, force: true });
+if (!watch) await rm(path.join(ROOT, OUT), { recursive: true, force: true });
 
 let failed = false;
 for (const options of programs) {

@@ -180,7 +180,7 @@ export type ToWebviewMessage =
   /** Highlight what a source line allocated (from a hover's link or a command). */
   | { type: 'showLine'; file: string; line: number }
   | { type: 'showAllocation'; allocation: number }
-  /** A frame's file was not found; shown in the stack panel, not as a popup. */
+  /** A frame's file was not found: of a trace shown in the stack panel, not as a popup. */
   | { type: 'sourceMissing'; file: string; line: number; lookedFor: string }
   /** The snapshot that it is compared with, or null; `fresh` if the user has just chosen it. */
   | { type: 'other'; other: OtherSnapshot | null; fresh: boolean }
@@ -203,6 +203,7 @@ export type FromWebviewMessage =
   | { type: 'openSource'; file: string; line: number; beside: boolean }
   /** Open the source of an object of a heap dump or, by `kind`, of a type, by their numbers. */
   | { type: 'openObjectSource'; object: number | null; kind: number | null; beside: boolean }
+  | { type: 'locate'; what: 'file' | 'folder'; file: string; line: number }
   | { type: 'chooseOther' }
   | { type: 'retryOther' }
   /** Read a changed file again. */

@@ -2054,6 +2054,7 @@ export interface Settings {
   memory_limit_bytes: number;
   cache_directory: string;
   libraries: string[];
+  snapshots: string[];
   memray_python: string;
 }
 

@@ -23,6 +23,7 @@ async function openView(): Promise<SnapshotView> {
     openObjectSource: () => Promise.resolve(),
     openAsText: () => Promise.resolve(),
     saveText: () => Promise.resolve(),
+    locate: () => Promise.resolve(),
     copyLink: () => Promise.resolve(),
     chooseOther: (view: SnapshotView) => view.compareWith(OTHER),
   };

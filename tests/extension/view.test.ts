@@ -19,6 +19,7 @@ function makeView(uri = Uri.file('/a.pickle')): SnapshotView {
     openSource: () => Promise.resolve(),
     openObjectSource: () => Promise.resolve(),
     saveText: () => Promise.resolve(),
+    locate: () => Promise.resolve(),
     copyLink: () => Promise.resolve(),
     openAsText: (target: vscode.Uri) => {
       opened.push(target.toString());

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.python.command_line import memlens as run
 from tests.python.conftest import REAL, event, frame, real_files
 from tests.python.replays import torch as oracle
-from tests.python.test_cli import run
 from tests.python.test_inference import backward, forward, trace_of
 
 from memlens.errors import MemlensError
@@ -649,7 +649,7 @@ def test_command_line(sample: Path, tmp_path: Path) -> None:
     assert len(text) == 4
     (tmp_path / "bare.pickle").write_bytes(pickle.dumps(BARE))
     assert (
-        " allocated before recording, only after" in run("compare", sample, tmp_path / "bare.pickle").stdout
+        " no stack recorded, only after" in run("compare", sample, tmp_path / "bare.pickle").stdout
     )
     assert run("compare", sample, sample, "--device", 9, status=1).stderr.count("\n") == 1
     assert "no such" in run("compare", sample, tmp_path / "none", status=1).stderr.lower()

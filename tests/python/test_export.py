@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.python.command_line import memlens as run
 from tests.python.conftest import WithOracle, real_profiles
 from tests.python.made_stacks import stacks_of_nodes
 from tests.python.profile_reading import FIXTURES, load
 from tests.python.protobuf import fields, varints
 from tests.python.replays import torch as oracle
-from tests.python.test_cli import run
 from tests.python.test_memray import PYTHON as MEMRAY
 from tests.python.test_memray import read_with
 
@@ -136,7 +136,7 @@ def expected_sums(found: list[oracle.Alloc], rows: list[int]) -> Sums:
         reported = [source_frame(*each) for each in alloc.frames]
         stack = tuple((each.file, max(each.line, 0), each.function or "?") for each in reported)
         if not stack:
-            words = "allocated before recording" if alloc.start == 0 else "no stack recorded"
+            words = "allocated before recording" if alloc.early else "no stack recorded"
             stack = (("", 0, words),)
         sizes[stack] += alloc.size
         counts[stack] += 1

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.python.command_line import memlens as run
 from tests.python.conftest import real_profiles
 from tests.python.made_stacks import TYPES
 from tests.python.profile_reading import FIXTURES
-from tests.python.test_cli import run
 from tests.python.test_difference import check_boxes
 from tests.python.test_flame import check_picture
 

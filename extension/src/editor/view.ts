@@ -28,6 +28,8 @@ export interface ViewHost {
     kind: number | null,
     beside: boolean,
   ): Promise<void>;
+  /** Lets the user say where a file is that was not found. */
+  locate(view: SnapshotView, what: 'file' | 'folder', file: string, line: number): Promise<void>;
   openAsText(uri: vscode.Uri, column: vscode.ViewColumn | undefined): Promise<void>;
   /** Lets the user choose the snapshot to compare with. */
   chooseOther(view: SnapshotView): Promise<void>;
@@ -133,6 +135,11 @@ export class SnapshotView extends Disposable {
       server.onDidProgress(({ view, stage, fraction }) => {
         if (view === this.id && this.#status.is === 'opening')
           this.#setStatus({ is: 'opening', stage, fraction });
+      }),
+    );
+    this.own(
+      server.onDidWait((stage) => {
+        if (this.#status.is === 'opening') this.#setStatus({ is: 'opening', stage, fraction: null });
       }),
     );
     this.own(
@@ -320,6 +327,9 @@ export class SnapshotView extends Disposable {
           return;
         case 'openObjectSource':
           await this.host.openObjectSource(this, message.object, message.kind, message.beside);
+          return;
+        case 'locate':
+          await this.host.locate(this, message.what, message.file, message.line);
           return;
         case 'chooseOther':
           await this.host.chooseOther(this);

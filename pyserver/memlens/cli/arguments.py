@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from memlens.cli.attribution import add_any_code
 from memlens.cli.output import say
-from memlens.store.table_schema import PARTS
+from memlens.store.tables.schema import PARTS
 from memlens.units import plain
 
 AddCommand = Callable[[str, str], argparse.ArgumentParser]

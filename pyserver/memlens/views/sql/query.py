@@ -28,8 +28,8 @@ from msgspec import Struct
 from memlens.errors import MemlensError
 from memlens.store.manifest import ArchiveError
 from memlens.store.snapshot import Snapshot
-from memlens.store.table_schema import FILE_NAMES, PARTS, Part, parts_of, statements
-from memlens.store.tables import are_filled
+from memlens.store.tables.fill import are_filled
+from memlens.store.tables.schema import FILE_NAMES, PARTS, Part, parts_of, statements
 from memlens.views.sql.heap import AGGREGATES, HEAP_FUNCTIONS, add_heap_functions
 from memlens.views.sql.live import TABLE_FUNCTIONS, add_live_at
 

@@ -112,12 +112,17 @@ class GraphCase:
 
     def line(self, number: int) -> LineLink | None:
         """Where an object or its class is defined."""
+        found = self._place(number)
+        if found is None and self.snapshot.types.object is not None:
+            own = int(self.snapshot.types.object[int(self.snapshot.objects.type[number])])
+            found = self._place(own) if own != NEVER else None
+        return found
+
+    def _place(self, number: int) -> LineLink | None:
         places = self.snapshot.objects.places
         at = int(np.searchsorted(places["object"], number))
         if at >= len(places) or int(places["object"][at]) != number:
-            kind = self.snapshot.types.object
-            own = NEVER if kind is None else int(kind[int(self.snapshot.objects.type[number])])
-            return self.line(own) if own not in (NEVER, number) else None
+            return None
         return self.line_of(int(places["frame"][at]))
 
     def line_of(self, frame: int) -> LineLink | None:
