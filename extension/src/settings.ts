@@ -50,6 +50,16 @@ export async function rememberPath(memory: vscode.Memento, file: string, path: s
   await memory.update(REMEMBERED_KEY, { ...rememberedPaths(memory), [file]: path });
 }
 
+/** Add where a folder of snapshots is here to the settings: of the workspace, where it may have them. */
+export async function mapPaths(prefix: string, folder: string): Promise<void> {
+  const settings = configuration();
+  const known = settings.inspect('pathMappings');
+  const inWorkspace = vscode.workspace.isTrusted && vscode.workspace.workspaceFolders !== undefined;
+  const mappings = strings(inWorkspace ? known?.workspaceValue : known?.globalValue);
+  const target = inWorkspace ? vscode.ConfigurationTarget.Workspace : vscode.ConfigurationTarget.Global;
+  await settings.update('pathMappings', { ...mappings, [prefix]: folder }, target);
+}
+
 export async function forgetPaths(memory: vscode.Memento): Promise<void> {
   await memory.update(REMEMBERED_KEY, undefined);
 }

@@ -649,7 +649,7 @@ def test_command_line(sample: Path, tmp_path: Path) -> None:
     assert len(text) == 4
     (tmp_path / "bare.pickle").write_bytes(pickle.dumps(BARE))
     assert (
-        " allocated before recording, only after" in run("compare", sample, tmp_path / "bare.pickle").stdout
+        " no stack recorded, only after" in run("compare", sample, tmp_path / "bare.pickle").stdout
     )
     assert run("compare", sample, sample, "--device", 9, status=1).stderr.count("\n") == 1
     assert "no such" in run("compare", sample, tmp_path / "none", status=1).stderr.lower()

@@ -136,7 +136,7 @@ def expected_sums(found: list[oracle.Alloc], rows: list[int]) -> Sums:
         reported = [source_frame(*each) for each in alloc.frames]
         stack = tuple((each.file, max(each.line, 0), each.function or "?") for each in reported)
         if not stack:
-            words = "allocated before recording" if alloc.start == 0 else "no stack recorded"
+            words = "allocated before recording" if alloc.early else "no stack recorded"
             stack = (("", 0, words),)
         sizes[stack] += alloc.size
         counts[stack] += 1

@@ -38,7 +38,7 @@ Sums = dict[Path_, list[int]]
 
 def stack_of(alloc: oracle.Alloc, options: FlameOptions) -> list[Any]:
     """An allocation's names, outermost first (from the bottom up innermost first), by the options' plain meaning."""
-    return names_of(alloc.frames, alloc.start == 0, options)
+    return names_of(alloc.frames, alloc.early, options)
 
 
 @functools.cache

@@ -100,7 +100,7 @@ def check_charged_to_no_line(replay: torch.Replay, ask: Commands) -> None:
             }  # fmt: skip
             every.update(figures)
             if not replay.tree.stack(replay.stack_of(alloc)):
-                reason = "no_stack" if alloc.start else "before_recording"
+                reason = "before_recording" if alloc.early else "no_stack"
                 bare.update({(reason, name): figure for name, figure in figures.items()})
     answer = ask.json("lines", "--top", "1")
     assert answer["total"] == dict(every)
@@ -141,7 +141,7 @@ def check_allocations(
         (mine.start, [alloc.start for alloc in found]),
         (mine.end, [NEVER if alloc.end is None else alloc.end for alloc in found]),
         (mine.rounded, [alloc.rounded or 0 for alloc in found]),
-        (mine.flags & BEFORE, [BEFORE if alloc.start == 0 else 0 for alloc in found]),
+        (mine.flags & BEFORE, [BEFORE if alloc.early else 0 for alloc in found]),
         ((mine.flags & PENDING) // PENDING, [int(alloc.end is None and alloc.waits) for alloc in found]),
     ):
         assert column.tolist() == expected
@@ -196,7 +196,7 @@ def check_sql(replay: torch.Replay, archived: Archived, ask: Commands) -> None:
                 alloc.start,
                 alloc.end,
                 int(row in at_peak),
-                int(alloc.start == 0),
+                int(alloc.early),
                 hex(alloc.addr),
                 pending,
             )
@@ -242,7 +242,7 @@ def check_folded(replay: torch.Replay, ask: Commands, snapshot: Snapshot) -> Non
         folded = Counter[str]()
         for row in rows:
             alloc = device.allocations[row]
-            nothing = "no stack recorded" if alloc.start else "allocated before recording"
+            nothing = "allocated before recording" if alloc.early else "no stack recorded"
             folded[folded_stack(replay.tree.stack(replay.stack_of(alloc))) or nothing] += alloc.size
         assert printed == +folded
 

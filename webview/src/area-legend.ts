@@ -2,8 +2,9 @@
 
 import type { Geometry } from '../../extension/shared/geometry';
 import type { Area, GroupedBy } from '../../extension/shared/protocol.gen';
+import { patternOf, swatchPattern } from './render/area-patterns';
 import { areaColours, areaName, OTHER } from './scene/areas';
-import { css } from './scene/colour';
+import { css, inkOn } from './scene/colour';
 import type { Palette } from './scene/paint';
 import { element, replace, setText } from './ui/dom';
 import { bytes } from './ui/format';
@@ -65,7 +66,11 @@ export class AreaLegend {
     this.figures = this.order.map(() => element('span', { class: 'area-legend-bytes' }));
     replace(
       this.chips,
-      ...this.order.map((area, i) => this.chip(area, css(colours[area] ?? palette.none), this.figures[i])),
+      ...this.order.map((area, i) => {
+        const colour = colours[area] ?? palette.none;
+        const pattern = palette.patterns ? swatchPattern(patternOf(area), inkOn(colour)) : 'none';
+        return this.chip(area, { colour: css(colour), pattern }, this.figures[i]);
+      }),
     );
   }
 
@@ -80,12 +85,16 @@ export class AreaLegend {
     }
   }
 
-  private chip(area: number, colour: string, figure: HTMLElement | undefined): HTMLElement {
+  private chip(
+    area: number,
+    { colour, pattern }: { colour: string; pattern: string },
+    figure: HTMLElement | undefined,
+  ): HTMLElement {
     const known = this.shown[area];
     const key = known?.key ?? OTHER;
     const name = known ? areaName(known, this.by) : '';
     const swatch = element('span', { class: 'swatch' });
-    swatch.style.background = colour;
+    swatch.style.background = pattern === 'none' ? colour : `${pattern} ${colour}`;
     return element(
       'button',
       {

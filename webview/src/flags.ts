@@ -11,6 +11,8 @@ export interface Flag {
   readonly x: number;
   readonly kind: Mark['kind'];
   readonly text: string;
+  /** What the device had free at an out-of-memory event; null where the file doesn't say. */
+  readonly free: number | null;
 }
 
 export class Flags {
@@ -35,7 +37,12 @@ export class Flags {
   of(device: number, axis: Axis): readonly Flag[] {
     return this.marks
       .filter((mark) => mark.device === device)
-      .map((mark) => ({ x: markX(mark, axis), kind: mark.kind, text: flagText(mark) }));
+      .map((mark) => ({
+        x: markX(mark, axis),
+        kind: mark.kind,
+        text: flagText(mark),
+        free: mark.device_free_bytes,
+      }));
   }
 }
 

@@ -11,6 +11,7 @@ import type {
 } from '../../extension/shared/protocol.gen';
 import type { Api, Pending } from './api';
 import { AreaLegend } from './area-legend';
+import { BackdropData } from './backdrop-data';
 import { Cursors } from './cursors';
 import { DeviceData } from './device-data';
 import { both } from './filter/terms';
@@ -47,6 +48,8 @@ export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, ContextOwner {
   run(action: Action): void;
   cursorsChanged(): void;
   flagsKnown(): void;
+  /** What the picture is measured against. */
+  backdropKnown(): void;
   moved(camera: Camera): void;
   drawn(geometry: Geometry): void;
   waiting(sizeBytes: number | null): void;
@@ -85,6 +88,7 @@ export interface Parts {
   readonly lanes: Lanes;
   readonly legend: AreaLegend;
   readonly data: DeviceData;
+  readonly backdrop: BackdropData;
   readonly selection: Selection;
   readonly hover: Hover;
   readonly pointer: PointerInput;
@@ -185,6 +189,12 @@ export function makeParts(
     open: (source, beside) => {
       owner.sources.open(source, beside);
     },
+    copy: (text) => {
+      api.post({ type: 'copy', text });
+    },
+    locate: (what, file, line) => {
+      api.post({ type: 'locate', what, file, line });
+    },
     select: (allocation) => {
       selection.select(allocation, null, true);
     },
@@ -203,6 +213,11 @@ export function makeParts(
       owner.failed(error);
     },
     filter: () => owner.filter,
+  });
+  const backdrop = new BackdropData(api, (known) => {
+    plot.setBackdrop(known);
+    minimap.setWhole(known.whole);
+    owner.backdropKnown();
   });
   const selection = new Selection({
     api,
@@ -373,7 +388,7 @@ export function makeParts(
   });
   frame.areas.append(legend.root);
   return {
-    ...{ names, plot, minimap, head, summary, pickers, comparedWith, filterBox, panel, help, data },
+    ...{ names, plot, minimap, head, summary, pickers, comparedWith, filterBox, panel, help, data, backdrop },
     ...{ selection, cursors, flags, hover, pointer, frame, dock, pictures, context, lanes, legend },
   };
 }

@@ -5,6 +5,7 @@ import type { Geometry } from '../../extension/shared/geometry';
 import type { DeviceInfo, GroupedBy } from '../../extension/shared/protocol.gen';
 import type { Pending } from './api';
 import type { Flag } from './flags';
+import { NO_BACKDROP, type Backdrop } from './scene/backdrop';
 import { RendererHost, type Preference } from './render/create';
 import { FrameLoop } from './render/frames';
 import { labelSpots, type LabelSpot } from './render/labels';
@@ -126,6 +127,7 @@ export class Plot {
   private cursor: { x: number; y: number } | null = null;
   private marks: readonly PickedMoment[] = [];
   private flags: readonly Flag[] = [];
+  private backdrop: Backdrop = NO_BACKDROP;
   /** Not on the screen: the camera still moves, for the pictures that follow it. */
   private hidden = false;
   private box: { x0: number; y0: number; x1: number; y1: number } | null = null;
@@ -322,6 +324,12 @@ export class Plot {
   /** The events that are marked. */
   setFlags(flags: readonly Flag[]): void {
     this.flags = flags;
+    this.frames.request();
+  }
+
+  /** What the picture is measured against. */
+  setBackdrop(backdrop: Backdrop): void {
+    this.backdrop = backdrop;
     this.frames.request();
   }
 
@@ -584,6 +592,7 @@ export class Plot {
       cursor: this.cursor,
       marks: this.marks,
       flags: this.flags,
+      backdrop: this.backdrop,
       box: this.box,
     };
     drawOverlay(

@@ -125,8 +125,19 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.cursors.turnTo(this.device.device, state);
     this.arrangement.showPicture(state.picture);
     this.parts.dock.show(state.pane);
+    if (!saved?.view && !hostState) this.suitsFirst();
     if (state.selection !== null) this.selection.select(state.selection, null, false);
     if (state.filter !== '') this.setFilter(state.filter);
+  }
+
+  /** A snapshot that doesn't say who allocated has nothing to show by line: by size, and its segments. */
+  private suitsFirst(): void {
+    const stop = this.parts.summary.headline.subscribe((headline) => {
+      if (headline?.rule !== 'no_history' || this.stop.signal.aborted) return;
+      this.groupBy('size');
+      this.parts.dock.show('state');
+    });
+    this.stop.signal.addEventListener('abort', stop);
   }
 
   get plot(): Plot {
@@ -147,6 +158,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.parts.dock.dispose();
     this.parts.head.dispose();
     this.parts.lanes.dispose();
+    this.parts.backdrop.dispose();
     for (const picture of this.parts.pictures) picture.dispose?.();
     this.plot.dispose();
   }
@@ -370,6 +382,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     if (frame.note.classList.contains('error')) this.say('');
     hover.refresh();
     this.parts.summary.find();
+    this.parts.backdrop.ask(this.device.device, this.axis, this.plot.bounds, this.filter);
   }
 
   /** The legend tells of the moment under the pointer, else of the cursor's, else of the highest in view. */
@@ -382,8 +395,10 @@ export class SnapshotView implements Commanded, PartsOwner {
     if (column === null) return;
     const x = g.x0 + ((column + 0.5) / g.columns) * (g.x1 - g.x0);
     const peak = g.moment[column] === this.device.peak_moment;
+    // without events there is one moment
+    const only = this.device.events === 0;
     const at = this.axis === 'time' ? time(x) : `event ${count(g.moment[column] ?? 0)}`;
-    legend.tell(g, column, peak ? 'At the peak' : `At ${at}`);
+    legend.tell(g, column, only ? 'In the snapshot' : peak ? 'At the peak' : `At ${at}`);
   }
 
   private showLegend(): void {
@@ -391,6 +406,10 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.parts.legend.show(this.plot.geometry, this.colours.palette, lit.kind === 'area' ? lit.key : null);
     if (this.arrangement.shown) this.parts.legend.root.hidden = true;
     this.columnShown();
+  }
+
+  backdropKnown(): void {
+    this.updateFigures();
   }
 
   flagsKnown(): void {
@@ -578,7 +597,11 @@ export class SnapshotView implements Commanded, PartsOwner {
   private updateFigures(): void {
     const { device } = this;
     const figures = deviceFigures(device);
-    if (this.filter !== '') figures.unshift('Of what fits the filter:');
+    if (this.filter !== '') {
+      const { peak_bytes: whole } = this.deviceOf(device.device);
+      figures.unshift('Of what fits the filter:');
+      figures.push(`without it: peak ${bytes(whole)}`);
+    }
     setText(this.parts.frame.status, figures.join('  ·  '));
     this.plot.setLabel(
       `Memory of ${device.name.toLowerCase()} over time. ${figures.join(', ')}. Press ? for the keys.`,

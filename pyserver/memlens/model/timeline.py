@@ -120,7 +120,10 @@ class DeviceTimeline:
 
 
 def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: int | None) -> DeviceTimeline:
-    """Match a device's events into allocations, and sum up what was live. ``events.time_us`` is changed in place."""
+    """Match a device's events into allocations, and sum up what was live. ``events.time_us`` is changed in place.
+
+    Without events nobody knows whether it was recorded before: then nothing is marked as from before recording.
+    """
     count = len(events.action)
     owners = np.empty(count, np.uint32)
     matcher = kernel.Matcher()
@@ -136,6 +139,8 @@ def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: i
             (blocks.address, blocks.size, blocks.requested, blocks.stack, blocks.stream, blocks.pending),
         )
     )
+    if not count:
+        allocations["flags"] &= np.uint8(0xFF ^ kernel.BEFORE_TRACE)
     live = np.empty(count + 1, np.int64)
     live_counts = np.empty(count + 1, np.uint32)
     kernel.live_over_time(allocations["size"], allocations["start"], allocations["end"], live, live_counts)

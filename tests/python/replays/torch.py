@@ -68,6 +68,8 @@ class Alloc:
     rounded: int | None = None
     waits: bool = False
     """It was to be freed when the snapshot was taken, and was not yet."""
+    early: bool = False
+    """It was allocated before recording: live at the start of a trace that has events."""
 
 
 def frames_of(entry: dict[str, Any]) -> tuple[RawFrame, ...]:
@@ -200,6 +202,8 @@ def allocations(snapshot: Any, device: int) -> list[Alloc]:
         found.live[here].waits = block["state"] in PENDING
     for alloc in found.live.values():
         alloc.waits |= alloc.pending is not None
+    for alloc in found.before:
+        alloc.early = bool(traces_of(snapshot).get(device))
     return found.before[::-1] + found.during
 
 

@@ -18,6 +18,7 @@ import {
   type Extent,
   type PlotSize,
 } from '../scene/camera';
+import { NO_BACKDROP } from '../scene/backdrop';
 import { css } from '../scene/colour';
 import { debounce, element, replace } from '../ui/dom';
 import { bytes, exactBytes } from '../ui/format';
@@ -312,6 +313,7 @@ class ReservedPicture implements Picture {
         ...{ palette: context.palette, highlight: context.highlight, picture: null, labels: [] },
         ...{ selectedRects: [], selectedLife: null, cursor: this.cursor, box: this.box },
         flags: context.flags.of(device.device, axis),
+        backdrop: NO_BACKDROP,
         marks: [first, second].flatMap((moment) =>
           moment ? [{ x: momentX(moment, axis, context.bounds.x0), text: momentName(moment, axis) }] : [],
         ),

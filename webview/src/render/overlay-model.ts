@@ -2,6 +2,7 @@
 
 import type { DeviceInfo } from '../../../extension/shared/protocol.gen';
 import type { Geometry } from '../../../extension/shared/geometry';
+import { mostOf } from '../scene/backdrop';
 import { fromPixelX, fromPixelY, type Camera, type PlotSize } from '../scene/camera';
 import { inkOn, mix, type Rgb } from '../scene/colour';
 import { bandColour, isLit, type Highlight, type Palette } from '../scene/paint';
@@ -35,6 +36,7 @@ export interface OverlayState {
   readonly cursor: { readonly x: number; readonly y: number } | null;
   readonly marks: OverlayModel['marks'];
   readonly flags: OverlayModel['flags'];
+  readonly backdrop: OverlayModel['backdrop'];
   readonly box: OverlayModel['box'];
 }
 
@@ -59,6 +61,7 @@ export function overlayModel(
           ink: inkOfArea(state, picture.grouped?.areas[label.area]?.key ?? OTHER, label.area),
         }))
       : [],
+    areaInks: picture?.grouped ? areaColours(picture.grouped, state.palette).map(inkOn) : [],
     textsOf: (band) => (picture ? textsOf(picture, band) : []),
     inkUnder: (band) => inkUnder(state, band),
     peak:
@@ -67,10 +70,17 @@ export function overlayModel(
         : {
             x,
             bytes: state.peakAtHeight === false ? null : device.peak_bytes,
-            text: `Peak ${bytes(device.peak_bytes)}`,
+            text: peakText(state),
           },
     cursor: cursor && { ...cursor, ...cursorTexts(state, cursor) },
   };
+}
+
+/** With a filter also what the peak is without it. */
+function peakText({ device, backdrop }: OverlayState): string {
+  const whole = backdrop.whole && mostOf(backdrop.whole, { x0: -Infinity, x1: Infinity });
+  const peak = `Peak ${bytes(device.peak_bytes)}`;
+  return whole === null ? peak : `${peak} of ${bytes(Math.max(whole, device.peak_bytes))}`;
 }
 
 function ticksX({ device, axis, camera, plot, scale }: OverlayState): Ticks {
@@ -85,9 +95,15 @@ function inkUnder({ picture, palette, theme, highlight }: OverlayState, band: nu
   return inkOn(bandColour(picture, band, palette));
 }
 
-function inkOfArea({ picture, palette, theme, highlight }: OverlayState, key: number, area: number): Rgb {
+function inkOfArea(
+  { picture, palette, theme, highlight }: OverlayState,
+  key: number,
+  area: number,
+): Rgb | null {
   if (!picture?.grouped) return theme.foreground;
-  if (highlight.kind !== 'none' && !(highlight.kind === 'area' && highlight.key === key)) {
+  // of a group or of stacks any part of an area may be lit up, whatever lies under its label
+  if (theme.contrast || (highlight.kind !== 'none' && highlight.kind !== 'area')) return null;
+  if (highlight.kind === 'area' && highlight.key !== key) {
     return mix(theme.foreground, theme.background, 0.45);
   }
   return inkOn(areaColours(picture.grouped, palette)[area] ?? palette.none);

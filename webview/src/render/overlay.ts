@@ -6,9 +6,12 @@ import type { Geometry } from '../../../extension/shared/geometry';
 import type { Flag } from '../flags';
 import { toPixelX, toPixelY, type Camera, type PlotSize } from '../scene/camera';
 import { css, inkOn, type Rgb } from '../scene/colour';
+import type { Backdrop } from '../scene/backdrop';
 import type { Ticks } from '../scene/ticks';
 import type { Theme } from '../ui/theme';
 import type { AreaLabel } from './area-labels';
+import { drawAreaPatterns } from './area-patterns';
+import { drawBackdrop, haloText } from './backdrop';
 import { fitText, labelRoom, type LabelSpot } from './labels';
 import { outlinePaths } from './outline';
 
@@ -29,7 +32,14 @@ export interface OverlayModel {
   readonly picture: Geometry | null;
   readonly labels: readonly LabelSpot[];
   /** The names of areas, where they have room. */
-  readonly areaLabels: readonly (AreaLabel & { readonly ink: Rgb })[];
+  readonly areaLabels: readonly (AreaLabel & {
+    /** Null where parts of the area may be dimmed: a label for any colour. */
+    readonly ink: Rgb | null;
+  })[];
+  /** What reads on each area, from the bottom up. */
+  readonly areaInks: readonly Rgb[];
+  /** What the picture is measured against. */
+  readonly backdrop: Backdrop;
   /** What a band may be called, the best first; empty for nothing. */
   readonly textsOf: (band: number) => readonly string[];
   readonly inkUnder: (band: number) => Rgb;
@@ -73,7 +83,9 @@ export function drawOverlay(
   context.rect(0, 0, width, height);
   context.clip();
   drawGrid(context, model, width, height);
+  drawAreaPatterns(context, model);
   drawLabels(context, model);
+  drawBackdrop(context, model, width, height);
   decorate?.(context, model);
   drawPeakLine(context, model, height);
   drawFlagLines(context, model, width, height);
@@ -151,8 +163,11 @@ function drawAreaLabels(context: Context, model: OverlayModel): { x0: number; x1
     const text = fitText(label.texts, label.width - 10, (each) => textWidth(context, each));
     if (text === null) return [];
     const [x, y] = [label.x + label.width / 2, label.y + label.height / 2 + 0.5];
-    context.fillStyle = css(label.ink, 0.92);
-    context.fillText(text, x, y);
+    if (label.ink === null) haloText(context, model, text, x, y);
+    else {
+      context.fillStyle = css(label.ink, 0.92);
+      context.fillText(text, x, y);
+    }
     const half = textWidth(context, text) / 2 + 4;
     return [{ x0: x - half, x1: x + half, y }];
   });

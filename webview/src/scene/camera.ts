@@ -18,6 +18,8 @@ export interface Extent {
   readonly top: number;
   readonly minWidth: number;
   readonly minHeight: number;
+  /** What was reserved at the end, which is shown with what is almost as high. */
+  readonly capacity?: number;
 }
 
 /** Size of the plot in device pixels. */
@@ -32,20 +34,30 @@ export const HEADROOM = 0.08;
 const CLOSEST = { time: 4, event: 4 };
 const CLOSEST_BYTES = 256;
 
+/** A capacity line is worth room for it up to this many times what is live. */
+const CAPACITY_ROOM = 1.3;
+
+/** A height, or that of the capacity line a little above it. */
+export function withCapacity(height: number, capacity: number): number {
+  return capacity > height && capacity <= CAPACITY_ROOM * height ? capacity : height;
+}
+
 export function extentOf(
   range: { x0: number; x1: number },
   peakBytes: number,
   axis: 'time' | 'event',
+  capacity = 0,
 ): Extent {
   // A run of no length still is one picture: one unit wide.
   const x1 = range.x1 > range.x0 ? range.x1 : range.x0 + 1;
-  const top = Math.max(peakBytes, 1) * (1 + HEADROOM);
+  const top = withCapacity(Math.max(peakBytes, 1), capacity) * (1 + HEADROOM);
   return {
     x0: range.x0,
     x1,
     top,
     minWidth: Math.min(CLOSEST[axis], x1 - range.x0),
     minHeight: Math.min(CLOSEST_BYTES, top),
+    capacity,
   };
 }
 

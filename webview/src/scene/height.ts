@@ -2,7 +2,7 @@
 // How high the memory is that a view shows.
 
 import type { Geometry } from '../../../extension/shared/geometry';
-import { HEADROOM, type Camera, type Extent } from './camera';
+import { HEADROOM, withCapacity, type Camera, type Extent } from './camera';
 
 /**
  * The upper edge of a view that is as high as what is live in its part of the run, by the first picture that has all of
@@ -18,7 +18,8 @@ export function fittedHeight(
   const most = (whole ? [whole] : pictures).map((g) => mostIn(g, camera));
   const highest = Math.max(-1, ...most);
   if (highest < 0) return null;
-  return Math.min(Math.max(highest * (1 + HEADROOM), extent.minHeight), extent.top);
+  const height = withCapacity(highest, extent.capacity ?? 0) * (1 + HEADROOM);
+  return Math.min(Math.max(height, extent.minHeight), extent.top);
 }
 
 function mostIn(g: Geometry, { x0, x1 }: Pick<Camera, 'x0' | 'x1'>): number {

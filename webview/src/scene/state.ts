@@ -76,7 +76,7 @@ const FIRST_LAYOUT: Layout = {
 
 export function deviceExtent(device: DeviceInfo, axis: Axis): Extent {
   const range = axis === 'time' && device.time_axis ? device.time_axis : device.event_axis;
-  return extentOf(range, device.peak_bytes, axis);
+  return extentOf(range, device.peak_bytes, axis, device.reserved_at_end_bytes ?? 0);
 }
 
 export function firstAxis(device: DeviceInfo): Axis {

@@ -1,6 +1,7 @@
 // The whole run in a strip, with the view as a window that can be dragged and resized.
 
 import type { OverviewAnswer } from '../../../extension/shared/protocol.gen';
+import type { Curve } from '../scene/backdrop';
 import { clampCamera, type Camera, type Extent } from '../scene/camera';
 import { css } from '../scene/colour';
 import { element } from './dom';
@@ -25,6 +26,8 @@ export class Minimap {
   private readonly after = element('div', { class: 'minimap-shade' });
   private overview: Overview | null = null;
   private flags: readonly Flag[] = [];
+  /** What was live without the filter; null without one. */
+  private whole: Curve | null = null;
   private theme: Theme | null = null;
   private camera: Camera = { x0: 0, x1: 1, y0: 0, y1: 1 };
   private extent: Extent = { x0: 0, x1: 1, top: 1, minWidth: 1, minHeight: 1 };
@@ -71,6 +74,13 @@ export class Minimap {
     this.draw();
   }
 
+  /** What was live without the filter, shown behind what fits it, at one scale. */
+  setWhole(whole: Curve | null): void {
+    if (whole === this.whole) return;
+    this.whole = whole;
+    this.draw();
+  }
+
   setTheme(theme: Theme): void {
     this.theme = theme;
     this.draw();
@@ -100,19 +110,22 @@ export class Minimap {
     this.canvas.width = width;
     this.canvas.height = height;
     if (!overview || !theme) return;
-    const area = (values: Float64Array, alpha: number): void => {
-      context.fillStyle = css(theme.accent, alpha);
+    const most = this.whole?.highest.reduce((a, b) => Math.max(a, b), 0) ?? 0;
+    const top = Math.max(overview.top, most);
+    const area = (values: Float64Array, alpha: number, colour = theme.accent): void => {
+      context.fillStyle = css(colour, alpha);
       context.beginPath();
       context.moveTo(0, height);
-      const each = width / overview.columns;
+      const each = width / values.length;
       values.forEach((value, i) => {
-        const y = height - (value / overview.top) * (height - 3 * scale);
+        const y = height - (value / top) * (height - 3 * scale);
         context.lineTo(i * each, y);
         context.lineTo((i + 1) * each, y);
       });
       context.lineTo(width, height);
       context.fill();
     };
+    if (this.whole) area(this.whole.highest, theme.contrast ? 0.4 : 0.22, theme.foreground);
     area(overview.highest, theme.contrast ? 0.75 : 0.45);
     area(overview.lowest, theme.contrast ? 1 : 0.35);
     this.drawOoms(context, theme, width, height);

@@ -1,0 +1,174 @@
+// What the picture is measured against, and the outlines of areas in high contrast.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { decodeGeometry, type Geometry } from '../../extension/shared/geometry';
+import type { Area } from '../../extension/shared/protocol.gen';
+import { BackdropData } from '../../webview/src/backdrop-data';
+import { areaShapes, patternOf } from '../../webview/src/render/area-patterns';
+import {
+  limitOf,
+  mostOf,
+  outlineOf,
+  stepsInView,
+  type Backdrop,
+  type Curve,
+} from '../../webview/src/scene/backdrop';
+import { extentOf, fitAll } from '../../webview/src/scene/camera';
+import { fittedHeight } from '../../webview/src/scene/height';
+import { withGroups, writeGeometry } from './support/geometry-writer';
+
+const CURVE: Curve = { x0: 0, x1: 40, highest: Float64Array.of(10, 10, 30, 20) };
+const PLOT = { width: 400, height: 100 };
+
+describe('a curve over the picture', () => {
+  it('has a corner only where its level changes, and none beside the view', () => {
+    const all = { x0: 0, x1: 40, y0: 0, y1: 50 };
+    assert.deepEqual(outlineOf(CURVE, all, PLOT), [0, 80, 200, 80, 200, 40, 300, 40, 300, 60, 400, 60]);
+    const end = { ...all, x0: 30 };
+    assert.deepEqual(outlineOf(CURVE, end, PLOT), [0, 60, 400, 60]);
+    assert.deepEqual(outlineOf({ ...CURVE, highest: new Float64Array() }, all, PLOT), []);
+  });
+
+  it('says the most that it has in view', () => {
+    assert.equal(mostOf(CURVE, { x0: -Infinity, x1: Infinity }), 30);
+    assert.equal(mostOf(CURVE, { x0: 0, x1: 15 }), 10);
+    assert.equal(mostOf({ ...CURVE, highest: new Float64Array(4) }, { x0: 0, x1: 40 }), null);
+  });
+
+  it('and what was free make the limit at which memory ran out', () => {
+    const flag = (x: number, free: number | null) => ({ x, free, kind: 'oom', text: '' }) as const;
+    assert.equal(limitOf([flag(25, 5), flag(39, 1)], CURVE), 35);
+    assert.equal(limitOf([flag(25, null)], CURVE), null);
+    assert.equal(limitOf([flag(25, 5)], null), null);
+  });
+});
+
+describe('marks of steps', () => {
+  const steps = Array.from({ length: 8 }, (_, i) => ({ x: 5 * i, text: `step ${i}` }));
+
+  it('are thinned out evenly until they have room', () => {
+    const texts = (least: number, view = { x0: 0, x1: 40, y0: 0, y1: 1 }): string[] =>
+      stepsInView(steps, view, PLOT, least).map(({ text }) => text.slice(5));
+    assert.deepEqual(texts(50), ['0', '1', '2', '3', '4', '5', '6', '7']);
+    assert.deepEqual(texts(51), ['0', '2', '4', '6']);
+    assert.deepEqual(texts(150), ['0', '4']);
+    assert.deepEqual(texts(150, { x0: 12, x1: 22, y0: 0, y1: 1 }), ['3', '4']);
+  });
+});
+
+describe('the height of the picture', () => {
+  it('has room for a capacity line that is a little above the peak', () => {
+    const of = (capacity: number): number => fitAll(extentOf({ x0: 0, x1: 1 }, 1000, 'event', capacity)).y1;
+    assert.deepEqual([0, 900, 1200, 1300, 1301].map(of), [1080, 1080, 1296, 1404, 1080]);
+  });
+
+  it('keeps that room where a part of the run comes near it', () => {
+    const g = areas();
+    const extent = { ...extentOf({ x0: 0, x1: 2 }, 100, 'event', 100), minHeight: 1 };
+    assert.equal(fittedHeight([g], { x0: 0, x1: 1 }, extent), 108);
+    assert.equal(fittedHeight([g], { x0: 1, x1: 2 }, extent), 40 * 1.08);
+  });
+});
+
+describe('areas in high contrast', () => {
+  it('have shapes that lie on each other, and neighbours have different patterns', () => {
+    const g = areas();
+    assert.ok(g.grouped);
+    const shapes = areaShapes(g, g.grouped, { x0: 0, x1: 2, y0: 0, y1: 100 }, { width: 200, height: 100 });
+    assert.deepEqual([...(shapes[0]?.xs ?? [])], [0, 100, 200]);
+    const edges = shapes.map(({ upper, lower }) => [[...upper], [...lower]]);
+    assert.deepEqual(edges, [
+      [
+        [50, 70],
+        [100, 100],
+      ],
+      [
+        [20, 60],
+        [50, 70],
+      ],
+    ]);
+    const patterns = Array.from({ length: 21 }, (_, area) => patternOf(area));
+    assert.ok(patterns.every((pattern, area) => area === 0 || pattern !== patterns[area - 1]));
+  });
+});
+
+describe('what is asked for it', () => {
+  const base64 = (values: Float64Array): string => Buffer.from(values.buffer).toString('base64');
+  const columns = 2;
+  const answers: Record<string, unknown> = {
+    'memlens/reserved': {
+      ...{ x0: 0, x1: 10, columns, known: true, first: '', last: '' },
+      bytes: base64(Float64Array.from({ length: 16 }, (_, i) => 100 - i)),
+    },
+    'memlens/steps': { inferred: true, rows: [{ name: 'step 0', start_us: null, from_moment: 3 }] },
+    'memlens/overview': { x0: 0, x1: 10, columns, highest: base64(Float64Array.of(7, 8)) },
+  };
+
+  it('is asked once a device and axis; the whole only with a filter', async () => {
+    const asked: string[] = [];
+    let known: Backdrop | null = null;
+    const request = (method: string) => {
+      asked.push(method);
+      return { answer: Promise.resolve(answers[method]), cancel: () => undefined };
+    };
+    // SAFETY: the answers are those of the methods that are asked
+    const data = new BackdropData({ request } as never, (backdrop) => {
+      known = backdrop;
+    });
+    const settled = () => new Promise((done) => setTimeout(done));
+    const ask = async (filter: string): Promise<Backdrop | null> => {
+      data.ask(0, 'event', { x0: 0, x1: 10 }, filter);
+      await settled();
+      return known;
+    };
+    assert.deepEqual(await ask(''), {
+      reserved: { x0: 0, x1: 10, highest: Float64Array.of(100, 99) },
+      whole: null,
+      steps: [{ x: 3, text: 'step 0' }],
+      inferred: true,
+    });
+    assert.deepEqual((await ask('model.py'))?.whole, { x0: 0, x1: 10, highest: Float64Array.of(7, 8) });
+    await ask('train.py');
+    assert.deepEqual(asked, ['memlens/reserved', 'memlens/steps', 'memlens/overview']);
+    assert.equal((await ask(''))?.whole, null);
+  });
+});
+
+/** Two columns of two areas: 50 and 30 bytes, then 30 and 10. */
+function areas(): Geometry {
+  const named = (key: number): Area => ({
+    ...{
+      key,
+      name: `a.py:${key}`,
+      detail: '',
+      place: null,
+      filter: '',
+      colour: key,
+      groups: 1,
+      peak_bytes: 1,
+    },
+  });
+  const packed = writeGeometry({
+    ...{ x0: 0, x1: 2, y0: 0, y1: 100, yQuantum: 1 },
+    columns: [
+      { total: 80, moment: 1, live: 2, passed: 0 },
+      { total: 40, moment: 2, live: 2, passed: 0 },
+    ],
+    bands: [],
+    rects: [
+      { x0: 0, x1: 1, y0: 0, y1: 80, merged: 2 },
+      { x0: 1, x1: 2, y0: 0, y1: 40, merged: 2 },
+    ],
+  });
+  const changes = [
+    { column: 0, group: 0, bytes: 50, count: 1 },
+    { column: 0, group: 1, bytes: 30, count: 1 },
+    { column: 1, group: 0, bytes: 30, count: 1 },
+    { column: 1, group: 1, bytes: 10, count: 1 },
+  ];
+  const by = { by: 'line', attribution: 'mine' } as const;
+  return decodeGeometry(withGroups(packed, { bands: [], groups: 2, changes }), {
+    by,
+    areas: [named(5), named(6)],
+  });
+}
