@@ -15,8 +15,8 @@ Attribution = Literal["mine", "any"]
 
 NAMES: dict[Attribution, str] = {"mine": "my code", "any": "any code"}
 MEANINGS: dict[Attribution, str] = {
-    "mine": "charged to the innermost frame of your own code, or where a stack has none to that of a library; to malloc "
-    "and its like and to what starts programs and threads only where a stack has nothing else",
+    "mine": "charged to the innermost frame of your own code, or where a stack has none to that of a library; to "
+    "malloc and its like and to what starts programs and threads only where a stack has nothing else",
     "any": "charged to the innermost frame, no matter whose code it is; to malloc and its like and to what starts "
     "programs and threads only where a stack has nothing else",
 }
